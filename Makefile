@@ -1,0 +1,84 @@
+# Works with GNU make and a POSIX shell. `make` alone lists what there is.
+
+GO        ?= go
+FUZZTIME  ?= 60s
+PKG       ?= ./...
+BENCH     ?= .
+COUNT     ?= 6
+OUT       ?= build/bench.txt
+BASE      ?=
+MUTATE    ?= ./rollout ./placement ./tolerations
+
+# Every module but the one that pins the tools: heavy examples have modules of their own.
+MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
+TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+
+# The race detector needs cgo and a C compiler; a machine that has only Go runs the tests without it.
+RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env CC | cut -d' ' -f1) >/dev/null && echo -race)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-8s %s\n", $$1, $$2 }'
+
+.PHONY: demo
+demo: ## plan a small rollout and print why each node is where it is
+	$(GO) run ./examples/plan
+
+.PHONY: test
+test: ## vet and test every module, recorded conformance cases included
+	@test -n '$(RACE)' || echo 'no cgo or no C compiler here: testing without the race detector'
+	@for module in $(MODULES); do \
+		echo "== $$module: go vet ./... && go test $(RACE) ./..."; \
+		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) ./...) || exit 1; \
+	done
+
+.PHONY: lint
+lint: ## check the formatting and run vet and golangci-lint on every module
+	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -not -path './build/*' -exec gofmt -l {} +); \
+		test -z "$$unformatted" || { echo 'not formatted, run gofmt -w on:'; echo "$$unformatted"; exit 1; }
+	@for module in $(MODULES); do \
+		echo "== $$module: go vet, golangci-lint"; \
+		(cd $$module && $(GO) vet ./... && $(TOOL) golangci-lint run) || exit 1; \
+	done
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target of PKG for FUZZTIME (60s) each
+	@for module in $(MODULES); do (cd $$module && \
+		for package in $$($(GO) list $(PKG)); do \
+			targets=$$($(GO) test -list '^Fuzz' $$package) || { echo "$$targets"; exit 1; }; \
+			for target in $$(echo "$$targets" | grep '^Fuzz'); do \
+				echo "== $$package $$target"; \
+				$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+			done; \
+		done) || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT
+	@mkdir -p $(dir $(OUT))
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG) > $(OUT) || { cat $(OUT); exit 1; }
+	$(TOOL) benchstat $(BASE) $(OUT)
+
+# The time limit of a mutant is a multiple of how long the tests took, so that must not come from the test cache.
+.PHONY: mutate
+mutate: ## mutate the packages MUTATE, without those below them; fails if the tests notice too few mutants
+	@for package in $(MUTATE); do \
+		echo "== $$package"; \
+		GOFLAGS="$$($(GO) env GOFLAGS) -count=1" $(TOOL) gremlins unleash --config .gremlins.yaml $$package || exit 1; \
+	done
+
+.PHONY: vuln
+vuln: ## look up known vulnerabilities in what every module calls (needs the network)
+	@for module in $(MODULES); do \
+		echo "== $$module: govulncheck"; \
+		(cd $$module && $(TOOL) govulncheck ./...) || exit 1; \
+	done
+
+# Packages that have transcripts are those whose tests know the flag.
+.PHONY: update
+update: ## write the scenario transcripts anew; read the diff before you commit it
+	@for module in $(MODULES); do (cd $$module && $(GO) vet ./... && \
+		for package in $$($(GO) list ./...); do \
+			if $(GO) test -run '^$$' $$package -update >/dev/null 2>&1; then $(GO) test $$package -update || exit 1; fi; \
+		done) || exit 1; \
+	done

@@ -1,0 +1,266 @@
+package purity_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/daemonplan/daemonplan"
+
+// layers gives every package of the list in DESIGN.md the number of its row, by its slash-separated directory. Row 0 is
+// the topmost: a package imports only packages of higher rows, and none of its own.
+type layers map[string]int
+
+// excused names the offences against purity that a package may show, in the checker's words, each with the reason.
+var excused = map[string]map[string]string{
+	"rollout": {
+		"imports hash/maphash": "the seed of a lookup table decides no order and no result, as that of a map does not",
+	},
+}
+
+// unlayered are the directories whose packages need no place in the list: nothing in the list may import them.
+var unlayered = []string{"examples", "internal"}
+
+func TestLibraryImportsPointDown(t *testing.T) {
+	list := readLayers(t, "../../DESIGN.md")
+	for directory, files := range parseModule(t, "../..") {
+		for _, offence := range checkImports(list, directory, files) {
+			t.Error(offence)
+		}
+	}
+}
+
+func TestEveryExcuseHasAReason(t *testing.T) {
+	list := readLayers(t, "../../DESIGN.md")
+	for directory, offences := range excused {
+		if _, ok := list[directory]; !ok {
+			t.Errorf("%s is excused but not in the list", directory)
+		}
+		for what, because := range offences {
+			if because == "" {
+				t.Errorf("%s is excused for %q without a reason", directory, what)
+			}
+		}
+	}
+}
+
+func TestParseLayers(t *testing.T) {
+	got := parseLayers(`
+## Before
+
+| ` + "`above`" + ` | not this table |
+
+## Packages
+
+Text with ` + "`code`" + `.
+
+| package | job |
+|---|---|
+| ` + "`rollout/manifest`, `rollout/rollouttest`" + ` | uses ` + "`rollout`" + ` |
+| ` + "`rollout`" + ` | plans |
+| ` + "`examples/plan`" + ` | shows |
+| ` + "`placement`" + ` | places |
+
+## After
+
+| ` + "`below`" + ` | not this table either |
+`)
+	want := layers{"rollout/manifest": 0, "rollout/rollouttest": 0, "rollout": 1, "placement": 3}
+	if !maps.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+func TestCheckImportsSeesPlantedOffences(t *testing.T) {
+	list := layers{
+		"rollout/simulate": 0, "rollout/manifest": 0, "rollout": 1, "placement": 2, "lifecycle": 3, "tolerations": 4,
+	}
+	tests := []struct {
+		name      string
+		why       string
+		directory string
+		imported  string
+		want      string
+	}{
+		{
+			name: "down", why: "the only way that imports may point",
+			directory: "rollout", imported: modulePath + "/placement",
+		},
+		{
+			name: "next below", why: "one step down is down",
+			directory: "lifecycle", imported: modulePath + "/tolerations",
+		},
+		{
+			name: "up", why: "a lower package must be usable alone",
+			directory: "placement", imported: modulePath + "/rollout",
+			want: "placement imports rollout, which is not below it",
+		},
+		{
+			name: "next above", why: "one step up is up, even where Go sees no cycle",
+			directory: "tolerations", imported: modulePath + "/lifecycle",
+			want: "tolerations imports lifecycle, which is not below it",
+		},
+		{
+			name: "sideways", why: "packages of one row are alternatives, each usable without the other",
+			directory: "rollout/manifest", imported: modulePath + "/rollout/simulate",
+			want: "rollout/manifest imports rollout/simulate, which is not below it",
+		},
+		{
+			name: "up into a subdirectory", why: "the list decides what is above, not the path",
+			directory: "rollout", imported: modulePath + "/rollout/simulate",
+			want: "rollout imports rollout/simulate, which is not below it",
+		},
+		{
+			name: "test support", why: "what reads files must not reach the library by way of an import",
+			directory: "placement", imported: modulePath + "/internal/conformance",
+			want: "placement imports internal/conformance, which is not in the list",
+		},
+		{
+			name: "example", why: "nothing depends on an example",
+			directory: "rollout", imported: modulePath + "/examples/plan",
+			want: "rollout imports examples/plan, which is not in the list",
+		},
+		{
+			name: "unknown package", why: "a new package needs a place in the list before anything else",
+			directory: "util", imported: "strings",
+			want: "util is not in the list",
+		},
+		{
+			name: "unknown below a known one", why: "a place is a package's own, not its parent's",
+			directory: "rollout/common", imported: "strings",
+			want: "rollout/common is not in the list",
+		},
+		{
+			name: "the module's root", why: "there is no package at the root",
+			directory: ".", imported: "strings",
+			want: ". is not in the list",
+		},
+		{
+			name: "tools that import upwards", why: "test support stands outside the list",
+			directory: "internal/bench", imported: modulePath + "/rollout/simulate",
+		},
+		{
+			name: "an example that imports", why: "examples may use whatever they show",
+			directory: "examples/plan", imported: modulePath + "/rollout",
+		},
+		{
+			name: "another module", why: "which modules may be imported is the linter's to say",
+			directory: "tolerations", imported: modulePath + "-other/rollout",
+		},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		if test.why == "" || seen[test.name] {
+			t.Fatalf("row %q needs a reason and a name of its own", test.name)
+		}
+		seen[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			files := parseSource(t, fmt.Sprintf("package p\n\nimport _ %q\n", test.imported))
+			got := checkImports(list, test.directory, files)
+			switch {
+			case test.want == "" && len(got) > 0:
+				t.Errorf("reported %q", got)
+			case test.want != "" && (len(got) != 1 || !strings.HasSuffix(got[0], test.want)):
+				t.Errorf("reported %q, want one that ends in %q", got, test.want)
+			}
+		})
+	}
+}
+
+// checkImports reports every import of the package in directory that does not point down the list.
+func checkImports(list layers, directory string, files parsedFiles) []string {
+	row, listed := list[directory]
+	switch {
+	case !listed && isUnlayered(directory):
+		return nil
+	case !listed:
+		return []string{directory + " is not in the list"}
+	}
+	var offences []string
+	for _, spec := range files.imports() {
+		imported, ok := strings.CutPrefix(importPath(spec), modulePath+"/")
+		if !ok {
+			continue
+		}
+		where := files.set.Position(spec.Pos())
+		switch other, listed := list[imported]; {
+		case !listed:
+			offences = append(offences, fmt.Sprintf("%s: %s imports %s, which is not in the list", where, directory, imported))
+		case other <= row:
+			offences = append(offences, fmt.Sprintf("%s: %s imports %s, which is not below it", where, directory, imported))
+		}
+	}
+	return offences
+}
+
+// readLayers reads the list of packages from the design document, so that there is one list only.
+func readLayers(t *testing.T, path string) layers {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := parseLayers(string(content))
+	if list["rollout"] >= list["tolerations"] {
+		t.Fatalf("%s: no list of packages with rollout above tolerations was found under its heading Packages", path)
+	}
+	return list
+}
+
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// parseLayers reads the table under the heading Packages; a row's first cell names its packages.
+func parseLayers(document string) layers {
+	list := layers{}
+	inSection := false
+	row := 0
+	for line := range strings.Lines(document) {
+		if strings.HasPrefix(line, "#") {
+			inSection = strings.TrimSpace(line) == "## Packages"
+		}
+		if !inSection || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		firstCell := strings.Split(line, "|")[1]
+		for _, match := range codeSpan.FindAllStringSubmatch(firstCell, -1) {
+			if !isUnlayered(match[1]) {
+				list[match[1]] = row
+			}
+		}
+		row++
+	}
+	return list
+}
+
+func isUnlayered(directory string) bool {
+	first, _, _ := strings.Cut(directory, "/")
+	return slices.Contains(unlayered, first)
+}
+
+// parsedFiles are the non-test files of one package.
+type parsedFiles struct {
+	set   *token.FileSet
+	files []*ast.File
+}
+
+func (p parsedFiles) imports() []*ast.ImportSpec {
+	var specs []*ast.ImportSpec
+	for _, file := range p.files {
+		specs = append(specs, file.Imports...)
+	}
+	return specs
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	// The parser has refused what is no string literal.
+	path, _ := strconv.Unquote(spec.Path.Value)
+	return path
+}

@@ -1,0 +1,139 @@
+package rollout
+
+import (
+	"encoding/json"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Step 8, act: what repair and admit decide becomes actions here, as far as burst (M6) and frozen (T4) let it.
+
+// left is what the plan may still create and delete.
+type left struct {
+	creates, deletes int32
+	frozen           bool
+}
+
+func (r *run) newLeft() left {
+	burst := r.plan.Budget.Burst
+	return left{creates: burst, deletes: burst, frozen: r.spec.Strategy.Frozen}
+}
+
+// take takes one of what is left; the limit says why it could not.
+func (l *left) take(of *int32) Limit {
+	switch {
+	case l.frozen:
+		return LimitFrozen
+	case *of == 0:
+		return LimitBurst
+	default:
+		*of--
+		return LimitNone
+	}
+}
+
+// create asks for a pod of the update revision on node i (M7).
+func (r *run) create(i int32, verb Verb, reason Reason) bool {
+	if limit := r.left.take(&r.left.creates); limit != LimitNone {
+		r.refuse(i, nil, limit)
+		return false
+	}
+	r.nodes[i].creating = true
+	d := r.decision(i)
+	d.Creates++
+	r.note(i, verb, reason, nil)
+	r.plan.Creates = append(r.plan.Creates, Create{Node: d.Node, Revision: r.revision.Update.Hash, Reason: reason})
+	return true
+}
+
+// delete asks for the deletion of pod j of node i.
+func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
+	p := &r.pods[j]
+	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
+		r.refuse(i, p, limit)
+		return false
+	}
+	p.traits |= doomed
+	r.note(i, verb, reason, p)
+	d := r.decision(i)
+	d.Deletes++
+	r.plan.Deletes = append(r.plan.Deletes, r.deletion(d.Node, p, reason))
+	return true
+}
+
+// deleteStray is delete for a pod that has a decision of its own.
+func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
+	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
+		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
+		return
+	}
+	d.Verb, d.Reason, d.Deletes = VerbDelete, reason, 1
+	r.plan.Deletes = append(r.plan.Deletes, r.deletion(d.Node, p, reason))
+}
+
+func (r *run) deletion(node string, p *pod, reason Reason) Delete {
+	return Delete{Node: node, Pod: p.object.Name, UID: p.object.UID, Revision: r.hashes[p.hash].value, Reason: reason}
+}
+
+// refuse records that a limit kept an action from the plan.
+func (r *run) refuse(i int32, p *pod, limit Limit) {
+	r.note(i, VerbWait, refusal(limit), p)
+	r.decision(i).Limit = limit
+}
+
+func refusal(limit Limit) Reason {
+	if limit == LimitFrozen {
+		return ReasonFrozen
+	}
+	return ReasonBurst
+}
+
+// note records what is done about a node. Of several things, the one with the highest verb is shown.
+func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
+	d := r.decision(i)
+	if d.Reason != ReasonNone && verb <= d.Verb {
+		return
+	}
+	d.Verb, d.Reason, d.Pod = verb, reason, ""
+	if p != nil {
+		d.Pod = p.object.Name
+	}
+}
+
+// mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). Pods on their way out
+// are left alone.
+func (r *run) mergeDuplicateRevisions() {
+	if len(r.revision.Relabel) == 0 || r.spec.Strategy.Frozen {
+		return
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		for j := n.first; j < n.end; j++ {
+			p := &r.pods[j]
+			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished) || r.inFlight.patched[p.object.UID] {
+				continue
+			}
+			r.decision(int32(i)).Patches++
+			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)
+			r.plan.Patches = append(r.plan.Patches, r.relabel(r.decision(int32(i)).Node, p.object))
+		}
+	}
+}
+
+func (r *run) relabel(node string, object *corev1.Pod) Patch {
+	type metadata struct {
+		UID    types.UID         `json:"uid"`
+		Labels map[string]string `json:"labels"`
+	}
+	// Strings always encode.
+	data, _ := json.Marshal(map[string]metadata{"metadata": {
+		UID:    object.UID,
+		Labels: map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: r.revision.Update.Hash},
+	}})
+	return Patch{
+		Node: node, Pod: object.Name, UID: object.UID, Type: types.StrategicMergePatchType, Data: data,
+		Revision: r.revision.Update.Hash, Reason: ReasonDuplicateRevision,
+	}
+}

@@ -1,0 +1,92 @@
+package rollout
+
+import "github.com/daemonplan/daemonplan/placement"
+
+// admit is step 7: spend the budget on update candidates, after this plan's own repairs (M7): those that are not
+// Ready first, then the others, each by descending node name (B6).
+func (r *run) admit() {
+	budget := &r.plan.Budget
+	for i := range r.nodes {
+		d := &r.plan.Decisions[i]
+		d.Unavailable = r.countsUnavailable(int32(i))
+		if d.Unavailable {
+			budget.Unavailable++
+		}
+		d.Surging = d.Placement.Outcome != placement.Leave && r.unavailableCurrent(&r.nodes[i])
+		if d.Surging {
+			budget.Surging++
+		}
+	}
+	for _, wantReady := range [...]bool{false, true} {
+		for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
+			if r.candidate(i) && r.pods[r.nodes[i].other].traits.has(ready) == wantReady {
+				r.update(i, wantReady)
+			}
+		}
+	}
+}
+
+// countsUnavailable is B2: what the budget sees of a node.
+func (r *run) countsUnavailable(i int32) bool {
+	n := &r.nodes[i]
+	switch r.outcome(i) {
+	case placement.Run:
+		return !r.serving(n)
+	case placement.Keep:
+		return r.unavailableCurrent(n) && !r.anyAvailable(n)
+	default:
+		return false
+	}
+}
+
+// candidate tells whether the node waits for an update: its pod is of another revision, and nothing else is there
+// or on its way. A finished pod must be gone first under surge, where the new one would stand beside it (M1).
+func (r *run) candidate(i int32) bool {
+	n := &r.nodes[i]
+	return r.outcome(i) == placement.Run && n.other != none && n.current == none &&
+		n.requested == requestedNothing && !n.creating &&
+		!r.pods[n.other].traits.has(doomed) && !(r.surge() && n.finished)
+}
+
+// update begins one candidate, if nothing holds it and the budget allows it (B3, B4).
+func (r *run) update(i int32, wasReady bool) {
+	n, budget := &r.nodes[i], &r.plan.Budget
+	other := &r.pods[n.other]
+	if n.hold != LimitNone {
+		r.note(i, VerbHold, ReasonHeld, other)
+		r.decision(i).Limit = n.hold
+		return
+	}
+	d := r.decision(i)
+	spent, limit, name, spends := &budget.Unavailable, budget.MaxUnavailable, LimitMaxUnavailable, &d.Unavailable
+	if r.surge() {
+		spent, limit, name, spends = &budget.Surging, budget.MaxSurge, LimitMaxSurge, &d.Surging
+	}
+	if wasReady && *spent >= limit {
+		budget.Waiting++
+		r.note(i, VerbWait, ReasonBudget, other)
+		r.decision(i).Limit = name
+		return
+	}
+	reason := ReasonOutdatedNotReady
+	if wasReady {
+		reason = ReasonOutdated
+	}
+	if !r.begin(i, reason) {
+		budget.Waiting++
+		return
+	}
+	// A node whose pod was not Ready counts as unavailable already, or takes no place of this plan (B4).
+	if wasReady {
+		*spends = true
+		*spent++
+	}
+}
+
+// begin replaces the node's pod, or sets a new one beside it.
+func (r *run) begin(i int32, reason Reason) bool {
+	if r.surge() {
+		return r.create(i, VerbSurge, reason)
+	}
+	return r.delete(i, r.nodes[i].other, VerbReplace, reason)
+}

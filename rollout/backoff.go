@@ -1,0 +1,82 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// backoffs slow down the deletion of failed pods (M2).
+type backoffs struct {
+	now     time.Time
+	entries map[backoffKey]Backoff // as remembered
+	changed map[backoffKey]Backoff // by this plan; apart, so that all of a node's pods are judged alike
+}
+
+type backoffKey struct{ node, revision string }
+
+// newBackoffs takes over what the memory holds and is not to be forgotten. Of two entries of one key, which only a
+// damaged memory has, the one that waits longer counts.
+func newBackoffs(memory Memory, now time.Time) backoffs {
+	b := backoffs{now: now}
+	for _, entry := range memory.Backoffs {
+		if entry.Since.After(now) {
+			// A clock was set back. Obeying the entry could block a node for years, forgetting it could loop.
+			entry.Since = now
+		}
+		if entry.expired(now) {
+			continue
+		}
+		key := backoffKey{entry.Node, entry.Revision}
+		if old, ok := b.entries[key]; !ok || longer(entry, old) {
+			set(&b.entries, key, entry)
+		}
+	}
+	return b
+}
+
+func longer(a, b Backoff) bool {
+	return cmp.Or(a.until().Compare(b.until()), cmp.Compare(a.Delay, b.Delay)) > 0
+}
+
+func set[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
+// due tells whether failed pods may be deleted now, and if not, when.
+func (b *backoffs) due(key backoffKey) (bool, time.Time) {
+	entry, ok := b.entries[key]
+	if !ok || !b.now.Before(entry.until()) {
+		return true, time.Time{}
+	}
+	return false, entry.until()
+}
+
+// deleted records a deletion.
+func (b *backoffs) deleted(key backoffKey) {
+	entry := b.entries[key]
+	entry.Node, entry.Revision = key.node, key.revision
+	set(&b.changed, key, entry.next(b.now))
+}
+
+// memory lists the entries of nodes that still exist.
+func (b *backoffs) memory(exists func(node string) bool) []Backoff {
+	entries := maps.Clone(b.entries)
+	for key, entry := range b.changed {
+		set(&entries, key, entry)
+	}
+	keys := slices.SortedFunc(maps.Keys(entries), func(x, y backoffKey) int {
+		return cmp.Or(cmp.Compare(x.node, y.node), cmp.Compare(x.revision, y.revision))
+	})
+	var list []Backoff
+	for _, key := range keys {
+		if exists(key.node) {
+			list = append(list, entries[key])
+		}
+	}
+	return list
+}

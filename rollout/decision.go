@@ -1,0 +1,182 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// Decision is what was decided about one node, or about one pod whose node is gone or unknown. It holds codes and
+// small numbers only; [Plan.Explain] renders it.
+type Decision struct {
+	// Node name; empty for a pod that no node can be read off (P7).
+	Node string
+	// Pod that the reason speaks of; empty where it speaks of the node.
+	Pod string
+	// Placement of the node: whether it runs the pod, and if not, which test failed (P2, P3, P5).
+	Placement placement.Verdict
+	// Facts from which the counters of the status are derived (S1).
+	Facts status.Facts
+	// State the node is in before the plan.
+	State State
+	// Target is the revision at which the node should end.
+	Target Target
+	// Verb is the most important thing done about the node now.
+	Verb Verb
+	// Reason for the verb.
+	Reason Reason
+	// Limit that kept more from being done; LimitNone if nothing did.
+	Limit Limit
+	// Unavailable: the node counts against MaxUnavailable, after this plan (B2). Surging: it holds a place of
+	// MaxSurge, after this plan (B4).
+	Unavailable, Surging bool
+	// Creates, Deletes and Patches of the plan that belong to this decision; each action belongs to exactly one.
+	Creates, Deletes, Patches int32
+	// Until is when the clock alone ends the wait; zero if it does not.
+	Until time.Time
+}
+
+// State is where a node stands.
+type State uint8
+
+// The states of a node. Whether the node may run the pod counts before what its pods are.
+const (
+	// StateIneligible is a node that does not run the pod and holds none.
+	StateIneligible State = iota
+	// StateLeaving is a node that may not run the pod (any more) and still holds one (M4).
+	StateLeaving
+	// StateKept is a node that would not get the pod today but may keep the one it has (P3).
+	StateKept
+	// StateMissing is a node that should run the pod and has no pod object (M1).
+	StateMissing
+	// StateTerminating is a node whose only pods are marked for deletion (M1).
+	StateTerminating
+	// StateBroken is a node whose only live pods have Failed or Succeeded (M2).
+	StateBroken
+	// StateStarting is a node whose only pod is at the update revision and not yet available.
+	StateStarting
+	// StateUpdated is a node whose pod is at the update revision and available.
+	StateUpdated
+	// StateOutdated is a node whose pod is of another revision.
+	StateOutdated
+	// StateSurging is a node that holds a pod of the update revision beside one of another (B4).
+	StateSurging
+	// StateVanished is a pod whose node does not exist (M5).
+	StateVanished
+	// StateUnattributed is a pod that no node can be read off (P7).
+	StateUnattributed
+
+	states // count
+)
+
+// String is the state in one word.
+func (s State) String() string {
+	return name(stateNames[:], s)
+}
+
+var stateNames = [states]string{
+	"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "outdated",
+	"surging", "vanished", "unattributed",
+}
+
+// Target is the revision a node should end at.
+type Target uint8
+
+// The targets.
+const (
+	// TargetNone is a node that is not to run the pod.
+	TargetNone Target = iota
+	// TargetUpdate is the update revision (T1).
+	TargetUpdate
+	// TargetHeld is whatever the node has; if that is lost, the update revision (T1).
+	TargetHeld
+
+	targets // count
+)
+
+// String is the target in one word.
+func (t Target) String() string {
+	return name(targetNames[:], t)
+}
+
+var targetNames = [targets]string{"none", "update", "held"}
+
+// Verb is what is done about a node.
+type Verb uint8
+
+// The verbs.
+const (
+	// VerbNone: nothing is to be done.
+	VerbNone Verb = iota
+	// VerbWait: something is to be done, later.
+	VerbWait
+	// VerbHold: the spec keeps the node from being updated.
+	VerbHold
+	// VerbPatch: a pod is patched.
+	VerbPatch
+	// VerbDelete: pods are deleted, as repair.
+	VerbDelete
+	// VerbCreate: a pod is created, as repair.
+	VerbCreate
+	// VerbReplace: the outdated pod is deleted, to be created anew when it is gone.
+	VerbReplace
+	// VerbSurge: a pod of the update revision is created beside the outdated one.
+	VerbSurge
+
+	verbs // count
+)
+
+// String is the verb in one word.
+func (v Verb) String() string {
+	return name(verbNames[:], v)
+}
+
+var verbNames = [verbs]string{"none", "wait", "hold", "patch", "delete", "create", "replace", "surge"}
+
+// Limit names a bound that kept a plan from doing more for a node.
+type Limit uint8
+
+// The limits.
+const (
+	// LimitNone: nothing bound.
+	LimitNone Limit = iota
+	// LimitMaxUnavailable (B3).
+	LimitMaxUnavailable
+	// LimitMaxSurge (B4).
+	LimitMaxSurge
+	// LimitBurst (M6).
+	LimitBurst
+	// LimitBackoff of failed pods (M2).
+	LimitBackoff
+	// LimitMinReadySeconds (B5).
+	LimitMinReadySeconds
+	// LimitDesired: available pods must outnumber desired before this one may go (M4).
+	LimitDesired
+	// LimitPaused (T4).
+	LimitPaused
+	// LimitFrozen (T4).
+	LimitFrozen
+	// LimitOnDelete (T5).
+	LimitOnDelete
+
+	limits // count
+)
+
+// String is the limit as the spec calls it.
+func (l Limit) String() string {
+	return name(limitNames[:], l)
+}
+
+var limitNames = [limits]string{
+	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
+	"onDelete",
+}
+
+// name looks an enumeration value up in its table. A value that was never declared reads "unknown".
+func name[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return "unknown"
+}

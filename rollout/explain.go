@@ -1,0 +1,231 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
+// per pod for a node that exists only as the target of pods. For any other name it says that there is no such node.
+// The text is for people; programs read [Decision].
+func (p Plan) Explain(node string) string {
+	var lines []string
+	for i := range p.Decisions {
+		if d := &p.Decisions[i]; d.Node == node {
+			lines = append(lines, p.explain(d))
+		}
+	}
+	if len(lines) == 0 {
+		return fmt.Sprintf("%s: the snapshot has no such node, and no pod that belongs there", node)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p Plan) explain(d *Decision) string {
+	var b strings.Builder
+	if d.Node == "" {
+		b.WriteString("no node")
+	} else {
+		b.WriteString(d.Node)
+	}
+	fmt.Fprintf(&b, ": %s; ", d.State)
+	b.WriteString(p.action(d))
+	b.WriteString(": ")
+	b.WriteString(p.because(d))
+	if !d.Until.IsZero() {
+		fmt.Fprintf(&b, ", until %s", d.Until.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// action is what is done, in the words of a sentence without subject.
+func (p Plan) action(d *Decision) string {
+	switch d.Verb {
+	case VerbNone:
+		return "nothing to do"
+	case VerbWait:
+		return "waits"
+	case VerbHold:
+		return "is held"
+	case VerbPatch:
+		return "patch pod " + d.Pod
+	case VerbDelete:
+		return "delete " + pods(d)
+	case VerbCreate:
+		return "create a pod"
+	case VerbReplace:
+		return "replace " + pods(d)
+	case VerbSurge:
+		return "create a new pod beside the old one"
+	default:
+		return d.Verb.String()
+	}
+}
+
+// pods names the one pod to delete, or counts several.
+func pods(d *Decision) string {
+	if d.Deletes == 1 {
+		return "pod " + d.Pod
+	}
+	return fmt.Sprintf("%d pods", d.Deletes)
+}
+
+// because renders the reason with its figures.
+func (p Plan) because(d *Decision) string {
+	switch d.Reason {
+	case ReasonIneligible, ReasonKept, ReasonLeaving:
+		return d.Placement.String() + reasonTexts[d.Reason]
+	case ReasonServing:
+		return d.Placement.String() + ", but its pod " + d.Pod + reasonTexts[d.Reason]
+	case ReasonBudget:
+		return "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
+	case ReasonBurst:
+		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
+	case ReasonHeld:
+		return "its pod " + d.Pod + " is outdated, but " + holdTexts[d.Limit]
+	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff:
+		return "pod " + d.Pod + reasonTexts[d.Reason]
+	default:
+		return strings.TrimPrefix(reasonTexts[d.Reason], " ")
+	}
+}
+
+func (p Plan) spent(limit Limit) string {
+	if limit == LimitMaxSurge {
+		return fmt.Sprintf("maxSurge %d is used up: %s", p.Budget.MaxSurge,
+			count(p.Budget.Surging, "node holds a new pod that is not available", "nodes hold a new pod that is not available"))
+	}
+	return fmt.Sprintf("maxUnavailable %d is used up: %s", p.Budget.MaxUnavailable,
+		count(p.Budget.Unavailable, "node is or becomes unavailable", "nodes are or become unavailable"))
+}
+
+func count(n int32, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
+var reasonTexts = [reasons]string{
+	ReasonNone:              "no reason",
+	ReasonIneligible:        "",
+	ReasonKept:              ", but a pod that runs may stay",
+	ReasonUpToDate:          "its pod is at the update revision and available",
+	ReasonMissing:           "the node is eligible and has no pod",
+	ReasonBesideTerminating: "the node's pods are terminating, and maxSurge lets the new one start at once",
+	ReasonLeaving:           "",
+	ReasonFailed:            "the pod has failed",
+	ReasonSucceeded:         "the pod has ended, and a daemon pod is to run for ever",
+	ReasonSurplus:           "another pod of the node was chosen to stay",
+	ReasonSuperseded:        "the pod of the update revision is available",
+	ReasonNotReadyBesideNew: "the outdated pod is not ready, and one of the update revision is there",
+	ReasonNodeGone:          "the pod is pinned to a node that does not exist",
+	ReasonDuplicateRevision: "the pod's revision equals the update revision and is merged into it",
+	ReasonOutdatedNotReady:  "the outdated pod is not ready, so replacing it disturbs nobody",
+	ReasonOutdatedFailed:    "the outdated pod has failed, and the update revision may mend it",
+	ReasonOutdated:          "the pod is outdated, and the budget allows it",
+	ReasonNotReady:          " of the update revision is not ready yet",
+	ReasonMinReadySeconds:   " of the update revision has not been ready for minReadySeconds",
+	ReasonTerminating:       "the node's pods are terminating",
+	ReasonRequested:         "an earlier request is not observed yet",
+	ReasonBackoff:           " has failed, and failed pods of this node were deleted a short time ago",
+	ReasonServing:           " serves until available pods outnumber desired",
+	ReasonFrozen:            "the set is frozen",
+	ReasonVanished:          "the pod's node does not exist, which is for the pod garbage collector to mend",
+	ReasonUnattributable:    "no node can be read off the pod, so it is left alone",
+}
+
+var holdTexts = [limits]string{
+	LimitPaused:   "the rollout is paused",
+	LimitFrozen:   "the set is frozen",
+	LimitOnDelete: "the strategy is OnDelete: it is replaced when somebody deletes it",
+}
+
+// Wait is a group of nodes that wait for the same limit.
+type Wait struct {
+	// Reason and Limit that the nodes share.
+	Reason Reason
+	Limit  Limit
+	// Nodes that wait, in ascending order.
+	Nodes []string
+	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
+	// unavailable, for maxSurge those that hold a place. Empty for limits that no node uses up.
+	Because []string
+}
+
+// Waits groups the nodes that are kept from an action by a limit, in the order of the reason codes, then limits. It
+// answers "why does the rest wait?".
+func (p Plan) Waits() []Wait {
+	type key struct {
+		reason Reason
+		limit  Limit
+	}
+	groups := make(map[key]int)
+	var waits []Wait
+	for i := range p.Decisions {
+		d := &p.Decisions[i]
+		if d.Limit == LimitNone || d.Verb != VerbWait && d.Verb != VerbHold {
+			continue
+		}
+		k := key{d.Reason, d.Limit}
+		at, ok := groups[k]
+		if !ok {
+			at = len(waits)
+			groups[k] = at
+			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Because: p.users(d.Limit)})
+		}
+		waits[at].Nodes = append(waits[at].Nodes, d.Node)
+	}
+	slices.SortFunc(waits, func(a, b Wait) int {
+		if a.Reason != b.Reason {
+			return int(a.Reason) - int(b.Reason)
+		}
+		return int(a.Limit) - int(b.Limit)
+	})
+	return waits
+}
+
+// users lists the nodes that use a budget up.
+func (p Plan) users(limit Limit) []string {
+	var nodes []string
+	for i := range p.Decisions {
+		d := &p.Decisions[i]
+		if limit == LimitMaxUnavailable && d.Unavailable || limit == LimitMaxSurge && d.Surging {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	return nodes
+}
+
+// String is the group in one sentence, with at most five nodes named on either side.
+func (w Wait) String() string {
+	s := count(int32(len(w.Nodes)), "node waits", "nodes wait") + ": " + waitTexts[w.Limit]
+	if len(w.Because) > 0 {
+		s += " is used up by " + list(w.Because)
+	}
+	return s + " (" + list(w.Nodes) + ")"
+}
+
+var waitTexts = [limits]string{
+	LimitNone:            "no limit",
+	LimitMaxUnavailable:  "maxUnavailable",
+	LimitMaxSurge:        "maxSurge",
+	LimitBurst:           "this plan has as many actions as burst allows",
+	LimitBackoff:         "failed pods were deleted there a short time ago",
+	LimitMinReadySeconds: "their new pods have not been ready for minReadySeconds",
+	LimitDesired:         "their pods serve until available pods outnumber desired",
+	LimitPaused:          "the rollout is paused",
+	LimitFrozen:          "the set is frozen",
+	LimitOnDelete:        "the strategy is OnDelete",
+}
+
+func list(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,81 @@
+package history
+
+import "bytes"
+
+// isInteger reports whether a text is an integer in its only plain spelling and so small that nothing rounds it:
+// two such texts that differ are different numbers.
+func isInteger(text []byte) bool {
+	if len(text) == 0 || len(text) > 18 || text[0] == '0' && len(text) > 1 {
+		return false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// splitQuantity splits a text that a resource.Quantity might be decoded from into its number and its suffix. It
+// takes more than the decoder does; what it refuses the decoder refuses too.
+func splitQuantity(text []byte) (number, suffix []byte, ok bool) {
+	text = bytes.TrimSpace(text) // as the decoder does
+	end := 0
+	if end < len(text) && (text[0] == '+' || text[0] == '-') {
+		end++
+	}
+	sign := end
+	for end < len(text) && (text[end] == '.' || text[end] >= '0' && text[end] <= '9') {
+		end++
+	}
+	number, suffix = text[:end], text[end:]
+	return number, suffix, end > sign && isSuffix(suffix)
+}
+
+func isSuffix(suffix []byte) bool {
+	switch string(suffix) {
+	case "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei":
+		return true
+	}
+	if suffix[0] != 'e' && suffix[0] != 'E' {
+		return false
+	}
+	for _, c := range suffix[1:] {
+		if (c < '0' || c > '9') && c != '+' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsQuantity reports whether an integer with a suffix is certainly below the greatest quantity, to which any
+// greater one is cut.
+func fitsQuantity(number, suffix []byte) bool {
+	const digits = 9 // 10^9 - 1 Gi is less than 2^63
+	if len(number) > digits {
+		return false
+	}
+	switch string(suffix) {
+	case "n", "u", "m", "k", "M", "G", "Ki", "Mi", "Gi":
+		return true
+	}
+	return false
+}
+
+// zeroMantissa reports whether a number is zero, whatever its sign, decimals and exponent.
+func zeroMantissa(number string) bool {
+	for _, c := range number {
+		switch {
+		case c >= '1' && c <= '9':
+			return false
+		case c == 'e', c == 'E':
+			return true
+		}
+	}
+	return true
+}
+
+// isTime reports whether a text has the beginning of an RFC 3339 time.
+func isTime(text []byte) bool {
+	return len(text) > 7 && text[4] == '-' && text[7] == '-'
+}

@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+const (
+	daemonSetAPIVersion = "apps/v1"
+	daemonSetKind       = "DaemonSet"
+)
+
+// daemonSetPaths are the places of a Spec's fields in the manifest. What is not here is at the same place.
+var daemonSetPaths = [...][2]string{
+	{"spec.name", "metadata.name"},
+	{"spec.namespace", "metadata.namespace"},
+	{"spec.uid", "metadata.uid"},
+	{"spec.generation", "metadata.generation"},
+	{"spec.templateGeneration", "metadata.annotations[" + appsv1.DeprecatedTemplateGeneration + "]"},
+	{"spec.strategy.maxUnavailable", "spec.updateStrategy.rollingUpdate.maxUnavailable"},
+	{"spec.strategy.maxSurge", "spec.updateStrategy.rollingUpdate.maxSurge"},
+	{"spec.strategy", "spec.updateStrategy"},
+}
+
+// FromDaemonSet translates a DaemonSet of the Kubernetes API. Its apiVersion and kind need not be set, as clients
+// leave them out. The spec shares no memory with ds, has no defaults filled in, and is not validated: rollout.New does
+// both. Nil is an error, and the only one.
+//
+// Where the API server has more to say than a Spec, or the controller behaves in a way that a Spec can express:
+//   - a template-generation annotation that is no number counts as absent, as the controller has it;
+//   - maxSurge without maxUnavailable means a maxUnavailable of 0. The API server fills in 1 there, and then refuses
+//     the two together;
+//   - a set with a deletion timestamp is frozen: the controller leaves it alone, and revisions may be gone before pods.
+func FromDaemonSet(ds *appsv1.DaemonSet) (rollout.Spec, error) {
+	if ds == nil {
+		return rollout.Spec{}, errors.New("the DaemonSet must not be nil")
+	}
+	spec := rollout.Spec{
+		Name:       ds.Name,
+		Namespace:  ds.Namespace,
+		UID:        ds.UID,
+		APIVersion: daemonSetAPIVersion,
+		Kind:       daemonSetKind,
+		Generation: ds.Generation,
+		Selector:   ds.Spec.Selector.DeepCopy(),
+		Template:   *ds.Spec.Template.DeepCopy(),
+		Strategy: rollout.Strategy{
+			Type:   rollout.StrategyType(ds.Spec.UpdateStrategy.Type),
+			Frozen: ds.DeletionTimestamp != nil,
+		},
+		MinReadySeconds:      ds.Spec.MinReadySeconds,
+		RevisionHistoryLimit: clone(ds.Spec.RevisionHistoryLimit),
+	}
+	spec.TemplateGeneration, _ = templateGeneration(ds)
+	if update := ds.Spec.UpdateStrategy.RollingUpdate; update != nil {
+		spec.Strategy.MaxUnavailable = clone(update.MaxUnavailable)
+		spec.Strategy.MaxSurge = clone(update.MaxSurge)
+	}
+	return spec, nil
+}
+
+func decodeDaemonSet(object Object) (Set, error) {
+	var ds appsv1.DaemonSet
+	unknown, err := decode(object, &ds)
+	if err != nil {
+		return Set{}, err
+	}
+	spec, err := FromDaemonSet(&ds)
+	if err != nil {
+		return Set{}, err
+	}
+	if _, ok := templateGeneration(&ds); !ok {
+		unknown = append(unknown, translate("spec.templateGeneration", daemonSetPaths[:]))
+		slices.Sort(unknown)
+	}
+	set := Set{Spec: spec, Unknown: unknown}
+	if count := ds.Status.CollisionCount; count != nil {
+		set.Memory = rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: clone(count)}
+	}
+	return set, nil
+}
+
+// templateGeneration is nil without the annotation, and not ok if the annotation is no number.
+func templateGeneration(ds *appsv1.DaemonSet) (generation *int64, ok bool) {
+	text, found := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
+	if !found {
+		return nil, true
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, false
+	}
+	return &number, true
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}

@@ -1,0 +1,251 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// findings are what an object's text says that its Go type does not.
+type findings struct {
+	unknown  []string        // paths of fields that the type does not have
+	twice    field.ErrorList // keys that an object has more than once
+	mistyped field.ErrorList // values that the type cannot hold
+}
+
+// What a value must be, as the end of an error message.
+const (
+	mustBeString  = "must be a string"
+	mustBeNumber  = "must be a number"
+	mustBeBool    = "must be true or false"
+	mustBeObject  = "must be an object"
+	mustBeArray   = "must be a list"
+	mustBeBase64  = "must be a string in base64"
+	mustBeTime    = "must be a time such as 2006-01-02T15:04:05Z"
+	mustBeAmount  = "must be a quantity such as 100m or 64Mi"
+	mustBeIntOr   = "must be a whole number or a string such as 10%"
+	mustBeOnce    = "must not be given twice"
+	maxExcerpt    = 60
+	wholeNumberOf = "must be a whole number of at most %d bits"
+)
+
+// inspect walks the text along the type of into, and tells everything that does not fit and where. The decoder of
+// apimachinery knows the first misfit only, and its place without indices. The text must be correct JSON; the
+// depth of the walk is that of the type.
+func inspect(text []byte, into any) findings {
+	in := inspector{decoder: json.NewDecoder(bytes.NewReader(text))}
+	in.decoder.UseNumber()
+	in.value(reflect.TypeOf(into), nil)
+	return in.findings
+}
+
+type inspector struct {
+	findings
+	decoder *json.Decoder
+}
+
+func (in *inspector) value(t reflect.Type, path *field.Path) {
+	for t.Kind() == reflect.Pointer && !decodesItself(t) {
+		t = t.Elem()
+	}
+	if decodesItself(t) || t.Kind() == reflect.Interface {
+		in.opaque(t, path)
+		return
+	}
+	token, err := in.decoder.Token()
+	if err != nil || token == nil { // null leaves a field as it is, whatever its type
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		if token != json.Delim('{') {
+			in.misfit(path, token, mustBeObject)
+			return
+		}
+		in.object(t, path)
+	case reflect.Slice, reflect.Array:
+		in.list(t, path, token)
+	default:
+		in.scalar(t, path, token)
+	}
+}
+
+func (in *inspector) object(t reflect.Type, path *field.Path) {
+	var fields map[string]reflect.Type
+	if t.Kind() == reflect.Struct {
+		fields = make(map[string]reflect.Type)
+		collectFields(t, fields)
+	}
+	seen := make(map[string]bool)
+	for in.decoder.More() {
+		token, err := in.decoder.Token()
+		key, ok := token.(string)
+		if err != nil || !ok {
+			return
+		}
+		below := child(path, key)
+		of, known := fields[key]
+		if t.Kind() == reflect.Map {
+			below, of, known = path.Key(key), t.Elem(), true
+		}
+		if seen[key] {
+			in.twice = append(in.twice, field.Forbidden(below, mustBeOnce))
+		}
+		if !known {
+			if !seen[key] {
+				in.unknown = append(in.unknown, below.String())
+			}
+			of = reflect.TypeFor[any]()
+		}
+		seen[key] = true
+		in.value(of, below)
+	}
+	_, _ = in.decoder.Token() // the closing brace; that it is there is known
+}
+
+func (in *inspector) list(t reflect.Type, path *field.Path, token json.Token) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		text, ok := token.(string)
+		if !ok {
+			in.misfit(path, token, mustBeBase64)
+		} else if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			in.misfit(path, token, mustBeBase64)
+		}
+		return
+	}
+	if token != json.Delim('[') {
+		in.misfit(path, token, mustBeArray)
+		return
+	}
+	for i := 0; in.decoder.More(); i++ {
+		in.value(t.Elem(), path.Index(i))
+	}
+	_, _ = in.decoder.Token() // the closing bracket; that it is there is known
+}
+
+func (in *inspector) scalar(t reflect.Type, path *field.Path, token json.Token) {
+	want, target := "", reflect.New(t).Interface()
+	switch t.Kind() {
+	case reflect.String:
+		want = mustBeString
+	case reflect.Bool:
+		want = mustBeBool
+	default:
+		want = mustBeNumber
+	}
+	_, isNumber := token.(json.Number)
+	text, err := json.Marshal(token)
+	if delim, ok := token.(json.Delim); ok {
+		in.skipRest(delim)
+		in.mistyped = append(in.mistyped, field.TypeInvalid(path, delim.String()+"…", want))
+		return
+	}
+	if err != nil || json.Unmarshal(text, target) == nil {
+		return
+	}
+	if want == mustBeNumber && isNumber {
+		want = fmt.Sprintf(wholeNumberOf, t.Bits())
+	}
+	in.misfit(path, token, want)
+}
+
+// opaque asks a type that decodes itself whether it can.
+func (in *inspector) opaque(t reflect.Type, path *field.Path) {
+	var raw json.RawMessage
+	if in.decoder.Decode(&raw) != nil || t.Kind() == reflect.Interface {
+		return
+	}
+	err := json.Unmarshal(raw, reflect.New(t).Interface())
+	if err == nil {
+		return
+	}
+	want := ""
+	switch t {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
+		want = mustBeTime
+	case reflect.TypeFor[resource.Quantity]():
+		want = mustBeAmount
+	case reflect.TypeFor[intstr.IntOrString]():
+		want = mustBeIntOr
+	default:
+		want = err.Error()
+	}
+	in.mistyped = append(in.mistyped, field.TypeInvalid(path, excerpt(raw), want))
+}
+
+// misfit reports a token that does not fit, and goes past the rest of its value.
+func (in *inspector) misfit(path *field.Path, token json.Token, want string) {
+	if delim, ok := token.(json.Delim); ok {
+		in.skipRest(delim)
+		token = delim.String() + "…"
+	}
+	in.mistyped = append(in.mistyped, field.TypeInvalid(path, token, want))
+}
+
+// skipRest goes past a list or object of which the opening delimiter was read.
+func (in *inspector) skipRest(open json.Delim) {
+	if open != '{' && open != '[' {
+		return
+	}
+	for depth := 1; depth > 0; {
+		token, err := in.decoder.Token()
+		if err != nil {
+			return
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
+}
+
+func decodesItself(t reflect.Type) bool {
+	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
+	return t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler)
+}
+
+// collectFields adds the JSON fields of a struct, those of embedded structs included.
+func collectFields(t reflect.Type, fields map[string]reflect.Type) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case name == "" && f.Anonymous:
+			collectFields(f.Type, fields)
+		case name == "":
+			fields[f.Name] = f.Type
+		default:
+			fields[name] = f.Type
+		}
+	}
+}
+
+func child(path *field.Path, name string) *field.Path {
+	if path == nil {
+		return field.NewPath(name)
+	}
+	return path.Child(name)
+}
+
+// excerpt is a value as it is shown in an error: without quotes if it is a string, and not long.
+func excerpt(raw []byte) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	runes := []rune(text)
+	if len(runes) > maxExcerpt {
+		return string(runes[:maxExcerpt]) + "…"
+	}
+	return text
+}

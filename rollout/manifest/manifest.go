@@ -1,0 +1,122 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// Set is what a manifest says.
+type Set struct {
+	// Spec to pass to rollout.New. It has no defaults filled in and is not validated.
+	Spec rollout.Spec
+	// Memory is what the object's status remembers: the collision count. The zero value if it has none.
+	Memory rollout.Memory
+	// Unknown lists the paths of the fields that were ignored, sorted: those that this API version does not know
+	// (typing errors and newer fields) and annotations whose value cannot be read.
+	Unknown []string
+}
+
+// supported lists what Decode reads, for error messages.
+const supported = "supported: apps/v1 DaemonSet"
+
+// Decode reads a manifest: one YAML or JSON document with one object of a supported kind (apps/v1 DaemonSet).
+//
+// Every value of the wrong type is reported at once, as an aggregate of *field.Error with the paths of the manifest;
+// [rollout.FieldErrors] lists them. So is a key that is there twice in JSON; in YAML it is an error of the syntax.
+// Unknown fields are no error: see Set.Unknown.
+func Decode(data []byte) (Set, error) {
+	object, err := single(data)
+	if err != nil {
+		return Set{}, err
+	}
+	switch object.APIVersion + " " + object.Kind {
+	case "apps/v1 DaemonSet":
+		return decodeDaemonSet(object)
+	default:
+		return Set{}, unsupported(object)
+	}
+}
+
+// FieldErrors lists the mistakes in an error of rollout.New, with the paths of the manifest that the spec came from
+// instead of the library's: spec.updateStrategy.rollingUpdate.maxSurge, say, instead of spec.strategy.maxSurge. The
+// spec's Kind says which manifest that is; for a kind that is not supported the paths stay. Nil for any other error.
+func FieldErrors(spec rollout.Spec, err error) field.ErrorList {
+	var list field.ErrorList
+	for _, e := range rollout.FieldErrors(err) {
+		translated := *e
+		if spec.Kind == daemonSetKind {
+			translated.Field = translate(e.Field, daemonSetPaths[:])
+		}
+		list = append(list, &translated)
+	}
+	return list
+}
+
+// single returns the only object in data.
+func single(data []byte) (Object, error) {
+	var found []Object
+	for object, err := range Objects(data) {
+		if err != nil {
+			return Object{}, unwrapSingle(err)
+		}
+		if object.Item > 0 {
+			return Object{}, errors.New("the manifest is a list; it must be one object: " + supported)
+		}
+		if found = append(found, object); len(found) > 1 {
+			return Object{}, fmt.Errorf("the manifest has several documents (%s, %s, …); it must be one object: %s",
+				found[0].Kind, found[1].Kind, supported)
+		}
+	}
+	if len(found) == 0 {
+		return Object{}, errors.New("the manifest holds no object; " + supported)
+	}
+	return found[0], nil
+}
+
+// unwrapSingle leaves out the place where there is but one.
+func unwrapSingle(err error) error {
+	if e, ok := errors.AsType[*DocumentError](err); ok && e.Document <= 1 && e.Item == 0 {
+		return e.Err
+	}
+	return err
+}
+
+func unsupported(o Object) error {
+	if o.Kind != daemonSetKind {
+		return field.NotSupported(field.NewPath("kind"), o.Kind, []string{daemonSetKind})
+	}
+	if o.APIVersion == "" {
+		return field.Required(field.NewPath("apiVersion"), supported)
+	}
+	return field.NotSupported(field.NewPath("apiVersion"), o.APIVersion, []string{daemonSetAPIVersion})
+}
+
+// decode reads the object strictly and tells which fields it ignored.
+func decode(o Object, into any) (unknown []string, err error) {
+	if err := o.Decode(into); err != nil {
+		return nil, err
+	}
+	found := inspect(o.JSON, into)
+	if len(found.twice) > 0 {
+		return nil, found.twice.ToAggregate()
+	}
+	slices.Sort(found.unknown)
+	return found.unknown, nil
+}
+
+// translate replaces the beginning of a path by the table. The first entry that fits counts.
+func translate(path string, table [][2]string) string {
+	for _, entry := range table {
+		rest, found := strings.CutPrefix(path, entry[0])
+		if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return entry[1] + rest
+		}
+	}
+	return path
+}

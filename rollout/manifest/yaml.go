@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// cutDocument splits text at the first line that begins with "---". What follows the dashes on that line belongs to
+// the next document. Inside a mapping or list every line of a block scalar is indented, so that no text of an API
+// object is mistaken for a separator.
+func cutDocument(text []byte) (document, rest []byte) {
+	for at := 0; ; {
+		n := bytes.Index(text[at:], separator)
+		if n < 0 {
+			return text, nil
+		}
+		begin := at + n
+		at = begin + len(separator)
+		if (begin == 0 || text[begin-1] == '\n') && (at == len(text) || strings.IndexByte(" \t\r\n", text[at]) >= 0) {
+			return text[:begin], text[at:]
+		}
+	}
+}
+
+var separator = []byte("---")
+
+// looksLikeJSON tells JSON from YAML by its beginning. Each is a YAML document too, but JSON is read many times
+// faster by a reader of its own, and "{a: b}" is YAML alone.
+func looksLikeJSON(text []byte) bool {
+	i := skipSpace(text, 0)
+	if i == len(text) {
+		return false
+	}
+	switch text[i] {
+	case '{':
+		i = skipSpace(text, i+1)
+		return i < len(text) && (text[i] == '"' || text[i] == '}')
+	case '[':
+		i = skipSpace(text, i+1)
+		return i < len(text) && (text[i] == '{' || text[i] == '"' || text[i] == '[' || text[i] == ']')
+	default:
+		return false
+	}
+}
+
+// yamlToJSON converts one document. Errors count lines from the beginning of the input, of which the document
+// leaves out linesBefore.
+func yamlToJSON(document []byte, linesBefore int) ([]byte, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err == nil {
+		return text, nil
+	}
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
+	return nil, errors.New(shiftLines(strings.ReplaceAll(message, "\n  ", "; "), linesBefore))
+}
+
+// shiftLines adds by to every line number that the YAML parser's message mentions.
+func shiftLines(message string, by int) string {
+	const mention = "line "
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(message, mention)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		out.WriteString(mention)
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		if number, err := strconv.Atoi(after[:digits]); err == nil {
+			out.WriteString(strconv.Itoa(number + by))
+			after = after[digits:]
+		}
+		message = after
+	}
+}

@@ -1,0 +1,83 @@
+package rollout
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MemoryVersion is the version of [Memory] that this library writes.
+const MemoryVersion = 1
+
+// Memory is what a plan must know and cannot read off the objects. Pass the value of one plan to the next one, or
+// store it as JSON (in the status of a custom resource, say). The zero value is always safe: losing it may make a
+// rollout slower or more cautious, never break a budget. It is garbage-collected: nothing in it outlives its use.
+//
+// A Memory of another version counts as lost.
+type Memory struct {
+	// Version of the layout; 0 is the empty memory.
+	Version int `json:"version,omitempty"`
+	// Backoffs of failed pods, ordered by node, then revision (M2).
+	Backoffs []Backoff `json:"backoffs,omitempty"`
+	// Rollout that is or was last under way.
+	Rollout RolloutRecord `json:"rollout,omitzero"`
+	// Conditions as last reported, for their transition times (S3).
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// CollisionCount of revision names, as apps/v1 keeps it in the status (R3). Nil: none so far.
+	CollisionCount *int32 `json:"collisionCount,omitempty"`
+}
+
+// usable is the memory, or the empty one if it was written in a layout that this library does not know.
+func (m Memory) usable() Memory {
+	if m.Version != MemoryVersion {
+		return Memory{}
+	}
+	return m
+}
+
+// Backoff slows down the deletion of failed pods on one node at one revision (M2).
+type Backoff struct {
+	Node string `json:"node"`
+	// Revision is the hash of the failed pods; empty for pods without one.
+	Revision string `json:"revision,omitempty"`
+	// Delay to keep after Since before the next deletion. In nanoseconds in JSON.
+	Delay time.Duration `json:"delay"`
+	// Since is when failed pods were last deleted.
+	Since time.Time `json:"since"`
+}
+
+// RolloutRecord remembers one rollout.
+type RolloutRecord struct {
+	// Revision is the hash of the update revision.
+	Revision string `json:"revision,omitempty"`
+	// Began is when this revision was first planned for.
+	Began time.Time `json:"began,omitzero"`
+	// Completed tells that every node was at the revision and available once (S3).
+	Completed bool `json:"completed,omitempty"`
+}
+
+// The back-off of failed pods (M2).
+const (
+	backoffInitial = time.Second
+	backoffMax     = 15 * time.Minute
+	backoffForget  = 2 * backoffMax
+)
+
+// until is when the next deletion is due.
+func (b Backoff) until() time.Time {
+	return b.Since.Add(min(max(b.Delay, 0), backoffMax))
+}
+
+// expired tells whether the entry may be forgotten.
+func (b Backoff) expired(now time.Time) bool {
+	return now.Sub(b.Since) > backoffForget
+}
+
+// next is the entry after another deletion at now.
+func (b Backoff) next(now time.Time) Backoff {
+	delay := backoffInitial
+	if b.Delay > 0 {
+		delay = min(2*min(b.Delay, backoffMax), backoffMax)
+	}
+	return Backoff{Node: b.Node, Revision: b.Revision, Delay: delay, Since: now}
+}

@@ -1,0 +1,157 @@
+package rollout
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// Plan is what to do next, and why. Execute the actions in the order of the fields: Revisions, Patches, Deletes,
+// Creates; each slice in its own order. Actions of one plan do not depend on the observed effect of one another,
+// so any prefix may be executed and the rest dropped: the next plan goes on from what is observed then.
+//
+// A not-found or a conflict on an action is normal in a live cluster: drop the action and plan again.
+type Plan struct {
+	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash.
+	Revisions []RevisionAction
+	// Patches of pods. Before Deletes and Creates.
+	Patches []Patch
+	// Deletes of pods: those of repair first, then those of the update, each in the order of M6 and B6.
+	Deletes []Delete
+	// Creates of pods, ordered as Deletes are. [Plan.Batches] groups them, [Planner.Pod] builds the object.
+	Creates []Create
+
+	// Decisions: exactly one per node of the snapshot, in ascending order of node names; after them one per pod
+	// on a node that is gone and per pod without a node, in order of node, pod name and UID.
+	Decisions []Decision
+	// Budget shows the limits of this plan and what is spent of them.
+	Budget Budget
+	// Status of the set as the snapshot shows it, before any action of this plan.
+	Status status.Status
+	// Memory to pass to the next plan.
+	Memory Memory
+	// NextWake is the earliest instant at which the same snapshot would plan or report differently. Zero: never;
+	// only a change of the cluster or the spec calls for another plan.
+	NextWake time.Time
+}
+
+// Empty tells whether the plan has no action.
+func (p Plan) Empty() bool {
+	return len(p.Revisions) == 0 && len(p.Patches) == 0 && len(p.Deletes) == 0 && len(p.Creates) == 0
+}
+
+// Batches groups Creates into batches of 1, 2, 4, … (M6). Send the creates of one batch in parallel, and stop after
+// a batch in which any fails: a quota or an admission webhook that refuses one pod is not asked 250 times. The
+// batches share memory with Creates.
+func (p Plan) Batches() [][]Create {
+	var batches [][]Create
+	rest := p.Creates
+	for size := 1; len(rest) > 0; size *= 2 {
+		n := min(size, len(rest))
+		batches = append(batches, rest[:n:n])
+		rest = rest[n:]
+	}
+	return batches
+}
+
+// Create asks for a pod on a node.
+type Create struct {
+	// Node to pin the pod to.
+	Node string
+	// Revision is the hash of the revision to build the pod from.
+	Revision string
+	// Reason for this create.
+	Reason Reason
+}
+
+// Delete asks for the deletion of one pod.
+type Delete struct {
+	// Node the pod belongs to; it need not exist any more (M5).
+	Node string
+	// Pod is its name.
+	Pod string
+	// UID to use as precondition, so that a namesake is never hit.
+	UID types.UID
+	// Revision is the hash the pod carries; empty if it carries none.
+	Revision string
+	// Reason for this delete.
+	Reason Reason
+}
+
+// Patch changes one pod.
+type Patch struct {
+	// Node the pod belongs to.
+	Node string
+	// Pod is its name.
+	Pod string
+	// UID the pod must still have. The patch itself carries it too, so that the API server checks it.
+	UID types.UID
+	// Type of the patch.
+	Type types.PatchType
+	// Subresource to patch: "" is the pod itself.
+	Subresource string
+	// Data is the patch, ready for a client's Patch call.
+	Data []byte
+	// Revision is the hash the pod is at after the patch.
+	Revision string
+	// Reason for this patch.
+	Reason Reason
+}
+
+// RevisionAction changes one ControllerRevision.
+type RevisionAction struct {
+	// Verb says what to do.
+	Verb RevisionVerb
+	// Name of the revision.
+	Name string
+	// UID to use as precondition; empty for a create.
+	UID types.UID
+	// Number is the revision number after a create or renumber.
+	Number int64
+	// Object to create; nil for the other verbs.
+	Object *appsv1.ControllerRevision
+}
+
+// RevisionVerb is what a RevisionAction does.
+type RevisionVerb uint8
+
+// The revision verbs.
+const (
+	// CreateRevision creates RevisionAction.Object.
+	CreateRevision RevisionVerb = iota
+	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
+	RenumberRevision
+	// DeleteRevision deletes a duplicate (R3) or one beyond the history limit (R4).
+	DeleteRevision
+
+	revisionVerbs // count
+)
+
+// String is the verb in one word.
+func (v RevisionVerb) String() string {
+	return name(revisionVerbNames[:], v)
+}
+
+var revisionVerbNames = [revisionVerbs]string{"create", "renumber", "delete"}
+
+// Budget shows the limits of a plan and what is spent of them, after its repairs and admissions.
+type Budget struct {
+	// Desired is the base of percentages: the number of nodes that are to run the pod (B1).
+	Desired int32
+	// MaxUnavailable in nodes, percentages resolved.
+	MaxUnavailable int32
+	// Unavailable is the number of nodes that count against MaxUnavailable (B2), those that this plan makes so
+	// included: 0 <= Unavailable.
+	Unavailable int32
+	// MaxSurge in nodes, percentages resolved.
+	MaxSurge int32
+	// Surging is the number of places of MaxSurge that are taken (B4), by this plan's creates too.
+	Surging int32
+	// Burst is how many creates, and how many deletes, one plan may hold (M6).
+	Burst int32
+	// Waiting is the number of nodes that would be updated now if the budget or the burst let them.
+	Waiting int32
+}

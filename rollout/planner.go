@@ -1,0 +1,77 @@
+package rollout
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// Planner decides for one spec. It is compiled once, immutable, and safe for concurrent use.
+type Planner struct {
+	spec           Spec
+	matcher        *placement.Matcher
+	resolver       *history.Resolver
+	maxUnavailable quantity
+	maxSurge       quantity
+	burst          quantity
+}
+
+// New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
+// *field.Error with paths such as spec.strategy.maxSurge; errors.As finds them, and [FieldErrors] lists them.
+func New(spec Spec) (*Planner, error) {
+	spec = spec.Default()
+	if errs := spec.Validate(field.NewPath("spec")); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	return compile(spec)
+}
+
+// Plan decides what to do next. It fails only if the snapshot breaks its contract, with a *SnapshotError and the
+// zero Plan; an object that cannot be understood gets a Decision instead, and nothing destructive is done about it.
+func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
+	if err := snapshot.check(); err != nil {
+		return Plan{}, err
+	}
+	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable()}
+	if err := r.through(); err != nil {
+		return Plan{}, err
+	}
+	return r.plan, nil
+}
+
+// Pod builds the pod that a create asks for: the template with the daemon tolerations, pinned to the node, named
+// by generateName, labelled with the revision hash and owned by the set. It fails if the create names no node or no
+// revision, as only one that is of no plan does.
+func (p *Planner) Pod(create Create) (*corev1.Pod, error) {
+	return p.pod(create)
+}
+
+// compile prepares a spec that has its defaults and was validated.
+func compile(spec Spec) (*Planner, error) {
+	p := &Planner{spec: spec}
+	for _, q := range []struct {
+		to   *quantity
+		from intstr.IntOrString
+	}{
+		{&p.maxUnavailable, *spec.Strategy.MaxUnavailable},
+		{&p.maxSurge, *spec.Strategy.MaxSurge},
+		{&p.burst, *spec.Burst},
+	} {
+		// The budgets of OnDelete are not validated, and not used.
+		*q.to, _ = parseQuantity(q.from)
+	}
+	var err error
+	if p.matcher, err = placement.Compile(&p.spec.Template); err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	set := history.Set{Name: spec.Name, Namespace: spec.Namespace, UID: spec.UID, APIVersion: spec.APIVersion, Kind: spec.Kind}
+	if p.resolver, err = history.Compile(set, &p.spec.Template); err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	return p, nil
+}

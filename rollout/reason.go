@@ -1,0 +1,110 @@
+package rollout
+
+// Reason says why a decision or an action is what it is.
+type Reason uint8
+
+// The reasons, grouped by what they explain.
+const (
+	// ReasonNone is no reason; no decision carries it.
+	ReasonNone Reason = iota
+
+	// ReasonIneligible: the node is not to run the pod, and holds none (P2). Decision.Placement says why.
+	ReasonIneligible
+	// ReasonKept: the node would not get the pod today, but may keep the one it has (P3, M4).
+	ReasonKept
+	// ReasonUpToDate: the node's pod is at the update revision and available.
+	ReasonUpToDate
+
+	// ReasonMissing: the node should run the pod and has no pod object (M1).
+	ReasonMissing
+	// ReasonBesideTerminating: the node's pods are on their way out, and surge allows a new one at once (M1).
+	ReasonBesideTerminating
+	// ReasonLeaving: the node may not run the pod; Decision.Placement says why (M4).
+	ReasonLeaving
+	// ReasonFailed: the pod has Failed (M2).
+	ReasonFailed
+	// ReasonSucceeded: the pod has Succeeded; a daemon pod is to run for ever (M2).
+	ReasonSucceeded
+	// ReasonSurplus: another pod of the same kind was chosen to stay (M3).
+	ReasonSurplus
+	// ReasonSuperseded: the node's pod of the update revision is available, so the other one goes (M3, B4).
+	ReasonSuperseded
+	// ReasonNotReadyBesideNew: the outdated pod is not Ready, and one of the update revision is there (M3).
+	ReasonNotReadyBesideNew
+	// ReasonNodeGone: the pod is bound to no node, and the node it is pinned to does not exist (M5).
+	ReasonNodeGone
+	// ReasonDuplicateRevision: the pod's revision equals the update revision and is merged into it (R3).
+	ReasonDuplicateRevision
+
+	// ReasonOutdatedNotReady: the outdated pod is not Ready; replacing it disturbs nobody (B3, B4).
+	ReasonOutdatedNotReady
+	// ReasonOutdatedFailed: the outdated pod has Failed; a fixed revision does not wait for a back-off (M2).
+	ReasonOutdatedFailed
+	// ReasonOutdated: the outdated pod is replaced within the budget (B3, B4).
+	ReasonOutdated
+
+	// ReasonNotReady: the node's new pod is not Ready yet.
+	ReasonNotReady
+	// ReasonMinReadySeconds: the node's new pod is Ready, but not for long enough to be available (B5).
+	ReasonMinReadySeconds
+	// ReasonTerminating: the node's pods are marked for deletion and not gone yet (M1).
+	ReasonTerminating
+	// ReasonRequested: an action on the node was requested and is not observed yet.
+	ReasonRequested
+	// ReasonBackoff: Failed pods of this node and revision were deleted a short time ago (M2).
+	ReasonBackoff
+	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, M6).
+	ReasonBudget
+	// ReasonBurst: the repair is due, but this plan has as many creates or deletes as it may hold (M6).
+	ReasonBurst
+	// ReasonServing: the pod may not run here any more, but serves until there are enough others (M4).
+	ReasonServing
+	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T4, T5).
+	ReasonHeld
+	// ReasonFrozen: something would be created or deleted, but the set is frozen (T4).
+	ReasonFrozen
+
+	// ReasonVanished: the pod is bound to a node that does not exist; the pod garbage collector's business (M5).
+	ReasonVanished
+	// ReasonUnattributable: no node can be read off the pod, so it is left alone (P7).
+	ReasonUnattributable
+
+	reasons // count
+)
+
+// String is the reason code as a word.
+func (r Reason) String() string {
+	return name(reasonNames[:], r)
+}
+
+var reasonNames = [reasons]string{
+	ReasonNone:              "None",
+	ReasonIneligible:        "Ineligible",
+	ReasonKept:              "Kept",
+	ReasonUpToDate:          "UpToDate",
+	ReasonMissing:           "Missing",
+	ReasonBesideTerminating: "BesideTerminating",
+	ReasonLeaving:           "Leaving",
+	ReasonFailed:            "Failed",
+	ReasonSucceeded:         "Succeeded",
+	ReasonSurplus:           "Surplus",
+	ReasonSuperseded:        "Superseded",
+	ReasonNotReadyBesideNew: "NotReadyBesideNew",
+	ReasonNodeGone:          "NodeGone",
+	ReasonDuplicateRevision: "DuplicateRevision",
+	ReasonOutdatedNotReady:  "OutdatedNotReady",
+	ReasonOutdatedFailed:    "OutdatedFailed",
+	ReasonOutdated:          "Outdated",
+	ReasonNotReady:          "NotReady",
+	ReasonMinReadySeconds:   "MinReadySeconds",
+	ReasonTerminating:       "Terminating",
+	ReasonRequested:         "Requested",
+	ReasonBackoff:           "Backoff",
+	ReasonBudget:            "Budget",
+	ReasonBurst:             "Burst",
+	ReasonServing:           "Serving",
+	ReasonHeld:              "Held",
+	ReasonFrozen:            "Frozen",
+	ReasonVanished:          "Vanished",
+	ReasonUnattributable:    "Unattributable",
+}

@@ -1,0 +1,178 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the pods
+// without a node.
+func (r *run) repair() {
+	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
+	r.left = r.newLeft()
+	excess := r.excessServing()
+	for i := range r.nodes {
+		i := int32(i)
+		switch r.outcome(i) {
+		case placement.Leave:
+			r.evict(i, &excess)
+		case placement.Keep, placement.Run:
+			r.mend(i)
+		}
+	}
+	r.mergeDuplicateRevisions()
+	r.repairStrays()
+}
+
+// mend repairs a node whose pods may stay.
+func (r *run) mend(i int32) {
+	n := &r.nodes[i]
+	for j := n.first; j < n.end; j++ {
+		switch t := r.pods[j].traits; {
+		case t.has(marked):
+		case t.has(succeeded):
+			r.delete(i, j, VerbDelete, ReasonSucceeded)
+		case t.has(failed):
+			// all of a node's together: see below
+		case j != n.current && j != n.other:
+			r.delete(i, j, VerbDelete, ReasonSurplus)
+		}
+	}
+	if n.finished {
+		r.deleteFailed(i)
+	}
+	r.choose(i)
+	if r.outcome(i) == placement.Run {
+		r.createMissing(i)
+	}
+}
+
+// deleteFailed deletes a node's Failed pods, under a back-off per node and revision (M2). Outdated ones of a node
+// that is not held go at once, because what follows them is another revision.
+func (r *run) deleteFailed(i int32) {
+	n := &r.nodes[i]
+	for j := n.first; j < n.end; j++ {
+		p := &r.pods[j]
+		if !p.traits.has(failed) || p.traits.has(marked) {
+			continue
+		}
+		if !p.traits.has(current) && n.hold == LimitNone {
+			r.delete(i, j, VerbReplace, ReasonOutdatedFailed)
+			continue
+		}
+		key := backoffKey{node: r.decision(i).Node, revision: r.hashes[p.hash].value}
+		if ok, until := r.backoffs.due(key); !ok {
+			r.waitUntil(i, p, ReasonBackoff, LimitBackoff, until)
+			continue
+		}
+		if r.delete(i, j, VerbDelete, ReasonFailed) {
+			r.backoffs.deleted(key)
+		}
+	}
+}
+
+// choose lets one of two go (M3): the pod of another revision, if it is not ready or the new one is available.
+func (r *run) choose(i int32) {
+	n := &r.nodes[i]
+	if n.current == none || n.other == none {
+		return
+	}
+	switch {
+	case r.pods[n.current].traits.has(available):
+		r.delete(i, n.other, VerbDelete, ReasonSuperseded)
+	case !r.pods[n.other].traits.has(ready):
+		r.delete(i, n.other, VerbDelete, ReasonNotReadyBesideNew)
+	}
+}
+
+// createMissing is M1. A pod that has finished and is not yet gone keeps its place on the node: its deletion comes
+// first.
+func (r *run) createMissing(i int32) {
+	n := &r.nodes[i]
+	if n.current != none || n.other != none || n.finished || n.requested != requestedNothing {
+		return
+	}
+	switch {
+	case !n.terminating:
+		r.create(i, VerbCreate, ReasonMissing)
+	case r.surge():
+		r.create(i, VerbCreate, ReasonBesideTerminating)
+	}
+}
+
+// excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
+// available nodes outnumber desired (M4). Nodes vacated at once do not count, nor do those that the pod may not
+// go back to.
+func (r *run) excessServing() int32 {
+	var serving int32
+	for i := range r.nodes {
+		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
+			if r.anyAvailable(&r.nodes[i]) {
+				serving++
+			}
+		}
+	}
+	return serving - r.plan.Budget.Desired
+}
+
+// lingers tells whether available pods of a leave node stay until there are enough others (M4).
+func (r *run) lingers(i int32) bool {
+	d := r.decision(i)
+	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
+}
+
+func (r *run) anyAvailable(n *node) bool {
+	for i := n.first; i < n.end; i++ {
+		if t := r.pods[i].traits; t.has(available) && !t.has(marked) {
+			return true
+		}
+	}
+	return false
+}
+
+// evict empties a node that may not run the pod (M4).
+func (r *run) evict(i int32, excess *int32) {
+	n := &r.nodes[i]
+	keep := int32(none)
+	if r.lingers(i) && r.anyAvailable(n) {
+		if *excess > 0 {
+			*excess--
+		} else {
+			keep = r.bestOf(n)
+		}
+	}
+	for j := n.first; j < n.end; j++ {
+		switch {
+		case r.pods[j].traits.has(marked):
+		case j == keep:
+			r.note(i, VerbWait, ReasonServing, &r.pods[j])
+			r.decision(i).Limit = LimitDesired
+		default:
+			r.delete(i, j, VerbDelete, ReasonLeaving)
+		}
+	}
+}
+
+// bestOf is the pod of the node that is to serve longest, by the order of M3.
+func (r *run) bestOf(n *node) int32 {
+	switch {
+	case n.current == none:
+		return n.other
+	case n.other == none || better(&r.pods[n.current], &r.pods[n.other]):
+		return n.current
+	default:
+		return n.other
+	}
+}
+
+// waitUntil records a wait that the clock ends.
+func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.Time) {
+	d := r.decision(i)
+	r.note(i, VerbWait, reason, p)
+	d.Limit = limit
+	if d.Until.IsZero() || until.Before(d.Until) {
+		d.Until = until
+	}
+	r.wake(until)
+}

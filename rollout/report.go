@@ -1,0 +1,121 @@
+package rollout
+
+import (
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// report is step 9: a reason for the nodes on which nothing was decided so far, the status derived from the same
+// records, the memory for the next plan.
+func (r *run) report() {
+	r.reviseHistory()
+	var counts status.Counts
+	for i := range r.nodes {
+		r.explainRest(int32(i))
+		counts.Add(r.plan.Decisions[i].Facts)
+	}
+	r.plan.Status = status.Summarize(r.statusInput(counts))
+	r.plan.Memory = r.memory()
+}
+
+// explainRest gives a reason to a node on which nothing is done.
+func (r *run) explainRest(i int32) {
+	n, d := &r.nodes[i], r.decision(i)
+	if d.Reason != ReasonNone {
+		return
+	}
+	switch d.State {
+	case StateIneligible:
+		d.Reason = ReasonIneligible
+	case StateKept:
+		d.Reason = ReasonKept
+	case StateUpdated:
+		d.Reason = ReasonUpToDate
+	case StateStarting, StateSurging:
+		r.explainStarting(i, n)
+	default:
+		r.note(i, VerbWait, ReasonTerminating, nil)
+	}
+}
+
+func (r *run) explainStarting(i int32, n *node) {
+	if n.current == none || n.requested != requestedNothing {
+		r.note(i, VerbWait, ReasonRequested, nil)
+		return
+	}
+	p := &r.pods[n.current]
+	if !p.traits.has(ready) {
+		r.note(i, VerbWait, ReasonNotReady, p)
+		return
+	}
+	until := lifecycle.Evaluate(p.object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
+	r.note(i, VerbWait, ReasonMinReadySeconds, p)
+	r.decision(i).Limit, r.decision(i).Until = LimitMinReadySeconds, until
+}
+
+func (r *run) statusInput(counts status.Counts) status.Input {
+	in := status.Input{
+		Now:               r.snapshot.Now,
+		Generation:        r.spec.Generation,
+		Counts:            counts,
+		UpdateRevision:    r.revision.Update.Hash,
+		StableRevision:    r.revision.Stable.Hash,
+		CollisionCount:    r.revision.CollisionCount,
+		Paused:            r.spec.Strategy.Paused,
+		Frozen:            r.spec.Strategy.Frozen,
+		OnDelete:          r.spec.Strategy.Type == OnDelete,
+		Waiting:           r.plan.Budget.Waiting,
+		Acting:            !r.plan.Empty(),
+		MaxUnavailable:    r.plan.Budget.MaxUnavailable,
+		Unavailable:       r.plan.Budget.Unavailable,
+		MaxSurge:          r.plan.Budget.MaxSurge,
+		Previous:          r.remembered.Conditions,
+		CompletedRevision: r.completedRevision(),
+	}
+	for i := range r.nodes {
+		n, d := &r.nodes[i], &r.plan.Decisions[i]
+		switch d.State {
+		case StateUpdated:
+			in.Settled++
+		case StateSurging:
+			if n.current != none && r.pods[n.current].traits.has(available) {
+				in.Settled++
+			} else {
+				in.Acting = true
+			}
+		case StateStarting, StateTerminating, StateMissing, StateBroken:
+			in.Acting = true
+		case StateOutdated:
+			in.Outdated++
+			if n.hold != LimitNone {
+				in.Held++
+				if d.Unavailable {
+					in.HeldUnavailable++
+				}
+			}
+		}
+	}
+	return in
+}
+
+func (r *run) completedRevision() string {
+	if rollout := r.remembered.Rollout; rollout.Completed {
+		return rollout.Revision
+	}
+	return ""
+}
+
+func (r *run) memory() Memory {
+	rollout := r.remembered.Rollout
+	if rollout.Revision != r.revision.Update.Hash {
+		rollout = RolloutRecord{Revision: r.revision.Update.Hash, Began: r.snapshot.Now}
+	}
+	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
+	return Memory{
+		Version:        MemoryVersion,
+		Backoffs:       r.backoffs.memory(func(node string) bool { return r.index.find(node) != none }),
+		Rollout:        rollout,
+		Conditions:     r.plan.Status.Conditions,
+		CollisionCount: r.revision.CollisionCount,
+	}
+}

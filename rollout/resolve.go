@@ -1,0 +1,73 @@
+package rollout
+
+import (
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// resolve is step 3: which revision is the update revision, which the stable one (R rules), and which pods are at
+// the update revision (R5).
+func (r *run) resolve() error {
+	carriers := make([]history.Carrier, len(r.hashes))
+	for i, h := range r.hashes {
+		carriers[i] = history.Carrier{Hash: h.value, Live: h.live}
+	}
+	var err error
+	r.revision, err = r.resolver.Resolve(history.Input{
+		Revisions:      r.snapshot.Revisions,
+		Carriers:       carriers,
+		Limit:          *r.spec.RevisionHistoryLimit,
+		CollisionCount: r.remembered.CollisionCount,
+	})
+	if err != nil {
+		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
+	}
+	matches := setOf(r.revision.Matches)
+	relabel := setOf(r.revision.Relabel)
+	for i := range r.hashes {
+		h := &r.hashes[i]
+		h.current = matches[h.value]
+		h.relabel = relabel[h.value]
+	}
+	for i := range r.pods {
+		p := &r.pods[i]
+		if r.hashes[p.hash].current || p.traits.has(byGeneration) {
+			p.traits |= current
+		}
+	}
+	for _, create := range r.snapshot.InFlight.Creates {
+		i := r.index.find(create.Node)
+		switch {
+		case i == none:
+		case create.Revision == "" || matches[create.Revision]:
+			r.nodes[i].requested = requestedCurrent
+		case r.nodes[i].requested == requestedNothing:
+			r.nodes[i].requested = requestedOther
+		}
+	}
+	return nil
+}
+
+// reviseHistory turns the resolution into actions. Frozen stops them too: no pod would refer to a new revision, and
+// nothing is to be deleted (T4).
+func (r *run) reviseHistory() {
+	if r.spec.Strategy.Frozen {
+		return
+	}
+	if object := r.revision.Create; object != nil && !r.inFlight.revisions[object.Name] {
+		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
+			Verb: CreateRevision, Name: object.Name, Number: object.Revision, Object: object,
+		})
+	}
+	if renumber := r.revision.Renumber; renumber != nil && !r.inFlight.revisions[renumber.Revision.Name] {
+		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
+			Verb: RenumberRevision, Name: renumber.Revision.Name, UID: renumber.Revision.UID, Number: renumber.Number,
+		})
+	}
+	for _, object := range r.revision.Delete {
+		if !r.inFlight.revisions[object.Name] {
+			r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
+				Verb: DeleteRevision, Name: object.Name, UID: object.UID, Number: object.Revision,
+			})
+		}
+	}
+}

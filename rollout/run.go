@@ -1,0 +1,174 @@
+package rollout
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// run is one way through a plan. Nodes and pods are flat slices, joined by ordinal; nothing is kept per node
+// beyond one record and one Decision of the same ordinal, so that a plan allocates a constant number of objects
+// however many nodes there are.
+type run struct {
+	*Planner
+	snapshot Snapshot
+	plan     Plan
+
+	remembered Memory
+
+	nodes    []node // ascending by name
+	pods     []pod  // grouped by node, node.first to node.end
+	strays   []pod  // pods on no known node
+	index    index  // of the nodes, by name
+	hashes   []hash // the distinct revision hashes that pods carry
+	revision history.Resolution
+
+	inFlight inFlight
+	backoffs backoffs
+	left     left
+}
+
+// node is what a run knows about one node, beside its Decision.
+type node struct {
+	object     *corev1.Node
+	first, end int32 // its pods: run.pods[first:end]
+	// current is the pod of the update revision that stays, other the one of another revision that stays (M3):
+	// ordinals in run.pods, or none.
+	current, other int32
+	// requested is what an in-flight create will bring.
+	requested requested
+	// terminating: a pod is marked for deletion and not finished. finished: one that is not marked has.
+	terminating, finished bool
+	// creating: this plan creates a pod of the update revision here.
+	creating bool
+	// hold names what keeps the node from being updated (T rules); LimitNone: nothing.
+	hold Limit
+}
+
+const none = -1
+
+// requested tells of which kind an in-flight create on a node is.
+type requested uint8
+
+const (
+	requestedNothing requested = iota
+	requestedCurrent
+	requestedOther
+)
+
+// pod is what a run knows about one pod.
+type pod struct {
+	object *corev1.Pod
+	node   int32 // ordinal of its node
+	hash   int32 // ordinal in run.hashes
+	traits traits
+}
+
+// traits of a pod.
+type traits uint16
+
+const (
+	marked       traits = 1 << iota // for deletion, or its deletion is in flight
+	failed                          // phase Failed
+	succeeded                       // phase Succeeded
+	ready                           // B5
+	available                       // B5
+	bound                           // to its node by the scheduler
+	byGeneration                    // no hash label; the template generation label matches (R5)
+	current                         // at the update revision
+	doomed                          // this plan deletes it
+
+	finished = failed | succeeded
+	gone     = marked | doomed
+)
+
+func (t traits) has(some traits) bool { return t&some != 0 }
+
+// hash is one distinct revision hash carried by pods.
+type hash struct {
+	value   string
+	live    bool // by a pod that is neither marked nor finished
+	current bool // its revision is the update revision
+	relabel bool // its revision is a duplicate of the update revision (R3)
+}
+
+// through walks the nine steps.
+func (r *run) through() error {
+	if err := r.place(); err != nil {
+		return err
+	}
+	if err := r.join(); err != nil {
+		return err
+	}
+	if err := r.resolve(); err != nil {
+		return err
+	}
+	r.target()
+	r.classify()
+	r.repair()
+	r.admit()
+	r.report()
+	return nil
+}
+
+func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[i] }
+
+// podsOf lists the records of a node's pods. M1's ignored ones are not among them.
+func (r *run) podsOf(n *node) []pod { return r.pods[n.first:n.end] }
+
+func (r *run) outcome(i int32) placement.Outcome { return r.plan.Decisions[i].Placement.Outcome }
+
+// surge tells whether new pods may stand beside old ones.
+func (r *run) surge() bool {
+	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.value > 0
+}
+
+// wake moves NextWake forward to at, if that is in the future and earlier.
+func (r *run) wake(at time.Time) {
+	if at.After(r.snapshot.Now) && (r.plan.NextWake.IsZero() || at.Before(r.plan.NextWake)) {
+		r.plan.NextWake = at
+	}
+}
+
+// check reports what breaks the contract of the snapshot and can be seen element by element; place and join see
+// the rest. A nil element would otherwise panic, and a zero clock make every pod look unavailable.
+func (s *Snapshot) check() error {
+	if s.Now.IsZero() {
+		return &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
+	}
+	for i, n := range s.Nodes {
+		if n == nil {
+			return at("Nodes", i, "must not be nil")
+		}
+		if n.Name == "" {
+			return at("Nodes", i, "must have a name")
+		}
+	}
+	for i, p := range s.Pods {
+		if p == nil {
+			return at("Pods", i, "must not be nil")
+		}
+		if p.UID == "" {
+			return at("Pods", i, "must have a UID: deletes use it as precondition (pod "+p.Name+")")
+		}
+	}
+	return checkRevisions(s.Revisions)
+}
+
+func checkRevisions(revisions []*appsv1.ControllerRevision) error {
+	seen := make(map[string]bool, len(revisions))
+	for i, revision := range revisions {
+		if revision == nil {
+			return at("Revisions", i, "must not be nil")
+		}
+		if seen[revision.Name] {
+			return at("Revisions", i, "must have a name of its own: there is another "+revision.Name)
+		}
+		seen[revision.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Snapshot is everything a plan depends on beside the spec. Nothing in it is written or kept, so pointers from an
+// informer cache may be passed as they are. The order of the slices carries no meaning.
+type Snapshot struct {
+	// Now is the only clock there is. Required.
+	Now time.Time
+	// Nodes of the cluster, all of them: a pod bound to a node that is not here counts as stranded (M5).
+	// Names must be unique and not empty.
+	Nodes []*corev1.Node
+	// Pods of the set ([Claim] picks them), terminating and finished ones too. UIDs must be unique and not empty.
+	Pods []*corev1.Pod
+	// Revisions of the set. Names must be unique. Empty is fine: a first installation.
+	Revisions []*appsv1.ControllerRevision
+	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value:
+	// nothing.
+	InFlight InFlight
+	// Memory is Plan.Memory of the previous call. The zero value is always safe.
+	Memory Memory
+}
+
+// InFlight lists requests that were sent and are not yet seen in the snapshot (a watch lags behind). They count as
+// done, so that a stale cache cannot make the planner act twice. Drop an entry when its effect was observed or
+// the request failed.
+type InFlight struct {
+	// Creates are pods that were asked for.
+	Creates []InFlightCreate
+	// Deletes are UIDs of pods whose deletion was asked for.
+	Deletes []types.UID
+	// Patches are UIDs of pods for which a patch was sent.
+	Patches []types.UID
+	// Revisions are names of revisions for which any action was sent.
+	Revisions []string
+}
+
+// InFlightCreate is one requested pod.
+type InFlightCreate struct {
+	// Node the pod is pinned to.
+	Node string
+	// Revision is the hash the pod was built from. Empty: the update revision.
+	Revision string
+}
+
+// With returns the in-flight requests after all actions of the plan were sent as well. The receiver is not changed.
+func (f InFlight) With(plan Plan) InFlight {
+	out := InFlight{
+		Creates:   append([]InFlightCreate(nil), f.Creates...),
+		Deletes:   append([]types.UID(nil), f.Deletes...),
+		Patches:   append([]types.UID(nil), f.Patches...),
+		Revisions: append([]string(nil), f.Revisions...),
+	}
+	for i := range plan.Creates {
+		out.Creates = append(out.Creates, InFlightCreate{Node: plan.Creates[i].Node, Revision: plan.Creates[i].Revision})
+	}
+	for i := range plan.Deletes {
+		out.Deletes = append(out.Deletes, plan.Deletes[i].UID)
+	}
+	for i := range plan.Patches {
+		out.Patches = append(out.Patches, plan.Patches[i].UID)
+	}
+	for i := range plan.Revisions {
+		out.Revisions = append(out.Revisions, plan.Revisions[i].Name)
+	}
+	return out
+}
+
+// SnapshotError says how a snapshot breaks the contract of [Snapshot].
+type SnapshotError struct {
+	// Field is the place in the snapshot, such as "Pods[3]".
+	Field string
+	// Problem says what is wrong there, and what would be right.
+	Problem string
+}
+
+// Error joins place and problem.
+func (e *SnapshotError) Error() string {
+	return fmt.Sprintf("snapshot.%s: %s", e.Field, e.Problem)
+}

@@ -1,0 +1,121 @@
+package rollout
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Spec says what is to run on the nodes and how changes reach them. It is a plain value in the library's own
+// words; package rollout/manifest translates the manifests of the three controllers into it. [New] copies what
+// it needs, so a Spec may be reused and changed afterwards.
+type Spec struct {
+	// Name of the set. Required; a DNS subdomain. Pods are named <Name>-<random>, revisions <Name>-<hash>.
+	Name string
+	// Namespace of the set, its pods and its revisions. Default: "default".
+	Namespace string
+	// UID of the object that owns pods and revisions. Empty: the set does not exist yet; no owner references
+	// are written, and Claim goes by the selector alone.
+	UID types.UID
+	// APIVersion and Kind of the owner, for owner references. Default: apps/v1 and DaemonSet.
+	APIVersion, Kind string
+	// Generation of the owner, reported back as the observed generation. Not negative. Default: 0.
+	Generation int64
+	// TemplateGeneration is the value of the annotation deprecated.daemonset.template.generation, nil if
+	// absent. It only decides for pods that carry no revision hash (R5), and is put as a label on new pods.
+	TemplateGeneration *int64
+
+	// Selector of the pods. Required, not empty, and it must match the template's labels.
+	Selector *metav1.LabelSelector
+	// Template of the pods. Its node affinity, node selector, node name and tolerations decide which nodes run
+	// a pod (P1 to P4).
+	Template corev1.PodTemplateSpec
+
+	// Strategy of updates. Default: RollingUpdate with maxUnavailable 1.
+	Strategy Strategy
+	// MinReadySeconds is how long a pod must have been Ready to count as available (B5). Not negative. Default: 0.
+	MinReadySeconds int32
+	// RevisionHistoryLimit is how many old revisions are kept (R4). Not negative. Default (nil): 10.
+	RevisionHistoryLimit *int32
+	// Burst bounds the creates and, separately, the deletes of one plan (M6): an integer of at least 1, or a
+	// percentage of desired, rounded down but to no less than 1. Default (nil): 250.
+	Burst *intstr.IntOrString
+}
+
+// Strategy says how nodes move from one revision to the next.
+type Strategy struct {
+	// Type is RollingUpdate (default, also for "") or OnDelete (T5).
+	Type StrategyType
+	// MaxUnavailable is how many nodes may lack a serving pod because of the rollout (B2, B3): an integer, or a
+	// percentage of desired, rounded up. Default (nil): 1, or 0 if MaxSurge is set and not zero.
+	MaxUnavailable *intstr.IntOrString
+	// MaxSurge is how many nodes may hold a new pod that is not yet available beside their old one (B4): an
+	// integer, or a percentage of desired, rounded up. Default (nil): 0. Not together with MaxUnavailable.
+	MaxSurge *intstr.IntOrString
+	// Paused begins no node; begun nodes finish, and repair goes on (T4). Default: false.
+	Paused bool
+	// Frozen, in addition, creates and deletes nothing at all (T4). Default: false.
+	Frozen bool
+}
+
+// StrategyType names a way to update.
+type StrategyType string
+
+// The strategy types, spelled as apps/v1 spells them.
+const (
+	RollingUpdate StrategyType = "RollingUpdate"
+	OnDelete      StrategyType = "OnDelete"
+)
+
+// Defaults of a Spec.
+const (
+	DefaultNamespace            = "default"
+	DefaultAPIVersion           = "apps/v1"
+	DefaultKind                 = "DaemonSet"
+	DefaultRevisionHistoryLimit = 10
+	DefaultBurst                = 250
+	DefaultMaxUnavailable       = 1
+)
+
+// Default returns a deep copy of the spec in which every unset field has its default. It does not validate: what
+// is wrong stays wrong, for [Spec.Validate] to report.
+func (s Spec) Default() Spec {
+	s.Selector = s.Selector.DeepCopy()
+	s.Template = *s.Template.DeepCopy()
+	s.TemplateGeneration = clone(s.TemplateGeneration)
+	s.RevisionHistoryLimit = clone(s.RevisionHistoryLimit)
+	s.Burst = clone(s.Burst)
+	s.Strategy.MaxUnavailable = clone(s.Strategy.MaxUnavailable)
+	s.Strategy.MaxSurge = clone(s.Strategy.MaxSurge)
+
+	setDefault(&s.Namespace, DefaultNamespace)
+	setDefault(&s.APIVersion, DefaultAPIVersion)
+	setDefault(&s.Kind, DefaultKind)
+	setDefault(&s.Strategy.Type, RollingUpdate)
+	setDefault(&s.RevisionHistoryLimit, new(int32(DefaultRevisionHistoryLimit)))
+	setDefault(&s.Burst, new(intstr.FromInt32(DefaultBurst)))
+	setDefault(&s.Strategy.MaxSurge, new(intstr.FromInt32(0)))
+	if s.Strategy.MaxUnavailable == nil {
+		unavailable := intstr.FromInt32(DefaultMaxUnavailable)
+		if !isZero(s.Strategy.MaxSurge) {
+			unavailable = intstr.FromInt32(0)
+		}
+		s.Strategy.MaxUnavailable = &unavailable
+	}
+	return s
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var unset T
+	if *field == unset {
+		*field = value
+	}
+}

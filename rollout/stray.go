@@ -1,0 +1,36 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// repairStrays deals with pods whose node is gone (M5) or cannot be told (P7).
+func (r *run) repairStrays() {
+	slices.SortFunc(r.strays, func(a, b pod) int {
+		nodeA, _ := placement.TargetNode(a.object)
+		nodeB, _ := placement.TargetNode(b.object)
+		return cmp.Or(cmp.Compare(nodeA, nodeB), cmp.Compare(a.object.Name, b.object.Name), cmp.Compare(a.object.UID, b.object.UID))
+	})
+	for i := range r.strays {
+		r.plan.Decisions = append(r.plan.Decisions, r.repairStray(&r.strays[i]))
+	}
+}
+
+func (r *run) repairStray(p *pod) Decision {
+	node, ok := placement.TargetNode(p.object)
+	d := Decision{Node: node, Pod: p.object.Name, State: StateVanished}
+	switch {
+	case !ok:
+		d.State, d.Reason = StateUnattributed, ReasonUnattributable
+	case p.traits.has(bound):
+		d.Reason = ReasonVanished
+	case p.traits.has(marked):
+		d.Verb, d.Reason = VerbWait, ReasonTerminating
+	default:
+		r.deleteStray(&d, p, ReasonNodeGone)
+	}
+	return d
+}

@@ -1,0 +1,187 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// Validate reports every mistake in the spec, with field paths below path (usually field.NewPath("spec")), in the
+// order of the fields. Unset fields count with their defaults. It checks what decides placement and rollout, and
+// what the API server would refuse about the containers' identity; the rest of the pod template is not looked at.
+func (s Spec) Validate(path *field.Path) field.ErrorList {
+	s = s.Default()
+	errs := s.validateIdentity(path)
+	errs = append(errs, s.validateSelector(path)...)
+	errs = append(errs, s.validateTemplate(path.Child("template"))...)
+	errs = append(errs, s.Strategy.validate(path.Child("strategy"))...)
+	if s.MinReadySeconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("minReadySeconds"), s.MinReadySeconds, "must not be negative"))
+	}
+	if *s.RevisionHistoryLimit < 0 {
+		errs = append(errs, field.Invalid(path.Child("revisionHistoryLimit"), *s.RevisionHistoryLimit, "must not be negative"))
+	}
+	if burst, err := validateQuantity(path.Child("burst"), *s.Burst, math.MaxInt32); err != nil {
+		errs = append(errs, err)
+	} else if !burst.percent && burst.value == 0 {
+		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(), "must be at least 1; spec.strategy.frozen stops all creates and deletes"))
+	}
+	return errs
+}
+
+// FieldErrors lists the mistakes in an error of [New]; nil for any other error.
+func FieldErrors(err error) field.ErrorList {
+	var aggregate utilerrors.Aggregate
+	if !errors.As(err, &aggregate) {
+		return nil
+	}
+	var list field.ErrorList
+	for _, e := range aggregate.Errors() {
+		var f *field.Error
+		if errors.As(e, &f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (s Spec) validateIdentity(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "pods and revisions are named after the set"))
+	} else {
+		for _, msg := range utilvalidation.IsDNS1123Subdomain(s.Name) {
+			errs = append(errs, field.Invalid(path.Child("name"), s.Name, msg))
+		}
+	}
+	for _, msg := range utilvalidation.IsDNS1123Label(s.Namespace) {
+		errs = append(errs, field.Invalid(path.Child("namespace"), s.Namespace, msg))
+	}
+	if s.Generation < 0 {
+		errs = append(errs, field.Invalid(path.Child("generation"), s.Generation, "must not be negative"))
+	}
+	return errs
+}
+
+func (s Spec) validateSelector(path *field.Path) field.ErrorList {
+	at := path.Child("selector")
+	if s.Selector == nil {
+		return field.ErrorList{field.Required(at, "says which pods belong to the set")}
+	}
+	errs := metav1validation.ValidateLabelSelector(s.Selector, metav1validation.LabelSelectorValidationOptions{}, at)
+	if len(s.Selector.MatchLabels)+len(s.Selector.MatchExpressions) == 0 {
+		return append(errs, field.Invalid(at, s.Selector, "must not be empty: it would select every pod"))
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
+	if err != nil {
+		if len(errs) == 0 {
+			errs = append(errs, field.Invalid(at, s.Selector, err.Error()))
+		}
+		return errs
+	}
+	if !selector.Matches(labels.Set(s.Template.Labels)) {
+		errs = append(errs, field.Invalid(path.Child("template", "metadata", "labels"), s.Template.Labels,
+			fmt.Sprintf("must match the selector %q", selector)))
+	}
+	return errs
+}
+
+func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
+	spec, at := &s.Template.Spec, path.Child("spec")
+	errs := metav1validation.ValidateLabels(s.Template.Labels, path.Child("metadata", "labels"))
+	if len(spec.Containers) == 0 {
+		errs = append(errs, field.Required(at.Child("containers"), "at least one container is needed"))
+	}
+	seen := make(map[string]bool)
+	errs = append(errs, validateContainers(at.Child("initContainers"), spec.InitContainers, seen)...)
+	errs = append(errs, validateContainers(at.Child("containers"), spec.Containers, seen)...)
+	if len(spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("ephemeralContainers"), "a template cannot have ephemeral containers"))
+	}
+	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
+		errs = append(errs, field.NotSupported(at.Child("restartPolicy"), spec.RestartPolicy,
+			[]corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	if spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(at.Child("activeDeadlineSeconds"), "a daemon pod is to run for ever"))
+	}
+	return append(errs, placement.Validate(&s.Template, path)...)
+}
+
+// validateContainers takes the names seen so far along: containers and init containers share one name space.
+func validateContainers(path *field.Path, containers []corev1.Container, seen map[string]bool) field.ErrorList {
+	var errs field.ErrorList
+	for i := range containers {
+		c, at := &containers[i], path.Index(i)
+		switch {
+		case c.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), "every container needs a name"))
+		case seen[c.Name]:
+			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
+		default:
+			for _, msg := range utilvalidation.IsDNS1123Label(c.Name) {
+				errs = append(errs, field.Invalid(at.Child("name"), c.Name, msg))
+			}
+		}
+		seen[c.Name] = true
+		if c.Image == "" {
+			errs = append(errs, field.Required(at.Child("image"), "every container needs an image"))
+		}
+	}
+	return errs
+}
+
+func (s Strategy) validate(path *field.Path) field.ErrorList {
+	switch s.Type {
+	case RollingUpdate:
+	case OnDelete:
+		// The API server does not look at the budgets of OnDelete either; they take no effect.
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(path.Child("type"), s.Type, []StrategyType{RollingUpdate, OnDelete})}
+	}
+	var errs field.ErrorList
+	unavailable, errU := validateQuantity(path.Child("maxUnavailable"), *s.MaxUnavailable, 100)
+	surge, errS := validateQuantity(path.Child("maxSurge"), *s.MaxSurge, 100)
+	for _, err := range []*field.Error{errU, errS} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	switch {
+	case unavailable.value > 0 && surge.value > 0:
+		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
+			"must be 0 or unset while maxUnavailable is not 0: only one of the two budgets can be in use"))
+	case unavailable.value == 0 && surge.value == 0:
+		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), s.MaxUnavailable.String(),
+			"must not be 0 while maxSurge is 0: no node could ever be updated; set paused to stop a rollout"))
+	}
+	return errs
+}
+
+func validateQuantity(path *field.Path, v intstr.IntOrString, maxPercent int32) (quantity, *field.Error) {
+	q, err := parseQuantity(v)
+	switch {
+	case err != nil:
+		return quantity{}, field.Invalid(path, v.String(), err.Error())
+	case q.value < 0:
+		return quantity{}, field.Invalid(path, q.value, "must not be negative")
+	case q.percent && q.value > maxPercent:
+		return quantity{}, field.Invalid(path, v.String(), fmt.Sprintf("must not be more than %d%%", maxPercent))
+	}
+	return q, nil
+}

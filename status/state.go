@@ -1,0 +1,130 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+)
+
+// State is the one word for how a set is doing (S2). Its text form is its name.
+type State uint8
+
+// The states.
+const (
+	// Unknown is the zero value: nothing was summed up. Summarize never returns it.
+	Unknown State = iota
+	// Running: the rollout is complete, or as complete as the spec lets it be.
+	Running
+	// Updating: nodes have yet to reach the update revision, and it goes on by itself.
+	Updating
+	// Paused: the spec lets no further node begin (T4).
+	Paused
+	// Frozen: the spec lets nothing be created or deleted (T4).
+	Frozen
+	// Canary: the update revision is being tried on some nodes (C1).
+	Canary
+	// CanaryPaused: the trial was paused by its checks or by command (C3, C5).
+	CanaryPaused
+	// CanaryFailed: the update revision failed its trial (C4).
+	CanaryFailed
+	// Stuck: nodes wait, and nothing but a person can make it go on.
+	Stuck
+
+	states // count
+)
+
+var stateNames = [states]string{
+	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "Stuck",
+}
+
+// String is the name of the state, or State(n) for a value without a name.
+func (s State) String() string {
+	return text(stateNames[:], "State", s)
+}
+
+// MarshalText is String, but an error for a value without a name.
+func (s State) MarshalText() ([]byte, error) {
+	return marshal(stateNames[:], "State", s)
+}
+
+// UnmarshalText reads the name of a state. On error the receiver is left as it was.
+func (s *State) UnmarshalText(data []byte) error {
+	return unmarshal(stateNames[:], "State", s, data)
+}
+
+// Reason says why a state or a condition is what it is. Its text form is its name, which is fit for the
+// reason of a condition.
+type Reason uint8
+
+// The reasons.
+const (
+	// ReasonNone is the zero value: nothing was summed up. Summarize never returns it.
+	ReasonNone Reason = iota
+	// RolloutComplete: every desired node has an available pod of the update revision, or had one once (S3).
+	RolloutComplete
+	// RolloutInProgress: something is under way, or can begin with the next plan.
+	RolloutInProgress
+	// WaitingForAvailability: the rollout goes on when unavailable nodes become available.
+	WaitingForAvailability
+	// RolloutHeld: all nodes still outdated are held back, by partition or node selector (T2, T3).
+	RolloutHeld
+	// OnDelete: the outdated pods wait to be deleted by hand (T5).
+	OnDelete
+	// PausedBySpec: spec.paused (T4).
+	PausedBySpec
+	// FrozenBySpec: spec.frozen (T4).
+	FrozenBySpec
+	// HeldPodsUseUpBudget: broken pods on nodes that the spec holds back use up the whole budget (B2).
+	HeldPodsUseUpBudget
+	// EnoughNodesAvailable: no more nodes are unavailable than maxUnavailable.
+	EnoughNodesAvailable
+	// TooFewNodesAvailable: more nodes are unavailable than maxUnavailable.
+	TooFewNodesAvailable
+
+	reasons // count
+)
+
+var reasonNames = [reasons]string{
+	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
+	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
+}
+
+// String is the name of the reason, or Reason(n) for a value without a name.
+func (r Reason) String() string {
+	return text(reasonNames[:], "Reason", r)
+}
+
+// MarshalText is String, but an error for a value without a name.
+func (r Reason) MarshalText() ([]byte, error) {
+	return marshal(reasonNames[:], "Reason", r)
+}
+
+// UnmarshalText reads the name of a reason. On error the receiver is left as it was.
+func (r *Reason) UnmarshalText(data []byte) error {
+	return unmarshal(reasonNames[:], "Reason", r, data)
+}
+
+func text[T ~uint8](names []string, kind string, code T) string {
+	if int(code) >= len(names) {
+		return fmt.Sprintf("%s(%d)", kind, uint8(code))
+	}
+	return names[code]
+}
+
+func marshal[T ~uint8](names []string, kind string, code T) ([]byte, error) {
+	if int(code) >= len(names) {
+		return nil, fmt.Errorf("status: %s(%d) has no name", kind, uint8(code))
+	}
+	return []byte(names[code]), nil
+}
+
+func unmarshal[T ~uint8](names []string, kind string, code *T, data []byte) error {
+	i := slices.Index(names, string(data))
+	if i < 0 {
+		return fmt.Errorf("status: %q is no %s", data, kind)
+	}
+	if code == nil {
+		return fmt.Errorf("status: no %s to store %q in", kind, data)
+	}
+	*code = T(i)
+	return nil
+}

@@ -1,0 +1,363 @@
+package status_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/status"
+)
+
+var noon = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+
+// underWay is a rollout on ten nodes: five done, one starting, four outdated, of which two wait.
+func underWay() status.Input {
+	return status.Input{
+		Now:        noon,
+		Generation: 7,
+		Counts: status.Counts{
+			Desired: 10, Current: 10, Ready: 9, Available: 9, Unavailable: 1, Updated: 6,
+		},
+		UpdateRevision: "new", StableRevision: "old",
+		Settled: 5, Outdated: 4, Waiting: 2, Acting: true,
+		MaxUnavailable: 2, Unavailable: 1,
+	}
+}
+
+// done is the same rollout when it is over.
+func done() status.Input {
+	in := underWay()
+	in.Counts = status.Counts{Desired: 10, Current: 10, Ready: 10, Available: 10, Updated: 10}
+	in.Settled, in.Outdated, in.Waiting, in.Acting, in.Unavailable = 10, 0, 0, false, 0
+	return in
+}
+
+// stuck is the same rollout when two held broken pods use up the budget.
+func stuck() status.Input {
+	in := underWay()
+	in.Counts.Available, in.Counts.Ready, in.Counts.Updated = 8, 8, 5
+	in.Outdated, in.Held, in.HeldUnavailable, in.Unavailable, in.Acting = 5, 2, 2, 2, false
+	return in
+}
+
+// rows is the set of names seen in one table. Each row must have a name of its own and say why.
+type rows map[string]bool
+
+func (r rows) check(t *testing.T, name, why string) {
+	t.Helper()
+	if name == "" || why == "" || r[name] {
+		t.Fatalf("row %q needs a unique name and a why", name)
+	}
+	r[name] = true
+}
+
+// seen is what a row of a table looks at.
+type seen struct {
+	State       status.State
+	Reason      status.Reason
+	Progressing string // status and reason
+	Completed   string
+}
+
+func look(s status.Status) seen {
+	c := s.Conditions[1]
+	return seen{s.State, s.Reason, string(c.Status) + " " + c.Reason, s.CompletedRevision}
+}
+
+func TestSummarizeState(t *testing.T) {
+	var (
+		inProgress = seen{status.Updating, status.RolloutInProgress, "True RolloutInProgress", ""}
+		waiting    = seen{status.Updating, status.WaitingForAvailability, "True WaitingForAvailability", ""}
+		complete   = seen{status.Running, status.RolloutComplete, "False RolloutComplete", "new"}
+		isStuck    = seen{status.Stuck, status.HeldPodsUseUpBudget, "Unknown HeldPodsUseUpBudget", ""}
+		isHeld     = seen{status.Running, status.RolloutHeld, "False RolloutHeld", ""}
+	)
+	tests := []struct {
+		name string
+		why  string
+		from func() status.Input
+		edit func(*status.Input)
+		want seen
+	}{
+		{"under way", "nodes are outdated and the plan acts", underWay, nil, inProgress},
+		{"waiting for the budget", "nothing under way ends by itself, but the unavailable node may come back", underWay,
+			func(in *status.Input) { in.Acting = false }, waiting},
+		{"waiting for a hook", "no node waits for the budget, so availability is not what is missing", underWay,
+			func(in *status.Input) { in.Acting, in.Waiting = false, 0 }, inProgress},
+		{"last pods starting", "none outdated is not yet complete", done,
+			func(in *status.Input) { in.Settled, in.Counts.Available, in.Acting = 9, 9, true }, inProgress},
+		{"last pod broken", "nothing is under way, all that is missing is availability", done,
+			func(in *status.Input) { in.Settled, in.Counts.Available = 9, 9 }, waiting},
+		{"first installation", "nothing outdated, but nothing there either", done,
+			func(in *status.Input) { in.Counts, in.Settled, in.Acting = status.Counts{Desired: 10}, 0, true }, inProgress},
+		{"complete", "every desired node is settled", done, nil, complete},
+		{"no revision", "complete, but there is no name to remember", done,
+			func(in *status.Input) { in.UpdateRevision = "" },
+			seen{status.Running, status.RolloutComplete, "False RolloutComplete", ""}},
+
+		{"surge, new pods never started", "each node is updated by one pod and available by the other", done,
+			func(in *status.Input) { in.Settled, in.Acting, in.MaxSurge, in.MaxUnavailable = 0, true, 10, 0 }, inProgress},
+		{"surge, one to go", "nine of ten settled is not complete", done,
+			func(in *status.Input) { in.Settled, in.Acting = 9, true }, inProgress},
+		{"settled beyond available", "a claim that the counters deny does not complete a rollout", done,
+			func(in *status.Input) { in.Counts.Available, in.Acting = 9, true }, inProgress},
+		{"settled beyond updated", "a claim that the counters deny does not complete a rollout", done,
+			func(in *status.Input) { in.Counts.Updated, in.Acting = 9, true }, inProgress},
+		{"settled, yet outdated", "an outdated node that is free keeps the rollout open, whatever the sum says", done,
+			func(in *status.Input) { in.Outdated, in.Acting = 1, true }, inProgress},
+
+		{"no nodes", "nothing to roll out to is nothing to wait for (S3)", done,
+			func(in *status.Input) { in.Counts, in.Settled = status.Counts{}, 0 }, complete},
+		{"no nodes but pods", "such a pod may be outdated and its node come back, so nothing is recorded", done,
+			func(in *status.Input) { in.Counts, in.Settled = status.Counts{Misscheduled: 1}, 0 },
+			seen{status.Running, status.RolloutComplete, "False RolloutComplete", ""}},
+		{"misscheduled elsewhere", "pods elsewhere do not matter where nodes were seen complete", done,
+			func(in *status.Input) { in.Counts.Misscheduled = 1 }, complete},
+
+		{"held", "the rest is held by partition or selector, all else is done", done,
+			func(in *status.Input) { in.Counts.Updated, in.Settled, in.Outdated, in.Held = 7, 7, 3, 3 }, isHeld},
+		{"held and unavailable", "a held node's health is not the rollout's", done,
+			func(in *status.Input) {
+				in.Counts.Updated, in.Counts.Available = 7, 9
+				in.Settled, in.Outdated, in.Held = 7, 3, 3
+			}, isHeld},
+		{"held but not all", "one free node is still outdated", underWay,
+			func(in *status.Input) { in.Held = 3 }, inProgress},
+		{"held, one starting", "what is not held is not done", done,
+			func(in *status.Input) {
+				in.Counts.Updated, in.Settled, in.Outdated, in.Held, in.Acting = 7, 6, 3, 3, true
+			}, inProgress},
+		{"held beyond outdated", "held nodes are outdated ones; a higher number hides nothing", done,
+			func(in *status.Input) { in.Settled, in.Counts.Available, in.Held, in.Acting = 9, 9, 1, true }, inProgress},
+		{"held, int32 extremes", "sums do not overflow", done,
+			func(in *status.Input) {
+				in.Counts = status.Counts{Desired: math.MaxInt32, Updated: math.MaxInt32, Available: math.MaxInt32}
+				in.Settled, in.Outdated, in.Held = math.MaxInt32, math.MaxInt32, math.MaxInt32
+			}, isHeld},
+		{"OnDelete", "all outdated pods wait for a person's delete (T5)", underWay,
+			func(in *status.Input) { in.OnDelete, in.Settled, in.Waiting, in.Acting = true, 6, 0, false },
+			seen{status.Running, status.OnDelete, "False OnDelete", ""}},
+		{"OnDelete, complete", "once nothing is outdated it is like any other", done,
+			func(in *status.Input) { in.OnDelete = true }, complete},
+		{"OnDelete, one starting", "a pod deleted by hand is being replaced", underWay,
+			func(in *status.Input) { in.OnDelete, in.Waiting = true, 0 }, inProgress},
+
+		{"stuck", "two held broken pods use up a budget of two", stuck, nil, isStuck},
+		{"stuck by more", "three do so all the more", stuck,
+			func(in *status.Input) { in.HeldUnavailable = 3 }, isStuck},
+		{"not stuck, room left", "one of two places may become free by itself", stuck,
+			func(in *status.Input) { in.HeldUnavailable = 1 }, waiting},
+		{"not stuck, acting", "something under way may change the picture", stuck,
+			func(in *status.Input) { in.Acting = true }, inProgress},
+		{"not stuck, nobody waits", "a used up budget that nobody needs blocks nobody", stuck,
+			func(in *status.Input) { in.Waiting = 0 }, inProgress},
+		{"not stuck, no budget", "a limit of 0 is not used up by 0 held nodes", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.HeldUnavailable = 0, 0 }, waiting},
+		{"stuck by one", "one held broken pod and a budget of one", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.HeldUnavailable = 1, 1 }, isStuck},
+		{"surge, stuck", "with surge the limit in force is maxSurge", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.MaxSurge = 0, 2 }, isStuck},
+		{"surge, not stuck", "a place is left, though maxUnavailable is 0", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.MaxSurge = 0, 3 }, waiting},
+		{"surge of one, not stuck by none", "no held node takes the place", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.MaxSurge, in.HeldUnavailable = 0, 1, 0 }, waiting},
+		{"surge of one, stuck", "maxSurge 1 is a limit too", stuck,
+			func(in *status.Input) { in.MaxUnavailable, in.MaxSurge, in.HeldUnavailable = 5, 1, 1 }, isStuck},
+
+		{"paused", "a person's decision outranks what is observed", underWay,
+			func(in *status.Input) { in.Paused = true },
+			seen{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""}},
+		{"paused beats stuck", "a person's decision outranks what is observed", stuck,
+			func(in *status.Input) { in.Paused = true },
+			seen{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""}},
+		{"paused, complete", "the word tells of the pause, the condition of the rollout", done,
+			func(in *status.Input) { in.Paused = true },
+			seen{status.Paused, status.PausedBySpec, "False RolloutComplete", "new"}},
+		{"paused, held", "lifting the pause would change nothing for the rollout", done,
+			func(in *status.Input) {
+				in.Paused, in.Counts.Updated, in.Settled, in.Outdated, in.Held = true, 7, 7, 3, 3
+			},
+			seen{status.Paused, status.PausedBySpec, "False RolloutHeld", ""}},
+		{"frozen", "nothing is created or deleted", underWay,
+			func(in *status.Input) { in.Frozen = true },
+			seen{status.Frozen, status.FrozenBySpec, "Unknown FrozenBySpec", ""}},
+		{"frozen beats paused", "frozen is the stricter one (T4)", underWay,
+			func(in *status.Input) { in.Frozen, in.Paused = true, true },
+			seen{status.Frozen, status.FrozenBySpec, "Unknown FrozenBySpec", ""}},
+
+		{"latched, node down", "a reboot does not reopen the rollout (S3)", done,
+			func(in *status.Input) { in.CompletedRevision, in.Settled, in.Counts.Available = "new", 9, 9 }, complete},
+		{"latched, node joined", "nor does a node that joins", done,
+			func(in *status.Input) { in.CompletedRevision, in.Counts.Desired, in.Acting = "new", 11, true }, complete},
+		{"latched, outdated again", "the word tells that a pod is replaced (P8), the condition stays", done,
+			func(in *status.Input) {
+				in.CompletedRevision, in.Outdated, in.Acting = "new", 1, true
+				in.Settled, in.Counts.Updated = 9, 9
+			},
+			seen{status.Updating, status.RolloutInProgress, "False RolloutComplete", "new"}},
+		{"latched, frozen", "the word tells of the freeze, the condition of the rollout", underWay,
+			func(in *status.Input) { in.CompletedRevision, in.Frozen = "new", true },
+			seen{status.Frozen, status.FrozenBySpec, "False RolloutComplete", "new"}},
+		{"latched, held again", "the word tells of the held pods, the condition stays", done,
+			func(in *status.Input) {
+				in.CompletedRevision, in.Settled, in.Counts.Updated, in.Outdated, in.Held = "new", 7, 8, 2, 2
+			},
+			seen{status.Running, status.RolloutHeld, "False RolloutComplete", "new"}},
+		{"latched for another", "a completed older revision says nothing of this one", underWay,
+			func(in *status.Input) { in.CompletedRevision = "old" }, inProgress},
+		{"unknown is not latched", "no name equals no name, but records nothing", underWay,
+			func(in *status.Input) { in.UpdateRevision = "" }, inProgress},
+
+		{"negative numbers", "they count as 0: nothing settled, nothing held, nothing stuck", func() status.Input {
+			return status.Input{Now: noon, Counts: status.Counts{Desired: 1, Updated: 1, Available: 1}, Acting: true,
+				Settled: -1, Outdated: -3, Held: -3, Waiting: -1, HeldUnavailable: -1, MaxSurge: -1, MaxUnavailable: -5}
+		}, nil, inProgress},
+		{"held below zero", "it makes no node free that is not outdated", done,
+			func(in *status.Input) { in.Held = -1 }, complete},
+		{"outdated below zero", "it holds nothing, under OnDelete either", done,
+			func(in *status.Input) { in.Outdated, in.OnDelete = -1, true }, complete},
+	}
+	table := rows{}
+	for _, tt := range tests {
+		table.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			in := tt.from()
+			if tt.edit != nil {
+				tt.edit(&in)
+			}
+			if got := look(status.Summarize(in)); got != tt.want {
+				t.Errorf("got  %v\nwant %v\n%s", got, tt.want, tt.why)
+			}
+		})
+	}
+}
+
+func TestSummarizeCarriesItsInput(t *testing.T) {
+	in := underWay()
+	in.CollisionCount = new(int32(3))
+	in.Counts.Misscheduled, in.Counts.Unavailable = 4, 99
+	got := status.Summarize(in)
+	got.Conditions = nil
+	want := status.Status{
+		Counts: status.Counts{
+			Desired: 10, Current: 10, Misscheduled: 4, Ready: 9, Available: 9, Unavailable: 1, Updated: 6,
+		},
+		ObservedGeneration: 7,
+		UpdateRevision:     "new", StableRevision: "old",
+		CollisionCount: new(int32(3)),
+		State:          status.Updating, Reason: status.RolloutInProgress,
+		DisruptionsAllowed: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	*in.CollisionCount = 4
+	if *got.CollisionCount != 3 {
+		t.Error("the collision count is shared with the input")
+	}
+}
+
+func TestDisruptionsAllowedS4(t *testing.T) {
+	tests := []struct {
+		name                   string
+		why                    string
+		limit, spent, expected int32
+	}{
+		{"room", "what is left of the budget", 3, 1, 2},
+		{"one left", "the least room", 2, 1, 1},
+		{"used up", "none left", 2, 2, 0},
+		{"overdrawn", "nodes that failed by themselves allow no negative number", 2, 7, 0},
+		{"surge", "with maxUnavailable 0 nothing may go", 0, 0, 0},
+		{"extremes up", "a negative count is 0, not a gain", math.MaxInt32, math.MinInt32, math.MaxInt32},
+		{"extremes down", "no overflow", math.MinInt32, math.MaxInt32, 0},
+	}
+	table := rows{}
+	for _, tt := range tests {
+		table.check(t, tt.name, tt.why)
+		in := underWay()
+		in.MaxUnavailable, in.Unavailable = tt.limit, tt.spent
+		if got := status.Summarize(in).DisruptionsAllowed; got != tt.expected {
+			t.Errorf("%s: %d of %d spent allows %d, want %d: %s", tt.name, tt.spent, tt.limit, got, tt.expected, tt.why)
+		}
+	}
+}
+
+func TestDaemonSetStatus(t *testing.T) {
+	at := metav1.NewTime(noon)
+	s := status.Status{
+		Counts: status.Counts{
+			Desired: 1, Current: 2, Misscheduled: 3, Ready: 4, Available: 5, Unavailable: 6, Updated: 7,
+		},
+		ObservedGeneration: 8,
+		UpdateRevision:     "new", StableRevision: "old", CompletedRevision: "new",
+		CollisionCount: new(int32(9)),
+		State:          status.Running, Reason: status.RolloutComplete, DisruptionsAllowed: 10,
+		Conditions: []metav1.Condition{{
+			Type: "T", Status: metav1.ConditionUnknown, ObservedGeneration: 8, LastTransitionTime: at, Reason: "R", Message: "M",
+		}},
+	}
+	got := s.DaemonSetStatus()
+	want := appsv1.DaemonSetStatus{
+		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberMisscheduled: 3, NumberReady: 4, NumberAvailable: 5,
+		NumberUnavailable: 6, UpdatedNumberScheduled: 7, ObservedGeneration: 8, CollisionCount: new(int32(9)),
+		Conditions: []appsv1.DaemonSetCondition{{
+			Type: "T", Status: corev1.ConditionUnknown, LastTransitionTime: at, Reason: "R", Message: "M",
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got.CollisionCount == s.CollisionCount {
+		t.Error("the collision count is shared")
+	}
+	if diff := cmp.Diff(appsv1.DaemonSetStatus{}, status.Status{}.DaemonSetStatus()); diff != "" {
+		t.Errorf("zero status (-want +got):\n%s", diff)
+	}
+}
+
+// A status that went through JSON, as Memory does, leads to the same next status.
+func TestStatusJSON(t *testing.T) {
+	in := underWay()
+	in.Now = noon.Add(987654321)
+	in.CollisionCount = new(int32(2))
+	first := status.Summarize(in)
+	data, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back status.Status
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, back); diff != "" {
+		t.Errorf("JSON changes the status (-before +after):\n%s", diff)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	if fields["state"] != "Updating" || fields["reason"] != "RolloutInProgress" || fields["desired"] != 10.0 {
+		t.Errorf("words and counters are not where they should be: %s", data)
+	}
+}
+
+func TestSummarizeAllocatesAConstant(t *testing.T) {
+	const ceiling = 8
+	small, large := underWay(), underWay()
+	large.Counts.Desired, large.Outdated, large.Waiting = math.MaxInt32, math.MaxInt32, math.MaxInt32
+	large.CollisionCount = new(int32(1))
+	for range 1000 {
+		large.Previous = append(large.Previous, metav1.Condition{Type: "Other"})
+	}
+	for name, in := range map[string]status.Input{"small": small, "large": large} {
+		if n := testing.AllocsPerRun(100, func() { status.Summarize(in) }); n > ceiling {
+			t.Errorf("%s: %v objects, want at most %d", name, n, ceiling)
+		}
+	}
+}

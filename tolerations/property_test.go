@@ -1,0 +1,281 @@
+package tolerations_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/tolerations"
+)
+
+var (
+	keys = []string{
+		"", "dedicated", corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure,
+		corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable,
+		corev1.TaintNodeNetworkUnavailable,
+	}
+	values    = []string{"", "gpu", "3"}
+	operators = []corev1.TolerationOperator{
+		"", corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt, "Weird",
+	}
+	effects = []corev1.TaintEffect{
+		"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute, "Weird",
+	}
+)
+
+// tolerationGen draws defaults of P1, with and without a period, as often as arbitrary tolerations: only
+// near-duplicates exercise the merge.
+func tolerationGen() *rapid.Generator[corev1.Toleration] {
+	return rapid.Custom(func(t *rapid.T) corev1.Toleration {
+		toleration := corev1.Toleration{
+			Key:      rapid.SampledFrom(keys).Draw(t, "key"),
+			Operator: rapid.SampledFrom(operators).Draw(t, "operator"),
+			Value:    rapid.SampledFrom(values).Draw(t, "value"),
+			Effect:   rapid.SampledFrom(effects).Draw(t, "effect"),
+		}
+		if rapid.Bool().Draw(t, "default") {
+			toleration = rapid.SampledFrom(wantDefaults(true)).Draw(t, "which")
+		}
+		if rapid.Bool().Draw(t, "finite") {
+			seconds := rapid.Int64Range(0, 2).Draw(t, "seconds")
+			toleration.TolerationSeconds = &seconds
+		}
+		return toleration
+	})
+}
+
+func taintGen() *rapid.Generator[corev1.Taint] {
+	return rapid.Custom(func(t *rapid.T) corev1.Taint {
+		return corev1.Taint{
+			Key:    rapid.SampledFrom(keys).Draw(t, "key"),
+			Value:  rapid.SampledFrom(values).Draw(t, "value"),
+			Effect: rapid.SampledFrom(effects).Draw(t, "effect"),
+		}
+	})
+}
+
+func specGen() *rapid.Generator[*corev1.PodSpec] {
+	return rapid.Custom(func(t *rapid.T) *corev1.PodSpec {
+		list := rapid.SliceOfN(tolerationGen(), 0, 6).Draw(t, "tolerations")
+		return &corev1.PodSpec{
+			HostNetwork: rapid.Bool().Draw(t, "hostNetwork"),
+			// Spare capacity shows an append that writes into the caller's array.
+			Tolerations: append(make([]corev1.Toleration, 0, len(list)+10), list...),
+		}
+	})
+}
+
+// wantDefaults spells P1 out once more, from the text of the rule.
+func wantDefaults(hostNetwork bool) []corev1.Toleration {
+	list := []corev1.Toleration{
+		{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute"},
+		{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute"},
+		{Key: "node.kubernetes.io/disk-pressure", Operator: "Exists", Effect: "NoSchedule"},
+		{Key: "node.kubernetes.io/memory-pressure", Operator: "Exists", Effect: "NoSchedule"},
+		{Key: "node.kubernetes.io/pid-pressure", Operator: "Exists", Effect: "NoSchedule"},
+		{Key: "node.kubernetes.io/unschedulable", Operator: "Exists", Effect: "NoSchedule"},
+	}
+	if hostNetwork {
+		list = append(list, corev1.Toleration{
+			Key: "node.kubernetes.io/network-unavailable", Operator: "Exists", Effect: "NoSchedule",
+		})
+	}
+	return list
+}
+
+// naiveForDaemon is the oracle: one default at a time, a new list for each.
+func naiveForDaemon(spec *corev1.PodSpec) []corev1.Toleration {
+	list := spec.DeepCopy().Tolerations
+	for _, wanted := range wantDefaults(spec.HostNetwork) {
+		var next []corev1.Toleration
+		found := false
+		for _, have := range list {
+			bare := have
+			bare.TolerationSeconds = nil
+			if bare == wanted {
+				have, found = wanted, true
+			}
+			next = append(next, have)
+		}
+		if !found {
+			next = append(next, wanted)
+		}
+		list = next
+	}
+	return list
+}
+
+// checkForDaemon is the property of ForDaemon for any implementation: equal to the oracle, input untouched, no
+// memory shared, idempotent.
+func checkForDaemon(forDaemon func(*corev1.PodSpec) []corev1.Toleration, spec *corev1.PodSpec) string {
+	before := spec.DeepCopy()
+	spare := slices.Clone(spec.Tolerations[:cap(spec.Tolerations)])
+	got := forDaemon(spec)
+	if diff := cmp.Diff(naiveForDaemon(before), got); diff != "" {
+		return "differs from the oracle (-want +got):\n" + diff
+	}
+	if diff := cmp.Diff(forDaemon(&corev1.PodSpec{HostNetwork: spec.HostNetwork, Tolerations: got}), got); diff != "" {
+		return "is not idempotent:\n" + diff
+	}
+	for i := range got {
+		got[i].Key = "overwritten"
+		if got[i].TolerationSeconds != nil {
+			*got[i].TolerationSeconds = 99
+		}
+	}
+	if diff := cmp.Diff(before, spec); diff != "" {
+		return "wrote or shares the input:\n" + diff
+	}
+	if diff := cmp.Diff(spare, spec.Tolerations[:cap(spec.Tolerations)]); diff != "" {
+		return "wrote into the spare capacity of the input:\n" + diff
+	}
+	return ""
+}
+
+func propertyForDaemon(t *rapid.T) {
+	if problem := checkForDaemon(tolerations.ForDaemon, specGen().Draw(t, "spec")); problem != "" {
+		t.Fatal(problem)
+	}
+}
+
+func TestForDaemonAgreesWithOracle(t *testing.T) { rapid.Check(t, propertyForDaemon) }
+
+func FuzzForDaemon(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propertyForDaemon)) }
+
+// TestForDaemonPropertyRejects shows that the property can fail: each planted bug is found.
+func TestForDaemonPropertyRejects(t *testing.T) {
+	mutants := []struct {
+		name, why string
+		forDaemon func(*corev1.PodSpec) []corev1.Toleration
+	}{
+		{
+			"defaults first", "the order is part of the result",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				return append(wantDefaults(spec.HostNetwork), spec.DeepCopy().Tolerations...)
+			},
+		},
+		{
+			"appends in place", "the input's array must stay as it is",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				merged := tolerations.ForDaemon(spec)
+				_ = append(spec.Tolerations, merged[len(merged)-1])
+				return merged
+			},
+		},
+		{
+			"shallow copy", "tolerationSeconds is a pointer",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				merged := tolerations.ForDaemon(spec)
+				copy(merged, spec.Tolerations)
+				return merged
+			},
+		},
+		{
+			"host network ignored", "network-unavailable depends on it",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				return tolerations.ForDaemon(&corev1.PodSpec{Tolerations: spec.Tolerations})
+			},
+		},
+		{
+			"period kept", "a default with a period is replaced",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				merged := tolerations.ForDaemon(spec)
+				for i, have := range spec.DeepCopy().Tolerations {
+					merged[i] = have
+				}
+				return merged
+			},
+		},
+		{
+			"first duplicate only", "the controller replaces every occurrence",
+			func(spec *corev1.PodSpec) []corev1.Toleration {
+				merged := tolerations.ForDaemon(spec)
+				return slices.CompactFunc(merged, func(a, b corev1.Toleration) bool { return a.MatchToleration(&b) })
+			},
+		},
+	}
+	for _, mutant := range mutants {
+		t.Run(mutant.name, func(t *testing.T) {
+			if mutant.why == "" {
+				t.Fatal("a mutant needs a why")
+			}
+			for seed := range 500 {
+				if checkForDaemon(mutant.forDaemon, specGen().Example(seed)) != "" {
+					return
+				}
+			}
+			t.Errorf("the property accepts the bug: %s", mutant.why)
+		})
+	}
+}
+
+// upstream calls the API type's own method with a logger left to inference; with the gate off it logs nothing.
+func upstream[L any](
+	tolerates func(*corev1.Toleration, L, *corev1.Taint, bool) bool, toleration *corev1.Toleration, taint *corev1.Taint,
+) bool {
+	var silent L
+	return tolerates(toleration, silent, taint, false)
+}
+
+// TestToleratesEqualsAPIMethod is exhaustive over the alphabets above.
+func TestToleratesEqualsAPIMethod(t *testing.T) {
+	compared := 0
+	for _, taintKey := range keys[:3] {
+		for _, taintValue := range values {
+			for _, taintEffect := range effects {
+				taint := &corev1.Taint{Key: taintKey, Value: taintValue, Effect: taintEffect}
+				for _, key := range keys[:3] {
+					for _, value := range values {
+						for _, effect := range effects {
+							for _, operator := range operators {
+								toleration := &corev1.Toleration{Key: key, Value: value, Effect: effect, Operator: operator}
+								want := upstream((*corev1.Toleration).ToleratesTaint, toleration, taint)
+								if got := tolerations.Tolerates(toleration, taint); got != want {
+									t.Errorf("Tolerates(%+v, %+v) = %v, want %v", toleration, taint, got, want)
+								}
+								compared++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if compared != 3*3*5*3*3*5*6 {
+		t.Errorf("compared %d pairs: the alphabets changed", compared)
+	}
+}
+
+// TestUntoleratedIsFirst states Untolerated by its definition: what is returned is considered and untolerated, and
+// nothing before it is.
+func TestUntoleratedIsFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tolerated := rapid.SliceOfN(tolerationGen(), 0, 4).Draw(t, "tolerations")
+		taints := rapid.SliceOfN(taintGen(), 0, 5).Draw(t, "taints")
+		asked := rapid.SliceOfN(rapid.SampledFrom(effects), 0, 3).Draw(t, "effects")
+		stands := func(taint corev1.Taint) bool {
+			considered := asked
+			if len(asked) == 0 {
+				considered = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
+			}
+			return slices.Contains(considered, taint.Effect) && !slices.ContainsFunc(tolerated, func(have corev1.Toleration) bool {
+				return upstream((*corev1.Toleration).ToleratesTaint, &have, &taint)
+			})
+		}
+		first := slices.IndexFunc(taints, stands)
+		got, found := tolerations.Untolerated(tolerated, taints, asked...)
+		if found != (first >= 0) {
+			t.Fatalf("found = %v, want %v", found, first >= 0)
+		}
+		want := corev1.Taint{}
+		if found {
+			want = taints[first]
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("taint (-want +got):\n%s", diff)
+		}
+	})
+}
