@@ -26,6 +26,15 @@ func (r *run) admit() {
 	}
 }
 
+// spent tells whether the budget is used up, and which one that is.
+func (r *run) spent() (bool, Limit) {
+	budget := &r.plan.Budget
+	if r.surge() {
+		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
+	}
+	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
+}
+
 // countsUnavailable is B2: what the budget sees of a node.
 func (r *run) countsUnavailable(i int32) bool {
 	n := &r.nodes[i]
@@ -33,7 +42,7 @@ func (r *run) countsUnavailable(i int32) bool {
 	case placement.Run:
 		return !r.serving(n)
 	case placement.Keep:
-		return r.unavailableCurrent(n) && !r.anyAvailable(n)
+		return r.unavailableCurrent(n)
 	default:
 		return false
 	}
@@ -48,45 +57,48 @@ func (r *run) candidate(i int32) bool {
 		!r.pods[n.other].traits.has(doomed) && !(r.surge() && n.finished)
 }
 
-// update begins one candidate, if nothing holds it and the budget allows it (B3, B4).
+// update begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready
+// needs no room in the budget.
 func (r *run) update(i int32, wasReady bool) {
-	n, budget := &r.nodes[i], &r.plan.Budget
+	n := &r.nodes[i]
 	other := &r.pods[n.other]
 	if n.hold != LimitNone {
 		r.note(i, VerbHold, ReasonHeld, other)
 		r.decision(i).Limit = n.hold
 		return
 	}
-	d := r.decision(i)
-	spent, limit, name, spends := &budget.Unavailable, budget.MaxUnavailable, LimitMaxUnavailable, &d.Unavailable
-	if r.surge() {
-		spent, limit, name, spends = &budget.Surging, budget.MaxSurge, LimitMaxSurge, &d.Surging
-	}
-	if wasReady && *spent >= limit {
-		budget.Waiting++
-		r.note(i, VerbWait, ReasonBudget, other)
-		r.decision(i).Limit = name
-		return
-	}
 	reason := ReasonOutdatedNotReady
 	if wasReady {
 		reason = ReasonOutdated
+		if full, limit := r.spent(); full {
+			r.plan.Budget.Waiting++
+			r.note(i, VerbWait, ReasonBudget, other)
+			r.decision(i).Limit = limit
+			return
+		}
 	}
 	if !r.begin(i, reason) {
-		budget.Waiting++
-		return
-	}
-	// A node whose pod was not Ready counts as unavailable already, or takes no place of this plan (B4).
-	if wasReady {
-		*spends = true
-		*spent++
+		r.plan.Budget.Waiting++
 	}
 }
 
-// begin replaces the node's pod, or sets a new one beside it.
+// begin replaces the node's pod, or sets a new one beside it, and counts what that makes of the node.
 func (r *run) begin(i int32, reason Reason) bool {
+	d := r.decision(i)
 	if r.surge() {
-		return r.create(i, VerbSurge, reason)
+		if !r.create(i, VerbSurge, reason) {
+			return false
+		}
+		d.Surging = true
+		r.plan.Budget.Surging++
+		return true
 	}
-	return r.delete(i, r.nodes[i].other, VerbReplace, reason)
+	if !r.delete(i, r.nodes[i].other, VerbReplace, reason) {
+		return false
+	}
+	if !d.Unavailable {
+		d.Unavailable = true
+		r.plan.Budget.Unavailable++
+	}
+	return true
 }

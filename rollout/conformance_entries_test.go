@@ -116,14 +116,13 @@ var entries = []entry{
 		},
 	},
 	{
-		id: "broken-revision-holds-places", rule: "B2, B4",
-		why:     "the controller frees a surge place as soon as the old pod is gone, though the new one is not available",
+		id: "unavailable-new-pod-holds-place", rule: "B2, B4",
+		why:     "the controller takes no surge place for a new pod that has no old one beside it, or that is created beside a broken one",
 		aspects: []aspect{creates},
 		recognises: func(s *situation, d difference) bool {
 			return !d.ours && s.surge && s.concernsUpdate(d) && s.anyNode(func(n *nodeSituation) bool {
-				return n.outcome != placement.Leave && slices.ContainsFunc(n.live(), func(p *corev1.Pod) bool {
-					return s.updated(p) && !s.available(p)
-				})
+				broken := func(p *corev1.Pod) bool { return s.updated(p) && !s.available(p) || !lifecycle.Ready(p) }
+				return n.outcome != placement.Leave && slices.ContainsFunc(n.live(), broken)
 			})
 		},
 	},

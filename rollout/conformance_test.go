@@ -32,15 +32,15 @@ type recorded struct {
 	Expect        struct {
 		Status statusCounters `json:"status"`
 		Phases struct {
-			Manage        phase `json:"manage"`
-			RollingUpdate phase `json:"rollingUpdate"`
+			Manage        recordedPhase `json:"manage"`
+			RollingUpdate recordedPhase `json:"rollingUpdate"`
 		} `json:"phases"`
 		RollingUpdateError string `json:"rollingUpdateError"`
 	} `json:"expect"`
 }
 
-// phase is what one phase of the real controller did.
-type phase struct {
+// recordedPhase is what one phase of the real controller did.
+type recordedPhase struct {
 	Create       []string `json:"create"` // nodes
 	Delete       []string `json:"delete"` // pods
 	ChooseCreate choice   `json:"chooseCreate"`

@@ -75,20 +75,22 @@ func pods(d *Decision) string {
 // because renders the reason with its figures.
 func (p Plan) because(d *Decision) string {
 	switch d.Reason {
-	case ReasonIneligible, ReasonKept, ReasonLeaving:
-		return d.Placement.String() + reasonTexts[d.Reason]
+	case ReasonIneligible, ReasonLeaving:
+		return d.Placement.String()
+	case ReasonKept:
+		return d.Placement.String() + text(reasonTexts[:], d.Reason)
 	case ReasonServing:
-		return d.Placement.String() + ", but its pod " + d.Pod + reasonTexts[d.Reason]
+		return d.Placement.String() + ", but its pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	case ReasonBudget:
 		return "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
 	case ReasonBurst:
 		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
 	case ReasonHeld:
-		return "its pod " + d.Pod + " is outdated, but " + holdTexts[d.Limit]
+		return "its pod " + d.Pod + " is outdated, but " + text(holdTexts[:], d.Limit)
 	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff:
-		return "pod " + d.Pod + reasonTexts[d.Reason]
+		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
-		return strings.TrimPrefix(reasonTexts[d.Reason], " ")
+		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
 	}
 }
 
@@ -111,12 +113,10 @@ func count(n int32, one, many string) string {
 // reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
 var reasonTexts = [reasons]string{
 	ReasonNone:              "no reason",
-	ReasonIneligible:        "",
 	ReasonKept:              ", but a pod that runs may stay",
 	ReasonUpToDate:          "its pod is at the update revision and available",
 	ReasonMissing:           "the node is eligible and has no pod",
 	ReasonBesideTerminating: "the node's pods are terminating, and maxSurge lets the new one start at once",
-	ReasonLeaving:           "",
 	ReasonFailed:            "the pod has failed",
 	ReasonSucceeded:         "the pod has ended, and a daemon pod is to run for ever",
 	ReasonSurplus:           "another pod of the node was chosen to stay",
@@ -202,7 +202,7 @@ func (p Plan) users(limit Limit) []string {
 
 // String is the group in one sentence, with at most five nodes named on either side.
 func (w Wait) String() string {
-	s := count(int32(len(w.Nodes)), "node waits", "nodes wait") + ": " + waitTexts[w.Limit]
+	s := count(int32(len(w.Nodes)), "node waits", "nodes wait") + ": " + text(waitTexts[:], w.Limit)
 	if len(w.Because) > 0 {
 		s += " is used up by " + list(w.Because)
 	}
@@ -220,6 +220,14 @@ var waitTexts = [limits]string{
 	LimitPaused:          "the rollout is paused",
 	LimitFrozen:          "the set is frozen",
 	LimitOnDelete:        "the strategy is OnDelete",
+}
+
+// text is name for sentences.
+func text[T ~uint8](texts []string, v T) string {
+	if int(v) < len(texts) && texts[v] != "" {
+		return texts[v]
+	}
+	return fmt.Sprintf("code %d", v)
 }
 
 func list(names []string) string {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ type Planner struct {
 func New(spec Spec) (*Planner, error) {
 	spec = spec.Default()
 	if errs := spec.Validate(field.NewPath("spec")); len(errs) > 0 {
-		return nil, errs.ToAggregate()
+		return nil, invalidSpec{errs.ToAggregate()}
 	}
 	return compile(spec)
 }
@@ -34,6 +35,9 @@ func New(spec Spec) (*Planner, error) {
 // Plan decides what to do next. It fails only if the snapshot breaks its contract, with a *SnapshotError and the
 // zero Plan; an object that cannot be understood gets a Decision instead, and nothing destructive is done about it.
 func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
+	if p == nil || p.resolver == nil {
+		return Plan{}, errNoPlanner
+	}
 	if err := snapshot.check(); err != nil {
 		return Plan{}, err
 	}
@@ -48,8 +52,13 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 // by generateName, labelled with the revision hash and owned by the set. It fails if the create names no node or no
 // revision, as only one that is of no plan does.
 func (p *Planner) Pod(create Create) (*corev1.Pod, error) {
+	if p == nil || p.resolver == nil {
+		return nil, errNoPlanner
+	}
 	return p.pod(create)
 }
+
+var errNoPlanner = errors.New("planner: must come from rollout.New")
 
 // compile prepares a spec that has its defaults and was validated.
 func compile(spec Spec) (*Planner, error) {

@@ -34,8 +34,16 @@ func (r *run) explainRest(i int32) {
 	case StateStarting, StateSurging:
 		r.explainStarting(i, n)
 	default:
-		r.note(i, VerbWait, ReasonTerminating, nil)
+		r.explainTerminating(i, n)
 	}
+}
+
+func (r *run) explainTerminating(i int32, n *node) {
+	if n.requested != requestedNothing {
+		r.note(i, VerbWait, ReasonRequested, nil)
+		return
+	}
+	r.note(i, VerbWait, ReasonTerminating, nil)
 }
 
 func (r *run) explainStarting(i int32, n *node) {

@@ -83,5 +83,8 @@ type SnapshotError struct {
 
 // Error joins place and problem.
 func (e *SnapshotError) Error() string {
+	if e == nil {
+		return "snapshot: no error"
+	}
 	return fmt.Sprintf("snapshot.%s: %s", e.Field, e.Problem)
 }

@@ -40,6 +40,12 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
+// invalidSpec lets errors.As find each mistake, which the aggregate of apimachinery does not.
+type invalidSpec struct{ utilerrors.Aggregate }
+
+// Unwrap lists the mistakes.
+func (e invalidSpec) Unwrap() []error { return e.Errors() }
+
 // FieldErrors lists the mistakes in an error of [New]; nil for any other error.
 func FieldErrors(err error) field.ErrorList {
 	var aggregate utilerrors.Aggregate

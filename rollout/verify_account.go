@@ -1,0 +1,204 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// verifiedOwner is what a Decision is about: a node of the snapshot, or a stray pod.
+type verifiedOwner struct{ node, pod string }
+
+// owner tells which Decision an action with this node and pod belongs to.
+func (v *verifier) owner(node, pod string) verifiedOwner {
+	if v.nodeOf[node] != nil {
+		return verifiedOwner{node: node}
+	}
+	return verifiedOwner{node: node, pod: pod}
+}
+
+func compareOwners(a, b verifiedOwner) int {
+	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.pod, b.pod))
+}
+
+func (o verifiedOwner) String() string {
+	if o.pod == "" {
+		return "the node"
+	}
+	return "stray pod " + o.pod
+}
+
+// checkDecisions is the first half of V12: a Decision for each node and each stray pod, in order, well-formed.
+func (v *verifier) checkDecisions() {
+	have := make(map[verifiedOwner]int)
+	inStrays := false
+	var last verifiedOwner
+	for i := range v.plan.Decisions {
+		d := &v.plan.Decisions[i]
+		owner := v.owner(d.Node, d.Pod)
+		have[owner]++
+		isStray := v.nodeOf[d.Node] == nil
+		if (inStrays && !isStray) || (inStrays == isStray && compareOwners(last, owner) > 0) {
+			v.report(12, d.Node, "decision %d comes after one about node %q, pod %q; right are nodes by name, then stray "+
+				"pods by node and name", i, last.node, last.pod)
+		}
+		inStrays, last = isStray, owner
+		v.checkCodes(d)
+		v.checkFacts(d)
+	}
+	v.checkOwners(have)
+}
+
+// checkOwners compares the number of Decisions with what there is in the snapshot. A stray pod that M1 ignores may
+// have one or none.
+func (v *verifier) checkOwners(have map[verifiedOwner]int) {
+	least, most := make(map[verifiedOwner]int), make(map[verifiedOwner]int)
+	for _, node := range v.nodes {
+		least[verifiedOwner{node: node.name}]++
+		most[verifiedOwner{node: node.name}]++
+	}
+	for _, pod := range v.strays {
+		owner := verifiedOwner{node: pod.name, pod: pod.object.Name}
+		most[owner]++
+		if !pod.ignored() {
+			least[owner]++
+		}
+	}
+	all := maps.Clone(most)
+	maps.Copy(all, have)
+	for owner := range all {
+		if n := have[owner]; n < least[owner] || n > most[owner] {
+			v.report(12, owner.node, "%d decisions about %s, right are %d", n, owner, most[owner])
+		}
+	}
+}
+
+// checkCodes holds every code of a Decision to the declared ones, and its verb and state to what they claim.
+func (v *verifier) checkCodes(d *Decision) {
+	if d.Reason == ReasonNone || d.Reason >= reasons {
+		v.report(12, d.Node, "decision without a known reason (code %d)", uint8(d.Reason))
+	}
+	if d.State >= states || d.Target >= targets || d.Verb >= verbs || d.Limit >= limits {
+		v.report(12, d.Node, "decision with an unknown code: state %d, target %d, verb %d, limit %d",
+			uint8(d.State), uint8(d.Target), uint8(d.Verb), uint8(d.Limit))
+	}
+	stray := StateVanished
+	if d.Node == "" {
+		stray = StateUnattributed
+	}
+	isStray := v.nodeOf[d.Node] == nil
+	if isStray && d.State != stray || !isStray && (d.State == StateVanished || d.State == StateUnattributed) {
+		v.report(12, d.Node, "decision with state %s, which such an owner cannot have", d.State)
+	}
+	var claimed bool
+	switch d.Verb {
+	case VerbNone, VerbWait, VerbHold:
+		claimed = d.Creates == 0 && d.Deletes == 0 && d.Patches == 0
+	case VerbPatch:
+		claimed = d.Patches > 0
+	case VerbDelete, VerbReplace:
+		claimed = d.Deletes > 0
+	case VerbCreate, VerbSurge:
+		claimed = d.Creates > 0
+	default:
+		claimed = true // an unknown one claims nothing, and is reported above
+	}
+	if !claimed {
+		v.report(12, d.Node, "verb %s with %d creates, %d deletes and %d patches", d.Verb, d.Creates, d.Deletes, d.Patches)
+	}
+}
+
+// checkFacts compares facts and placement of a Decision with the snapshot (S1, P2, P3).
+func (v *verifier) checkFacts(d *Decision) {
+	node := v.nodeOf[d.Node]
+	if node == nil {
+		if d.Facts != 0 {
+			v.report(12, d.Node, "S1: facts %s about stray pod %s, right are none: it counts on no node", d.Facts, d.Pod)
+		}
+		return
+	}
+	if want := v.facts(node); d.Facts != want {
+		v.report(12, d.Node, "S1: facts are %s, right are %s", d.Facts, want)
+	}
+	if d.Placement.Outcome != node.outcome {
+		v.report(12, d.Node, "P2, P3: placement is %s, right is %s", d.Placement.Outcome, node.outcome)
+	}
+}
+
+// facts of a node before the plan, requests counted as done: a requested pod is a pod object.
+func (v *verifier) facts(node *verifiedNode) status.Facts {
+	var facts status.Facts
+	set := func(condition bool, fact status.Facts) {
+		if condition {
+			facts |= fact
+		}
+	}
+	set(node.outcome == placement.Run, status.Desired)
+	set(len(node.pods)+len(node.requested) > 0, status.Present)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.ready }), status.Ready)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.avail }), status.Available)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }) || v.requestsUpdate(node), status.Updated)
+	return facts
+}
+
+// verifiedActions counts actions of each kind.
+type verifiedActions struct{ creates, deletes, patches int }
+
+// checkActions is the second half of V12: each action belongs to exactly one Decision, and says why it is done.
+func (v *verifier) checkActions() {
+	planned, decided := make(map[verifiedOwner]verifiedActions), make(map[verifiedOwner]verifiedActions)
+	add := func(to map[verifiedOwner]verifiedActions, owner verifiedOwner, n verifiedActions) {
+		sum := to[owner]
+		to[owner] = verifiedActions{sum.creates + n.creates, sum.deletes + n.deletes, sum.patches + n.patches}
+	}
+	explained := func(node, pod string, reason Reason) {
+		if reason == ReasonNone || reason >= reasons {
+			v.report(12, node, "action on pod %q without a known reason (code %d)", pod, uint8(reason))
+		}
+	}
+	for _, c := range v.plan.Creates {
+		explained(c.Node, "", c.Reason)
+		add(planned, v.owner(c.Node, ""), verifiedActions{creates: 1})
+	}
+	for _, d := range v.plan.Deletes {
+		explained(d.Node, d.Pod, d.Reason)
+		add(planned, v.owner(d.Node, d.Pod), verifiedActions{deletes: 1})
+	}
+	for _, p := range v.plan.Patches {
+		explained(p.Node, p.Pod, p.Reason)
+		add(planned, v.owner(p.Node, p.Pod), verifiedActions{patches: 1})
+	}
+	for _, d := range v.plan.Decisions {
+		add(decided, v.owner(d.Node, d.Pod), verifiedActions{int(d.Creates), int(d.Deletes), int(d.Patches)})
+	}
+	all := maps.Clone(planned)
+	maps.Copy(all, decided)
+	for owner := range all {
+		if p, d := planned[owner], decided[owner]; p != d {
+			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes and %d patches, the plan holds %d, %d "+
+				"and %d", owner, d.creates, d.deletes, d.patches, p.creates, p.deletes, p.patches)
+		}
+	}
+}
+
+// checkNextWake is the part of V15 that one plan shows.
+func (v *verifier) checkNextWake() {
+	wake := v.plan.NextWake
+	if !wake.IsZero() && !wake.After(v.snapshot.Now) {
+		v.report(15, "", "nextWake %s is not after now, right is a later instant or none", wake.UTC().Format(time.RFC3339Nano))
+	}
+	for i := range v.plan.Decisions {
+		d := &v.plan.Decisions[i]
+		if !d.Until.IsZero() && d.Until.After(v.snapshot.Now) && (wake.IsZero() || wake.After(d.Until)) {
+			v.report(15, d.Node, "the clock ends a wait at %s, before nextWake", d.Until.UTC().Format(time.RFC3339Nano))
+		}
+	}
+}
+
+func sortedKeys(set map[string]bool) []string {
+	return slices.Sorted(maps.Keys(set))
+}

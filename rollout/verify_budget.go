@@ -1,0 +1,147 @@
+package rollout
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// verifiedLimits are the numbers of the spec, percentages resolved.
+type verifiedLimits struct {
+	desired, maxUnavailable, maxSurge, burst int
+}
+
+func (v *verifier) resolveLimits() verifiedLimits {
+	var l verifiedLimits
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run {
+			l.desired++
+		}
+	}
+	if v.spec.Strategy.Type == RollingUpdate { // OnDelete has no budgets
+		l.maxUnavailable = ofDesired(v.spec.Strategy.MaxUnavailable, l.desired, 99)
+		l.maxSurge = ofDesired(v.spec.Strategy.MaxSurge, l.desired, 99)
+	}
+	l.burst = max(1, ofDesired(v.spec.Burst, l.desired, 0))
+	return l
+}
+
+// ofDesired resolves a valid number or percentage; adding 99 before the division rounds up (B1), adding 0 down (M6).
+func ofDesired(value *intstr.IntOrString, desired, carry int) int {
+	if value.Type == intstr.Int {
+		return int(value.IntVal)
+	}
+	percent, err := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
+	if err != nil {
+		return 0
+	}
+	return (percent*desired + carry) / 100
+}
+
+// surges tells whether new pods may stand beside old ones.
+func (v *verifier) surges() bool { return v.limits.maxSurge > 0 }
+
+// held tells that no node may be begun (T4, T5). Frozen is not asked here: it allows less, see checkFrozen.
+func (v *verifier) held() bool {
+	return v.spec.Strategy.Paused || v.spec.Strategy.Type == OnDelete
+}
+
+// unavailable counts the nodes that use up maxUnavailable after the plan (B2).
+func (v *verifier) unavailable() int {
+	count := 0
+	for _, node := range v.nodes {
+		switch node.outcome {
+		case placement.Run:
+			if !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted }) {
+				count++
+			}
+		case placement.Keep:
+			live := func(p *verifiedPod) bool { return p.live() && p.updated && !p.deleted }
+			if v.newUnavailable(node, live) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// surging counts the nodes that hold a place of maxSurge after the plan (B4): a pod of the update revision that is
+// not available, failed ones included, requested and created ones too.
+func (v *verifier) surging() int {
+	count := 0
+	for _, node := range v.nodes {
+		unmarked := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted }
+		if node.outcome != placement.Leave && (v.newUnavailable(node, unmarked) || len(node.creates) > 0) {
+			count++
+		}
+	}
+	return count
+}
+
+// newUnavailable tells whether the node has pods of the update revision, by counts, and none of them is available.
+func (v *verifier) newUnavailable(node *verifiedNode, counts func(*verifiedPod) bool) bool {
+	if node.any(func(p *verifiedPod) bool { return counts(p) && p.avail }) {
+		return false
+	}
+	return node.any(counts) || v.requestsUpdate(node)
+}
+
+// requestsUpdate tells whether a pod of the update revision is in flight to the node.
+func (v *verifier) requestsUpdate(node *verifiedNode) bool {
+	for _, hash := range node.requested {
+		if v.isUpdate(hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkBudget is V1. By choice is the delete of an outdated Ready pod that leaves a node without a serving one: all
+// other deletes that V4 allows take nothing away.
+func (v *verifier) checkBudget() {
+	var chosen []string
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run &&
+			node.any(func(p *verifiedPod) bool { return p.deleted && p.serves() && !p.updated }) &&
+			!node.any(func(p *verifiedPod) bool { return !p.deleted && p.serves() }) {
+			chosen = append(chosen, node.name)
+		}
+	}
+	if n := v.unavailable(); len(chosen) > 0 && n > v.limits.maxUnavailable {
+		v.report(1, "", "%d nodes are unavailable after the plan, more than maxUnavailable %d; by its choice: %s; "+
+			"right would be %d nodes fewer, or none", n, v.limits.maxUnavailable, strings.Join(chosen, ", "),
+			n-v.limits.maxUnavailable)
+	}
+}
+
+// checkSurge is V2, counted as B4 counts places, which is stricter than V2's words.
+func (v *verifier) checkSurge() {
+	if !v.surges() {
+		return // a create beside any pod is wrong then, see checkCreate
+	}
+	var begun []string
+	for _, node := range v.nodes {
+		beside := func(p *verifiedPod) bool { return p.live() && !p.updated && p.ready && !p.deleted }
+		if len(node.creates) > 0 && node.any(beside) {
+			begun = append(begun, node.name)
+		}
+	}
+	if n := v.surging(); len(begun) > 0 && n > v.limits.maxSurge {
+		v.report(2, "", "%d nodes hold an unavailable new pod after the plan, more than maxSurge %d; begun beside a "+
+			"Ready old pod: %s; right would be %d nodes fewer, or none", n, v.limits.maxSurge,
+			strings.Join(begun, ", "), n-v.limits.maxSurge)
+	}
+}
+
+// checkBurst is V11.
+func (v *verifier) checkBurst() {
+	if n := len(v.plan.Creates); n > v.limits.burst {
+		v.report(11, "", "%d creates, right are at most %d (M6)", n, v.limits.burst)
+	}
+	if n := len(v.plan.Deletes); n > v.limits.burst {
+		v.report(11, "", "%d deletes, right are at most %d (M6)", n, v.limits.burst)
+	}
+}

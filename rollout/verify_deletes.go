@@ -1,0 +1,192 @@
+package rollout
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// checkDeletes is V4, and what V6, V11, V12 and V14 say of one delete.
+func (v *verifier) checkDeletes() {
+	seen := make(map[types.UID]bool)
+	for i := range v.plan.Deletes {
+		d := &v.plan.Deletes[i]
+		switch pod := v.pods[d.UID]; {
+		case pod == nil:
+			v.report(14, d.Node, "delete of pod %s with UID %q, which is not in the snapshot", d.Pod, d.UID)
+		case seen[d.UID]:
+			v.report(14, d.Node, "pod %s is deleted twice", d.Pod)
+		case pod.marked:
+			v.report(14, d.Node, "delete of pod %s, which is marked for deletion or requested to be", d.Pod)
+		default:
+			if d.Pod != pod.object.Name || d.Node != pod.name || d.Revision != pod.hash {
+				v.report(12, d.Node, "delete of pod %q at revision %q, but UID %q is pod %q of node %q at revision %q",
+					d.Pod, d.Revision, d.UID, pod.object.Name, pod.name, pod.hash)
+			}
+			v.checkDelete(pod)
+		}
+		seen[d.UID] = true
+	}
+	v.checkLeaving()
+}
+
+// checkDelete judges the delete of an unmarked pod.
+func (v *verifier) checkDelete(pod *verifiedPod) {
+	switch {
+	case pod.name == "":
+		v.report(4, "", "P7: delete of pod %s, of which no node can be told; right is to leave it alone", pod.object.Name)
+	case pod.node == nil && pod.object.Spec.NodeName != "":
+		v.report(4, pod.name, "M5: delete of pod %s, bound to a node that is gone; right is to leave it to the pod "+
+			"garbage collector", pod.object.Name)
+	case pod.node == nil || pod.node.outcome == placement.Leave:
+		// M5 and M4 want it; checkLeaving has the exception.
+	case pod.terminal:
+		v.checkBackoff(pod)
+	case v.surplus(pod):
+		// M3.
+	case pod.updated:
+		v.report(4, pod.name, "delete of pod %s, the best of the update revision here; right is to leave it alone (M3)",
+			pod.object.Name)
+	case v.superseded(pod):
+		// M3, B4.
+	default:
+		v.checkReplace(pod)
+	}
+}
+
+// checkReplace judges the delete of an outdated live pod that nothing on the node makes superfluous: only a rollout
+// may want it. Whether the budget allows it is V1.
+func (v *verifier) checkReplace(pod *verifiedPod) {
+	node := pod.node
+	switch {
+	case node.any(func(p *verifiedPod) bool { return p.live() && !p.updated && !p.deleted }):
+		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
+			pod.object.Name)
+	case node.outcome == placement.Keep:
+		v.report(4, node.name, "M4: delete of pod %s on a node that could not get another; right is to leave it running",
+			pod.object.Name)
+	case v.held():
+		v.report(6, node.name, "delete of the outdated pod %s begins a held node", pod.object.Name)
+	case v.surges() && !pod.ready:
+		v.report(2, node.name, "B4: delete of the outdated pod %s before there is a new one", pod.object.Name)
+	}
+}
+
+// surplus tells whether a pod that M3 prefers stays on the node: one of the update revision if this one is, else
+// one of another revision.
+func (v *verifier) surplus(pod *verifiedPod) bool {
+	return pod.node.any(func(p *verifiedPod) bool {
+		return p.live() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
+	})
+}
+
+// superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and the
+// old one is not Ready (M3).
+func (v *verifier) superseded(pod *verifiedPod) bool {
+	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted }
+	if pod.ready {
+		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.avail })
+	}
+	return pod.node.any(stays) || v.requestsUpdate(pod.node)
+}
+
+// betterOf is M3's order of pods, the one to keep first.
+func betterOf(a, b *verifiedPod) int {
+	return cmp.Or(
+		trueFirst(a.avail, b.avail),
+		trueFirst(a.ready, b.ready),
+		trueFirst(a.object.Spec.NodeName != "", b.object.Spec.NodeName != ""),
+		a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
+		cmp.Compare(a.object.Name, b.object.Name),
+		cmp.Compare(a.object.UID, b.object.UID),
+	)
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// checkLeaving is M4 under surge: an available pod of a node that left by selector, affinity or name goes only while
+// enough others are available. It is counted over the whole plan, for deletes have no order.
+func (v *verifier) checkLeaving() {
+	if !v.surges() {
+		return
+	}
+	stay := 0
+	var leaving []*verifiedPod
+	for _, node := range v.nodes {
+		for _, pod := range node.pods {
+			switch {
+			case !pod.live() || !pod.avail:
+			case !pod.deleted:
+				stay++
+			case node.outcome == placement.Leave && !node.tainted:
+				leaving = append(leaving, pod)
+			}
+		}
+	}
+	if stay >= v.limits.desired {
+		return
+	}
+	for _, pod := range leaving {
+		v.report(4, pod.name, "M4: delete of the available pod %s leaves %d available pods for %d nodes that are to run "+
+			"one; right is to wait until they outnumber them", pod.object.Name, stay, v.limits.desired)
+	}
+}
+
+// checkBackoff is M2 for a pod that has ended: Failed pods wait, unless outdated on a node that is not held, or not the
+// only pod of its kind (M3). All of a node's go together, so one that is due takes the others along.
+func (v *verifier) checkBackoff(pod *verifiedPod) {
+	if !pod.failed || v.goesAtOnce(pod) {
+		return
+	}
+	var latest time.Time
+	for _, failed := range pod.node.pods {
+		if !failed.failed || failed.marked {
+			continue
+		}
+		due := v.backoffEnd(failed)
+		if v.goesAtOnce(failed) || !due.After(v.snapshot.Now) {
+			return
+		}
+		if due.After(latest) {
+			latest = due
+		}
+	}
+	v.report(11, pod.name, "M2: delete of the Failed pod %s, whose back-off ends at %s", pod.object.Name,
+		latest.UTC().Format(time.RFC3339Nano))
+}
+
+func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
+	if !pod.updated && !v.held() {
+		return true
+	}
+	return pod.node.any(func(p *verifiedPod) bool { return p.live() && p.updated == pod.updated && !p.deleted })
+}
+
+// backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.
+func (v *verifier) backoffEnd(pod *verifiedPod) time.Time {
+	var end time.Time
+	if v.snapshot.Memory.Version != MemoryVersion {
+		return end
+	}
+	for _, entry := range v.snapshot.Memory.Backoffs {
+		if entry.Node != pod.name || entry.Revision != pod.hash {
+			continue
+		}
+		if at := entry.Since.Add(min(max(entry.Delay, 0), 15*time.Minute)); at.After(end) {
+			end = at
+		}
+	}
+	return end
+}

@@ -1,0 +1,77 @@
+package rollout
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/tolerations"
+)
+
+// verifiedPlacement decides about nodes as P1 to P4 say, by the Kubernetes helpers instead of the matcher that the
+// planner uses. The second result tells that a taint decided.
+func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (placement.Outcome, bool) {
+	spec := &template.Spec
+	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
+	tolerated := tolerations.ForDaemon(spec)
+	return func(node *corev1.Node) (placement.Outcome, bool) {
+		if spec.NodeName != "" && spec.NodeName != node.Name {
+			return placement.Leave, false
+		}
+		// The error tells of invalid terms, which match no node (P4).
+		if matches, _ := affinity.Match(node); !matches {
+			return placement.Leave, false
+		}
+		outcome := placement.Run
+		for _, taint := range node.Spec.Taints {
+			if verifiedTolerates(tolerated, taint) {
+				continue
+			}
+			switch taint.Effect {
+			case corev1.TaintEffectNoExecute:
+				return placement.Leave, true
+			case corev1.TaintEffectNoSchedule:
+				outcome = placement.Keep
+			}
+		}
+		return outcome, outcome == placement.Keep
+	}
+}
+
+func verifiedTolerates(list []corev1.Toleration, taint corev1.Taint) bool {
+	for _, t := range list {
+		key := t.Key == "" || t.Key == taint.Key
+		effect := t.Effect == "" || t.Effect == taint.Effect
+		equal := (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
+		if key && effect && (equal || t.Operator == corev1.TolerationOpExists) {
+			return true
+		}
+	}
+	return false
+}
+
+// verifiedNodeName is P7: the node a pod is bound to, else pinned to; empty if neither. Of several matchFields the
+// first decides, as in the controllers: a pod pinned to two nodes at once is pinned to none.
+func verifiedNodeName(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return pod.Spec.NodeName
+	}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil ||
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			if len(field.Values) != 1 {
+				return ""
+			}
+			return field.Values[0]
+		}
+	}
+	return ""
+}
