@@ -118,8 +118,8 @@ func (r *labelRequirement) inSet(value string) bool {
 	return found
 }
 
-// matches compares the node's name. Any other field reads as empty, and a node without a name passes every field
-// requirement: both are what the Kubernetes helpers do.
+// matches compares the node's name. Any other field reads as empty, and a node without a name passes every
+// field requirement: both are what the Kubernetes helpers do.
 func (r *fieldRequirement) matches(name string) bool {
 	if name == "" {
 		return true
@@ -173,8 +173,8 @@ func compileTerm(source *corev1.NodeSelectorTerm) term {
 	return compiled
 }
 
-// compileLabel makes the choices that depend on the template alone, so that evaluating a node is one label lookup
-// and one comparison.
+// compileLabel makes the choices that depend on the template alone, so that evaluating a node is one label
+// lookup and one comparison.
 func compileLabel(source *corev1.NodeSelectorRequirement) labelRequirement {
 	compiled := labelRequirement{key: source.Key}
 	switch source.Operator {
@@ -214,8 +214,8 @@ func (r *labelRequirement) take(values []string, one, few, many operator) operat
 	}
 }
 
-// parseInt reads what strconv.ParseInt reads in base 10 and 64 bits, and nothing else. strconv allocates an error
-// for every label that is no number, once per node.
+// parseInt reads what strconv.ParseInt reads in base 10 and 64 bits, and nothing else. strconv allocates an
+// error for every label that is no number, once per node.
 func parseInt(text string) (int64, bool) {
 	negative := false
 	if text != "" && (text[0] == '-' || text[0] == '+') {

@@ -10,8 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// fleet returns nodes as a cloud provider labels them, every string its own copy as after decoding. A tenth carry
-// one taint that no daemon pod tolerates by default.
+// fleet returns nodes as a cloud provider labels them, every string its own copy as after decoding. A tenth
+// carry one taint that no daemon pod tolerates by default.
 func fleet(count int) []*corev1.Node {
 	nodes := make([]*corev1.Node, count)
 	for i := range nodes {

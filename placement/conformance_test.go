@@ -10,7 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// TestConformanceKubernetes compares with what the Kubernetes controller v1.36.3 decided. No difference is allowed.
+// TestConformanceKubernetes compares with what the Kubernetes controller v1.36.3 decided. No difference is
+// allowed.
 func TestConformanceKubernetes(t *testing.T) {
 	outcomes := map[placement.Outcome]int{}
 	for name, line := range conformance.Lines(t, "kubernetes/placement.jsonl") {

@@ -5,7 +5,7 @@
 //
 //	matcher, err := placement.Compile(&set.Spec.Template)
 //	if err != nil {
-//		// Invalid affinity terms. The matcher still works: such terms match no node.
+//		// Mistakes in the nodeSelector or the required node affinity. The matcher still works (P4).
 //	}
 //	for _, node := range nodes {
 //		verdict := matcher.Evaluate(node)
@@ -20,27 +20,31 @@
 //
 // # Contract
 //
-// Every function is a function of its arguments: no I/O, clock, randomness or package state, and nothing depends
-// on map iteration. Inputs are neither written nor retained, except that strings are kept; the template may be changed after Compile, and
-// nodes may come straight from an informer cache. Nil arguments are answered, never with Run.
+// Every function is a function of its arguments: no I/O, clock, randomness or package state, and nothing
+// depends on map iteration. Inputs are neither written nor retained, except that strings are kept; the
+// template may be changed after Compile, and nodes may come straight from an informer cache. Nil arguments
+// are answered, never with Run.
 //
 // # Guarantees
 //
-// Outcomes are those of rules P1 to P4, which are the Kubernetes controller's: Run where its NodeShouldRunDaemonPod says
-// "should run", Run or Keep where it says "should continue running". This is held by recorded decisions of the controller and by
-// properties against k8s.io/component-helpers, including what looks odd: an empty toleration covers every taint with an empty value;
-// an empty affinity term matches nothing; a matchField for anything but metadata.name reads as empty;
-// spec.unschedulable without the taint counts for nothing, and neither do taints with unknown effects.
+// Outcomes are those of rules P1 to P4, which are the Kubernetes controller's: Run where its
+// NodeShouldRunDaemonPod says "should run", Run or Keep where it says "should continue running". This is
+// held by recorded decisions of the controller and by properties against k8s.io/component-helpers,
+// including what looks odd: an empty toleration covers every taint with an empty value; an empty affinity
+// term matches nothing; a matchField for anything but metadata.name reads as empty; spec.unschedulable
+// without the taint counts for nothing, and neither do taints with unknown effects.
 //
-// Matcher.Evaluate does not allocate. Its cost is one map lookup for each label that the template asks for, and nothing
-// else depends on the size of the template or the node, the node's taints excepted.
+// Matcher.Evaluate does not allocate. Its cost is one map lookup for each label that the template asks for,
+// and nothing else depends on the size of the template or the node, the node's taints excepted.
 //
 // # Differences from the controllers
 //
-// Kubernetes v1.36.3 and OpenKruise Advanced DaemonSet ignore invalid affinity terms silently; Compile and Validate report them,
-// and the outcome is the same. Neither says why a node is not eligible; Verdict does (P5). TargetNode does not attribute a pod pinned
-// to an empty name, which Kubernetes attributes to a node of that name; the API server accepts no such pod.
+// Kubernetes v1.36.3 and OpenKruise Advanced DaemonSet ignore invalid affinity terms silently; Compile and
+// Validate report them, and the outcome is the same. Neither says why a node is not eligible; Verdict does
+// (P5). TargetNode does not attribute a pod pinned to an empty name, which Kubernetes attributes to a node
+// of that name; the API server accepts no such pod.
 //
-// The Datadog ExtendedDaemonSet adds a toleration that P1 does not; see package tolerations. OpenKruise can also
-// bind pods by spec.nodeName instead of pinning them (P6); this package always pins and leaves binding to the scheduler.
+// The Datadog ExtendedDaemonSet adds a toleration that P1 does not; see package tolerations. OpenKruise can
+// also bind pods by spec.nodeName instead of pinning them (P6); this package always pins and leaves binding
+// to the scheduler.
 package placement

@@ -9,8 +9,8 @@ import (
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
-// Matcher evaluates nodes against one pod template. It is immutable and safe for concurrent use. A nil Matcher and
-// the zero value leave every node.
+// Matcher evaluates nodes against one pod template. It is immutable and safe for concurrent use. A nil
+// Matcher and the zero value leave every node.
 type Matcher struct {
 	compiled bool
 	nodeName string
@@ -41,10 +41,10 @@ type taintRule struct {
 // Compile prepares a template for evaluating many nodes. The matcher keeps none of the template's memory but
 // strings, so the template may be changed afterwards.
 //
-// The error holds every mistake that Validate reports, with paths that begin at the template; errors.As finds a
-// *field.Error, and the error's Unwrap() []error holds all. The matcher is usable nevertheless: an invalid affinity
-// term matches no node while the other terms still count (P4), as in the Kubernetes controller. A nil template is an error, and its
-// matcher leaves every node.
+// The error holds every mistake that Validate reports, with paths that begin at the template; errors.As
+// finds a *field.Error, and the error's Unwrap() []error holds all. The matcher is usable nevertheless: an
+// invalid affinity term matches no node while the other terms still count (P4), as in the Kubernetes
+// controller. A nil template is an error, and its matcher leaves every node.
 func Compile(template *corev1.PodTemplateSpec) (*Matcher, error) {
 	mistakes := Validate(template, nil)
 	if template == nil {
@@ -61,9 +61,9 @@ func Compile(template *corev1.PodTemplateSpec) (*Matcher, error) {
 	return matcher, asError(mistakes)
 }
 
-// Evaluate says whether the node runs the pod, may keep a running one, or must be left, and why (P2, P3, P5). The
-// tests are made in the order nodeName, nodeSelector, required node affinity, taints. A nil node is left. It
-// does not allocate.
+// Evaluate says whether the node runs the pod, may keep a running one, or must be left, and why (P2, P3,
+// P5). The tests are made in the order nodeName, nodeSelector, required node affinity, taints. A nil node
+// is left. It does not allocate.
 func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	if m == nil || !m.compiled {
 		return Verdict{Test: TestNoTemplate}
@@ -74,7 +74,8 @@ func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	if m.nodeName != "" && m.nodeName != node.Name {
 		return Verdict{Test: TestNodeName, Value: m.nodeName}
 	}
-	// Read first, used last: on a large fleet this is a cache miss of its own, which now overlaps with the labels'.
+	// Read first, used last: on a large fleet this is a cache miss of its own, which now overlaps with the
+	// labels'.
 	taints := node.Spec.Taints
 	for i := range m.selector {
 		want := &m.selector[i]
@@ -93,8 +94,8 @@ func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	return Verdict{Outcome: Run}
 }
 
-// evaluateTaints makes one pass: an untolerated NoExecute taint decides at once, an untolerated NoSchedule taint
-// only if no NoExecute one follows (P3). Other effects keep no pod away.
+// evaluateTaints makes one pass: an untolerated NoExecute taint decides at once, an untolerated NoSchedule
+// taint only if no NoExecute one follows (P3). Other effects keep no pod away.
 func (m *Matcher) evaluateTaints(taints []corev1.Taint) Verdict {
 	verdict := Verdict{Outcome: Run}
 	for i := range taints {

@@ -25,7 +25,8 @@ func nodeField(key string, operator corev1.NodeSelectorOperator, values ...strin
 	}}
 }
 
-// TestEvaluate has one node, named a, with the labels zone=z1, cores=8 and note= (empty), unless taints are given.
+// TestEvaluate has one node, named a, with the labels zone=z1, cores=8 and note= (empty), unless taints are
+// given.
 func TestEvaluate(t *testing.T) {
 	affine := func(terms ...corev1.NodeSelectorTerm) corev1.PodSpec {
 		return corev1.PodSpec{Affinity: required(terms...)}
@@ -47,7 +48,10 @@ func TestEvaluate(t *testing.T) {
 			corev1.PodSpec{NodeName: "b", NodeSelector: map[string]string{"gpu": "x"}}, nil,
 			placement.Verdict{Test: placement.TestNodeName, Value: "b"},
 		},
-		{"selector matches", "P2", corev1.PodSpec{NodeSelector: map[string]string{"zone": "z1", "note": ""}}, nil, run},
+		{
+			"selector matches", "P2",
+			corev1.PodSpec{NodeSelector: map[string]string{"zone": "z1", "note": ""}}, nil, run,
+		},
 		{
 			"selector, missing label", "an absent label does not equal the empty value",
 			corev1.PodSpec{NodeSelector: map[string]string{"gpu": ""}}, nil,
@@ -61,14 +65,20 @@ func TestEvaluate(t *testing.T) {
 		{"no terms", "P4: an affinity without terms matches none", affine(), nil, missed("")},
 		{"empty term", "P4", affine(corev1.NodeSelectorTerm{}), nil, missed("")},
 		{"invalid term", "P4", affine(label("zone", "Weird")), nil, missed("")},
-		{"invalid and good term", "P4: the others count", affine(label("zone", "Weird"), label("zone", "In", "z1")), nil, run},
+		{
+			"invalid and good term", "P4: the others count",
+			affine(label("zone", "Weird"), label("zone", "In", "z1")), nil, run,
+		},
 		{
 			"invalid and failing term", "P5: the first valid term is named",
 			affine(label("zone", "Weird"), label("cores", "Gt", "8"), label("zone", "In", "z2")), nil, missed("cores"),
 		},
 		{"second term matches", "P4: ORed", affine(label("zone", "In", "z2"), label("zone", "In", "z1")), nil, run},
 		{"NotIn, missing label", "a missing label is in no set", affine(label("gpu", "NotIn", "x")), nil, run},
-		{"NotIn, two values", "any of them excludes", affine(label("zone", "NotIn", "x", "z1")), nil, missed("zone")},
+		{
+			"NotIn, two values", "any of them excludes",
+			affine(label("zone", "NotIn", "x", "z1")), nil, missed("zone"),
+		},
 		{"In, two values", "any of them will do", affine(label("zone", "In", "x", "z1")), nil, run},
 		{"In, empty value", "a label may have the empty value", affine(label("note", "In", "")), nil, run},
 		{"Exists", "the value does not matter", affine(label("note", "Exists")), nil, run},
@@ -79,14 +89,20 @@ func TestEvaluate(t *testing.T) {
 		{"Gt at", "8 is not above 8", affine(label("cores", "Gt", "8")), nil, missed("cores")},
 		{"Lt above", "8 < 9", affine(label("cores", "Lt", "9")), nil, run},
 		{"Lt at", "8 is not below 8", affine(label("cores", "Lt", "8")), nil, missed("cores")},
-		{"Lt, no number", "what is no number compares with nothing", affine(label("zone", "Lt", "9")), nil, missed("zone")},
+		{
+			"Lt, no number", "what is no number compares with nothing",
+			affine(label("zone", "Lt", "9")), nil, missed("zone"),
+		},
 		{"Lt, missing label", "nothing is below 9 there", affine(label("gpu", "Lt", "9")), nil, missed("gpu")},
 		{"field In", "the node's own name", affine(nodeField("metadata.name", "In", "a")), nil, run},
 		{
 			"field NotIn", "P5 says that the key is a field", affine(nodeField("metadata.name", "NotIn", "a")), nil,
 			placement.Verdict{Test: placement.TestNodeAffinity, Field: true, Key: "metadata.name"},
 		},
-		{"unknown field, NotIn", "it reads as empty, which is not x", affine(nodeField("spec.x", "NotIn", "x")), nil, run},
+		{
+			"unknown field, NotIn", "it reads as empty, which is not x",
+			affine(nodeField("spec.x", "NotIn", "x")), nil, run,
+		},
 		{"unknown field, In empty", "it reads as empty", affine(nodeField("spec.x", "In", "")), nil, run},
 		{
 			"NoSchedule", "P3: by taints only, none with NoExecute", corev1.PodSpec{},

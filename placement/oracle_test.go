@@ -44,8 +44,8 @@ func hoisted(template *corev1.PodTemplateSpec) func(*corev1.Node) placement.Outc
 	}
 }
 
-// oracle adds the reason of P5 to hoisted, by asking the helpers about one label, one requirement and one effect
-// at a time.
+// oracle adds the reason of P5 to hoisted, by asking the helpers about one label, one requirement and one
+// effect at a time.
 func oracle(template *corev1.PodTemplateSpec, node *corev1.Node) placement.Verdict {
 	spec := &template.Spec
 	verdict := placement.Verdict{Outcome: hoisted(template)(node)}
@@ -86,7 +86,8 @@ func termsOf(template *corev1.PodTemplateSpec) *corev1.NodeSelector {
 	return nil
 }
 
-// failingRequirement splits the first valid term into terms of one requirement and returns the first that fails.
+// failingRequirement splits the first valid term into terms of one requirement and returns the first that
+// fails.
 func failingRequirement(terms *corev1.NodeSelector, node *corev1.Node) (string, bool) {
 	for _, term := range terms.NodeSelectorTerms {
 		empty := len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0

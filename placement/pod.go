@@ -11,9 +11,9 @@ import (
 )
 
 // Pin returns a copy of the affinity whose required node affinity has a single term, matchFields
-// metadata.name In [node]; preferred terms and pod affinities stay (P6). What the template required before is
-// dropped, because the node was evaluated already. A nil affinity gives one with nothing but the pin. The input is not
-// changed and shares no memory with the result.
+// metadata.name In [node]; preferred terms and pod affinities stay (P6). What the template required before
+// is dropped, because the node was evaluated already. A nil affinity gives one with nothing but the pin.
+// The input is not changed and shares no memory with the result.
 func Pin(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	pinned := affinity.DeepCopy()
 	if pinned == nil {
@@ -34,10 +34,10 @@ func Pin(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	return pinned
 }
 
-// Pod returns the pod that the template gives on the node, as far as placement goes: labels, annotations and
-// finalizers of the template, its spec with the tolerations of P1, pinned to the node (P6). Labels and annotations are never
-// nil. It has no name, namespace, owner or revision label yet. The pod shares no memory with the template. A nil template
-// stands for an empty one.
+// Pod returns the pod that the template gives on the node, as far as placement goes: labels, annotations
+// and finalizers of the template, its spec with the tolerations of P1, pinned to the node (P6). Labels and
+// annotations are never nil. It has no name, namespace, owner or revision label yet. The pod shares no
+// memory with the template. A nil template stands for an empty one.
 func Pod(template *corev1.PodTemplateSpec, node string) *corev1.Pod {
 	if template == nil {
 		template = &corev1.PodTemplateSpec{}
@@ -55,10 +55,10 @@ func Pod(template *corev1.PodTemplateSpec, node string) *corev1.Pod {
 	return pod
 }
 
-// TargetNode returns the node a pod is on or will be on (P7): spec.nodeName, else the value of the first matchField
-// metadata.name In of its required node affinity. That field must have exactly one value; if it has none or several, later
-// fields are not consulted, as in the Kubernetes controller. An empty name attributes a pod to nothing. A nil pod has no node. It does
-// not allocate.
+// TargetNode returns the node a pod is on or will be on (P7): spec.nodeName, else the value of the first
+// matchField metadata.name In of its required node affinity. That field must have exactly one value; if it
+// has none or several, later fields are not consulted, as in the Kubernetes controller. An empty name
+// attributes a pod to nothing. A nil pod has no node. It does not allocate.
 func TargetNode(pod *corev1.Pod) (string, bool) {
 	if pod == nil {
 		return "", false

@@ -27,7 +27,10 @@ func TestPin(t *testing.T) {
 	}{
 		{"nil", "P6: the pin alone", nil, required(pin)},
 		{"empty", "the same", &corev1.Affinity{}, required(pin)},
-		{"terms", "P6: they are replaced", required(label("zone", "In", "z1"), nodeField("metadata.name", "In", "b")), required(pin)},
+		{
+			"terms", "P6: they are replaced",
+			required(label("zone", "In", "z1"), nodeField("metadata.name", "In", "b")), required(pin),
+		},
 		{"no terms", "P6: they are replaced", required(), required(pin)},
 		{"preferred only", "it stays", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: preferred,
@@ -130,14 +133,23 @@ func TestTargetNode(t *testing.T) {
 		{"nothing", "K18: such a pod is nobody's", &corev1.Pod{}, ""},
 		{"bound", "P7: spec.nodeName comes first", bound, "a"},
 		{"pinned", "P7", pinned(nodeField("metadata.name", "In", "a")), "a"},
-		{"second term", "P7: the first such field over all terms", pinned(corev1.NodeSelectorTerm{}, nodeField("metadata.name", "In", "a")), "a"},
+		{
+			"second term", "P7: the first such field over all terms",
+			pinned(corev1.NodeSelectorTerm{}, nodeField("metadata.name", "In", "a")), "a",
+		},
 		{"among others", "labels, other fields and NotIn do not pin", pinned(mixed), "a"},
 		{"two values", "which of them is unknown", pinned(nodeField("metadata.name", "In", "a", "b")), ""},
-		{"two values, then one", "as the controller: the first decides", pinned(nodeField("metadata.name", "In", "a", "b"), nodeField("metadata.name", "In", "c")), ""},
+		{
+			"two values, then one", "as the controller: the first decides",
+			pinned(nodeField("metadata.name", "In", "a", "b"), nodeField("metadata.name", "In", "c")), "",
+		},
 		{"no value", "nothing is named", pinned(nodeField("metadata.name", "In")), ""},
 		{"empty value", "an empty name is no node", pinned(nodeField("metadata.name", "In", "")), ""},
 		{"no terms", "nothing is named", pinned(), ""},
-		{"affinity without node affinity", "nothing is named", &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{}}}, ""},
+		{
+			"affinity without node affinity", "nothing is named",
+			&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{}}}, "",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -155,8 +167,8 @@ func TestTargetNode(t *testing.T) {
 	}
 }
 
-// TestPodGoesWhereItIsPinned closes the circle for any template: the pod of a node is attributed to that node, and its own
-// affinity matches that node and no other.
+// TestPodGoesWhereItIsPinned closes the circle for any template: the pod of a node is attributed to that
+// node, and its own affinity matches that node and no other.
 func TestPodGoesWhereItIsPinned(t *testing.T) {
 	names := slices.DeleteFunc(slices.Clone(nodeNames), func(name string) bool { return name == "" })
 	rapid.Check(t, func(t *rapid.T) {

@@ -3,6 +3,7 @@ package placement_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,7 +173,7 @@ func TestEvaluatePropertyRejects(t *testing.T) {
 			return terms
 		})},
 		{"Gt includes the bound", "7 is not above 7", onExpressions(func(expression *corev1.NodeSelectorRequirement) {
-			if expression.Operator == corev1.NodeSelectorOpGt && len(expression.Values) == 1 && expression.Values[0] == "8" {
+			if expression.Operator == corev1.NodeSelectorOpGt && slices.Equal(expression.Values, []string{"8"}) {
 				expression.Values[0] = "7"
 			}
 		})},
@@ -300,8 +301,8 @@ func TestValidateAgreesWithHelpers(t *testing.T) {
 				if !here {
 					continue
 				}
-				onField := strings.HasPrefix(rest, "matchFields") && (strings.HasSuffix(rest, "].key") || strings.HasSuffix(rest, "]"))
-				if onField {
+				keyOrValue := strings.HasSuffix(rest, "].key") || strings.HasSuffix(rest, "]")
+				if strings.HasPrefix(rest, "matchFields") && keyOrValue {
 					harmless++
 				} else {
 					fatal++

@@ -28,16 +28,18 @@ var labelOperators = [...]struct {
 	{corev1.NodeSelectorOpLt, selection.LessThan},
 }
 
-// Validate returns the mistakes in the template's nodeSelector and required node affinity, in the order of the
-// spec (nodeSelector by key), with paths below path, which is the template's own: with spec.template an error names
-// spec.template.spec.affinity and so on. A nil path makes the template the root. A nil template is the only mistake then.
+// Validate returns the mistakes in the template's nodeSelector and required node affinity, in the order of
+// the spec (nodeSelector by key), with paths below path, which is the template's own: with spec.template an
+// error names spec.template.spec.affinity and so on. A nil path makes the template the root. A nil template
+// is the only mistake then.
 //
-// Two kinds are reported. Mistakes that make an affinity term match no node (P4): an unknown operator, a number of
-// values that does not fit the operator, a key or value that is no label, a bound that is no integer, a matchField
-// without exactly one value. And those that the API server refuses although a matcher follows them: a
-// required affinity without terms, a matchField for anything but metadata.name or with a value that is
-// no node name, a nodeSelector entry that is no label. An empty term matches no node but is no mistake.
-// Preferred terms, pod affinity and tolerations are not looked at: they do not place daemon pods.
+// Two kinds are reported. Mistakes that make an affinity term match no node (P4): an unknown operator, a
+// number of values that does not fit the operator, a key or value that is no label, a bound that is no
+// integer, a matchField without exactly one value. And those that the API server refuses although a matcher
+// follows them: a required affinity without terms, a matchField for anything but metadata.name or with a
+// value that is no node name, a nodeSelector entry that is no label. An empty term matches no node but is
+// no mistake. Preferred terms, pod affinity and tolerations are not looked at: they do not place daemon
+// pods.
 func Validate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	if template == nil {
 		if path == nil {
@@ -102,8 +104,8 @@ func unmatchable(term *corev1.NodeSelectorTerm, path *field.Path) field.ErrorLis
 	return mistakes
 }
 
-// invalidExpression leaves the judgement to apimachinery, whose label requirements decide in the controllers which
-// terms are dropped. It copies the values because the errors keep them.
+// invalidExpression leaves the judgement to apimachinery, whose label requirements decide in the
+// controllers which terms are dropped. It copies the values because the errors keep them.
 func invalidExpression(expression *corev1.NodeSelectorRequirement, path *field.Path) field.ErrorList {
 	known := make([]corev1.NodeSelectorOperator, 0, len(labelOperators))
 	for _, operator := range labelOperators {
@@ -117,14 +119,15 @@ func invalidExpression(expression *corev1.NodeSelectorRequirement, path *field.P
 	return field.ErrorList{field.NotSupported(path.Child("operator"), expression.Operator, known)}
 }
 
-// refused returns the mistakes of matchFields that do not keep a term from matching: the controllers read an unknown field
-// as empty.
+// refused returns the mistakes of matchFields that do not keep a term from matching: the controllers read
+// an unknown field as empty.
 func refused(term *corev1.NodeSelectorTerm, path *field.Path) field.ErrorList {
 	var mistakes field.ErrorList
 	for i := range term.MatchFields {
 		requirement, at := &term.MatchFields[i], path.Child("matchFields").Index(i)
 		if requirement.Key != metav1.ObjectNameField {
-			mistakes = append(mistakes, field.NotSupported(at.Child("key"), requirement.Key, []string{metav1.ObjectNameField}))
+			mistakes = append(mistakes, field.NotSupported(
+				at.Child("key"), requirement.Key, []string{metav1.ObjectNameField}))
 			continue
 		}
 		for j, value := range requirement.Values {
@@ -157,8 +160,8 @@ func fieldErrors(err error, path *field.Path) field.ErrorList {
 	return list
 }
 
-// asError returns nil for no mistakes. It is not field.ErrorList.ToAggregate because that aggregate answers errors.Is
-// but not errors.As.
+// asError returns nil for no mistakes. It is not field.ErrorList.ToAggregate because that aggregate answers
+// errors.Is but not errors.As.
 func asError(mistakes field.ErrorList) error {
 	if len(mistakes) == 0 {
 		return nil
@@ -166,8 +169,8 @@ func asError(mistakes field.ErrorList) error {
 	return &invalidTemplate{mistakes.ToAggregate()}
 }
 
-// invalidTemplate is an Aggregate of *field.Error that errors.As can look into. It is used by pointer: errors.Is compares
-// errors, and an aggregate is a slice.
+// invalidTemplate is an Aggregate of *field.Error that errors.As can look into. It is used by pointer:
+// errors.Is compares errors, and an aggregate is a slice.
 type invalidTemplate struct{ utilerrors.Aggregate }
 
 // Unwrap returns every mistake.

@@ -14,7 +14,9 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	const terms = "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+	// In the rows below, terms stands for this.
+	const terms = "spec.template.spec.affinity.nodeAffinity." +
+		"requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 	valid := label("zone", "In", "z1")
 	affine := func(terms ...corev1.NodeSelectorTerm) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: required(terms...)}}
@@ -35,7 +37,7 @@ func TestValidate(t *testing.T) {
 			nodeField("metadata.name", "NotIn", "a"),
 		), nil},
 		{"empty term", "it matches nothing, and the API server takes it", affine(corev1.NodeSelectorTerm{}), nil},
-		{"no terms", "the API server refuses it", affine(), []string{"Required value " + terms}},
+		{"no terms", "the API server refuses it", affine(), []string{"Required value terms"}},
 		{"no node affinity", "pod affinity places no daemon pod", &corev1.PodTemplateSpec{
 			Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}},
 		}, nil},
@@ -47,28 +49,64 @@ func TestValidate(t *testing.T) {
 			affine(valid, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 				valid.MatchExpressions[0], {Key: "zone", Operator: "in", Values: []string{"z1"}},
 			}}),
-			[]string{"Unsupported value " + terms + "[1].matchExpressions[1].operator"},
+			[]string{"Unsupported value terms[1].matchExpressions[1].operator"},
 		},
 		{"negative bound", "a minus sign begins no label value", affine(label("cores", "Gt", "-1")), []string{
-			"Invalid value " + terms + "[0].matchExpressions[0].values[0][cores]",
+			"Invalid value terms[0].matchExpressions[0].values[0][cores]",
 		}},
-		{"In without values", "a set is needed", affine(label("zone", "In")), []string{"Invalid value " + terms + "[0].matchExpressions[0].values"}},
-		{"Exists with a value", "it would be ignored", affine(label("zone", "Exists", "x")), []string{"Invalid value " + terms + "[0].matchExpressions[0].values"}},
-		{"Gt with two values", "one bound", affine(label("cores", "Gt", "1", "2")), []string{"Invalid value " + terms + "[0].matchExpressions[0].values"}},
-		{"Lt without a number", "the bound is an integer", affine(label("cores", "Lt", "8.5")), []string{"Invalid value " + terms + "[0].matchExpressions[0].values[0]"}},
+		{
+			"In without values", "a set is needed",
+			affine(label("zone", "In")),
+			[]string{"Invalid value terms[0].matchExpressions[0].values"},
+		},
+		{
+			"Exists with a value", "it would be ignored",
+			affine(label("zone", "Exists", "x")),
+			[]string{"Invalid value terms[0].matchExpressions[0].values"},
+		},
+		{
+			"Gt with two values", "one bound",
+			affine(label("cores", "Gt", "1", "2")),
+			[]string{"Invalid value terms[0].matchExpressions[0].values"},
+		},
+		{
+			"Lt without a number", "the bound is an integer",
+			affine(label("cores", "Lt", "8.5")),
+			[]string{"Invalid value terms[0].matchExpressions[0].values[0]"},
+		},
 		{
 			"all mistakes of a requirement", "key and value are both no labels",
 			affine(label("not a key", "In", "ok", "not a value!")),
 			[]string{
-				"Invalid value " + terms + "[0].matchExpressions[0].key",
-				"Invalid value " + terms + "[0].matchExpressions[0].values[1][not a key]",
+				"Invalid value terms[0].matchExpressions[0].key",
+				"Invalid value terms[0].matchExpressions[0].values[1][not a key]",
 			},
 		},
-		{"field with two values", "exactly one", affine(nodeField("metadata.name", "In", "a", "b")), []string{"Invalid value " + terms + "[0].matchFields[0].values"}},
-		{"field without values", "exactly one", affine(nodeField("metadata.name", "NotIn")), []string{"Invalid value " + terms + "[0].matchFields[0].values"}},
-		{"field with Exists", "In and NotIn only", affine(nodeField("metadata.name", "Exists")), []string{"Unsupported value " + terms + "[0].matchFields[0].operator"}},
-		{"unknown field", "it reads as empty, which nobody means", affine(nodeField("spec.x", "NotIn", "X!")), []string{"Unsupported value " + terms + "[0].matchFields[0].key"}},
-		{"no node name", "no node can be called that", affine(nodeField("metadata.name", "In", "A_b")), []string{"Invalid value " + terms + "[0].matchFields[0].values[0]"}},
+		{
+			"field with two values", "exactly one",
+			affine(nodeField("metadata.name", "In", "a", "b")),
+			[]string{"Invalid value terms[0].matchFields[0].values"},
+		},
+		{
+			"field without values", "exactly one",
+			affine(nodeField("metadata.name", "NotIn")),
+			[]string{"Invalid value terms[0].matchFields[0].values"},
+		},
+		{
+			"field with Exists", "In and NotIn only",
+			affine(nodeField("metadata.name", "Exists")),
+			[]string{"Unsupported value terms[0].matchFields[0].operator"},
+		},
+		{
+			"unknown field", "it reads as empty, which nobody means",
+			affine(nodeField("spec.x", "NotIn", "X!")),
+			[]string{"Unsupported value terms[0].matchFields[0].key"},
+		},
+		{
+			"no node name", "no node can be called that",
+			affine(nodeField("metadata.name", "In", "A_b")),
+			[]string{"Invalid value terms[0].matchFields[0].values[0]"},
+		},
 		{
 			"unknown field, then no node name", "the second is not hidden by the first",
 			affine(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
@@ -76,8 +114,8 @@ func TestValidate(t *testing.T) {
 				{Key: "metadata.name", Operator: "In", Values: []string{"A_b"}},
 			}}),
 			[]string{
-				"Unsupported value " + terms + "[0].matchFields[0].key",
-				"Invalid value " + terms + "[0].matchFields[1].values[0]",
+				"Unsupported value terms[0].matchFields[0].key",
+				"Invalid value terms[0].matchFields[1].values[0]",
 			},
 		},
 		{
@@ -98,7 +136,7 @@ func TestValidate(t *testing.T) {
 			}
 			var got []string
 			for _, mistake := range placement.Validate(test.template, field.NewPath("spec", "template")) {
-				got = append(got, mistake.Type.String()+" "+mistake.Field)
+				got = append(got, mistake.Type.String()+" "+strings.Replace(mistake.Field, terms, "terms", 1))
 				if mistake.Detail == "" {
 					t.Errorf("%v has no detail", mistake)
 				}
@@ -110,7 +148,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestCompileError: with a nil path the template is the root, errors.As and errors.Is work, and so does the matcher.
+// TestCompileError: with a nil path the template is the root, errors.As and errors.Is work, and so does the
+// matcher.
 func TestCompileError(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{"a key": "x"},
@@ -131,7 +170,11 @@ func TestCompileError(t *testing.T) {
 	if !ok || len(aggregate.Errors()) != 3 {
 		t.Fatalf("%v is no aggregate of 3", err)
 	}
-	for _, at := range []string{"spec.nodeSelector[a key]", "nodeSelectorTerms[0].matchExpressions[0].operator", "nodeSelectorTerms[1].matchExpressions[0].values"} {
+	for _, at := range []string{
+		"spec.nodeSelector[a key]",
+		"nodeSelectorTerms[0].matchExpressions[0].operator",
+		"nodeSelectorTerms[1].matchExpressions[0].values",
+	} {
 		if !strings.Contains(err.Error(), at) {
 			t.Errorf("%q is not in %q", at, err)
 		}

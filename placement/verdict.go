@@ -2,7 +2,8 @@ package placement
 
 import "strconv"
 
-// Outcome says what a node means for the daemon pod. The zero value is Leave: what was not evaluated gets no pod.
+// Outcome says what a node means for the daemon pod. The zero value is Leave: what was not evaluated gets
+// no pod.
 type Outcome uint8
 
 const (
@@ -96,8 +97,9 @@ func (e Effect) String() string {
 	}
 }
 
-// Verdict is the result of evaluating one node (P5). It is comparable, and equal exactly when outcome and reason
-// are. Its strings are those of the template and of the node. The zero value is Leave, not evaluated.
+// Verdict is the result of evaluating one node (P5). It is comparable, and equal exactly when outcome and
+// reason are. Its strings are those of the template and of the node. The zero value is Leave, not
+// evaluated.
 type Verdict struct {
 	Outcome Outcome
 	// Test is the first failed test, in the order of the constants; TestNone exactly when the outcome is Run
@@ -107,9 +109,9 @@ type Verdict struct {
 	Effect Effect
 	// Field says that Key is a field of the node, not a label. Only with TestNodeAffinity.
 	Field bool
-	// Key is the label that the nodeSelector misses (the first such in sorted order), the key of the first failing
-	// requirement of the first valid affinity term (its expressions before its fields, as written; empty if no
-	// term can match any node), or the taint's key.
+	// Key is the label that the nodeSelector misses (the first such in sorted order), the key of the first
+	// failing requirement of the first valid affinity term (its expressions before its fields, as written;
+	// empty if no term can match any node), or the taint's key.
 	Key string
 	// Value is the node name or the label value that the template wants, or the taint's value.
 	Value string

@@ -8,7 +8,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// TestCodesHaveNames walks every value of every code: known ones have distinct words, all others show their number.
+// TestCodesHaveNames walks every value of every code: known ones have distinct words, all others show their
+// number.
 func TestCodesHaveNames(t *testing.T) {
 	tests := []struct {
 		name, why string
@@ -57,7 +58,10 @@ func TestVerdictString(t *testing.T) {
 	}{
 		{"zero", "nothing was evaluated", placement.Verdict{}, "node was not evaluated"},
 		{"run", "no test failed", placement.Verdict{Outcome: placement.Run}, "node is eligible"},
-		{"no template", "the matcher is at fault", placement.Verdict{Test: placement.TestNoTemplate}, "there is no pod template"},
+		{
+			"no template", "the matcher is at fault",
+			placement.Verdict{Test: placement.TestNoTemplate}, "there is no pod template",
+		},
 		{"no node", "the caller is at fault", placement.Verdict{Test: placement.TestNoNode}, "there is no node"},
 		{
 			"node name", "the wanted name, quoted",

@@ -138,16 +138,19 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// unavailableCurrent tells whether the node holds, or is about to get, a pod of the update revision that is not
+// unavailableCurrent tells whether the node holds, or is about to get, a pod of the update revision and none that is
 // available; Failed ones count (B2 on keep nodes, B4).
 func (r *run) unavailableCurrent(n *node) bool {
-	if n.creating || n.requested == requestedCurrent {
-		return true
-	}
+	holds := n.creating || n.requested == requestedCurrent
 	for i := n.first; i < n.end; i++ {
-		if t := r.pods[i].traits; t.has(current) && !t.has(gone) && !t.has(available) {
-			return true
+		t := r.pods[i].traits
+		if !t.has(current) || t.has(gone) {
+			continue
 		}
+		if t.has(available) {
+			return false
+		}
+		holds = true
 	}
-	return false
+	return holds
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/daemonplan/daemonplan/placement"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -36,6 +38,12 @@ func (p Plan) explain(d *Decision) string {
 	b.WriteString(p.because(d))
 	if !d.Until.IsZero() {
 		fmt.Fprintf(&b, ", until %s", d.Until.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case p.Budget.MaxSurge > 0 && d.Surging:
+		b.WriteString("; holds a place of maxSurge")
+	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
+		b.WriteString("; counts against maxUnavailable")
 	}
 	return b.String()
 }
@@ -87,6 +95,11 @@ func (p Plan) because(d *Decision) string {
 		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
 	case ReasonHeld:
 		return "its pod " + d.Pod + " is outdated, but " + text(holdTexts[:], d.Limit)
+	case ReasonTerminating:
+		if d.Placement.Outcome != placement.Run && d.State != StateVanished {
+			return d.Placement.String() + ", and " + text(reasonTexts[:], d.Reason)
+		}
+		return text(reasonTexts[:], d.Reason)
 	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
@@ -95,12 +108,7 @@ func (p Plan) because(d *Decision) string {
 }
 
 func (p Plan) spent(limit Limit) string {
-	if limit == LimitMaxSurge {
-		return fmt.Sprintf("maxSurge %d is used up: %s", p.Budget.MaxSurge,
-			count(p.Budget.Surging, "node holds a new pod that is not available", "nodes hold a new pod that is not available"))
-	}
-	return fmt.Sprintf("maxUnavailable %d is used up: %s", p.Budget.MaxUnavailable,
-		count(p.Budget.Unavailable, "node is or becomes unavailable", "nodes are or become unavailable"))
+	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.users(limit)))
 }
 
 func count(n int32, one, many string) string {
@@ -141,7 +149,7 @@ var reasonTexts = [reasons]string{
 var holdTexts = [limits]string{
 	LimitPaused:   "the rollout is paused",
 	LimitFrozen:   "the set is frozen",
-	LimitOnDelete: "the strategy is OnDelete: it is replaced when somebody deletes it",
+	LimitOnDelete: "the strategy is OnDelete: a pod is replaced when somebody deletes it",
 }
 
 // Wait is a group of nodes that wait for the same limit.
@@ -149,6 +157,8 @@ type Wait struct {
 	// Reason and Limit that the nodes share.
 	Reason Reason
 	Limit  Limit
+	// Size of the limit in nodes, for maxUnavailable and maxSurge; in actions, for burst. 0 for others.
+	Size int32
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
@@ -175,7 +185,7 @@ func (p Plan) Waits() []Wait {
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Because: p.users(d.Limit)})
+			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Limit)})
 		}
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
@@ -186,6 +196,19 @@ func (p Plan) Waits() []Wait {
 		return int(a.Limit) - int(b.Limit)
 	})
 	return waits
+}
+
+func (p Plan) size(limit Limit) int32 {
+	switch limit {
+	case LimitMaxUnavailable:
+		return p.Budget.MaxUnavailable
+	case LimitMaxSurge:
+		return p.Budget.MaxSurge
+	case LimitBurst:
+		return p.Budget.Burst
+	default:
+		return 0
+	}
 }
 
 // users lists the nodes that use a budget up.
@@ -202,24 +225,30 @@ func (p Plan) users(limit Limit) []string {
 
 // String is the group in one sentence, with at most five nodes named on either side.
 func (w Wait) String() string {
-	s := count(int32(len(w.Nodes)), "node waits", "nodes wait") + ": " + text(waitTexts[:], w.Limit)
-	if len(w.Because) > 0 {
-		s += " is used up by " + list(w.Because)
+	return count(int32(len(w.Nodes)), "node", "nodes") + w.because() + " (" + list(w.Nodes) + ")"
+}
+
+func (w Wait) because() string {
+	switch w.Limit {
+	case LimitMaxUnavailable, LimitMaxSurge:
+		if len(w.Because) == 0 {
+			return fmt.Sprintf(" wait: %s is %d", w.Limit, w.Size)
+		}
+		return fmt.Sprintf(" wait: %s %d is used up by %s", w.Limit, w.Size, list(w.Because))
+	case LimitBurst:
+		return fmt.Sprintf(" wait: this plan has the %d creates or deletes that burst allows", w.Size)
 	}
-	return s + " (" + list(w.Nodes) + ")"
+	if w.Reason == ReasonHeld {
+		return " held at an old revision: " + text(holdTexts[:], w.Limit)
+	}
+	return " wait: " + text(waitTexts[:], w.Limit)
 }
 
 var waitTexts = [limits]string{
-	LimitNone:            "no limit",
-	LimitMaxUnavailable:  "maxUnavailable",
-	LimitMaxSurge:        "maxSurge",
-	LimitBurst:           "this plan has as many actions as burst allows",
 	LimitBackoff:         "failed pods were deleted there a short time ago",
 	LimitMinReadySeconds: "their new pods have not been ready for minReadySeconds",
 	LimitDesired:         "their pods serve until available pods outnumber desired",
-	LimitPaused:          "the rollout is paused",
-	LimitFrozen:          "the set is frozen",
-	LimitOnDelete:        "the strategy is OnDelete",
+	LimitFrozen:          "they need repair, but the set is frozen",
 }
 
 // text is name for sentences.

@@ -41,7 +41,9 @@ func (r *run) join() error {
 			r.strays = append(r.strays, record)
 			continue
 		}
-		r.wake(wake)
+		if r.outcome(record.node) != placement.Leave || r.lingers(record.node) {
+			r.wake(wake)
+		}
 		records = append(records, record)
 	}
 	r.group(records)

@@ -33,8 +33,8 @@ type Plan struct {
 	Status status.Status
 	// Memory to pass to the next plan.
 	Memory Memory
-	// NextWake is the earliest instant at which the same snapshot would plan or report differently. Zero: never;
-	// only a change of the cluster or the spec calls for another plan.
+	// NextWake is when to plan again if nothing else happens: the same snapshot plans and reports the same at any
+	// instant before it. Zero: for ever; only a change of the cluster or the spec calls for another plan.
 	NextWake time.Time
 }
 

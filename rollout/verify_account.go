@@ -129,7 +129,7 @@ func (v *verifier) checkFacts(d *Decision) {
 	}
 }
 
-// facts of a node before the plan, requests counted as done: a requested pod is a pod object.
+// facts of a node as the snapshot shows it: a requested pod is no object yet, a requested delete marks one.
 func (v *verifier) facts(node *verifiedNode) status.Facts {
 	var facts status.Facts
 	set := func(condition bool, fact status.Facts) {
@@ -138,10 +138,10 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 		}
 	}
 	set(node.outcome == placement.Run, status.Desired)
-	set(len(node.pods)+len(node.requested) > 0, status.Present)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.ready }), status.Ready)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.avail }), status.Available)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }) || v.requestsUpdate(node), status.Updated)
+	set(len(node.pods) > 0, status.Present)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.ready }), status.Ready)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.avail }), status.Available)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }), status.Updated)
 	return facts
 }
 

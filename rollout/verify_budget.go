@@ -73,8 +73,8 @@ func (v *verifier) unavailable() int {
 func (v *verifier) surging() int {
 	count := 0
 	for _, node := range v.nodes {
-		unmarked := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted }
-		if node.outcome != placement.Leave && (v.newUnavailable(node, unmarked) || len(node.creates) > 0) {
+		live := func(p *verifiedPod) bool { return p.live() && p.updated && !p.deleted }
+		if node.outcome != placement.Leave && (v.newUnavailable(node, live) || len(node.creates) > 0) {
 			count++
 		}
 	}
@@ -124,7 +124,7 @@ func (v *verifier) checkSurge() {
 	}
 	var begun []string
 	for _, node := range v.nodes {
-		beside := func(p *verifiedPod) bool { return p.live() && !p.updated && p.ready && !p.deleted }
+		beside := func(p *verifiedPod) bool { return p.active() && !p.updated && p.ready && !p.deleted }
 		if len(node.creates) > 0 && node.any(beside) {
 			begun = append(begun, node.name)
 		}

@@ -37,7 +37,7 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 	}
 	for _, pod := range node.pods {
 		switch {
-		case pod.live() && v.sameRevision(pod, revision):
+		case pod.active() && v.sameRevision(pod, revision):
 			v.report(3, node.name, "create, although pod %s of that revision is there", pod.object.Name)
 			return
 		case pod.terminal:
@@ -52,7 +52,7 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 	}
 	if v.held() {
 		for _, pod := range node.pods {
-			if pod.live() {
+			if pod.active() {
 				v.report(6, node.name, "create beside the outdated pod %s begins a held node", pod.object.Name)
 				return
 			}

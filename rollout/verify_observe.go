@@ -41,7 +41,7 @@ type verifiedNode struct {
 	creates   []string // hashes of the pods that the plan creates here
 }
 
-// verifiedPod is one pod. Not terminal and not marked is live.
+// verifiedPod is one pod.
 type verifiedPod struct {
 	object   *corev1.Pod
 	name     string        // of its node (P7); empty: not attributable
@@ -56,13 +56,17 @@ type verifiedPod struct {
 	deleted  bool          // by this plan
 }
 
-func (p *verifiedPod) live() bool { return !p.marked && !p.terminal }
+// live is not marked for deletion: a pod that has Failed is live until then.
+func (p *verifiedPod) live() bool { return !p.marked }
+
+// active is live and not finished.
+func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
 
 // ignored is M1's terminal pod that is already marked for deletion.
 func (p *verifiedPod) ignored() bool { return p.marked && p.terminal }
 
 // serves is B2 before the plan.
-func (p *verifiedPod) serves() bool { return p.live() && (p.avail || !p.updated && p.ready) }
+func (p *verifiedPod) serves() bool { return p.active() && (p.avail || !p.updated && p.ready) }
 
 // any tells whether a pod of the node satisfies f.
 func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.ContainsFunc(n.pods, f) }
@@ -149,7 +153,7 @@ func (v *verifier) observeRequests() {
 		if node == nil {
 			continue
 		}
-		observed := node.any(func(p *verifiedPod) bool { return p.live() && v.sameRevision(p, create.Revision) })
+		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
 		if !observed && !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)
 		}

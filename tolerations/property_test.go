@@ -249,8 +249,8 @@ func TestToleratesEqualsAPIMethod(t *testing.T) {
 	}
 }
 
-// TestUntoleratedIsFirst states Untolerated by its definition: what is returned is considered and untolerated, and
-// nothing before it is.
+// TestUntoleratedIsFirst states Untolerated by its definition: what is returned is considered and
+// untolerated, and nothing before it is.
 func TestUntoleratedIsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tolerated := rapid.SliceOfN(tolerationGen(), 0, 4).Draw(t, "tolerations")

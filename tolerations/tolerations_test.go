@@ -93,11 +93,23 @@ func TestTolerates(t *testing.T) {
 		{"empty, taint with value", "the empty operator compares the values", &corev1.Toleration{}, taint, false},
 		{"empty, taint without value", "empty equals empty", &corev1.Toleration{}, &corev1.Taint{Key: "k"}, true},
 		{"other key", "keys must be equal", &corev1.Toleration{Key: "nu", Operator: "Exists"}, taint, false},
-		{"other effect", "effects must be equal", &corev1.Toleration{Effect: "NoSchedule", Operator: "Exists"}, taint, false},
-		{"zero seconds", "for zero seconds is tolerated", &corev1.Toleration{Operator: "Exists", TolerationSeconds: &zero}, taint, true},
-		{"Gt", "the gate is off, 3 > 2 is not looked at", &corev1.Toleration{Key: "num", Operator: "Gt", Value: "2"}, taint, false},
+		{
+			"other effect", "effects must be equal",
+			&corev1.Toleration{Effect: "NoSchedule", Operator: "Exists"}, taint, false,
+		},
+		{
+			"zero seconds", "for zero seconds is tolerated",
+			&corev1.Toleration{Operator: "Exists", TolerationSeconds: &zero}, taint, true,
+		},
+		{
+			"Gt", "the gate is off, 3 > 2 is not looked at",
+			&corev1.Toleration{Key: "num", Operator: "Gt", Value: "2"}, taint, false,
+		},
 		{"Lt", "the gate is off", &corev1.Toleration{Key: "num", Operator: "Lt", Value: "4"}, taint, false},
-		{"unknown operator", "what is not understood covers nothing", &corev1.Toleration{Operator: "exists"}, taint, false},
+		{
+			"unknown operator", "what is not understood covers nothing",
+			&corev1.Toleration{Operator: "exists"}, taint, false,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,9 +135,18 @@ func TestUntolerated(t *testing.T) {
 		want      string
 	}{
 		{"no effects given", "NoSchedule and NoExecute, in the order of the taints", nil, nil, "s"},
-		{"schedule tolerated", "the next one is found", []corev1.Toleration{{Key: "s", Operator: "Exists"}}, nil, "e"},
-		{"second toleration covers", "any toleration will do", []corev1.Toleration{{Key: "x"}, {Key: "s"}}, nil, "e"},
-		{"NoExecute only", "earlier taints of other effects are passed over", nil, []corev1.TaintEffect{"NoExecute"}, "e"},
+		{
+			"schedule tolerated", "the next one is found",
+			[]corev1.Toleration{{Key: "s", Operator: "Exists"}}, nil, "e",
+		},
+		{
+			"second toleration covers", "any toleration will do",
+			[]corev1.Toleration{{Key: "x"}, {Key: "s"}}, nil, "e",
+		},
+		{
+			"NoExecute only", "earlier taints of other effects are passed over",
+			nil, []corev1.TaintEffect{"NoExecute"}, "e",
+		},
 		{"PreferNoSchedule asked for", "it counts if named", nil, []corev1.TaintEffect{"PreferNoSchedule"}, "p"},
 		{"two effects", "any of them", nil, []corev1.TaintEffect{"NoExecute", "PreferNoSchedule"}, "p"},
 		{"all tolerated", "nothing is found", []corev1.Toleration{{Operator: "Exists"}}, nil, ""},

@@ -2,10 +2,10 @@ package history
 
 import "bytes"
 
-// isInteger reports whether a text is an integer in its only plain spelling and so small that nothing rounds it:
-// two such texts that differ are different numbers.
+// isInteger reports whether a text is an integer in its only plain spelling: two such texts that differ are
+// different numbers, or do not fit where they stand.
 func isInteger(text []byte) bool {
-	if len(text) == 0 || len(text) > 18 || text[0] == '0' && len(text) > 1 {
+	if len(text) == 0 || text[0] == '0' && len(text) > 1 {
 		return false
 	}
 	for _, c := range text {
@@ -48,16 +48,15 @@ func isSuffix(suffix []byte) bool {
 	return true
 }
 
-// fitsQuantity reports whether an integer with a suffix is certainly below the greatest quantity, to which any
-// greater one is cut.
-func fitsQuantity(number, suffix []byte) bool {
-	const digits = 9 // 10^9 - 1 Gi is less than 2^63
-	if len(number) > digits {
-		return false
-	}
+// isExact reports whether quantities of this suffix are different if their integers are. Those of binary suffixes
+// are cut to 2^63-1, so that greater ones are equal.
+func isExact(integer, suffix []byte) bool {
+	const digits = 9 // 10^9-1 Gi is below 2^63
 	switch string(suffix) {
-	case "n", "u", "m", "k", "M", "G", "Ki", "Mi", "Gi":
+	case "", "n", "u", "m", "k", "M", "G", "T", "P", "E":
 		return true
+	case "Ki", "Mi", "Gi":
+		return len(integer) <= digits
 	}
 	return false
 }

@@ -45,10 +45,9 @@ func differentStrings(a, b []byte) bool {
 	if !quantityA || !quantityB {
 		return true
 	}
-	if !isInteger(numberA) || !isInteger(numberB) || len(numberA)+len(suffixA) != len(a) || len(numberB)+len(suffixB) != len(b) {
-		return false
-	}
-	return string(suffixA) == string(suffixB) && (len(suffixA) == 0 || fitsQuantity(numberA, suffixA) && fitsQuantity(numberB, suffixB))
+	trimmed := len(numberA)+len(suffixA) != len(a) || len(numberB)+len(suffixB) != len(b)
+	return !trimmed && bytes.Equal(suffixA, suffixB) &&
+		isInteger(numberA) && isInteger(numberB) && isExact(numberA, suffixA) && isExact(numberB, suffixB)
 }
 
 // neverEmpty reports whether a value is certainly not what an absent field decodes to: neither a zero value of

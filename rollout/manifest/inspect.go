@@ -2,10 +2,12 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -38,8 +40,8 @@ const (
 )
 
 // inspect walks the text along the type of into, and tells everything that does not fit and where. The decoder of
-// apimachinery knows the first misfit only, and its place without indices. The text must be correct JSON; the
-// depth of the walk is that of the type.
+// apimachinery knows the first misfit only, and its place without indices. The text must be correct JSON, the depth
+// of which the decoder limits.
 func inspect(text []byte, into any) findings {
 	in := inspector{decoder: json.NewDecoder(bytes.NewReader(text))}
 	in.decoder.UseNumber()
@@ -82,7 +84,7 @@ func (in *inspector) object(t reflect.Type, path *field.Path) {
 	var fields map[string]reflect.Type
 	if t.Kind() == reflect.Struct {
 		fields = make(map[string]reflect.Type)
-		collectFields(t, fields)
+		collectFields(t, fields, nil)
 	}
 	seen := make(map[string]bool)
 	for in.decoder.More() {
@@ -132,27 +134,22 @@ func (in *inspector) list(t reflect.Type, path *field.Path, token json.Token) {
 }
 
 func (in *inspector) scalar(t reflect.Type, path *field.Path, token json.Token) {
-	want, target := "", reflect.New(t).Interface()
+	if _, ok := token.(json.Delim); !ok {
+		text, err := json.Marshal(token)
+		if err == nil && json.Unmarshal(text, reflect.New(t).Interface()) == nil {
+			return
+		}
+	}
+	want := mustBeNumber
 	switch t.Kind() {
 	case reflect.String:
 		want = mustBeString
 	case reflect.Bool:
 		want = mustBeBool
 	default:
-		want = mustBeNumber
-	}
-	_, isNumber := token.(json.Number)
-	text, err := json.Marshal(token)
-	if delim, ok := token.(json.Delim); ok {
-		in.skipRest(delim)
-		in.mistyped = append(in.mistyped, field.TypeInvalid(path, delim.String()+"…", want))
-		return
-	}
-	if err != nil || json.Unmarshal(text, target) == nil {
-		return
-	}
-	if want == mustBeNumber && isNumber {
-		want = fmt.Sprintf(wholeNumberOf, t.Bits())
+		if _, ok := token.(json.Number); ok {
+			want = fmt.Sprintf(wholeNumberOf, 8*t.Size())
+		}
 	}
 	in.misfit(path, token, want)
 }
@@ -167,7 +164,7 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 	if err == nil {
 		return
 	}
-	want := ""
+	want := err.Error()
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		want = mustBeTime
@@ -175,8 +172,6 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 		want = mustBeAmount
 	case reflect.TypeFor[intstr.IntOrString]():
 		want = mustBeIntOr
-	default:
-		want = err.Error()
 	}
 	in.mistyped = append(in.mistyped, field.TypeInvalid(path, excerpt(raw), want))
 }
@@ -214,18 +209,24 @@ func decodesItself(t reflect.Type) bool {
 	return t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler)
 }
 
-// collectFields adds the JSON fields of a struct, those of embedded structs included.
-func collectFields(t reflect.Type, fields map[string]reflect.Type) {
+// collectFields adds the JSON fields of a struct, those of embedded structs included. A struct that embeds itself, by
+// way of the structs in within, adds nothing more.
+func collectFields(t reflect.Type, fields map[string]reflect.Type, within []reflect.Type) {
+	if slices.Contains(within, t) {
+		return
+	}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		embedded := f.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
 		switch {
 		case name == "-" || !f.IsExported():
-		case name == "" && f.Anonymous:
-			collectFields(f.Type, fields)
-		case name == "":
-			fields[f.Name] = f.Type
+		case name == "" && f.Anonymous && embedded.Kind() == reflect.Struct:
+			collectFields(embedded, fields, append(within, t))
 		default:
-			fields[name] = f.Type
+			fields[cmp.Or(name, f.Name)] = f.Type
 		}
 	}
 }

@@ -35,11 +35,16 @@ func Decode(data []byte) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	switch object.APIVersion + " " + object.Kind {
+	return object.Set()
+}
+
+// Set reads the object as [Decode] does.
+func (o Object) Set() (Set, error) {
+	switch o.APIVersion + " " + o.Kind {
 	case "apps/v1 DaemonSet":
-		return decodeDaemonSet(object)
+		return decodeDaemonSet(o)
 	default:
-		return Set{}, unsupported(object)
+		return Set{}, unsupported(o)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -70,7 +71,7 @@ func Objects(data []byte) iter.Seq2[Object, error] {
 
 // Decode reads the object into the struct that into points to. Field names are case-sensitive, as they are for the
 // API server, and unknown ones are ignored. It reports every value of the wrong type at once, as an aggregate of
-// *field.Error as rollout.New does; [rollout.FieldErrors] lists them.
+// *field.Error as rollout.New does; [rollout.FieldErrors] lists them. It is an error if into is no pointer.
 func (o Object) Decode(into any) error {
 	err := utiljson.Unmarshal(unindent(o.JSON), into)
 	if err == nil {
@@ -78,6 +79,9 @@ func (o Object) Decode(into any) error {
 	}
 	if syntax := o.syntaxError(); syntax != nil {
 		return syntax
+	}
+	if to := reflect.ValueOf(into); to.Kind() != reflect.Pointer || to.IsNil() {
+		return err
 	}
 	// The decoder's own message names Go types and at most one field, without indices.
 	if found := inspect(o.JSON, into); len(found.mistyped) > 0 {
@@ -89,11 +93,8 @@ func (o Object) Decode(into any) error {
 // syntaxError is nil if the text is JSON.
 func (o Object) syntaxError() error {
 	err := json.Unmarshal(o.JSON, new(json.RawMessage))
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err
-	}
-	if !o.isLead {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok || !o.isLead {
 		return err
 	}
 	offset := min(max(syntax.Offset-1, 0), int64(len(o.JSON)))
@@ -140,7 +141,7 @@ func (w *walker) piece(piece, lead []byte) error {
 		return w.stream(piece, lead, true)
 	}
 	w.document++
-	text, err := yamlToJSON(piece, lineAfter(lead)-1)
+	text, err := yamlToJSON(piece, lead)
 	if err != nil {
 		return err
 	}

@@ -47,16 +47,16 @@ func looksLikeJSON(text []byte) bool {
 	}
 }
 
-// yamlToJSON converts one document. Errors count lines from the beginning of the input, of which the document
-// leaves out linesBefore.
-func yamlToJSON(document []byte, linesBefore int) ([]byte, error) {
+// yamlToJSON converts one document. Errors count lines from the beginning of the input; lead is what comes before the
+// document.
+func yamlToJSON(document, lead []byte) ([]byte, error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err == nil {
 		return text, nil
 	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
-	return nil, errors.New(shiftLines(strings.ReplaceAll(message, "\n  ", "; "), linesBefore))
+	return nil, errors.New(shiftLines(strings.ReplaceAll(message, "\n  ", "; "), lineAfter(lead)-1))
 }
 
 // shiftLines adds by to every line number that the YAML parser's message mentions.
