@@ -12,7 +12,7 @@ func (r *run) admit() {
 		if d.Unavailable {
 			budget.Unavailable++
 		}
-		d.Surging = d.Placement.Outcome != placement.Leave && r.unavailableCurrent(&r.nodes[i])
+		d.Surging = r.surge() && d.Placement.Outcome != placement.Leave && r.unavailableCurrent(&r.nodes[i])
 		if d.Surging {
 			budget.Surging++
 		}

@@ -2,12 +2,15 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Claims says whose pods are whose. Each slice is ordered by pod name, then UID.
@@ -27,36 +30,22 @@ type Claims struct {
 //
 // It fails if the selector is missing, empty or malformed, and on a nil pod.
 func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
-	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	owner, err := newOwner(spec)
 	if err != nil {
-		return Claims{}, fmt.Errorf("spec.selector: %w", err)
+		return Claims{}, err
 	}
-	if selector.Empty() || spec.Selector == nil {
-		return Claims{}, fmt.Errorf("spec.selector: must be set and must not be empty")
-	}
-	namespace := spec.Namespace
-	setDefault(&namespace, DefaultNamespace)
-
 	var claims Claims
 	for i, pod := range pods {
 		if pod == nil {
-			return Claims{}, &SnapshotError{Field: fmt.Sprintf("Pods[%d]", i), Problem: "must not be nil"}
+			return Claims{}, at("Pods", i, "must not be nil")
 		}
-		if pod.Namespace != namespace {
-			continue
-		}
-		matches := selector.Matches(labels.Set(pod.Labels))
-		terminating := pod.DeletionTimestamp != nil
-		switch owner := metav1.GetControllerOfNoCopy(pod); {
-		case owner == nil:
-			if matches && !terminating {
-				claims.Adopt = append(claims.Adopt, pod)
-				claims.Pods = append(claims.Pods, pod)
-			}
-		case owner.UID != spec.UID || spec.UID == "":
-		case matches || terminating:
+		switch owner.claim(pod) {
+		case adopted:
+			claims.Adopt = append(claims.Adopt, pod)
 			claims.Pods = append(claims.Pods, pod)
-		default:
+		case owned:
+			claims.Pods = append(claims.Pods, pod)
+		case released:
 			claims.Release = append(claims.Release, pod)
 		}
 	}
@@ -66,6 +55,73 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	return claims, nil
 }
 
-func byName(a, b *corev1.Pod) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+// ClaimRevisions picks the revisions of the set, as Claim picks its pods, in the order of name, then UID. It fails
+// as Claim does.
+func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) ([]*appsv1.ControllerRevision, error) {
+	owner, err := newOwner(spec)
+	if err != nil {
+		return nil, err
+	}
+	var own []*appsv1.ControllerRevision
+	for i, revision := range revisions {
+		if revision == nil {
+			return nil, at("Revisions", i, "must not be nil")
+		}
+		if c := owner.claim(revision); c == owned || c == adopted {
+			own = append(own, revision)
+		}
+	}
+	slices.SortFunc(own, byName)
+	return own, nil
+}
+
+// owner decides whether an object belongs to a set.
+type owner struct {
+	namespace string
+	uid       types.UID
+	selector  labels.Selector
+}
+
+func newOwner(spec Spec) (owner, error) {
+	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	if err != nil {
+		return owner{}, fmt.Errorf("spec.selector: %w", err)
+	}
+	if spec.Selector == nil || selector.Empty() {
+		return owner{}, errors.New("spec.selector: must be set and must not be empty")
+	}
+	setDefault(&spec.Namespace, DefaultNamespace)
+	return owner{namespace: spec.Namespace, uid: spec.UID, selector: selector}, nil
+}
+
+// claim is what the set has to do with an object.
+type claim uint8
+
+const (
+	foreign claim = iota
+	owned
+	adopted
+	released
+)
+
+func (o owner) claim(object metav1.Object) claim {
+	if object.GetNamespace() != o.namespace {
+		return foreign
+	}
+	matches := o.selector.Matches(labels.Set(object.GetLabels()))
+	terminating := object.GetDeletionTimestamp() != nil
+	switch controller := metav1.GetControllerOfNoCopy(object); {
+	case controller == nil && matches && !terminating:
+		return adopted
+	case controller == nil || o.uid == "" || controller.UID != o.uid:
+		return foreign
+	case matches || terminating:
+		return owned
+	default:
+		return released
+	}
+}
+
+func byName[T metav1.Object](a, b T) int {
+	return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
 }

@@ -230,7 +230,7 @@ func cases(t *testing.T, file string) []*recorded {
 // explained, difference by difference, by an entry of the table of deliberate differences.
 func TestConformanceDecisions(t *testing.T) {
 	var total, agree, refused, explained int
-	byEntry := make(map[string]int)
+	byEntry, byAspect := make(map[string]int), make(map[aspect]int)
 	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl"} {
 		for _, c := range cases(t, file) {
 			total++
@@ -249,9 +249,17 @@ func TestConformanceDecisions(t *testing.T) {
 			for id := range c.explain(t, spec, diffs) {
 				byEntry[id]++
 			}
+			for _, a := range []aspect{creates, deletes, statusWord} {
+				if slices.ContainsFunc(diffs, func(d difference) bool { return d.aspect == a }) {
+					byAspect[a]++
+				}
+			}
 		}
 	}
 	t.Logf("%d cases: %d agree, %d refused as invalid, %d explained (%d%%)", total, agree, refused, explained, 100*explained/total)
+	for _, a := range []aspect{creates, deletes, statusWord} {
+		t.Logf("%4d cases (%d%%) differ in their %s", byAspect[a], 100*byAspect[a]/total, a)
+	}
 	for _, e := range entries {
 		t.Logf("%4d cases: %s (%s): %s", byEntry[e.id], e.id, e.rule, e.why)
 	}

@@ -35,7 +35,7 @@ func (p Plan) explain(d *Decision) string {
 	fmt.Fprintf(&b, ": %s; ", d.State)
 	b.WriteString(p.action(d))
 	b.WriteString(": ")
-	b.WriteString(p.because(d))
+	b.WriteString(p.Because(d))
 	if !d.Until.IsZero() {
 		fmt.Fprintf(&b, ", until %s", d.Until.UTC().Format(time.RFC3339))
 	}
@@ -80,8 +80,12 @@ func pods(d *Decision) string {
 	return fmt.Sprintf("%d pods", d.Deletes)
 }
 
-// because renders the reason with its figures.
-func (p Plan) because(d *Decision) string {
+// Because renders the reason of a decision of this plan with its figures: the part of [Plan.Explain] that says why.
+// Nil gives "".
+func (p Plan) Because(d *Decision) string {
+	if d == nil {
+		return ""
+	}
 	switch d.Reason {
 	case ReasonIneligible, ReasonLeaving:
 		return d.Placement.String()
@@ -109,13 +113,6 @@ func (p Plan) because(d *Decision) string {
 
 func (p Plan) spent(limit Limit) string {
 	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.users(limit)))
-}
-
-func count(n int32, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
@@ -225,30 +222,34 @@ func (p Plan) users(limit Limit) []string {
 
 // String is the group in one sentence, with at most five nodes named on either side.
 func (w Wait) String() string {
-	return count(int32(len(w.Nodes)), "node", "nodes") + w.because() + " (" + list(w.Nodes) + ")"
+	one, many := "1 node waits", "%d nodes wait"
+	if w.Reason == ReasonHeld {
+		one, many = "1 node is held at its old revision", "%d nodes are held at their old revision"
+	}
+	if n := len(w.Nodes); n != 1 {
+		one = fmt.Sprintf(many, n)
+	}
+	return one + ": " + w.because() + " (" + list(w.Nodes) + ")"
 }
 
 func (w Wait) because() string {
-	switch w.Limit {
-	case LimitMaxUnavailable, LimitMaxSurge:
-		if len(w.Because) == 0 {
-			return fmt.Sprintf(" wait: %s is %d", w.Limit, w.Size)
-		}
-		return fmt.Sprintf(" wait: %s %d is used up by %s", w.Limit, w.Size, list(w.Because))
-	case LimitBurst:
-		return fmt.Sprintf(" wait: this plan has the %d creates or deletes that burst allows", w.Size)
+	switch {
+	case w.Limit == LimitBurst:
+		return fmt.Sprintf("this plan has the %d creates or deletes that burst allows", w.Size)
+	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
+		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because))
+	case w.Reason == ReasonHeld:
+		return text(holdTexts[:], w.Limit)
+	default:
+		return text(waitTexts[:], w.Limit)
 	}
-	if w.Reason == ReasonHeld {
-		return " held at an old revision: " + text(holdTexts[:], w.Limit)
-	}
-	return " wait: " + text(waitTexts[:], w.Limit)
 }
 
 var waitTexts = [limits]string{
 	LimitBackoff:         "failed pods were deleted there a short time ago",
-	LimitMinReadySeconds: "their new pods have not been ready for minReadySeconds",
-	LimitDesired:         "their pods serve until available pods outnumber desired",
-	LimitFrozen:          "they need repair, but the set is frozen",
+	LimitMinReadySeconds: "new pods have not been ready for minReadySeconds",
+	LimitDesired:         "pods there serve until available pods outnumber desired",
+	LimitFrozen:          "repair is due, but the set is frozen",
 }
 
 // text is name for sentences.

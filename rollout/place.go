@@ -40,22 +40,22 @@ func byNodeName(nodes []*corev1.Node) []*corev1.Node {
 	}
 	common := len(commonPrefix(nodes))
 	type keyed struct {
-		key  uint64
-		node *corev1.Node
+		key uint64
+		i   int32 // no pointer: swapping pointers costs write barriers
 	}
 	keys := make([]keyed, len(nodes))
 	for i, n := range nodes {
-		keys[i] = keyed{key: bigEndian(n.Name[common:]), node: n}
+		keys[i] = keyed{key: bigEndian(n.Name[common:]), i: int32(i)}
 	}
 	slices.SortFunc(keys, func(a, b keyed) int {
 		if c := cmp.Compare(a.key, b.key); c != 0 {
 			return c
 		}
-		return byName(a.node, b.node)
+		return byName(nodes[a.i], nodes[b.i])
 	})
 	ordered := make([]*corev1.Node, len(keys))
 	for i := range keys {
-		ordered[i] = keys[i].node
+		ordered[i] = nodes[keys[i].i]
 	}
 	return ordered
 }

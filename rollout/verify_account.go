@@ -129,7 +129,7 @@ func (v *verifier) checkFacts(d *Decision) {
 	}
 }
 
-// facts of a node as the snapshot shows it: a requested pod is no object yet, a requested delete marks one.
+// facts of a node before the plan. A requested pod is no pod object yet, but a pod requested to be deleted is marked.
 func (v *verifier) facts(node *verifiedNode) status.Facts {
 	var facts status.Facts
 	set := func(condition bool, fact status.Facts) {
@@ -139,8 +139,8 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 	}
 	set(node.outcome == placement.Run, status.Desired)
 	set(len(node.pods) > 0, status.Present)
-	set(node.any(func(p *verifiedPod) bool { return p.active() && p.ready }), status.Ready)
-	set(node.any(func(p *verifiedPod) bool { return p.active() && p.avail }), status.Available)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.ready }), status.Ready)
+	set(node.any(func(p *verifiedPod) bool { return p.live() && p.avail }), status.Available)
 	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }), status.Updated)
 	return facts
 }

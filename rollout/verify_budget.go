@@ -49,18 +49,20 @@ func (v *verifier) held() bool {
 	return v.spec.Strategy.Paused || v.spec.Strategy.Type == OnDelete
 }
 
-// unavailable counts the nodes that use up maxUnavailable after the plan (B2).
+// unavailable counts the nodes that use up maxUnavailable after the plan (B2). On a keep node that counts whose pods of
+// the update revision, if any, are all not available, whatever else serves there: it is the revision that is judged.
 func (v *verifier) unavailable() int {
 	count := 0
 	for _, node := range v.nodes {
+		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated }
 		switch node.outcome {
 		case placement.Run:
 			if !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted }) {
 				count++
 			}
 		case placement.Keep:
-			live := func(p *verifiedPod) bool { return p.live() && p.updated && !p.deleted }
-			if v.newUnavailable(node, live) {
+			if (node.any(updated) || v.requestsUpdate(node)) &&
+				!node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
 				count++
 			}
 		}
@@ -69,24 +71,16 @@ func (v *verifier) unavailable() int {
 }
 
 // surging counts the nodes that hold a place of maxSurge after the plan (B4): a pod of the update revision that is
-// not available, failed ones included, requested and created ones too.
+// not available, failed ones included, and requested and created ones too.
 func (v *verifier) surging() int {
 	count := 0
 	for _, node := range v.nodes {
-		live := func(p *verifiedPod) bool { return p.live() && p.updated && !p.deleted }
-		if node.outcome != placement.Leave && (v.newUnavailable(node, live) || len(node.creates) > 0) {
+		starting := node.any(func(p *verifiedPod) bool { return !p.marked && !p.deleted && p.updated && !p.avail })
+		if node.outcome != placement.Leave && (starting || v.requestsUpdate(node) || len(node.creates) > 0) {
 			count++
 		}
 	}
 	return count
-}
-
-// newUnavailable tells whether the node has pods of the update revision, by counts, and none of them is available.
-func (v *verifier) newUnavailable(node *verifiedNode, counts func(*verifiedPod) bool) bool {
-	if node.any(func(p *verifiedPod) bool { return counts(p) && p.avail }) {
-		return false
-	}
-	return node.any(counts) || v.requestsUpdate(node)
 }
 
 // requestsUpdate tells whether a pod of the update revision is in flight to the node.
@@ -117,14 +111,15 @@ func (v *verifier) checkBudget() {
 	}
 }
 
-// checkSurge is V2, counted as B4 counts places, which is stricter than V2's words.
+// checkSurge is V2, counted as B4 counts places, which is stricter than V2's words: a node whose old pod is not Ready
+// gets its new one at once, but that holds a place like any other.
 func (v *verifier) checkSurge() {
 	if !v.surges() {
 		return // a create beside any pod is wrong then, see checkCreate
 	}
 	var begun []string
 	for _, node := range v.nodes {
-		beside := func(p *verifiedPod) bool { return p.active() && !p.updated && p.ready && !p.deleted }
+		beside := func(p *verifiedPod) bool { return p.live() && !p.updated && p.ready && !p.deleted }
 		if len(node.creates) > 0 && node.any(beside) {
 			begun = append(begun, node.name)
 		}

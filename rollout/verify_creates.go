@@ -31,13 +31,13 @@ func (v *verifier) checkCreates() {
 // checkCreate judges a create by what is on the node. What the plan deletes still counts: a delete is not observed
 // before the create is sent.
 func (v *verifier) checkCreate(node *verifiedNode, revision string) {
-	if len(node.requested) > 0 {
+	if v.requestsUpdate(node) || len(node.requested) > 0 && !v.surges() {
 		v.report(14, node.name, "create, although one is in flight")
 		return
 	}
 	for _, pod := range node.pods {
 		switch {
-		case pod.active() && v.sameRevision(pod, revision):
+		case pod.live() && v.sameRevision(pod, revision):
 			v.report(3, node.name, "create, although pod %s of that revision is there", pod.object.Name)
 			return
 		case pod.terminal:
@@ -51,8 +51,11 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 			node.pods[0].object.Name)
 	}
 	if v.held() {
+		if len(node.requested) > 0 {
+			v.report(6, node.name, "create beside the requested outdated pod begins a held node")
+		}
 		for _, pod := range node.pods {
-			if pod.active() {
+			if pod.live() {
 				v.report(6, node.name, "create beside the outdated pod %s begins a held node", pod.object.Name)
 				return
 			}

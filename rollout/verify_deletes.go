@@ -62,7 +62,7 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node := pod.node
 	switch {
-	case node.any(func(p *verifiedPod) bool { return p.active() && !p.updated && !p.deleted }):
+	case node.any(func(p *verifiedPod) bool { return p.live() && !p.updated && !p.deleted }):
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:
@@ -79,7 +79,7 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 // one of another revision.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.active() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.live() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
 	})
 }
 
@@ -117,30 +117,29 @@ func trueFirst(a, b bool) int {
 }
 
 // checkLeaving is M4 under surge: an available pod of a node that left by selector, affinity or name goes only while
-// enough others are available. It is counted over the whole plan, for deletes have no order.
+// enough others are available. Pods count once per node: a second one there, on its way out or in, replaces none
+// elsewhere. It is counted over the whole plan, for deletes have no order.
 func (v *verifier) checkLeaving() {
 	if !v.surges() {
 		return
 	}
 	stay := 0
-	var leaving []*verifiedPod
+	var bared []string
 	for _, node := range v.nodes {
-		for _, pod := range node.pods {
-			switch {
-			case !pod.active() || !pod.avail:
-			case !pod.deleted:
-				stay++
-			case node.outcome == placement.Leave && !node.tainted:
-				leaving = append(leaving, pod)
-			}
+		switch {
+		case node.any(func(p *verifiedPod) bool { return p.live() && p.avail && !p.deleted }):
+			stay++
+		case node.outcome == placement.Leave && !node.tainted &&
+			node.any(func(p *verifiedPod) bool { return p.live() && p.avail }):
+			bared = append(bared, node.name)
 		}
 	}
 	if stay >= v.limits.desired {
 		return
 	}
-	for _, pod := range leaving {
-		v.report(4, pod.name, "M4: delete of the available pod %s leaves %d available pods for %d nodes that are to run "+
-			"one; right is to wait until they outnumber them", pod.object.Name, stay, v.limits.desired)
+	for _, name := range bared {
+		v.report(4, name, "M4: delete of the available pods here leaves %d nodes with an available pod, but %d are to run "+
+			"one; right is to wait until they outnumber them", stay, v.limits.desired)
 	}
 }
 
@@ -171,7 +170,7 @@ func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
 	if !pod.updated && !v.held() {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.deleted })
+	return pod.node.any(func(p *verifiedPod) bool { return p.live() && p.updated == pod.updated && !p.deleted })
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.

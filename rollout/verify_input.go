@@ -63,6 +63,8 @@ func (v *verifier) checkHistory() {
 		switch {
 		case revision == nil:
 			v.report(0, "", "snapshot.Revisions[%d]: must not be nil", i)
+		case revision.Name == "":
+			v.report(0, "", "snapshot.Revisions[%d]: must have a name", i)
 		case seen[revision.Name]:
 			v.report(0, "", "snapshot.Revisions[%d]: there must be one revision named %q", i, revision.Name)
 		default:

@@ -41,7 +41,7 @@ type verifiedNode struct {
 	creates   []string // hashes of the pods that the plan creates here
 }
 
-// verifiedPod is one pod.
+// verifiedPod is one pod. Not terminal and not marked is live.
 type verifiedPod struct {
 	object   *corev1.Pod
 	name     string        // of its node (P7); empty: not attributable
@@ -56,20 +56,19 @@ type verifiedPod struct {
 	deleted  bool          // by this plan
 }
 
-// live is not marked for deletion: a pod that has Failed is live until then.
-func (p *verifiedPod) live() bool { return !p.marked }
-
-// active is live and not finished.
-func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
+func (p *verifiedPod) live() bool { return !p.marked && !p.terminal }
 
 // ignored is M1's terminal pod that is already marked for deletion.
 func (p *verifiedPod) ignored() bool { return p.marked && p.terminal }
 
 // serves is B2 before the plan.
-func (p *verifiedPod) serves() bool { return p.active() && (p.avail || !p.updated && p.ready) }
+func (p *verifiedPod) serves() bool { return p.live() && (p.avail || !p.updated && p.ready) }
 
 // any tells whether a pod of the node satisfies f.
 func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.ContainsFunc(n.pods, f) }
+
+// verifiedGenerationLabel is R5's deprecated label.
+const verifiedGenerationLabel = "pod-template-generation"
 
 // observe attributes pods and requests to nodes and marks what the plan deletes and creates.
 func (v *verifier) observe() {
@@ -140,7 +139,7 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 	}
 	if !labelled && v.spec.TemplateGeneration != nil { // R5
 		generation := strconv.FormatInt(*v.spec.TemplateGeneration, 10)
-		pod.updated = object.Labels[appsv1.DeprecatedTemplateGeneration] == generation
+		pod.updated = object.Labels[verifiedGenerationLabel] == generation
 	}
 	return pod
 }
@@ -153,7 +152,7 @@ func (v *verifier) observeRequests() {
 		if node == nil {
 			continue
 		}
-		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
+		observed := node.any(func(p *verifiedPod) bool { return p.live() && v.sameRevision(p, create.Revision) })
 		if !observed && !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)
 		}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,17 +13,22 @@ import (
 )
 
 // updateRevision returns the hashes of all revisions that hold the template (R2), and of these the ones with the
-// highest number, of which R3 keeps one. If none holds it, it is the revision that the plan creates, else what the
-// plan calls the update revision, unless that is the hash of a revision with another template.
+// highest number, of which R3 keeps one. A duplicate's hash that a revision with another template has too says nothing
+// about a pod, and is left out.
+//
+// If no revision holds the template, it is the one that the plan creates, else what the plan calls the update
+// revision, unless that is the hash of a revision with another template.
 func (v *verifier) updateRevision() (all, newest map[string]bool) {
 	all, newest = make(map[string]bool), make(map[string]bool)
+	others := make(map[string]bool)
 	var highest int64
 	for _, revision := range v.snapshot.Revisions {
+		hash := history.HashOf(revision)
 		if !v.holdsTemplate(revision) {
+			others[hash] = true
 			continue
 		}
-		hash := history.HashOf(revision)
-		if len(all) == 0 || revision.Revision > highest {
+		if len(newest) == 0 || revision.Revision > highest {
 			highest = revision.Revision
 			clear(newest)
 		}
@@ -32,6 +38,7 @@ func (v *verifier) updateRevision() (all, newest map[string]bool) {
 		}
 	}
 	if len(all) > 0 {
+		maps.DeleteFunc(all, func(hash string, _ bool) bool { return others[hash] && !newest[hash] })
 		return all, newest
 	}
 	hash := v.plan.Status.UpdateRevision
@@ -40,8 +47,7 @@ func (v *verifier) updateRevision() (all, newest map[string]bool) {
 			hash = history.HashOf(object)
 		}
 	}
-	taken := func(r *appsv1.ControllerRevision) bool { return history.HashOf(r) == hash }
-	if hash != "" && !slices.ContainsFunc(v.snapshot.Revisions, taken) {
+	if hash != "" && !others[hash] {
 		all[hash], newest[hash] = true, true
 	}
 	return all, newest

@@ -16,7 +16,9 @@ var daemonDefaults = [...]corev1.Toleration{
 }
 
 // hostNetworkDefault is the one P1 adds for pods that can start before the node's pod network works.
-var hostNetworkDefault = exists(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
+var hostNetworkDefault = corev1.Toleration{
+	Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+}
 
 // ForDaemon returns the tolerations a daemon pod with this spec has: those of the spec, in their order, with
 // the daemon defaults of P1 added at the end in a fixed order. A default that the spec already has (same key,

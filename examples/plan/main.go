@@ -1,0 +1,197 @@
+// Command plan tells what a DaemonSet would do next on every node of a cluster, and why. It changes nothing and
+// talks to no cluster: it reads the objects that kubectl prints.
+//
+// Without arguments it plans an embedded fleet in the middle of a rollout:
+//
+//	go run ./examples/plan
+//
+// To plan a cluster, hand it nodes, pods, controller revisions and the DaemonSet:
+//
+//	kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
+//	go run ./examples/plan -f dump.json -name node-agent
+//
+// To see what a change would do, leave the DaemonSet out of the dump, and take it as the API server would store it:
+//
+//	kubectl get nodes,pods,controllerrevisions -A -o json > dump.json
+//	kubectl apply --dry-run=server -o yaml -f changed.yaml | go run ./examples/plan -f dump.json -f - -diff
+//
+// A manifest that never was in a cluster lacks the defaults that the API server fills in, so its template differs from
+// every stored revision. If it has no uid either, it counts as not created yet: pods without an owner are its own if
+// its selector matches them, and all others belong to somebody else.
+//
+// Flags:
+//
+//	-f FILE         read objects from a file (YAML or JSON, one or many documents, lists as kubectl prints them), from
+//	                every .yaml, .yml and .json file of a directory, or from standard input (-); repeatable
+//	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME; both may be given
+//	-o FORMAT       table (default), wide (every node), json or yaml (see the type document)
+//	-explain NODE   only explain this node
+//	-diff           only show what the update would change in the pods, and whether it restarts them
+//	-now TIME       plan for this time (RFC 3339); by default the embedded fleet's, and with -f the present
+//	-timing         print to standard error how long reading and planning took
+//
+// The exit code is 0 for a plan, 2 for bad usage or input (one line on standard error tells where, nothing is printed
+// on standard output), and 1 if the output cannot be written.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now))
+}
+
+// The exit codes.
+const (
+	exitOK    = 0
+	exitWrite = 1
+	exitInput = 2
+)
+
+// options are the command line.
+type options struct {
+	files   []string
+	filters []string
+	output  string
+	explain string
+	diff    bool
+	timing  bool
+	now     time.Time
+}
+
+// run is main with its surroundings handed in. Everything is written to memory first, so that bad input leaves no
+// half of a plan behind.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, clock func() time.Time) int {
+	var out, notes bytes.Buffer
+	err := plan(args, stdin, &out, &notes, clock)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err = stderr.Write(notes.Bytes())
+		return exitCode(err)
+	}
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintf(stderr, "plan: %s\n", strings.TrimSuffix(line, "\n"))
+		}
+		return exitInput
+	}
+	_, errNotes := stderr.Write(notes.Bytes())
+	_, errOut := stdout.Write(out.Bytes())
+	if err := errors.Join(errNotes, errOut); err != nil {
+		fmt.Fprintf(stderr, "plan: %v\n", err)
+		return exitWrite
+	}
+	return exitOK
+}
+
+func exitCode(err error) int {
+	if err != nil {
+		return exitWrite
+	}
+	return exitOK
+}
+
+func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() time.Time) error {
+	opts, err := parse(args, notes)
+	if err != nil {
+		return err
+	}
+	if opts.now.IsZero() {
+		opts.now = fleetTime()
+		if len(opts.files) > 0 {
+			opts.now = clock()
+		}
+	}
+	begin := clock()
+	in := newInput()
+	if err := in.readAll(opts.files, stdin); err != nil {
+		return err
+	}
+	target, err := in.choose(opts.filters)
+	if err != nil {
+		return err
+	}
+	read := clock()
+	result, err := in.decide(target, opts.now)
+	if err != nil {
+		return err
+	}
+	planned := clock()
+	if opts.timing {
+		fmt.Fprintf(notes, "read %d bytes in %v, planned %d nodes in %v\n", in.bytes,
+			read.Sub(begin).Round(time.Microsecond), len(in.nodes), planned.Sub(read).Round(time.Microsecond))
+	}
+	for _, path := range target.Unknown {
+		fmt.Fprintf(notes, "plan: warning: %s: ignored unknown field %s\n", in.origins[target], path)
+	}
+	return write(out, opts, result)
+}
+
+// write prints what was asked for.
+func write(out io.Writer, opts options, r *result) error {
+	switch {
+	case opts.explain != "":
+		return r.explain(out, opts.explain)
+	case opts.diff:
+		return r.diff(out)
+	case opts.output == "json" || opts.output == "yaml":
+		return r.encode(out, opts.output)
+	default:
+		r.report(out, opts.output == "wide")
+		return nil
+	}
+}
+
+func parse(args []string, usage io.Writer) (options, error) {
+	opts := options{output: "table"}
+	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	collect := func(to *[]string) func(string) error {
+		return func(value string) error {
+			if value == "" {
+				return errors.New("must not be empty")
+			}
+			*to = append(*to, value)
+			return nil
+		}
+	}
+	flags.Func("f", "read objects from `FILE`: a file, a directory, or - for standard input (repeatable)", collect(&opts.files))
+	flags.Func("n", "plan this `SET`: NAME, NAMESPACE or NAMESPACE/NAME", collect(&opts.filters))
+	flags.Func("name", "the same as -n; both may be given", collect(&opts.filters))
+	flags.Func("o", "output `FORMAT`: table, wide, json or yaml (default table)", func(value string) error {
+		if !slices.Contains([]string{"table", "wide", "json", "yaml"}, value) {
+			return errors.New("must be table, wide, json or yaml")
+		}
+		opts.output = value
+		return nil
+	})
+	flags.StringVar(&opts.explain, "explain", "", "only explain this `NODE`")
+	flags.BoolVar(&opts.diff, "diff", false, "only show what the update would change")
+	flags.BoolVar(&opts.timing, "timing", false, "print how long reading and planning took")
+	flags.Func("now", "plan for this `TIME` (RFC 3339)", func(value string) (err error) {
+		if opts.now, err = time.Parse(time.RFC3339, value); err != nil || opts.now.IsZero() {
+			return errors.New("must be a time such as 2026-03-02T09:15:00Z")
+		}
+		return nil
+	})
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT] [-explain NODE | -diff] [-now TIME] [-timing]")
+		flags.SetOutput(usage)
+		flags.PrintDefaults()
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q; files are given with -f", flags.Arg(0))
+	case err == nil && opts.explain != "" && opts.diff:
+		err = errors.New("-explain and -diff exclude each other")
+	}
+	return opts, err
+}

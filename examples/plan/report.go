@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// report prints the plan for people; wide adds a line for every node.
+func (r *result) report(out io.Writer, wide bool) {
+	r.reportStatus(out)
+	fmt.Fprintf(out, "\n%s\n", r.stateLine())
+	fmt.Fprintf(out, "%s\n\n", r.budgetLine())
+	r.reportRevisions(out)
+	fmt.Fprintln(out)
+	r.reportActions(out)
+	fmt.Fprintln(out)
+	for _, line := range r.waitLines() {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintln(out, r.wakeLine())
+	for _, line := range r.claimLines() {
+		fmt.Fprintln(out, line)
+	}
+	if line := r.ignoredLine(); line != "" {
+		fmt.Fprintln(out, line)
+	}
+	if wide {
+		fmt.Fprintln(out)
+		r.reportNodes(out)
+	}
+}
+
+// reportStatus prints what "kubectl get ds" prints, with the same widths.
+func (r *result) reportStatus(out io.Writer) {
+	table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tDESIRED\tCURRENT\tREADY\tUP-TO-DATE\tAVAILABLE\tNODE SELECTOR\tAGE")
+	s := r.plan.Status
+	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", r.set.Spec.Name, s.Desired, s.Current, s.Ready, s.Updated,
+		s.Available, labels.FormatLabels(r.set.Spec.Template.Spec.NodeSelector), r.age())
+	_ = table.Flush() // to memory
+}
+
+func (r *result) age() string {
+	created := r.set.meta.CreationTimestamp
+	if created.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(r.snapshot.Now.Sub(created.Time))
+}
+
+// stateLine is the state word, why it is that one, and how far the rollout is.
+func (r *result) stateLine() string {
+	line := fmt.Sprintf("%s (%s)", r.plan.Status.State, r.plan.Status.Reason)
+	for _, condition := range r.plan.Status.Conditions {
+		if condition.Type == status.ConditionProgressing {
+			return line + ": " + condition.Message
+		}
+	}
+	return line
+}
+
+// budgetLine says how much the rollout may disturb, and how much of that is spent.
+func (r *result) budgetLine() string {
+	b, strategy := r.plan.Budget, r.set.Spec.Default().Strategy
+	limit, spent := "maxUnavailable", b.Unavailable
+	value, most := strategy.MaxUnavailable, b.MaxUnavailable
+	switch {
+	case strategy.Type != rollout.RollingUpdate:
+		return "Budget: none, the strategy is " + string(strategy.Type)
+	case b.MaxSurge > 0:
+		limit, spent, value, most = "maxSurge", b.Surging, strategy.MaxSurge, b.MaxSurge
+	}
+	if value.Type == intstr.String {
+		limit = fmt.Sprintf("%s %s of %d =", limit, value, b.Desired)
+	}
+	return fmt.Sprintf("Budget: %s %d, of which %d spent after this plan", limit, most, spent)
+}
+
+// reportActions prints the actions in the order in which they are to be executed.
+func (r *result) reportActions(out io.Writer) {
+	if r.plan.Empty() {
+		fmt.Fprintln(out, "Nothing to do now.")
+		return
+	}
+	reasons := r.reasons()
+	for _, action := range r.plan.Revisions {
+		fmt.Fprintf(out, "%s revision %s (number %d)\n", capital(action.Verb.String()), action.Name, action.Number)
+	}
+	if n := len(r.plan.Patches); n > 0 {
+		list := section(out, "Patch", n)
+		for _, action := range r.plan.Patches {
+			fmt.Fprintf(list, "  %s\t%s\t%s\n", action.Node, action.Pod, reasons(action.Node, action.Reason))
+		}
+		_ = list.Flush() // to memory
+	}
+	if n := len(r.plan.Deletes); n > 0 {
+		list := section(out, "Delete", n)
+		for _, action := range r.plan.Deletes {
+			fmt.Fprintf(list, "  %s\t%s\t%s\n", action.Node, action.Pod, reasons(action.Node, action.Reason))
+		}
+		_ = list.Flush() // to memory
+	}
+	if n := len(r.plan.Creates); n > 0 {
+		list := section(out, "Create", n)
+		for _, action := range r.plan.Creates {
+			fmt.Fprintf(list, "  %s\trevision %s\t%s\n", action.Node, action.Revision, reasons(action.Node, action.Reason))
+		}
+		_ = list.Flush() // to memory
+	}
+}
+
+func section(out io.Writer, verb string, n int) *tabwriter.Writer {
+	fmt.Fprintf(out, "%s %s:\n", verb, counted(n, "pod"))
+	return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+}
+
+// reasons returns a function that tells why there is an action on a node: the reason code, and what the node's
+// decision says of it if it has the same reason.
+func (r *result) reasons() func(node string, reason rollout.Reason) string {
+	decisions := make(map[string]*rollout.Decision)
+	for i := range r.plan.Decisions {
+		d := &r.plan.Decisions[i]
+		decisions[d.Node] = d
+	}
+	return func(node string, reason rollout.Reason) string {
+		d := decisions[node]
+		if d == nil || d.Reason != reason {
+			return reason.String()
+		}
+		return reason.String() + ": " + r.plan.Because(d)
+	}
+}
+
+// waitLines say in one line per limit why the rest waits, and in one line per reason what waits for no limit but for
+// something that is under way.
+func (r *result) waitLines() []string {
+	var lines []string
+	for _, wait := range r.plan.Waits() {
+		line := wait.String()
+		if len(wait.Because) > 0 {
+			line = fmt.Sprintf("%s: %s %d is used up by %s",
+				nodesWait(len(wait.Nodes)), wait.Limit, r.most(wait.Limit), some(wait.Because))
+		}
+		lines = append(lines, line)
+	}
+	underWay := make(map[rollout.Reason][]string)
+	for i := range r.plan.Decisions {
+		if d := &r.plan.Decisions[i]; d.Verb == rollout.VerbWait && d.Limit == rollout.LimitNone {
+			underWay[d.Reason] = append(underWay[d.Reason], d.Node)
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(underWay)) {
+		nodes := underWay[reason]
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", nodesWait(len(nodes)), reason, some(nodes)))
+	}
+	return lines
+}
+
+func nodesWait(n int) string { return agree(n, "node waits", "nodes wait") }
+
+// most is how many nodes a budget allows.
+func (r *result) most(limit rollout.Limit) int32 {
+	if limit == rollout.LimitMaxSurge {
+		return r.plan.Budget.MaxSurge
+	}
+	return r.plan.Budget.MaxUnavailable
+}
+
+// some names the first few.
+func some(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// wakeLine says when the plan is to be made again, and why then.
+func (r *result) wakeLine() string {
+	wake := r.plan.NextWake
+	if wake.IsZero() {
+		return "Look again when something changes: time alone changes nothing."
+	}
+	line := fmt.Sprintf("Look again at %s (in %s)", wake.UTC().Format(time.RFC3339Nano), wake.Sub(r.snapshot.Now))
+	for i := range r.plan.Decisions {
+		d := &r.plan.Decisions[i]
+		if d.Until.Equal(wake) {
+			return line + ": " + d.Node + " waits until then, because " + r.plan.Because(d)
+		}
+	}
+	return line + "."
+}
+
+func (r *result) claimLines() []string {
+	var lines []string
+	if n := len(r.claims.Adopt); n > 0 {
+		lines = append(lines, agree(n, "pod is", "pods are")+" owned by nobody and counted here: to be adopted.")
+	}
+	if n := len(r.claims.Release); n > 0 {
+		lines = append(lines, agree(n, "pod is", "pods are")+" no more matched by the selector: to be released.")
+	}
+	return lines
+}
+
+func (r *result) reportNodes(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NODE\tSTATE\tTARGET\tVERB\tREASON\tLIMIT\tUNTIL\tPOD")
+	for i := range r.plan.Decisions {
+		d := &r.plan.Decisions[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(d.Node, "<none>"), d.State, d.Target, d.Verb, d.Reason,
+			dash(d.Limit.String()), dash(timestamp(d.Until)), cmp.Or(d.Pod, "-"))
+	}
+	_ = table.Flush() // to memory
+}
+
+// explain answers for one node.
+func (r *result) explain(out io.Writer, node string) error {
+	for i := range r.plan.Decisions {
+		if r.plan.Decisions[i].Node == node {
+			fmt.Fprintln(out, r.plan.Explain(node))
+			return nil
+		}
+	}
+	return fmt.Errorf("-explain: there is no node %q in the input", node)
+}
+
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return metav1.NewTime(t).UTC().Format(time.RFC3339)
+}
+
+func dash(text string) string {
+	if text == "" || text == rollout.LimitNone.String() {
+		return "-"
+	}
+	return text
+}
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

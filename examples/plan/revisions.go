@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// revision is one line of the table of revisions.
+type revision struct {
+	Number int64  `json:"number"`
+	Name   string `json:"name"`
+	Hash   string `json:"hash"`
+	// Pods of the set that carry the hash, terminating and finished ones too.
+	Pods int `json:"pods"`
+	// Role is "update", "stable", "update, stable" or empty.
+	Role string `json:"role,omitempty"`
+	// Action that the plan takes on it: "create", "renumber", "delete" or empty.
+	Action string `json:"action,omitempty"`
+
+	data []byte
+}
+
+// revisions lists the set's revisions, the one that the plan creates included, the newest first.
+func (r *result) revisions() []revision {
+	objects := slices.Clone(r.snapshot.Revisions)
+	actions := make(map[string]rollout.RevisionAction)
+	for _, action := range r.plan.Revisions {
+		actions[action.Name] = action
+		if action.Object != nil {
+			objects = append(objects, action.Object)
+		}
+	}
+	pods := make(map[string]int)
+	for _, pod := range r.snapshot.Pods {
+		pods[pod.Labels[appsv1.ControllerRevisionHashLabelKey]]++
+	}
+	var list []revision
+	for _, object := range objects {
+		one := revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw}
+		if action, ok := actions[object.Name]; ok {
+			one.Action = action.Verb.String()
+			one.Number = action.Number
+		}
+		one.Pods = pods[one.Hash]
+		var roles []string
+		if one.Hash == r.plan.Status.UpdateRevision {
+			roles = append(roles, "update")
+		}
+		if one.Hash == r.plan.Status.StableRevision {
+			roles = append(roles, "stable")
+		}
+		one.Role = strings.Join(roles, ", ")
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b revision) int {
+		return cmp.Or(cmp.Compare(b.Number, a.Number), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func (r *result) reportRevisions(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "REVISION\tNAME\tHASH\tPODS\tROLE")
+	for _, one := range r.revisions() {
+		role := one.Role
+		if one.Action != "" {
+			role = strings.TrimPrefix(role+"; to "+one.Action, "; ")
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))
+	}
+	_ = table.Flush() // to memory
+}
+
+// diff shows, for every other revision that pods are at, what the update changes in them. The revision that most pods
+// are at comes first.
+func (r *result) diff(out io.Writer) error {
+	target, err := history.Data(&r.set.Spec.Template)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]revision)
+	for _, one := range r.revisions() {
+		known[one.Hash] = one
+	}
+	update := known[r.plan.Status.UpdateRevision]
+	outdated := r.outdated()
+	if len(outdated) == 0 {
+		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", update.Number, update.Name)
+	}
+	for _, group := range outdated {
+		from, ok := known[group.hash]
+		if !ok {
+			fmt.Fprintf(out, "%s at revision hash %q, which is not stored: what changes is not known, they restart.\n",
+				agree(group.pods, "pod is", "pods are"), group.hash)
+			continue
+		}
+		changes, err := history.DiffData(from.data, target)
+		if err != nil {
+			return fmt.Errorf("revision %s: %w", from.Name, err)
+		}
+		consequence := "they restart nothing"
+		if history.Restarts(changes) {
+			consequence = "pods restart"
+		}
+		fmt.Fprintf(out, "%s at revision %d (%s); from there to revision %d (%s) %s, and %s:\n",
+			agree(group.pods, "pod is", "pods are"), from.Number, from.Name, update.Number, update.Name,
+			agree(len(changes), "value changes", "values change"), consequence)
+		for _, change := range changes {
+			fmt.Fprintf(out, "  %s\n", change)
+		}
+	}
+	return nil
+}
+
+// carried is how many pods carry a revision hash.
+type carried struct {
+	hash string
+	pods int
+}
+
+// outdated counts the live pods of each other revision.
+func (r *result) outdated() []carried {
+	pods := make(map[string]int)
+	for _, pod := range r.snapshot.Pods {
+		hash := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+		if pod.DeletionTimestamp == nil && hash != r.plan.Status.UpdateRevision {
+			pods[hash]++
+		}
+	}
+	var list []carried
+	for hash, n := range pods {
+		list = append(list, carried{hash, n})
+	}
+	slices.SortFunc(list, func(a, b carried) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.hash, b.hash))
+	})
+	return list
+}

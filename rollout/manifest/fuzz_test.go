@@ -1,0 +1,82 @@
+package manifest_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		valid, agent, clusterDump, valid + "---\n" + valid, "", "---", "{", "[", `{"kind":"List","items":[{}]}`, "a: &a [*a]",
+		`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},` +
+			`"updateStrategy":{"type":"OnDelete"},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		before := bytes.Clone(data)
+		for object, err := range manifest.Objects(data) {
+			if err == nil {
+				_ = object.Decode(new(corev1.Pod))
+			}
+		}
+		set, err := manifest.Decode(data)
+		if !bytes.Equal(before, data) {
+			t.Fatal("Decode wrote to its argument")
+		}
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("an error without a message")
+			}
+			return
+		}
+		planner, err := rollout.New(set.Spec)
+		if err != nil {
+			if len(manifest.FieldErrors(set.Spec, err)) == 0 {
+				t.Fatalf("New fails with an error that names no field: %v", err)
+			}
+			return
+		}
+		snapshot := smallSnapshot(set)
+		plan, err := planner.Plan(snapshot)
+		if err != nil {
+			t.Fatalf("Plan: %v", err)
+		}
+		for _, violation := range rollout.Verify(set.Spec, snapshot, plan) {
+			t.Errorf("%v", violation)
+		}
+	})
+}
+
+// smallSnapshot has three nodes, of which one is tainted, and two pods.
+func smallSnapshot(set manifest.Set) rollout.Snapshot {
+	snapshot := rollout.Snapshot{Now: ready.Add(time.Second), Memory: set.Memory}
+	for _, name := range []string{"a", "b", "c"} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
+		if name == "c" {
+			node.Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+			snapshot.Nodes = append(snapshot.Nodes, node)
+			continue
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-" + name, Namespace: set.Spec.Namespace}}
+		pod.UID = "uid-1"
+		pod.Spec.NodeName = name
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ready}}
+		if name == "b" {
+			pod.UID = "uid-2"
+			pod.Status.Phase = corev1.PodFailed
+		}
+		snapshot.Nodes, snapshot.Pods = append(snapshot.Nodes, node), append(snapshot.Pods, pod)
+	}
+	return snapshot
+}
+
+var ready = metav1.Unix(1_700_000_000, 0)
