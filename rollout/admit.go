@@ -12,7 +12,7 @@ func (r *run) admit() {
 		if d.Unavailable {
 			budget.Unavailable++
 		}
-		d.Surging = r.surge() && d.Placement.Outcome != placement.Leave && r.unavailableCurrent(&r.nodes[i])
+		d.Surging = r.surge() && d.Placement.Outcome != placement.Leave && r.unavailableCurrent(int32(i))
 		if d.Surging {
 			budget.Surging++
 		}
@@ -37,12 +37,11 @@ func (r *run) spent() (bool, Limit) {
 
 // countsUnavailable is B2: what the budget sees of a node.
 func (r *run) countsUnavailable(i int32) bool {
-	n := &r.nodes[i]
 	switch r.outcome(i) {
 	case placement.Run:
-		return !r.serving(n)
+		return !r.serving(&r.nodes[i])
 	case placement.Keep:
-		return r.unavailableCurrent(n)
+		return r.unavailableCurrent(i)
 	default:
 		return false
 	}

@@ -139,12 +139,15 @@ func (r *run) serving(n *node) bool {
 }
 
 // unavailableCurrent tells whether the node holds, or is about to get, a pod of the update revision and none that is
-// available; Failed ones count (B2 on keep nodes, B4).
-func (r *run) unavailableCurrent(n *node) bool {
-	holds := n.creating || n.requested == requestedCurrent
-	for i := n.first; i < n.end; i++ {
-		t := r.pods[i].traits
-		if !t.has(current) || t.has(gone) {
+// available; Failed ones count (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
+// be bound now, so it says nothing of the revision; counting it would stop the rollout for as long as the taint is there.
+func (r *run) unavailableCurrent(i int32) bool {
+	n := &r.nodes[i]
+	keep := r.outcome(i) == placement.Keep
+	holds := n.creating || n.requested == requestedCurrent && !keep
+	for j := n.first; j < n.end; j++ {
+		t := r.pods[j].traits
+		if !t.has(current) || t.has(gone) || keep && !t.has(bound) {
 			continue
 		}
 		if t.has(available) {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/daemonplan/daemonplan/placement"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -95,20 +93,26 @@ func (p Plan) Because(d *Decision) string {
 		return d.Placement.String() + ", but its pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	case ReasonBudget:
 		return "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
-	case ReasonBurst:
-		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
 	case ReasonHeld:
 		return "its pod " + d.Pod + " is outdated, but " + text(holdTexts[:], d.Limit)
-	case ReasonTerminating:
-		if d.Placement.Outcome != placement.Run && d.State != StateVanished {
-			return d.Placement.String() + ", and " + text(reasonTexts[:], d.Reason)
+	case ReasonTerminating, ReasonFrozen, ReasonBurst:
+		if d.State == StateLeaving || d.State == StateKept {
+			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
-		return text(reasonTexts[:], d.Reason)
+		return p.obstacle(d.Reason)
 	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
 	}
+}
+
+// obstacle is what keeps a repair waiting.
+func (p Plan) obstacle(reason Reason) string {
+	if reason == ReasonBurst {
+		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
+	}
+	return text(reasonTexts[:], reason)
 }
 
 func (p Plan) spent(limit Limit) string {

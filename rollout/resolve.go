@@ -1,20 +1,18 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // resolve is step 3: which revision is the update revision, which the stable one (R rules), and which pods are at
 // the update revision (R5).
 func (r *run) resolve() error {
-	carriers := make([]history.Carrier, len(r.hashes))
-	for i, h := range r.hashes {
-		carriers[i] = history.Carrier{Hash: h.value, Live: h.live}
-	}
 	var err error
 	r.revision, err = r.resolver.Resolve(history.Input{
 		Revisions:      r.snapshot.Revisions,
-		Carriers:       carriers,
+		Carriers:       r.carriers(),
 		Limit:          *r.spec.RevisionHistoryLimit,
 		CollisionCount: r.remembered.CollisionCount,
 	})
@@ -45,6 +43,26 @@ func (r *run) resolve() error {
 		}
 	}
 	return nil
+}
+
+// carriers lists the revisions that pods carry, those requested and not observed yet included.
+func (r *run) carriers() []history.Carrier {
+	carriers := make([]history.Carrier, 0, len(r.hashes))
+	for _, h := range r.hashes {
+		carriers = append(carriers, history.Carrier{Hash: h.value, Live: h.live})
+	}
+	for _, create := range r.snapshot.InFlight.Creates {
+		same := func(c history.Carrier) bool { return c.Hash == create.Revision }
+		if create.Revision == "" {
+			continue
+		}
+		if i := slices.IndexFunc(carriers, same); i >= 0 {
+			carriers[i].Live = true
+		} else {
+			carriers = append(carriers, history.Carrier{Hash: create.Revision, Live: true})
+		}
+	}
+	return carriers
 }
 
 // reviseHistory turns the resolution into actions. Frozen stops them too: no pod would refer to a new revision, and

@@ -57,11 +57,7 @@ func Rollback(
 	if err != nil {
 		return RollbackPlan{}, err
 	}
-	changes, err := DiffData(data, revision.Data.Raw)
-	if err != nil {
-		return RollbackPlan{}, err
-	}
-	return RollbackPlan{Revision: revision, Template: template, Changes: changes}, nil
+	return RollbackPlan{Revision: revision, Template: template, Changes: Diff(current, template)}, nil
 }
 
 // rollbackTarget picks the revision; known is sorted, oldest first.

@@ -70,8 +70,8 @@ func neverEmpty(value []byte, depth int) bool {
 		return more && ok
 	case '{':
 		for pos := 1; depth < maxDepth; {
-			key, start, ok := nextKey(value, pos)
-			if !ok || key == nil {
+			key, start, _ := nextKey(value, pos)
+			if key == nil {
 				return false
 			}
 			if pos = valueEnd(value, start); pos < 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -32,6 +31,12 @@ func parse(data []byte) (any, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
+	// Ordered keys do not repeat, as in all that Data wrote: that is read at once.
+	if ordered(data) {
+		var tree any
+		err := decoder.Decode(&tree)
+		return tree, err
+	}
 	return parseValue(decoder, 0)
 }
 
@@ -97,40 +102,66 @@ func compact(tree any) string {
 }
 
 // readable walks a tree beside the type it is to be decoded into. It returns the non-empty fields that the type does
-// not have, in a fixed order, or an error if decoding could take time without bound.
-func readable(typ reflect.Type, tree any) (unknown []finding, err error) {
-	var walk func(path string, typ reflect.Type, tree any)
-	walk = func(path string, typ reflect.Type, tree any) {
+// not have, sorted by path, or an error if decoding could take time without bound.
+func readable(typ reflect.Type, tree any) ([]finding, error) {
+	var unknown []finding
+	type step struct {
+		typ   reflect.Type
+		key   string
+		index int
+	}
+	var steps []step
+	var tooLong []string
+	path := func() (path string) {
+		for _, step := range steps {
+			if step.typ.Kind() == reflect.Slice {
+				path = elementPath(path, strconv.Itoa(step.index))
+			} else {
+				path = memberPath(path, step.typ, step.key)
+			}
+		}
+		return path
+	}
+	var walk func(typ reflect.Type, tree any)
+	walk = func(typ reflect.Type, tree any) {
 		if typ == nil {
 			if value := normal(tree); value != nil {
-				unknown = append(unknown, finding{path, value})
+				unknown = append(unknown, finding{path(), value})
 			}
 			return
 		}
 		typ = pointee(typ)
 		if isLeaf(typ) {
-			if typ == reflect.TypeFor[resource.Quantity]() && unboundedQuantity(tree) && err == nil {
-				err = fmt.Errorf("%s: too long a quantity", path)
+			if typ == reflect.TypeFor[resource.Quantity]() && unboundedQuantity(tree) {
+				tooLong = append(tooLong, path())
 			}
 			return
 		}
 		switch tree := tree.(type) {
 		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(tree)) {
+			for key, value := range tree {
 				if member, ok := memberType(typ, key); ok {
-					walk(memberPath(path, typ, key), member, tree[key])
+					steps = append(steps, step{typ: typ, key: key})
+					walk(member, value)
+					steps = steps[:len(steps)-1]
 				}
 			}
 		case []any:
 			for i, element := range tree {
 				if typ.Kind() == reflect.Slice {
-					walk(elementPath(path, strconv.Itoa(i)), typ.Elem(), element)
+					steps = append(steps, step{typ: typ, index: i})
+					walk(typ.Elem(), element)
+					steps = steps[:len(steps)-1]
 				}
 			}
 		}
 	}
-	walk("", typ, tree)
-	return unknown, err
+	walk(typ, tree)
+	if len(tooLong) > 0 {
+		return nil, fmt.Errorf("%s: too long a quantity", slices.Min(tooLong))
+	}
+	slices.SortFunc(unknown, func(a, b finding) int { return strings.Compare(a.path, b.path) })
+	return unknown, nil
 }
 
 // sameFindings compares unknown fields; nothing but their JSON is known of them.
@@ -198,10 +229,9 @@ func unboundedQuantity(value any) bool {
 	return e >= 0 && len(text)-e-1 > maxExponentLength
 }
 
-// isLeaf reports whether a type reads its JSON itself, so that its Go fields say nothing about the JSON.
+// isLeaf reports whether a struct reads its JSON itself, so that its Go fields say nothing about the JSON.
 func isLeaf(typ reflect.Type) bool {
-	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
-	return typ.Implements(unmarshaler) || reflect.PointerTo(typ).Implements(unmarshaler)
+	return typ.Kind() == reflect.Struct && reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 func pointee(typ reflect.Type) reflect.Type {
