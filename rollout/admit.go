@@ -8,11 +8,10 @@ func (r *run) admit() {
 	budget := &r.plan.Budget
 	for i := range r.nodes {
 		d := &r.plan.Decisions[i]
-		d.Unavailable = r.countsUnavailable(int32(i))
+		d.Unavailable, d.Surging = r.spends(int32(i))
 		if d.Unavailable {
 			budget.Unavailable++
 		}
-		d.Surging = r.surge() && d.Placement.Outcome != placement.Leave && r.unavailableCurrent(int32(i))
 		if d.Surging {
 			budget.Surging++
 		}
@@ -35,15 +34,16 @@ func (r *run) spent() (bool, Limit) {
 	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
 }
 
-// countsUnavailable is B2: what the budget sees of a node.
-func (r *run) countsUnavailable(i int32) bool {
+// spends tells whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
+func (r *run) spends(i int32) (unavailable, surging bool) {
+	good, bad := r.newPods(i)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !r.serving(&r.nodes[i])
+		return !r.serving(&r.nodes[i]), bad && r.surge()
 	case placement.Keep:
-		return r.unavailableCurrent(i)
+		return bad && !good, bad && r.surge()
 	default:
-		return false
+		return false, false
 	}
 }
 

@@ -138,22 +138,21 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// unavailableCurrent tells whether the node holds, or is about to get, a pod of the update revision and none that is
-// available; Failed ones count (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
+// newPods tells whether the node holds, or is about to get, pods of the update revision that are available, and such
+// that are not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
 // be bound now, so it says nothing of the revision; counting it would stop the rollout for as long as the taint is there.
-func (r *run) unavailableCurrent(i int32) bool {
+func (r *run) newPods(i int32) (availableOnes, unavailableOnes bool) {
 	n := &r.nodes[i]
 	keep := r.outcome(i) == placement.Keep
-	holds := n.creating || n.requested == requestedCurrent && !keep
+	unavailableOnes = n.creating || n.requested == requestedCurrent && !keep
 	for j := n.first; j < n.end; j++ {
-		t := r.pods[j].traits
-		if !t.has(current) || t.has(gone) || keep && !t.has(bound) {
-			continue
+		switch t := r.pods[j].traits; {
+		case !t.has(current) || t.has(gone) || keep && !t.has(bound):
+		case t.has(available):
+			availableOnes = true
+		default:
+			unavailableOnes = true
 		}
-		if t.has(available) {
-			return false
-		}
-		holds = true
 	}
-	return holds
+	return availableOnes, unavailableOnes
 }

@@ -73,7 +73,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Frozen:            r.spec.Strategy.Frozen,
 		OnDelete:          r.spec.Strategy.Type == OnDelete,
 		Waiting:           r.plan.Budget.Waiting,
-		Acting:            !r.plan.Empty(),
+		Acting:            !r.plan.Empty() || !r.snapshot.InFlight.empty(),
 		MaxUnavailable:    r.plan.Budget.MaxUnavailable,
 		Unavailable:       r.plan.Budget.Unavailable,
 		MaxSurge:          r.plan.Budget.MaxSurge,
@@ -88,11 +88,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		case StateSurging:
 			if n.current != none && r.pods[n.current].traits.has(available) {
 				in.Settled++
-			} else {
-				in.Acting = true
 			}
-		case StateStarting, StateTerminating, StateMissing, StateBroken:
-			in.Acting = true
 		case StateOutdated:
 			in.Outdated++
 			if n.hold != LimitNone {

@@ -73,6 +73,10 @@ func (f InFlight) With(plan Plan) InFlight {
 	return out
 }
 
+func (f InFlight) empty() bool {
+	return len(f.Creates)+len(f.Deletes)+len(f.Patches)+len(f.Revisions) == 0
+}
+
 // SnapshotError says how a snapshot breaks the contract of [Snapshot].
 type SnapshotError struct {
 	// Field is the place in the snapshot, such as "Pods[3]".

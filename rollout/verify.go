@@ -8,13 +8,13 @@ import (
 
 // Violation is one broken invariant.
 type Violation struct {
-	// Invariant is its number, 1 to 18. 0: the spec or the snapshot breaks its contract, so that no plan can be
-	// right for it, and nothing else was checked.
+	// Invariant is its number, 1 to 18. 0: the spec or the snapshot breaks its contract, so that no plan
+	// can be right for it, and nothing else was checked.
 	Invariant int
 	// Node concerned; empty if it is about the whole plan.
 	Node string
-	// Message says what was found and what would have been right. It begins with the rule that was broken where
-	// the invariant alone does not name it.
+	// Message says what was found and what would have been right. It begins with the rule that was broken
+	// where the invariant alone does not name it.
 	Message string
 }
 
@@ -26,10 +26,11 @@ func (v Violation) String() string {
 	return fmt.Sprintf("V%d: node %s: %s", v.Invariant, v.Node, v.Message)
 }
 
-// Verify checks a plan against the invariants that one plan alone can break, and returns what it breaks in order of
-// invariant, node and message; nil if nothing. It is a second opinion, for tests, simulations, and controllers that
-// want a guard before they act: it is written from the rules, shares no code with [Planner], and prefers obvious
-// loops to fast ones (its time is linear in nodes, pods and actions).
+// Verify checks a plan against the invariants that one plan alone can break, and returns what it breaks in
+// order of invariant, node and message; nil if nothing. It is a second opinion, for tests, simulations, and
+// controllers that want a guard before they act: it is written from the rules and prefers obvious loops to fast
+// ones. With [Planner] it shares only what a template means for revisions and tolerations, and when a pod is
+// ready (packages history, tolerations and lifecycle). Its time grows with the number of objects, not its square.
 //
 //	plan, err := planner.Plan(snapshot)
 //	if violations := rollout.Verify(spec, snapshot, plan); len(violations) > 0 {
@@ -41,21 +42,23 @@ func (v Violation) String() string {
 //	 0  Input         the spec is valid; the snapshot keeps its contract
 //	 1  Budget        deletes of serving pods stay within maxUnavailable (B2, B3)
 //	 2  Surge         creates beside outdated pods stay within maxSurge (B4), and are none without it (M1)
-//	 3  One per node  no create on a node that is not to run the pod, that has a live pod of that revision or a Failed
-//	                  one (M1), no two on one node, none at another revision than the update revision (T1)
+//	 3  One per node  no create on a node that is not to run the pod, or that has a live pod of that revision
+//	                  or a Failed one (M1); no two on one node; none but of the update revision (T1)
 //	 4  Hands off     no delete that M2 to M5, B3 or B4 do not allow; no patch but the relabelling of R3; no
 //	                  revision deleted that is in use or within the history limit (R4)
 //	 6  Held          paused or OnDelete: no create or delete that begins a node (T4, T5)
 //	 7  Frozen        no create or delete at all, of revisions neither (T4)
-//	11  Burst         creates and deletes, each, within burst (M6); failed pods wait for their back-off (M2)
-//	12  Accounting    exactly one Decision per node and stray pod, in order, each with a reason and known codes; each
-//	                  action belongs to one; the counters of Decisions, Status and Budget agree with the snapshot
+//	11  Burst         creates and deletes, each, within burst (M6); Failed pods wait for their back-off (M2)
+//	12  Accounting    exactly one Decision per node and stray pod, in order, each with a reason and known
+//	                  codes; each action belongs to one; the counters of Decisions, Status and Budget agree
+//	                  with the snapshot
 //	14  Idempotent    no action on what is marked, requested or not there; no object acted on twice
 //	15  NextWake      after Now, and not after the end of any wait that the clock alone ends
 //
-// What is requested ([Snapshot.InFlight]) counts as done. Verify does not tell whether all that is due was planned:
-// an empty plan with right decisions passes. Invariants 13 and 16 to 18 and the rest of 14 and 15 speak of several
-// plans, and are held by property tests; 5 and 8 to 10 are about features that the Spec does not have.
+// What is requested ([Snapshot.InFlight]) counts as done. Verify does not tell whether all that is due was
+// planned: an empty plan with right decisions passes. Invariants 13 and 16 to 18 and the rest of 14 and 15
+// speak of several plans, and are held by property tests; 5 and 8 to 10 are about features that the Spec
+// does not have.
 func Verify(spec Spec, snapshot Snapshot, plan Plan) []Violation {
 	v := &verifier{spec: spec.Default(), snapshot: snapshot, plan: plan}
 	v.checkInput()

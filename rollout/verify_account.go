@@ -32,7 +32,8 @@ func (o verifiedOwner) String() string {
 	return "stray pod " + o.pod
 }
 
-// checkDecisions is the first half of V12: a Decision for each node and each stray pod, in order, well-formed.
+// checkDecisions is the first half of V12: a Decision for each node and each stray pod, in order,
+// well-formed.
 func (v *verifier) checkDecisions() {
 	have := make(map[verifiedOwner]int)
 	inStrays := false
@@ -53,8 +54,8 @@ func (v *verifier) checkDecisions() {
 	v.checkOwners(have)
 }
 
-// checkOwners compares the number of Decisions with what there is in the snapshot. A stray pod that M1 ignores may
-// have one or none.
+// checkOwners compares the number of Decisions with what there is in the snapshot. A stray pod that M1
+// ignores may have one or none.
 func (v *verifier) checkOwners(have map[verifiedOwner]int) {
 	least, most := make(map[verifiedOwner]int), make(map[verifiedOwner]int)
 	for _, node := range v.nodes {
@@ -129,7 +130,8 @@ func (v *verifier) checkFacts(d *Decision) {
 	}
 }
 
-// facts of a node before the plan. A requested pod is no pod object yet, but a pod requested to be deleted is marked.
+// facts of a node before the plan. A requested pod is no pod object yet, but a pod requested to be deleted
+// is marked.
 func (v *verifier) facts(node *verifiedNode) status.Facts {
 	var facts status.Facts
 	set := func(condition bool, fact status.Facts) {
@@ -139,8 +141,8 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 	}
 	set(node.outcome == placement.Run, status.Desired)
 	set(len(node.pods) > 0, status.Present)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.ready }), status.Ready)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.avail }), status.Available)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.ready }), status.Ready)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.avail }), status.Available)
 	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }), status.Updated)
 	return facts
 }
@@ -148,7 +150,8 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 // verifiedActions counts actions of each kind.
 type verifiedActions struct{ creates, deletes, patches int }
 
-// checkActions is the second half of V12: each action belongs to exactly one Decision, and says why it is done.
+// checkActions is the second half of V12: each action belongs to exactly one Decision, and says why it is
+// done.
 func (v *verifier) checkActions() {
 	planned, decided := make(map[verifiedOwner]verifiedActions), make(map[verifiedOwner]verifiedActions)
 	add := func(to map[verifiedOwner]verifiedActions, owner verifiedOwner, n verifiedActions) {

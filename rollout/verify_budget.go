@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,15 +30,13 @@ func (v *verifier) resolveLimits() verifiedLimits {
 	return l
 }
 
-// ofDesired resolves a valid number or percentage; adding 99 before the division rounds up (B1), adding 0 down (M6).
+// ofDesired resolves a valid number or percentage; adding 99 before the division rounds up (B1), adding 0
+// down (M6).
 func ofDesired(value *intstr.IntOrString, desired, carry int) int {
 	if value.Type == intstr.Int {
 		return int(value.IntVal)
 	}
-	percent, err := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
-	if err != nil {
-		return 0
-	}
+	percent, _ := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
 	return (percent*desired + carry) / 100
 }
 
@@ -49,34 +48,38 @@ func (v *verifier) held() bool {
 	return v.spec.Strategy.Paused || v.spec.Strategy.Type == OnDelete
 }
 
-// unavailable counts the nodes that use up maxUnavailable after the plan (B2). On a keep node that counts whose pods of
-// the update revision, if any, are all not available, whatever else serves there: it is the revision that is judged.
+// unavailable counts the nodes that use up maxUnavailable after the plan (B2). On a keep node that counts
+// whose pods of the update revision, if any, are all not available, whatever else serves there: it is the
+// revision that is judged.
 func (v *verifier) unavailable() int {
 	count := 0
 	for _, node := range v.nodes {
-		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated }
+		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated && p.ran(node) }
 		switch node.outcome {
 		case placement.Run:
 			if !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted }) {
 				count++
 			}
 		case placement.Keep:
-			if (node.any(updated) || v.requestsUpdate(node)) &&
-				!node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
+			if node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
 				count++
 			}
+		case placement.Leave: // nothing there counts
 		}
 	}
 	return count
 }
 
-// surging counts the nodes that hold a place of maxSurge after the plan (B4): a pod of the update revision that is
-// not available, failed ones included, and requested and created ones too.
+// surging counts the nodes that hold a place of maxSurge after the plan (B4): a pod of the update revision
+// that is not available, failed ones included, and requested and created ones too.
 func (v *verifier) surging() int {
 	count := 0
 	for _, node := range v.nodes {
-		starting := node.any(func(p *verifiedPod) bool { return !p.marked && !p.deleted && p.updated && !p.avail })
-		if node.outcome != placement.Leave && (starting || v.requestsUpdate(node) || len(node.creates) > 0) {
+		starting := node.any(func(p *verifiedPod) bool {
+			return p.live() && !p.deleted && p.updated && !p.avail && p.ran(node)
+		})
+		requested := node.outcome == placement.Run && v.requestsUpdate(node)
+		if node.outcome != placement.Leave && (starting || requested || len(node.creates) > 0) {
 			count++
 		}
 	}
@@ -85,16 +88,11 @@ func (v *verifier) surging() int {
 
 // requestsUpdate tells whether a pod of the update revision is in flight to the node.
 func (v *verifier) requestsUpdate(node *verifiedNode) bool {
-	for _, hash := range node.requested {
-		if v.isUpdate(hash) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.requested, v.isUpdate)
 }
 
-// checkBudget is V1. By choice is the delete of an outdated Ready pod that leaves a node without a serving one: all
-// other deletes that V4 allows take nothing away.
+// checkBudget is V1. By choice is the delete of an outdated Ready pod that leaves a node without a serving
+// one: all other deletes that V4 allows take nothing away.
 func (v *verifier) checkBudget() {
 	var chosen []string
 	for _, node := range v.nodes {
@@ -111,15 +109,15 @@ func (v *verifier) checkBudget() {
 	}
 }
 
-// checkSurge is V2, counted as B4 counts places, which is stricter than V2's words: a node whose old pod is not Ready
-// gets its new one at once, but that holds a place like any other.
+// checkSurge is V2, counted as B4 counts places, which is stricter than V2's words: a node whose old pod is
+// not Ready gets its new one at once, but that holds a place like any other.
 func (v *verifier) checkSurge() {
 	if !v.surges() {
 		return // a create beside any pod is wrong then, see checkCreate
 	}
 	var begun []string
 	for _, node := range v.nodes {
-		beside := func(p *verifiedPod) bool { return p.live() && !p.updated && p.ready && !p.deleted }
+		beside := func(p *verifiedPod) bool { return p.active() && !p.updated && p.ready && !p.deleted }
 		if len(node.creates) > 0 && node.any(beside) {
 			begun = append(begun, node.name)
 		}

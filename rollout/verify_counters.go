@@ -39,7 +39,7 @@ func (c *verifiedCounters) add(f status.Facts) {
 // checkCounters is the rest of V12: the numbers in Status and Budget.
 func (v *verifier) checkCounters() {
 	s := &v.plan.Status
-	if !(0 <= s.Available && s.Available <= s.Ready && s.Ready <= s.Current && s.Current <= s.Desired) {
+	if s.Available < 0 || s.Ready < s.Available || s.Current < s.Ready || s.Desired < s.Current {
 		v.report(12, "", "status: right is 0 <= available %d <= ready %d <= current %d <= desired %d",
 			s.Available, s.Ready, s.Current, s.Desired)
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
+// verifiedBackoff is what M2 counts by.
+type verifiedBackoff struct{ node, revision string }
+
 // checkDeletes is V4, and what V6, V11, V12 and V14 say of one delete.
 func (v *verifier) checkDeletes() {
 	seen := make(map[types.UID]bool)
@@ -57,12 +60,12 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 	}
 }
 
-// checkReplace judges the delete of an outdated live pod that nothing on the node makes superfluous: only a rollout
-// may want it. Whether the budget allows it is V1.
+// checkReplace judges the delete of an outdated live pod that nothing on the node makes superfluous: only a
+// rollout may want it. Whether the budget allows it is V1.
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node := pod.node
 	switch {
-	case node.any(func(p *verifiedPod) bool { return p.live() && !p.updated && !p.deleted }):
+	case node.any(func(p *verifiedPod) bool { return p.active() && !p.updated && !p.deleted }):
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:
@@ -75,16 +78,16 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 	}
 }
 
-// surplus tells whether a pod that M3 prefers stays on the node: one of the update revision if this one is, else
-// one of another revision.
+// surplus tells whether a pod that M3 prefers stays on the node: one of the update revision if this one is,
+// else one of another revision.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.live() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.active() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
 	})
 }
 
-// superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and the
-// old one is not Ready (M3).
+// superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and
+// the old one is not Ready (M3).
 func (v *verifier) superseded(pod *verifiedPod) bool {
 	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted }
 	if pod.ready {
@@ -116,9 +119,9 @@ func trueFirst(a, b bool) int {
 	}
 }
 
-// checkLeaving is M4 under surge: an available pod of a node that left by selector, affinity or name goes only while
-// enough others are available. Pods count once per node: a second one there, on its way out or in, replaces none
-// elsewhere. It is counted over the whole plan, for deletes have no order.
+// checkLeaving is M4 under surge: an available pod of a node that left by selector, affinity or name goes
+// only while enough others are available. Pods count once per node: a second one there, on its way out or
+// in, replaces none elsewhere. It is counted over the whole plan, for deletes have no order.
 func (v *verifier) checkLeaving() {
 	if !v.surges() {
 		return
@@ -127,10 +130,10 @@ func (v *verifier) checkLeaving() {
 	var bared []string
 	for _, node := range v.nodes {
 		switch {
-		case node.any(func(p *verifiedPod) bool { return p.live() && p.avail && !p.deleted }):
+		case node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.deleted }):
 			stay++
 		case node.outcome == placement.Leave && !node.tainted &&
-			node.any(func(p *verifiedPod) bool { return p.live() && p.avail }):
+			node.any(func(p *verifiedPod) bool { return p.active() && p.avail }):
 			bared = append(bared, node.name)
 		}
 	}
@@ -143,8 +146,9 @@ func (v *verifier) checkLeaving() {
 	}
 }
 
-// checkBackoff is M2 for a pod that has ended: Failed pods wait, unless outdated on a node that is not held, or not the
-// only pod of its kind (M3). All of a node's go together, so one that is due takes the others along.
+// checkBackoff is M2 for a pod that has ended: Failed pods wait, unless outdated on a node that is not
+// held, or not the only pod of its kind (M3). All of a node's go together, so one that is due takes the
+// others along.
 func (v *verifier) checkBackoff(pod *verifiedPod) {
 	if !pod.failed || v.goesAtOnce(pod) {
 		return
@@ -170,22 +174,25 @@ func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
 	if !pod.updated && !v.held() {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.live() && p.updated == pod.updated && !p.deleted })
+	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.deleted })
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.
 func (v *verifier) backoffEnd(pod *verifiedPod) time.Time {
-	var end time.Time
+	return v.backoffs[verifiedBackoff{pod.name, pod.hash}]
+}
+
+// observeBackoffs reads the memory (M2): 15 minutes are the most there is to wait, and of two entries for
+// one key the later end counts.
+func (v *verifier) observeBackoffs() {
 	if v.snapshot.Memory.Version != MemoryVersion {
-		return end
+		return
 	}
+	v.backoffs = make(map[verifiedBackoff]time.Time, len(v.snapshot.Memory.Backoffs))
 	for _, entry := range v.snapshot.Memory.Backoffs {
-		if entry.Node != pod.name || entry.Revision != pod.hash {
-			continue
-		}
-		if at := entry.Since.Add(min(max(entry.Delay, 0), 15*time.Minute)); at.After(end) {
-			end = at
+		key := verifiedBackoff{entry.Node, entry.Revision}
+		if end := entry.Since.Add(min(max(entry.Delay, 0), 15*time.Minute)); end.After(v.backoffs[key]) {
+			v.backoffs[key] = end
 		}
 	}
-	return end
 }

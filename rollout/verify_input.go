@@ -7,8 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// checkInput reports what makes any plan meaningless. After it nothing in the snapshot is nil, and names and UIDs
-// tell objects apart.
+// checkInput reports what makes any plan meaningless. After it nothing in the snapshot is nil, and names
+// and UIDs tell objects apart.
 func (v *verifier) checkInput() {
 	for _, err := range v.spec.Validate(field.NewPath("spec")) {
 		v.report(0, "", "%v", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,8 @@ type verifier struct {
 	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool // those of updates that R3 may keep
 	limits  verifiedLimits
+	// backoffs are the ends of the back-offs of Failed pods (M2).
+	backoffs map[verifiedBackoff]time.Time
 }
 
 // verifiedNode is one node with what is on it before and after the plan.
@@ -35,8 +38,9 @@ type verifiedNode struct {
 	name    string
 	outcome placement.Outcome
 	tainted bool           // a taint decided the outcome (P3, M4)
-	pods    []*verifiedPod // M1's ignored ones not
-	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to delete yet.
+	pods    []*verifiedPod // M1's ignored ones not; ordered by name and UID
+	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
+	// delete yet.
 	requested []string
 	creates   []string // hashes of the pods that the plan creates here
 }
@@ -56,13 +60,23 @@ type verifiedPod struct {
 	deleted  bool          // by this plan
 }
 
-func (p *verifiedPod) live() bool { return !p.marked && !p.terminal }
+// live is not marked for deletion: a pod that has Failed is live until then.
+func (p *verifiedPod) live() bool { return !p.marked }
+
+// active is live and not finished.
+func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
 
 // ignored is M1's terminal pod that is already marked for deletion.
 func (p *verifiedPod) ignored() bool { return p.marked && p.terminal }
 
+// ran tells whether the pod can tell of its revision: on a keep node only if it is bound, because there it will not
+// be bound any more.
+func (p *verifiedPod) ran(node *verifiedNode) bool {
+	return node.outcome != placement.Keep || p.object.Spec.NodeName != ""
+}
+
 // serves is B2 before the plan.
-func (p *verifiedPod) serves() bool { return p.live() && (p.avail || !p.updated && p.ready) }
+func (p *verifiedPod) serves() bool { return p.active() && (p.avail || !p.updated && p.ready) }
 
 // any tells whether a pod of the node satisfies f.
 func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.ContainsFunc(n.pods, f) }
@@ -76,6 +90,7 @@ func (v *verifier) observe() {
 	v.observeNodes()
 	v.observePods()
 	v.observeRequests()
+	v.observeBackoffs()
 	for i := range v.plan.Deletes {
 		if pod := v.pods[v.plan.Deletes[i].UID]; pod != nil {
 			pod.deleted = true
@@ -117,10 +132,15 @@ func (v *verifier) observePods() {
 			pod.node.pods = append(pod.node.pods, pod)
 		}
 	}
-	slices.SortFunc(v.strays, func(a, b *verifiedPod) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.object.Name, b.object.Name),
-			cmp.Compare(a.object.UID, b.object.UID))
-	})
+	slices.SortFunc(v.strays, comparePods)
+	for _, node := range v.nodes {
+		slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
+	}
+}
+
+func comparePods(a, b *verifiedPod) int {
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.object.Name, b.object.Name),
+		cmp.Compare(a.object.UID, b.object.UID))
 }
 
 func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
@@ -144,22 +164,23 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 	return pod
 }
 
-// observeRequests drops the creates in flight whose pod is there. Only a live pod proves that: a terminating one of
-// the same revision is more likely the one before.
+// observeRequests drops the creates in flight whose pod is there. Only a live pod proves that: a
+// terminating one of the same revision is more likely the one before.
 func (v *verifier) observeRequests() {
 	for _, create := range v.snapshot.InFlight.Creates {
 		node := v.nodeOf[create.Node]
 		if node == nil {
 			continue
 		}
-		observed := node.any(func(p *verifiedPod) bool { return p.live() && v.sameRevision(p, create.Revision) })
+		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
 		if !observed && !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)
 		}
 	}
 }
 
-// sameRevision tells whether the pod is of the revision with the hash; the empty hash stands for the update revision.
+// sameRevision tells whether the pod is of the revision with the hash; the empty hash stands for the update
+// revision.
 func (v *verifier) sameRevision(p *verifiedPod, hash string) bool {
 	if v.isUpdate(hash) {
 		return p.updated

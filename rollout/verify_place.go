@@ -9,8 +9,8 @@ import (
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
-// verifiedPlacement decides about nodes as P1 to P4 say, by the Kubernetes helpers instead of the matcher that the
-// planner uses. The second result tells that a taint decided.
+// verifiedPlacement decides about nodes as P1 to P4 say, by the Kubernetes helpers instead of the matcher
+// that the planner uses. The second result tells that a taint decided.
 func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (placement.Outcome, bool) {
 	spec := &template.Spec
 	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
@@ -51,8 +51,9 @@ func verifiedTolerates(list []corev1.Toleration, taint corev1.Taint) bool {
 	return false
 }
 
-// verifiedNodeName is P7: the node a pod is bound to, else pinned to; empty if neither. Of several matchFields the
-// first decides, as in the controllers: a pod pinned to two nodes at once is pinned to none.
+// verifiedNodeName is P7: the node a pod is bound to, else pinned to; empty if neither. Of several
+// matchFields the first decides, as in the controllers: a pod pinned to two nodes at once is pinned to
+// none.
 func verifiedNodeName(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName

@@ -12,9 +12,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// updateRevision returns the hashes of all revisions that hold the template (R2), and of these the ones with the
-// highest number, of which R3 keeps one. A duplicate's hash that a revision with another template has too says nothing
-// about a pod, and is left out.
+// updateRevision returns the hashes of all revisions that hold the template (R2), and of these the ones
+// with the highest number, of which R3 keeps one. A duplicate's hash that a revision with another template
+// has too says nothing about a pod, and is left out.
 //
 // If no revision holds the template, it is the one that the plan creates, else what the plan calls the update
 // revision, unless that is the hash of a revision with another template.
@@ -104,8 +104,8 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 	}
 }
 
-// checkDeleteRevision judges one delete. A revision that a pod carries stays even if it is a duplicate: without
-// it the pod, relabelled only later, would read as outdated.
+// checkDeleteRevision judges one delete. A revision that a pod carries stays even if it is a duplicate:
+// without it the pod, relabelled only later, would read as outdated.
 func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	hash := history.HashOf(revision)
 	if hash == v.plan.Status.UpdateRevision {
@@ -120,8 +120,8 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	}
 }
 
-// checkHistoryLimit is R4: as many old revisions stay as the limit says. Duplicates of the update revision are
-// not history.
+// checkHistoryLimit is R4: as many old revisions stay as the limit says. Duplicates of the update revision
+// are not history.
 func (v *verifier) checkHistoryLimit() {
 	deleted := make(map[string]bool)
 	for i := range v.plan.Revisions {

@@ -37,8 +37,7 @@ type Input struct {
 	Held int32
 	// Waiting are those Outdated nodes that may be updated, but found no room in the budget.
 	Waiting int32
-	// Acting: the plan acts, or something is under way that ends by itself, such as a pod starting or
-	// terminating.
+	// Acting: the plan acts, or an earlier request is not observed yet.
 	Acting bool
 
 	// MaxUnavailable is the limit on unavailable nodes, percentages resolved (B1). 0 with surge.
