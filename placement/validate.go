@@ -146,7 +146,7 @@ func fieldErrors(err error, path *field.Path) field.ErrorList {
 		return nil
 	}
 	parts := []error{err}
-	if aggregate, ok := err.(utilerrors.Aggregate); ok {
+	if aggregate, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		parts = aggregate.Errors()
 	}
 	list := make(field.ErrorList, 0, len(parts))
@@ -166,12 +166,12 @@ func asError(mistakes field.ErrorList) error {
 	if len(mistakes) == 0 {
 		return nil
 	}
-	return &invalidTemplate{mistakes.ToAggregate()}
+	return &invalidTemplateError{mistakes.ToAggregate()}
 }
 
-// invalidTemplate is an Aggregate of *field.Error that errors.As can look into. It is used by pointer:
+// invalidTemplateError is an Aggregate of *field.Error that errors.As can look into. It is used by pointer:
 // errors.Is compares errors, and an aggregate is a slice.
-type invalidTemplate struct{ utilerrors.Aggregate }
+type invalidTemplateError struct{ utilerrors.Aggregate }
 
 // Unwrap returns every mistake.
-func (e *invalidTemplate) Unwrap() []error { return e.Errors() }
+func (e *invalidTemplateError) Unwrap() []error { return e.Errors() }

@@ -53,7 +53,7 @@ func (r *run) candidate(i int32) bool {
 	n := &r.nodes[i]
 	return r.outcome(i) == placement.Run && n.other != none && n.current == none &&
 		n.requested == requestedNothing && !n.creating &&
-		!r.pods[n.other].traits.has(doomed) && !(r.surge() && n.finished)
+		!r.pods[n.other].traits.has(doomed) && (!r.surge() || !n.finished)
 }
 
 // update begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready

@@ -47,6 +47,7 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 			claims.Pods = append(claims.Pods, pod)
 		case released:
 			claims.Release = append(claims.Release, pod)
+		case foreign:
 		}
 	}
 	for _, s := range [][]*corev1.Pod{claims.Pods, claims.Adopt, claims.Release} {

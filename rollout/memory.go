@@ -20,7 +20,7 @@ type Memory struct {
 	// Backoffs of failed pods, ordered by node, then revision (M2).
 	Backoffs []Backoff `json:"backoffs,omitempty"`
 	// Rollout that is or was last under way.
-	Rollout RolloutRecord `json:"rollout,omitzero"`
+	Rollout Record `json:"rollout,omitzero"`
 	// Conditions as last reported, for their transition times (S3).
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// CollisionCount of revision names, as apps/v1 keeps it in the status (R3). Nil: none so far.
@@ -46,8 +46,8 @@ type Backoff struct {
 	Since time.Time `json:"since"`
 }
 
-// RolloutRecord remembers one rollout.
-type RolloutRecord struct {
+// Record remembers one rollout.
+type Record struct {
 	// Revision is the hash of the update revision.
 	Revision string `json:"revision,omitempty"`
 	// Began is when this revision was first planned for.

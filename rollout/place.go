@@ -17,7 +17,8 @@ func (r *run) place() error {
 	r.plan.Decisions = make([]Decision, len(ordered), len(ordered)+strayRoom)
 	for i, object := range ordered {
 		if i > 0 && object.Name == ordered[i-1].Name {
-			return &SnapshotError{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", object.Name)}
+			problem := fmt.Sprintf("names must be unique: there are two nodes %q", object.Name)
+			return &SnapshotError{Field: "Nodes", Problem: problem}
 		}
 		r.nodes[i] = node{object: object, current: none, other: none}
 		d := &r.plan.Decisions[i]

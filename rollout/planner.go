@@ -27,7 +27,7 @@ type Planner struct {
 func New(spec Spec) (*Planner, error) {
 	spec = spec.Default()
 	if errs := spec.Validate(field.NewPath("spec")); len(errs) > 0 {
-		return nil, invalidSpec{errs.ToAggregate()}
+		return nil, specError{errs.ToAggregate()}
 	}
 	return compile(spec)
 }

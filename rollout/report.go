@@ -97,6 +97,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 					in.HeldUnavailable++
 				}
 			}
+		default: // no candidate of this rollout, or not yet
 		}
 	}
 	return in
@@ -112,7 +113,7 @@ func (r *run) completedRevision() string {
 func (r *run) memory() Memory {
 	rollout := r.remembered.Rollout
 	if rollout.Revision != r.revision.Update.Hash {
-		rollout = RolloutRecord{Revision: r.revision.Update.Hash, Began: r.snapshot.Now}
+		rollout = Record{Revision: r.revision.Update.Hash, Began: r.snapshot.Now}
 	}
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{

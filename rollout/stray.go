@@ -12,7 +12,7 @@ func (r *run) repairStrays() {
 	slices.SortFunc(r.strays, func(a, b pod) int {
 		nodeA, _ := placement.TargetNode(a.object)
 		nodeB, _ := placement.TargetNode(b.object)
-		return cmp.Or(cmp.Compare(nodeA, nodeB), cmp.Compare(a.object.Name, b.object.Name), cmp.Compare(a.object.UID, b.object.UID))
+		return cmp.Or(cmp.Compare(nodeA, nodeB), byName(a.object, b.object))
 	})
 	for i := range r.strays {
 		r.plan.Decisions = append(r.plan.Decisions, r.repairStray(&r.strays[i]))

@@ -35,27 +35,27 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	if burst, err := validateQuantity(path.Child("burst"), *s.Burst, math.MaxInt32); err != nil {
 		errs = append(errs, err)
 	} else if !burst.percent && burst.value == 0 {
-		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(), "must be at least 1; spec.strategy.frozen stops all creates and deletes"))
+		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(),
+			"must be at least 1; strategy.frozen stops all creates and deletes"))
 	}
 	return errs
 }
 
-// invalidSpec lets errors.As find each mistake, which the aggregate of apimachinery does not.
-type invalidSpec struct{ utilerrors.Aggregate }
+// specError lets errors.As find each mistake, which the aggregate of apimachinery does not.
+type specError struct{ utilerrors.Aggregate }
 
 // Unwrap lists the mistakes.
-func (e invalidSpec) Unwrap() []error { return e.Errors() }
+func (e specError) Unwrap() []error { return e.Errors() }
 
 // FieldErrors lists the mistakes in an error of [New]; nil for any other error.
 func FieldErrors(err error) field.ErrorList {
-	var aggregate utilerrors.Aggregate
-	if !errors.As(err, &aggregate) {
+	aggregate, ok := errors.AsType[utilerrors.Aggregate](err)
+	if !ok {
 		return nil
 	}
 	var list field.ErrorList
 	for _, e := range aggregate.Errors() {
-		var f *field.Error
-		if errors.As(e, &f) {
+		if f, ok := errors.AsType[*field.Error](e); ok {
 			list = append(list, f)
 		}
 	}

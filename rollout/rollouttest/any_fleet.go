@@ -1,0 +1,235 @@
+package rollouttest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// AnyScenario generates specs as [AnySpec] does, each with a snapshot as [AnySnapshot] draws it.
+func AnyScenario(options ...SpecOption) *rapid.Generator[Scenario] {
+	return rapid.Custom(func(t *rapid.T) Scenario {
+		spec := AnySpec(options...).Draw(t, "spec")
+		return Scenario{Spec: spec, Snapshot: AnySnapshot(spec).Draw(t, "snapshot")}
+	})
+}
+
+// AnySnapshot generates snapshots at [Noon] that keep the contract of [rollout.Snapshot], however unlikely a live
+// cluster is to show them: up to 40 nodes with labels, taints of every effect, cordoned, not ready and unreachable
+// ones; on each any number of pods of the update revision, of older, unknown or no revision, in every phase,
+// terminating or not, Ready since long ago, since exactly minReadySeconds, since now or since a later instant, bound
+// or only pinned; pods of nodes that are gone and of no node at all; revisions with duplicates, name collisions,
+// unreadable data and a long history; requests in flight and the memory of other days.
+//
+// About half of them are calm: one pod per node, of the update revision or of an older one, most of them healthy.
+// Empty ones are drawn as well. They shrink to few nodes named "a", "b", … with one healthy updated pod each.
+//
+// The spec must be valid. Older revisions have its template with the image agent:v2, agent:v1 or agent:v0.
+func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
+	return rapid.Custom(func(t *rapid.T) rollout.Snapshot {
+		f := newFleet(spec)
+		f.messy = pick(t, "messy", false, true)
+		fewest := pick(t, "fewest nodes", 1, 1, 1, 1, 1, 8, 0)
+		f.settle(pick(t, "node names", letters, plainNumbers, longNumbers),
+			rapid.SliceOfN(f.anyNode(), fewest, maxNodes).Draw(t, "nodes"))
+		if f.messy {
+			f.stray(rapid.SliceOfN(f.anyStray(), 0, 3).Draw(t, "strays"))
+		}
+		snapshot := rollout.Snapshot{Now: Noon(), Nodes: f.nodes, Pods: f.pods, Revisions: f.drawRevisions(t)}
+		if f.messy {
+			snapshot.InFlight = f.drawInFlight(t)
+			snapshot.Memory = f.drawMemory(t)
+		}
+		if pick(t, "reversed", false, true) {
+			slices.Reverse(snapshot.Nodes)
+			slices.Reverse(snapshot.Pods)
+			slices.Reverse(snapshot.Revisions)
+		}
+		return snapshot
+	})
+}
+
+const (
+	maxNodes       = 40
+	olderRevisions = 2
+)
+
+// fleet is one snapshot while it is drawn.
+type fleet struct {
+	spec   rollout.Spec
+	old    []rollout.Spec // with the same identity and other templates, the newest first
+	hashes []string       // of spec, then of old
+	messy  bool
+	nodes  []*corev1.Node
+	pods   []*corev1.Pod
+}
+
+func newFleet(spec rollout.Spec) *fleet {
+	f := &fleet{spec: spec, hashes: []string{Hash(spec)}}
+	for _, image := range []string{"agent:v2", "agent:v1", "agent:v0"} {
+		old := spec
+		old.Template = *spec.Template.DeepCopy()
+		Image(image)(&old)
+		// The spec itself may have one of these images; an invalid one has no hash at all.
+		if hash := Hash(old); (hash == "" || hash != f.hashes[0]) && len(f.old) < olderRevisions {
+			f.old = append(f.old, old)
+			f.hashes = append(f.hashes, hash)
+		}
+	}
+	return f
+}
+
+// drawnNode and drawnPod have no names yet: they get them by position, so that leaving one out shrinks well.
+type drawnNode struct {
+	options []NodeOption
+	pods    []drawnPod
+}
+
+type drawnPod struct {
+	where   func(node string) PodOption
+	options []PodOption
+}
+
+// settle names the nodes and puts the pods on them.
+func (f *fleet) settle(nodeName func(int) string, nodes []drawnNode) {
+	for i, n := range nodes {
+		name := nodeName(i)
+		f.nodes = append(f.nodes, Node(name, n.options...))
+		f.place(name, n.pods)
+	}
+}
+
+// stray puts pods on a node that does not exist.
+func (f *fleet) stray(pods []drawnPod) { f.place(vanishedNode, pods) }
+
+func (f *fleet) place(node string, pods []drawnPod) {
+	for _, p := range pods {
+		pod := Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)))
+		pod.Labels = maps.Clone(f.spec.Template.Labels)
+		pod.Spec.Containers = slices.Clone(f.spec.Template.Spec.Containers)
+		pod.Spec.Tolerations = slices.Clone(f.spec.Template.Spec.Tolerations)
+		p.where(node)(pod)
+		for _, option := range p.options {
+			option(pod)
+		}
+		f.pods = append(f.pods, pod)
+	}
+}
+
+// letters names nodes a, b, … z, ba, bb, …
+func letters(i int) string {
+	name := string(rune('a' + i%26))
+	if i < 26 {
+		return name
+	}
+	return letters(i/26) + name
+}
+
+// plainNumbers gives names whose order is not that of their numbers.
+func plainNumbers(i int) string { return "node-" + strconv.Itoa(i) }
+
+// longNumbers gives names that differ only after more than eight equal bytes.
+func longNumbers(i int) string { return fmt.Sprintf("worker-pool-eu-west-%02d.internal", i) }
+
+const vanishedNode = "vanished"
+
+func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
+	taints := [][]NodeOption{
+		nil, nil, nil, nil, nil, nil,
+		{Taint(taintKey, "x", corev1.TaintEffectNoSchedule)},
+		{Taint(taintKey, "x", corev1.TaintEffectNoExecute)},
+		{Taint(taintKey, "x", corev1.TaintEffectPreferNoSchedule)},
+		{Taint(taintKey, "x", "Unheard")},
+		{Cordoned()},
+		{NotReady()},
+		{Unreachable()},
+		{Cordoned(), Taint(taintKey, "", corev1.TaintEffectNoSchedule)},
+	}
+	return rapid.Custom(func(t *rapid.T) drawnNode {
+		n := drawnNode{options: []NodeOption{Label(zoneLabel, pick(t, "zone", "a", "a", "a", "b", "c"))}}
+		if f.messy || pick(t, "special", false, false, false, true) {
+			n.options = append(n.options, pick(t, "taints", taints...)...)
+		}
+		if f.messy {
+			n.pods = rapid.SliceOfN(f.anyPod(), 0, 4).Draw(t, "pods")
+		} else {
+			n.pods = rapid.SliceOfN(f.anyCalmPod(), pick(t, "at least", 1, 1, 1, 0), 1).Draw(t, "pods")
+		}
+		return n
+	})
+}
+
+// anyCalmPod generates the pod of a node in an ordinary rollout.
+func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
+	healthy := Ready(hourAgo().Time)
+	return rapid.Custom(func(t *rapid.T) drawnPod {
+		return drawnPod{where: OnNode, options: []PodOption{
+			AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
+			pick(t, "life", healthy, healthy, healthy, healthy, Unready(), Ready(Noon()), Failed()),
+		}}
+	})
+}
+
+// anyPod generates any pod of a node.
+func (f *fleet) anyPod() *rapid.Generator[drawnPod] {
+	return f.anyPodAt(OnNode, OnNode, OnNode, PinnedTo)
+}
+
+// anyStray generates a pod of a node that is gone, or that belongs to no node (P7).
+func (f *fleet) anyStray() *rapid.Generator[drawnPod] {
+	return f.anyPodAt(OnNode, PinnedTo, pinnedToTwo, func(string) PodOption { return func(*corev1.Pod) {} })
+}
+
+func (f *fleet) anyPodAt(wheres ...func(string) PodOption) *rapid.Generator[drawnPod] {
+	unmarked := func(*corev1.Pod) {}
+	return rapid.Custom(func(t *rapid.T) drawnPod {
+		return drawnPod{where: pick(t, "where", wheres...), options: []PodOption{
+			f.drawRevision(t),
+			f.drawLife(t),
+			Created(Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
+			pick(t, "mark", unmarked, unmarked, unmarked, unmarked, Terminating(Noon().Add(-time.Second))),
+		}}
+	})
+}
+
+// pinnedToTwo pins the pod to two nodes, so that it is attributable to neither (P7).
+func pinnedToTwo(node string) PodOption {
+	return func(p *corev1.Pod) {
+		PinnedTo(node)(p)
+		requiredAffinity(&p.Spec).NodeSelectorTerms[0].MatchFields[0].Values = []string{node, letters(0)}
+	}
+}
+
+func (f *fleet) drawRevision(t *rapid.T) PodOption {
+	unlabelled := func(*corev1.Pod) {}
+	generation := PodLabel(appsv1.DeprecatedTemplateGeneration, strconv.Itoa(podGeneration))
+	return pick(t, "revision",
+		AtRevision(f.hashes[0]), AtRevision(f.hashes[0]), AtRevision(f.hashes[0]), AtRevision(f.hashes[1]),
+		AtRevision(f.hashes[1]), AtRevision(f.hashes[1]), AtRevision(f.hashes[2]), AtRevision(duplicateHash),
+		AtRevision(oldHash(0)), AtRevision("5f46b89dcc"), AtRevision(""), unlabelled, generation,
+		func(p *corev1.Pod) { generation(p); AtRevision(f.hashes[1])(p) },
+	)
+}
+
+// drawLife draws phase and readiness, around the edges of B5.
+func (f *fleet) drawLife(t *rapid.T) PodOption {
+	edge := Noon().Add(-time.Duration(f.spec.MinReadySeconds) * time.Second)
+	keep := func(*corev1.Pod) {}
+	phase := func(phase corev1.PodPhase) PodOption { return func(p *corev1.Pod) { p.Status.Phase = phase } }
+	return pick(t, "life",
+		keep, keep, keep, keep, keep, Unready(), Unready(),
+		Ready(edge), Ready(edge.Add(1)), Ready(edge.Add(-1)), Ready(Noon()), Ready(Noon().Add(time.Minute)),
+		Ready(time.Time{}),
+		Failed(), Failed(), Succeeded(), Pending(), phase(corev1.PodUnknown), phase(""),
+		phase(corev1.PodFailed), // still Ready, as one of a node that was lost
+		Updating(),
+	)
+}

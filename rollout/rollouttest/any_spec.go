@@ -1,0 +1,109 @@
+package rollouttest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// The vocabulary of generated scenarios. It is small on purpose: what is drawn must meet.
+const (
+	setName     = "agent"
+	zoneLabel   = "zone"
+	taintKey    = "dedicated"
+	updateImage = "agent:v3"
+)
+
+// AnySpec generates valid specs of the set "agent" with every knob: both budgets as integers and percentages,
+// OnDelete, paused, frozen, minReadySeconds, burst, history limit, template generation, and the placement fields
+// of the template. The options are applied to what was drawn; [Released] gives specs that hold no node back.
+func AnySpec(options ...SpecOption) *rapid.Generator[rollout.Spec] {
+	return rapid.Custom(func(t *rapid.T) rollout.Spec {
+		spec := Spec(setName, Image(updateImage))
+		drawBudget(t, &spec)
+		drawHolds(t, &spec)
+		drawTiming(t, &spec)
+		drawPlacement(t, &spec)
+		for _, option := range options {
+			option(&spec)
+		}
+		return spec
+	})
+}
+
+func drawBudget(t *rapid.T, spec *rollout.Spec) {
+	option := pick(t, "budget",
+		func(*rollout.Spec) {},
+		MaxUnavailable("2"), MaxUnavailable("1%"), MaxUnavailable("34%"), MaxUnavailable("100%"), MaxUnavailable("5"),
+		MaxSurge("1"), MaxSurge("2"), MaxSurge("10%"), MaxSurge("50%"), MaxSurge("100%"),
+	)
+	option(spec)
+	if burst := pick(t, "burst", "", "", "", "", "1", "2", "10%", "50%", "1%"); burst != "" {
+		Burst(burst)(spec)
+	}
+}
+
+func drawHolds(t *rapid.T, spec *rollout.Spec) {
+	for _, option := range pick(t, "holds",
+		nil, nil, nil, nil, nil, nil, nil,
+		[]SpecOption{Paused()}, []SpecOption{OnDelete()}, []SpecOption{Frozen()}, []SpecOption{OnDelete(), Paused()},
+		[]SpecOption{Paused(), Frozen()},
+	) {
+		option(spec)
+	}
+}
+
+func drawTiming(t *rapid.T, spec *rollout.Spec) {
+	spec.MinReadySeconds = pick[int32](t, "minReadySeconds", 0, 0, minReady, 1)
+	if limit := pick[int32](t, "historyLimit", -1, -1, 0, 1, 3); limit >= 0 {
+		HistoryLimit(limit)(spec)
+	}
+	if generation := pick[int64](t, "templateGeneration", 0, 0, 0, podGeneration); generation > 0 {
+		TemplateGeneration(generation)(spec)
+	}
+}
+
+const (
+	minReady      = 30
+	podGeneration = 7
+)
+
+func drawPlacement(t *rapid.T, spec *rollout.Spec) {
+	option := pick(t, "placement",
+		func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {},
+		NodeSelector(zoneLabel, "a"),
+		Affinity(zoneLabel, "a", "b"),
+		func(s *rollout.Spec) { Affinity(zoneLabel, "c")(s); Affinity(zoneLabel, "a")(s) },
+		notOnNode(letters(0)),
+		func(s *rollout.Spec) { s.Template.Spec.NodeName = letters(1) },
+		func(s *rollout.Spec) { s.Template.Spec.HostNetwork = true },
+	)
+	option(spec)
+	tolerate := pick(t, "tolerations",
+		func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {},
+		Tolerating(taintKey, corev1.TaintEffectNoSchedule),
+		Tolerating(taintKey, ""),
+		Tolerating("", ""),
+		Tolerating(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule),
+	)
+	tolerate(spec)
+}
+
+// notOnNode excludes one node by its name, the way a field selector does it.
+func notOnNode(name string) SpecOption {
+	return func(s *rollout.Spec) {
+		required := requiredAffinity(&s.Template.Spec)
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
+			MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}},
+			},
+		})
+	}
+}
+
+// pick draws one of the choices; it shrinks to the first one.
+func pick[T any](t *rapid.T, label string, choices ...T) T {
+	return rapid.SampledFrom(choices).Draw(t, label)
+}

@@ -1,0 +1,216 @@
+package rollouttest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// CheckSafe plans and reports what [rollout.Verify] finds: the invariants that one plan can break (V1 to V12).
+func CheckSafe(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot) error {
+	p, err := plan(snapshot)
+	if err != nil {
+		return err
+	}
+	return verify(spec, snapshot, p)
+}
+
+// CheckPure checks V13. Planning must
+//   - leave the snapshot as it was, the memory behind the ends of its slices included;
+//   - give the same plan again, also after the caller has overwritten the first plan;
+//   - keep nothing of the snapshot: the plan must not change when the caller overwrites the snapshot;
+//   - give the same plan whatever the order of nodes, pods, revisions and requests in flight.
+func CheckPure(plan PlanFunc, snapshot rollout.Snapshot) error {
+	input, pristine := roomy(snapshot), roomy(snapshot)
+	result, err := plan(input)
+	if err != nil {
+		return fmt.Errorf("V13: %w", err)
+	}
+	if path := difference(reflect.ValueOf(input), reflect.ValueOf(pristine)); path != "" {
+		return fmt.Errorf("V13: planning wrote to snapshot%s", path)
+	}
+	first := roomy(result)
+	scribble(reflect.ValueOf(&input).Elem())
+	if diff := planDiff(first, result); diff != "" {
+		return fmt.Errorf("V13: the plan shares memory with the snapshot (-before, +after overwriting it):\n%s", diff)
+	}
+	scribble(reflect.ValueOf(&result).Elem())
+	for _, variant := range variants(pristine) {
+		again, err := plan(variant.snapshot)
+		if err != nil {
+			return fmt.Errorf("V13: %s: %w", variant.name, err)
+		}
+		if diff := planDiff(first, again); diff != "" {
+			return fmt.Errorf("V13: %s gives another plan (-first, +then):\n%s", variant.name, diff)
+		}
+	}
+	return nil
+}
+
+type variant struct {
+	name     string
+	snapshot rollout.Snapshot
+}
+
+// variants are the snapshot itself and the same in other orders.
+func variants(s rollout.Snapshot) []variant {
+	list := []variant{{"planning again", s}}
+	for _, order := range []struct {
+		name    string
+		reorder func(n int) []int
+	}{
+		{"the opposite order", func(n int) []int { return stride(n, n-1, max(n-1, 1)) }},
+		{"another order", func(n int) []int { return stride(n, n/2, coprime(n, 3)) }},
+		{"yet another order", func(n int) []int { return stride(n, n/3, coprime(n, 7)) }},
+	} {
+		other := s
+		other.Nodes = reordered(s.Nodes, order.reorder)
+		other.Pods = reordered(s.Pods, order.reorder)
+		other.Revisions = reordered(s.Revisions, order.reorder)
+		other.InFlight.Creates = reordered(s.InFlight.Creates, order.reorder)
+		other.InFlight.Deletes = reordered(s.InFlight.Deletes, order.reorder)
+		other.InFlight.Patches = reordered(s.InFlight.Patches, order.reorder)
+		other.InFlight.Revisions = reordered(s.InFlight.Revisions, order.reorder)
+		list = append(list, variant{order.name, other})
+	}
+	return list
+}
+
+// stride is the permutation of 0 … n-1 that begins at one and goes on by step, which must have no factor in common
+// with n.
+func stride(n, begin, step int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = (begin + i*step) % n
+	}
+	return order
+}
+
+// coprime is the least number from at on that has no factor in common with n. Of nothing there is one order only.
+func coprime(n, at int) int {
+	for n > 0 && gcd(n, at) > 1 {
+		at++
+	}
+	return at
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func reordered[T any](list []T, reorder func(n int) []int) []T {
+	other := make([]T, 0, len(list))
+	for _, i := range reorder(len(list)) {
+		other = append(other, list[i])
+	}
+	return other
+}
+
+// planDiff shows how two plans differ; empty if they do not. Nil and empty lists are the same plan.
+func planDiff(a, b rollout.Plan) string {
+	if reflect.DeepEqual(a, b) {
+		return ""
+	}
+	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true }))
+}
+
+// CheckIdempotent checks V14. With the actions of a plan in flight, and with any prefix of them in flight or carried
+// out, the next plans must not ask for them again, and must break no invariant that [rollout.Verify] checks.
+func CheckIdempotent(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot) error {
+	p, err := plan(snapshot)
+	if err != nil {
+		return fmt.Errorf("V14: %w", err)
+	}
+	for _, n := range prefixes(Actions(p)) {
+		if err := checkInFlight(spec, plan, snapshot, Prefix(p, n)); err != nil {
+			return fmt.Errorf("V14: with %d of %d actions in flight: %w", n, Actions(p), err)
+		}
+		if err := checkApplied(spec, plan, snapshot, p, n); err != nil {
+			return fmt.Errorf("V14: with %d of %d actions carried out: %w", n, Actions(p), err)
+		}
+	}
+	return nil
+}
+
+// prefixes are all lengths from 0 to n, or some of them if they are many.
+func prefixes(n int) []int {
+	const some = 8
+	step := max(1, n/some)
+	var list []int
+	for i := 0; i < n; i += step {
+		list = append(list, i)
+	}
+	return append(list, n)
+}
+
+// checkInFlight plans on while nothing is observed: all that was requested before stays in flight.
+func checkInFlight(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p rollout.Plan) error {
+	const rounds = 3
+	for range rounds {
+		snapshot.InFlight = snapshot.InFlight.With(p)
+		snapshot.Memory = p.Memory
+		next, err := plan(snapshot)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(repeated(snapshot.InFlight, next), verify(spec, snapshot, next)); err != nil {
+			return err
+		}
+		p = next
+	}
+	return nil
+}
+
+// repeated reports the actions of the plan that are in flight already.
+func repeated(f rollout.InFlight, p rollout.Plan) error {
+	for _, a := range p.Revisions {
+		if slices.Contains(f.Revisions, a.Name) {
+			return fmt.Errorf("%s of revision %s again", a.Verb, a.Name)
+		}
+	}
+	for _, a := range p.Patches {
+		if slices.Contains(f.Patches, a.UID) {
+			return fmt.Errorf("patch of pod %s again", a.Pod)
+		}
+	}
+	for _, a := range p.Deletes {
+		if slices.Contains(f.Deletes, a.UID) {
+			return fmt.Errorf("delete of pod %s again", a.Pod)
+		}
+	}
+	for _, a := range p.Creates {
+		if slices.Contains(f.Creates, rollout.InFlightCreate{Node: a.Node, Revision: a.Revision}) {
+			return fmt.Errorf("create on node %s again", a.Node)
+		}
+	}
+	return nil
+}
+
+// checkApplied plans again after a prefix was carried out and observed.
+func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p rollout.Plan, n int) error {
+	c, err := NewCluster(spec, snapshot, Behavior{})
+	if err != nil {
+		return err
+	}
+	if err := c.ApplyPrefix(p, n); err != nil {
+		return err
+	}
+	after := c.Snapshot()
+	// What was in flight before still is: the cluster of this check never heard of it.
+	after.InFlight = snapshot.InFlight
+	next, err := plan(after)
+	if err != nil {
+		return err
+	}
+	done := rollout.InFlight{}.With(Prefix(p, n))
+	return errors.Join(repeated(done, next), verify(spec, after, next))
+}

@@ -1,0 +1,161 @@
+package rollouttest
+
+import (
+	"maps"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// PodOption changes one thing about a pod. Options are applied in order, so that a later one overrides an earlier.
+type PodOption func(*corev1.Pod)
+
+// Pod returns a healthy pod of that name: namespace "default", UID "pod-<name>", created an hour before [Noon],
+// Running and Ready since then. It is on no node, at no revision and of no set until an option says so.
+func Pod(name string, options ...PodOption) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name:              name,
+		Namespace:         rollout.DefaultNamespace,
+		UID:               types.UID("pod-" + name),
+		CreationTimestamp: hourAgo(),
+	}}
+	Ready(hourAgo().Time)(pod)
+	for _, option := range options {
+		option(pod)
+	}
+	return pod
+}
+
+func hourAgo() metav1.Time { return metav1.NewTime(Noon().Add(-time.Hour)) }
+
+// Of makes the pod one that the spec's planner would have created: namespace, labels, pod spec and owner of the set,
+// at the spec's update revision. It overrides options before it that say otherwise, and leaves the pod's node alone.
+func Of(spec rollout.Spec) PodOption {
+	return func(p *corev1.Pod) {
+		spec := spec.Default()
+		node, affinity := p.Spec.NodeName, p.Spec.Affinity
+		p.Namespace = spec.Namespace
+		p.Labels = maps.Clone(spec.Template.Labels)
+		p.Spec = *spec.Template.Spec.DeepCopy()
+		p.Spec.NodeName, p.Spec.Affinity = node, affinity
+		AtRevision(Hash(spec))(p)
+		if spec.UID != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: spec.APIVersion, Kind: spec.Kind, Name: spec.Name, UID: spec.UID,
+				Controller: new(true), BlockOwnerDeletion: new(true),
+			}}
+		}
+	}
+}
+
+// OnNode binds the pod to the node, as the scheduler does with a pod that is pinned to it.
+func OnNode(node string) PodOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = placement.Pin(p.Spec.Affinity, node)
+		p.Spec.NodeName = node
+	}
+}
+
+// PinnedTo pins the pod to the node by its affinity only (P6): it is Pending, because the scheduler has not bound it
+// yet.
+func PinnedTo(node string) PodOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = placement.Pin(p.Spec.Affinity, node)
+		p.Spec.NodeName = ""
+		Pending()(p)
+	}
+}
+
+// AtRevision labels the pod with the hash of its revision; see [Hash].
+func AtRevision(hash string) PodOption {
+	return PodLabel(appsv1.DefaultDaemonSetUniqueLabelKey, hash)
+}
+
+// PodLabel sets a label of the pod.
+func PodLabel(key, value string) PodOption {
+	return func(p *corev1.Pod) {
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[key] = value
+	}
+}
+
+// Created sets when the pod was created, and nothing else.
+func Created(at time.Time) PodOption {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(at) }
+}
+
+// Ready makes the pod Running and Ready since the given instant.
+func Ready(since time.Time) PodOption {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		setCondition(p, corev1.PodReady, corev1.ConditionTrue, since)
+	}
+}
+
+// Unready makes the pod Running and not Ready, since [Noon].
+func Unready() PodOption {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		setCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
+	}
+}
+
+// Pending makes the pod one that has not started, without any condition.
+func Pending() PodOption {
+	return func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }
+}
+
+// Failed makes the pod one that has Failed for good.
+func Failed() PodOption {
+	return finished(corev1.PodFailed)
+}
+
+// Succeeded makes the pod one that has ended by itself.
+func Succeeded() PodOption {
+	return finished(corev1.PodSucceeded)
+}
+
+func finished(phase corev1.PodPhase) PodOption {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = phase
+		setCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
+	}
+}
+
+// Updating makes the pod one in the middle of an in-place update: its in-place readiness condition is False, so that
+// it is neither ready nor available whatever its Ready condition says (B5).
+func Updating() PodOption {
+	return func(p *corev1.Pod) { setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, Noon()) }
+}
+
+// Terminating marks the pod for deletion at the given instant, with a grace period of 30 seconds after it.
+func Terminating(at time.Time) PodOption {
+	return func(p *corev1.Pod) {
+		p.DeletionTimestamp = new(metav1.NewTime(at.Add(gracePeriodSeconds * time.Second)))
+		p.DeletionGracePeriodSeconds = new(int64(gracePeriodSeconds))
+	}
+}
+
+const gracePeriodSeconds = 30
+
+// setCondition replaces the condition or adds it. The pod's list is not written to, because the pod may share it
+// with the copy that somebody else looks at.
+func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) {
+	condition := corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since)}
+	conditions := make([]corev1.PodCondition, 0, len(p.Status.Conditions)+1)
+	for _, c := range p.Status.Conditions {
+		if c.Type != kind {
+			conditions = append(conditions, c)
+		}
+	}
+	p.Status.Conditions = append(conditions, condition)
+}

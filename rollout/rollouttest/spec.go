@@ -1,0 +1,154 @@
+package rollouttest
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// Noon is the instant at which scenarios of this package begin: 2026-01-01 12:00 UTC. Builders count from it.
+func Noon() time.Time {
+	return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+}
+
+// SpecOption changes one thing about a spec. Options are applied in order.
+type SpecOption func(*rollout.Spec)
+
+// Spec returns a valid spec of a set with the given name: namespace "default", UID "set-<name>", the label
+// app=<name> as selector, one container "main" of image "<name>:v1". All else has the defaults of [rollout.Spec],
+// so one node at a time is updated.
+func Spec(name string, options ...SpecOption) rollout.Spec {
+	spec := rollout.Spec{
+		Name:      name,
+		Namespace: rollout.DefaultNamespace,
+		UID:       types.UID("set-" + name),
+		Selector:  &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: name}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: name + ":v1"}}},
+		},
+	}
+	for _, option := range options {
+		option(&spec)
+	}
+	return spec
+}
+
+const appLabel = "app"
+
+// Image sets the image of the first container: the usual way to a new revision.
+func Image(image string) SpecOption {
+	return func(s *rollout.Spec) {
+		if len(s.Template.Spec.Containers) > 0 {
+			s.Template.Spec.Containers[0].Image = image
+		}
+	}
+}
+
+// MaxUnavailable sets the budget without surge (B3): "2", or a percentage such as "10%".
+func MaxUnavailable(quantity string) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = new(intstr.Parse(quantity)), nil
+	}
+}
+
+// MaxSurge sets the budget with surge (B4): "2", or a percentage such as "10%".
+func MaxSurge(quantity string) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = nil, new(intstr.Parse(quantity))
+	}
+}
+
+// OnDelete lets pods be updated by hand only (T5).
+func OnDelete() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Type = rollout.OnDelete }
+}
+
+// Paused begins no node (T4).
+func Paused() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Paused = true }
+}
+
+// Frozen creates and deletes nothing (T4).
+func Frozen() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Frozen = true }
+}
+
+// Released lifts whatever holds nodes back: the spec is neither paused nor frozen nor OnDelete. Liveness (V16)
+// is promised for such specs.
+func Released() SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.Type, s.Strategy.Paused, s.Strategy.Frozen = rollout.RollingUpdate, false, false
+	}
+}
+
+// MinReadySeconds sets how long a pod must have been Ready to be available (B5).
+func MinReadySeconds(seconds int32) SpecOption {
+	return func(s *rollout.Spec) { s.MinReadySeconds = seconds }
+}
+
+// Burst bounds the creates and the deletes of one plan (M6): "2", or a percentage such as "10%".
+func Burst(quantity string) SpecOption {
+	return func(s *rollout.Spec) { s.Burst = new(intstr.Parse(quantity)) }
+}
+
+// HistoryLimit sets how many old revisions are kept (R4).
+func HistoryLimit(limit int32) SpecOption {
+	return func(s *rollout.Spec) { s.RevisionHistoryLimit = new(limit) }
+}
+
+// TemplateGeneration sets the deprecated generation that decides for pods without a revision hash (R5).
+func TemplateGeneration(generation int64) SpecOption {
+	return func(s *rollout.Spec) { s.TemplateGeneration = new(generation) }
+}
+
+// NodeSelector adds a label that nodes must have to run the pod (P2).
+func NodeSelector(key, value string) SpecOption {
+	return func(s *rollout.Spec) {
+		if s.Template.Spec.NodeSelector == nil {
+			s.Template.Spec.NodeSelector = map[string]string{}
+		}
+		s.Template.Spec.NodeSelector[key] = value
+	}
+}
+
+// Affinity adds a term to the required node affinity: the label must have one of the values. Several terms are
+// ORed (P4).
+func Affinity(key string, values ...string) SpecOption {
+	return func(s *rollout.Spec) {
+		required := requiredAffinity(&s.Template.Spec)
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values},
+			},
+		})
+	}
+}
+
+func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	node := spec.Affinity.NodeAffinity
+	if node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		node.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	return node.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// Tolerating adds a toleration to the template: operator Exists, for the key and the effect; an empty key
+// tolerates every taint, an empty effect every effect.
+func Tolerating(key string, effect corev1.TaintEffect) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Template.Spec.Tolerations = append(s.Template.Spec.Tolerations,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+	}
+}
