@@ -141,8 +141,8 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 	}
 	set(node.outcome == placement.Run, status.Desired)
 	set(len(node.pods) > 0, status.Present)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.ready }), status.Ready)
-	set(node.any(func(p *verifiedPod) bool { return p.live() && p.avail }), status.Available)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.ready }), status.Ready)
+	set(node.any(func(p *verifiedPod) bool { return p.active() && p.avail }), status.Available)
 	set(node.any(func(p *verifiedPod) bool { return p.live() && p.updated }), status.Updated)
 	return facts
 }

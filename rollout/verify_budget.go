@@ -54,15 +54,14 @@ func (v *verifier) held() bool {
 func (v *verifier) unavailable() int {
 	count := 0
 	for _, node := range v.nodes {
-		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated }
+		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated && p.ran(node) }
 		switch node.outcome {
 		case placement.Run:
 			if !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted }) {
 				count++
 			}
 		case placement.Keep:
-			if (node.any(updated) || v.requestsUpdate(node)) &&
-				!node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
+			if node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
 				count++
 			}
 		case placement.Leave: // nothing there counts
@@ -76,8 +75,11 @@ func (v *verifier) unavailable() int {
 func (v *verifier) surging() int {
 	count := 0
 	for _, node := range v.nodes {
-		starting := node.any(func(p *verifiedPod) bool { return !p.marked && !p.deleted && p.updated && !p.avail })
-		if node.outcome != placement.Leave && (starting || v.requestsUpdate(node) || len(node.creates) > 0) {
+		starting := node.any(func(p *verifiedPod) bool {
+			return p.live() && !p.deleted && p.updated && !p.avail && p.ran(node)
+		})
+		requested := node.outcome == placement.Run && v.requestsUpdate(node)
+		if node.outcome != placement.Leave && (starting || requested || len(node.creates) > 0) {
 			count++
 		}
 	}
@@ -115,7 +117,7 @@ func (v *verifier) checkSurge() {
 	}
 	var begun []string
 	for _, node := range v.nodes {
-		beside := func(p *verifiedPod) bool { return p.live() && !p.updated && p.ready && !p.deleted }
+		beside := func(p *verifiedPod) bool { return p.active() && !p.updated && p.ready && !p.deleted }
 		if len(node.creates) > 0 && node.any(beside) {
 			begun = append(begun, node.name)
 		}

@@ -37,7 +37,7 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 	}
 	for _, pod := range node.pods {
 		switch {
-		case pod.live() && v.sameRevision(pod, revision):
+		case pod.active() && v.sameRevision(pod, revision):
 			v.report(3, node.name, "create, although pod %s of that revision is there", pod.object.Name)
 			return
 		case pod.terminal:
@@ -55,7 +55,7 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 			v.report(6, node.name, "create beside the requested outdated pod begins a held node")
 		}
 		for _, pod := range node.pods {
-			if pod.live() {
+			if pod.active() {
 				v.report(6, node.name, "create beside the outdated pod %s begins a held node", pod.object.Name)
 				return
 			}

@@ -65,7 +65,7 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node := pod.node
 	switch {
-	case node.any(func(p *verifiedPod) bool { return p.live() && !p.updated && !p.deleted }):
+	case node.any(func(p *verifiedPod) bool { return p.active() && !p.updated && !p.deleted }):
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:
@@ -82,7 +82,7 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 // else one of another revision.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.live() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.active() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
 	})
 }
 
@@ -130,10 +130,10 @@ func (v *verifier) checkLeaving() {
 	var bared []string
 	for _, node := range v.nodes {
 		switch {
-		case node.any(func(p *verifiedPod) bool { return p.live() && p.avail && !p.deleted }):
+		case node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.deleted }):
 			stay++
 		case node.outcome == placement.Leave && !node.tainted &&
-			node.any(func(p *verifiedPod) bool { return p.live() && p.avail }):
+			node.any(func(p *verifiedPod) bool { return p.active() && p.avail }):
 			bared = append(bared, node.name)
 		}
 	}
@@ -174,7 +174,7 @@ func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
 	if !pod.updated && !v.held() {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.live() && p.updated == pod.updated && !p.deleted })
+	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.deleted })
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.

@@ -60,13 +60,23 @@ type verifiedPod struct {
 	deleted  bool          // by this plan
 }
 
-func (p *verifiedPod) live() bool { return !p.marked && !p.terminal }
+// live is not marked for deletion: a pod that has Failed is live until then.
+func (p *verifiedPod) live() bool { return !p.marked }
+
+// active is live and not finished.
+func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
 
 // ignored is M1's terminal pod that is already marked for deletion.
 func (p *verifiedPod) ignored() bool { return p.marked && p.terminal }
 
+// ran tells whether the pod can tell of its revision: on a keep node only if it is bound, because there it will not
+// be bound any more.
+func (p *verifiedPod) ran(node *verifiedNode) bool {
+	return node.outcome != placement.Keep || p.object.Spec.NodeName != ""
+}
+
 // serves is B2 before the plan.
-func (p *verifiedPod) serves() bool { return p.live() && (p.avail || !p.updated && p.ready) }
+func (p *verifiedPod) serves() bool { return p.active() && (p.avail || !p.updated && p.ready) }
 
 // any tells whether a pod of the node satisfies f.
 func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.ContainsFunc(n.pods, f) }
@@ -162,7 +172,7 @@ func (v *verifier) observeRequests() {
 		if node == nil {
 			continue
 		}
-		observed := node.any(func(p *verifiedPod) bool { return p.live() && v.sameRevision(p, create.Revision) })
+		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
 		if !observed && !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)
 		}
