@@ -45,6 +45,8 @@ type scene struct {
 	acts string
 	// want is one line for each decision: see line.
 	want []string
+	// spent is what the plan's Budget must show: see figures. Empty where a table is about something else.
+	spent string
 }
 
 // spot is a node of a scene with its pods. Without an object the node does not exist.
@@ -219,6 +221,9 @@ func playScenes(t *testing.T, scenes []scene) {
 			if diff := cmp.Diff(s.want, lines(plan)); diff != "" {
 				t.Errorf("decisions, -want +got:\n%s why: %s", diff, s.why)
 			}
+			if got := figures(plan.Budget); s.spent != "" && got != s.spent {
+				t.Errorf("budget\n got: %s\nwant: %s\n why: %s", got, s.spent, s.why)
+			}
 			checkActions(t, l, plan)
 			l.reverse()
 			if diff := cmp.Diff(plan, l.plan(t)); diff != "" {
@@ -285,10 +290,16 @@ func line(d rollout.Decision) string {
 	return s
 }
 
+// figures writes what is spent of the budgets.
+func figures(b rollout.Budget) string {
+	return fmt.Sprintf("unavailable %d of %d, surging %d of %d, waiting %d",
+		b.Unavailable, b.MaxUnavailable, b.Surging, b.MaxSurge, b.Waiting)
+}
+
 // checkActions holds what is true of the actions of every plan: each is complete and belongs to one decision (V12).
 func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 	t.Helper()
-	type counts struct{ creates, deletes, patches uint16 }
+	type counts struct{ creates, deletes, patches int32 }
 	var acted, decided = map[string]counts{}, map[string]counts{}
 	exists := map[string]bool{}
 	for _, n := range l.snapshot.Nodes {

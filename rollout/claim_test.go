@@ -1,0 +1,203 @@
+package rollout_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func TestClaim(t *testing.T) {
+	const uid = "set-agent" // of kit.Spec("agent")
+	labelled := kit.PodLabel("app", "agent")
+	controlledBy := func(uid types.UID) kit.PodOption {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{UID: uid, Controller: new(true)})
+		}
+	}
+	in := func(namespace string) kit.PodOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
+	tests := []struct {
+		name, why string
+		spec      func(*rollout.Spec)
+		pod       []kit.PodOption
+		want      string // which of the three lists the pod is in
+	}{
+		{"controlled and selected", "the ordinary pod", nil, []kit.PodOption{labelled, controlledBy(uid)}, "Pods"},
+		{"orphan", "one without a controller that the selector matches is adopted", nil, []kit.PodOption{labelled}, "Pods Adopt"},
+		{"orphan of an owner", "an owner that is no controller controls nothing", nil,
+			[]kit.PodOption{labelled, func(p *corev1.Pod) {
+				p.OwnerReferences = []metav1.OwnerReference{{UID: "other"}}
+			}}, "Pods Adopt"},
+		{"terminating orphan", "it will be gone soon, so nobody adopts it", nil, []kit.PodOption{labelled, terminating()}, ""},
+		{"stranger", "no controller and not selected", nil, nil, ""},
+		{"of another controller", "though selected", nil, []kit.PodOption{labelled, controlledBy("other")}, ""},
+		{"relabelled", "controlled but not selected any more: released", nil, []kit.PodOption{controlledBy(uid)}, "Release"},
+		{"relabelled and terminating", "it will be gone soon; until then it holds its node", nil,
+			[]kit.PodOption{controlledBy(uid), terminating()}, "Pods"},
+		{"controlled, selected, terminating", "it holds its node", nil,
+			[]kit.PodOption{labelled, controlledBy(uid), terminating()}, "Pods"},
+		{"elsewhere", "another namespace is another world", nil, []kit.PodOption{labelled, in("other")}, ""},
+		{"default namespace", "a spec without a namespace is of the default one",
+			func(s *rollout.Spec) { s.Namespace = "" }, []kit.PodOption{labelled}, "Pods Adopt"},
+		{"own namespace", "else of its own", func(s *rollout.Spec) { s.Namespace = "mine" },
+			[]kit.PodOption{labelled, in("mine")}, "Pods Adopt"},
+		{"set without UID, orphan", "a set that does not exist yet goes by the selector alone",
+			func(s *rollout.Spec) { s.UID = "" }, []kit.PodOption{labelled}, "Pods Adopt"},
+		{"set without UID, controlled", "and controls nothing, not even by an empty reference",
+			func(s *rollout.Spec) { s.UID = "" }, []kit.PodOption{labelled, controlledBy("")}, ""},
+		{"set without UID, unselected", "so there is nothing to release either",
+			func(s *rollout.Spec) { s.UID = "" }, []kit.PodOption{controlledBy("")}, ""},
+		{"empty reference", "a reference without UID is not to a set that has one", nil,
+			[]kit.PodOption{labelled, controlledBy("")}, ""},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			spec := kit.Spec("agent")
+			if tt.spec != nil {
+				tt.spec(&spec)
+			}
+			pod := kit.Pod("p", tt.pod...)
+			claims, err := rollout.Claim(spec, []*corev1.Pod{pod})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lists []string
+			for _, list := range []struct {
+				name string
+				pods []*corev1.Pod
+			}{{"Pods", claims.Pods}, {"Adopt", claims.Adopt}, {"Release", claims.Release}} {
+				if slices.Contains(list.pods, pod) {
+					lists = append(lists, list.name)
+				}
+			}
+			if got := strings.Join(lists, " "); got != tt.want {
+				t.Errorf("the pod is in %q, want %q: %s", got, tt.want, tt.why)
+			}
+		})
+	}
+}
+
+// The order of the input changes nothing: each list is ordered by name, then UID.
+func TestClaimOrder(t *testing.T) {
+	var pods []*corev1.Pod
+	for _, name := range []string{"b", "a", "c"} {
+		owner := func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{UID: "set-agent", Controller: new(true)}}
+		}
+		pods = append(pods,
+			kit.Pod(name, kit.PodLabel("app", "agent"), withUID("2")), kit.Pod(name, kit.PodLabel("app", "agent"), withUID("1")),
+			kit.Pod(name, owner, withUID("4")), kit.Pod(name, owner, withUID("3")))
+	}
+	claims, err := rollout.Claim(kit.Spec("agent"), pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(pods []*corev1.Pod) string {
+		var words []string
+		for _, p := range pods {
+			words = append(words, p.Name+string(p.UID))
+		}
+		return strings.Join(words, " ")
+	}
+	for _, list := range []struct {
+		name, got, want string
+	}{
+		{"Pods", text(claims.Pods), "a1 a2 b1 b2 c1 c2"},
+		{"Adopt", text(claims.Adopt), "a1 a2 b1 b2 c1 c2"},
+		{"Release", text(claims.Release), "a3 a4 b3 b4 c3 c4"},
+	} {
+		if list.got != list.want {
+			t.Errorf("%s: got %s, want %s", list.name, list.got, list.want)
+		}
+	}
+	if got := text(pods[:2]); got != "b2 b1" {
+		t.Errorf("the input was reordered: it begins with %s", got)
+	}
+}
+
+func TestClaimRefuses(t *testing.T) {
+	malformed := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}
+	tests := []struct {
+		name, why string
+		selector  *metav1.LabelSelector
+		pods      []*corev1.Pod
+		want      string
+	}{
+		{"no selector", "a set must say which pods are its own", nil, nil, "spec.selector: must be set and must not be empty"},
+		{"empty selector", "it would claim every pod of the namespace", &metav1.LabelSelector{}, nil,
+			"spec.selector: must be set and must not be empty"},
+		{"malformed selector", "unreadable never means unlimited", malformed, nil,
+			`spec.selector: "Like" is not a valid label selector operator`},
+		{"nil pod", "the contract of a snapshot", kit.Spec("agent").Selector,
+			[]*corev1.Pod{kit.Pod("p", kit.PodLabel("app", "agent")), nil}, "snapshot.Pods[1]: must not be nil"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			spec := kit.Spec("agent")
+			spec.Selector = tt.selector
+			claims, err := rollout.Claim(spec, tt.pods)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got error %v, want %q: %s", err, tt.want, tt.why)
+			}
+			if claims.Pods != nil || claims.Adopt != nil || claims.Release != nil {
+				t.Errorf("claimed beside an error: %+v", claims)
+			}
+			var contract *rollout.SnapshotError
+			if want := tt.pods != nil; errors.As(err, &contract) != want {
+				t.Errorf("a *SnapshotError: %v, want %v", !want, want)
+			}
+		})
+	}
+}
+
+// Revisions are claimed as pods are; the table of TestClaim says how.
+func TestClaimRevisions(t *testing.T) {
+	revision := func(name string, controller types.UID, labels map[string]string) *appsv1.ControllerRevision {
+		r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: labels}}
+		if controller != "" {
+			r.OwnerReferences = []metav1.OwnerReference{{UID: controller, Controller: new(true)}}
+		}
+		return r
+	}
+	own := map[string]string{"app": "agent"}
+	elsewhere := revision("elsewhere", "", own)
+	elsewhere.Namespace = "other"
+	given := []*appsv1.ControllerRevision{
+		revision("own", "set-agent", own), revision("orphan", "", own), revision("foreign", "other", own),
+		revision("relabelled", "set-agent", nil), revision("stranger", "", nil), elsewhere, revision("also", "set-agent", own),
+	}
+	claimed, err := rollout.ClaimRevisions(kit.Spec("agent"), given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range claimed {
+		names = append(names, r.Name)
+	}
+	if got := strings.Join(names, " "); got != "also orphan own" {
+		t.Errorf("claimed %s, want those that are controlled and selected, and orphans that are selected, by name", got)
+	}
+	if given[0].Name != "own" || given[6].Name != "also" {
+		t.Error("the input was reordered")
+	}
+
+	_, err = rollout.ClaimRevisions(kit.Spec("agent"), []*appsv1.ControllerRevision{given[0], nil})
+	if err == nil || err.Error() != "snapshot.Revisions[1]: must not be nil" {
+		t.Errorf("got error %v for a nil revision", err)
+	}
+	if claimed, err = rollout.ClaimRevisions(rollout.Spec{}, given); err == nil || claimed != nil {
+		t.Errorf("got %v and error %v for a spec without selector, want an error alone", claimed, err)
+	}
+}

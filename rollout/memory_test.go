@@ -1,0 +1,266 @@
+package rollout_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// M2: 1 s, doubling to 15 min. The pod fails again at once each time, and is deleted as soon as that is due.
+func TestBackoffDoubles(t *testing.T) {
+	l := newLab().add(on("a", newPod(kit.Failed())))
+	delays := []time.Duration{
+		1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 15 * 60, 15 * 60, 15 * 60,
+	}
+	for i, delay := range delays {
+		delay *= time.Second
+		plan := l.plan(t)
+		if got := acts(plan); got != "delete a0 Failed" {
+			t.Fatalf("deletion %d: got %q", i, got)
+		}
+		want := []rollout.Backoff{{Node: "a", Revision: l.update, Delay: delay, Since: l.snapshot.Now}}
+		if diff := cmp.Diff(want, plan.Memory.Backoffs); diff != "" {
+			t.Fatalf("deletion %d, -want +got:\n%s", i, diff)
+		}
+		l.snapshot.Memory = plan.Memory
+
+		due := l.snapshot.Now.Add(delay)
+		for _, early := range []time.Time{l.snapshot.Now, due.Add(-1)} {
+			l.snapshot.Now = early
+			plan = l.plan(t)
+			if d := plan.Decisions[0]; !plan.Empty() || d.Reason != rollout.ReasonBackoff || !d.Until.Equal(due) {
+				t.Fatalf("deletion %d, %v before it is due again: %s, want a back-off until %v", i, due.Sub(early), line(d), due)
+			}
+			if !plan.NextWake.Equal(due) {
+				t.Fatalf("deletion %d: NextWake is %v, want %v", i, plan.NextWake, due)
+			}
+			if diff := cmp.Diff(want, plan.Memory.Backoffs); diff != "" {
+				t.Fatalf("deletion %d: waiting changed the memory, -want +got:\n%s", i, diff)
+			}
+		}
+		l.snapshot.Now = due
+	}
+}
+
+// M2: what the memory of back-offs becomes in one plan, on a fleet of node a, whose pod has failed, and node b, which is
+// healthy.
+func TestBackoffMemory(t *testing.T) {
+	const second, minute = time.Second, time.Minute
+	entry := func(node, revision string, delay, since time.Duration) rollout.Backoff {
+		return rollout.Backoff{Node: node, Revision: revision, Delay: delay, Since: ago(since)}
+	}
+	afterFirst := entry("a", "update", second, 0)
+	tests := []struct {
+		name, why string
+		before    []rollout.Backoff
+		acts      string
+		after     []rollout.Backoff
+	}{
+		{"first failure", "M2: the first at once, and 1 s from now on", nil,
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+		{"kept for 30 min", "M2: at twice the maximum it is not forgotten yet", []rollout.Backoff{entry("a", "update", 8*second, 30*minute)},
+			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 16*second, 0)}},
+		{"forgotten after 30 min", "M2: forgotten after twice the maximum without a failure",
+			[]rollout.Backoff{entry("a", "update", 8*second, 30*minute+1)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+		{"healthy node kept", "M2: a node that runs again may fail again", []rollout.Backoff{entry("b", "update", 8*second, 30*minute)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst, entry("b", "update", 8*second, 30*minute)}},
+		{"healthy node forgotten", "nothing in the memory outlives its use",
+			[]rollout.Backoff{entry("b", "update", 8*second, 30*minute+1)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+		{"node gone", "nothing in the memory outlives its use", []rollout.Backoff{entry("c", "update", 8*second, minute)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+		{"other revision", "M2: per revision; both are remembered, in order of node, then revision",
+			[]rollout.Backoff{entry("b", "zz", second, minute), entry("b", "", second, minute), entry("a", "", second, minute), entry("a", "zz", second, minute)},
+			"delete a0 Failed", []rollout.Backoff{
+				entry("a", "", second, minute), afterFirst, entry("a", "zz", second, minute),
+				entry("b", "", second, minute), entry("b", "zz", second, minute),
+			}},
+		{"since in the future", "a clock was set back: the delay runs from now, which neither blocks for years nor loops",
+			[]rollout.Backoff{entry("a", "update", 8*second, -time.Hour)},
+			"", []rollout.Backoff{entry("a", "update", 8*second, 0)}},
+		{"since now", "the present is not the future", []rollout.Backoff{entry("a", "update", 8*second, 0)},
+			"", []rollout.Backoff{entry("a", "update", 8*second, 0)}},
+		{"twice, the first longer", "of two entries the one that waits longer counts",
+			[]rollout.Backoff{entry("a", "update", 8*second, second), entry("a", "update", second, 0)},
+			"", []rollout.Backoff{entry("a", "update", 8*second, second)}},
+		{"twice, the second longer", "of two entries the one that waits longer counts",
+			[]rollout.Backoff{entry("a", "update", second, 0), entry("a", "update", 8*second, second)},
+			"", []rollout.Backoff{entry("a", "update", 8*second, second)}},
+		{"twice, equally long", "of equals the one with the longer delay, so that order does not matter",
+			[]rollout.Backoff{entry("a", "update", 8*second, 0), entry("a", "update", 10*second, 2*second)},
+			"", []rollout.Backoff{entry("a", "update", 10*second, 2*second)}},
+		{"twice, one forgotten", "an entry that is forgotten is no rival",
+			[]rollout.Backoff{entry("a", "update", 15*minute, 30*minute+1), entry("a", "update", second, 0)},
+			"", []rollout.Backoff{entry("a", "update", second, 0)}},
+		{"delay beyond the maximum", "M2: after 15 min it is due, and 15 min it stays",
+			[]rollout.Backoff{entry("a", "update", time.Duration(1<<62), 15*minute)},
+			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 15*minute, 0)}},
+		{"half of the maximum", "M2: exactly doubled to the maximum", []rollout.Backoff{entry("a", "update", 15*minute/2, 15*minute)},
+			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 15*minute, 0)}},
+		{"no delay", "M2: a damaged entry begins anew", []rollout.Backoff{entry("a", "update", 0, 0)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+		{"negative delay", "M2: a damaged entry begins anew", []rollout.Backoff{entry("a", "update", -time.Hour, 0)},
+			"delete a0 Failed", []rollout.Backoff{afterFirst}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab().add(on("a", newPod(kit.Failed())), on("b", newPod()))
+			entries := func(list []rollout.Backoff) []rollout.Backoff {
+				list = slices.Clone(list)
+				for i := range list {
+					list[i].Revision = l.hash(list[i].Revision)
+				}
+				return list
+			}
+			l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, Backoffs: entries(tt.before)}
+			want := entries(tt.after)
+			for range 2 {
+				plan := l.plan(t)
+				if got := acts(plan); got != tt.acts {
+					t.Errorf("got %q, want %q: %s", got, tt.acts, tt.why)
+				}
+				if diff := cmp.Diff(want, plan.Memory.Backoffs); diff != "" {
+					t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
+				}
+				l.reverse()
+			}
+		})
+	}
+}
+
+// Two Failed pods of one revision on a node are judged alike and cost one doubling.
+func TestBackoffOncePerPlan(t *testing.T) {
+	l := newLab().add(on("a", newPod(kit.Failed()), newPod(kit.Failed())))
+	want := []rollout.Backoff{{Node: "a", Revision: l.update, Delay: time.Second, Since: kit.Noon()}}
+	if diff := cmp.Diff(want, l.plan(t).Memory.Backoffs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Outdated Failed pods of a node that is not held go at once and leave no back-off behind.
+func TestBackoffNotForOutdated(t *testing.T) {
+	if got := newLab().add(on("a", oldPod(kit.Failed()))).plan(t).Memory.Backoffs; got != nil {
+		t.Errorf("got %+v, want none (M2)", got)
+	}
+}
+
+// A memory that went through JSON is the same memory, and its field names are part of the API.
+func TestMemoryJSON(t *testing.T) {
+	l := newLab().add(on("a", newPod(kit.Failed())))
+	l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(2))}
+	before := l.plan(t).Memory
+	data, err := json.MarshalIndent(before, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "version": 1,
+  "backoffs": [
+    {
+      "node": "a",
+      "revision": "` + l.update + `",
+      "delay": 1000000000,
+      "since": "2026-01-01T12:00:00Z"
+    }
+  ],
+  "rollout": {
+    "revision": "` + l.update + `",
+    "began": "2026-01-01T12:00:00Z"
+  },
+  "conditions": [
+    {
+      "type": "Available",
+      "status": "True",
+      "lastTransitionTime": "2026-01-01T12:00:00Z",
+      "reason": "EnoughNodesAvailable",
+      "message": "0 of 1 nodes available, at most 1 may be unavailable"
+    },
+    {
+      "type": "Progressing",
+      "status": "True",
+      "lastTransitionTime": "2026-01-01T12:00:00Z",
+      "reason": "RolloutInProgress",
+      "message": "0 of 1 nodes updated and available"
+    }
+  ],
+  "collisionCount": 2
+}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var after rollout.Memory
+	if err := json.Unmarshal(data, &after); err != nil {
+		t.Fatal(err)
+	}
+	l.snapshot.Now = kit.Noon().Add(time.Second)
+	l.snapshot.Memory = before
+	plan := l.plan(t)
+	l.snapshot.Memory = after
+	if diff := cmp.Diff(plan, l.plan(t)); diff != "" {
+		t.Errorf("the memory that went through JSON plans differently, -before +after:\n%s", diff)
+	}
+	if data, err := json.Marshal(rollout.Memory{}); err != nil || string(data) != "{}" {
+		t.Errorf("the empty memory is %s (error %v), want {}", data, err)
+	}
+}
+
+// A memory in a layout that is not known counts as lost, whatever it seems to say.
+func TestMemoryVersion(t *testing.T) {
+	full := rollout.Memory{
+		Rollout:        rollout.Record{Began: ago(time.Hour), Completed: true},
+		Conditions:     []metav1.Condition{{Type: "Available", Status: "True", LastTransitionTime: metav1.NewTime(ago(time.Hour))}},
+		CollisionCount: new(int32(7)),
+	}
+	l := newLab().add(on("a", newPod(kit.Failed())))
+	lost := l.plan(t)
+	full.Rollout.Revision = l.update
+	full.Backoffs = []rollout.Backoff{{Node: "a", Revision: l.update, Delay: time.Minute, Since: ago(0)}}
+	tests := []struct {
+		name, why string
+		version   int
+		lost      bool
+	}{
+		{"this version", "what this library wrote", rollout.MemoryVersion, false},
+		{"no version", "the empty memory has none, so one with content was never written", 0, true},
+		{"next version", "a later library wrote it", rollout.MemoryVersion + 1, true},
+		{"negative version", "nobody wrote it", -1, true},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l.snapshot.Memory = full
+			l.snapshot.Memory.Version = tt.version
+			if got := cmp.Equal(lost, l.plan(t)); got != tt.lost {
+				t.Errorf("planned as if it were lost: %v, want %v: %s", got, tt.lost, tt.why)
+			}
+		})
+	}
+}
+
+// The plan's memory belongs to the caller: it shares nothing with the one that was passed in.
+func TestMemorySharesNothing(t *testing.T) {
+	l := newLab().add(on("a", newPod(kit.Failed())))
+	l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(1))}
+	plan := l.plan(t)
+	l.snapshot.Memory = plan.Memory
+	next := l.plan(t)
+	want := next.Memory.Conditions[0].Reason
+	*plan.Memory.CollisionCount = 5
+	plan.Memory.Conditions[0].Reason = "changed"
+	plan.Memory.Backoffs[0].Node = "changed"
+	if *next.Memory.CollisionCount != 1 || *next.Status.CollisionCount != 1 ||
+		next.Memory.Conditions[0].Reason != want || next.Memory.Backoffs[0].Node != "a" {
+		t.Errorf("the next plan changed with the memory of the last one: %+v", next.Memory)
+	}
+}

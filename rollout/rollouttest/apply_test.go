@@ -1,0 +1,252 @@
+package rollouttest_test
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func TestApplyExecutesEachAction(t *testing.T) {
+	spec := rollouttest.Spec("agent")
+	hash := rollouttest.Hash(spec)
+	pod := rollouttest.Pod("p", rollouttest.OnNode("a"), rollouttest.AtRevision("old"), rollouttest.PodLabel("app", "agent"))
+	revision := rollouttest.Revision(spec, 1)
+	other := rollouttest.Revision(rollouttest.Spec("agent", rollouttest.Image("agent:v2")), 2)
+	tests := []struct {
+		name string
+		why  string
+		plan rollout.Plan
+		want string
+	}{
+		{
+			name: "create", why: "the pod is the planner's, with a name and a UID",
+			plan: rollout.Plan{Creates: []rollout.Create{{Node: "b", Revision: hash}}},
+			want: "12:00:00 created agent-x0001 on b",
+		},
+		{
+			name: "delete", why: "a bound pod is marked",
+			plan: rollout.Plan{Deletes: []rollout.Delete{{Node: "a", Pod: "p", UID: pod.UID}}},
+			want: "12:00:00 deleted p on a",
+		},
+		{
+			name: "delete of a namesake", why: "the UID is a precondition",
+			plan: rollout.Plan{Deletes: []rollout.Delete{{Node: "a", Pod: "p", UID: "other"}}},
+			want: "12:00:00 refused p on a",
+		},
+		{
+			name: "patch", why: "labels are merged",
+			plan: rollout.Plan{Patches: []rollout.Patch{{
+				Pod: "p", UID: pod.UID, Type: types.StrategicMergePatchType,
+				Data: []byte(`{"metadata":{"labels":{"controller-revision-hash":"new"}}}`),
+			}}},
+			want: "12:00:00 patched p on a",
+		},
+		{
+			name: "patch of a pod that is gone", why: "it is refused, and no error",
+			plan: rollout.Plan{Patches: []rollout.Patch{{Node: "a", Pod: "p", UID: "other"}}},
+			want: "12:00:00 refused p on a",
+		},
+		{
+			name: "create revision", why: "it is added",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.CreateRevision, Name: other.Name, Number: 2, Object: other},
+			}},
+			want: "12:00:00 revision created " + other.Name,
+		},
+		{
+			name: "create revision twice", why: "the name is taken",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.CreateRevision, Name: revision.Name, Number: 1, Object: revision},
+			}},
+			want: "12:00:00 refused " + revision.Name,
+		},
+		{
+			name: "renumber revision", why: "its number changes",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.RenumberRevision, Name: revision.Name, UID: revision.UID, Number: 9},
+			}},
+			want: "12:00:00 revision renumbered " + revision.Name,
+		},
+		{
+			name: "renumber a namesake", why: "the UID is a precondition",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.RenumberRevision, Name: revision.Name, UID: "other", Number: 9},
+			}},
+			want: "12:00:00 refused " + revision.Name,
+		},
+		{
+			name: "delete revision", why: "it is removed",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.DeleteRevision, Name: revision.Name, UID: revision.UID},
+			}},
+			want: "12:00:00 revision deleted " + revision.Name,
+		},
+		{
+			name: "delete a namesake of a revision", why: "the UID is a precondition",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.DeleteRevision, Name: revision.Name, UID: "other"},
+			}},
+			want: "12:00:00 refused " + revision.Name,
+		},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		if test.why == "" || seen[test.name] {
+			t.Fatalf("row %q needs a reason and a name of its own", test.name)
+		}
+		seen[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t, rollouttest.Behavior{}, rollouttest.Nodes("a", "b"), pod)
+			before := c.Snapshot()
+			test.plan.Memory = rollout.Memory{Version: rollout.MemoryVersion}
+			if err := c.Apply(test.plan); err != nil {
+				t.Fatal(err)
+			}
+			if got := told(c); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if got := c.Snapshot().Memory.Version; got != rollout.MemoryVersion {
+				t.Errorf("the memory of the plan was not kept: version %d", got)
+			}
+			if p := before.Pods[0]; p.DeletionTimestamp != nil || p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != "old" {
+				t.Error("the snapshot from before was written to")
+			}
+		})
+	}
+}
+
+func TestApplyChangesObjects(t *testing.T) {
+	spec := rollouttest.Spec("agent")
+	revision := rollouttest.Revision(spec, 1)
+	c := newCluster(t, rollouttest.Behavior{}, rollouttest.Nodes("a", "b"),
+		rollouttest.Pod("p", rollouttest.OnNode("a"), rollouttest.AtRevision("old"), rollouttest.PodLabel("keep", "me")),
+		rollouttest.Pod("q", rollouttest.OnNode("a")))
+	err := c.Apply(rollout.Plan{
+		Revisions: []rollout.RevisionAction{{Verb: rollout.RenumberRevision, Name: revision.Name, UID: revision.UID, Number: 9}},
+		Patches: []rollout.Patch{{
+			Pod: "p", UID: "pod-p", Type: types.MergePatchType,
+			Data: []byte(`{"metadata":{"uid":"pod-p","labels":{"controller-revision-hash":"new","keep":null},"annotations":{"a":"b"}}}`),
+		}},
+		Deletes: []rollout.Delete{{Pod: "q", UID: "pod-q"}},
+		Creates: []rollout.Create{{Node: "b", Revision: "new"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Snapshot()
+	if len(s.Pods) != 3 || len(s.Revisions) != 1 || len(s.Nodes) != 2 {
+		t.Fatalf("%d pods, %d revisions, %d nodes", len(s.Pods), len(s.Revisions), len(s.Nodes))
+	}
+	p, q, created := s.Pods[0], s.Pods[1], s.Pods[2]
+	if got := fmt.Sprint(p.Labels, p.Annotations); got != "map[controller-revision-hash:new] map[a:b]" {
+		t.Errorf("after the patch labels and annotations are %s", got)
+	}
+	if p.Status.Conditions[0].LastTransitionTime.IsZero() || p.Spec.NodeName != "a" {
+		t.Error("the patch changed what it does not name")
+	}
+	if q.DeletionTimestamp == nil || !q.DeletionTimestamp.After(c.Now()) {
+		t.Error("the deleted pod is not marked for the end of its grace period")
+	}
+	if created.Name == "" || created.UID == "" || created.Status.Phase != corev1.PodPending ||
+		!created.CreationTimestamp.Time.Equal(c.Now()) || created.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != "new" {
+		t.Errorf("the created pod is not one that an API server has just taken: %v", created.ObjectMeta)
+	}
+	if s.Revisions[0].Revision != 9 {
+		t.Errorf("the revision's number is %d", s.Revisions[0].Revision)
+	}
+}
+
+func TestApplyReportsWhatNoServerWouldTake(t *testing.T) {
+	revision := rollouttest.Revision(rollouttest.Spec("agent"), 1)
+	patch := func(change func(*rollout.Patch)) rollout.Plan {
+		p := rollout.Patch{Pod: "p", UID: "pod-p", Type: types.StrategicMergePatchType, Data: []byte(`{}`)}
+		change(&p)
+		return rollout.Plan{Patches: []rollout.Patch{p}}
+	}
+	tests := []struct {
+		name string
+		why  string
+		plan rollout.Plan
+	}{
+		{"create without node", "a pod must be pinned", rollout.Plan{Creates: []rollout.Create{{Revision: "x"}}}},
+		{"patch that is no JSON", "it cannot be read", patch(func(p *rollout.Patch) { p.Data = []byte(`{`) })},
+		{"patch of an unknown type", "the server refuses it", patch(func(p *rollout.Patch) { p.Type = "x" })},
+		{"patch of a subresource", "the cluster has none", patch(func(p *rollout.Patch) { p.Subresource = "status" })},
+		{
+			"patch with lists", "strategic merging of lists is not simulated",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"containers":[]}}`) }),
+		},
+		{
+			"patch with a directive", "directives are not simulated",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"$patch":"delete"}}`) }),
+		},
+		{
+			"patch of the identity", "a UID never changes",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"uid":"other"}}`) }),
+		},
+		{
+			"patch of a wrong type of value", "the object cannot be decoded any more",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"labels":"x"}}`) }),
+		},
+		{
+			"create of a revision without object", "there is nothing to create",
+			rollout.Plan{Revisions: []rollout.RevisionAction{{Verb: rollout.CreateRevision, Name: "x"}}},
+		},
+		{
+			"create of a revision of another name", "name and object must agree",
+			rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.CreateRevision, Name: "x", Number: 1, Object: revision},
+			}},
+		},
+		{
+			"create of a revision of another number", "number and object must agree",
+			rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.CreateRevision, Name: revision.Name, Number: 7, Object: revision},
+			}},
+		},
+		{
+			"unknown verb", "nobody knows what to do",
+			rollout.Plan{Revisions: []rollout.RevisionAction{{Verb: 99, Name: revision.Name}}},
+		},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		if test.why == "" || seen[test.name] {
+			t.Fatalf("row %q needs a reason and a name of its own", test.name)
+		}
+		seen[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t, rollouttest.Behavior{}, rollouttest.Nodes("a"), rollouttest.Pod("p", rollouttest.OnNode("a")))
+			if err := c.Apply(test.plan); err == nil {
+				t.Errorf("no error; what happened: %s", told(c))
+			}
+		})
+	}
+}
+
+func TestPrefixCutsInOrder(t *testing.T) {
+	plan := rollout.Plan{
+		Revisions: make([]rollout.RevisionAction, 1),
+		Patches:   make([]rollout.Patch, 2),
+		Deletes:   make([]rollout.Delete, 3),
+		Creates:   make([]rollout.Create, 4),
+	}
+	if n := rollouttest.Actions(plan); n != 10 {
+		t.Fatalf("%d actions, want 10", n)
+	}
+	for n, want := range map[int][4]int{
+		-1: {0, 0, 0, 0}, 0: {0, 0, 0, 0}, 1: {1, 0, 0, 0}, 2: {1, 1, 0, 0}, 3: {1, 2, 0, 0}, 6: {1, 2, 3, 0},
+		7: {1, 2, 3, 1}, 10: {1, 2, 3, 4}, 11: {1, 2, 3, 4},
+	} {
+		p := rollouttest.Prefix(plan, n)
+		if got := [4]int{len(p.Revisions), len(p.Patches), len(p.Deletes), len(p.Creates)}; got != want {
+			t.Errorf("the first %d are %v, want %v", n, got, want)
+		}
+	}
+}

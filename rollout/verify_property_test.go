@@ -1,0 +1,259 @@
+package rollout_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// plantedBug is wrong whatever the plan was before. It reports whether there was anything to spoil.
+type plantedBug struct {
+	name  string
+	plant func(*rollout.Spec, *rollout.Snapshot, *rollout.Plan) bool
+	want  int
+}
+
+func plantedBugs() []plantedBug {
+	return []plantedBug{
+		{"a delete twice", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Deletes) > 0 {
+				p.Deletes = append(p.Deletes, p.Deletes[0])
+			}
+			return len(p.Deletes) > 0
+		}, 14},
+		{"a delete that was requested", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			for _, d := range p.Deletes {
+				s.InFlight.Deletes = append(s.InFlight.Deletes, d.UID)
+			}
+			return len(p.Deletes) > 0
+		}, 14},
+		{"a delete of a namesake", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Deletes) > 0 {
+				p.Deletes[0].UID += "-other"
+			}
+			return len(p.Deletes) > 0
+		}, 14},
+		{"a create twice", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Creates) > 0 {
+				p.Creates = append(p.Creates, p.Creates[0])
+			}
+			return len(p.Creates) > 0
+		}, 3},
+		{"a create that was requested", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			for _, c := range p.Creates {
+				s.InFlight.Creates = append(s.InFlight.Creates, rollout.InFlightCreate{Node: c.Node})
+			}
+			return len(p.Creates) > 0
+		}, 14},
+		{"a create on no node", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Creates = append(p.Creates, rollout.Create{Node: "nowhere", Revision: p.Status.UpdateRevision, Reason: rollout.ReasonMissing})
+			return true
+		}, 3},
+		{"frozen after all", func(s *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			s.Strategy.Frozen = true
+			return len(p.Creates)+len(p.Deletes) > 0
+		}, 7},
+		{"a decision less", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Decisions) > 0 {
+				p.Decisions = p.Decisions[1:]
+			}
+			return len(p.Decisions) > 0
+		}, 12},
+		{"decisions reversed", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			slices.Reverse(p.Decisions)
+			return len(p.Decisions) > 1
+		}, 12},
+		{"a node that appears desired", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Decisions) > 0 {
+				p.Decisions[0].Facts ^= status.Desired
+			}
+			return len(p.Decisions) > 0
+		}, 12},
+		{"one more available", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Status.Available++
+			return true
+		}, 12},
+		{"a wake in the past", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			p.NextWake = s.Now.Add(-time.Second)
+			return true
+		}, 15},
+	}
+}
+
+// TestVerifyFindsPlantedBugs spoils plans of the planner.
+func TestVerifyFindsPlantedBugs(t *testing.T) {
+	scenarios := rollouttest.AnyScenario()
+	for _, bug := range plantedBugs() {
+		t.Run(bug.name, func(t *testing.T) {
+			planted := false
+			rapid.Check(t, func(t *rapid.T) {
+				c := scenarios.Draw(t, "scenario")
+				plan := planFor(t, c)
+				if !bug.plant(&c.Spec, &c.Snapshot, &plan) {
+					return
+				}
+				planted = true
+				got := rollout.Verify(c.Spec, c.Snapshot, plan)
+				if !slices.ContainsFunc(got, func(v rollout.Violation) bool { return v.Invariant == bug.want }) {
+					t.Fatalf("got %v, want V%d among them", got, bug.want)
+				}
+			})
+			if !planted {
+				t.Error("no plan could be spoiled in this way: the property held of nothing")
+			}
+		})
+	}
+}
+
+func planFor(t *rapid.T, c rollouttest.Scenario) rollout.Plan {
+	planner, err := rollout.New(c.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planner.Plan(c.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// anyPlan draws actions and decisions about what is in the snapshot, and now and then about what is not.
+func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
+	return rapid.Custom(func(t *rapid.T) rollout.Plan {
+		nodes, pods, revisions := []string{"", "nowhere"}, []*corev1.Pod{{}}, []string{"", "agent-nothing"}
+		for _, n := range s.Nodes {
+			if n != nil {
+				nodes = append(nodes, n.Name)
+			}
+		}
+		for _, p := range s.Pods {
+			if p != nil {
+				pods = append(pods, p)
+			}
+		}
+		for _, r := range s.Revisions {
+			if r != nil {
+				revisions = append(revisions, r.Name)
+			}
+		}
+		node, pod, revision := rapid.SampledFrom(nodes), rapid.SampledFrom(pods), rapid.SampledFrom(revisions)
+		hash := rapid.SampledFrom([]string{"", "x"})
+		code, number := rapid.Uint8(), rapid.Int32()
+		several := func(label string, add func()) {
+			for range rapid.IntRange(0, 4).Draw(t, label) {
+				add()
+			}
+		}
+		var plan rollout.Plan
+		several("creates", func() {
+			plan.Creates = append(plan.Creates, rollout.Create{Node: node.Draw(t, "node"), Revision: hash.Draw(t, "hash"), Reason: rollout.Reason(code.Draw(t, "reason"))})
+		})
+		several("deletes", func() {
+			p := pod.Draw(t, "pod")
+			plan.Deletes = append(plan.Deletes, rollout.Delete{Node: node.Draw(t, "node"), Pod: p.Name, UID: p.UID, Revision: hash.Draw(t, "hash")})
+		})
+		several("patches", func() {
+			p := pod.Draw(t, "pod")
+			data := rapid.SampledFrom([]string{"", "{}", "[]", "null", `{"metadata":null}`, `{"metadata":{"uid":1,"labels":2}}`}).Draw(t, "data")
+			plan.Patches = append(plan.Patches, rollout.Patch{Node: node.Draw(t, "node"), Pod: p.Name, UID: p.UID, Type: types.MergePatchType, Data: []byte(data)})
+		})
+		several("revisions", func() {
+			action := rollout.RevisionAction{Verb: rollout.RevisionVerb(code.Draw(t, "verb")), Name: revision.Draw(t, "revision")}
+			if rapid.Bool().Draw(t, "object") {
+				action.Object = &appsv1.ControllerRevision{}
+			}
+			plan.Revisions = append(plan.Revisions, action)
+		})
+		several("decisions", func() {
+			plan.Decisions = append(plan.Decisions, rollout.Decision{
+				Node: node.Draw(t, "node"), Pod: pod.Draw(t, "pod").Name, Facts: status.Facts(rapid.Uint16().Draw(t, "facts")),
+				State: rollout.State(code.Draw(t, "state")), Target: rollout.Target(code.Draw(t, "target")),
+				Verb: rollout.Verb(code.Draw(t, "verb")), Reason: rollout.Reason(code.Draw(t, "reason")),
+				Limit: rollout.Limit(code.Draw(t, "limit")), Creates: rapid.Int32().Draw(t, "counted"),
+			})
+		})
+		plan.Status.Desired, plan.Status.Available = number.Draw(t, "desired"), number.Draw(t, "available")
+		plan.Status.UpdateRevision = hash.Draw(t, "update")
+		return plan
+	})
+}
+
+// verifiesPurely: Verify writes to nothing, gives the same again, and does not depend on the order of the
+// snapshot.
+func verifiesPurely(t *rapid.T) {
+	c := rollouttest.AnyScenario().Draw(t, "scenario")
+	plan := anyPlan(c.Snapshot).Draw(t, "plan")
+	before := copiedSnapshot(c.Snapshot)
+	first := rollout.Verify(c.Spec, c.Snapshot, plan)
+	if !reflect.DeepEqual(before, c.Snapshot) {
+		t.Fatalf("Verify wrote to the snapshot: %v", c)
+	}
+	for _, reverse := range []func(*rollout.Snapshot){
+		func(*rollout.Snapshot) {},
+		func(s *rollout.Snapshot) { slices.Reverse(s.Nodes) },
+		func(s *rollout.Snapshot) { slices.Reverse(s.Pods) },
+		func(s *rollout.Snapshot) { slices.Reverse(s.Revisions) },
+		func(s *rollout.Snapshot) { slices.Reverse(s.InFlight.Creates); slices.Reverse(s.InFlight.Deletes) },
+	} {
+		reverse(&before)
+		if again := rollout.Verify(c.Spec, before, plan); !reflect.DeepEqual(first, again) {
+			t.Fatalf("first %v, then %v", first, again)
+		}
+	}
+}
+
+func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
+	s.Nodes, s.Pods, s.Revisions = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Revisions)
+	for i := range s.Nodes {
+		s.Nodes[i] = s.Nodes[i].DeepCopy()
+	}
+	for i := range s.Pods {
+		s.Pods[i] = s.Pods[i].DeepCopy()
+	}
+	for i := range s.Revisions {
+		s.Revisions[i] = s.Revisions[i].DeepCopy()
+	}
+	s.InFlight = rollout.InFlight{
+		Creates: slices.Clone(s.InFlight.Creates), Deletes: slices.Clone(s.InFlight.Deletes),
+		Patches: slices.Clone(s.InFlight.Patches), Revisions: slices.Clone(s.InFlight.Revisions),
+	}
+	s.Memory.Backoffs, s.Memory.Conditions = slices.Clone(s.Memory.Backoffs), slices.Clone(s.Memory.Conditions)
+	return s
+}
+
+// survivesGarbage: Verify reports what breaks the contract, instead of stumbling over it.
+func survivesGarbage(t *rapid.T) {
+	c := rollouttest.AnyScenario().Draw(t, "scenario")
+	broken := false
+	spoil := func(label string, do func()) {
+		if rapid.Bool().Draw(t, label) {
+			do()
+			broken = true
+		}
+	}
+	spoil("nil node", func() { c.Snapshot.Nodes = append(c.Snapshot.Nodes, nil) })
+	spoil("nil pod", func() { c.Snapshot.Pods = append(c.Snapshot.Pods, nil) })
+	spoil("nil revision", func() { c.Snapshot.Revisions = append(c.Snapshot.Revisions, nil) })
+	spoil("no clock", func() { c.Snapshot.Now = time.Time{} })
+	spoil("no spec", func() { c.Spec = rollout.Spec{} })
+	got := rollout.Verify(c.Spec, c.Snapshot, anyPlan(c.Snapshot).Draw(t, "plan"))
+	if broken != slices.ContainsFunc(got, func(v rollout.Violation) bool { return v.Invariant == 0 }) {
+		t.Fatalf("broken input: %v, but got %v", broken, got)
+	}
+}
+
+func TestVerifyIsPure(t *testing.T)          { rapid.Check(t, verifiesPurely) }
+func TestVerifySurvivesGarbage(t *testing.T) { rapid.Check(t, survivesGarbage) }
+
+func FuzzVerifyIsPure(f *testing.F)          { f.Fuzz(rapid.MakeFuzz(verifiesPurely)) }
+func FuzzVerifySurvivesGarbage(f *testing.F) { f.Fuzz(rapid.MakeFuzz(survivesGarbage)) }
