@@ -128,13 +128,10 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	return record, availableAt
 }
 
-// templateGenerationLabel is how pods carried their revision before there were revision hashes (R5).
-const templateGenerationLabel = "pod-template-generation"
-
 // atGeneration decides for pods without a revision hash (R5).
 func (r *run) atGeneration(object *corev1.Pod) bool {
 	return r.spec.TemplateGeneration != nil &&
-		object.Labels[templateGenerationLabel] == strconv.FormatInt(*r.spec.TemplateGeneration, 10)
+		object.Labels[TemplateGenerationLabel] == strconv.FormatInt(*r.spec.TemplateGeneration, 10)
 }
 
 func (read *podReader) hash(value string) int32 {

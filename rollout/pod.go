@@ -26,7 +26,7 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 	}
 	pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = create.Revision
 	if p.spec.TemplateGeneration != nil {
-		pod.Labels[templateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)
+		pod.Labels[TemplateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)
 	}
 	if p.spec.UID != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{{

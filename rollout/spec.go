@@ -68,6 +68,9 @@ const (
 	OnDelete      StrategyType = "OnDelete"
 )
 
+// TemplateGenerationLabel is how pods carried their revision before there were revision hashes (R5).
+const TemplateGenerationLabel = "pod-template-generation"
+
 // Defaults of a Spec.
 const (
 	DefaultNamespace            = "default"

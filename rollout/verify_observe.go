@@ -37,7 +37,7 @@ type verifier struct {
 type verifiedNode struct {
 	name    string
 	outcome placement.Outcome
-	tainted bool           // a taint decided the outcome (P3, M4)
+	tainted bool           // a taint makes the outcome Leave (P3, M4)
 	pods    []*verifiedPod // M1's ignored ones not; ordered by name and UID
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
@@ -45,7 +45,7 @@ type verifiedNode struct {
 	creates   []string // hashes of the pods that the plan creates here
 }
 
-// verifiedPod is one pod. Not terminal and not marked is live.
+// verifiedPod is one pod.
 type verifiedPod struct {
 	object   *corev1.Pod
 	name     string        // of its node (P7); empty: not attributable

@@ -10,7 +10,7 @@ import (
 )
 
 // verifiedPlacement decides about nodes as P1 to P4 say, by the Kubernetes helpers instead of the matcher
-// that the planner uses. The second result tells that a taint decided.
+// that the planner uses. The second result tells that a taint makes it Leave (M4).
 func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (placement.Outcome, bool) {
 	spec := &template.Spec
 	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
@@ -35,7 +35,7 @@ func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (pla
 				outcome = placement.Keep
 			}
 		}
-		return outcome, outcome == placement.Keep
+		return outcome, false
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
 var (
@@ -264,7 +266,7 @@ func dumpPod() *corev1.Pod {
 		Labels: template.Labels, OwnerReferences: owner(ds), ResourceVersion: "982" + dumpNumber,
 	}
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = dumpRevision
-	pod.Labels[appsv1.DeprecatedTemplateGeneration] = "2"
+	pod.Labels[rollout.TemplateGenerationLabel] = "2"
 	pod.Spec = template.Spec
 	pod.Spec.NodeName = dumpName
 	pod.Spec.ServiceAccountName = "node-agent"

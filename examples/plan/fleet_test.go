@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -237,7 +238,7 @@ func (f *fleet) pod(node string, updated bool) *corev1.Pod {
 		},
 	}
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = hash
-	pod.Labels[appsv1.DeprecatedTemplateGeneration] = fmt.Sprint(revision.Revision)
+	pod.Labels[rollout.TemplateGenerationLabel] = fmt.Sprint(revision.Revision)
 	pod.Spec.NodeName = node
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -210,7 +209,7 @@ func pinnedToTwo(node string) PodOption {
 
 func (f *fleet) drawRevision(t *rapid.T) PodOption {
 	unlabelled := func(*corev1.Pod) {}
-	generation := PodLabel(appsv1.DeprecatedTemplateGeneration, strconv.Itoa(podGeneration))
+	generation := PodLabel(rollout.TemplateGenerationLabel, strconv.Itoa(podGeneration))
 	return pick(t, "revision",
 		AtRevision(f.hashes[0]), AtRevision(f.hashes[0]), AtRevision(f.hashes[0]), AtRevision(f.hashes[1]),
 		AtRevision(f.hashes[1]), AtRevision(f.hashes[1]), AtRevision(f.hashes[2]), AtRevision(duplicateHash),

@@ -153,7 +153,7 @@ func (c *Cluster) updated(p *corev1.Pod) bool {
 	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	if !labelled {
 		generation := c.spec.TemplateGeneration
-		return generation != nil && p.Labels[appsv1.DeprecatedTemplateGeneration] == strconv.FormatInt(*generation, 10)
+		return generation != nil && p.Labels[rollout.TemplateGenerationLabel] == strconv.FormatInt(*generation, 10)
 	}
 	return slices.ContainsFunc(c.revisions, func(r *appsv1.ControllerRevision) bool {
 		return r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash && holds(r, &c.spec.Template)

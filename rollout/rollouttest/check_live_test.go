@@ -3,7 +3,6 @@ package rollouttest_test
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -43,7 +42,7 @@ func TestCheckLiveSaysWhatIsMissing(t *testing.T) {
 			func(s *rollouttest.Scenario) {
 				rollouttest.TemplateGeneration(3)(&s.Spec)
 				s.Snapshot.Pods[0].Labels = nil
-				rollouttest.PodLabel(appsv1.DeprecatedTemplateGeneration, "3")(s.Snapshot.Pods[0])
+				rollouttest.PodLabel(rollout.TemplateGenerationLabel, "3")(s.Snapshot.Pods[0])
 			}, idle, "",
 		},
 		{

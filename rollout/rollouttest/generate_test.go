@@ -146,7 +146,7 @@ func notePods(note func(string, bool), s rollouttest.Scenario) {
 		note("outdated pod", hash != update && known[hash])
 		note("pod of an unknown revision", labelled && !known[hash])
 		note("pod without a hash", !labelled)
-		_, byGeneration := p.Labels[appsv1.DeprecatedTemplateGeneration]
+		_, byGeneration := p.Labels[rollout.TemplateGenerationLabel]
 		note("pod with a generation", byGeneration)
 		note("terminating pod", p.DeletionTimestamp != nil)
 		note("terminating failed pod", p.DeletionTimestamp != nil && p.Status.Phase == corev1.PodFailed)

@@ -149,7 +149,7 @@ func (w writer) pod(p *corev1.Pod) {
 	if hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]; labelled {
 		fmt.Fprintf(w, " hash=%q", w.hash(hash))
 	}
-	if generation, labelled := p.Labels[appsv1.DeprecatedTemplateGeneration]; labelled {
+	if generation, labelled := p.Labels[rollout.TemplateGenerationLabel]; labelled {
 		fmt.Fprintf(w, " generation=%s", generation)
 	}
 	fmt.Fprintf(w, " created -%v %s", w.now.Sub(p.CreationTimestamp.Time), p.Status.Phase)
