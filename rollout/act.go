@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"encoding/json"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -96,7 +97,7 @@ func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	if d.Reason != ReasonNone && verb <= d.Verb {
 		return
 	}
-	d.Verb, d.Reason, d.Pod = verb, reason, ""
+	d.Verb, d.Reason, d.Pod, d.Until = verb, reason, "", time.Time{}
 	if p != nil {
 		d.Pod = p.object.Name
 	}

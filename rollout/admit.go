@@ -48,12 +48,31 @@ func (r *run) spends(i int32) (unavailable, surging bool) {
 }
 
 // candidate tells whether the node waits for an update: its pod is of another revision, and nothing else is there
-// or on its way. A finished pod must be gone first under surge, where the new one would stand beside it (M1).
+// or on its way.
+//
+// A pod that could not be deleted now (a Failed one in its back-off, a surplus one beyond burst) keeps the node from
+// being begun. Under surge the new pod would stand beside it (M1, V3); otherwise none could follow the Ready pod that
+// was deleted (M1). A pod that is not Ready does not wait for that: it disturbs nobody.
 func (r *run) candidate(i int32) bool {
 	n := &r.nodes[i]
-	return r.outcome(i) == placement.Run && n.other != none && n.current == none &&
-		n.requested == requestedNothing && !n.creating &&
-		!r.pods[n.other].traits.has(doomed) && (!r.surge() || !n.finished)
+	if r.outcome(i) != placement.Run || n.other == none || n.current != none ||
+		n.requested != requestedNothing || r.pods[n.other].traits.has(doomed) {
+		return false
+	}
+	if r.surge() {
+		return !n.finished && r.alone(n)
+	}
+	return r.alone(n) || !r.pods[n.other].traits.has(ready)
+}
+
+// alone tells whether the outdated pod is the only live one of its node after this plan's repairs.
+func (r *run) alone(n *node) bool {
+	for j := n.first; j < n.end; j++ {
+		if j != n.other && !r.pods[j].traits.has(gone) {
+			return false
+		}
+	}
+	return true
 }
 
 // update begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready

@@ -304,7 +304,7 @@ func maxUnavailableScenes() []scene {
 			fleet: []spot{on("a", oldPod(), oldPod(kit.Failed())), on("b", oldPod())},
 			acts:  "delete a1 OutdatedFailed, delete b0 Outdated",
 			want: []string{
-				"a: outdated>update replace OutdatedFailed a1 maxUnavailable", "b: outdated>update replace Outdated b0 U",
+				"a: outdated>update delete OutdatedFailed a1 maxUnavailable", "b: outdated>update replace Outdated b0 U",
 			},
 			spent: "unavailable 1 of 1, surging 0 of 0, waiting 1",
 		},
@@ -466,7 +466,7 @@ func maxSurgeScenes() []scene {
 			spec:  surge("1"),
 			fleet: []spot{on("a", oldPod(), oldPod(kit.Failed()))},
 			acts:  "delete a1 OutdatedFailed",
-			want:  []string{"a: outdated>update replace OutdatedFailed a1"},
+			want:  []string{"a: outdated>update delete OutdatedFailed a1"},
 			spent: "unavailable 0 of 0, surging 0 of 1, waiting 0",
 		},
 		{

@@ -26,54 +26,65 @@ type Claims struct {
 
 // Claim sorts out which pods of the namespace belong to the set: the controller reference decides, and among pods
 // without one the selector. Pods of other namespaces and other controllers are left out. A terminating orphan is
-// not adopted, and a terminating pod is not released, because both will be gone soon: as the controllers do it.
+// not adopted, and a terminating pod is not released, because both will be gone soon: as the controllers do it. An
+// object without a namespace counts as one in the default namespace.
 //
 // It fails if the selector is missing, empty or malformed, and on a nil pod.
 func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
-	owner, err := newOwner(spec)
+	own, adopt, release, err := claimAll(spec, "Pods", pods)
 	if err != nil {
 		return Claims{}, err
 	}
-	var claims Claims
-	for i, pod := range pods {
-		if pod == nil {
-			return Claims{}, at("Pods", i, "must not be nil")
+	return Claims{Pods: own, Adopt: adopt, Release: release}, nil
+}
+
+// RevisionClaims says whose revisions are whose, as [Claims] does for pods.
+type RevisionClaims struct {
+	// Revisions of the set: those it controls, and those to adopt. Pass them to [Snapshot].
+	Revisions []*appsv1.ControllerRevision
+	// Adopt lists the orphans among Revisions: give them the set's controller reference.
+	Adopt []*appsv1.ControllerRevision
+	// Release lists revisions that the set controls although the selector does not match them any more.
+	Release []*appsv1.ControllerRevision
+}
+
+// ClaimRevisions sorts out which revisions belong to the set, by the rules of [Claim].
+func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
+	own, adopt, release, err := claimAll(spec, "Revisions", revisions)
+	if err != nil {
+		return RevisionClaims{}, err
+	}
+	return RevisionClaims{Revisions: own, Adopt: adopt, Release: release}, nil
+}
+
+func claimAll[T interface {
+	comparable
+	metav1.Object
+}](spec Spec, list string, objects []T) (own, adopt, release []T, err error) {
+	owner, err := newOwner(spec)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var missing T
+	for i, object := range objects {
+		if object == missing {
+			return nil, nil, nil, at(list, i, "must not be nil")
 		}
-		switch owner.claim(pod) {
+		switch owner.claim(object) {
 		case adopted:
-			claims.Adopt = append(claims.Adopt, pod)
-			claims.Pods = append(claims.Pods, pod)
+			adopt = append(adopt, object)
+			own = append(own, object)
 		case owned:
-			claims.Pods = append(claims.Pods, pod)
+			own = append(own, object)
 		case released:
-			claims.Release = append(claims.Release, pod)
+			release = append(release, object)
 		case foreign:
 		}
 	}
-	for _, s := range [][]*corev1.Pod{claims.Pods, claims.Adopt, claims.Release} {
-		slices.SortFunc(s, byName)
+	for _, claimed := range [][]T{own, adopt, release} {
+		slices.SortFunc(claimed, byName)
 	}
-	return claims, nil
-}
-
-// ClaimRevisions picks the revisions of the set, as Claim picks its pods, in the order of name, then UID. It fails
-// as Claim does.
-func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) ([]*appsv1.ControllerRevision, error) {
-	owner, err := newOwner(spec)
-	if err != nil {
-		return nil, err
-	}
-	var own []*appsv1.ControllerRevision
-	for i, revision := range revisions {
-		if revision == nil {
-			return nil, at("Revisions", i, "must not be nil")
-		}
-		if c := owner.claim(revision); c == owned || c == adopted {
-			own = append(own, revision)
-		}
-	}
-	slices.SortFunc(own, byName)
-	return own, nil
+	return own, adopt, release, nil
 }
 
 // owner decides whether an object belongs to a set.
@@ -106,7 +117,9 @@ const (
 )
 
 func (o owner) claim(object metav1.Object) claim {
-	if object.GetNamespace() != o.namespace {
+	namespace := object.GetNamespace()
+	setDefault(&namespace, DefaultNamespace)
+	if namespace != o.namespace {
 		return foreign
 	}
 	matches := o.selector.Matches(labels.Set(object.GetLabels()))

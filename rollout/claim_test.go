@@ -182,12 +182,21 @@ func TestClaimRevisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, r := range claimed {
-		names = append(names, r.Name)
+	names := func(list []*appsv1.ControllerRevision) string {
+		var names []string
+		for _, r := range list {
+			names = append(names, r.Name)
+		}
+		return strings.Join(names, " ")
 	}
-	if got := strings.Join(names, " "); got != "also orphan own" {
+	if got := names(claimed.Revisions); got != "also orphan own" {
 		t.Errorf("claimed %s, want those that are controlled and selected, and orphans that are selected, by name", got)
+	}
+	if got := names(claimed.Adopt); got != "orphan" {
+		t.Errorf("to adopt: %s, want the orphan that is selected", got)
+	}
+	if got := names(claimed.Release); got != "relabelled" {
+		t.Errorf("to release: %s, want the one that is controlled and not selected", got)
 	}
 	if given[0].Name != "own" || given[6].Name != "also" {
 		t.Error("the input was reordered")
@@ -197,7 +206,7 @@ func TestClaimRevisions(t *testing.T) {
 	if err == nil || err.Error() != "snapshot.Revisions[1]: must not be nil" {
 		t.Errorf("got error %v for a nil revision", err)
 	}
-	if claimed, err = rollout.ClaimRevisions(rollout.Spec{}, given); err == nil || claimed != nil {
+	if claimed, err = rollout.ClaimRevisions(rollout.Spec{}, given); err == nil || claimed.Revisions != nil {
 		t.Errorf("got %v and error %v for a spec without selector, want an error alone", claimed, err)
 	}
 }

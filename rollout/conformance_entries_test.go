@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -28,7 +29,7 @@ var entries = []entry{
 		why:     "the controller takes an outdated pod for updated if its template-generation label matches",
 		aspects: []aspect{creates, deletes, statusWord},
 		recognises: func(s *situation, d difference) bool {
-			return s.spec.TemplateGeneration != nil && s.about(d, func(n *nodeSituation) bool {
+			return s.spec.TemplateGeneration != nil && s.statusIsTheControllers(d) && s.about(d, func(n *nodeSituation) bool {
 				return slices.ContainsFunc(n.pods, s.hiddenByGeneration)
 			})
 		},
@@ -38,7 +39,8 @@ var entries = []entry{
 		why:     "the controller counts a terminating pod as ready, available and updated",
 		aspects: []aspect{statusWord},
 		recognises: func(s *situation, d difference) bool {
-			return s.about(d, func(n *nodeSituation) bool { return n.outcome == placement.Run && n.terminating > 0 })
+			return s.statusIsTheControllers(d) &&
+				s.about(d, func(n *nodeSituation) bool { return n.outcome == placement.Run && n.terminating > 0 })
 		},
 	},
 	{
@@ -46,7 +48,8 @@ var entries = []entry{
 		why:     "the controller's status looks at the oldest scheduled pod of a node only",
 		aspects: []aspect{statusWord},
 		recognises: func(s *situation, d difference) bool {
-			return s.about(d, func(n *nodeSituation) bool { return n.outcome == placement.Run && len(n.pods) > 1 })
+			return s.statusIsTheControllers(d) &&
+				s.about(d, func(n *nodeSituation) bool { return n.outcome == placement.Run && len(n.pods) > 1 })
 		},
 	},
 	{
@@ -217,6 +220,47 @@ func newSituation(c *recorded, spec rollout.Spec) *situation {
 		}
 	}
 	return s
+}
+
+// statusIsTheControllers guards the entries for the status: a difference is put down to them only if reading the
+// oldest scheduled pod of each node, terminating or not, gives exactly what was recorded. Our own counters are held
+// to the rules by Verify.
+func (s *situation) statusIsTheControllers(d difference) bool {
+	return d.aspect != statusWord || s.controllerStatus() == s.recorded.Expect.Status
+}
+
+func (s *situation) controllerStatus() statusCounters {
+	var counters statusCounters
+	for _, n := range s.nodes {
+		if n.outcome != placement.Run {
+			counters.Misscheduled += count(len(n.pods) > 0)
+			continue
+		}
+		counters.Desired++
+		if len(n.pods) == 0 {
+			continue
+		}
+		first := slices.MinFunc(n.pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(
+				cmp.Compare(count(a.Spec.NodeName == ""), count(b.Spec.NodeName == "")),
+				a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+				cmp.Compare(a.Name, b.Name),
+			)
+		})
+		counters.Current++
+		counters.Ready += count(lifecycle.Ready(first))
+		counters.Available += count(s.available(first))
+		counters.Updated += count(s.updated(first) || s.generationMatches(first))
+	}
+	counters.Unavailable = counters.Desired - counters.Available
+	return counters
+}
+
+func count(yes bool) int32 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func (s *situation) updated(p *corev1.Pod) bool {

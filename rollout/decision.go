@@ -172,11 +172,3 @@ var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete",
 }
-
-// name looks an enumeration value up in its table. A value that was never declared reads "unknown".
-func name[T ~uint8](names []string, v T) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return "unknown"
-}

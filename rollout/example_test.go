@@ -211,7 +211,7 @@ func ExampleClaimRevisions() {
 		fmt.Println(err)
 		return
 	}
-	for _, revision := range own {
+	for _, revision := range own.Revisions {
 		fmt.Println(revision.Labels["app"], revision.Revision)
 	}
 	// Output: agent 1

@@ -12,7 +12,12 @@ import (
 // The text is for people; programs read [Decision].
 func (p Plan) Explain(node string) string {
 	var lines []string
-	for i := range p.Decisions {
+	// The nodes of the snapshot are in order; behind them are the pods without one, which are few.
+	nodes := p.nodes()
+	if i, ok := slices.BinarySearchFunc(nodes, node, func(d Decision, name string) int { return strings.Compare(d.Node, name) }); ok {
+		lines = append(lines, p.explain(&nodes[i]))
+	}
+	for i := len(nodes); i < len(p.Decisions); i++ {
 		if d := &p.Decisions[i]; d.Node == node {
 			lines = append(lines, p.explain(d))
 		}
@@ -21,6 +26,15 @@ func (p Plan) Explain(node string) string {
 		return fmt.Sprintf("%s: the snapshot has no such node, and no pod that belongs there", node)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// nodes are the decisions about nodes of the snapshot.
+func (p Plan) nodes() []Decision {
+	n := len(p.Decisions)
+	for n > 0 && (p.Decisions[n-1].State == StateVanished || p.Decisions[n-1].State == StateUnattributed) {
+		n--
+	}
+	return p.Decisions[:n]
 }
 
 func (p Plan) explain(d *Decision) string {
@@ -116,7 +130,11 @@ func (p Plan) obstacle(reason Reason) string {
 }
 
 func (p Plan) spent(limit Limit) string {
-	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.users(limit)))
+	all := p.Budget.Unavailable
+	if limit == LimitMaxSurge {
+		all = p.Budget.Surging
+	}
+	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.BudgetUsers, int(all)))
 }
 
 // reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
@@ -233,7 +251,7 @@ func (w Wait) String() string {
 	if n := len(w.Nodes); n != 1 {
 		one = fmt.Sprintf(many, n)
 	}
-	return one + ": " + w.because() + " (" + list(w.Nodes) + ")"
+	return one + ": " + w.because() + " (" + list(w.Nodes, len(w.Nodes)) + ")"
 }
 
 func (w Wait) because() string {
@@ -241,7 +259,7 @@ func (w Wait) because() string {
 	case w.Limit == LimitBurst:
 		return fmt.Sprintf("this plan has the %d creates or deletes that burst allows", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
-		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because))
+		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld:
 		return text(holdTexts[:], w.Limit)
 	default:
@@ -264,10 +282,11 @@ func text[T ~uint8](texts []string, v T) string {
 	return fmt.Sprintf("code %d", v)
 }
 
-func list(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// list joins the first names of all, as many as are shown.
+func list(names []string, all int) string {
+	shown := names[:min(len(names), usersShown)]
+	if rest := all - len(shown); rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), rest)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return strings.Join(shown, ", ")
 }

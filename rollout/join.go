@@ -24,7 +24,8 @@ func (r *run) join() error {
 	}
 	r.inFlight = newInFlight(r.snapshot.InFlight)
 	r.index = indexDecisions(r.plan.Decisions)
-	read := podReader{run: r, ids: make(map[string]int32)}
+	r.ids = make(map[string]int32)
+	read := podReader{run: r}
 	records := make([]pod, 0, len(r.snapshot.Pods))
 	for _, object := range r.snapshot.Pods {
 		name, ok := placement.TargetNode(object)
@@ -87,8 +88,7 @@ func byAge(a, b pod) int {
 // podReader turns pod objects into records.
 type podReader struct {
 	run  *run
-	ids  map[string]int32 // hash to ordinal in run.hashes
-	last int32            // ordinal of the hash before: pods of one set mostly carry the same
+	last int32 // ordinal of the hash before: pods of one set mostly carry the same
 }
 
 // pod reads one object. The instant is when it becomes available by the clock alone, if ever.
@@ -139,10 +139,10 @@ func (read *podReader) hash(value string) int32 {
 	if len(hashes) > 0 && hashes[read.last].value == value {
 		return read.last
 	}
-	id, ok := read.ids[value]
+	id, ok := read.run.ids[value]
 	if !ok {
 		id = int32(len(hashes))
-		read.ids[value] = id
+		read.run.ids[value] = id
 		read.run.hashes = append(hashes, hash{value: value})
 	}
 	read.last = id

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,19 @@ type Memory struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// CollisionCount of revision names, as apps/v1 keeps it in the status (R3). Nil: none so far.
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
+}
+
+// Collided returns the memory after the API server said that the name of a revision to create is taken by an object
+// that is not the set's, so that no snapshot shows it. The next plan takes another name (R3).
+func (m Memory) Collided() Memory {
+	m = m.usable()
+	m.Version = MemoryVersion
+	count := int32(1)
+	if m.CollisionCount != nil && *m.CollisionCount < math.MaxInt32 {
+		count = *m.CollisionCount + 1
+	}
+	m.CollisionCount = &count
+	return m
 }
 
 // usable is the memory, or the empty one if it was written in a layout that this library does not know.

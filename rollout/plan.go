@@ -15,7 +15,8 @@ import (
 //
 // A not-found or a conflict on an action is normal in a live cluster: drop the action and plan again.
 type Plan struct {
-	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash.
+	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash. If the name of one to
+	// create is taken by an object that is not the set's, plan again with [Memory.Collided].
 	Revisions []RevisionAction
 	// Patches of pods. Before Deletes and Creates.
 	Patches []Patch
@@ -29,6 +30,9 @@ type Plan struct {
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget
+	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
+	// surge MaxSurge. Nil while no node is waiting for the budget.
+	BudgetUsers []string
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
 	// Memory to pass to the next plan.

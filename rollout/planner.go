@@ -38,7 +38,7 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
-	if err := snapshot.check(); err != nil {
+	if err := snapshot.check(p.spec.UID); err != nil {
 		return Plan{}, err
 	}
 	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable()}

@@ -58,7 +58,7 @@ func (r *run) deleteFailed(i int32) {
 			continue
 		}
 		if !p.traits.has(current) && n.hold == LimitNone {
-			r.delete(i, j, VerbReplace, ReasonOutdatedFailed)
+			r.deleteFailedOutdated(i, j)
 			continue
 		}
 		key := backoffKey{node: r.decision(i).Node, revision: r.hashes[p.hash].value}
@@ -72,10 +72,27 @@ func (r *run) deleteFailed(i int32) {
 	}
 }
 
-// choose lets one of two go (M3): the pod of another revision, if it is not ready or the new one is available.
+// deleteFailedOutdated is an update only where the pod is all that a node has that will get a new one.
+func (r *run) deleteFailedOutdated(i, j int32) {
+	n := &r.nodes[i]
+	switch {
+	case r.outcome(i) != placement.Run:
+		r.delete(i, j, VerbDelete, ReasonFailed)
+	case n.current != none || n.other != none:
+		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
+	default:
+		r.delete(i, j, VerbReplace, ReasonOutdatedFailed)
+	}
+}
+
+// choose lets one of two go (M3): the pod of another revision, if it is not ready or the new one is available. On a
+// keep node a new pod that is not bound cannot be bound now: the old one is all the node has (M4).
 func (r *run) choose(i int32) {
 	n := &r.nodes[i]
 	if n.current == none || n.other == none {
+		return
+	}
+	if r.outcome(i) == placement.Keep && !r.pods[n.current].traits.has(bound) {
 		return
 	}
 	switch {
@@ -171,7 +188,7 @@ func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.
 	d := r.decision(i)
 	r.note(i, VerbWait, reason, p)
 	d.Limit = limit
-	if d.Until.IsZero() || until.Before(d.Until) {
+	if d.Verb == VerbWait && (d.Until.IsZero() || until.Before(d.Until)) {
 		d.Until = until
 	}
 	r.wake(until)

@@ -136,6 +136,19 @@ func missingScenes() []scene {
 			want:      []string{"a: updated>update none UpToDate"},
 		},
 		{
+			name: "create in flight and observed, not ready", why: "the pod is there: it is the pod that is waited for",
+			fleet:     []spot{on("a", newPod(kit.Unready()))},
+			requested: []string{"a"},
+			want:      []string{"a: starting>update wait NotReady a0 U"},
+		},
+		{
+			name: "create in flight and observed under surge", why: "B4: the pod is there and available, so no place is held",
+			spec:      []kit.SpecOption{kit.MaxSurge("1")},
+			fleet:     []spot{on("a", newPod())},
+			requested: []string{"a"},
+			want:      []string{"a: updated>update none UpToDate"},
+		},
+		{
 			name: "old create in flight and observed", why: "as before, for a pod of the old revision: it is a candidate",
 			fleet:     []spot{on("a", oldPod())},
 			requested: []string{"a@old"},
@@ -322,7 +335,7 @@ func finishedScenes() []scene {
 			fleet:    []spot{on("a", oldPod(kit.Failed()), newPod(kit.Failed()))},
 			backoffs: updateA(second, 0),
 			acts:     "delete a0 Failed",
-			want:     []string{"a: broken>update delete Failed a0 backoff until=+1s U"},
+			want:     []string{"a: broken>update delete Failed a0 backoff U"},
 		},
 		{
 			name: "two back-offs on a node", why: "Decision.Until is the first instant at which anything is due",
@@ -355,7 +368,7 @@ func finishedScenes() []scene {
 			fleet:    []spot{on("a", newPod(kit.Succeeded()), newPod(kit.Failed()))},
 			backoffs: updateA(second, 0),
 			acts:     "delete a0 Succeeded",
-			want:     []string{"a: broken>update delete Succeeded a0 backoff until=+1s U"},
+			want:     []string{"a: broken>update delete Succeeded a0 backoff U"},
 		},
 		{
 			name: "failed that is still Ready", why: "B5: the phase outranks conditions that nobody brought up to date",
@@ -549,6 +562,13 @@ func notEligibleScenes() []scene {
 			want:  []string{"a: leaving>none delete Leaving a0"},
 		},
 		{
+			name: "leave by selector without surge, too few elsewhere", why: "M4: only surge lets them linger, however few there are",
+			spec:  []kit.SpecOption{kit.NodeSelector("pool", "x")},
+			fleet: []spot{on("a", newPod()), on("b").with(inPool)},
+			acts:  "delete a0 Leaving, create b Missing",
+			want:  []string{"a: leaving>none delete Leaving a0", "b: missing>update create Missing U"},
+		},
+		{
 			name: "leave by selector with surge, too few elsewhere", why: "M4: it serves until available pods outnumber desired",
 			spec:  surge(),
 			fleet: []spot{on("a", newPod()), on("b", newPod(kit.Unready())).with(inPool)},
@@ -651,6 +671,13 @@ func notEligibleScenes() []scene {
 				"a: leaving>none delete Leaving a0", "b: leaving>none wait Serving b0 desired",
 				"c: missing>update create Missing U S",
 			},
+		},
+		{
+			name: "leave by taint with surge, too few elsewhere", why: "M4: a NoExecute taint means now, however few there are",
+			spec:  surge(),
+			fleet: []spot{on("a", newPod()).with(inPool).leave(), on("b").with(inPool)},
+			acts:  "delete a0 Leaving, create b Missing",
+			want:  []string{"a: leaving>none delete Leaving a0", "b: missing>update create Missing U S"},
 		},
 		{
 			name: "keep nodes and excess", why: "M4: a keep node's pod is not among those that outnumber desired: it may not come back",

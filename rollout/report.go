@@ -14,8 +14,26 @@ func (r *run) report() {
 		r.explainRest(int32(i))
 		counts.Add(r.plan.Decisions[i].Facts)
 	}
+	r.nameUsers()
 	r.plan.Status = status.Summarize(r.statusInput(counts))
 	r.plan.Memory = r.memory()
+}
+
+// usersShown is how many of the nodes that use a budget up are named.
+const usersShown = 5
+
+// nameUsers says who uses up the budget that others wait for.
+func (r *run) nameUsers() {
+	if r.plan.Budget.Waiting == 0 {
+		return
+	}
+	r.plan.BudgetUsers = make([]string, 0, usersShown)
+	for i := range r.nodes {
+		d := &r.plan.Decisions[i]
+		if len(r.plan.BudgetUsers) < usersShown && (d.Surging || d.Unavailable && !r.surge()) {
+			r.plan.BudgetUsers = append(r.plan.BudgetUsers, d.Node)
+		}
+	}
 }
 
 // explainRest gives a reason to a node on which nothing is done.

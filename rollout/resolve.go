@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"slices"
-
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -52,15 +50,16 @@ func (r *run) carriers() []history.Carrier {
 		carriers = append(carriers, history.Carrier{Hash: h.value, Live: h.live})
 	}
 	for _, create := range r.snapshot.InFlight.Creates {
-		same := func(c history.Carrier) bool { return c.Hash == create.Revision }
 		if create.Revision == "" {
-			continue
+			continue // the update revision, which is never deleted
 		}
-		if i := slices.IndexFunc(carriers, same); i >= 0 {
-			carriers[i].Live = true
-		} else {
-			carriers = append(carriers, history.Carrier{Hash: create.Revision, Live: true})
+		i, ok := r.ids[create.Revision]
+		if !ok {
+			i = int32(len(carriers))
+			r.ids[create.Revision] = i
+			carriers = append(carriers, history.Carrier{Hash: create.Revision})
 		}
+		carriers[i].Live = true
 	}
 	return carriers
 }

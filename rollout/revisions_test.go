@@ -149,6 +149,15 @@ func TestRevisionsR3(t *testing.T) {
 			spec: []kit.SpecOption{kit.Frozen()}, revisions: twins, fleet: []spot{on("a", podAt(twin)), on("b", newPod())},
 		},
 		{
+			name: "duplicate that a requested pod will carry", why: "R3: requests count as done, so a pod carries it",
+			revisions: twins, inFlight: rollout.InFlight{Creates: []rollout.InFlightCreate{{Node: "a", Revision: twin}}},
+		},
+		{
+			name: "duplicate that another requested pod does not carry", why: "R3: a request without revision is at the update revision",
+			revisions: twins, inFlight: rollout.InFlight{Creates: []rollout.InFlightCreate{{Node: "a"}, {Node: "b", Revision: "x"}}},
+			revise: "delete twin 2",
+		},
+		{
 			name: "within the limit", why: "R4: as many old revisions as the limit says are kept",
 			spec: []kit.SpecOption{kit.HistoryLimit(1)}, revisions: both,
 		},
@@ -203,6 +212,35 @@ func TestRevisionsR3(t *testing.T) {
 					t.Errorf("actions\n got: %s\nwant: %s\n why: %s", got, tt.acts, tt.why)
 				}
 				l.reverse()
+			}
+		})
+	}
+}
+
+// C6, R4: a pod that was requested at the old revision carries it, and is live: the old revision is the stable one.
+func TestRevisionOfRequestedPod(t *testing.T) {
+	tests := []struct {
+		name, why string
+		fleet     []spot
+		requested []string
+		want      string
+	}{
+		{"nobody", "without any, the update revision is the stable one", nil, nil, "update"},
+		{"live", "a live pod carries the old revision", []spot{on("a", oldPod())}, nil, "old"},
+		{"terminating", "a pod on its way out is not live", []spot{on("a", oldPod(terminating()))}, nil, "update"},
+		{"requested", "a requested pod is as good as there", []spot{on("a")}, []string{"a@old"}, "old"},
+		{"requested beside terminating", "of two that carry it one is live", []spot{on("a", oldPod(terminating()))}, []string{"a@old"}, "old"},
+		{"requested beside terminating, among others", "whatever else is carried",
+			[]spot{on("a", newPod()), on("b", oldPod(terminating()))}, []string{"b@old"}, "old"},
+		{"requested without revision", "that is the update revision", []spot{on("a", oldPod(terminating()))}, []string{"a"}, "update"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := scene{spec: []kit.SpecOption{kit.Paused()}, fleet: tt.fleet, requested: tt.requested}.lab()
+			if got := l.plan(t).Status.StableRevision; got != l.hash(tt.want) {
+				t.Errorf("the stable revision is %s, want %s, the %s one: %s", got, l.hash(tt.want), tt.want, tt.why)
 			}
 		})
 	}

@@ -1,10 +1,13 @@
 package rollout
 
 import (
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -20,11 +23,12 @@ type run struct {
 
 	remembered Memory
 
-	nodes    []node // ascending by name
-	pods     []pod  // grouped by node, node.first to node.end
-	strays   []pod  // pods on no known node
-	index    index  // of the nodes, by name
-	hashes   []hash // the distinct revision hashes that pods carry
+	nodes    []node           // ascending by name
+	pods     []pod            // grouped by node, node.first to node.end
+	strays   []pod            // pods on no known node
+	index    index            // of the nodes, by name
+	hashes   []hash           // the distinct revision hashes that pods carry
+	ids      map[string]int32 // hash to ordinal in hashes
 	revision history.Resolution
 
 	inFlight inFlight
@@ -136,7 +140,7 @@ func (r *run) wake(at time.Time) {
 
 // check reports what breaks the contract of the snapshot and can be seen element by element; place and join see
 // the rest. A nil element would otherwise panic, and a zero clock make every pod look unavailable.
-func (s *Snapshot) check() error {
+func (s *Snapshot) check(owner types.UID) error {
 	if s.Now.IsZero() {
 		return &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
 	}
@@ -156,14 +160,19 @@ func (s *Snapshot) check() error {
 			return at("Pods", i, "must have a UID: deletes use it as precondition (pod "+p.Name+")")
 		}
 	}
-	return checkRevisions(s.Revisions)
+	return checkRevisions(s.Revisions, owner)
 }
 
-func checkRevisions(revisions []*appsv1.ControllerRevision) error {
+// checkRevisions refuses revisions of another controller, too: what is not the set's would be trimmed as its own.
+func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) error {
 	seen := make(map[string]bool, len(revisions))
 	for i, revision := range revisions {
 		if revision == nil {
 			return at("Revisions", i, "must not be nil")
+		}
+		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
+			return at("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: ClaimRevisions picks the set's",
+				revision.Name))
 		}
 		if seen[revision.Name] {
 			return at("Revisions", i, "must have a name of its own: there is another "+revision.Name)

@@ -19,7 +19,8 @@ type Snapshot struct {
 	Nodes []*corev1.Node
 	// Pods of the set ([Claim] picks them), terminating and finished ones too. UIDs must be unique and not empty.
 	Pods []*corev1.Pod
-	// Revisions of the set. Names must be unique. Empty is fine: a first installation.
+	// Revisions of the set ([ClaimRevisions] picks them). Names must be unique, and none may belong to another
+	// controller. Empty is fine: a first installation.
 	Revisions []*appsv1.ControllerRevision
 	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value:
 	// nothing.

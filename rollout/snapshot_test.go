@@ -167,6 +167,27 @@ func TestSnapshotOdd(t *testing.T) {
 	}
 }
 
+func TestEmpty(t *testing.T) {
+	for _, tt := range []struct {
+		name, why string
+		plan      rollout.Plan
+		want      bool
+	}{
+		{"zero", "nothing is nothing", rollout.Plan{}, true},
+		{"revision", "an action", rollout.Plan{Revisions: make([]rollout.RevisionAction, 1)}, false},
+		{"patch", "an action", rollout.Plan{Patches: make([]rollout.Patch, 1)}, false},
+		{"delete", "an action", rollout.Plan{Deletes: make([]rollout.Delete, 1)}, false},
+		{"create", "an action", rollout.Plan{Creates: make([]rollout.Create, 1)}, false},
+		{"decision", "no action", rollout.Plan{Decisions: make([]rollout.Decision, 1)}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.plan.Empty(); got != tt.want {
+				t.Errorf("got %v, want %v: %s", got, tt.want, tt.why)
+			}
+		})
+	}
+}
+
 func TestInFlightWithKeepsTheReceiver(t *testing.T) {
 	// Spare capacity shows an append that writes into the receiver's memory.
 	before := rollout.InFlight{

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/tolerations"
 )
 
 // Validate reports every mistake in the spec, with field paths below path (usually field.NewPath("spec")), in the
@@ -122,6 +123,12 @@ func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
 	if spec.ActiveDeadlineSeconds != nil {
 		errs = append(errs, field.Forbidden(at.Child("activeDeadlineSeconds"), "a daemon pod is to run for ever"))
 	}
+	if spec.NodeName != "" {
+		for _, msg := range utilvalidation.IsDNS1123Subdomain(spec.NodeName) {
+			errs = append(errs, field.Invalid(at.Child("nodeName"), spec.NodeName, msg))
+		}
+	}
+	errs = append(errs, tolerations.Validate(spec.Tolerations, at.Child("tolerations"))...)
 	return append(errs, placement.Validate(&s.Template, path)...)
 }
 

@@ -336,9 +336,12 @@ func TestDefaultMaxUnavailable(t *testing.T) {
 
 // Default copies in depth: neither side sees what the other does later.
 func TestDefaultSharesNothing(t *testing.T) {
-	spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), kit.TemplateGeneration(5), kit.NodeSelector("a", "b"))
-	spec.Strategy.MaxUnavailable = new(intstr.FromInt32(0))
-	before := spec.Default()
+	build := func() rollout.Spec {
+		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), kit.TemplateGeneration(5), kit.NodeSelector("a", "b"))
+		spec.Strategy.MaxUnavailable = new(intstr.FromInt32(0))
+		return spec
+	}
+	spec := build()
 	copied := spec.Default()
 	copied.Selector.MatchLabels["app"] = "changed"
 	copied.Template.Labels["app"] = "changed"
@@ -346,7 +349,7 @@ func TestDefaultSharesNothing(t *testing.T) {
 	copied.Template.Spec.Containers[0].Image = "changed"
 	*copied.TemplateGeneration, *copied.RevisionHistoryLimit = 99, 99
 	copied.Burst.IntVal, copied.Strategy.MaxSurge.IntVal, copied.Strategy.MaxUnavailable.IntVal = 99, 99, 99
-	if diff := cmp.Diff(before, spec.Default()); diff != "" {
+	if diff := cmp.Diff(build(), spec); diff != "" {
 		t.Errorf("a change of the copy shows in the spec:\n%s", diff)
 	}
 }

@@ -89,11 +89,11 @@ func (v *verifier) surplus(pod *verifiedPod) bool {
 // superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and
 // the old one is not Ready (M3).
 func (v *verifier) superseded(pod *verifiedPod) bool {
-	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted }
+	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted && p.ran(pod.node) }
 	if pod.ready {
 		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.avail })
 	}
-	return pod.node.any(stays) || v.requestsUpdate(pod.node)
+	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsUpdate(pod.node)
 }
 
 // betterOf is M3's order of pods, the one to keep first.
@@ -191,7 +191,11 @@ func (v *verifier) observeBackoffs() {
 	v.backoffs = make(map[verifiedBackoff]time.Time, len(v.snapshot.Memory.Backoffs))
 	for _, entry := range v.snapshot.Memory.Backoffs {
 		key := verifiedBackoff{entry.Node, entry.Revision}
-		if end := entry.Since.Add(min(max(entry.Delay, 0), 15*time.Minute)); end.After(v.backoffs[key]) {
+		since := entry.Since
+		if since.After(v.snapshot.Now) {
+			since = v.snapshot.Now // a clock was set back
+		}
+		if end := since.Add(min(max(entry.Delay, 0), 15*time.Minute)); end.After(v.backoffs[key]) {
 			v.backoffs[key] = end
 		}
 	}

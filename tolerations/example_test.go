@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/tolerations"
 )
@@ -59,4 +60,13 @@ func ExampleUntolerated() {
 	// Output:
 	// dedicated=gpu:NoSchedule true
 	// false
+}
+
+func ExampleValidate() {
+	list := []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists, Value: "gpu"}}
+	for _, err := range tolerations.Validate(list, field.NewPath("spec", "tolerations")) {
+		fmt.Println(err)
+	}
+	// Output:
+	// spec.tolerations[0].value: Invalid value: "gpu": must be empty when operator is Exists
 }

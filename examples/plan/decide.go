@@ -41,7 +41,7 @@ func (in *input) decide(s *set, now time.Time) (*result, error) {
 	if err := in.checkUIDs(claims.Pods); err != nil {
 		return nil, err
 	}
-	revisions, err := rollout.ClaimRevisions(s.Spec, in.revisions)
+	revisionClaims, err := rollout.ClaimRevisions(s.Spec, in.revisions)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.origins[s], err)
 	}
@@ -49,7 +49,7 @@ func (in *input) decide(s *set, now time.Time) (*result, error) {
 		Now:       now,
 		Nodes:     in.nodes,
 		Pods:      claims.Pods,
-		Revisions: revisions,
+		Revisions: revisionClaims.Revisions,
 		Memory:    s.Memory,
 	}
 	plan, err := planner.Plan(snapshot)

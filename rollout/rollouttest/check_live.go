@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -178,6 +179,7 @@ func thrash(events []Event) error {
 				return fmt.Errorf("pod %s is deleted, which was created on the way", e.Object)
 			}
 			deleted[e.UID] = true
+		default: // neither makes nor ends a pod
 		}
 	}
 	return nil
@@ -185,21 +187,21 @@ func thrash(events []Event) error {
 
 // actions lists the actions of a plan in a few words.
 func actions(p rollout.Plan) string {
-	var text string
-	for _, a := range p.Revisions {
-		text += fmt.Sprintf("%s revision %s; ", a.Verb, a.Name)
-	}
-	for _, a := range p.Patches {
-		text += fmt.Sprintf("patch %s (%s); ", a.Pod, a.Reason)
-	}
-	for _, a := range p.Deletes {
-		text += fmt.Sprintf("delete %s (%s); ", a.Pod, a.Reason)
-	}
-	for _, a := range p.Creates {
-		text += fmt.Sprintf("create on %s (%s); ", a.Node, a.Reason)
-	}
-	if text == "" {
+	if p.Empty() {
 		return "no action"
 	}
-	return text
+	var words []string
+	for _, a := range p.Revisions {
+		words = append(words, fmt.Sprintf("%s revision %s", a.Verb, a.Name))
+	}
+	for _, a := range p.Patches {
+		words = append(words, fmt.Sprintf("patch %s (%s)", a.Pod, a.Reason))
+	}
+	for _, a := range p.Deletes {
+		words = append(words, fmt.Sprintf("delete %s (%s)", a.Pod, a.Reason))
+	}
+	for _, a := range p.Creates {
+		words = append(words, fmt.Sprintf("create on %s (%s)", a.Node, a.Reason))
+	}
+	return strings.Join(words, "; ")
 }

@@ -63,6 +63,20 @@ func TestCheckLiveSaysWhatIsMissing(t *testing.T) {
 			}, idle, "node b has 1 pods and should have none",
 		},
 		{
+			"no pod on a leave node", "there it is as it should be",
+			func(s *rollouttest.Scenario) {
+				rollouttest.Taint("x", "", corev1.TaintEffectNoExecute)(s.Snapshot.Nodes[0])
+				s.Snapshot.Pods = s.Snapshot.Pods[1:]
+			}, idle, "",
+		},
+		{
+			"two pods on a keep node", "one of each kind may stay (M3)",
+			func(s *rollouttest.Scenario) {
+				rollouttest.Taint("x", "", corev1.TaintEffectNoSchedule)(s.Snapshot.Nodes[0])
+				s.Snapshot.Pods = append(s.Snapshot.Pods, rollouttest.Pod("two", rollouttest.OnNode("b")))
+			}, idle, "",
+		},
+		{
 			"pod on a keep node", "it may stay",
 			func(s *rollouttest.Scenario) {
 				rollouttest.Taint("x", "", corev1.TaintEffectNoSchedule)(s.Snapshot.Nodes[0])

@@ -62,39 +62,32 @@ type variant struct {
 func variants(s rollout.Snapshot) []variant {
 	list := []variant{{"planning again", s}}
 	for _, order := range []struct {
-		name    string
-		reorder func(n int) []int
+		name string
+		at   position
 	}{
-		{"the opposite order", func(n int) []int { return stride(n, n-1, max(n-1, 1)) }},
-		{"another order", func(n int) []int { return stride(n, n/2, coprime(n, 3)) }},
-		{"yet another order", func(n int) []int { return stride(n, n/3, coprime(n, 7)) }},
+		{"the opposite order", func(i, n int) int { return n - 1 - i }},
+		{"another order", func(i, n int) int { return (i + 1) * coprime(n, 3) % n }},
+		{"yet another order", func(i, n int) int { return (i + 1) * coprime(n, 7) % n }},
 	} {
 		other := s
-		other.Nodes = reordered(s.Nodes, order.reorder)
-		other.Pods = reordered(s.Pods, order.reorder)
-		other.Revisions = reordered(s.Revisions, order.reorder)
-		other.InFlight.Creates = reordered(s.InFlight.Creates, order.reorder)
-		other.InFlight.Deletes = reordered(s.InFlight.Deletes, order.reorder)
-		other.InFlight.Patches = reordered(s.InFlight.Patches, order.reorder)
-		other.InFlight.Revisions = reordered(s.InFlight.Revisions, order.reorder)
+		other.Nodes = reordered(s.Nodes, order.at)
+		other.Pods = reordered(s.Pods, order.at)
+		other.Revisions = reordered(s.Revisions, order.at)
+		other.InFlight.Creates = reordered(s.InFlight.Creates, order.at)
+		other.InFlight.Deletes = reordered(s.InFlight.Deletes, order.at)
+		other.InFlight.Patches = reordered(s.InFlight.Patches, order.at)
+		other.InFlight.Revisions = reordered(s.InFlight.Revisions, order.at)
 		list = append(list, variant{order.name, other})
 	}
 	return list
 }
 
-// stride is the permutation of 0 … n-1 that begins at one and goes on by step, which must have no factor in common
-// with n.
-func stride(n, begin, step int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = (begin + i*step) % n
-	}
-	return order
-}
+// position tells which of n elements comes at i.
+type position func(i, n int) int
 
-// coprime is the least number from at on that has no factor in common with n. Of nothing there is one order only.
+// coprime is the least number from at on that has no factor in common with n, so that steps of it meet all of n.
 func coprime(n, at int) int {
-	for n > 0 && gcd(n, at) > 1 {
+	for gcd(n, at) > 1 {
 		at++
 	}
 	return at
@@ -107,10 +100,10 @@ func gcd(a, b int) int {
 	return a
 }
 
-func reordered[T any](list []T, reorder func(n int) []int) []T {
-	other := make([]T, 0, len(list))
-	for _, i := range reorder(len(list)) {
-		other = append(other, list[i])
+func reordered[T any](list []T, at position) []T {
+	other := make([]T, len(list))
+	for i := range other {
+		other[i] = list[at(i, len(list))]
 	}
 	return other
 }

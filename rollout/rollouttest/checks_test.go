@@ -28,8 +28,8 @@ func failing(rollout.Snapshot) (rollout.Plan, error) { return rollout.Plan{}, er
 func idle(rollout.Snapshot) (rollout.Plan, error) { return rollout.Plan{}, nil }
 
 // fleet is a spec and a fleet in which everything is done.
-func fleet(options ...rollouttest.SpecOption) rollouttest.Scenario {
-	spec := rollouttest.Spec("agent", options...)
+func fleet() rollouttest.Scenario {
+	spec := rollouttest.Spec("agent")
 	pod := rollouttest.Pod("agent-a", rollouttest.Of(spec), rollouttest.OnNode("a"))
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	return rollouttest.Scenario{Spec: spec, Snapshot: rollout.Snapshot{
@@ -194,6 +194,38 @@ func TestCheckPureReportsLateErrors(t *testing.T) {
 		}
 		return rollout.Plan{}, nil
 	}, fleet().Snapshot), "the opposite order: no plan")
+}
+
+// Four orders are tried, if there are as many, and each holds everything.
+func TestCheckPureTriesOrders(t *testing.T) {
+	for n := range 12 {
+		var names []string
+		for i := range n {
+			names = append(names, string(rune('a'+i)))
+		}
+		seen := map[string]bool{}
+		err := rollouttest.CheckPure(func(s rollout.Snapshot) (rollout.Plan, error) {
+			var order []string
+			for _, node := range s.Nodes {
+				order = append(order, node.Name)
+			}
+			seen[strings.Join(order, "")] = true
+			if slices.Sort(order); !slices.Equal(order, names) {
+				return rollout.Plan{}, fmt.Errorf("nodes %v of %v", order, names)
+			}
+			return rollout.Plan{}, nil
+		}, rollout.Snapshot{Now: rollouttest.Noon(), Nodes: rollouttest.Nodes(names...)})
+		if err != nil {
+			t.Error(err)
+		}
+		factorial := 1
+		for i := 2; i <= n; i++ {
+			factorial = min(4, factorial*i)
+		}
+		if len(seen) < min(factorial, 3) || n > 4 && len(seen) < 4 {
+			t.Errorf("%d nodes are tried in %d orders only", n, len(seen))
+		}
+	}
 }
 
 func TestCheckIdempotentSaysWhatIsRepeated(t *testing.T) {

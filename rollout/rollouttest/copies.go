@@ -68,8 +68,8 @@ func roomySlice(from reflect.Value) reflect.Value {
 // opaque tells whether a struct keeps its insides to itself, as time.Time and resource.Quantity do. It is copied
 // and compared as a whole.
 func opaque(t reflect.Type) bool {
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() {
+	for field := range t.Fields() {
+		if !field.IsExported() {
 			return true
 		}
 	}
@@ -167,8 +167,8 @@ func scribble(v reflect.Value) {
 			v.SetZero()
 			return
 		}
-		for i := range v.NumField() {
-			scribble(v.Field(i))
+		for _, field := range v.Fields() {
+			scribble(field)
 		}
 	case reflect.String:
 		v.SetString("scribbled")
@@ -178,5 +178,6 @@ func scribble(v reflect.Value) {
 		v.SetInt(^v.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(^v.Uint() & 0xff)
+	default: // snapshots and plans have nothing else that can be written
 	}
 }

@@ -1,6 +1,7 @@
 package rollouttest_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,7 +183,7 @@ func noteHistory(note func(string, bool), s rollouttest.Scenario) {
 	list := s.Snapshot.Revisions
 	update := rollouttest.Revision(s.Spec, 1)
 	byName := slices.IndexFunc(list, func(r *appsv1.ControllerRevision) bool { return r.Name == update.Name })
-	equal := func(r *appsv1.ControllerRevision) bool { return string(r.Data.Raw) == string(update.Data.Raw) }
+	equal := func(r *appsv1.ControllerRevision) bool { return bytes.Equal(r.Data.Raw, update.Data.Raw) }
 	matching := 0
 	for _, r := range list {
 		if equal(r) {

@@ -3,6 +3,7 @@ package rollouttest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -126,10 +127,9 @@ func verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) err
 // history lists the last events of a cluster.
 func history(c *Cluster) string {
 	const most = 40
-	text := ""
-	events := c.events[max(0, len(c.events)-most):]
-	for _, e := range events {
-		text += e.String() + "\n"
+	var text strings.Builder
+	for _, e := range c.events[max(0, len(c.events)-most):] {
+		text.WriteString(e.String() + "\n")
 	}
-	return text
+	return text.String()
 }
