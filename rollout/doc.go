@@ -13,8 +13,13 @@
 //	if err != nil {
 //		return err
 //	}
+//	history, err := rollout.ClaimRevisions(spec, revisions)
+//	if err != nil {
+//		return err
+//	}
 //	plan, err := planner.Plan(rollout.Snapshot{
-//		Now: time.Now(), Nodes: nodes, Pods: claims.Pods, Revisions: revisions, InFlight: inFlight, Memory: memory,
+//		Now: time.Now(), Nodes: nodes, Pods: claims.Pods, Revisions: history.Revisions,
+//		InFlight: inFlight, Memory: memory,
 //	})
 //	if err != nil {
 //		return err

@@ -30,8 +30,12 @@ type Snapshot struct {
 }
 
 // InFlight lists requests that were sent and are not yet seen in the snapshot (a watch lags behind). They count as
-// done, so that a stale cache cannot make the planner act twice. Drop an entry when its effect was observed or
-// the request failed.
+// done, so that a stale cache cannot make the planner act twice.
+//
+// The caller takes entries out again, because only the caller knows what the API server answered: a create when the
+// cache shows the pod of that name (or its deletion), a delete when the pod is marked or gone, a patch or a revision when
+// the cache shows a resource version at least as new as the answer's, and anything when the request failed. An entry
+// that stays for ever keeps its node waiting with [ReasonRequested].
 type InFlight struct {
 	// Creates are pods that were asked for.
 	Creates []InFlightCreate
