@@ -166,7 +166,7 @@ func TestCompileError(t *testing.T) {
 	if !errors.Is(err, err) || !errors.Is(err, first) {
 		t.Error("errors.Is finds neither the error itself nor its first part")
 	}
-	aggregate, ok := err.(utilerrors.Aggregate)
+	aggregate, ok := errors.AsType[utilerrors.Aggregate](err)
 	if !ok || len(aggregate.Errors()) != 3 {
 		t.Fatalf("%v is no aggregate of 3", err)
 	}

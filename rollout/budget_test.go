@@ -260,6 +260,21 @@ func maxUnavailableScenes() []scene {
 			spent: "unavailable 2 of 2, surging 0 of 0, waiting 1",
 		},
 		{
+			name: "not ready beside failed in back-off", why: "B3: it disturbs nobody, whatever else is on the node",
+			fleet:    []spot{on("a", oldPod(kit.Unready()), newPod(kit.Failed()))},
+			backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(0)}},
+			acts:     "delete a0 OutdatedNotReady",
+			want:     []string{"a: outdated>update replace OutdatedNotReady a0 backoff U"},
+			spent:    "unavailable 1 of 1, surging 0 of 0, waiting 0",
+		},
+		{
+			name: "ready beside failed in back-off", why: "B3, M1: none could follow the Ready pod while the Failed one is there",
+			fleet:    []spot{on("a", oldPod(), newPod(kit.Failed()))},
+			backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(0)}},
+			want:     []string{"a: outdated>update wait Backoff a1 backoff until=+1s"},
+			spent:    "unavailable 0 of 1, surging 0 of 0, waiting 0",
+		},
+		{
 			name: "large budget", why: "B3: no more than there is to replace",
 			spec:  []kit.SpecOption{kit.MaxUnavailable("2147483647")},
 			fleet: []spot{on("a", oldPod()), on("b", oldPod())},
@@ -586,6 +601,30 @@ func burstScenes() []scene {
 			spent: "unavailable 2 of 0, surging 1 of 3, waiting 2",
 		},
 		{
+			name: "surge beside surplus", why: "V3: a new pod beside two old ones waits until the surplus one may be deleted",
+			spec:  burst("1", kit.MaxSurge("1")),
+			fleet: []spot{on("a", newPod(), newPod()), on("b", oldPod(), oldPod())},
+			acts:  "delete a1 Surplus",
+			want:  []string{"a: updated>update delete Surplus a1", "b: outdated>update wait Burst b1 burst"},
+			spent: "unavailable 0 of 0, surging 0 of 1, waiting 0",
+		},
+		{
+			name: "ready beside surplus", why: "B3, M1: none could follow the Ready pod while the surplus one is there",
+			spec:  burst("1"),
+			fleet: []spot{on("a", newPod(), newPod()), on("b", oldPod(), oldPod())},
+			acts:  "delete a1 Surplus",
+			want:  []string{"a: updated>update delete Surplus a1", "b: outdated>update wait Burst b1 burst"},
+			spent: "unavailable 0 of 1, surging 0 of 0, waiting 0",
+		},
+		{
+			name: "begun node", why: "M3, M6: its old pod waits as a repair; the node is no candidate any more",
+			spec:  burst("1"),
+			fleet: []spot{on("a", newPod(), newPod()), on("b", oldPod(kit.Unready()), newPod(kit.Unready()))},
+			acts:  "delete a1 Surplus",
+			want:  []string{"a: updated>update delete Surplus a1", "b: surging>update wait Burst b0 burst U"},
+			spent: "unavailable 1 of 1, surging 0 of 0, waiting 0",
+		},
+		{
 			name: "strays", why: "M5, M6: pods without a node are repair too: after the nodes' repair, before updates",
 			spec: burst("2"),
 			fleet: []spot{
@@ -629,6 +668,42 @@ func TestBurstBeginsNoBackoff(t *testing.T) {
 	plan := l.plan(t)
 	if got := plan.Memory.Backoffs; len(got) != 1 || got[0].Node != "a" {
 		t.Errorf("back-offs %+v, want one for node a alone", got)
+	}
+}
+
+// Plan.BudgetUsers names the first five nodes that use up what others wait for.
+func TestBudgetUsers(t *testing.T) {
+	fleet := func(nodes string, pods ...podOf) []spot {
+		var spots []spot
+		for _, n := range nodes {
+			spots = append(spots, on(string(n), pods...))
+		}
+		return spots
+	}
+	begun := []podOf{oldPod(), newPod(kit.Unready())}
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		fleet     []spot
+		want      []string
+	}{
+		{"nobody waits", "nil while no node is waiting for the budget", nil, fleet("bcd", newPod(kit.Unready())), nil},
+		{"one", "B3: the node that was just admitted", nil, fleet("ab", oldPod()), []string{"b"}},
+		{"five", "five are all named", []kit.SpecOption{kit.MaxUnavailable("2")},
+			append(fleet("bcdef"), on("z", oldPod())), []string{"b", "c", "d", "e", "f"}},
+		{"six", "the first five of more", []kit.SpecOption{kit.MaxUnavailable("2")},
+			append(fleet("bcdefg"), on("z", oldPod())), []string{"b", "c", "d", "e", "f"}},
+		{"surge", "B4: with surge those that hold places, not those that are unavailable", []kit.SpecOption{kit.MaxSurge("1")},
+			append(fleet("b", begun...), on("a", newPod(kit.Failed())), on("z", oldPod())), []string{"b"}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, newLab(tt.spec...).add(tt.fleet...).plan(t).BudgetUsers); diff != "" {
+				t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -346,13 +345,5 @@ func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 	}
 	if diff := cmp.Diff(acted, decided, cmp.AllowUnexported(counts{})); diff != "" {
 		t.Errorf("actions and the counts of decisions disagree (V12), -actions +decisions:\n%s", diff)
-	}
-}
-
-// condition sets any condition of the pod.
-func condition(kind corev1.PodConditionType, status corev1.ConditionStatus) kit.PodOption {
-	return func(p *corev1.Pod) {
-		p.Status.Conditions = append(p.Status.Conditions,
-			corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(ago(time.Hour))})
 	}
 }

@@ -47,6 +47,7 @@ func TestClaim(t *testing.T) {
 		{"elsewhere", "another namespace is another world", nil, []kit.PodOption{labelled, in("other")}, ""},
 		{"default namespace", "a spec without a namespace is of the default one",
 			func(s *rollout.Spec) { s.Namespace = "" }, []kit.PodOption{labelled}, "Pods Adopt"},
+		{"pod without namespace", "an object without one counts as in the default one", nil, []kit.PodOption{labelled, in("")}, "Pods Adopt"},
 		{"own namespace", "else of its own", func(s *rollout.Spec) { s.Namespace = "mine" },
 			[]kit.PodOption{labelled, in("mine")}, "Pods Adopt"},
 		{"set without UID, orphan", "a set that does not exist yet goes by the selector alone",

@@ -89,7 +89,9 @@ func TestConformanceSurprises(t *testing.T) {
 				t.Fatal("no such recording")
 			}
 			delete(recordings, want.name)
-			plan := c.plan(t, c.spec(t))
+			spec := c.spec(t)
+			plan := c.plan(t, spec)
+			c.explain(t, newSituation(c, spec), plan, c.compare(plan))
 			if got := fmt.Sprint(nodesOf(plan.Creates)); got != "["+want.creates+"]" {
 				t.Errorf("%s: %s: creates %s, want [%s]", want.rule, want.why, got, want.creates)
 			}
@@ -109,7 +111,8 @@ func TestConformanceSurprises(t *testing.T) {
 			continue
 		}
 		spec := c.spec(t)
-		c.explain(t, spec, c.compare(c.plan(t, spec)))
+		plan := c.plan(t, spec)
+		c.explain(t, newSituation(c, spec), plan, c.compare(plan))
 	}
 }
 

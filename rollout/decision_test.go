@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"testing"
@@ -67,6 +68,39 @@ func TestStringsAreExhaustive(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "onDelete", "delete", "Unattributable"}, last); diff != "" {
 		t.Errorf("last constants, -want +got:\n%s", diff)
+	}
+}
+
+// The text form is the name, and a value that was never declared has none.
+func TestMarshalText(t *testing.T) {
+	tests := []struct {
+		name, why string
+		of        func(uint8) encoding.TextMarshaler
+		last      uint8
+	}{
+		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.State(v) }, uint8(rollout.StateUnattributed)},
+		{"Target", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Target(v) }, uint8(rollout.TargetHeld)},
+		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
+		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitOnDelete)},
+		{"Reason", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Reason(v) }, uint8(rollout.ReasonUnattributable)},
+		{"RevisionVerb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.RevisionVerb(v) },
+			uint8(rollout.DeleteRevision)},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			for v := range 256 {
+				code := tt.of(uint8(v))
+				text, err := code.MarshalText()
+				if declared := v <= int(tt.last); (err == nil) != declared {
+					t.Errorf("%d gives %q and error %v, want an error exactly beyond %d", v, text, err, tt.last)
+				}
+				if err == nil && string(text) != fmt.Sprint(code) || err != nil && text != nil {
+					t.Errorf("%d gives %q, want %q", v, text, code)
+				}
+			}
+		})
 	}
 }
 
@@ -185,6 +219,15 @@ func TestExplain(t *testing.T) {
 		{scene{name: "Budget of surge", why: "B4: with the nodes that hold the places", spec: surge,
 			fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
 			`a: outdated; waits: its pod a0 is outdated, but maxSurge 1 is used up by b`},
+		{scene{name: "Budget, many users", why: "the first five are named, all are counted", spec: []kit.SpecOption{kit.MaxUnavailable("2")},
+			fleet: []spot{on("a", oldPod()), on("b"), on("c"), on("d"), on("e"), on("f"), on("g")}},
+			`a: outdated; waits: its pod a0 is outdated, but maxUnavailable 2 is used up by b, c, d, e, f and 1 more`},
+		{scene{name: "Budget of surge, many users", why: "B4: those that hold places are counted, not those that are unavailable",
+			spec: []kit.SpecOption{kit.MaxSurge("2")},
+			fleet: []spot{
+				on("a", oldPod()), on("b"), on("c"), on("d"), on("e"), on("f"), on("g"), on("h", oldPod(), newPod(kit.Unready())),
+			}},
+			`a: outdated; waits: its pod a0 is outdated, but maxSurge 2 is used up by b, c, d, e, f and 2 more`},
 		{scene{name: "Burst", why: "M6: with its size", spec: []kit.SpecOption{kit.Burst("1")}, fleet: []spot{on("a"), on("0")}},
 			`a: missing; waits: this plan already has the 1 creates or deletes that burst allows; counts against maxUnavailable`},
 		{scene{name: "Terminating, leaving", why: "P5: the verdict, and what is waited for", fleet: []spot{on("a", newPod(terminating())).leave()}},

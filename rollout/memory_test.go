@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -16,11 +17,11 @@ import (
 // M2: 1 s, doubling to 15 min. The pod fails again at once each time, and is deleted as soon as that is due.
 func TestBackoffDoubles(t *testing.T) {
 	l := newLab().add(on("a", newPod(kit.Failed())))
-	delays := []time.Duration{
+	seconds := []int{
 		1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 15 * 60, 15 * 60, 15 * 60,
 	}
-	for i, delay := range delays {
-		delay *= time.Second
+	for i, n := range seconds {
+		delay := time.Duration(n) * time.Second
 		plan := l.plan(t)
 		if got := acts(plan); got != "delete a0 Failed" {
 			t.Fatalf("deletion %d: got %q", i, got)
@@ -245,6 +246,51 @@ func TestMemoryVersion(t *testing.T) {
 				t.Errorf("planned as if it were lost: %v, want %v: %s", got, tt.lost, tt.why)
 			}
 		})
+	}
+}
+
+// R3: the API server found a name taken that no snapshot shows; the next plan takes another one.
+func TestMemoryCollided(t *testing.T) {
+	record := rollout.Record{Revision: "r", Began: kit.Noon()}
+	tests := []struct {
+		name, why string
+		memory    rollout.Memory
+		want      rollout.Memory
+	}{
+		{"empty", "the first collision", rollout.Memory{}, rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(1))}},
+		{"counted", "one more; the rest stays",
+			rollout.Memory{Version: rollout.MemoryVersion, Rollout: record, CollisionCount: new(int32(6))},
+			rollout.Memory{Version: rollout.MemoryVersion, Rollout: record, CollisionCount: new(int32(7))}},
+		{"zero", "0 is a count", rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(0))},
+			rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(1))}},
+		{"last but one", "the largest count there is",
+			rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(math.MaxInt32 - 1))},
+			rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(math.MaxInt32))}},
+		{"last", "beyond the largest it begins anew", rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(math.MaxInt32))},
+			rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(1))}},
+		{"unknown layout", "it counts as lost", rollout.Memory{Version: 99, Rollout: record, CollisionCount: new(int32(6))},
+			rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(1))}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.memory.Collided()); diff != "" {
+				t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
+	}
+	before := rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: new(int32(6))}
+	before.Collided()
+	if *before.CollisionCount != 6 {
+		t.Errorf("the receiver was changed to %d", *before.CollisionCount)
+	}
+	l := newLab()
+	l.numbered(t)
+	first := l.plan(t)
+	l.snapshot.Memory = first.Memory.Collided()
+	if second := l.plan(t); second.Revisions[0].Name == first.Revisions[0].Name {
+		t.Errorf("after the collision the name is %s again", first.Revisions[0].Name)
 	}
 }
 

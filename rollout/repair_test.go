@@ -364,6 +364,12 @@ func finishedScenes() []scene {
 			want:  []string{"a: updated>update delete Failed a0"},
 		},
 		{
+			name: "failed outdated beside healthy", why: "M2: at once; it replaces nothing, because the new pod is there",
+			fleet: []spot{on("a", newPod(), oldPod(kit.Failed()))},
+			acts:  "delete a1 OutdatedFailed",
+			want:  []string{"a: updated>update delete OutdatedFailed a1"},
+		},
+		{
 			name: "succeeded beside failed in back-off", why: "M2: each by its own rule",
 			fleet:    []spot{on("a", newPod(kit.Succeeded()), newPod(kit.Failed()))},
 			backoffs: updateA(second, 0),
@@ -381,6 +387,13 @@ func finishedScenes() []scene {
 			fleet: []spot{on("a", newPod(kit.Failed())).keep()},
 			acts:  "delete a0 Failed",
 			want:  []string{"a: kept>none delete Failed a0"},
+		},
+		{
+			name: "failed outdated on a keep node", why: "M2, M4: it goes at once, and is not replaced",
+			fleet:    []spot{on("a", oldPod(kit.Failed())).keep()},
+			backoffs: []rollout.Backoff{{Node: "a", Revision: "old", Delay: time.Minute, Since: ago(0)}},
+			acts:     "delete a0 Failed",
+			want:     []string{"a: kept>none delete Failed a0"},
 		},
 		{
 			name: "failed on a leave node", why: "M4: every pod goes, without back-off",
@@ -482,6 +495,29 @@ func surplusScenes() []scene {
 			fleet: []spot{on("a", oldPod(kit.Unready()), newPod(kit.Unready()))},
 			acts:  "delete a0 NotReadyBesideNew",
 			want:  []string{"a: surging>update delete NotReadyBesideNew a0 U"},
+		},
+		{
+			name: "old not ready beside new not bound", why: "M3: on a run node the new pod will be bound",
+			fleet: []spot{on("a", oldPod(kit.Unready()), pinned(newPod(kit.Pending())))},
+			acts:  "delete a0 NotReadyBesideNew",
+			want:  []string{"a: surging>update delete NotReadyBesideNew a0 U"},
+		},
+		{
+			name: "old not ready beside new not bound, keep", why: "M4: there it cannot be bound now: the old one is all the node has",
+			fleet: []spot{on("a", oldPod(kit.Unready()), pinned(newPod(kit.Pending()))).keep()},
+			want:  []string{"a: kept>none none Kept"},
+		},
+		{
+			name: "old not ready beside new not ready, keep", why: "M3 holds on keep nodes too",
+			fleet: []spot{on("a", oldPod(kit.Unready()), newPod(kit.Unready())).keep()},
+			acts:  "delete a0 NotReadyBesideNew",
+			want:  []string{"a: kept>none delete NotReadyBesideNew a0 U"},
+		},
+		{
+			name: "old not ready beside new, frozen", why: "M3, T4: what waits is the repair; the node is begun, so nothing holds it",
+			spec:  []kit.SpecOption{kit.Frozen()},
+			fleet: []spot{on("a", oldPod(kit.Unready()), newPod(kit.Unready()))},
+			want:  []string{"a: surging>update wait Frozen a0 frozen U"},
 		},
 		{
 			name: "old ready beside new not ready", why: "M3: both stay, the old one serves",

@@ -40,7 +40,7 @@ func TestScale(t *testing.T) {
 				{"34% of 3", "B1: 1.02 is up to 2", "34%", 3, 2},
 				{"99% of 1", "B1: up", "99%", 1, 1},
 				{"100% of 3", "B1: all, and no more", "100%", 3, 3},
-				{"50% of none", "B1: of nothing nothing", "50%", 0, 0},
+				{"50% of none", "B1: a share of no node is none", "50%", 0, 0},
 				{"leading zeros", "decimal, not octal", "010%", 100, 10},
 			},
 		},
@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 				{"7% of 100", "B1: 7, not 8", "7%", 100, 7},
 				{"1% of 101", "B1: up", "1%", 101, 2},
 				{"100% of 3", "B1: all, and no more", "100%", 3, 3},
-				{"50% of none", "B1: of nothing nothing", "50%", 0, 0},
+				{"50% of none", "B1: a share of no node is none", "50%", 0, 0},
 			},
 		},
 		{

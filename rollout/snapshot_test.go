@@ -146,6 +146,8 @@ func TestSnapshotOdd(t *testing.T) {
 			func(l *lab) {
 				l.snapshot.Pods = append(l.snapshot.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}})
 			}, ""},
+		{"revisions of a controller, set without UID", "a set that does not exist yet cannot tell its own from others",
+			func(l *lab) { l.spec.UID = "" }, ""},
 		{"requests that mean nothing", "a request for what is not there concerns nothing that is",
 			func(l *lab) {
 				l.snapshot.InFlight = rollout.InFlight{

@@ -91,6 +91,12 @@ func TestValidate(t *testing.T) {
 			[]string{`spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"`}},
 		{"deadline", "a daemon pod is to run for ever", func(s *rollout.Spec) { s.Template.Spec.ActiveDeadlineSeconds = new(int64(1)) },
 			[]string{"spec.template.spec.activeDeadlineSeconds: Forbidden"}},
+		{"node name", "a DNS subdomain", func(s *rollout.Spec) { s.Template.Spec.NodeName = "n1.example" }, nil},
+		{"bad node name", "no node can have it", func(s *rollout.Spec) { s.Template.Spec.NodeName = "N 1" },
+			[]string{"spec.template.spec.nodeName: Invalid value: a lowercase RFC 1123 subdomain"}},
+		{"bad toleration", "P1: the API server would refuse every pod", func(s *rollout.Spec) {
+			s.Template.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: "Like"}}
+		}, []string{"spec.template.spec.tolerations[0].operator: Unsupported value"}},
 		{"affinity that matches nothing", "P4: an invalid term is an error in New", kit.Affinity("pool"),
 			[]string{"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"}},
 		{"bad node selector", "no label could match it", kit.NodeSelector("pool", "a b"),

@@ -43,17 +43,21 @@ func (v Violation) String() string {
 //	 1  Budget        deletes of serving pods stay within maxUnavailable (B2, B3)
 //	 2  Surge         creates beside outdated pods stay within maxSurge (B4), and are none without it (M1)
 //	 3  One per node  no create on a node that is not to run the pod, or that has a live pod of that revision
-//	                  or a Failed one (M1); no two on one node; none but of the update revision (T1)
+//	                  or a Failed one (M1) or several (M3); no two on one node; none but of the update revision
+//	                  (T1), which exists, is created or requested (R3)
 //	 4  Hands off     no delete that M2 to M5, B3 or B4 do not allow; no patch but the relabelling of R3; no
-//	                  revision deleted that is in use or within the history limit (R4)
+//	                  revision deleted that is in use, within the history limit or newer than another that
+//	                  could go (R4); none renumbered but the update revision, to max+1 (R3)
 //	 6  Held          paused or OnDelete: no create or delete that begins a node (T4, T5)
 //	 7  Frozen        no create or delete at all, of revisions neither (T4)
 //	11  Burst         creates and deletes, each, within burst (M6); Failed pods wait for their back-off (M2)
 //	12  Accounting    exactly one Decision per node and stray pod, in order, each with a reason and known
-//	                  codes; each action belongs to one; the counters of Decisions, Status and Budget agree
-//	                  with the snapshot
+//	                  codes; each action belongs to one; states, targets and what is spent, the counters of
+//	                  Decisions, Status and Budget agree with the snapshot; the update revision and its object
+//	                  are the template's (R1, R3); the memory keeps the back-offs (M2)
 //	14  Idempotent    no action on what is marked, requested or not there; no object acted on twice
-//	15  NextWake      after Now, and not after the end of any wait that the clock alone ends
+//	15  NextWake      after Now, and not after the instant at which a pod becomes available (B5), a back-off ends
+//	                  (M2), or the plan itself says that a wait ends
 //
 // What is requested ([Snapshot.InFlight]) counts as done. Verify does not tell whether all that is due was
 // planned: an empty plan with right decisions passes. Invariants 13 and 16 to 18 and the rest of 14 and 15
@@ -75,6 +79,7 @@ func Verify(spec Spec, snapshot Snapshot, plan Plan) []Violation {
 		v.checkDecisions()
 		v.checkActions()
 		v.checkCounters()
+		v.checkMemory()
 		v.checkNextWake()
 	}
 	slices.SortFunc(v.found, func(a, b Violation) int {

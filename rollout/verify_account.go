@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
@@ -50,6 +49,7 @@ func (v *verifier) checkDecisions() {
 		inStrays, last = isStray, owner
 		v.checkCodes(d)
 		v.checkFacts(d)
+		v.checkReading(d)
 	}
 	v.checkOwners(have)
 }
@@ -184,20 +184,6 @@ func (v *verifier) checkActions() {
 		if p, d := planned[owner], decided[owner]; p != d {
 			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes and %d patches, the plan holds %d, %d "+
 				"and %d", owner, d.creates, d.deletes, d.patches, p.creates, p.deletes, p.patches)
-		}
-	}
-}
-
-// checkNextWake is the part of V15 that one plan shows.
-func (v *verifier) checkNextWake() {
-	wake := v.plan.NextWake
-	if !wake.IsZero() && !wake.After(v.snapshot.Now) {
-		v.report(15, "", "nextWake %s is not after now, right is a later instant or none", wake.UTC().Format(time.RFC3339Nano))
-	}
-	for i := range v.plan.Decisions {
-		d := &v.plan.Decisions[i]
-		if !d.Until.IsZero() && d.Until.After(v.snapshot.Now) && (wake.IsZero() || wake.After(d.Until)) {
-			v.report(15, d.Node, "the clock ends a wait at %s, before nextWake", d.Until.UTC().Format(time.RFC3339Nano))
 		}
 	}
 }

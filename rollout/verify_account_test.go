@@ -136,35 +136,35 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "unknown state", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed + 1 }, want: 12, mention: "unknown code",
+			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "unknown target", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Target = rollout.TargetHeld + 1 }, want: 12, mention: "unknown code",
+			plant: func(s *handmade) { s.decision("a").Target = rollout.TargetHeld + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "unknown verb", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Verb = rollout.VerbSurge + 1 }, want: 12, mention: "unknown code",
+			plant: func(s *handmade) { s.decision("a").Verb = rollout.VerbSurge + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "unknown limit", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitOnDelete + 1 }, want: 12, mention: "unknown code",
+			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitOnDelete + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "a node in the state of a vanished one", why: "it is in the snapshot", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").State = rollout.StateVanished }, want: 12, mention: "state vanished",
+			plant: func(s *handmade) { s.decision("a").State = rollout.StateVanished }, want: 12, mention: "state vanished", raw: true,
 		},
 		{
 			name: "a node in the state of no node", why: "it is in the snapshot", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed }, want: 12, mention: "state unattributed",
+			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed }, want: 12, mention: "state unattributed", raw: true,
 		},
 		{
 			name: "a stray in the state of a node", why: "its node is gone", scene: handStrays,
-			plant: func(s *handmade) { s.plan.Decisions[6].State = rollout.StateUnattributed }, want: 12, mention: "node gone: decision with state unattributed",
+			plant: func(s *handmade) { s.plan.Decisions[6].State = rollout.StateUnattributed }, want: 12, mention: "node gone: decision with state unattributed", raw: true,
 		},
 		{
 			name: "an unattributable pod called vanished", why: "it never had a node", scene: handStrays,
-			plant: func(s *handmade) { s.plan.Decisions[4].State = rollout.StateVanished }, want: 12, mention: "state vanished",
+			plant: func(s *handmade) { s.plan.Decisions[4].State = rollout.StateVanished }, want: 12, mention: "state vanished", raw: true,
 		},
 		{
 			name: "wrong fact", why: "S1: the pod is Ready", scene: handSteady,

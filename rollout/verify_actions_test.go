@@ -2,7 +2,6 @@ package rollout_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -101,33 +100,4 @@ func TestVerifyVerbs(t *testing.T) {
 		})
 	}
 	runViolations(t, rows)
-}
-
-func TestVerifyNextWake(t *testing.T) {
-	waiting := func() *handmade {
-		s := handSteady()
-		s.decision("a").Until = handNow().Add(time.Minute)
-		s.plan.NextWake = handNow().Add(time.Minute)
-		return s
-	}
-	runViolations(t, []violationRow{
-		{
-			name: "now", why: "a controller would spin", scene: waiting,
-			plant: func(s *handmade) { s.plan.NextWake = handNow() }, want: 15, mention: "2026-01-15T12:00:00Z is not after now",
-		},
-		{
-			name: "never", why: "the clock ends a wait", scene: waiting,
-			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "node a: the clock ends a wait at 2026-01-15T12:01:00Z",
-		},
-		{
-			name: "too late", why: "the clock ends a wait before", scene: waiting,
-			plant: func(s *handmade) { s.plan.NextWake = s.plan.NextWake.Add(1) }, want: 15, mention: "node a",
-		},
-	})
-	s := waiting()
-	s.decision("b").Until = handNow() // over already
-	s.plan.NextWake = handNow().Add(1)
-	if got := s.verify(); got != nil {
-		t.Errorf("a wait that is over, and an earlier wake for another reason, are right, but: %v", got)
-	}
 }

@@ -13,6 +13,8 @@ import (
 // verifiedLimits are the numbers of the spec, percentages resolved.
 type verifiedLimits struct {
 	desired, maxUnavailable, maxSurge, burst int
+	// surge: the spec asks for maxSurge, even if a percentage of no nodes makes it 0.
+	surge bool
 }
 
 func (v *verifier) resolveLimits() verifiedLimits {
@@ -25,6 +27,7 @@ func (v *verifier) resolveLimits() verifiedLimits {
 	if v.spec.Strategy.Type == RollingUpdate { // OnDelete has no budgets
 		l.maxUnavailable = ofDesired(v.spec.Strategy.MaxUnavailable, l.desired, 99)
 		l.maxSurge = ofDesired(v.spec.Strategy.MaxSurge, l.desired, 99)
+		l.surge = ofDesired(v.spec.Strategy.MaxSurge, 1, 99) > 0
 	}
 	l.burst = max(1, ofDesired(v.spec.Burst, l.desired, 0))
 	return l
@@ -41,49 +44,54 @@ func ofDesired(value *intstr.IntOrString, desired, carry int) int {
 }
 
 // surges tells whether new pods may stand beside old ones.
-func (v *verifier) surges() bool { return v.limits.maxSurge > 0 }
+func (v *verifier) surges() bool { return v.limits.surge }
 
 // held tells that no node may be begun (T4, T5). Frozen is not asked here: it allows less, see checkFrozen.
 func (v *verifier) held() bool {
 	return v.spec.Strategy.Paused || v.spec.Strategy.Type == OnDelete
 }
 
-// unavailable counts the nodes that use up maxUnavailable after the plan (B2). On a keep node that counts
-// whose pods of the update revision, if any, are all not available, whatever else serves there: it is the
-// revision that is judged.
-func (v *verifier) unavailable() int {
+// unavailable counts the nodes that use up maxUnavailable after the plan (B2).
+func (v *verifier) unavailable() int { return v.count(v.isUnavailable) }
+
+// surging counts the nodes that hold a place of maxSurge after the plan (B4).
+func (v *verifier) surging() int { return v.count(v.isSurging) }
+
+// count tells how many nodes satisfy f.
+func (v *verifier) count(f func(*verifiedNode) bool) int {
 	count := 0
 	for _, node := range v.nodes {
-		updated := func(p *verifiedPod) bool { return p.live() && !p.deleted && p.updated && p.ran(node) }
-		switch node.outcome {
-		case placement.Run:
-			if !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted }) {
-				count++
-			}
-		case placement.Keep:
-			if node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail }) {
-				count++
-			}
-		case placement.Leave: // nothing there counts
+		if f(node) {
+			count++
 		}
 	}
 	return count
 }
 
-// surging counts the nodes that hold a place of maxSurge after the plan (B4): a pod of the update revision
-// that is not available, failed ones included, and requested and created ones too.
-func (v *verifier) surging() int {
-	count := 0
-	for _, node := range v.nodes {
-		starting := node.any(func(p *verifiedPod) bool {
-			return p.live() && !p.deleted && p.updated && !p.avail && p.ran(node)
-		})
-		requested := node.outcome == placement.Run && v.requestsUpdate(node)
-		if node.outcome != placement.Leave && (starting || requested || len(node.creates) > 0) {
-			count++
-		}
+// isUnavailable tells whether the node uses up maxUnavailable after the plan (B2). On a keep node that counts
+// whose pods of the update revision, if any, are all not available, whatever else serves there: it is the
+// revision that is judged.
+func (v *verifier) isUnavailable(node *verifiedNode) bool {
+	updated := func(p *verifiedPod) bool { return p.stays() && p.updated && p.ran(node) }
+	switch node.outcome {
+	case placement.Run:
+		return !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted })
+	case placement.Keep:
+		return node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail })
+	default: // nothing on a leave node counts
+		return false
 	}
-	return count
+}
+
+// isSurging tells whether the node holds a place of maxSurge after the plan (B4): for a pod of the update revision
+// that is not available, failed ones included, and requested and created ones too.
+func (v *verifier) isSurging(node *verifiedNode) bool {
+	if !v.surges() || node.outcome == placement.Leave {
+		return false
+	}
+	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.updated && !p.avail && p.ran(node) })
+	requested := node.outcome == placement.Run && v.requestsUpdate(node)
+	return starting || requested || len(node.creates) > 0
 }
 
 // requestsUpdate tells whether a pod of the update revision is in flight to the node.

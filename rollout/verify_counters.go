@@ -81,19 +81,17 @@ func (v *verifier) checkReported() {
 			v.report(12, "", "%s is %d, right is %d", name, is, want)
 		}
 	}
-	b := &v.plan.Budget
+	if v.plan.Status.State == status.Unknown {
+		v.report(12, "", "S2: status.state is unknown, right is any other")
+	}
+	b, unavailable := &v.plan.Budget, v.unavailable()
 	equal("budget.desired", int64(b.Desired), v.limits.desired)
 	equal("budget.burst", int64(b.Burst), v.limits.burst)
 	equal("status.observedGeneration", v.plan.Status.ObservedGeneration, int(v.spec.Generation))
-	if v.spec.Strategy.Type == OnDelete {
-		return // it has no budgets
-	}
-	unavailable := v.unavailable()
 	equal("budget.maxUnavailable", int64(b.MaxUnavailable), v.limits.maxUnavailable)
 	equal("budget.unavailable", int64(b.Unavailable), unavailable)
 	equal("budget.maxSurge", int64(b.MaxSurge), v.limits.maxSurge)
-	if v.surges() {
-		equal("budget.surging", int64(b.Surging), v.surging())
-	}
+	equal("budget.surging", int64(b.Surging), v.surging())
+	equal("budget.waiting", int64(b.Waiting), v.count(v.waits))
 	equal("status.disruptionsAllowed", int64(v.plan.Status.DisruptionsAllowed), max(0, v.limits.maxUnavailable-unavailable))
 }

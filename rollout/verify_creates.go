@@ -1,18 +1,26 @@
 package rollout
 
 import (
+	"strings"
+
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // checkCreates is V3, and what V2, V6 and V14 say of one create.
 func (v *verifier) checkCreates() {
 	seen := make(map[string]bool)
+	revisions := v.revisionsOfCreates()
 	for i := range v.plan.Creates {
 		create := &v.plan.Creates[i]
 		node := v.nodeOf[create.Node]
 		if create.Revision == "" || create.Revision != v.plan.Status.UpdateRevision {
 			v.report(3, create.Node, "T1: create at revision %q, right is the update revision %q",
 				create.Revision, v.plan.Status.UpdateRevision)
+		}
+		if create.Revision == v.plan.Status.UpdateRevision && !revisions[create.Revision] {
+			v.report(3, create.Node, "R3: create at revision %q, which neither exists nor is created by this plan nor requested",
+				create.Revision)
 		}
 		switch {
 		case node == nil:
@@ -26,6 +34,25 @@ func (v *verifier) checkCreates() {
 		}
 		seen[create.Node] = true
 	}
+}
+
+// revisionsOfCreates are the hashes of the revisions there are once the plan's own revisions are created (R3).
+func (v *verifier) revisionsOfCreates() map[string]bool {
+	hashes := make(map[string]bool)
+	for _, revision := range v.snapshot.Revisions {
+		hashes[history.HashOf(revision)] = true
+	}
+	for i := range v.plan.Revisions {
+		if action := &v.plan.Revisions[i]; action.Verb == CreateRevision && action.Object != nil {
+			hashes[history.HashOf(action.Object)] = true
+		}
+	}
+	for _, name := range v.snapshot.InFlight.Revisions {
+		if hash, ok := strings.CutPrefix(name, v.spec.Name+"-"); ok {
+			hashes[hash] = true
+		}
+	}
+	return hashes
 }
 
 // checkCreate judges a create by what is on the node. What the plan deletes still counts: a delete is not
@@ -45,6 +72,15 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 				pod.object.Name)
 			return
 		}
+	}
+	left := 0
+	for _, pod := range node.pods {
+		if pod.stays() {
+			left++
+		}
+	}
+	if left > 1 && v.surges() {
+		v.report(3, node.name, "M3: create beside %d live pods, right is beside one, when the others are deleted", left)
 	}
 	if len(node.pods) > 0 && !v.surges() {
 		v.report(2, node.name, "M1: create beside pod %s without maxSurge; right is to wait until it is gone",

@@ -73,6 +73,9 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 			pod.object.Name)
 	case v.held():
 		v.report(6, node.name, "delete of the outdated pod %s begins a held node", pod.object.Name)
+	case !v.surges() && pod.ready && (v.requestsUpdate(node) || node.any((*verifiedPod).stays)):
+		v.report(4, node.name, "B3, M1: delete of the Ready pod %s, although another live pod keeps its successor away; "+
+			"right is to wait until that one is gone", pod.object.Name)
 	case v.surges() && !pod.ready:
 		v.report(2, node.name, "B4: delete of the outdated pod %s before there is a new one", pod.object.Name)
 	}
@@ -182,21 +185,22 @@ func (v *verifier) backoffEnd(pod *verifiedPod) time.Time {
 	return v.backoffs[verifiedBackoff{pod.name, pod.hash}]
 }
 
-// observeBackoffs reads the memory (M2): 15 minutes are the most there is to wait, and of two entries for
-// one key the later end counts.
-func (v *verifier) observeBackoffs() {
-	if v.snapshot.Memory.Version != MemoryVersion {
-		return
+// backoffEnds reads a memory (M2): 15 minutes are the most there is to wait, and of two entries for one key the
+// later end counts.
+func (v *verifier) backoffEnds(memory Memory) map[verifiedBackoff]time.Time {
+	ends := make(map[verifiedBackoff]time.Time)
+	if memory.Version != MemoryVersion {
+		return ends
 	}
-	v.backoffs = make(map[verifiedBackoff]time.Time, len(v.snapshot.Memory.Backoffs))
-	for _, entry := range v.snapshot.Memory.Backoffs {
+	for _, entry := range memory.Backoffs {
 		key := verifiedBackoff{entry.Node, entry.Revision}
 		since := entry.Since
 		if since.After(v.snapshot.Now) {
 			since = v.snapshot.Now // a clock was set back
 		}
-		if end := since.Add(min(max(entry.Delay, 0), 15*time.Minute)); end.After(v.backoffs[key]) {
-			v.backoffs[key] = end
+		if end := since.Add(min(max(entry.Delay, 0), 15*time.Minute)); end.After(ends[key]) {
+			ends[key] = end
 		}
 	}
+	return ends
 }

@@ -42,7 +42,9 @@ type verifiedNode struct {
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
-	creates   []string // hashes of the pods that the plan creates here
+	// mixed: creates of the update revision and of another one were asked for.
+	mixed   bool
+	creates []string // hashes of the pods that the plan creates here
 }
 
 // verifiedPod is one pod.
@@ -62,6 +64,9 @@ type verifiedPod struct {
 
 // live is not marked for deletion: a pod that has Failed is live until then.
 func (p *verifiedPod) live() bool { return !p.marked }
+
+// stays is live after the plan.
+func (p *verifiedPod) stays() bool { return !p.marked && !p.deleted }
 
 // active is live and not finished.
 func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
@@ -90,7 +95,7 @@ func (v *verifier) observe() {
 	v.observeNodes()
 	v.observePods()
 	v.observeRequests()
-	v.observeBackoffs()
+	v.backoffs = v.backoffEnds(v.snapshot.Memory)
 	for i := range v.plan.Deletes {
 		if pod := v.pods[v.plan.Deletes[i].UID]; pod != nil {
 			pod.deleted = true
@@ -167,11 +172,18 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 // observeRequests drops the creates in flight whose pod is there. Only a live pod proves that: a
 // terminating one of the same revision is more likely the one before.
 func (v *verifier) observeRequests() {
+	update, other := make(map[string]bool), make(map[string]bool)
 	for _, create := range v.snapshot.InFlight.Creates {
 		node := v.nodeOf[create.Node]
 		if node == nil {
 			continue
 		}
+		if v.isUpdate(create.Revision) {
+			update[node.name] = true
+		} else {
+			other[node.name] = true
+		}
+		node.mixed = update[node.name] && other[node.name]
 		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
 		if !observed && !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,9 +33,10 @@ func TestVerifyOnePerNode(t *testing.T) {
 				s.plan.Creates = s.plan.Creates[1:]
 				s.decision("d").Creates = 0
 				s.decision("d").Verb = rollout.VerbWait
-				s.spend(0, 2)
+				s.spend(0, 2).settle()
+				s.decision("a").Surging = true
 			},
-			want: 3, mention: "a-new",
+			want: 3, mention: "a-new", raw: true,
 		},
 		{
 			name: "two on one node", why: "one pod per node", scene: missing,
@@ -77,7 +79,11 @@ func TestVerifyHandsOff(t *testing.T) {
 		},
 		{
 			name: "a starting updated pod", why: "a replacement would start no faster", scene: handSurging,
-			plant: func(s *handmade) { s.delete("c-new").spend(0, 1) }, want: 4, mention: "c-new",
+			plant: func(s *handmade) {
+				s.delete("c-new").spend(0, 1).settle()
+				s.plan.Budget.Waiting = 1
+			},
+			want: 4, mention: "c-new", raw: true,
 		},
 		{
 			name: "the better of two updated pods", why: "M3: the available one stays",
@@ -101,9 +107,10 @@ func TestVerifyHandsOff(t *testing.T) {
 			},
 			plant: func(s *handmade) {
 				s.plan.Deletes, s.decision("a").Deletes = nil, 0
-				s.delete("a-good").spend(1, 0)
+				s.delete("a-good").spend(1, 0).settle()
+				s.plan.Budget.Waiting = 0
 			},
-			want: 4, mention: "a worse outdated one stays",
+			want: 4, mention: "a worse outdated one stays", raw: true,
 		},
 		{
 			name: "an outdated pod of a keep node", why: "M4: the node could not get another",
@@ -156,6 +163,82 @@ func TestVerifyHandsOff(t *testing.T) {
 	})
 }
 
+// TestVerifyCompany: a node is begun only when its outdated pod is the only live one.
+func TestVerifyCompany(t *testing.T) {
+	// pair has an old available pod and another one that is deleted, but need not be; with room for b.
+	pair := func(maxUnavailable, maxSurge, state string) func() *handmade {
+		return func() *handmade {
+			s := newHandmade(maxUnavailable, maxSurge)
+			s.node("a", "dpra", handPod("a-1", staleHash, "available"), handPod("a-2", staleHash, state))
+			n, surge := int32(0), int32(1)
+			if maxSurge == "0" {
+				n, surge = 1, 0
+			}
+			return s.budget(n, 0, surge, 0).delete("a-2")
+		}
+	}
+	undelete := func(s *handmade) { s.plan.Deletes, s.decision("a").Deletes = nil, 0 }
+	backoff := func() *handmade {
+		s := newHandmade("1", "0")
+		s.node("a", "dprau", handPod("a-1", staleHash, "available"), handPod("a-2", freshHash, "failed"))
+		s.snapshot.Memory = handMemory(rollout.Backoff{Node: "a", Revision: freshHash, Delay: time.Minute, Since: handNow()})
+		return s.budget(1, 0, 0, 0)
+	}
+	runViolations(t, []violationRow{
+		{
+			name: "create beside two", why: "M3: the surplus one goes first", scene: pair("0", "1", "unready"),
+			plant: func(s *handmade) { undelete(s); s.create("a").spend(0, 1) }, want: 3, mention: "node a: M3: create beside 2 live pods",
+		},
+		{
+			name: "delete beside a Failed one in back-off", why: "M1: nothing could follow", scene: backoff,
+			plant: func(s *handmade) { s.delete("a-1").spend(1, 0) }, want: 4, mention: "B3, M1: delete of the Ready pod a-1",
+		},
+		{
+			name: "delete beside a Failed outdated one", why: "M1: nothing could follow", scene: pair("1", "0", "failed"),
+			plant: func(s *handmade) {
+				undelete(s)
+				s.delete("a-1").spend(1, 0)
+			},
+			want: 4, mention: "B3, M1: delete of the Ready pod a-1",
+		},
+		{
+			name: "delete beside a starting new one", why: "M3: it goes when that one is available",
+			scene: func() *handmade {
+				s := newHandmade("1", "0")
+				s.node("a", "dprau", handPod("a-1", staleHash, "available"), handPod("a-2", freshHash, "unready"))
+				return s.budget(1, 0, 0, 0)
+			},
+			plant: func(s *handmade) { s.delete("a-1").spend(1, 0) }, want: 4, mention: "B3, M1",
+		},
+		{
+			name: "delete beside a requested new one", why: "M3: it goes when that one is available",
+			scene: func() *handmade {
+				s := newHandmade("1", "0")
+				s.node("a", "dpra", handPod("a-1", staleHash, "available"))
+				s.snapshot.InFlight.Creates = []rollout.InFlightCreate{{Node: "a"}}
+				return s.budget(1, 0, 0, 0)
+			},
+			plant: func(s *handmade) { s.delete("a-1").spend(1, 0) }, want: 4, mention: "B3, M1",
+		},
+	})
+	runAccepts(t, []acceptRow{
+		{name: "create beside one, the other goes", why: "M3: one old and one new", scene: func() *handmade { return pair("0", "1", "unready")().create("a").spend(0, 1) }},
+		{name: "both go", why: "B3: none stays in the way", scene: func() *handmade { return pair("1", "0", "failed")().delete("a-1").spend(1, 0) }},
+		{name: "an unready one beside a Failed one in back-off", why: "B3: it disturbs nobody", scene: func() *handmade {
+			s := backoff()
+			pod := handPod("x", staleHash, "unready")
+			s.pod("a-1").Status = pod.Status
+			return s.withFacts("a", "dpu").delete("a-1").spend(1, 0)
+		}},
+		{name: "beside a terminating one", why: "it goes by itself", scene: func() *handmade {
+			s := pair("1", "0", "unready")()
+			undelete(s)
+			handMarked(s.pod("a-2"))
+			return s.delete("a-1").spend(1, 0)
+		}},
+	})
+}
+
 func TestVerifyHeld(t *testing.T) {
 	hold := func(base func() *handmade, strategy func(*rollout.Strategy)) func() *handmade {
 		return func() *handmade {
@@ -204,7 +287,8 @@ func TestVerifyHeld(t *testing.T) {
 			plant: func(s *handmade) { s.create("e").spend(1, 2) }, want: 6, mention: "node e",
 		},
 		{
-			name: "OnDelete", why: "T5: all nodes are held", scene: hold(idle, onDelete),
+			name: "OnDelete", why: "T5: all nodes are held",
+			scene: hold(func() *handmade { return idle().budget(0, 1, 0, 0) }, onDelete),
 			plant: func(s *handmade) { s.delete("d-old") }, want: 6, mention: "d-old",
 		},
 		{
@@ -231,10 +315,7 @@ func TestVerifyHeld(t *testing.T) {
 		},
 		{
 			name: "frozen, a revision created", why: "T4: nothing is created", scene: hold(handNewRevision, frozen),
-			plant: func(s *handmade) {
-				s.plan.Revisions = []rollout.RevisionAction{{Verb: rollout.CreateRevision, Name: "agent-fresh", Number: 2, Object: handRevision(freshHash, 2, s.spec.Template)}}
-			},
-			want: 7, mention: "create of revision agent-fresh",
+			plant: func(s *handmade) { s.createRevision() }, want: 7, mention: "create of revision agent-",
 		},
 	})
 }

@@ -83,6 +83,46 @@ func plantedBugs() []plantedBug {
 			p.Status.Available++
 			return true
 		}, 12},
+		{"asleep for ever", func(s *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			awake := !p.NextWake.IsZero() && !s.Strategy.Frozen
+			p.NextWake = time.Time{}
+			for i := range p.Decisions {
+				p.Decisions[i].Until = time.Time{}
+			}
+			return awake
+		}, 15},
+		{"another target", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			for i := range p.Decisions {
+				p.Decisions[i].Target = (p.Decisions[i].Target + 1) % (rollout.TargetHeld + 1)
+			}
+			return len(p.Decisions) > 0
+		}, 12},
+		{"unavailable inverted", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			for i := range p.Decisions {
+				p.Decisions[i].Unavailable = !p.Decisions[i].Unavailable
+			}
+			return len(p.Decisions) > 0
+		}, 12},
+		{"one more waiting", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Budget.Waiting++
+			return true
+		}, 12},
+		{"a memory emptied", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Memory = rollout.Memory{}
+			return true
+		}, 12},
+		{"a revision with a number of its own", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			i := slices.IndexFunc(p.Revisions, func(a rollout.RevisionAction) bool { return a.Verb == rollout.CreateRevision })
+			if i >= 0 {
+				p.Revisions[i].Number = -5
+			}
+			return i >= 0
+		}, 12},
+		{"pods of a revision that is not there", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			before := len(p.Revisions)
+			p.Revisions = slices.DeleteFunc(p.Revisions, func(a rollout.RevisionAction) bool { return a.Verb == rollout.CreateRevision })
+			return len(p.Creates) > 0 && len(p.Revisions) < before
+		}, 3},
 		{"a wake in the past", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
 			p.NextWake = s.Now.Add(-time.Second)
 			return true

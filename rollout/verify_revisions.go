@@ -3,10 +3,12 @@ package rollout
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -16,8 +18,7 @@ import (
 // with the highest number, of which R3 keeps one. A duplicate's hash that a revision with another template
 // has too says nothing about a pod, and is left out.
 //
-// If no revision holds the template, it is the one that the plan creates, else what the plan calls the update
-// revision, unless that is the hash of a revision with another template.
+// If no revision holds the template, it is the one that is to be created.
 func (v *verifier) updateRevision() (all, newest map[string]bool) {
 	all, newest = make(map[string]bool), make(map[string]bool)
 	others := make(map[string]bool)
@@ -41,16 +42,34 @@ func (v *verifier) updateRevision() (all, newest map[string]bool) {
 		maps.DeleteFunc(all, func(hash string, _ bool) bool { return others[hash] && !newest[hash] })
 		return all, newest
 	}
-	hash := v.plan.Status.UpdateRevision
-	for i := range v.plan.Revisions {
-		if object := v.plan.Revisions[i].Object; object != nil && v.holdsTemplate(object) {
-			hash = history.HashOf(object)
-		}
-	}
-	if hash != "" && !others[hash] {
-		all[hash], newest[hash] = true, true
-	}
+	hash := v.newHash()
+	all[hash], newest[hash] = true, true
 	return all, newest
+}
+
+// newHash is the hash that a revision of the template gets (R1, R3): a name or a hash that a revision with another
+// template has bumps the collision count.
+func (v *verifier) newHash() string {
+	taken := make(map[string]bool)
+	for _, revision := range v.snapshot.Revisions {
+		taken[revision.Name] = true
+		taken[v.spec.Name+"-"+history.HashOf(revision)] = true
+	}
+	var count *int32
+	if v.snapshot.Memory.Version == MemoryVersion {
+		count = v.snapshot.Memory.CollisionCount
+	}
+	for {
+		hash := history.Hash(&v.spec.Template, count)
+		if !taken[v.spec.Name+"-"+hash] {
+			return hash
+		}
+		next := int32(1)
+		if count != nil {
+			next = int32((int64(*count) + 1) & math.MaxInt32)
+		}
+		count = &next
+	}
 }
 
 func (v *verifier) holdsTemplate(revision *appsv1.ControllerRevision) bool {
@@ -88,40 +107,83 @@ func (v *verifier) checkRevisions() {
 			v.checkDeleteRevision(revision)
 		case action.Verb != RenumberRevision:
 			v.report(12, "", "revision %s: there is no verb %d", action.Name, uint8(action.Verb))
-		case !v.newest[history.HashOf(revision)]:
+		case history.HashOf(revision) != v.plan.Status.UpdateRevision || !v.holdsTemplate(revision):
 			v.report(4, "", "R3: renumber of revision %s, which is not the update revision", action.Name)
+		case action.Number != v.nextNumber() || revision.Revision >= action.Number:
+			v.report(4, "", "R3: renumber of revision %s from %d to %d, right is to %d, if that is more", action.Name,
+				revision.Revision, action.Number, v.nextNumber())
 		}
 	}
 	v.checkHistoryLimit()
 }
 
+// nextNumber is the one above all revisions of other templates, at least 1 (R3). At the end of the numbers it stays.
+func (v *verifier) nextNumber() int64 {
+	var highest int64
+	for _, revision := range v.snapshot.Revisions {
+		if !v.holdsTemplate(revision) {
+			highest = max(highest, revision.Revision)
+		}
+	}
+	if highest < math.MaxInt64 {
+		highest++
+	}
+	return highest
+}
+
+// checkCreateRevision judges one create: action and object are of the same revision, the object is the set's, and
+// nothing like it is there.
 func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
-	switch {
-	case action.Object == nil || action.Object.Name != action.Name || !v.holdsTemplate(action.Object):
+	object := action.Object
+	if object == nil || object.Name != action.Name || !v.holdsTemplate(object) {
 		v.report(12, "", "R1: revision %s is to be created from an object of that name that holds the template", action.Name)
-	case taken || slices.ContainsFunc(v.snapshot.Revisions, v.holdsTemplate):
+		return
+	}
+	if taken || slices.ContainsFunc(v.snapshot.Revisions, v.holdsTemplate) {
 		v.report(14, "", "R3: create of revision %s, but its name is taken or the template has a revision", action.Name)
+		return
+	}
+	if right := v.nextNumber(); action.Number != right || object.Revision != right {
+		v.report(12, "", "R3: create of revision %s with number %d and its object's %d, right is %d", action.Name,
+			action.Number, object.Revision, right)
+	}
+	hash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	if hash != v.plan.Status.UpdateRevision || object.Name != v.spec.Name+"-"+hash || object.Namespace != v.spec.Namespace {
+		v.report(12, "", "R1: create of revision %s/%s with hash %q, right is %s/%s with hash %q", object.Namespace, object.Name,
+			hash, v.spec.Namespace, v.spec.Name+"-"+v.plan.Status.UpdateRevision, v.plan.Status.UpdateRevision)
+	}
+	var owner types.UID
+	if reference := metav1.GetControllerOfNoCopy(object); reference != nil {
+		owner = reference.UID
+	}
+	if owner != v.spec.UID {
+		v.report(12, "", "create of revision %s controlled by UID %q, right is %q", action.Name, owner, v.spec.UID)
 	}
 }
 
 // checkDeleteRevision judges one delete. A revision that a pod carries stays even if it is a duplicate:
 // without it the pod, relabelled only later, would read as outdated.
 func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
-	hash := history.HashOf(revision)
-	if hash == v.plan.Status.UpdateRevision {
+	if history.HashOf(revision) == v.plan.Status.UpdateRevision {
 		v.report(4, "", "R4: delete of the update revision %s", revision.Name)
 	}
-	carried := slices.ContainsFunc(v.snapshot.Pods, func(pod *corev1.Pod) bool {
-		return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash
-	})
-	requested := slices.ContainsFunc(v.snapshot.InFlight.Creates, func(c InFlightCreate) bool { return c.Revision == hash })
-	if carried || requested {
+	if v.carried(revision) {
 		v.report(4, "", "R4: delete of revision %s, which pods carry", revision.Name)
 	}
 }
 
-// checkHistoryLimit is R4: as many old revisions stay as the limit says. Duplicates of the update revision
-// are not history.
+// carried tells whether a pod is of the revision, one that ends or is requested included. The stable revision always is.
+func (v *verifier) carried(revision *appsv1.ControllerRevision) bool {
+	hash := history.HashOf(revision)
+	observed := slices.ContainsFunc(v.snapshot.Pods, func(pod *corev1.Pod) bool {
+		return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash
+	})
+	requested := slices.ContainsFunc(v.snapshot.InFlight.Creates, func(c InFlightCreate) bool { return c.Revision == hash })
+	return observed || requested
+}
+
+// checkHistoryLimit is R4: as many old revisions stay as the limit says, and none goes that is newer than one that
+// could go in its place. Duplicates of the update revision are not history.
 func (v *verifier) checkHistoryLimit() {
 	deleted := make(map[string]bool)
 	for i := range v.plan.Revisions {
@@ -129,18 +191,32 @@ func (v *verifier) checkHistoryLimit() {
 			deleted[v.plan.Revisions[i].Name] = true
 		}
 	}
-	stay, gone := 0, 0
+	if len(deleted) == 0 {
+		return
+	}
+	stay := 0
+	var gone []*appsv1.ControllerRevision
+	oldest := int64(math.MaxInt64) // of those that stay and could go
 	for _, revision := range v.snapshot.Revisions {
 		switch {
-		case v.updates[history.HashOf(revision)]:
+		case v.holdsTemplate(revision):
 		case deleted[revision.Name]:
-			gone++
+			gone = append(gone, revision)
 		default:
 			stay++
+			if !slices.Contains(v.snapshot.InFlight.Revisions, revision.Name) && !v.carried(revision) {
+				oldest = min(oldest, revision.Revision)
+			}
 		}
 	}
-	if limit := int(*v.spec.RevisionHistoryLimit); gone > 0 && stay < limit {
-		v.report(4, "", "R4: %d old revisions stay, right are %d", stay, min(limit, stay+gone))
+	if limit := int(*v.spec.RevisionHistoryLimit); len(gone) > 0 && stay < limit {
+		v.report(4, "", "R4: %d old revisions stay, right are %d", stay, min(limit, stay+len(gone)))
+	}
+	for _, revision := range gone {
+		if revision.Revision > oldest {
+			v.report(4, "", "R4: delete of revision %s with number %d, although %d stays and nobody carries it; right is to "+
+				"delete the oldest", revision.Name, revision.Revision, oldest)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // duplicated has a pod of a duplicate of the update revision.
@@ -31,9 +32,9 @@ func TestVerifyPatches(t *testing.T) {
 		{
 			name: "a pod of another revision", why: "R3: to relabel it would hide that it is outdated",
 			scene: func() *handmade {
-				s := handNewRevision()
-				s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision(freshHash, 2, s.spec.Template))
-				return s
+				s := newHandmade("1", "0")
+				s.node("a", "dpra", handPod("a-old", staleHash, "available"))
+				return s.budget(1, 0, 0, 0)
 			},
 			plant: func(s *handmade) { s.relabel("a-old") }, want: 4, mention: "a-old",
 		},
@@ -96,6 +97,7 @@ func TestVerifyPatches(t *testing.T) {
 	})
 	s := duplicated()
 	s.plan.Patches[0].Type = types.MergePatchType
+	s.settle()
 	if got := s.verify(); got != nil {
 		t.Errorf("a merge patch says the same, but: %v", got)
 	}
@@ -119,11 +121,7 @@ func TestVerifyRevisions(t *testing.T) {
 		}
 	}
 	creating := func() *handmade {
-		s := handNewRevision()
-		s.plan.Revisions = []rollout.RevisionAction{{
-			Verb: rollout.CreateRevision, Name: "agent-fresh", Number: 2, Object: handRevision(freshHash, 2, s.spec.Template),
-		}}
-		return s
+		return handNewRevision().createRevision()
 	}
 	runViolations(t, []violationRow{
 		{
@@ -183,7 +181,7 @@ func TestVerifyRevisions(t *testing.T) {
 		},
 		{
 			name: "create without an object", why: "there is nothing to send",
-			scene: creating, plant: func(s *handmade) { s.plan.Revisions[0].Object = nil }, want: 12, mention: "revision agent-fresh is to be created from",
+			scene: creating, plant: func(s *handmade) { s.plan.Revisions[0].Object = nil }, want: 12, mention: "is to be created from",
 		},
 		{
 			name: "create under another name", why: "action and object are of one revision",
@@ -198,7 +196,10 @@ func TestVerifyRevisions(t *testing.T) {
 		},
 		{
 			name: "create under a name that is taken", why: "R3: the collision count is bumped", scene: creating,
-			plant: func(s *handmade) { s.snapshot.Revisions[0].Name = "agent-fresh" }, want: 14, mention: "its name is taken",
+			plant: func(s *handmade) {
+				s.snapshot.Revisions[0].Name = s.plan.Revisions[0].Name
+				s.plan.Status.UpdateRevision = history.Hash(&s.spec.Template, new(int32(1)))
+			}, want: 14, mention: "its name is taken",
 		},
 		{
 			name: "create of a duplicate", why: "R3: the template has a revision",
@@ -215,6 +216,7 @@ func TestVerifyRevisions(t *testing.T) {
 			scene: func() *handmade {
 				s := newHandmade("1", "0")
 				s.snapshot.Revisions = s.snapshot.Revisions[:1]
+				s.plan.Status.UpdateRevision = handNewHash()
 				return s.budget(1, 0, 0, 0)
 			},
 			plant: func(s *handmade) { s.plan.Status.UpdateRevision = staleHash }, want: 12, mention: `status.updateRevision is "stale"`,

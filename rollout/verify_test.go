@@ -54,6 +54,7 @@ func newHandmade(maxUnavailable, maxSurge string) *handmade {
 	s.plan.Status.UpdateRevision = freshHash
 	s.plan.Status.ObservedGeneration = 7
 	s.plan.Budget.Burst = 250
+	s.plan.Status.State = status.Updating
 	return s
 }
 
@@ -173,6 +174,10 @@ func handPinned(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
+func handMemory(backoffs ...rollout.Backoff) rollout.Memory {
+	return rollout.Memory{Version: rollout.MemoryVersion, Backoffs: backoffs}
+}
+
 func (s *handmade) decision(node string) *rollout.Decision {
 	i := slices.IndexFunc(s.plan.Decisions, func(d rollout.Decision) bool { return d.Node == node })
 	return &s.plan.Decisions[i]
@@ -251,49 +256,6 @@ func (s *handmade) relabel(name string) *handmade {
 	return s
 }
 
-func (s *handmade) verify() []rollout.Violation { return rollout.Verify(s.spec, s.snapshot, s.plan) }
-
-// violationRow plants one bug in a right plan.
-type violationRow struct {
-	name, why string
-	scene     func() *handmade
-	plant     func(*handmade)
-	want      int    // the invariant, and no other
-	mention   string // in one of the messages
-}
-
-func runViolations(t *testing.T, rows []violationRow) {
-	t.Helper()
-	seen := make(map[string]bool)
-	for _, row := range rows {
-		if row.name == "" || row.why == "" || row.mention == "" || seen[row.name] {
-			t.Fatalf("row %q: needs a name of its own, a why and a mention", row.name)
-		}
-		seen[row.name] = true
-		t.Run(row.name, func(t *testing.T) {
-			s := row.scene()
-			if got := s.verify(); len(got) > 0 {
-				t.Fatalf("the plan without the bug is right (%s), but: %v", row.why, got)
-			}
-			row.plant(s)
-			got := s.verify()
-			if len(got) == 0 {
-				t.Fatalf("the bug passed: %s", row.why)
-			}
-			mentioned := false
-			for _, violation := range got {
-				if violation.Invariant != row.want {
-					t.Errorf("got %v, want V%d only: %s", violation, row.want, row.why)
-				}
-				mentioned = mentioned || strings.Contains(violation.String(), row.mention)
-			}
-			if !mentioned {
-				t.Errorf("no message mentions %q: %v", row.mention, got)
-			}
-		})
-	}
-}
-
 // handRolling is mid-rollout at maxUnavailable 2: d's pod is broken and goes at once, which leaves room for
 // c's.
 func handRolling() *handmade {
@@ -347,12 +309,30 @@ func (s *handmade) withFacts(node, facts string) *handmade {
 	return s
 }
 
-// handNewRevision is a spec whose template has no revision yet.
+// handNewRevision is a spec whose template has no revision yet: a plan creates it.
 func handNewRevision() *handmade {
 	s := newHandmade("1", "0")
 	s.node("a", "dpra", handPod("a-old", staleHash, "available"))
 	s.snapshot.Revisions = s.snapshot.Revisions[:1]
+	s.plan.Status.UpdateRevision = handNewHash()
 	return s.budget(1, 0, 0, 0)
+}
+
+// handNewHash is the hash of the revision that handNewRevision lacks.
+func handNewHash() string {
+	template := handTemplate("v2")
+	return history.Hash(&template, nil)
+}
+
+// createRevision is the action of R3 for handNewRevision.
+func (s *handmade) createRevision() *handmade {
+	hash := handNewHash()
+	object := handRevision(hash, 2, s.spec.Template)
+	object.Namespace = "default"
+	s.plan.Revisions = append(s.plan.Revisions, rollout.RevisionAction{
+		Verb: rollout.CreateRevision, Name: "agent-" + hash, Number: 2, Object: object,
+	})
+	return s
 }
 
 func (s *handmade) deleteRevision(hash string) {

@@ -56,11 +56,12 @@ func TestAddS1(t *testing.T) {
 }
 
 func TestAddToNil(t *testing.T) {
-	var c *status.Counts
-	c.Add(status.Desired)
-	if c != nil {
-		t.Error("a nil receiver stays nil")
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("Add on a nil receiver panics: %v", p)
+		}
+	}()
+	(*status.Counts)(nil).Add(status.Desired)
 }
 
 func TestAddAllocatesNothing(t *testing.T) {

@@ -22,7 +22,7 @@ type result struct {
 	snapshot rollout.Snapshot
 	claims   rollout.Claims
 	plan     rollout.Plan
-	ignored  map[string]int
+	input    *input
 }
 
 // decide is all there is to using the library: New, Claim, ClaimRevisions, Plan.
@@ -56,7 +56,7 @@ func (in *input) decide(s *set, now time.Time) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &result{set: s, snapshot: snapshot, claims: claims, plan: plan, ignored: in.ignored}, nil
+	return &result{set: s, snapshot: snapshot, claims: claims, plan: plan, input: in}, nil
 }
 
 // checkUIDs finds what the planner would refuse, because it can name the file.
@@ -68,7 +68,7 @@ func (in *input) checkUIDs(pods []*corev1.Pod) error {
 		}
 		if first, taken := seen[pod.UID]; taken {
 			return fmt.Errorf("%s: metadata.uid: Duplicate value: Pod %s/%s has it too, in %s", in.origins[pod],
-				first.Namespace, first.Name, in.origins[first])
+				printable(first.Namespace), printable(first.Name), in.origins[first])
 		}
 		seen[pod.UID] = pod
 	}
@@ -90,18 +90,25 @@ func invalid(origin string, spec rollout.Spec, err error) error {
 // ignoredLine says which objects were passed over; empty if none were.
 func (r *result) ignoredLine() string {
 	total := 0
-	kinds := slices.SortedFunc(maps.Keys(r.ignored), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.ignored[b], r.ignored[a]), cmp.Compare(a, b))
-	})
-	var counts []string
-	for _, kind := range kinds {
-		total += r.ignored[kind]
-		counts = append(counts, fmt.Sprintf("%s %d", kind, r.ignored[kind]))
+	for _, n := range r.input.ignored {
+		total += n
 	}
 	if total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("ignored: %s (%s)", counted(total, "object"), strings.Join(counts, ", "))
+	return fmt.Sprintf("ignored: %s (%s)", counted(total, "object"), ignoredKinds(r.input.ignored))
+}
+
+// ignoredKinds counts the objects that were passed over, the most frequent kind first.
+func ignoredKinds(ignored map[string]int) string {
+	kinds := slices.SortedFunc(maps.Keys(ignored), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ignored[b], ignored[a]), cmp.Compare(a, b))
+	})
+	var counts []string
+	for _, kind := range kinds {
+		counts = append(counts, fmt.Sprintf("%s %d", printable(kind), ignored[kind]))
+	}
+	return strings.Join(counts, ", ")
 }
 
 // counted puts the number before the noun, which takes an s in the plural.

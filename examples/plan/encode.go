@@ -20,7 +20,7 @@ type document struct {
 	NextWake string `json:"nextWake,omitempty"`
 	// Status as the objects show it, before any action.
 	Status status.Status `json:"status"`
-	// Budget of the rollout, in nodes, and what of it is spent after this plan.
+	// Budget of the rollout, in nodes, and how many nodes count against it after this plan; that may be more.
 	Budget budget `json:"budget"`
 	// Revisions, the newest first.
 	Revisions []revision `json:"revisions"`
@@ -30,7 +30,9 @@ type document struct {
 	Waits []wait `json:"waits"`
 	// Nodes has one entry per node, by name, and then one per pod on a node that is gone.
 	Nodes []decision `json:"nodes"`
-	// Ignored counts the objects of other kinds.
+	// Warnings say what in the input makes the plan doubtful.
+	Warnings []string `json:"warnings,omitempty"`
+	// Ignored counts the objects of other kinds, by apiVersion (but for v1) and kind.
 	Ignored map[string]int `json:"ignored,omitempty"`
 }
 
@@ -120,9 +122,10 @@ func (r *result) document() document {
 		Actions: actions{
 			Revisions: []revisionAction{}, Patches: []podAction{}, Deletes: []podAction{}, Creates: []podAction{},
 		},
-		Waits:   []wait{},
-		Nodes:   []decision{},
-		Ignored: r.ignored,
+		Waits:    []wait{},
+		Nodes:    []decision{},
+		Warnings: r.warnings(),
+		Ignored:  r.input.ignored,
 	}
 	for _, a := range p.Revisions {
 		d.Actions.Revisions = append(d.Actions.Revisions, revisionAction{a.Verb.String(), a.Name, a.Number})

@@ -26,6 +26,19 @@ spec:
 	smallPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: agent-x, namespace: web, uid: p-1, labels: {app: agent}}\nspec: {nodeName: a}\n"
 )
 
+// evilNode has a name that paints a terminal red and begins a new line.
+const evilNode = "apiVersion: v1\nkind: Node\nmetadata: {name: \"a\\e[31m\\nb\"}\n"
+
+// smallRevision is stored, but nobody can read it.
+const smallRevision = "apiVersion: apps/v1\nkind: ControllerRevision\nrevision: 1\ndata: {spec: 5}\n" +
+	"metadata: {name: agent-abc, namespace: web, labels: {app: agent, controller-revision-hash: abc}}\n"
+
+// ownedPod is a pod of smallSet.
+func ownedPod(suffix string) string {
+	return strings.NewReplacer("agent-x", "agent-"+suffix, "uid: p-1", "uid: p-"+suffix+
+		", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u-1, controller: true}]").Replace(smallPod)
+}
+
 func join(documents ...string) string { return strings.Join(documents, "---\n") }
 
 // files writes files into a new directory.
@@ -86,9 +99,27 @@ func TestBadInput(t *testing.T) {
 		{"unsupported version", "names what is supported", strings.Replace(smallSet, "apps/v1", "apps/v1beta2", 1), []string{"-f", "-"},
 			`standard input: document 1: apiVersion: Unsupported value: "apps/v1beta2": supported values: "apps/v1"`},
 		{"no node", "a plan without nodes would delete everything", smallSet, []string{"-f", "-"}, "there is no Node in the input"},
+		{"no set of apps/v1", "names what was passed over, an old dump's set too",
+			join(smallNode, "apiVersion: v1\nkind: Service\n", strings.Replace(smallSet, "apps/v1", "extensions/v1beta1", 1), "kind: DaemonSet\n",
+				"apiVersion: v1\nkind: Service\n"), []string{"-f", "-"},
+			"there is no apps/v1 DaemonSet in the input (ignored: Service 2, <no apiVersion> DaemonSet 1, extensions/v1beta1 DaemonSet 1)"},
 		{"no set", "there is nothing to plan", smallNode, []string{"-f", "-"}, "there is no apps/v1 DaemonSet in the input"},
 		{"several sets", "lists them", join(smallNode, smallSet, strings.Replace(smallSet, "namespace: web", "namespace: db", 1)), []string{"-f", "-"},
 			"choose one of the DaemonSets with -n: db/agent, web/agent"},
+		{"several sets of a name", "lists only those that fit", join(smallNode, smallSet, strings.Replace(smallSet, "namespace: web", "namespace: db", 1),
+			strings.Replace(smallSet, "name: agent,", "name: third,", 1)), []string{"-f", "-", "-n", "agent"},
+			"choose one of the DaemonSets with -n: db/agent, web/agent"},
+		{"cut off", "a full disk: names the item that is not complete", "{\"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\"},\n{\"api", []string{"-f", "-"},
+			"standard input: document 1, item 2: line 3: the text ends too early, within the object that begins here"},
+		{"directive", "names it", "%TAG ! x\n---\n" + smallSet, []string{"-f", "-"},
+			`standard input: document 1: line 1: the YAML directive "%TAG ! x" is not supported; %YAML 1.1 and %YAML 1.2 are`},
+		{"control characters in a name", "shown, not obeyed", join(smallSet, evilNode, evilNode), []string{"-f", "-"},
+			`standard input: document 3: metadata.name: Duplicate value: Node a\x1b[31m\nb was there before, in standard input: document 2`},
+		{"control characters in a set's name", "the same", join(smallNode, smallSet, strings.Replace(smallSet, "name: agent,", `name: "a\u202eb\n",`, 1)), []string{"-f", "-"},
+			`choose one of the DaemonSets with -n: web/a\u202eb\n, web/agent`},
+		{"control characters in pods' names", "the same", join(smallSet, smallNode, strings.Replace(smallPod, "agent-x", `"a\e"`, 1), smallPod), []string{"-f", "-"},
+			`standard input: document 4: metadata.uid: Duplicate value: Pod web/a\x1b has it too, in standard input: document 3`},
+		{"control characters in another message", "whoever wrote it", "", []string{"-f", "\x1b[31m"}, `\x1b[31m: no such file or directory`},
 		{"no such set", "lists those there are", join(smallNode, smallSet), []string{"-f", "-", "-n", "web", "-name", "other"},
 			"no DaemonSet is called web and other; there are: web/agent"},
 		{"no such node", "says so", "", []string{"-explain", "nobody"}, `-explain: there is no node "nobody" in the input`},
@@ -101,6 +132,9 @@ func TestBadInput(t *testing.T) {
 		{"empty file name", "usage", "", []string{"-f", ""}, `invalid value "" for flag -f: must not be empty`},
 		{"argument", "usage: a forgotten -f", "", []string{"dump.yaml"}, `unexpected argument "dump.yaml"; files are given with -f`},
 		{"two answers", "usage", "", []string{"-diff", "-explain", "a"}, "-explain and -diff exclude each other"},
+		{"format of an explanation", "usage: it would be ignored", "", []string{"-o", "json", "-explain", "a"}, "-explain and -o exclude each other: an explanation is text"},
+		{"format of the changes", "usage: it would be ignored", "", []string{"-diff", "-o", "table"}, "-diff and -o exclude each other: the changes are text"},
+		{"no node to explain", "usage: a variable that is not set", "", []string{"-explain", ""}, `invalid value "" for flag -explain: must not be empty`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "" || c.why == "" {
@@ -204,15 +238,31 @@ func TestSmallInputs(t *testing.T) {
 		{"orphan", "a pod without owner that the selector matches", join(smallSet, smallNode, smallPod), nil,
 			[]string{"1 pod is owned by nobody and counted here: to be adopted."}},
 		{"foreign pod", "another controller's", join(smallSet, smallNode, strings.Replace(smallPod, "uid: p-1",
-			"uid: p-1, ownerReferences: [{apiVersion: v1, kind: X, name: x, uid: x, controller: true}]", 1)), nil, []string{"Create 1 pod:"}},
-		{"ignored kinds", "counted, most frequent first", join(smallSet, smallNode, "kind: ConfigMap\n", "kind: Service\n", "kind: Service\n"), nil,
-			[]string{"\nignored: 3 objects (Service 2, ConfigMap 1)\n"}},
-		{"ignored kinds in JSON", "counted too", join(smallSet, smallNode, "kind: ConfigMap\n"), []string{"-o", "json"}, []string{`"ConfigMap": 1`}},
+			"uid: p-1, ownerReferences: [{apiVersion: v1, kind: X, name: x, uid: x, controller: true}]", 1)), nil, []string{"\nWarning: 1 pod matches the selector but belongs to another controller, as agent-x does to X x.\nCreate revision", "Create 1 pod:"}},
+		{"pods of a set without uid", "the manifest of a set that is there already",
+			join(strings.Replace(smallSet, ", uid: u-1", "", 1), smallNode, ownedPod("y"), ownedPod("x")), nil,
+			[]string{"Warning: 2 pods match the selector but belong to another controller, as agent-x does to a DaemonSet of this name " +
+				"with uid u-1; the DaemonSet in the input has no uid.\n"}},
+		{"pods of a set with another uid", "it was created anew", join(strings.Replace(smallSet, "u-1", "u-2", 1), smallNode, ownedPod("x")), []string{"-o", "json"},
+			[]string{"\"1 pod matches the selector but belongs to another controller, as agent-x does to a DaemonSet of this name with uid u-1.\""}},
+		{"no pod", "a dump of too few kinds", join(smallSet, smallNode), nil, []string{"\nWarning: There is no Pod in the input.\nCreate revision"}},
+		{"no pod, with -diff", "nothing restarts because nothing is known", join(smallSet, smallNode), []string{"-diff"}, []string{"Warning: There is no Pod in the input.\nEvery pod"}},
+		{"no pod, with -explain", "the reason may be there", join(smallSet, smallNode), []string{"-explain", "a"}, []string{"\nWarning: There is no Pod in the input.\n"}},
+		{"no pod, in JSON", "programs see it too", join(smallSet, smallNode), []string{"-o", "json"}, []string{`"There is no Pod in the input."`}},
+		{"pod of an unreadable revision", "what changes cannot be known, and where to look",
+			join(smallSet, smallNode, smallRevision, strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)), []string{"-diff"},
+			[]string{"1 pod is at revision 1 (agent-abc), whose data cannot be read (standard input: document 3): what changes is not known, it restarts.\n"}},
+		{"directive", "YAML 1.1 is what is read", "%YAML 1.1\n---\n" + join(smallSet, smallNode), nil, []string{"Create 1 pod:"}},
+		{"first installation", "more than the budget count, and none is disrupted", join(smallSet, smallNode, "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n"), nil,
+			[]string{"\nBudget: maxUnavailable 1; 2 nodes count as unavailable after this plan\n"}},
+		{"ignored kinds", "counted, most frequent first", join(smallSet, smallNode, "apiVersion: v1\nkind: ConfigMap\n", "kind: Service\n", "kind: Service\n"), nil,
+			[]string{"\nignored: 3 objects (<no apiVersion> Service 2, ConfigMap 1)\n"}},
+		{"ignored kinds in JSON", "counted too", join(smallSet, smallNode, "apiVersion: a/v1\nkind: X\n"), []string{"-o", "json"}, []string{`"a/v1 X": 1`}},
 		{"everything at the update revision", "nothing to show", join(smallSet, smallNode), []string{"-diff"}, []string{"the update restarts nothing"}},
 		{"pod of an unknown revision", "what changes cannot be known", join(smallSet, smallNode, smallPod), []string{"-diff"},
-			[]string{`1 pod is at revision hash "", which is not stored: what changes is not known`}},
+			[]string{`1 pod is at revision hash "", which is not stored: what changes is not known, it restarts.`}},
 		{"surge", "the other budget", join(smallSet+"  updateStrategy: {rollingUpdate: {maxSurge: 30%}}\n", smallNode), nil,
-			[]string{"Budget: maxSurge 30% of 1 = 1, of which "}},
+			[]string{"Budget: maxSurge 30% of 1 = 1; 1 node holds a place of it after this plan\n"}},
 		{"OnDelete", "no budget", join(smallSet+"  updateStrategy: {type: OnDelete}\n", smallNode), nil, []string{"Budget: none, the strategy is OnDelete"}},
 		{"two mistakes in time", "a node without pod that may not have one", join(smallSet, smallNode+"spec: {taints: [{key: x, effect: NoSchedule}]}\n"), nil,
 			[]string{"Look again when something changes"}},
@@ -264,5 +314,54 @@ func TestBrokenPipes(t *testing.T) {
 	var stdout strings.Builder
 	if code := run([]string{"-f", "-"}, broken{}, &stdout, &stderr, present); code != 2 || stderr.String() != "plan: standard input: broken pipe\n" {
 		t.Errorf("standard input: exit code %d, standard error %q", code, stderr.String())
+	}
+}
+
+// TestNothingIsObeyed plans a cluster in which everything that may be printed has control characters.
+func TestNothingIsObeyed(t *testing.T) {
+	const evil = `\e[31m\nWarning: \t\u202e`
+	name := func(text string) string { return `"` + text + evil + `"` }
+	stdin := join(
+		strings.Replace(smallSet, "agent:v1", name("v"), 1),
+		"apiVersion: v1\nkind: Node\nmetadata: {name: "+name("a")+"}\nspec: {taints: [{key: "+name("t")+", effect: NoExecute}]}\n",
+		"apiVersion: v1\nkind: Node\nmetadata: {name: "+name("b")+"}\n",
+		strings.NewReplacer("agent-x", name("p"), "nodeName: a", "nodeName: "+name("a")).Replace(smallPod),
+		strings.NewReplacer("agent-x", name("q"), "p-1", "p-2", "nodeName: a", "nodeName: "+name("gone")).Replace(smallPod),
+		strings.NewReplacer("agent-x", name("r"), "app: agent}", "app: agent, controller-revision-hash: old}", "p-1", "p-3", "nodeName: a", "nodeName: "+name("gone")).Replace(smallPod),
+		strings.NewReplacer("agent-x", name("s"), "p-1", "p-4, ownerReferences: [{apiVersion: v1, kind: "+name("X")+", name: "+name("x")+
+			", uid: x, controller: true}]").Replace(smallPod),
+		strings.Replace(smallRevision, "agent-abc", name("rev"), 1),
+		strings.NewReplacer("agent-abc", name("old"), "hash: abc", "hash: old", "{spec: 5}",
+			`{spec: {template: {$patch: replace, metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: `+name("v0")+`}]}}}}`,
+		).Replace(smallRevision),
+		"apiVersion: "+name("v9")+"\nkind: "+name("K")+"\n",
+	)
+	node := "\x1b[31m\nWarning: \t\u202e"
+	for _, c := range []struct {
+		args  []string
+		lines int // that are printed; 0 if it does not matter
+	}{
+		{nil, 0},
+		{[]string{"-o", "wide"}, 0},
+		{[]string{"-diff"}, 0},
+		{[]string{"-explain", "a" + node}, 2},    // and the warning
+		{[]string{"-explain", "gone" + node}, 3}, // two pods, and the warning
+	} {
+		args := c.args
+		code, stdout, stderr := call(stdin, append(args, "-f", "-")...)
+		if code != 0 || stdout == "" {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+		for line := range strings.Lines(stdout + stderr) {
+			if strings.HasPrefix(line, "Warning: \\t") || strings.ContainsAny(line, "\x1b\t\u202e") {
+				t.Errorf("%q: raw text of the input in %q", args, line)
+			}
+		}
+		if n := strings.Count(stdout, "\n"); c.lines > 0 && n != c.lines {
+			t.Errorf("%q: %d lines, want %d:\n%s", args, n, c.lines, stdout)
+		}
+		if !strings.Contains(stdout, `\x1b[31m\nWarning: \t\u202e`) {
+			t.Errorf("%q: the names are not there:\n%s", args, stdout)
+		}
 	}
 }

@@ -25,7 +25,7 @@ type input struct {
 	pods      []*corev1.Pod
 	revisions []*appsv1.ControllerRevision
 	sets      []*set
-	ignored   map[string]int // objects of other kinds, by kind
+	ignored   map[string]int // objects of other kinds, by apiVersion and kind
 	bytes     int
 
 	origins map[any]string    // where each object above was read
@@ -158,10 +158,18 @@ func (in *input) addObject(object manifest.Object, origin string) error {
 	case object.Kind == "DaemonSet" && group == "apps":
 		return in.addSet(object, origin)
 	default:
-		in.ignored[object.Kind]++
+		in.ignored[kindName(object)]++
 		// Nothing of it is used, but a broken file should not go unnoticed.
 		return object.Decode(&struct{}{})
 	}
+}
+
+// kindName is the kind with its apiVersion, except for kinds of the core that are as they should be.
+func kindName(object manifest.Object) string {
+	if object.APIVersion == "v1" {
+		return object.Kind
+	}
+	return cmp.Or(object.APIVersion, "<no apiVersion>") + " " + object.Kind
 }
 
 // take decodes an object and appends it to the others of its kind.
@@ -215,7 +223,7 @@ func (in *input) enter(kind string, object metav1.Object, origin string) error {
 	}
 	key := kind + " " + name
 	if first, taken := in.seen[key]; taken {
-		return fmt.Errorf("metadata.name: Duplicate value: %s was there before, in %s", key, first)
+		return fmt.Errorf("metadata.name: Duplicate value: %s was there before, in %s", printable(key), first)
 	}
 	in.seen[key] = origin
 	return nil
@@ -223,27 +231,32 @@ func (in *input) enter(kind string, object metav1.Object, origin string) error {
 
 // choose picks the set to plan.
 func (in *input) choose(filters []string) (*set, error) {
-	var names []string
+	var all, matching []string
 	var chosen []*set
 	for _, s := range in.sets {
 		namespace, name := s.Spec.Namespace, s.Spec.Name
-		names = append(names, namespace+"/"+name)
+		full := printable(namespace + "/" + name)
+		all = append(all, full)
 		if !slices.ContainsFunc(filters, func(filter string) bool {
 			return filter != name && filter != namespace && filter != namespace+"/"+name
 		}) {
 			chosen = append(chosen, s)
+			matching = append(matching, full)
 		}
 	}
-	slices.Sort(names)
+	slices.Sort(all)
+	slices.Sort(matching)
 	switch {
 	case len(chosen) == 1:
 		return chosen[0], nil
-	case len(names) == 0:
+	case len(all) == 0 && len(in.ignored) > 0:
+		return nil, fmt.Errorf("there is no apps/v1 DaemonSet in the input (ignored: %s)", ignoredKinds(in.ignored))
+	case len(all) == 0:
 		return nil, errors.New("there is no apps/v1 DaemonSet in the input")
 	case len(chosen) == 0:
 		return nil, fmt.Errorf("no DaemonSet is called %s; there are: %s",
-			strings.Join(filters, " and "), strings.Join(names, ", "))
+			strings.Join(filters, " and "), strings.Join(all, ", "))
 	default:
-		return nil, fmt.Errorf("choose one of the DaemonSets with -n: %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("choose one of the DaemonSets with -n: %s", strings.Join(matching, ", "))
 	}
 }

@@ -25,13 +25,15 @@
 //	                every .yaml, .yml and .json file of a directory, or from standard input (-); repeatable
 //	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME; both may be given
 //	-o FORMAT       table (default), wide (every node), json or yaml (see the type document)
-//	-explain NODE   only explain this node
-//	-diff           only show what the update would change in the pods, and whether it restarts them
+//	-explain NODE   only explain this node; without -o and -diff
+//	-diff           only show what the update would change in the pods, and whether it restarts them; without -o
 //	-now TIME       plan for this time (RFC 3339); by default the embedded fleet's, and with -f the present
 //	-timing         print to standard error how long reading and planning took
 //
-// The exit code is 0 for a plan, 2 for bad usage or input (one line on standard error tells where, nothing is printed
-// on standard output), and 1 if the output cannot be written.
+// Text from the input that a terminal might obey, control characters above all, is printed with escapes.
+//
+// The exit code is 0 for a plan, 2 for bad usage or input (standard error tells what is wrong and where, one mistake to a
+// line, and nothing is printed on standard output), and 1 if the output cannot be written.
 package main
 
 import (
@@ -61,7 +63,7 @@ const (
 type options struct {
 	files   []string
 	filters []string
-	output  string
+	output  string // empty: a table
 	explain string
 	diff    bool
 	timing  bool
@@ -79,7 +81,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, clock func() 
 	}
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			fmt.Fprintf(stderr, "plan: %s\n", strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(stderr, "plan: %s\n", printable(strings.TrimSuffix(line, "\n")))
 		}
 		return exitInput
 	}
@@ -130,7 +132,7 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 			read.Sub(begin).Round(time.Microsecond), len(in.nodes), planned.Sub(read).Round(time.Microsecond))
 	}
 	for _, path := range target.Unknown {
-		fmt.Fprintf(notes, "plan: warning: %s: ignored unknown field %s\n", in.origins[target], path)
+		fmt.Fprintf(notes, "plan: warning: %s: ignored unknown field %s\n", in.origins[target], printable(path))
 	}
 	return write(out, opts, result)
 }
@@ -151,7 +153,7 @@ func write(out io.Writer, opts options, r *result) error {
 }
 
 func parse(args []string, usage io.Writer) (options, error) {
-	opts := options{output: "table"}
+	var opts options
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	collect := func(to *[]string) func(string) error {
@@ -173,7 +175,13 @@ func parse(args []string, usage io.Writer) (options, error) {
 		opts.output = value
 		return nil
 	})
-	flags.StringVar(&opts.explain, "explain", "", "only explain this `NODE`")
+	flags.Func("explain", "only explain this `NODE`", func(value string) error {
+		if value == "" {
+			return errors.New("must not be empty")
+		}
+		opts.explain = value
+		return nil
+	})
 	flags.BoolVar(&opts.diff, "diff", false, "only show what the update would change")
 	flags.BoolVar(&opts.timing, "timing", false, "print how long reading and planning took")
 	flags.Func("now", "plan for this `TIME` (RFC 3339)", func(value string) (err error) {
@@ -185,13 +193,17 @@ func parse(args []string, usage io.Writer) (options, error) {
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT] [-explain NODE | -diff] [-now TIME] [-timing]")
+		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT | -explain NODE | -diff] [-now TIME] [-timing]")
 		flags.SetOutput(usage)
 		flags.PrintDefaults()
 	case err == nil && flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q; files are given with -f", flags.Arg(0))
 	case err == nil && opts.explain != "" && opts.diff:
 		err = errors.New("-explain and -diff exclude each other")
+	case err == nil && opts.explain != "" && opts.output != "":
+		err = errors.New("-explain and -o exclude each other: an explanation is text")
+	case err == nil && opts.diff && opts.output != "":
+		err = errors.New("-diff and -o exclude each other: the changes are text")
 	}
 	return opts, err
 }

@@ -22,16 +22,17 @@ import (
 // report prints the plan for people; wide adds a line for every node.
 func (r *result) report(out io.Writer, wide bool) {
 	r.reportStatus(out)
-	fmt.Fprintf(out, "\n%s\n", r.stateLine())
+	fmt.Fprintf(out, "\n%s\n", printable(r.stateLine()))
 	fmt.Fprintf(out, "%s\n\n", r.budgetLine())
 	r.reportRevisions(out)
 	fmt.Fprintln(out)
+	r.warn(out)
 	r.reportActions(out)
 	fmt.Fprintln(out)
 	for _, line := range r.waitLines() {
-		fmt.Fprintln(out, line)
+		fmt.Fprintln(out, printable(line))
 	}
-	fmt.Fprintln(out, r.wakeLine())
+	fmt.Fprintln(out, printable(r.wakeLine()))
 	for _, line := range r.claimLines() {
 		fmt.Fprintln(out, line)
 	}
@@ -49,8 +50,8 @@ func (r *result) reportStatus(out io.Writer) {
 	table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tDESIRED\tCURRENT\tREADY\tUP-TO-DATE\tAVAILABLE\tNODE SELECTOR\tAGE")
 	s := r.plan.Status
-	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", r.set.Spec.Name, s.Desired, s.Current, s.Ready, s.Updated,
-		s.Available, labels.FormatLabels(r.set.Spec.Template.Spec.NodeSelector), r.age())
+	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", cells(r.set.Spec.Name, s.Desired, s.Current, s.Ready, s.Updated,
+		s.Available, labels.FormatLabels(r.set.Spec.Template.Spec.NodeSelector), r.age())...)
 	_ = table.Flush() // to memory
 }
 
@@ -73,21 +74,23 @@ func (r *result) stateLine() string {
 	return line
 }
 
-// budgetLine says how much the rollout may disturb, and how much of that is spent.
+// budgetLine says how much the rollout may disturb, and how much is disturbed: that may be more, as on a first
+// installation, where every node is without an available pod and nobody disturbed it.
 func (r *result) budgetLine() string {
 	b, strategy := r.plan.Budget, r.set.Spec.Default().Strategy
-	limit, spent := "maxUnavailable", b.Unavailable
+	limit, spent := "maxUnavailable", agree(int(b.Unavailable), "node counts as unavailable", "nodes count as unavailable")
 	value, most := strategy.MaxUnavailable, b.MaxUnavailable
 	switch {
 	case strategy.Type != rollout.RollingUpdate:
 		return "Budget: none, the strategy is " + string(strategy.Type)
 	case b.MaxSurge > 0:
-		limit, spent, value, most = "maxSurge", b.Surging, strategy.MaxSurge, b.MaxSurge
+		limit, spent = "maxSurge", agree(int(b.Surging), "node holds a place of it", "nodes hold a place of it")
+		value, most = strategy.MaxSurge, b.MaxSurge
 	}
 	if value.Type == intstr.String {
 		limit = fmt.Sprintf("%s %s of %d =", limit, value, b.Desired)
 	}
-	return fmt.Sprintf("Budget: %s %d, of which %d spent after this plan", limit, most, spent)
+	return fmt.Sprintf("Budget: %s %d; %s after this plan", limit, most, spent)
 }
 
 // reportActions prints the actions in the order in which they are to be executed.
@@ -98,26 +101,27 @@ func (r *result) reportActions(out io.Writer) {
 	}
 	reasons := r.reasons()
 	for _, action := range r.plan.Revisions {
-		fmt.Fprintf(out, "%s revision %s (number %d)\n", capital(action.Verb.String()), action.Name, action.Number)
+		fmt.Fprintf(out, "%s revision %s (number %d)\n", cells(capital(action.Verb.String()), action.Name, action.Number)...)
 	}
 	if n := len(r.plan.Patches); n > 0 {
 		list := section(out, "Patch", n)
 		for _, action := range r.plan.Patches {
-			fmt.Fprintf(list, "  %s\t%s\t%s\n", action.Node, action.Pod, reasons(action.Node, action.Reason))
+			fmt.Fprintf(list, "  %s\t%s\t%s\n", cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
 		}
 		_ = list.Flush() // to memory
 	}
 	if n := len(r.plan.Deletes); n > 0 {
 		list := section(out, "Delete", n)
 		for _, action := range r.plan.Deletes {
-			fmt.Fprintf(list, "  %s\t%s\t%s\n", action.Node, action.Pod, reasons(action.Node, action.Reason))
+			fmt.Fprintf(list, "  %s\t%s\t%s\n", cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
 		}
 		_ = list.Flush() // to memory
 	}
 	if n := len(r.plan.Creates); n > 0 {
 		list := section(out, "Create", n)
 		for _, action := range r.plan.Creates {
-			fmt.Fprintf(list, "  %s\trevision %s\t%s\n", action.Node, action.Revision, reasons(action.Node, action.Reason))
+			fmt.Fprintf(list, "  %s\trevision %s\t%s\n",
+				cells(action.Node, action.Revision, reasons(action.Node, action.Reason))...)
 		}
 		_ = list.Flush() // to memory
 	}
@@ -221,21 +225,34 @@ func (r *result) reportNodes(out io.Writer) {
 	fmt.Fprintln(table, "NODE\tSTATE\tTARGET\tVERB\tREASON\tLIMIT\tUNTIL\tPOD")
 	for i := range r.plan.Decisions {
 		d := &r.plan.Decisions[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(d.Node, "<none>"), d.State, d.Target, d.Verb, d.Reason,
-			dash(d.Limit.String()), dash(timestamp(d.Until)), cmp.Or(d.Pod, "-"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cells(cmp.Or(d.Node, "<none>"), d.State, d.Target, d.Verb,
+			d.Reason, dash(d.Limit.String()), dash(timestamp(d.Until)), cmp.Or(d.Pod, "-"))...)
 	}
 	_ = table.Flush() // to memory
 }
 
 // explain answers for one node.
 func (r *result) explain(out io.Writer, node string) error {
+	answers := 0
 	for i := range r.plan.Decisions {
 		if r.plan.Decisions[i].Node == node {
-			fmt.Fprintln(out, r.plan.Explain(node))
-			return nil
+			answers++
 		}
 	}
-	return fmt.Errorf("-explain: there is no node %q in the input", node)
+	if answers == 0 {
+		return fmt.Errorf("-explain: there is no node %q in the input", node)
+	}
+	// Each pod of a node that is gone has a line. If there are more lines than that, names have line breaks.
+	text := strings.ReplaceAll(r.plan.Explain(node), node, printable(node))
+	lines := strings.Split(text, "\n")
+	if len(lines) != answers {
+		lines = []string{text}
+	}
+	for _, line := range lines {
+		fmt.Fprintln(out, printable(line))
+	}
+	r.warn(out)
+	return nil
 }
 
 func timestamp(t time.Time) string {

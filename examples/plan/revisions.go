@@ -26,7 +26,8 @@ type revision struct {
 	// Action that the plan takes on it: "create", "renumber", "delete" or empty.
 	Action string `json:"action,omitempty"`
 
-	data []byte
+	data   []byte
+	origin string // where it was read; empty for one to create
 }
 
 // revisions lists the set's revisions, the one that the plan creates included, the newest first.
@@ -45,7 +46,8 @@ func (r *result) revisions() []revision {
 	}
 	var list []revision
 	for _, object := range objects {
-		one := revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw}
+		one := revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw,
+			origin: r.input.origins[object]}
 		if action, ok := actions[object.Name]; ok {
 			one.Action = action.Verb.String()
 			one.Number = action.Number
@@ -75,7 +77,7 @@ func (r *result) reportRevisions(out io.Writer) {
 		if one.Action != "" {
 			role = strings.TrimPrefix(role+"; to "+one.Action, "; ")
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", cells(one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))...)
 	}
 	_ = table.Flush() // to memory
 }
@@ -87,6 +89,10 @@ func (r *result) diff(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if _, err := history.DiffData(target, target); err != nil {
+		return fmt.Errorf("%s: spec.template: %w", r.input.origins[r.set], err)
+	}
+	r.warn(out)
 	known := make(map[string]revision)
 	for _, one := range r.revisions() {
 		known[one.Hash] = one
@@ -94,31 +100,41 @@ func (r *result) diff(out io.Writer) error {
 	update := known[r.plan.Status.UpdateRevision]
 	outdated := r.outdated()
 	if len(outdated) == 0 {
-		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", update.Number, update.Name)
+		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", cells(update.Number, update.Name)...)
 	}
 	for _, group := range outdated {
 		from, ok := known[group.hash]
 		if !ok {
-			fmt.Fprintf(out, "%s at revision hash %q, which is not stored: what changes is not known, they restart.\n",
-				agree(group.pods, "pod is", "pods are"), group.hash)
+			fmt.Fprintf(out, "%s at revision hash %q, which is not stored: what changes is not known, %s.\n",
+				agree(group.pods, "pod is", "pods are"), group.hash, restart(group.pods))
 			continue
 		}
 		changes, err := history.DiffData(from.data, target)
 		if err != nil {
-			return fmt.Errorf("revision %s: %w", from.Name, err)
+			// The planner could not read it either: no pod of it counts as updated.
+			fmt.Fprintf(out, "%s at revision %d (%s), whose data cannot be read (%s): what changes is not known, %s.\n",
+				cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
+			continue
 		}
 		consequence := "they restart nothing"
 		if history.Restarts(changes) {
 			consequence = "pods restart"
 		}
 		fmt.Fprintf(out, "%s at revision %d (%s); from there to revision %d (%s) %s, and %s:\n",
-			agree(group.pods, "pod is", "pods are"), from.Number, from.Name, update.Number, update.Name,
-			agree(len(changes), "value changes", "values change"), consequence)
+			cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, update.Number, update.Name,
+				agree(len(changes), "value changes", "values change"), consequence)...)
 		for _, change := range changes {
-			fmt.Fprintf(out, "  %s\n", change)
+			fmt.Fprintf(out, "  %s\n", printable(change.String()))
 		}
 	}
 	return nil
+}
+
+func restart(pods int) string {
+	if pods == 1 {
+		return "it restarts"
+	}
+	return "they restart"
 }
 
 // carried is how many pods carry a revision hash.

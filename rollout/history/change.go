@@ -9,8 +9,11 @@ import (
 type Op uint8
 
 const (
+	// Changed: the value is there before and after, and is another one.
 	Changed Op = iota
+	// Added: the value is there only after.
 	Added
+	// Removed: the value is there only before.
 	Removed
 	// Moved: the elements of a list are the same, named alike, but stand in another order.
 	Moved

@@ -136,7 +136,9 @@ func HashOf(revision *appsv1.ControllerRevision) string {
 // templateSum is FNV-32a over the dump of the template, before a collision count is added.
 func templateSum(template *corev1.PodTemplateSpec) uint32 {
 	hasher := fnv.New32a()
-	_, _ = io.WriteString(hasher, dump.ForHash(*template)) // hash.Hash documents that writing never fails
+	//nolint:govet,staticcheck // to use its replacement, k8s.io/utils would have to become a direct dependency
+	text := dump.ForHash(*template)
+	_, _ = io.WriteString(hasher, text) // hash.Hash documents that writing never fails
 	return hasher.Sum32()
 }
 

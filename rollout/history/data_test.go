@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	open  = `{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":[{"name":"main","resources":{`
-	close = `}}]}}}}`
+	opening = `{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":[{"name":"main","resources":{`
+	closing = `}}]}}}}`
 )
 
 // around puts a piece of the pod's spec beside one container.
 func around(piece string) string {
-	return strings.Replace(open+close, `"spec":{"containers"`, `"spec":{`+piece+`"containers"`, 1)
+	return strings.Replace(opening+closing, `"spec":{"containers"`, `"spec":{`+piece+`"containers"`, 1)
 }
 
 func TestSameData(t *testing.T) {
-	limits := func(cpu string) string { return open + `"limits":{"cpu":` + cpu + `}` + close }
+	limits := func(cpu string) string { return opening + `"limits":{"cpu":` + cpu + `}` + closing }
 	// An annotation in front of a long common part: the scan must find its way back into step.
 	noted := func(note string) string {
-		return strings.Replace(open+close, `"metadata":{}`, `"metadata":{"annotations":{"note":`+note+`},"labels":{"a":"b"}}`, 1)
+		return strings.Replace(opening+closing, `"metadata":{}`, `"metadata":{"annotations":{"note":`+note+`},"labels":{"a":"b"}}`, 1)
 	}
 	for _, row := range []struct {
 		name, why string
@@ -51,55 +51,55 @@ func TestSameData(t *testing.T) {
 		{name: "other suffix", why: "equal digits, other value", a: limits(`"1k"`), b: limits(`"1M"`), scan: "unsure"},
 		{name: "other quantity", why: "R2", a: limits(`"100m"`), b: limits(`"200m"`), scan: "different"},
 		{name: "greatest with suffix", why: "10^9-1 Gi is below 2^63", a: limits(`"999999999Gi"`), b: limits(`"999999998Gi"`), scan: "different"},
-		{name: "quantity gone", why: "an entry of a map is one, even if zero", a: limits(`"0"`), b: open + close, scan: "unsure"},
+		{name: "quantity gone", why: "an entry of a map is one, even if zero", a: limits(`"0"`), b: opening + closing, scan: "unsure"},
 		{name: "null in a map", why: "decodes to an entry", a: limits(`null`), b: strings.Replace(limits(`null`), `"cpu":null`, ``, 1), scan: "unsure"},
 		{name: "slow quantity", why: "must end; unreadable", a: limits(`"1e-999999999"`), b: limits(`"1e-999999998"`), scan: "unsure"},
-		{name: "null field", why: "R2: older libraries write it", a: open + close, b: around(`"hostPID":null,`), same: true, scan: "unsure"},
+		{name: "null field", why: "R2: older libraries write it", a: opening + closing, b: around(`"hostPID":null,`), same: true, scan: "unsure"},
 		{
 			name: "null field in order", why: "R2: as written by an older library", same: true, scan: "same",
-			a: open + close, b: strings.Replace(open, `"name"`, `"image":null,"name"`, 1) + close,
+			a: opening + closing, b: strings.Replace(opening, `"name"`, `"image":null,"name"`, 1) + closing,
 		},
 		{
 			name: "null last", why: "R2: the other object ends first", same: true, scan: "same",
-			a: open + close, b: strings.Replace(open+close, `}]}`, `}],"zone":null}`, 1),
+			a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"zone":null}`, 1),
 		},
 		{
 			name: "null repeated", why: "a field twice is unreadable, whatever it holds", scan: "unsure",
-			a: open + close, b: strings.Replace(open, `"name":"main"`, `"name":"main","name":null`, 1) + close,
+			a: opening + closing, b: strings.Replace(opening, `"name":"main"`, `"name":"main","name":null`, 1) + closing,
 		},
 		{
 			name: "null twice", why: "a field twice is unreadable", scan: "unsure",
-			a: open + close, b: strings.Replace(open, `"name"`, `"image":null,"image":null,"name"`, 1) + close,
+			a: opening + closing, b: strings.Replace(opening, `"name"`, `"image":null,"image":null,"name"`, 1) + closing,
 		},
 		{
 			name: "missing comma", why: "no JSON", scan: "unsure",
-			a: open + close, b: strings.Replace(open, `"name"`, `"image":null"name"`, 1) + close,
+			a: opening + closing, b: strings.Replace(opening, `"name"`, `"image":null"name"`, 1) + closing,
 		},
 		{
 			name: "null in first", why: "R2 has no direction", same: true, scan: "same",
-			a: strings.Replace(open, `"name"`, `"image":null,"name"`, 1) + close, b: open + close,
+			a: strings.Replace(opening, `"name"`, `"image":null,"name"`, 1) + closing, b: opening + closing,
 		},
-		{name: "empty list", why: "R2", a: open + close, b: strings.Replace(open, `"name"`, `"args":[],"name"`, 1) + close, same: true, scan: "unsure"},
-		{name: "list with null", why: "it has an element", a: open + close, b: strings.Replace(open, `"name"`, `"args":[null],"name"`, 1) + close, scan: "different"},
-		{name: "empty list with space", why: "white space is no element", a: open + close, b: strings.Replace(open, `"name"`, `"args":[ ],"name"`, 1) + close, same: true, scan: "unsure"},
-		{name: "empty object for a pointer", why: "present is not absent", a: open + close, b: strings.Replace(open, `"resources"`, `"livenessProbe":{},"resources"`, 1) + close, scan: "unsure"},
-		{name: "unknown empty", why: "R2: a newer version may add it", a: open + close, b: strings.Replace(open, `"resources"`, `"pony":{"legs":0,"name":"","tail":{}},"resources"`, 1) + close, same: true, scan: "unsure"},
-		{name: "unknown list", why: "it has an element", a: open + close, b: strings.Replace(open, `"resources"`, `"pony":[0],"resources"`, 1) + close, scan: "different"},
-		{name: "unknown field", why: "what cannot be read is not the same", a: open + close, b: strings.Replace(open, `"resources"`, `"pony":{"legs":4},"resources"`, 1) + close, scan: "different"},
+		{name: "empty list", why: "R2", a: opening + closing, b: strings.Replace(opening, `"name"`, `"args":[],"name"`, 1) + closing, same: true, scan: "unsure"},
+		{name: "list with null", why: "it has an element", a: opening + closing, b: strings.Replace(opening, `"name"`, `"args":[null],"name"`, 1) + closing, scan: "different"},
+		{name: "empty list with space", why: "white space is no element", a: opening + closing, b: strings.Replace(opening, `"name"`, `"args":[ ],"name"`, 1) + closing, same: true, scan: "unsure"},
+		{name: "empty object for a pointer", why: "present is not absent", a: opening + closing, b: strings.Replace(opening, `"resources"`, `"livenessProbe":{},"resources"`, 1) + closing, scan: "unsure"},
+		{name: "unknown empty", why: "R2: a newer version may add it", a: opening + closing, b: strings.Replace(opening, `"resources"`, `"pony":{"legs":0,"name":"","tail":{}},"resources"`, 1) + closing, same: true, scan: "unsure"},
+		{name: "unknown list", why: "it has an element", a: opening + closing, b: strings.Replace(opening, `"resources"`, `"pony":[0],"resources"`, 1) + closing, scan: "different"},
+		{name: "unknown field", why: "what cannot be read is not the same", a: opening + closing, b: strings.Replace(opening, `"resources"`, `"pony":{"legs":4},"resources"`, 1) + closing, scan: "different"},
 		{
 			name: "unknown field in both", why: "equal although unknown; the rest decides", scan: "unsure", same: true,
-			a: strings.Replace(open, `"resources"`, `"pony":4,"resources"`, 1) + `"limits":{"cpu":"1"}` + close,
-			b: strings.Replace(open, `"resources"`, `"pony":4,"resources"`, 1) + `"limits":{"cpu":"1000m"}` + close,
+			a: strings.Replace(opening, `"resources"`, `"pony":4,"resources"`, 1) + `"limits":{"cpu":"1"}` + closing,
+			b: strings.Replace(opening, `"resources"`, `"pony":4,"resources"`, 1) + `"limits":{"cpu":"1000m"}` + closing,
 		},
 		{
 			name: "unknown number", why: "nobody knows whether its spelling counts", scan: "unsure",
-			a: strings.Replace(open, `"resources"`, `"pony":1,"resources"`, 1) + close,
-			b: strings.Replace(open, `"resources"`, `"pony":1.0,"resources"`, 1) + close,
+			a: strings.Replace(opening, `"resources"`, `"pony":1,"resources"`, 1) + closing,
+			b: strings.Replace(opening, `"resources"`, `"pony":1.0,"resources"`, 1) + closing,
 		},
-		{name: "other image", why: "R2", a: strings.Replace(open, `"name"`, `"image":"a","name"`, 1) + close, b: strings.Replace(open, `"name"`, `"image":"b","name"`, 1) + close, scan: "different"},
-		{name: "false", why: "R2: the zero value of a plain field", a: open + close, b: strings.Replace(open+close, `}]}`, `}],"hostPID":false}`, 1), same: true, scan: "unsure"},
-		{name: "false for a pointer", why: "set to false is not unset", a: open + close, b: strings.Replace(open+close, `}]}`, `}],"hostUsers":false}`, 1), scan: "unsure"},
-		{name: "true", why: "R2", a: open + close, b: strings.Replace(open+close, `}]}`, `}],"hostPID":true}`, 1), scan: "different"},
+		{name: "other image", why: "R2", a: strings.Replace(opening, `"name"`, `"image":"a","name"`, 1) + closing, b: strings.Replace(opening, `"name"`, `"image":"b","name"`, 1) + closing, scan: "different"},
+		{name: "false", why: "R2: the zero value of a plain field", a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"hostPID":false}`, 1), same: true, scan: "unsure"},
+		{name: "false for a pointer", why: "set to false is not unset", a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"hostUsers":false}`, 1), scan: "unsure"},
+		{name: "true", why: "R2", a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"hostPID":true}`, 1), scan: "different"},
 		{name: "true and false", why: "R2", a: around(`"a":true,`), b: around(`"a":false,`), scan: "different"},
 		{name: "minus zero", why: "R2: the same integer", a: around(`"a":0,`), b: around(`"a":-0,`), same: true, scan: "unsure"},
 		{name: "integers", why: "R2", a: around(`"activeDeadlineSeconds":1,`), b: around(`"activeDeadlineSeconds":2,`), scan: "different"},
@@ -109,8 +109,8 @@ func TestSameData(t *testing.T) {
 		{name: "invalid UTF-8", why: "both are read as the replacement character", a: noted("\"\xff\""), b: noted("\"\xfe\""), same: true, scan: "unsure"},
 		{name: "one invalid UTF-8", why: "it is read as the replacement character", a: noted("\"\ufffd\""), b: noted("\"\xff\""), same: true, scan: "unsure"},
 		{name: "upper case exponents", why: "R2", a: limits(`"1E3"`), b: limits(`"1k"`), same: true, scan: "unsure"},
-		{name: "decimals below one", why: "not empty", a: open + close, b: strings.Replace(open+close, `}]}`, `}],"pony":0.5}`, 1), scan: "different"},
-		{name: "text below one", why: "not empty", a: open + close, b: strings.Replace(open+close, `}]}`, `}],"pony":"-.5"}`, 1), scan: "different"},
+		{name: "decimals below one", why: "not empty", a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"pony":0.5}`, 1), scan: "different"},
+		{name: "text below one", why: "not empty", a: opening + closing, b: strings.Replace(opening+closing, `}]}`, `}],"pony":"-.5"}`, 1), scan: "different"},
 		{
 			name: "escaped zero", why: "R2: an absent divisor is zero", same: true, scan: "unsure",
 			a: around(`"volumes":[{"downwardAPI":{"items":[{"path":"p","resourceFieldRef":{"resource":"r"}}]},"name":"v"}],`),
@@ -120,25 +120,25 @@ func TestSameData(t *testing.T) {
 		{name: "quantity in a note", why: "text is text", a: noted(`"1000m"`), b: noted(`"1"`), scan: "unsure"},
 		{name: "time in a note", why: "text is text", a: noted(`"2024-01-01T00:00:00Z"`), b: noted(`"2024-01-01T01:00:00+01:00"`), scan: "unsure"},
 		{name: "digest in a note", why: "begins with digits, is no number", a: noted(`"9c1f3a"`), b: noted(`"9c1f3b"`), scan: "different"},
-		{name: "no $patch", why: "the directive says nothing of the template", a: open + close, b: strings.Replace(open, `"$patch":"replace",`, ``, 1) + close, same: true, scan: "unsure"},
-		{name: "other $patch", why: "not a whole template", a: open + close, b: strings.Replace(open, `replace`, `merge`, 1) + close, scan: "different"},
+		{name: "no $patch", why: "the directive says nothing of the template", a: opening + closing, b: strings.Replace(opening, `"$patch":"replace",`, ``, 1) + closing, same: true, scan: "unsure"},
+		{name: "other $patch", why: "not a whole template", a: opening + closing, b: strings.Replace(opening, `replace`, `merge`, 1) + closing, scan: "different"},
 		{name: "no template", why: "unreadable", a: `{"spec":{}}`, b: `{"spec":{ }}`, scan: "unsure"},
 		{name: "null template", why: "unreadable", a: `{"spec":{"template":null}}`, b: `{"spec":{ "template":null}}`, scan: "unsure"},
 		{name: "no JSON, equal", why: "byte-equal", a: `x`, b: `x`, same: true, scan: "unsure"},
 		{name: "empty, equal", why: "byte-equal", a: ``, b: ``, same: true, scan: "unsure"},
-		{name: "trailing text", why: "no JSON", a: open + close, b: open + close + "}", scan: "unsure"},
-		{name: "cut", why: "no JSON", a: open + close, b: (open + close)[:len(open)], scan: "unsure"},
-		{name: "zero in another spelling", why: "R2: empty, in an unknown field too", a: open + close, b: around(`"pony":-0.0e5,`), same: true, scan: "unsure"},
+		{name: "trailing text", why: "no JSON", a: opening + closing, b: opening + closing + "}", scan: "unsure"},
+		{name: "cut", why: "no JSON", a: opening + closing, b: (opening + closing)[:len(opening)], scan: "unsure"},
+		{name: "zero in another spelling", why: "R2: empty, in an unknown field too", a: opening + closing, b: around(`"pony":-0.0e5,`), same: true, scan: "unsure"},
 		{name: "zero with a greater exponent", why: "the exponent of zero says nothing", a: around(`"pony":0e5,`), b: around(`"pony":0E7,`), same: true, scan: "unsure"},
 		{name: "almost a suffix", why: "no quantity, so other text", a: noted(`"1ex"`), b: noted(`"1ey"`), scan: "different"},
 		{name: "sign alone", why: "no quantity, so other text", a: noted(`"-"`), b: noted(`"+"`), scan: "different"},
 		{name: "zero quantity in a note", why: "an entry of a map, whatever it holds", a: noted(`"0"`), b: strings.Replace(noted(`"0"`), `"note":"0"`, ``, 1), scan: "unsure"},
-		{name: "cut in a value", why: "no JSON", a: open + close, b: (open + close)[:strings.Index(open, `main`)], scan: "unsure"},
-		{name: "cut in a value that is missing", why: "no JSON", a: open + close, b: `{"a":"`, scan: "unsure"},
-		{name: "cut after a value that is missing", why: "no JSON, so not the same", a: open + close, b: `{"a":1`, scan: "different"},
-		{name: "cut in a later value", why: "no JSON", a: open + close, b: `{"tail":{"a`, scan: "unsure"},
-		{name: "cut in an escape", why: "no JSON", a: open + close, b: `{"spec\`, scan: "unsure"},
-		{name: "key without value", why: "no JSON", a: open + close, b: `{"spec"}`, scan: "unsure"},
+		{name: "cut in a value", why: "no JSON", a: opening + closing, b: (opening + closing)[:strings.Index(opening, `main`)], scan: "unsure"},
+		{name: "cut in a value that is missing", why: "no JSON", a: opening + closing, b: `{"a":"`, scan: "unsure"},
+		{name: "cut after a value that is missing", why: "no JSON, so not the same", a: opening + closing, b: `{"a":1`, scan: "different"},
+		{name: "cut in a later value", why: "no JSON", a: opening + closing, b: `{"tail":{"a`, scan: "unsure"},
+		{name: "cut in an escape", why: "no JSON", a: opening + closing, b: `{"spec\`, scan: "unsure"},
+		{name: "key without value", why: "no JSON", a: opening + closing, b: `{"spec"}`, scan: "unsure"},
 		{name: "key with escape", why: "R2: the same key", a: around(`"hostPID":true,`), b: around(`"host\u0050ID":true,`), same: true, scan: "unsure"},
 		{name: "closing bracket in an object", why: "no JSON", a: around(`"a":{"b":1},`), b: around(`"a":{"b":1],`), scan: "unsure"},
 		{name: "wrong type", why: "unreadable", a: around(`"hostPID":"",`), b: around(`"hostPID": "",`), scan: "unsure"},
@@ -238,9 +238,9 @@ func TestOpaqueFieldsAreComplete(t *testing.T) {
 			if _, ok := reflect.PointerTo(typ).MethodByName("UnmarshalJSON"); ok {
 				t.Errorf("field %s is of type %s, which decodes itself in a way the scan does not know", name, typ)
 			}
-			for i := range typ.NumField() {
-				tag, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-				walk(tag, typ.Field(i).Type)
+			for member := range typ.Fields() {
+				tag, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+				walk(tag, member.Type)
 			}
 		}
 	}
@@ -268,11 +268,11 @@ func TestTemplateErrors(t *testing.T) {
 		{"wrong type", "this version cannot read it", around(`"hostPID":"yes",`), "hostPID"},
 		{"unknown field", "decoding would drop it", around(`"pony":{"legs":4},`), "unknown to this API version: spec.template.spec.pony"},
 		{"unknown fields", "all are named, in order", around(`"pony":1,"mule":1,`), "spec.template.spec.mule, spec.template.spec.pony"},
-		{"unknown in a list", "it has an index", strings.Replace(open, `"name"`, `"pony":1,"name"`, 1) + close, "spec.template.spec.containers[0].pony"},
+		{"unknown in a list", "it has an index", strings.Replace(opening, `"name"`, `"pony":1,"name"`, 1) + closing, "spec.template.spec.containers[0].pony"},
 		{"unknown beside the template", "it is not daemonplan's", `{"spec":{"claims":[1],"template":{}}}`, "spec.claims"},
-		{"slow quantity", "must end", open + `"limits":{"cpu":"1e-99999"}` + close, "spec.template.spec.containers[0].resources.limits[cpu]"},
-		{"slow number", "must end", open + `"limits":{"cpu":1E-99999}` + close, "limits[cpu]"},
-		{"long quantity", "must end soon", open + `"limits":{"c\"":"0.` + strings.Repeat("0", 200) + `"}` + close, `limits["c\""]`},
+		{"slow quantity", "must end", opening + `"limits":{"cpu":"1e-99999"}` + closing, "spec.template.spec.containers[0].resources.limits[cpu]"},
+		{"slow number", "must end", opening + `"limits":{"cpu":1E-99999}` + closing, "limits[cpu]"},
+		{"long quantity", "must end soon", opening + `"limits":{"c\"":"0.` + strings.Repeat("0", 200) + `"}` + closing, `limits["c\""]`},
 		{"too deep", "bounded recursion", around(`"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `,`), "nested more than 200 deep"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -297,11 +297,11 @@ func TestTemplateErrors(t *testing.T) {
 
 func TestTemplateDecodes(t *testing.T) {
 	for _, row := range []struct{ name, why, data string }{
-		{"as stored", "R1", open + close},
-		{"without directive", "others may not write it", strings.Replace(open, `"$patch":"replace",`, ``, 1) + close},
+		{"as stored", "R1", opening + closing},
+		{"without directive", "others may not write it", strings.Replace(opening, `"$patch":"replace",`, ``, 1) + closing},
 		{"unknown but empty", "dropping it loses nothing", around(`"pony":{"legs":0},`)},
-		{"largest exponents", "slow only beyond", open + `"limits":{"cpu":"1e-9999","memory":"1e99999"}` + close},
-		{"exa and exbi", "E is a suffix too", open + `"limits":{"cpu":"1E","memory":"1Ei"}` + close},
+		{"largest exponents", "slow only beyond", opening + `"limits":{"cpu":"1e-9999","memory":"1e99999"}` + closing},
+		{"exa and exbi", "E is a suffix too", opening + `"limits":{"cpu":"1E","memory":"1Ei"}` + closing},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.why == "" {
@@ -326,7 +326,7 @@ func TestDataIsExactAndEscaped(t *testing.T) {
 			t.Errorf("%s lacks %s", data, want)
 		}
 	}
-	template.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: []byte("{")}}}
+	template.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1("{")}}
 	if data, err := history.Data(template); err == nil || data != nil {
 		t.Errorf("invalid raw JSON gave %s", data)
 	}

@@ -219,7 +219,7 @@ func TestDiffNilAndInexpressible(t *testing.T) {
 	template := &corev1.PodTemplateSpec{}
 	text := `{"metadata":{},"spec":{"containers":null}}`
 	broken := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
-		{FieldsV1: &metav1.FieldsV1{Raw: []byte("{")}},
+		{FieldsV1: metav1.NewFieldsV1("{")},
 	}}}
 	for _, row := range []struct {
 		name, why string
@@ -248,7 +248,7 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 		want      []string
 	}{
 		{
-			name: "unknown field", why: "a newer version knows what it means", old: open + close, new: around(`"pony":{"legs":4},`),
+			name: "unknown field", why: "a newer version knows what it means", old: opening + closing, new: around(`"pony":{"legs":4},`),
 			want: []string{`spec.pony: added {"legs":4} (restarts: unknown field)`},
 		},
 		{
@@ -257,7 +257,7 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 			want: []string{`spec.pony.legs: 4 -> 3 (restarts: unknown field)`},
 		},
 		{
-			name: "unknown and empty", why: "R2", old: open + close, new: around(`"pony":{"legs":0,"tail":[]},`),
+			name: "unknown and empty", why: "R2", old: opening + closing, new: around(`"pony":{"legs":0,"tail":[]},`),
 			want: []string{`spec.pony: added {"legs":0,"tail":[]} (restarts nothing)`},
 		},
 		{
@@ -266,11 +266,11 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 		},
 		{
 			name: "unknown within an added field", why: "the known part is equal to none, the unknown is not",
-			old: strings.Replace(open, `,"resources":{`, "", 1) + `}]}}}}`, new: strings.Replace(open, `"resources":{`, `"resources":{"pony":1`, 1) + close,
+			old: strings.Replace(opening, `,"resources":{`, "", 1) + `}]}}}}`, new: strings.Replace(opening, `"resources":{`, `"resources":{"pony":1`, 1) + closing,
 			want: []string{`spec.containers[main].resources: added {"pony":1} (restarts: unknown field)`},
 		},
 		{
-			name: "null", why: "R2: what older libraries wrote", old: strings.Replace(open+close, `"metadata":{}`, `"metadata":{"creationTimestamp":null}`, 1), new: open + close,
+			name: "null", why: "R2: what older libraries wrote", old: strings.Replace(opening+closing, `"metadata":{}`, `"metadata":{"creationTimestamp":null}`, 1), new: opening + closing,
 			want: []string{`metadata.creationTimestamp: removed null (restarts nothing)`},
 		},
 		{
@@ -278,12 +278,12 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 			want: []string{`spec.securityContext: {"runAsUser":1} -> null (restarts)`},
 		},
 		{
-			name: "entry of a map", why: "it is one although its value is empty", old: open + close, new: strings.Replace(open+close, `"metadata":{}`, `"metadata":{"labels":{"a":null}}`, 1),
+			name: "entry of a map", why: "it is one although its value is empty", old: opening + closing, new: strings.Replace(opening+closing, `"metadata":{}`, `"metadata":{"labels":{"a":null}}`, 1),
 			want: []string{`metadata.labels: added {"a":null} (restarts)`},
 		},
 		{
 			name: "entry added to a map", why: "it is one although its value is empty",
-			old: strings.Replace(open+close, `"metadata":{}`, `"metadata":{"labels":{}}`, 1), new: strings.Replace(open+close, `"metadata":{}`, `"metadata":{"labels":{"a":null}}`, 1),
+			old: strings.Replace(opening+closing, `"metadata":{}`, `"metadata":{"labels":{}}`, 1), new: strings.Replace(opening+closing, `"metadata":{}`, `"metadata":{"labels":{"a":null}}`, 1),
 			want: []string{`metadata.labels[a]: added null (restarts)`},
 		},
 		{
@@ -299,7 +299,7 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 			want: []string{`spec.tolerations: {"a":1} -> {"a":2} (restarts: unreadable value)`},
 		},
 		{
-			name: "slow quantity", why: "must end", old: open + `"limits":{"cpu":"1e-999999999"}` + close, new: open + `"limits":{"cpu":"1e-999999998"}` + close,
+			name: "slow quantity", why: "must end", old: opening + `"limits":{"cpu":"1e-999999999"}` + closing, new: opening + `"limits":{"cpu":"1e-999999998"}` + closing,
 			want: []string{`spec.containers[main].resources.limits[cpu]: "1e-999999999" -> "1e-999999998" (restarts: unreadable value)`},
 		},
 		{
@@ -319,7 +319,7 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 			want: []string{`[""]: added 1 (restarts: unknown field)`, `["a.b"]: added {"":1} (restarts: unknown field)`},
 		},
 		{
-			name: "numbers that identify", why: "0 and -0 are one port", old: open + `},"ports":[{"containerPort":0}],"x":{` + close, new: open + `},"ports":[{"containerPort":-0}],"x":{` + close,
+			name: "numbers that identify", why: "0 and -0 are one port", old: opening + `},"ports":[{"containerPort":0}],"x":{` + closing, new: opening + `},"ports":[{"containerPort":-0}],"x":{` + closing,
 			want: []string{`spec.containers[main].ports[0].containerPort: 0 -> -0 (restarts nothing)`},
 		},
 		{
@@ -343,7 +343,7 @@ func TestDiffDataShowsAllOfTheData(t *testing.T) {
 }
 
 func TestDiffDataErrors(t *testing.T) {
-	good := open + close
+	good := opening + closing
 	for _, row := range []struct{ name, why, old, new, says string }{
 		{"old", "it is said which", `x`, good, "old: "},
 		{"new", "it is said which", good, `x`, "new: "},
@@ -397,8 +397,12 @@ func showsWhatMatters(diff diffing) func(pair) error {
 		if restarts := history.Restarts(changes); restarts == naiveSame(p.a, p.b) {
 			return fmt.Errorf("restarts: %v\n%s\n%s\n%q", restarts, p.a, p.b, changes)
 		}
-		if again, err := diff(p.a, p.a); err != nil || len(again) > 0 {
-			return fmt.Errorf("a revision differs from itself: %v, %v", again, err)
+		again, err := diff(p.a, p.a)
+		if err != nil {
+			return fmt.Errorf("a revision compared with itself: %w", err)
+		}
+		if len(again) > 0 {
+			return fmt.Errorf("a revision differs from itself: %v", again)
 		}
 		for i, change := range changes {
 			if i > 0 && changes[i-1].Path >= change.Path {
@@ -412,6 +416,9 @@ func showsWhatMatters(diff diffing) func(pair) error {
 			}
 		}
 		back, err := diff(p.b, p.a)
+		if err != nil {
+			return fmt.Errorf("the other way round: %w", err)
+		}
 		for i := range back {
 			back[i].Old, back[i].New = back[i].New, back[i].Old
 			switch back[i].Op {
@@ -421,8 +428,8 @@ func showsWhatMatters(diff diffing) func(pair) error {
 				back[i].Op = history.Added
 			}
 		}
-		if err != nil || !slices.Equal(back, changes) {
-			return fmt.Errorf("the other way round: %q, %v, want %q", back, err, changes)
+		if !slices.Equal(back, changes) {
+			return fmt.Errorf("the other way round: %q, want %q", back, changes)
 		}
 		return nil
 	}

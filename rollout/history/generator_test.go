@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,7 +80,7 @@ func templates() *rapid.Generator[*corev1.PodTemplateSpec] {
 		}
 		if some("managed") {
 			template.ManagedFields = []metav1.ManagedFieldsEntry{{
-				Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{},"f:b":1}`)},
+				Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:a":{},"f:b":1}`),
 			}}
 		}
 		return template
@@ -207,7 +208,8 @@ func render(node any, style int) string {
 			text, _ := json.Marshal(node)
 			switch {
 			case style == 2 && node != "":
-				fmt.Fprintf(&out, `"\u%04x%s`, []rune(node)[0], text[1+len(firstEncoded(node)):])
+				first, _ := utf8.DecodeRuneInString(node)
+				fmt.Fprintf(&out, `"\u%04x%s`, first, text[1+len(firstEncoded(node)):])
 			case style == 4:
 				out.WriteString(strings.Replace(string(text), "a", "\xff", 1))
 			default:
@@ -226,7 +228,8 @@ func render(node any, style int) string {
 }
 
 func firstEncoded(text string) string {
-	encoded, _ := json.Marshal(string([]rune(text)[0]))
+	first, _ := utf8.DecodeRuneInString(text)
+	encoded, _ := json.Marshal(string(first))
 	return string(encoded[1 : len(encoded)-1])
 }
 

@@ -216,8 +216,9 @@ func (r *Resolver) matches(data []byte) bool {
 		return true
 	case different:
 		return false
+	default: // unsure: only decoding can tell
+		return sameAs(r.document, data)
 	}
-	return sameAs(r.document, data)
 }
 
 // create plans a revision of the template under a name that is free (R3).

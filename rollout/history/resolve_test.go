@@ -400,7 +400,7 @@ func TestResolveMatchesSemantically(t *testing.T) {
 	template := image("v3")
 	data := string(mustData(template))
 	unreadable := compile(t, &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(strings.Repeat("[", 300) + strings.Repeat("]", 300))},
+		FieldsV1: metav1.NewFieldsV1(strings.Repeat("[", 300) + strings.Repeat("]", 300)),
 	}}}})
 	for _, row := range []struct {
 		name, why string

@@ -132,8 +132,11 @@ type rollingBack func(w world, number int64) (history.RollbackPlan, error)
 func comesBack(rollback rollingBack) func(world) error {
 	return func(w world) error {
 		got, err := rollback(w, 0)
+		if errors.Is(err, history.ErrNothingToRollBackTo) || errors.Is(err, history.ErrUnreadable) {
+			return nil // what a history may lack
+		}
 		if err != nil {
-			return nil
+			return err
 		}
 		resolver, err := history.Compile(history.Set{Name: "agent"}, got.Template)
 		if err != nil {

@@ -260,8 +260,7 @@ func memberType(typ reflect.Type, key string) (reflect.Type, bool) {
 
 // fieldOf returns the struct field that JSON calls name, also one of an inlined struct.
 func fieldOf(typ reflect.Type, name string) (reflect.StructField, bool) {
-	for i := range typ.NumField() {
-		field := typ.Field(i)
+	for field := range typ.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if tag == "" && field.Anonymous {
 			if inner, ok := fieldOf(pointee(field.Type), name); ok {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
@@ -160,4 +161,18 @@ func ExampleDocumentError() {
 	// Output:
 	// 2 line 4: key "name" already set in map
 	// document 2: line 4: key "name" already set in map
+}
+
+func ExampleDocumentError_Error() {
+	err := &manifest.DocumentError{Document: 2, Item: 5, Err: errors.New("kind: Required value")}
+	fmt.Println(err.Error())
+	// Output: document 2, item 5: kind: Required value
+}
+
+func ExampleDocumentError_Unwrap() {
+	for _, err := range manifest.Objects([]byte(`{"apiVersion": "v1", "items": [], "kind": 5}`)) {
+		mistake, ok := errors.AsType[*field.Error](err) // finds it by way of Unwrap
+		fmt.Println(ok, mistake.Field)
+	}
+	// Output: true kind
 }

@@ -19,7 +19,8 @@ type header struct {
 }
 
 var (
-	errNotClosed = errors.New("the text ends within the object that begins here")
+	errNotClosed = errors.New("the text ends too early, within the object that begins here")
+	errCutAfter  = errors.New("the text ends too early, after the item that begins here")
 	errNoComma   = errors.New("there must be exactly one comma between the items of a list")
 	errNoKey     = errors.New("an object needs a key in quotes here")
 )
@@ -170,4 +171,50 @@ func unindent(text []byte) []byte {
 		out = append(out, text[begin:i]...)
 	}
 	return out
+}
+
+// openItem tells in which item of a list the text was cut off: its number and where it begins. If the text ends
+// between two items or just after one, that is the last one, and it is closed. The number is 0 if the text is no list
+// or was cut off outside of its items. Up to its end the text must be correct JSON.
+func openItem(text []byte) (number, begin int, closed bool) {
+	i := openArray(text)
+	if i < 0 {
+		return 0, 0, false
+	}
+	for i = skipSpace(text, i+1); i < len(text); i = skipSpace(text, i) {
+		number, begin = number+1, i
+		end, err := valueEnd(text, i)
+		if err != nil {
+			return number, begin, false
+		}
+		if i = skipSpace(text, end); i < len(text) && text[i] == ',' {
+			i++
+		}
+	}
+	return number, begin, number > 0
+}
+
+// openArray is where the items of a list begin that have no end: the text itself or its "items"; -1 if there are none.
+func openArray(text []byte) int {
+	if text[0] == '[' {
+		return 0
+	}
+	for i := skipSpace(text, 1); i < len(text) && text[i] == '"'; {
+		keyEnd, err := stringEnd(text, i)
+		if err != nil {
+			return -1
+		}
+		begin := skipSpace(text, min(skipSpace(text, keyEnd)+1, len(text)))
+		end, err := valueEnd(text, begin)
+		if err != nil {
+			if begin < len(text) && text[begin] == '[' && string(text[i:keyEnd]) == `"items"` {
+				return begin
+			}
+			return -1
+		}
+		if i = skipSpace(text, end); i < len(text) && text[i] == ',' {
+			i = skipSpace(text, i+1)
+		}
+	}
+	return -1
 }

@@ -287,7 +287,7 @@ func TestDecodeErrors(t *testing.T) {
 		{row{"duplicate key in JSON", "which one is meant?"},
 			`{"apiVersion":"apps/v1","kind":"DaemonSet","spec":{"minReadySeconds":1,"minReadySeconds":2,"x":1,"x":2}}`,
 			"[spec.minReadySeconds: Forbidden: must not be given twice, spec.x: Forbidden: must not be given twice]"},
-		{row{"JSON cut off", "names where it began"}, "\n\n{\"kind\": \"DaemonSet\", \"spec\": {", "line 3: the text ends within the object that begins here"},
+		{row{"JSON cut off", "names where it began"}, "\n\n{\"kind\": \"DaemonSet\", \"spec\": {", "line 3: the text ends too early, within the object that begins here"},
 		{row{"JSON with a mistake", "names the line"}, "{\n\"apiVersion\": \"apps/v1\",\n\"kind\": \"DaemonSet\",\n\"spec\": {,}\n}",
 			"line 4: invalid character ',' looking for beginning of object key string"},
 		{row{"JSON without a comma", "space between numbers counts"}, `{"apiVersion":"apps/v1","kind":"DaemonSet","spec":{"minReadySeconds":1 2}}`,

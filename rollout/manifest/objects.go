@@ -54,7 +54,8 @@ func (e *DocumentError) Unwrap() error { return e.Err }
 
 // Objects yields the API objects in data, in order: one or several YAML documents, a stream of JSON values, or both,
 // each being an object, a list of objects as "kubectl get -o yaml" and "-o json" print it, or a plain array of
-// objects. Empty documents, empty lists and empty data yield nothing.
+// objects. Empty documents, empty lists and empty data yield nothing. The data may begin with the directive %YAML 1.1 or
+// %YAML 1.2, and with no other.
 //
 // JSON is split without being parsed, so that a large dump is parsed once, by [Object.Decode]. YAML is parsed here;
 // a key that is there twice in one mapping is an error.
@@ -121,9 +122,9 @@ func (w *walker) walk() error {
 	w.document = 0
 	rest := bytes.TrimPrefix(w.data, byteOrderMark)
 	for len(rest) > 0 {
+		at := len(w.data) - len(rest)
 		var piece []byte
 		piece, rest = cutDocument(rest)
-		at := len(w.data) - len(rest) - len(piece)
 		if err := w.piece(piece, w.data[:at]); err != nil {
 			if errors.Is(err, errStop) {
 				return nil
@@ -141,6 +142,16 @@ func (w *walker) piece(piece, lead []byte) error {
 		return w.stream(piece, lead, true)
 	}
 	w.document++
+	if isFirst := len(bytes.TrimPrefix(lead, byteOrderMark)) == 0; isFirst {
+		skip, err := directives(piece, len(lead)+len(piece) == len(w.data))
+		if err != nil {
+			return err
+		}
+		if skip {
+			w.document--
+			return nil
+		}
+	}
 	text, err := yamlToJSON(piece, lead)
 	if err != nil {
 		return err
@@ -163,7 +174,7 @@ func (w *walker) stream(text, lead []byte, isLead bool) error {
 		end, err := valueEnd(text, i)
 		if err != nil {
 			if isLead {
-				return fmt.Errorf("line %d: %w", lineAfter(lead)+bytes.Count(text[:i], newline), err)
+				return w.unclosed(text, lead, i)
 			}
 			return err
 		}
@@ -178,6 +189,25 @@ func (w *walker) stream(text, lead []byte, isLead bool) error {
 	}
 	return nil
 }
+
+// unclosed says why the JSON value at text[i:] has no end: because of a mistake in its syntax, or because the text was
+// cut off. Dumps are cut off when a disk is full or a pipe breaks, so it names the item in which that happened.
+func (w *walker) unclosed(text, lead []byte, i int) error {
+	line := func(at int) int { return lineAfter(lead) + bytes.Count(text[:at], newline) }
+	err := json.Unmarshal(text[i:], new(json.RawMessage))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && err.Error() != cutOff {
+		return fmt.Errorf("line %d: %w", line(i+int(max(syntax.Offset-1, 0))), err)
+	}
+	number, begin, closed := openItem(text[i:])
+	w.item = number
+	if closed {
+		return fmt.Errorf("line %d: %w", line(i+begin), errCutAfter)
+	}
+	return fmt.Errorf("line %d: %w", line(i+begin), errNotClosed)
+}
+
+// cutOff is what encoding/json says of a text that is correct as far as it goes.
+const cutOff = "unexpected end of JSON input"
 
 func (w *walker) notObject(rest, lead, before []byte, isLead bool) error {
 	if isLead {

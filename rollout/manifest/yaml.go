@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,32 @@ func cutDocument(text []byte) (document, rest []byte) {
 }
 
 var separator = []byte("---")
+
+// directives tells whether the lines before the first separator are YAML directives, which say how to read what follows
+// and hold no object. Versions 1.1 and 1.2 are accepted, as both are read alike. It is an error if the text has other
+// directives, or if it goes on without a separator: isLast.
+func directives(text []byte, isLast bool) (found bool, err error) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, " \t\r\n")
+		switch {
+		case len(line) == 0 || line[0] == '#':
+			continue
+		case line[0] != '%' && !found:
+			return false, nil
+		case line[0] != '%' || isLast:
+			return false, fmt.Errorf("line %d: a line with --- must follow the YAML directives", number)
+		}
+		found = true
+		line, _, _ = bytes.Cut(line, []byte(" #"))
+		if directive := strings.Join(strings.Fields(string(line)), " "); directive != "%YAML 1.1" && directive != "%YAML 1.2" {
+			return false, fmt.Errorf("line %d: the YAML directive %.40q is not supported; %%YAML 1.1 and %%YAML 1.2 are",
+				number, line)
+		}
+	}
+	return found, nil
+}
 
 // looksLikeJSON tells JSON from YAML by its beginning. Each is a YAML document too, but JSON is read many times
 // faster by a reader of its own, and "{a: b}" is YAML alone.

@@ -66,8 +66,8 @@ func variants(s rollout.Snapshot) []variant {
 		at   position
 	}{
 		{"the opposite order", func(i, n int) int { return n - 1 - i }},
-		{"another order", func(i, n int) int { return (i + 1) * coprime(n, 3) % n }},
-		{"yet another order", func(i, n int) int { return (i + 1) * coprime(n, 7) % n }},
+		{"the first one last", func(i, n int) int { return (i + 1) % n }},
+		{"every other one first", everyOther},
 	} {
 		other := s
 		other.Nodes = reordered(s.Nodes, order.at)
@@ -85,19 +85,12 @@ func variants(s rollout.Snapshot) []variant {
 // position tells which of n elements comes at i.
 type position func(i, n int) int
 
-// coprime is the least number from at on that has no factor in common with n, so that steps of it meet all of n.
-func coprime(n, at int) int {
-	for gcd(n, at) > 1 {
-		at++
+// everyOther begins with the second element, the fourth, and so on, and comes to the others then.
+func everyOther(i, n int) int {
+	if i < n/2 {
+		return 2*i + 1
 	}
-	return at
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return 2 * (i - n/2)
 }
 
 func reordered[T any](list []T, at position) []T {

@@ -158,19 +158,19 @@ func TestCheckPureSaysWhatIsImpure(t *testing.T) {
 			"looks at the first node", "order means nothing",
 			func(s rollout.Snapshot) (rollout.Plan, error) {
 				return rollout.Plan{Decisions: []rollout.Decision{{Node: s.Nodes[0].Name}}}, nil
-			}, "order gives another plan",
+			}, "gives another plan",
 		},
 		{
 			"looks at the first pod", "order means nothing",
 			func(s rollout.Snapshot) (rollout.Plan, error) {
 				return rollout.Plan{Decisions: []rollout.Decision{{Pod: s.Pods[0].Name}}}, nil
-			}, "order gives another plan",
+			}, "gives another plan",
 		},
 		{
 			"looks at the first request", "order means nothing",
 			func(s rollout.Snapshot) (rollout.Plan, error) {
 				return rollout.Plan{Decisions: []rollout.Decision{{Pod: string(s.InFlight.Deletes[0])}}}, nil
-			}, "order gives another plan",
+			}, "gives another plan",
 		},
 	}
 	seen := map[string]bool{}
@@ -319,6 +319,16 @@ func TestCheckNextWakeSaysWhatIsWrong(t *testing.T) {
 			return p, nil
 		}
 	}
+	// during changes a decision from one instant on until another one, and announces a wake after a minute.
+	during := func(from, to time.Duration) rollouttest.PlanFunc {
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			p, err := at(noon.Add(time.Minute), noon.Add(time.Minute))(s)
+			if after := s.Now.Sub(noon); from <= after && after < to {
+				p.Budget.Surging = 1
+			}
+			return p, err
+		}
+	}
 	tests := []struct {
 		name string
 		why  string
@@ -329,6 +339,10 @@ func TestCheckNextWakeSaysWhatIsWrong(t *testing.T) {
 		{"failing", "a plan that fails is wrong too", failing, "no plan"},
 		{"in time", "the change comes with the wake", at(noon.Add(time.Minute), noon.Add(time.Minute)), ""},
 		{"too early", "to wake up for nothing is allowed", at(noon.Add(time.Hour), noon.Add(time.Hour)), ""},
+		{"for a moment before the wake", "the edge is tried", during(time.Minute-1, time.Minute), "the plan differs"},
+		{"for a moment half-way", "the middle is tried", during(30*time.Second, 30*time.Second+1), "the plan differs"},
+		{"for a moment after now", "the edge is tried", during(1, 2), "the plan differs"},
+		{"in the past", "the clock does not go back", during(-time.Hour, 0), ""},
 		{"too late", "the change was missed", at(noon.Add(time.Minute), noon.Add(time.Minute+1)), "the plan differs"},
 		{"not at all", "the change was missed", at(noon.Add(time.Hour), time.Time{}), "the plan differs"},
 		{"at the given instant", "it is tried as well", at(noon.Add(2*time.Hour), noon.Add(time.Minute*121)), "the plan differs"},

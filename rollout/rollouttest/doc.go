@@ -36,6 +36,7 @@
 // # What the cluster leaves out
 //
 // Nodes do not change by themselves and taints evict nobody, resources and other sets do not exist, the API server
-// admits everything, and patches are merged only as far as the planner of today writes them. Package
-// rollout/simulate is the place for the unkind world.
+// admits everything, and patches are merged only as far as the planner of today writes them. A test of an unkind
+// world is unkind itself between two plans: [Cluster.SetNode], [Cluster.RemoveNode] and [Cluster.SetPod] change
+// objects, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory.
 package rollouttest

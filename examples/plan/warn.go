@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// warnings say what in the input makes a plan look harmless, or like a first installation, that is neither: pods that
+// were not read, or that the set cannot know for its own.
+func (r *result) warnings() []string {
+	if len(r.input.pods) == 0 {
+		return []string{"There is no Pod in the input."}
+	}
+	n, one := r.foreign()
+	if n == 0 {
+		return nil
+	}
+	line := agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
+	if of := metav1.GetControllerOfNoCopy(one); of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name {
+		line += fmt.Sprintf(", as %s does to a DaemonSet of this name with uid %s", one.Name, of.UID)
+	} else {
+		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
+	}
+	if r.set.Spec.UID == "" {
+		return []string{line + "; the DaemonSet in the input has no uid."}
+	}
+	return []string{line + "."}
+}
+
+// foreign counts the pods that would be the set's but for their controller, and returns the first of them.
+func (r *result) foreign() (n int, first *corev1.Pod) {
+	selector, err := metav1.LabelSelectorAsSelector(r.set.Spec.Selector)
+	if err != nil { // rollout.New accepted it
+		return 0, nil
+	}
+	for _, pod := range r.input.pods {
+		of := metav1.GetControllerOfNoCopy(pod)
+		if of == nil || of.UID == r.set.Spec.UID && of.UID != "" || pod.Namespace != r.set.Spec.Namespace ||
+			!selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if n++; first == nil || pod.Name < first.Name {
+			first = pod
+		}
+	}
+	return n, first
+}
+
+// warn prints the warnings.
+func (r *result) warn(out io.Writer) {
+	for _, line := range r.warnings() {
+		fmt.Fprintf(out, "Warning: %s\n", printable(line))
+	}
+}

@@ -1,0 +1,83 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// checkNextWake is the part of V15 that one plan shows.
+func (v *verifier) checkNextWake() {
+	wake := v.plan.NextWake
+	if !wake.IsZero() && !wake.After(v.snapshot.Now) {
+		v.report(15, "", "nextWake %s is not after now, right is a later instant or none", wake.UTC().Format(time.RFC3339Nano))
+	}
+	for i := range v.plan.Decisions {
+		d := &v.plan.Decisions[i]
+		v.checkWake(d.Node, d.Until, "the clock ends a wait")
+	}
+	for _, node := range v.nodes {
+		for _, pod := range node.pods {
+			if !pod.marked && v.counts(node) {
+				at := lifecycle.Evaluate(pod.object, v.spec.MinReadySeconds, v.snapshot.Now).AvailableAt
+				v.checkWake(node.name, at, "B5: pod "+pod.object.Name+" becomes available")
+			}
+			if v.waitsForBackoff(node, pod) {
+				v.checkWake(node.name, v.backoffEnd(pod), "M2: the back-off of pod "+pod.object.Name+" ends")
+			}
+		}
+	}
+}
+
+// checkWake holds nextWake against an instant at which something changes by itself; one that is over or zero is none.
+func (v *verifier) checkWake(node string, at time.Time, what string) {
+	if at.After(v.snapshot.Now) && (v.plan.NextWake.IsZero() || v.plan.NextWake.After(at)) {
+		v.report(15, node, "%s at %s, before nextWake", what, at.UTC().Format(time.RFC3339Nano))
+	}
+}
+
+// counts tells whether it matters that a pod of the node becomes available: nowhere where pods go in any case. Under
+// surge pods of a leave node serve until there are enough others, unless a taint drives them away (M4).
+func (v *verifier) counts(node *verifiedNode) bool {
+	return node.outcome != placement.Leave || v.surges() && !node.tainted
+}
+
+// waitsForBackoff tells whether the plan leaves a Failed pod for the sake of its back-off (M2). Frozen leaves all.
+func (v *verifier) waitsForBackoff(node *verifiedNode, pod *verifiedPod) bool {
+	return pod.failed && pod.stays() && node.outcome != placement.Leave && v.hasBackoff(pod) && !v.spec.Strategy.Frozen
+}
+
+// hasBackoff tells whether the deletion of Failed pods such as this one is slowed down: outdated ones of nodes that
+// are not held go at once, for another revision follows (M2).
+func (v *verifier) hasBackoff(pod *verifiedPod) bool { return pod.updated || v.held() }
+
+// checkMemory is the part of V12 that the next plan needs for M2: the back-offs that are under way go on, and those of
+// the pods that this plan deletes begin.
+func (v *verifier) checkMemory() {
+	if v.plan.Memory.Version != MemoryVersion {
+		v.report(12, "", "memory.version is %d, right is %d", v.plan.Memory.Version, MemoryVersion)
+	}
+	begun := make(map[verifiedBackoff]bool)
+	for _, entry := range v.plan.Memory.Backoffs {
+		if entry.Since.Equal(v.snapshot.Now) && entry.Delay >= time.Second && entry.Delay <= 15*time.Minute {
+			begun[verifiedBackoff{entry.Node, entry.Revision}] = true
+		}
+	}
+	for _, node := range v.nodes {
+		for _, pod := range node.pods {
+			if pod.failed && pod.deleted && node.outcome != placement.Leave && v.hasBackoff(pod) &&
+				!begun[verifiedBackoff{node.name, pod.hash}] {
+				v.report(12, node.name, "M2: no back-off of 1 s to 15 min in memory since now, although the Failed "+
+					"pod %s is deleted", pod.object.Name)
+			}
+		}
+	}
+	remembered := v.backoffEnds(v.plan.Memory)
+	for key, end := range v.backoffs {
+		if v.nodeOf[key.node] != nil && end.After(v.snapshot.Now) && remembered[key].Before(end) {
+			v.report(12, key.node, "M2: memory forgets that the back-off of revision %q ends at %s", key.revision,
+				end.UTC().Format(time.RFC3339Nano))
+		}
+	}
+}
