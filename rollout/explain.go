@@ -14,7 +14,8 @@ func (p Plan) Explain(node string) string {
 	var lines []string
 	// The nodes of the snapshot are in order; behind them are the pods without one, which are few.
 	nodes := p.nodes()
-	if i, ok := slices.BinarySearchFunc(nodes, node, func(d Decision, name string) int { return strings.Compare(d.Node, name) }); ok {
+	byNode := func(d Decision, name string) int { return strings.Compare(d.Node, name) }
+	if i, ok := slices.BinarySearchFunc(nodes, node, byNode); ok {
 		lines = append(lines, p.explain(&nodes[i]))
 	}
 	for i := len(nodes); i < len(p.Decisions); i++ {

@@ -171,8 +171,8 @@ func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) err
 			return at("Revisions", i, "must not be nil")
 		}
 		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
-			return at("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: ClaimRevisions picks the set's",
-				revision.Name))
+			return at("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
+				"ClaimRevisions picks the set's", revision.Name))
 		}
 		if seen[revision.Name] {
 			return at("Revisions", i, "must have a name of its own: there is another "+revision.Name)
