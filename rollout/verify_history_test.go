@@ -135,6 +135,7 @@ func TestVerifyNewRevision(t *testing.T) {
 			s.snapshot.Memory.CollisionCount = new(int32(math.MaxInt32))
 			taken := history.Hash(&s.spec.Template, new(int32(math.MaxInt32)))
 			s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision(taken, 1, handTemplate("v0")))
+			s.snapshot.Revisions[1].Name = "agent-other" // pods go by the hash
 			s.plan.Status.UpdateRevision = history.Hash(&s.spec.Template, new(int32(0)))
 			return s
 		}},

@@ -230,6 +230,11 @@ func TestVerifyCompany(t *testing.T) {
 			s.pod("a-1").Status = pod.Status
 			return s.withFacts("a", "dpu").delete("a-1").spend(1, 0)
 		}},
+		{name: "an unready one beside a Failed one, later", why: "B3: it waits for nothing but this plan", scene: func() *handmade {
+			s := backoff()
+			s.pod("a-1").Status = handPod("x", staleHash, "unready").Status
+			return s.withFacts("a", "dpu").spend(1, 0)
+		}},
 		{name: "beside a terminating one", why: "it goes by itself", scene: func() *handmade {
 			s := pair("1", "0", "unready")()
 			undelete(s)

@@ -113,6 +113,23 @@ func TestVerifyNextWake(t *testing.T) {
 			never(s)
 			return s
 		}, raw: true},
+		{name: "never, on a leave node with a Failed pod", why: "M4: it waits for no back-off", scene: func() *handmade {
+			s := newHandmade("1", "0")
+			s.leave("a", "pu", handPod("a-1", freshHash, "failed"))
+			s.snapshot.Memory = handMemory(rollout.Backoff{Node: "a", Revision: freshHash, Delay: time.Minute, Since: handNow()})
+			s.budget(1, 0, 0, 0).settle()
+			s.plan.NextWake = time.Time{}
+			return s
+		}, raw: true},
+		{name: "never, for a Failed pod that goes along with another", why: "M2: all of a node's go together", scene: func() *handmade {
+			s := backoff()
+			twin := handPod("a-2", staleHash, "failed")
+			twin.Spec.NodeName = "a"
+			s.snapshot.Pods = append(s.snapshot.Pods, twin)
+			s.delete("a-1", "a-2").settle()
+			never(s)
+			return s
+		}, raw: true},
 		{name: "never, for a Failed outdated pod beyond burst", why: "M2: it waits for no back-off", scene: func() *handmade {
 			s := backoff()
 			s.pod("a-1").Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = staleHash
