@@ -94,7 +94,7 @@ func refusal(limit Limit) Reason {
 // note records what is done about a node. Of several things, the one with the highest verb is shown.
 func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	d := r.decision(i)
-	if d.Reason != ReasonNone && verb <= d.Verb {
+	if verb <= d.Verb {
 		return
 	}
 	d.Verb, d.Reason, d.Pod, d.Until = verb, reason, "", time.Time{}

@@ -56,7 +56,7 @@ func (r *run) spends(i int32) (unavailable, surging bool) {
 func (r *run) candidate(i int32) bool {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.other == none || n.current != none ||
-		n.requested != requestedNothing || r.pods[n.other].traits.has(doomed) {
+		n.requested != requestedNothing {
 		return false
 	}
 	if r.surge() {

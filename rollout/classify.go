@@ -95,7 +95,7 @@ func (r *run) state(n *node, d *Decision) State {
 		return StateIneligible
 	case hasCurrent && hasOther:
 		return StateSurging
-	case hasCurrent && n.current != none && r.pods[n.current].traits.has(available):
+	case n.current != none && r.pods[n.current].traits.has(available):
 		return StateUpdated
 	case hasCurrent:
 		return StateStarting

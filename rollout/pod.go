@@ -21,9 +21,6 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 	pod := placement.Pod(&p.spec.Template, create.Node)
 	pod.GenerateName = p.spec.Name + "-"
 	pod.Namespace = p.spec.Namespace
-	if pod.Labels == nil {
-		pod.Labels = make(map[string]string)
-	}
 	pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = create.Revision
 	if p.spec.TemplateGeneration != nil {
 		pod.Labels[TemplateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)

@@ -54,7 +54,7 @@ func (r *run) deleteFailed(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
-		if !p.traits.has(failed) || p.traits.has(marked) {
+		if !p.traits.has(failed) {
 			continue
 		}
 		if !p.traits.has(current) && n.hold == LimitNone {
@@ -141,7 +141,7 @@ func (r *run) lingers(i int32) bool {
 
 func (r *run) anyAvailable(n *node) bool {
 	for i := n.first; i < n.end; i++ {
-		if t := r.pods[i].traits; t.has(available) && !t.has(marked) {
+		if r.pods[i].traits.has(available) { // a marked pod never is
 			return true
 		}
 	}

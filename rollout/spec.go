@@ -101,7 +101,7 @@ func (s Spec) Default() Spec {
 	setDefault(&s.Strategy.MaxSurge, new(intstr.FromInt32(0)))
 	if s.Strategy.MaxUnavailable == nil {
 		unavailable := intstr.FromInt32(DefaultMaxUnavailable)
-		if !isZero(s.Strategy.MaxSurge) {
+		if !isZero(*s.Strategy.MaxSurge) {
 			unavailable = intstr.FromInt32(0)
 		}
 		s.Strategy.MaxUnavailable = &unavailable
