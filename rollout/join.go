@@ -19,17 +19,15 @@ import (
 // join is step 2: attribute the pods to the nodes (P7) and read from each what the later steps need, so that every
 // object is touched once.
 func (r *run) join() error {
+	if err := uniqueUIDs(r.snapshot.Pods); err != nil {
+		return err
+	}
 	r.inFlight = newInFlight(r.snapshot.InFlight)
 	r.index = indexDecisions(r.plan.Decisions)
 	r.ids = make(map[string]int32)
 	read := podReader{run: r}
 	records := make([]pod, 0, len(r.snapshot.Pods))
-	uids := newIndex(len(r.snapshot.Pods), func(i int32) string { return string(r.snapshot.Pods[i].UID) })
-	for i, object := range r.snapshot.Pods {
-		if uids.add(int32(i)) != none {
-			problem := fmt.Sprintf("UIDs must be unique: two pods have %q", object.UID)
-			return &SnapshotError{Field: "Pods", Problem: problem}
-		}
+	for _, object := range r.snapshot.Pods {
 		name, ok := placement.TargetNode(object)
 		record, wake := read.pod(object)
 		if record.traits.has(marked) && record.traits.has(finished) {
@@ -232,6 +230,16 @@ func indexDecisions(decisions []Decision) index {
 		x.add(int32(i))
 	}
 	return x
+}
+
+func uniqueUIDs(pods []*corev1.Pod) error {
+	x := newIndex(len(pods), func(i int32) string { return string(pods[i].UID) })
+	for i := range pods {
+		if j := x.add(int32(i)); j != none {
+			return &SnapshotError{Field: "Pods", Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", pods[j].UID)}
+		}
+	}
+	return nil
 }
 
 func at(list string, i int, problem string) error {
