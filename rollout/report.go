@@ -8,7 +8,6 @@ import (
 // report is step 9: a reason for the nodes on which nothing was decided so far, the status derived from the same
 // records, the memory for the next plan.
 func (r *run) report() {
-	r.reviseHistory()
 	var counts status.Counts
 	for i := range r.nodes {
 		r.explainRest(int32(i))

@@ -63,28 +63,3 @@ func (r *run) carriers() []history.Carrier {
 	}
 	return carriers
 }
-
-// reviseHistory turns the resolution into actions. Frozen stops them too: no pod would refer to a new revision, and
-// nothing is to be deleted (T4).
-func (r *run) reviseHistory() {
-	if r.spec.Strategy.Frozen {
-		return
-	}
-	if object := r.revision.Create; object != nil && !r.inFlight.revisions[object.Name] {
-		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
-			Verb: CreateRevision, Name: object.Name, Number: object.Revision, Object: object,
-		})
-	}
-	if renumber := r.revision.Renumber; renumber != nil && !r.inFlight.revisions[renumber.Revision.Name] {
-		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
-			Verb: RenumberRevision, Name: renumber.Revision.Name, UID: renumber.Revision.UID, Number: renumber.Number,
-		})
-	}
-	for _, object := range r.revision.Delete {
-		if !r.inFlight.revisions[object.Name] {
-			r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
-				Verb: DeleteRevision, Name: object.Name, UID: object.UID, Number: object.Revision,
-			})
-		}
-	}
-}
