@@ -5,6 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/predownload"
 )
 
 // Spec says what is to run on the nodes and how changes reach them. It is a plain value in the library's own
@@ -38,9 +42,14 @@ type Spec struct {
 	MinReadySeconds int32
 	// RevisionHistoryLimit is how many old revisions are kept (R4). Not negative. Default (nil): 10.
 	RevisionHistoryLimit *int32
-	// Burst bounds the creates and, separately, the deletes of one plan (M6): an integer of at least 1, or a
-	// percentage of desired, rounded down but to no less than 1. Default (nil): 250.
+	// Burst bounds the creates and, separately, the deletes and the new in-place updates of one plan (M6): an integer
+	// of at least 1, or a percentage of desired, rounded down but to no less than 1. Default (nil): 250.
 	Burst *intstr.IntOrString
+	// Lifecycle has the hooks that pods wait for before they are deleted, around in-place updates, and before they are
+	// Normal (L rules). Default: none.
+	Lifecycle lifecycle.Hooks
+	// PreDownload pulls the images of the update revision ahead of the rollout (D rules). Default (nil): no pulls.
+	PreDownload *predownload.Options
 }
 
 // Strategy says how nodes move from one revision to the next.
@@ -53,6 +62,23 @@ type Strategy struct {
 	// MaxSurge is how many nodes may hold a new pod that is not yet available beside their old one (B4): an
 	// integer, or a percentage of desired, rounded up. Default (nil): 0. Not together with MaxUnavailable.
 	MaxSurge *intstr.IntOrString
+	// Partition is how many nodes are held at their old revision (T2): an integer, or a percentage, rounded down, of
+	// the nodes that run the pod. Default (nil): 0.
+	Partition *intstr.IntOrString
+	// NodeSelector holds the nodes whose labels it does not match (T3). Default (nil): it matches all, as an empty
+	// selector does.
+	NodeSelector *metav1.LabelSelector
+	// PartitionedScaling leaves the nodes that Partition would hold empty during a first installation (T7).
+	// Default: false.
+	PartitionedScaling bool
+	// HoldRevision recreates a pod that is lost on a node held by Partition or NodeSelector at the revision it ran (T1).
+	// Default: false, at the update revision.
+	HoldRevision bool
+	// Method says whether pods are recreated or updated in place (I1). With in-place, MaxSurge must be 0. Default (""):
+	// Recreate.
+	Method inplace.Method
+	// InPlace says what may be updated in place, and how. Not used with Recreate.
+	InPlace inplace.Options
 	// Paused begins no node; begun nodes finish, and repair goes on (T4). Default: false.
 	Paused bool
 	// Frozen, in addition, creates and deletes nothing at all (T4). Default: false.
