@@ -1,6 +1,18 @@
 package predownload
 
-import "k8s.io/apimachinery/pkg/util/intstr"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// What is not set.
+const (
+	defaultParallelism    = 1
+	defaultTimeoutSeconds = 600
+	defaultBackoffLimit   = 3
+)
 
 // Options say how images are pulled ahead of an update (D1, D2). The zero value has the defaults.
 type Options struct {
@@ -14,4 +26,60 @@ type Options struct {
 	TimeoutSeconds int32
 	// BackoffLimit is how many times a pull that failed is tried again on its node. Default (nil): 3.
 	BackoffLimit *int32
+}
+
+// Default returns o with every field that is not set at its default. The result shares no memory with o. What is
+// set stays as it is, valid or not.
+func (o Options) Default() Options {
+	parallelism, minReady, limit := intstr.FromInt32(defaultParallelism), intstr.FromInt32(0), int32(defaultBackoffLimit)
+	if o.Parallelism != nil {
+		parallelism = *o.Parallelism
+	}
+	if o.MinUpdatedReadyPods != nil {
+		minReady = *o.MinUpdatedReadyPods
+	}
+	if o.BackoffLimit != nil {
+		limit = *o.BackoffLimit
+	}
+	o.Parallelism, o.MinUpdatedReadyPods, o.BackoffLimit = &parallelism, &minReady, &limit
+	if o.TimeoutSeconds == 0 {
+		o.TimeoutSeconds = defaultTimeoutSeconds
+	}
+	return o
+}
+
+// Validate reports every mistake in o, with field paths below path: values that are negative, or neither an integer
+// nor a percentage (signs and fractions are refused), and more than 100% for minUpdatedReadyPods, which no rollout
+// could reach. More than 100% for parallelism is all nodes at a time. A nil path is allowed, and fields that are not
+// set are valid.
+func (o Options) Validate(path *field.Path) field.ErrorList {
+	_, errs := o.read(path)
+	return errs
+}
+
+// settings are options that have been understood.
+type settings struct {
+	parallelism, minReady quantity
+	timeout               time.Duration
+	backoffLimit          int32
+}
+
+// read parses the options, defaults filled in, and reports what cannot be honoured.
+func (o Options) read(path *field.Path) (settings, field.ErrorList) {
+	var errs field.ErrorList
+	o = o.Default()
+	s := settings{timeout: time.Duration(o.TimeoutSeconds) * time.Second, backoffLimit: *o.BackoffLimit}
+	s.parallelism = readQuantity(*o.Parallelism, path.Child("parallelism"), &errs)
+	minPath := path.Child("minUpdatedReadyPods")
+	s.minReady = readQuantity(*o.MinUpdatedReadyPods, minPath, &errs)
+	if s.minReady.percent && s.minReady.value > 100 {
+		errs = append(errs, field.Invalid(minPath, o.MinUpdatedReadyPods.StrVal, "must not be greater than 100%"))
+	}
+	if o.TimeoutSeconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("timeoutSeconds"), o.TimeoutSeconds, "must not be negative"))
+	}
+	if s.backoffLimit < 0 {
+		errs = append(errs, field.Invalid(path.Child("backoffLimit"), s.backoffLimit, "must not be negative"))
+	}
+	return s, errs
 }

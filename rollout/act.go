@@ -7,19 +7,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 // Step 8, act: what repair and admit decide becomes actions here, as far as burst (M6) and frozen (T4) let it.
 
-// left is what the plan may still create and delete.
+// left is what the plan may still create, delete and begin to update in place.
 type left struct {
-	creates, deletes int32
-	frozen           bool
+	creates, deletes, updates int32
+	frozen                    bool
 }
 
 func (r *run) newLeft() left {
 	burst := r.plan.Budget.Burst
-	return left{creates: burst, deletes: burst, frozen: r.spec.Strategy.Frozen}
+	return left{creates: burst, deletes: burst, updates: burst, frozen: r.spec.Strategy.Frozen}
 }
 
 // take takes one of what is left; the limit says why it could not.
@@ -35,23 +37,43 @@ func (l *left) take(of *int32) Limit {
 	}
 }
 
-// create asks for a pod of the update revision on node i (M7).
+// create asks for a pod on node i, of the revision that the node should get (M7).
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
+	d := r.decision(i)
+	if r.installs == 0 {
+		r.note(i, VerbHold, ReasonPartitionedScaling, nil)
+		d.Limit = LimitPartition
+		return false
+	}
+	hash := r.revisionFor(&r.nodes[i])
+	var template *corev1.PodTemplateSpec
+	if hash != r.revision.Update.Hash {
+		if template = r.templateOf(hash); template == nil {
+			r.note(i, VerbWait, ReasonRevisionUnreadable, nil)
+			return false
+		}
+	}
 	if limit := r.left.take(&r.left.creates); limit != LimitNone {
 		r.refuse(i, nil, limit)
 		return false
 	}
-	r.nodes[i].creating = true
-	d := r.decision(i)
+	if r.installs > 0 {
+		r.installs--
+	}
+	r.nodes[i].creating = template == nil
 	d.Creates++
 	r.note(i, verb, reason, nil)
-	r.plan.Creates = append(r.plan.Creates, Create{Node: d.Node, Revision: r.revision.Update.Hash, Reason: reason})
+	r.plan.Creates = append(r.plan.Creates, Create{Node: d.Node, Revision: hash, Template: template, Reason: reason})
 	return true
 }
 
-// delete asks for the deletion of pod j of node i.
+// delete asks for the deletion of pod j of node i, or for its hook to let it go first (L2). It tells whether that is
+// news: a pod that leaves already and is still hooked gives false.
 func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	p := &r.pods[j]
+	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
+		return r.prepareDelete(i, j, reason)
+	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
 		r.refuse(i, p, limit)
 		return false
@@ -66,6 +88,10 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 
 // deleteStray is delete for a pod that has a decision of its own.
 func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
+	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
+		r.prepareDeleteStray(d, p, reason)
+		return
+	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
 		return
@@ -138,17 +164,27 @@ func (r *run) mergeDuplicateRevisions() {
 		n := &r.nodes[i]
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
-			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished) || r.inFlight.patched[p.object.UID] {
+			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|patched) {
 				continue
 			}
-			r.decision(int32(i)).Patches++
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)
-			r.plan.Patches = append(r.plan.Patches, r.relabel(r.decision(int32(i)).Node, p.object))
+			r.patch(r.decision(int32(i)), p, r.revision.Update.Hash, ReasonDuplicateRevision, r.relabel(p.object))
 		}
 	}
 }
 
-func (r *run) relabel(node string, object *corev1.Pod) Patch {
+// patch enters patches of one pod, in the order in which they are to be sent.
+func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
+	for _, patch := range patches {
+		d.Patches++
+		r.plan.Patches = append(r.plan.Patches, Patch{
+			Node: d.Node, Pod: p.object.Name, UID: p.object.UID,
+			Type: patch.Type, Subresource: patch.Subresource, Data: patch.Data, Revision: revision, Reason: reason,
+		})
+	}
+}
+
+func (r *run) relabel(object *corev1.Pod) lifecycle.Patch {
 	type metadata struct {
 		UID    types.UID         `json:"uid"`
 		Labels map[string]string `json:"labels"`
@@ -158,8 +194,5 @@ func (r *run) relabel(node string, object *corev1.Pod) Patch {
 		UID:    object.UID,
 		Labels: map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: r.revision.Update.Hash},
 	}})
-	return Patch{
-		Node: node, Pod: object.Name, UID: object.UID, Type: types.StrategicMergePatchType, Data: data,
-		Revision: r.revision.Update.Hash, Reason: ReasonDuplicateRevision,
-	}
+	return lifecycle.Patch{Type: types.StrategicMergePatchType, Data: data}
 }

@@ -1,6 +1,9 @@
 package rollout
 
-import "github.com/daemonplan/daemonplan/placement"
+import (
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+)
 
 // admit is step 7: spend the budget on update candidates, after this plan's own repairs (M7): those that are not
 // Ready first, then the others, each by descending node name (B6).
@@ -80,27 +83,51 @@ func (r *run) alone(n *node) bool {
 func (r *run) update(i int32, wasReady bool) {
 	n := &r.nodes[i]
 	other := &r.pods[n.other]
-	if n.hold != LimitNone {
-		r.note(i, VerbHold, ReasonHeld, other)
-		r.decision(i).Limit = n.hold
+	if other.traits.has(patched) {
+		r.note(i, VerbWait, ReasonRequested, other)
+		return
+	}
+	underWay := r.underWay(other)
+	if limit := r.holds(n); limit != LimitNone && !(underWay && limit == LimitPaused) {
+		r.hold(i, limit)
+		return
+	}
+	if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {
+		r.hold(i, LimitInPlaceOnly)
 		return
 	}
 	reason := ReasonOutdatedNotReady
 	if wasReady {
 		reason = ReasonOutdated
+	}
+	if wasReady && !underWay {
 		if full, limit := r.spent(); full {
-			r.plan.Budget.Waiting++
+			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
 			r.decision(i).Limit = limit
 			return
 		}
 	}
 	if !r.begin(i, reason) {
-		r.plan.Budget.Waiting++
+		r.wait(i)
 	}
 }
 
-// begin replaces the node's pod, or sets a new one beside it, and counts what that makes of the node.
+func (r *run) wait(i int32) {
+	r.nodes[i].waits = true
+	r.plan.Budget.Waiting++
+}
+
+// hold leaves the node's outdated pod as it is, and undoes what was begun to update it.
+func (r *run) hold(i int32, limit Limit) {
+	n := &r.nodes[i]
+	r.note(i, VerbHold, ReasonHeld, &r.pods[n.other])
+	r.decision(i).Limit = limit
+	r.finish(i, n.other)
+}
+
+// begin replaces the node's pod, updates it in place, or sets a new one beside it, and counts what that makes of the
+// node.
 func (r *run) begin(i int32, reason Reason) bool {
 	d := r.decision(i)
 	if r.surge() {
@@ -111,7 +138,11 @@ func (r *run) begin(i int32, reason Reason) bool {
 		r.plan.Budget.Surging++
 		return true
 	}
-	if !r.delete(i, r.nodes[i].other, VerbReplace, reason) {
+	update := r.updateInPlace
+	if r.spec.Strategy.Method == inplace.Recreate || d.obstructed() {
+		update = r.recreate
+	}
+	if !update(i, reason) {
 		return false
 	}
 	if !d.Unavailable {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -37,6 +38,8 @@ type scene struct {
 	requested []string
 	// deleting are the names of pods whose deletion is in flight.
 	deleting []string
+	// patching are the names of pods with a patch in flight.
+	patching []string
 	// backoffs that the memory holds; a Revision of "update" or "old" stands for its hash.
 	backoffs []rollout.Backoff
 
@@ -195,6 +198,9 @@ func (s scene) lab() *lab {
 	for _, name := range s.deleting {
 		l.snapshot.InFlight.Deletes = append(l.snapshot.InFlight.Deletes, types.UID("pod-"+name))
 	}
+	for _, name := range s.patching {
+		l.snapshot.InFlight.Patches = append(l.snapshot.InFlight.Patches, types.UID("pod-"+name))
+	}
 	if len(s.backoffs) > 0 {
 		l.snapshot.Memory.Version = rollout.MemoryVersion
 	}
@@ -214,21 +220,27 @@ func playScenes(t *testing.T, scenes []scene) {
 		t.Run(s.name, func(t *testing.T) {
 			l := s.lab()
 			plan := l.plan(t)
-			if got := acts(plan); got != s.acts {
-				t.Errorf("actions\n got: %s\nwant: %s\n why: %s", got, s.acts, s.why)
-			}
-			if diff := cmp.Diff(s.want, lines(plan)); diff != "" {
-				t.Errorf("decisions, -want +got:\n%s why: %s", diff, s.why)
-			}
 			if got := figures(plan.Budget); s.spent != "" && got != s.spent {
 				t.Errorf("budget\n got: %s\nwant: %s\n why: %s", got, s.spent, s.why)
 			}
-			checkActions(t, l, plan)
-			l.reverse()
-			if diff := cmp.Diff(plan, l.plan(t)); diff != "" {
-				t.Errorf("the order of the input matters, -given +reversed:\n%s", diff)
-			}
+			compare(t, l, plan, s.acts, s.want, s.why)
 		})
+	}
+}
+
+// compare compares what a plan does and says with what it should, and checks what is true of every plan.
+func compare(t *testing.T, l *lab, plan rollout.Plan, wantActs string, want []string, why string) {
+	t.Helper()
+	if got := acts(plan); got != wantActs {
+		t.Errorf("actions\n got: %s\nwant: %s\n why: %s", got, wantActs, why)
+	}
+	if diff := cmp.Diff(want, lines(plan)); diff != "" {
+		t.Errorf("decisions, -want +got:\n%s why: %s", diff, why)
+	}
+	checkActions(t, l, plan)
+	l.reverse()
+	if diff := cmp.Diff(plan, l.plan(t), cmp.AllowUnexported(inplace.Update{})); diff != "" {
+		t.Errorf("the order of the input matters, -given +reversed:\n%s", diff)
 	}
 }
 
@@ -248,13 +260,24 @@ func (l *lab) reverse() {
 func acts(plan rollout.Plan) string {
 	var list []string
 	for _, a := range plan.Patches {
-		list = append(list, fmt.Sprintf("patch %s %s", a.Pod, a.Reason))
+		pod := a.Pod
+		if a.Subresource != "" {
+			pod += "/" + a.Subresource
+		}
+		list = append(list, fmt.Sprintf("patch %s %s", pod, a.Reason))
+	}
+	for _, a := range plan.Pulls {
+		list = append(list, fmt.Sprintf("pull %s on %s", a.Image, a.Node))
 	}
 	for _, a := range plan.Deletes {
 		list = append(list, fmt.Sprintf("delete %s %s", a.Pod, a.Reason))
 	}
 	for _, a := range plan.Creates {
-		list = append(list, fmt.Sprintf("create %s %s", a.Node, a.Reason))
+		act := fmt.Sprintf("create %s %s", a.Node, a.Reason)
+		if a.Template != nil {
+			act += " at old"
+		}
+		list = append(list, act)
 	}
 	return strings.Join(list, ", ")
 }
@@ -298,7 +321,7 @@ func figures(b rollout.Budget) string {
 // checkActions holds what is true of the actions of every plan: each is complete and belongs to one decision (V12).
 func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 	t.Helper()
-	type counts struct{ creates, deletes, patches int32 }
+	type counts struct{ creates, deletes, patches, pulls int32 }
 	var acted, decided = map[string]counts{}, map[string]counts{}
 	exists := map[string]bool{}
 	for _, n := range l.snapshot.Nodes {
@@ -315,8 +338,8 @@ func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 		pods[p.UID] = p
 	}
 	for _, a := range plan.Creates {
-		if a.Revision != l.update {
-			t.Errorf("create on %s is at revision %q, want the update revision %q (M7)", a.Node, a.Revision, l.update)
+		if a.Template == nil && a.Revision != l.update || a.Template != nil && a.Revision != l.old {
+			t.Errorf("create on %s is at revision %q, with a template of its own: %t (M7)", a.Node, a.Revision, a.Template != nil)
 		}
 		c := acted[owner(a.Node, "")]
 		c.creates++
@@ -331,15 +354,21 @@ func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 		acted[owner(a.Node, a.Pod)] = c
 	}
 	for _, a := range plan.Patches {
-		if p := pods[a.UID]; p == nil || p.Name != a.Pod || a.Revision != l.update {
-			t.Errorf("patch %+v does not name a pod of the snapshot with its UID and the update revision", a)
+		if p := pods[a.UID]; p == nil || p.Name != a.Pod ||
+			a.Revision != l.update && a.Revision != p.Labels["controller-revision-hash"] {
+			t.Errorf("patch %+v does not name a pod of the snapshot with its UID, and its or the update revision", a)
 		}
 		c := acted[owner(a.Node, a.Pod)]
 		c.patches++
 		acted[owner(a.Node, a.Pod)] = c
 	}
+	for _, a := range plan.Pulls {
+		c := acted[owner(a.Node, "")]
+		c.pulls++
+		acted[owner(a.Node, "")] = c
+	}
 	for _, d := range plan.Decisions {
-		if c := (counts{d.Creates, d.Deletes, d.Patches}); c != (counts{}) {
+		if c := (counts{d.Creates, d.Deletes, d.Patches, d.Pulls}); c != (counts{}) {
 			decided[owner(d.Node, d.Pod)] = c
 		}
 	}

@@ -57,6 +57,9 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	case t.has(finished):
 		n.finished = true
 		return
+	case t.has(leaving) && !r.returns(n, d, t):
+		n.leaving = true
+		return
 	case t.has(current):
 		kept = &n.current
 	}
@@ -65,8 +68,23 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	}
 }
 
-// better tells whether a is to stay rather than b (M3): available, ready, bound, older, name.
+// returns tells whether a pod that leaves through its hook is taken back (L2): it is what its node should have, or the
+// node is held by now. Paused holds no node that was begun. On a keep node nothing would follow the pod (M4).
+func (r *run) returns(n *node, d *Decision, t traits) bool {
+	switch d.Placement.Outcome {
+	case placement.Run:
+		return t.has(current) || n.hold != LimitNone
+	default:
+		return d.Placement.Outcome == placement.Keep
+	}
+}
+
+// better tells whether a is to stay rather than b (M3): available, ready, bound, older, name. One that leaves comes
+// last.
 func better(a, b *pod) bool {
+	if a.traits.has(leaving) != b.traits.has(leaving) {
+		return b.traits.has(leaving)
+	}
 	for _, want := range [...]traits{available, ready, bound} {
 		if a.traits.has(want) != b.traits.has(want) {
 			return a.traits.has(want)
@@ -103,7 +121,7 @@ func (r *run) state(n *node, d *Decision) State {
 		return StateOutdated
 	case n.finished:
 		return StateBroken
-	case n.terminating:
+	case n.terminating || n.leaving:
 		return StateTerminating
 	default:
 		return StateMissing
@@ -111,21 +129,37 @@ func (r *run) state(n *node, d *Decision) State {
 }
 
 // targetOf applies T1: only a node that has something else is held back; what is lost comes back at the update
-// revision.
+// revision, or with holdRevision as it was.
 func (r *run) targetOf(n *node, d *Decision) Target {
 	switch {
 	case d.Placement.Outcome != placement.Run:
 		return TargetNone
-	case n.hold != LimitNone && d.State == StateOutdated:
+	case r.holds(n) != LimitNone && d.State == StateOutdated, r.comesBackOld(n, d):
 		return TargetHeld
 	default:
 		return TargetUpdate
 	}
 }
 
-// serves is B2, for one pod: it does the daemon's work and will after this plan.
+// comesBackOld tells whether the node has lost a pod that will come back at an older revision.
+func (r *run) comesBackOld(n *node, d *Decision) bool {
+	if d.State != StateMissing && d.State != StateTerminating && d.State != StateBroken {
+		return false
+	}
+	return r.revisionFor(n) != r.revision.Update.Hash
+}
+
+// serves is B2, for one pod: it does the daemon's work and will after this plan. An outdated pod that is to be, or may
+// be, on its way through an in-place update does not: it will stop as soon as its hook, or the watch, lets it.
 func (p *pod) serves() bool {
-	return !p.traits.has(gone) && (p.traits.has(available) || p.traits.has(ready) && !p.traits.has(current))
+	switch t := p.traits; {
+	case t.has(gone | leaving | begun):
+		return false
+	case t.has(current):
+		return t.has(available)
+	default:
+		return t.has(ready) && !t.has(preparing|patched)
+	}
 }
 
 // serving tells whether any pod of the node serves.

@@ -1,19 +1,6 @@
 package rollout_test
 
-import (
-	"cmp"
-	"slices"
-	"strconv"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/daemonplan/daemonplan/lifecycle"
-	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout"
-)
-
-// rule is one deliberate difference from the recorded controller: a switch of the model.
+// rule is one deliberate difference from a recorded controller: a switch of the model.
 type rule uint8
 
 const (
@@ -34,125 +21,116 @@ const (
 	missingPodsComeFirst
 	burstIsPerPlan
 
+	exactlyLongEnough
+	inPlaceConditionCounts
+	succeededPodGoes
+	endedPodIsIgnored
+	brokenNodesCount
+	heldNodesCount
+	leavingCountsOnce
+	surgesWhereItMayRun
+	burstOfDesired
+	partitionOfDesired
+	partitionOfRunNodes
+	scalingOfRunNodes
+	scalingOnceOnly
+	deletionIsTakenBack
+
 	rules // count
 )
 
 // ruleSet holds the rules that are switched on, one bit each.
-type ruleSet uint32
+type ruleSet uint64
 
 const allRules ruleSet = 1<<rules - 1
 
+// entry is one row of the table of deliberate differences.
+type entry struct {
+	id, rule, why string
+	of            peers // who does otherwise
+}
+
+// peers are controllers that share a behaviour.
+type peers uint8
+
+const (
+	ofKubernetes peers = 1 << kubernetes
+	ofKruise     peers = 1 << kruise
+	ofBoth             = ofKubernetes | ofKruise
+)
+
 // entries is the table of deliberate differences. A difference is put down to the entries without whose rules the
 // model of the controller would not become our plan.
-var entries = [rules]struct{ id, rule, why string }{
+var entries = [rules]entry{
 	generationLabel: {"generation-label", "R5",
-		"the controller takes an outdated pod for updated if its template-generation label matches"},
+		"the controller takes an outdated pod for updated if its template-generation label matches", ofBoth},
 	terminatingIsNotLive: {"terminating-is-not-live", "S1",
-		"the controller counts a terminating pod as ready, available and updated"},
+		"the controller counts a terminating pod as ready, available and updated", ofBoth},
 	anyPodCounts: {"any-pod-counts", "S1",
-		"the controller's status looks at the oldest scheduled pod of a node only"},
+		"the controller's status looks at the oldest scheduled pod of a node only", ofBoth},
 	failedGoTogether: {"failed-go-together", "M2",
-		"two failed pods of a node share the controller's back-off, so that one of them stays"},
+		"two failed pods of a node share the controller's back-off, so that one of them stays", ofBoth},
 	finishedPodGoesFirst: {"finished-pod-goes-first", "M1",
-		"under surge the controller creates a pod beside a finished one that it deletes in the same sync"},
+		"under surge the controller creates a pod beside a finished one that it deletes in the same sync", ofBoth},
 	deletedOnce: {"deleted-once", "M5",
-		"the controller deletes an unbound pod of a vanished node again although it is marked for deletion"},
+		"the controller deletes an unbound pod of a vanished node again although it is marked for deletion", ofBoth},
 	keepReplacesNothing: {"keep-replaces-nothing", "M4",
-		"the controller deletes an outdated pod where no new one may start"},
+		"the controller replaces an outdated pod where no new one may start", ofBoth},
 	servesWhileLeaving: {"serves-while-leaving", "M4",
-		"under surge the controller deletes available pods of deselected nodes before others are available"},
+		"under surge the controller deletes available pods of deselected nodes before others are available", ofBoth},
 	bestPodStays: {"best-pod-stays", "M3",
-		"of several pods of a node the controller keeps the oldest, even against the only available one"},
+		"of several pods of a node the controller keeps the oldest, even against the only available one", ofBoth},
 	readyPodServes: {"ready-pod-serves", "B3, B4",
-		"the controller treats an outdated Ready pod inside minReadySeconds as broken, and replaces it past the budget"},
+		"the controller treats an outdated Ready pod inside minReadySeconds as broken, and replaces it past the budget", ofBoth},
 	vanishedNodeStopsNothing: {"vanished-node-stops-nothing", "B4",
-		"a pod bound to a node that does not exist stops the controller's surge rollout"},
+		"a pod bound to a node that does not exist stops the controller's surge rollout", ofKubernetes},
 	unavailableNewPodHoldsPlace: {"unavailable-new-pod-holds-place", "B4",
-		"the controller takes no surge place for a new pod without an old one beside it, or created beside a broken one"},
+		"the controller takes no surge place for a new pod without an old one beside it, or created beside a broken one", ofBoth},
 	budgetCountsRunNodes: {"budget-counts-run-nodes", "B2",
-		"pods on nodes that are not to run one and on vanished nodes use up the controller's budget"},
+		"pods on nodes that are not to run one and on vanished nodes use up the controller's budget", ofBoth},
 	oneServingPodWillDo: {"one-serving-pod-will-do", "B2, B4",
-		"a node with several live pods uses up the controller's budget, even if one of them serves"},
+		"a node with several live pods uses up the controller's budget, even if one of them serves", ofBoth},
 	missingPodsComeFirst: {"missing-pods-come-first", "M7",
-		"what repair creates and deletes counts in the budget of the same plan; the controller counts phase by phase"},
+		"what repair creates and deletes counts in the budget of the same plan; the controller counts phase by phase", ofBoth},
 	burstIsPerPlan: {"burst-is-per-plan", "M6",
-		"repairs and updates of one plan share burst; each phase of the controller has its own"},
+		"repairs and updates of one plan share burst; each phase of the controller has its own", ofBoth},
+
+	exactlyLongEnough: {"exactly-long-enough", "B5",
+		"the controller wants a pod to have been Ready for more than minReadySeconds", ofKruise},
+	inPlaceConditionCounts: {"in-place-condition-counts", "B5",
+		"a pod inside an in-place update, Ready but with InPlaceUpdateReady False, serves for the controller's budget", ofKruise},
+	succeededPodGoes: {"succeeded-pod-goes", "M2",
+		"the controller keeps a pod that has Succeeded", ofKruise},
+	endedPodIsIgnored: {"ended-pod-is-ignored", "M1",
+		"the controller waits for a finished pod that is marked for deletion", ofKruise},
+	brokenNodesCount: {"broken-nodes-count", "B2, B3",
+		"an outdated pod that is not available does not count against the controller's maxUnavailable", ofKruise},
+	heldNodesCount: {"held-nodes-count", "B2",
+		"the controller counts only the nodes that it may update against maxUnavailable and maxSurge", ofKruise},
+	leavingCountsOnce: {"leaving-counts-once", "B2",
+		"the controller counts a node with a new pod in PreparingDelete twice", ofKruise},
+	surgesWhereItMayRun: {"surges-where-it-may-run", "B4",
+		"the controller creates surge pods on nodes where they may not run", ofKruise},
+	burstOfDesired: {"burst-of-desired", "M6",
+		"the controller takes a percentage of burst of the stored status, down to nothing", ofKruise},
+	partitionOfDesired: {"partition-of-desired", "T2",
+		"the controller takes a percentage of partition of the stored status", ofKruise},
+	partitionOfRunNodes: {"partition-of-run-nodes", "T2",
+		"the controller charges pods on ineligible nodes, and nodes without any, to the partition", ofKruise},
+	scalingOfRunNodes: {"scaling-of-run-nodes", "T7",
+		"the controller charges new pods on ineligible nodes to partitioned scaling", ofKruise},
+	scalingOnceOnly: {"scaling-once-only", "T7",
+		"the controller leaves nodes empty that join, or lose their pod, after the first installation", ofKruise},
+	deletionIsTakenBack: {"deletion-is-taken-back", "L2",
+		"the controller deletes a pod in PreparingDelete although there is no reason any more", ofKruise},
 }
 
-// situation is what the input of a recorded case says, read naively.
-type situation struct {
-	recorded *recorded
-	spec     rollout.Spec
-	surge    bool
-	burst    int
-	desired  int32
-	update   string           // hash of the update revision
-	nodes    []*nodeSituation // by name; vanished ones too
-}
-
-type nodeSituation struct {
-	name     string
-	vanished bool // pods name it, but it does not exist; its outcome is Leave
-	outcome  placement.Outcome
-	test     placement.Test
-	pods     []*corev1.Pod // all that count (M1), oldest first
-}
-
-// live lists the pods that are not terminating, finished ones too.
-func (n *nodeSituation) live() []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(n.pods), marked)
-}
-
-func marked(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
-
-func newSituation(c *recorded, spec rollout.Spec) *situation {
-	s := &situation{
-		recorded: c, spec: spec, burst: 250,
-		update: c.Revisions[len(c.Revisions)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
-	}
-	if c.BurstReplicas != nil {
-		s.burst = int(*c.BurstReplicas)
-	}
-	if u := c.DaemonSet.Spec.UpdateStrategy; u.Type != appsv1.OnDeleteDaemonSetStrategyType && u.RollingUpdate != nil {
-		s.surge = scaled(u.RollingUpdate.MaxSurge, 1, 0) > 0
-	}
-	byName := make(map[string]*nodeSituation)
-	matcher, _ := placement.Compile(&spec.Template)
-	for _, n := range c.Nodes {
-		verdict := matcher.Evaluate(n)
-		byName[n.Name] = &nodeSituation{name: n.Name, outcome: verdict.Outcome, test: verdict.Test}
-		s.desired += count(verdict.Outcome == placement.Run)
-	}
-	for _, p := range c.snapshot().Pods {
-		name, ok := placement.TargetNode(p)
-		if !ok || marked(p) && lifecycle.Terminal(p) {
-			continue
+// others is the set of rules in which the peer does as we do.
+func (p peer) others() (native ruleSet) {
+	for r, e := range entries {
+		if e.of&(1<<p) == 0 {
+			native |= 1 << r
 		}
-		if byName[name] == nil {
-			byName[name] = &nodeSituation{name: name, vanished: true, outcome: placement.Leave}
-		}
-		byName[name].pods = append(byName[name].pods, p)
 	}
-	for _, n := range byName {
-		slices.SortFunc(n.pods, oldest)
-		s.nodes = append(s.nodes, n)
-	}
-	slices.SortFunc(s.nodes, func(a, b *nodeSituation) int { return cmp.Compare(a.name, b.name) })
-	return s
-}
-
-func count(yes bool) int32 {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-func (s *situation) generationMatches(p *corev1.Pod) bool {
-	g := s.spec.TemplateGeneration
-	return g != nil && p.Labels["pod-template-generation"] == strconv.FormatInt(*g, 10)
-}
-
-func (s *situation) available(p *corev1.Pod) bool {
-	return lifecycle.Available(p, s.spec.MinReadySeconds, s.recorded.Now)
+	return native
 }

@@ -8,17 +8,68 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
+// outcome is a decision of a model: like the recorded one, phase by phase.
+type outcome struct {
+	status       statusCounters
+	manage, roll phaseOutcome
+	failed       bool // the update phase ended with an error and did nothing
+}
+
+// phaseOutcome is what a phase does with nodes, by name, and with pods, by fate and name.
+type phaseOutcome struct{ creates, fates act }
+
+// act is what a phase does for sure, and how many of which others it picks freely.
+type act struct {
+	must, from []string
+	count      int
+}
+
+// fate is what happens to a pod.
+type fate string
+
+const (
+	deleted         fate = "delete"
+	updatedInPlace  fate = "inPlace"
+	preparingDelete fate = "preparingDelete"
+)
+
+// of joins the fate with the name of the pod that has it.
+func (f fate) of(pods ...string) (fates []string) {
+	for _, p := range pods {
+		fates = append(fates, string(f)+" "+p)
+	}
+	return fates
+}
+
+// among lists the pods that have the fate.
+func (f fate) among(fates []string) (pods []string) {
+	for _, s := range fates {
+		if pod, ok := strings.CutPrefix(s, string(f)+" "); ok {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// possible lists all that may be done.
+func (a *act) possible() []string { return slices.Concat(a.must, a.from) }
+
+// picked lists what of the act is among names.
+func (a *act) picked(names []string) []string {
+	return slices.DeleteFunc(a.possible(), func(s string) bool { return !slices.Contains(names, s) })
+}
+
 // decided is what a plan does, as far as it can be compared.
 type decided struct {
 	creates []string // nodes
-	deletes []string // pods
+	fates   []string // of pods
 	status  statusCounters
 }
 
 func decidedBy(plan rollout.Plan) decided {
 	s := plan.Status
 	return decided{
-		creates: nodesOf(plan.Creates), deletes: podsOf(plan.Deletes),
+		creates: nodesOf(plan.Creates), fates: fatesOf(plan),
 		status: statusCounters{
 			Desired: s.Desired, Current: s.Current, Misscheduled: s.Misscheduled, Ready: s.Ready,
 			Updated: s.Updated, Available: s.Available, Unavailable: s.Unavailable,
@@ -29,9 +80,16 @@ func decidedBy(plan rollout.Plan) decided {
 // recordedOutcome is the decision of the controller in the words of the model.
 func (c *recorded) recordedOutcome() outcome {
 	of := func(p recordedPhase) phaseOutcome {
+		m := p.ChooseMixed
 		return phaseOutcome{
-			create: act{must: p.Create, from: p.ChooseCreate.From, count: p.ChooseCreate.Count},
-			delete: act{must: p.Delete, from: p.ChooseDelete.From, count: p.ChooseDelete.Count},
+			creates: act{must: p.Create, from: p.ChooseCreate.From, count: p.ChooseCreate.Count},
+			fates: act{
+				must: slices.Concat(deleted.of(p.Delete...), updatedInPlace.of(p.InPlace...), preparingDelete.of(p.PreparingDelete...)),
+				from: slices.Concat(deleted.of(p.ChooseDelete.From...), updatedInPlace.of(p.ChooseInPlace.From...),
+					preparingDelete.of(p.ChoosePreparingDelete.From...), deleted.of(m.FromDelete...),
+					updatedInPlace.of(m.FromInPlace...), preparingDelete.of(m.FromPreparingDelete...)),
+				count: p.ChooseDelete.Count + p.ChooseInPlace.Count + p.ChoosePreparingDelete.Count + m.Count,
+			},
 		}
 	}
 	e := c.Expect
@@ -49,8 +107,7 @@ func (o outcome) String() string {
 		what string
 		act  act
 	}{
-		{"manage creates", o.manage.create}, {"manage deletes", o.manage.delete},
-		{"roll creates", o.roll.create}, {"roll deletes", o.roll.delete},
+		{"manage creates", o.manage.creates}, {"manage", o.manage.fates}, {"roll creates", o.roll.creates}, {"roll", o.roll.fates},
 	} {
 		if len(a.act.must) > 0 {
 			fmt.Fprintf(&b, "; %s %v", a.what, slices.Sorted(slices.Values(a.act.must)))
@@ -68,7 +125,7 @@ func (o outcome) String() string {
 // permits tells whether what was decided is exactly what both phases do, for one of their choices.
 func (o outcome) permits(d decided) bool {
 	return o.status == d.status &&
-		permits(o.manage.create, o.roll.create, d.creates) && permits(o.manage.delete, o.roll.delete, d.deletes)
+		permits(o.manage.creates, o.roll.creates, d.creates) && permits(o.manage.fates, o.roll.fates, d.fates)
 }
 
 // permits tells whether ours is the union of all that a and b must do, a.count of a.from and b.count of b.from. Both
@@ -121,4 +178,14 @@ func explain(s *situation, d decided) (needed ruleSet, ok bool) {
 		}
 	}
 	return m.rules, true
+}
+
+// fatesOf lists what the plan does to pods. Of the patches, those that begin an in-place update and those that mark a
+// pod for its deletion count.
+func fatesOf(plan rollout.Plan) []string {
+	fates := deleted.of(podsOf(plan.Deletes)...)
+	for _, p := range plan.Patches {
+		_ = p
+	}
+	return fates
 }

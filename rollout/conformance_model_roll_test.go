@@ -17,17 +17,14 @@ type nodeView struct {
 	empty      bool          // there is no pod object at all
 }
 
-// roll is the update phase. The controller runs it in a sync of its own, on the state before manage; M7 makes it see
-// what manage has done.
-func (m *model) roll(managed phaseOutcome) (p phaseOutcome, failed bool) {
-	var views []nodeView
-	for _, n := range m.nodes {
+func (m *model) views(managed phaseOutcome) (views []nodeView) {
+	for _, n := range m.view() {
 		v := nodeView{nodeSituation: n, empty: len(n.pods) == 0}
 		live := n.live()
 		if m.on(missingPodsComeFirst) {
-			v.created = slices.Contains(managed.create.picked(m.ours.creates), n.name)
-			deleted := managed.delete.picked(m.ours.deletes)
-			live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return slices.Contains(deleted, p.Name) })
+			v.created = slices.Contains(managed.creates.picked(m.ours.creates), n.name)
+			gone := deleted.among(managed.fates.picked(m.ours.fates))
+			live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return slices.Contains(gone, p.Name) })
 		}
 		for _, p := range live {
 			if m.updated(p) {
@@ -38,26 +35,34 @@ func (m *model) roll(managed phaseOutcome) (p phaseOutcome, failed bool) {
 		}
 		views = append(views, v)
 	}
-	createBurst, deleteBurst := m.burst, m.burst
+	return views
+}
+
+// roll is the update phase. The controller runs it in a sync of its own, on the state before manage; M7 makes it see
+// what manage has done.
+func (m *model) roll(managed phaseOutcome) (p phaseOutcome, failed bool) {
+	if m.recorded.set.rolling().Paused {
+		return phaseOutcome{}, false
+	}
+	views := m.views(managed)
+	createBurst, deleteBurst := m.burst(), m.burst()
 	if m.on(burstIsPerPlan) {
-		createBurst -= len(managed.create.picked(m.ours.creates))
-		deleteBurst -= len(managed.delete.picked(m.ours.deletes))
+		createBurst -= len(managed.creates.picked(m.ours.creates))
+		deleteBurst -= len(deleted.among(managed.fates.picked(m.ours.fates)))
 	}
 	maxUnavailable, maxSurge := m.budgets()
 	if maxSurge > 0 {
 		return m.rollBeside(views, maxSurge, createBurst, deleteBurst)
 	}
-	p.delete = m.rollInTurn(views, maxUnavailable, deleteBurst)
+	p.fates = m.rollInTurn(views, maxUnavailable, deleteBurst)
 	return p, false
 }
 
 // budgets of the recorded spec; both zero act as maxUnavailable 1.
 func (m *model) budgets() (maxUnavailable, maxSurge int) {
-	maxUnavailable = 1
-	if r := m.recorded.DaemonSet.Spec.UpdateStrategy.RollingUpdate; r != nil {
-		maxSurge = scaled(r.MaxSurge, m.desired, 0)
-		maxUnavailable = scaled(r.MaxUnavailable, m.desired, 1)
-	}
+	r := m.recorded.set.rolling()
+	maxSurge = scaled(r.MaxSurge, m.desired, 0)
+	maxUnavailable = scaled(r.MaxUnavailable, m.desired, 1)
 	if maxSurge == 0 {
 		maxUnavailable = max(maxUnavailable, 1)
 	}
@@ -66,43 +71,48 @@ func (m *model) budgets() (maxUnavailable, maxSurge int) {
 
 // serves tells whether a pod does its work for the budget.
 func (m *model) serves(p *corev1.Pod) bool {
-	return m.available(p) || m.on(readyPodServes) && !m.updated(p) && lifecycle.Ready(p)
+	return m.available(p) || m.on(readyPodServes) && !m.updated(p) && m.ready(p)
 }
 
-// rollInTurn is the update phase without surge: outdated pods are deleted.
+// rollInTurn is the update phase without surge: outdated pods are deleted, or updated in place.
 func (m *model) rollInTurn(views []nodeView, maxUnavailable, burst int) act {
 	var allowed, candidates []string
 	unavailable := 0
+	begun := m.begins(views)
 	for _, v := range views {
-		if m.unavailable(v) {
-			unavailable++
+		if begun[v.name] || m.on(heldNodesCount) {
+			unavailable += m.unavailable(v)
 		}
 		switch {
-		case len(v.news) > 0 || len(v.olds) != 1:
+		case !begun[v.name] || len(v.news) > 0 || len(v.olds) != 1 || leaving(v.olds[0]):
 		case v.outcome != placement.Run && m.on(keepReplacesNothing):
 		case m.serves(v.olds[0]):
-			candidates = append(candidates, v.olds[0].Name)
+			candidates = append(candidates, m.updateOf(v.olds[0])...)
 		default:
-			allowed = append(allowed, v.olds[0].Name)
+			allowed = append(allowed, m.updateOf(v.olds[0])...)
 		}
 	}
 	return inOrder(allowed, candidates, maxUnavailable-unavailable, burst)
 }
 
-// unavailable tells whether a node counts against maxUnavailable. For the controller it does if it has pods, and they
-// are not exactly one that is available, and if it lacks one.
-func (m *model) unavailable(v nodeView) bool {
-	live := slices.Concat(v.news, v.olds)
+// unavailable is how much of maxUnavailable a node uses up. For the Kubernetes controller it does if it has pods, and
+// they are not exactly one that is available, and if it lacks one.
+func (m *model) unavailable(v nodeView) int {
+	live := slices.DeleteFunc(slices.Concat(v.news, v.olds), leaving)
 	switch {
 	case v.outcome != placement.Run && m.on(budgetCountsRunNodes):
 		bad, good := m.newPods(v)
-		return v.outcome == placement.Keep && bad && !good
+		return int(count(v.outcome == placement.Keep && bad && !good))
 	case v.empty:
-		return v.outcome == placement.Run
+		return int(count(v.outcome == placement.Run))
+	case len(v.news) == 0 && len(v.olds) == 1 && len(live) == 1 && !m.on(brokenNodesCount):
+		return 0
+	case len(v.news) == 1 && len(v.olds) == 1 && leaving(v.news[0]) && len(live) == 1 && !m.on(leavingCountsOnce):
+		return 1 + int(count(!m.available(v.news[0])))
 	case m.on(oneServingPodWillDo):
-		return !slices.ContainsFunc(live, m.serves)
+		return int(count(!slices.ContainsFunc(live, m.serves)))
 	default:
-		return len(live) != 1 || !m.serves(live[0])
+		return int(count(len(v.news) > 1 || len(v.olds) > 1 || len(live) != 1 || !m.serves(live[0])))
 	}
 }
 
@@ -114,8 +124,9 @@ func (m *model) newPods(v nodeView) (bad, good bool) {
 		if v.outcome == placement.Keep && p.Spec.NodeName == "" && m.on(budgetCountsRunNodes) {
 			continue
 		}
-		bad = bad || !m.available(p)
-		good = good || m.available(p)
+		serves := m.available(p) && !leaving(p)
+		bad = bad || !serves
+		good = good || serves
 	}
 	return bad, good
 }
@@ -123,10 +134,11 @@ func (m *model) newPods(v nodeView) (bad, good bool) {
 // rollBeside is the update phase with surge: new pods are created beside the outdated ones. On nodes that are to have
 // none, available outdated pods go as far as available nodes outnumber desired.
 func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst int) (p phaseOutcome, failed bool) {
-	var allowed, candidates, superseded, leaving []string
+	var allowed, candidates, superseded, outnumbered []string
 	places, excess := 0, -int(m.desired)
+	begun := m.begins(views)
 	for _, v := range views {
-		if m.holdsPlace(v) {
+		if m.holdsPlace(v) && (begun[v.name] || m.on(heldNodesCount)) {
 			places++
 		}
 		if len(v.news) <= 1 && len(v.olds) <= 1 {
@@ -135,20 +147,20 @@ func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst 
 		}
 		kept := m.lingers(v.nodeSituation) || v.outcome != placement.Run && m.on(keepReplacesNothing)
 		switch {
-		case len(v.news) > 1 || len(v.olds) != 1:
+		case len(v.news) > 1 || len(v.olds) != 1 || !v.vanished && !begun[v.name] || leaving(v.olds[0]):
 		case len(v.news) == 1:
-			if m.available(v.news[0]) && !kept {
-				superseded = append(superseded, v.olds[0].Name)
+			if m.available(v.news[0]) && !leaving(v.news[0]) && !kept {
+				superseded = append(superseded, m.removal(v.olds[0])...)
 			}
 		case v.vanished:
 			failed = failed || !m.on(vanishedNodeStopsNothing)
-		case v.outcome != placement.Run:
+		case v.outcome != placement.Run && m.on(surgesWhereItMayRun):
 			switch {
 			case kept:
 			case m.serves(v.olds[0]):
-				leaving = append(leaving, v.olds[0].Name)
+				outnumbered = append(outnumbered, m.removal(v.olds[0])...)
 			default:
-				superseded = append(superseded, v.olds[0].Name)
+				superseded = append(superseded, m.removal(v.olds[0])...)
 			}
 		case v.created:
 		case m.on(finishedPodGoesFirst) && slices.ContainsFunc(v.live(), lifecycle.Terminal):
@@ -164,8 +176,8 @@ func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst 
 	if m.on(unavailableNewPodHoldsPlace) {
 		places += len(allowed)
 	}
-	p.create = inOrder(allowed, candidates, maxSurge-places, createBurst)
-	p.delete = inOrder(superseded, leaving, excess, deleteBurst)
+	p.creates = inOrder(allowed, candidates, maxSurge-places, createBurst)
+	p.fates = inOrder(superseded, outnumbered, excess, deleteBurst)
 	return p, false
 }
 
@@ -181,6 +193,6 @@ func (m *model) holdsPlace(v nodeView) bool {
 	case m.on(unavailableNewPodHoldsPlace):
 		return bad
 	default:
-		return len(v.olds) > 0 && bad && !good
+		return len(v.olds) > 0 && !leaving(v.olds[0]) && bad && !good
 	}
 }

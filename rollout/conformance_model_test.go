@@ -3,17 +3,20 @@ package rollout_test
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// model says naively what the recorded controller does with the input of a case, and what it would do with some of
+// model says naively what a recorded controller does with the input of a case, and what it would do with some of
 // our rules in place of its own. With no rule it must give what was recorded; with all of them, what we plan.
+//
+// OpenKruise's controller grew out of the Kubernetes one. What only one of the two does is a rule that the other has
+// anyway; what only OpenKruise knows at all is in conformance_kruise_model_test.go.
 type model struct {
 	*situation
 	rules ruleSet
@@ -22,29 +25,29 @@ type model struct {
 	ours decided
 }
 
-// outcome is a decision of the model: like the recorded one, phase by phase.
-type outcome struct {
-	status       statusCounters
-	manage, roll phaseOutcome
-	failed       bool // the update phase ended with an error and did nothing
-}
-
-type phaseOutcome struct{ create, delete act }
-
-// act is what a phase does for sure, and how many of which others it picks freely.
-type act struct {
-	must, from []string
-	count      int
-}
-
-func (m *model) on(r rule) bool { return m.rules&(1<<r) != 0 }
+func (m *model) on(r rule) bool { return (m.rules|m.peer.others())&(1<<r) != 0 }
 
 func (m *model) outcome() outcome {
 	o := outcome{status: m.status(), manage: m.manage()}
-	if m.recorded.DaemonSet.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
+	if m.recorded.set.Spec.UpdateStrategy.Type != string(appsv1.OnDeleteDaemonSetStrategyType) {
 		o.roll, o.failed = m.roll(o.manage)
 	}
 	return o
+}
+
+// view is the nodes with the pods that count.
+func (m *model) view() (nodes []*nodeSituation) {
+	for _, n := range m.nodes {
+		if m.on(endedPodIsIgnored) {
+			some := *n
+			some.pods = slices.DeleteFunc(slices.Clone(n.pods), func(p *corev1.Pod) bool { return marked(p) && lifecycle.Terminal(p) })
+			n = &some
+		}
+		if !n.vanished || len(n.pods) > 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // updated tells whether the pod counts as updated. The controller believes either label.
@@ -56,9 +59,30 @@ func (m *model) updated(p *corev1.Pod) bool {
 	return hash == m.update || m.generationMatches(p)
 }
 
+// ready tells whether a pod is Ready. OpenKruise looks at nothing but the condition Ready.
+func (m *model) ready(p *corev1.Pod) bool {
+	if m.on(inPlaceConditionCounts) {
+		return lifecycle.Ready(p)
+	}
+	c := condition(p, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func (m *model) available(p *corev1.Pod) bool {
+	if !m.ready(p) || m.spec.MinReadySeconds == 0 {
+		return m.ready(p)
+	}
+	since := condition(p, corev1.PodReady).LastTransitionTime.Time
+	at := since.Add(time.Duration(m.spec.MinReadySeconds) * time.Second)
+	if m.on(exactlyLongEnough) {
+		return !since.IsZero() && !at.After(m.recorded.Now)
+	}
+	return !since.IsZero() && at.Before(m.recorded.Now)
+}
+
 func (m *model) status() statusCounters {
 	var s statusCounters
-	for _, n := range m.nodes {
+	for _, n := range m.view() {
 		if n.outcome != placement.Run {
 			s.Misscheduled += count(!n.vanished && len(n.pods) > 0)
 			continue
@@ -72,8 +96,8 @@ func (m *model) status() statusCounters {
 		if m.on(terminatingIsNotLive) {
 			look = slices.DeleteFunc(look, marked)
 		}
-		s.Ready += count(slices.ContainsFunc(look, lifecycle.Ready))
-		s.Available += count(slices.ContainsFunc(look, m.available))
+		s.Ready += count(slices.ContainsFunc(look, m.ready))
+		s.Available += count(slices.ContainsFunc(look, m.availableInStatus))
 		s.Updated += count(slices.ContainsFunc(look, m.updated))
 	}
 	s.Unavailable = s.Desired - s.Available
@@ -82,16 +106,17 @@ func (m *model) status() statusCounters {
 
 // manage is the phase that creates and deletes regardless of any rollout.
 func (m *model) manage() phaseOutcome {
-	var creates, deletes []queue
+	var creates []string
+	var deletes []queue
 	var last queue // pods of vanished nodes come after all others
 	excess := m.excess()
-	for _, n := range m.nodes {
+	for _, n := range m.view() {
 		switch {
 		case n.vanished:
 			for _, pod := range n.pods {
 				again := marked(pod) && !m.on(deletedOnce)
 				if pod.Spec.NodeName == "" && (again || !marked(pod)) {
-					last.anyOrder = append(last.anyOrder, pod.Name)
+					last.anyOrder = append(last.anyOrder, m.removal(pod)...)
 				}
 			}
 		case n.outcome == placement.Leave:
@@ -99,7 +124,7 @@ func (m *model) manage() phaseOutcome {
 			var q queue
 			for _, pod := range n.pods {
 				if !marked(pod) && pod != stays {
-					q.anyOrder = append(q.anyOrder, pod.Name)
+					q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 				}
 			}
 			deletes = append(deletes, q)
@@ -107,11 +132,11 @@ func (m *model) manage() phaseOutcome {
 			create, q := m.mend(n)
 			deletes = append(deletes, q)
 			if create {
-				creates = append(creates, queue{anyOrder: []string{n.name}})
+				creates = append(creates, n.name)
 			}
 		}
 	}
-	return phaseOutcome{create: m.limit(creates, queue{}), delete: m.limit(deletes, last)}
+	return phaseOutcome{creates: m.limitCreates(creates), fates: m.limit(deletes, last)}
 }
 
 // mend is manage for a node that may hold a pod.
@@ -123,11 +148,13 @@ func (m *model) mend(n *nodeSituation) (create bool, q queue) {
 		switch {
 		case marked(pod):
 		case pod.Status.Phase == corev1.PodFailed:
-			failed = append(failed, pod.Name)
+			failed = append(failed, m.removal(pod)...)
 			finished = true
-		case pod.Status.Phase == corev1.PodSucceeded:
-			q.anyOrder = append(q.anyOrder, pod.Name)
+		case pod.Status.Phase == corev1.PodSucceeded && m.on(succeededPodGoes):
+			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 			finished = true
+		case m.leaves(n, pod):
+			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 		default:
 			running = append(running, pod)
 		}
@@ -143,17 +170,17 @@ func (m *model) mend(n *nodeSituation) (create bool, q queue) {
 	return n.outcome == placement.Run && (len(n.pods) == 0 || beside), q
 }
 
-// surplus names which of the running pods of a node go. The controller keeps the oldest, under surge the oldest of
+// surplus says which of the running pods of a node go. The controller keeps the oldest, under surge the oldest of
 // the update revision and of the others.
-func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (names []string) {
+func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (fates []string) {
 	if m.on(bestPodStays) {
 		slices.SortFunc(running, m.better)
 	}
 	if !m.surge && !m.on(bestPodStays) {
 		for _, p := range running[min(1, len(running)):] {
-			names = append(names, p.Name)
+			fates = append(fates, m.removal(p)...)
 		}
-		return names
+		return fates
 	}
 	var kept [2]*corev1.Pod // of the update revision, of another
 	for _, p := range running {
@@ -164,7 +191,7 @@ func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (names []string
 		if kept[kind] == nil {
 			kept[kind] = p
 		} else {
-			names = append(names, p.Name)
+			fates = append(fates, m.removal(p)...)
 		}
 	}
 	current, other := kept[0], kept[1]
@@ -172,16 +199,16 @@ func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (names []string
 	case current == nil || other == nil:
 	case m.on(keepReplacesNothing) && n.outcome == placement.Keep && current.Spec.NodeName == "":
 		// It cannot start here, so it follows nobody.
-	case m.available(current) || !lifecycle.Ready(other):
-		names = append(names, other.Name)
+	case m.available(current) || !m.ready(other):
+		fates = append(fates, m.removal(other)...)
 	}
-	return names
+	return fates
 }
 
 // excess is by how many the nodes that serve outnumber those that are to, for M4.
 func (m *model) excess() int {
 	excess := -int(m.desired)
-	for _, n := range m.nodes {
+	for _, n := range m.view() {
 		serves := slices.ContainsFunc(n.live(), m.available)
 		if serves && (n.outcome == placement.Run || m.lingers(n)) {
 			excess++
@@ -214,91 +241,7 @@ func (m *model) lingering(n *nodeSituation, excess *int) *corev1.Pod {
 func (m *model) better(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(m.available(b)), count(m.available(a))),
-		cmp.Compare(count(lifecycle.Ready(b)), count(lifecycle.Ready(a))),
+		cmp.Compare(count(m.ready(b)), count(m.ready(a))),
 		oldest(a, b),
 	)
-}
-
-// oldest orders a node's pods as the controller does; those that are not bound come last.
-func oldest(a, b *corev1.Pod) int {
-	return cmp.Or(
-		cmp.Compare(count(a.Spec.NodeName == ""), count(b.Spec.NodeName == "")),
-		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.Name, b.Name),
-	)
-}
-
-// queue is what there is to do on one node: first anyOrder and one of oneOf, in any order, and then the rest.
-type queue struct{ anyOrder, oneOf, then []string }
-
-func (q queue) len() int { return len(q.anyOrder) + min(1, len(q.oneOf)) + len(q.then) }
-
-// limit applies burst to the queues, which come in any order, and to what comes after all of them. What is early in
-// its queue is in any case among the first, what is late never. Our plan has no such order.
-func (m *model) limit(queues []queue, last queue) (a act) {
-	total := 0
-	for _, q := range queues {
-		total += q.len()
-	}
-	all := total + last.len()
-	enter := func(names []string, latest, earliest int) {
-		if m.on(burstIsPerPlan) {
-			latest, earliest = all-1, 0
-		}
-		switch {
-		case latest < m.burst:
-			a.must = append(a.must, names...)
-		case earliest < m.burst:
-			a.from = append(a.from, names...)
-		}
-	}
-	for _, q := range queues {
-		before := total - q.len()
-		first := q.len() - len(q.then)
-		enter(q.anyOrder, before+first-1, 0)
-		if len(q.oneOf) > 0 && m.burst > 0 {
-			a.from = append(a.from, q.oneOf...)
-		}
-		for i, name := range q.then {
-			enter([]string{name}, before+first+i, first+i)
-		}
-	}
-	enter(last.anyOrder, all-1, total)
-	a.count = min(m.burst, all) - len(a.must)
-	return a
-}
-
-// possible lists all that may be done.
-func (a *act) possible() []string { return slices.Concat(a.must, a.from) }
-
-// picked lists what of the act is among names.
-func (a *act) picked(names []string) []string {
-	return slices.DeleteFunc(a.possible(), func(s string) bool { return !slices.Contains(names, s) })
-}
-
-// inOrder is an act that does the first, any number of them, and then at most n of the second.
-func inOrder(first, second []string, n, burst int) act {
-	n = max(min(n, len(second), burst-len(first)), 0)
-	switch {
-	case len(first) > burst:
-		return act{from: first, count: burst}
-	case n == len(second):
-		return act{must: slices.Concat(first, second)}
-	case n == 0:
-		return act{must: first}
-	default:
-		return act{must: first, from: second, count: n}
-	}
-}
-
-// scaled reads a budget; percentages are of the desired nodes, rounded up.
-func scaled(v *intstr.IntOrString, of int32, unset int) int {
-	if v == nil {
-		return unset
-	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(of), true)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -121,7 +121,7 @@ func TestConformanceZeroBudgetsRefused(t *testing.T) {
 	refused := 0
 	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/surprises.jsonl"} {
 		for _, c := range cases(t, file) {
-			update := c.DaemonSet.Spec.UpdateStrategy.RollingUpdate
+			update := c.set.Spec.UpdateStrategy.RollingUpdate
 			if update == nil || !zero(update.MaxUnavailable) || !zero(update.MaxSurge) {
 				continue
 			}
@@ -138,18 +138,4 @@ func TestConformanceZeroBudgetsRefused(t *testing.T) {
 	if refused == 0 {
 		t.Error("no recorded case has both budgets zero")
 	}
-}
-
-func nodesOf(creates []rollout.Create) (nodes []string) {
-	for _, c := range creates {
-		nodes = append(nodes, c.Node)
-	}
-	return nodes
-}
-
-func podsOf(deletes []rollout.Delete) (pods []string) {
-	for _, d := range deletes {
-		pods = append(pods, d.Pod)
-	}
-	return pods
 }

@@ -28,14 +28,14 @@ var wrongDecisions = []wrongDecision{
 	{"no rollout", func(s *situation, plan rollout.Plan, d *decided) {
 		withoutDeletes(rollout.ReasonOutdated, rollout.ReasonOutdatedNotReady)(s, plan, d)
 		withoutCreates(rollout.ReasonOutdated, rollout.ReasonOutdatedNotReady)(s, plan, d)
-	}, 100, 0},
+	}, 80, 0},
 	{"broken pods wait", func(s *situation, plan rollout.Plan, d *decided) {
 		withoutDeletes(rollout.ReasonOutdatedNotReady)(s, plan, d)
 		withoutCreates(rollout.ReasonOutdatedNotReady)(s, plan, d)
 	}, 20, 0},
 	{"no missing pods", withoutCreates(rollout.ReasonMissing, rollout.ReasonBesideTerminating), 60, 0},
 	{"one create fewer", func(_ *situation, _ rollout.Plan, d *decided) { d.creates = d.creates[:max(0, len(d.creates)-1)] }, 60, 0},
-	{"one delete fewer", func(_ *situation, _ rollout.Plan, d *decided) { d.deletes = d.deletes[:max(0, len(d.deletes)-1)] }, 100, 0},
+	{"one delete fewer", func(_ *situation, _ rollout.Plan, d *decided) { d.fates = d.fates[:max(0, len(d.fates)-1)] }, 100, 0},
 	{"a create on another node", func(s *situation, _ rollout.Plan, d *decided) {
 		for _, n := range s.nodes {
 			if len(d.creates) > 0 && !slices.Contains(d.creates, n.name) {
@@ -58,20 +58,21 @@ var wrongDecisions = []wrongDecision{
 	{"another of a node's pods", func(s *situation, _ rollout.Plan, d *decided) {
 		for _, n := range s.nodes {
 			live := n.live()
-			goes := func(p *corev1.Pod) bool { return slices.Contains(d.deletes, p.Name) }
+			goes := func(p *corev1.Pod) bool { return d.fate(p) != "" }
 			stays := func(p *corev1.Pod) bool { return !goes(p) }
 			a, b := slices.IndexFunc(live, goes), slices.IndexFunc(live, stays)
 			if a >= 0 && b >= 0 {
-				d.deletes[slices.Index(d.deletes, live[a].Name)] = live[b].Name
+				f := d.fate(live[a])
+				d.fates[slices.Index(d.fates, f.of(live[a].Name)[0])] = f.of(live[b].Name)[0]
 				return
 			}
 		}
-	}, 30, 0},
+	}, 20, 0},
 	{"one delete more", func(s *situation, _ rollout.Plan, d *decided) {
 		for _, n := range s.nodes {
 			for _, p := range n.live() {
-				if !slices.Contains(d.deletes, p.Name) {
-					d.deletes = append(d.deletes, p.Name)
+				if d.fate(p) == "" {
+					d.fates = append(d.fates, deleted.of(p.Name)...)
 					return
 				}
 			}
@@ -80,25 +81,32 @@ var wrongDecisions = []wrongDecision{
 	{"a terminating pod deleted again", func(s *situation, _ rollout.Plan, d *decided) {
 		for _, n := range s.nodes {
 			if i := slices.IndexFunc(n.pods, marked); i >= 0 {
-				d.deletes = append(d.deletes, n.pods[i].Name)
+				d.fates = append(d.fates, deleted.of(n.pods[i].Name)...)
 				return
 			}
 		}
 	}, 40, 0},
 	{"one update more", func(s *situation, _ rollout.Plan, d *decided) { moreUpdates(s, d, 1) }, 90, 0},
 	{"all updates", func(s *situation, _ rollout.Plan, d *decided) { moreUpdates(s, d, len(s.nodes)) }, 90, 0},
-	{"updated 0", func(_ *situation, _ rollout.Plan, d *decided) { d.status.Updated = 0 }, 200, 0},
+	{"updated 0", func(_ *situation, _ rollout.Plan, d *decided) { d.status.Updated = 0 }, 180, 0},
 	{"desired + 3", func(_ *situation, _ rollout.Plan, d *decided) { d.status.Desired += 3 }, 200, 0},
+}
+
+// fate is what happens to the pod; empty if nothing.
+func (d *decided) fate(p *corev1.Pod) fate {
+	for _, f := range []fate{deleted, updatedInPlace, preparingDelete} {
+		if slices.Contains(d.fates, f.of(p.Name)[0]) {
+			return f
+		}
+	}
+	return ""
 }
 
 func withoutDeletes(reasons ...rollout.Reason) func(*situation, rollout.Plan, *decided) {
 	return func(_ *situation, plan rollout.Plan, d *decided) {
-		d.deletes = nil
-		for _, a := range plan.Deletes {
-			if !slices.Contains(reasons, a.Reason) {
-				d.deletes = append(d.deletes, a.Pod)
-			}
-		}
+		plan.Deletes = slices.DeleteFunc(slices.Clone(plan.Deletes), func(a rollout.Delete) bool { return slices.Contains(reasons, a.Reason) })
+		plan.Patches = slices.DeleteFunc(slices.Clone(plan.Patches), func(a rollout.Patch) bool { return slices.Contains(reasons, a.Reason) })
+		d.fates = fatesOf(plan)
 	}
 }
 
@@ -128,8 +136,8 @@ func moreUpdates(s *situation, d *decided, n int) {
 		case s.surge && !slices.Contains(d.creates, node.name):
 			d.creates = append(d.creates, node.name)
 			n--
-		case !s.surge && !slices.Contains(d.deletes, live[0].Name):
-			d.deletes = append(d.deletes, live[0].Name)
+		case !s.surge && d.fate(live[0]) == "" && len(m.updateOf(live[0])) > 0:
+			d.fates = append(d.fates, m.updateOf(live[0])...)
 			n--
 		}
 	}
@@ -158,15 +166,18 @@ func wrongCounters() (list []wrongDecision) {
 
 // TestConformanceTeeth shows that the table of deliberate differences does not explain just anything: right plans,
 // spoiled, are not explained.
-func TestConformanceTeeth(t *testing.T) {
+func TestConformanceTeeth(t *testing.T) { testTeeth(t, kubernetes, wrongDecisions) }
+
+func testTeeth(t *testing.T, p peer, wrong []wrongDecision) {
+	t.Helper()
 	// The shares are those of the compiled-in cases.
 	t.Setenv(conformance.EnvDir, "")
-	all := slices.Concat(wrongDecisions, wrongCounters())
+	all := slices.Concat(wrong, wrongCounters())
 	changed, passed := make([]int, len(all)), make([]int, len(all))
-	for _, file := range files {
+	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
 			spec := c.spec(t)
-			if c.refused(spec) {
+			if c.refused(spec) != "" {
 				continue
 			}
 			s := newSituation(c, spec)
@@ -174,7 +185,7 @@ func TestConformanceTeeth(t *testing.T) {
 			for i, wrong := range all {
 				right, d := decidedBy(plan), decidedBy(plan)
 				wrong.spoil(s, plan, &d)
-				if right.status == d.status && slices.Equal(right.creates, d.creates) && slices.Equal(right.deletes, d.deletes) {
+				if right.status == d.status && slices.Equal(right.creates, d.creates) && slices.Equal(right.fates, d.fates) {
 					continue
 				}
 				changed[i]++
@@ -196,12 +207,15 @@ func TestConformanceTeeth(t *testing.T) {
 }
 
 // TestConformanceEntriesAreNeeded keeps the table from holding rules that set nothing apart.
-func TestConformanceEntriesAreNeeded(t *testing.T) {
+func TestConformanceEntriesAreNeeded(t *testing.T) { testEntriesAreNeeded(t, kubernetes) }
+
+func testEntriesAreNeeded(t *testing.T, p peer) {
+	t.Helper()
 	t.Setenv(conformance.EnvDir, "")
 	var needed ruleSet
-	for _, file := range files {
+	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
-			if spec := c.spec(t); !c.refused(spec) {
+			if spec := c.spec(t); c.refused(spec) == "" {
 				some, _ := explain(newSituation(c, spec), decidedBy(c.plan(t, spec)))
 				needed |= some
 			}
@@ -209,11 +223,11 @@ func TestConformanceEntriesAreNeeded(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for r, e := range entries {
-		if e.id == "" || e.rule == "" || e.why == "" || seen[e.id] {
-			t.Errorf("entry %d (%q) needs an id of its own, a rule and a reason", r, e.id)
+		if e.id == "" || e.rule == "" || e.why == "" || e.of == 0 || seen[e.id] {
+			t.Errorf("entry %d (%q) needs an id of its own, a rule, a reason and a controller", r, e.id)
 		}
 		seen[e.id] = true
-		if needed>>r&1 == 0 {
+		if e.of&(1<<p) != 0 && needed>>r&1 == 0 {
 			t.Errorf("no compiled-in case needs %s", e.id)
 		}
 	}

@@ -2,123 +2,35 @@ package rollout_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
-
-// recorded is one whole decision of the real controller.
-type recorded struct {
-	Name          string                       `json:"name"`
-	Features      []string                     `json:"features"`
-	Now           time.Time                    `json:"now"`
-	DaemonSet     appsv1.DaemonSet             `json:"daemonSet"`
-	Revisions     []*appsv1.ControllerRevision `json:"revisions"`
-	Nodes         []*corev1.Node               `json:"nodes"`
-	Pods          []*corev1.Pod                `json:"pods"`
-	BurstReplicas *int32                       `json:"burstReplicas"`
-	Expect        struct {
-		Status statusCounters `json:"status"`
-		Phases struct {
-			Manage        recordedPhase `json:"manage"`
-			RollingUpdate recordedPhase `json:"rollingUpdate"`
-		} `json:"phases"`
-		RollingUpdateError string `json:"rollingUpdateError"`
-	} `json:"expect"`
-}
-
-// recordedPhase is what one phase of the real controller did.
-type recordedPhase struct {
-	Create       []string `json:"create"` // nodes
-	Delete       []string `json:"delete"` // pods
-	ChooseCreate choice   `json:"chooseCreate"`
-	ChooseDelete choice   `json:"chooseDelete"`
-}
-
-// choice is any count of from: the real controller picks in map order.
-type choice struct {
-	From  []string `json:"from"`
-	Count int      `json:"count"`
-}
-
-type statusCounters struct {
-	Desired      int32 `json:"desiredNumberScheduled"`
-	Current      int32 `json:"currentNumberScheduled"`
-	Misscheduled int32 `json:"numberMisscheduled"`
-	Ready        int32 `json:"numberReady"`
-	Updated      int32 `json:"updatedNumberScheduled"`
-	Available    int32 `json:"numberAvailable"`
-	Unavailable  int32 `json:"numberUnavailable"`
-}
-
-// spec is what the recorded DaemonSet says. Budgets that are both zero, which the API server refuses, make the
-// controller act as with maxUnavailable 1, which is our default.
-func (c *recorded) spec(t *testing.T) rollout.Spec {
-	t.Helper()
-	spec, err := manifest.FromDaemonSet(&c.DaemonSet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.BurstReplicas != nil {
-		spec.Burst = new(intstr.FromInt32(*c.BurstReplicas))
-	}
-	if zero(spec.Strategy.MaxUnavailable) && (spec.Strategy.MaxSurge == nil || zero(spec.Strategy.MaxSurge)) {
-		spec.Strategy.MaxUnavailable, spec.Strategy.MaxSurge = nil, nil
-	}
-	return spec
-}
-
-// refused tells whether the spec is one that the API server would not let in.
-func (c *recorded) refused(spec rollout.Spec) bool {
-	s := spec.Strategy
-	return s.Type != rollout.OnDelete && s.MaxUnavailable != nil && !zero(s.MaxUnavailable) && s.MaxSurge != nil && !zero(s.MaxSurge)
-}
-
-func zero(v *intstr.IntOrString) bool {
-	return v != nil && (v.IntValue() == 0 && v.Type == intstr.Int || v.Type == intstr.String && strings.Trim(v.StrVal, "0") == "%")
-}
-
-// own leaves out the pods of other controllers, as the real controller does before it decides.
-func (c *recorded) snapshot() rollout.Snapshot {
-	var own []*corev1.Pod
-	for _, p := range c.Pods {
-		if owner := metav1.GetControllerOf(p); owner == nil || owner.UID == c.DaemonSet.UID {
-			own = append(own, p)
-		}
-	}
-	return rollout.Snapshot{
-		Now: c.Now, Nodes: c.Nodes, Pods: own, Revisions: c.Revisions,
-		Memory: rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: c.DaemonSet.Status.CollisionCount},
-	}
-}
 
 // aspect of a decision that a difference is in.
 type aspect string
 
 const (
 	creates    aspect = "creates"
-	deletes    aspect = "deletes"
 	statusWord aspect = "status"
 )
+
+// aspects of a decision, in order. What happens to pods is an aspect each.
+var aspects = []aspect{creates, aspect(deleted), aspect(updatedInPlace), aspect(preparingDelete), statusWord}
 
 // difference between what was recorded and what the plan does.
 type difference struct {
 	aspect aspect
-	// subject: a node (creates), a pod (deletes) or a counter (status); empty where only the number of free choices
-	// differs.
+	// subject: a node (creates), a pod or a counter (status); empty where only the number of free choices differs.
 	subject string
 	// ours: the plan does it and the controller did not, or does more of it. Otherwise the other way round.
 	ours bool
@@ -136,55 +48,56 @@ func (d difference) String() string {
 // compare lists the differences. Which action belongs to which phase does not matter: a sync of the real controller
 // does one of them, a plan both.
 func (c *recorded) compare(plan rollout.Plan) []difference {
-	var nodes, pods, repairs []string
+	repairs := 0
 	for _, a := range plan.Creates {
-		nodes = append(nodes, a.Node)
-		if a.Reason == rollout.ReasonMissing || a.Reason == rollout.ReasonBesideTerminating {
-			repairs = append(repairs, a.Node)
-		}
+		repairs += int(count(a.Reason == rollout.ReasonMissing || a.Reason == rollout.ReasonBesideTerminating))
 	}
 	for _, a := range plan.Deletes {
-		pods = append(pods, a.Pod)
-		if a.Reason != rollout.ReasonOutdated && a.Reason != rollout.ReasonOutdatedNotReady {
-			repairs = append(repairs, a.Pod)
-		}
+		repairs += int(count(a.Reason != rollout.ReasonOutdated && a.Reason != rollout.ReasonOutdatedNotReady))
 	}
-	manage, roll := c.Expect.Phases.Manage, c.Expect.Phases.RollingUpdate
-	var diffs []difference
-	diffs = append(diffs, compareActions(creates, nodes, manage.Create, roll.Create, manage.ChooseCreate, roll.ChooseCreate, len(repairs))...)
-	diffs = append(diffs, compareActions(deletes, pods, manage.Delete, roll.Delete, manage.ChooseDelete, roll.ChooseDelete, len(repairs))...)
+	ours, o := decidedBy(plan), c.recordedOutcome()
+	diffs := compareActions(creates, ours.creates, o.manage.creates, o.roll.creates, repairs)
+	for _, f := range []fate{deleted, updatedInPlace, preparingDelete} {
+		diffs = append(diffs, compareActions(aspect(f), f.among(ours.fates), o.manage.fates.only(f), o.roll.fates.only(f), repairs)...)
+	}
 	return append(diffs, c.compareStatus(plan)...)
+}
+
+// only is what the act does to pods that meet the fate; of a choice between fates, the least.
+func (a act) only(f fate) act {
+	from := f.among(a.from)
+	return act{must: f.among(a.must), from: from, count: max(0, a.count-len(a.from)+len(from))}
 }
 
 // compareActions checks that ours holds all that both phases did, nothing beyond what they could choose, and as
 // many of their choices. Of the free choices of the update phase fewer are fine where our own repairs spend the
 // budget (M7).
-func compareActions(a aspect, ours, repaired, rolled []string, repairChoice, rollChoice choice, repairs int) []difference {
+func compareActions(a aspect, ours []string, repair, roll act, repairs int) []difference {
 	rest := make(map[string]bool)
 	for _, s := range ours {
 		rest[s] = true
 	}
 	var diffs []difference
-	for _, s := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(repaired, rolled)))) {
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(repair.must, roll.must)))) {
 		if !rest[s] {
 			diffs = append(diffs, difference{aspect: a, subject: s, by: 1})
 		}
 		delete(rest, s)
 	}
-	take := func(c choice) (taken int) {
-		for _, s := range c.From {
-			if rest[s] && taken < c.Count {
+	take := func(c act) (taken int) {
+		for _, s := range c.from {
+			if rest[s] && taken < c.count {
 				delete(rest, s)
 				taken++
 			}
 		}
 		return taken
 	}
-	if taken := take(repairChoice); taken < repairChoice.Count {
-		diffs = append(diffs, difference{aspect: a, by: repairChoice.Count - taken})
+	if taken := take(repair); taken < repair.count {
+		diffs = append(diffs, difference{aspect: a, by: repair.count - taken})
 	}
-	if taken := take(rollChoice); taken+repairs < rollChoice.Count {
-		diffs = append(diffs, difference{aspect: a, by: rollChoice.Count - taken})
+	if taken := take(roll); taken+repairs < roll.count {
+		diffs = append(diffs, difference{aspect: a, by: roll.count - taken})
 	}
 	for _, s := range slices.Sorted(maps.Keys(rest)) {
 		diffs = append(diffs, difference{aspect: a, subject: s, ours: true, by: 1})
@@ -214,15 +127,18 @@ func (c *recorded) compareStatus(plan rollout.Plan) []difference {
 	return diffs
 }
 
-// files of whole decisions: generated ones, then hand-made ones.
-var files = []string{"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl", "kubernetes/surprises.jsonl"}
+// files of whole decisions of each controller: generated ones, then hand-made ones.
+var files = [...][]string{
+	kubernetes: {"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl", "kubernetes/surprises.jsonl"},
+	kruise:     {"kruise/decisions.jsonl", "kruise/varying.jsonl", "kruise/surprises.jsonl"},
+}
 
 func cases(t *testing.T, file string) []*recorded {
 	t.Helper()
 	var all []*recorded
 	for name, line := range conformance.Lines(t, file) {
 		c := new(recorded)
-		if err := json.Unmarshal(line, c); err != nil {
+		if err := errors.Join(json.Unmarshal(line, c), json.Unmarshal(c.DaemonSet, &c.set)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		all = append(all, c)
@@ -231,17 +147,20 @@ func cases(t *testing.T, file string) []*recorded {
 }
 
 // TestConformanceModel holds the model of the controller to what was recorded: only a model that is right about the
-// controller can say what sets our rules apart from it. Of recordings from elsewhere, those with which the plan agrees
-// need no model.
-func TestConformanceModel(t *testing.T) {
-	for _, file := range files {
+// controller can say what sets our rules apart from it.
+func TestConformanceModel(t *testing.T) { testModel(t, kubernetes) }
+
+// testModel lets recordings from elsewhere go with which the plan agrees: they need no model.
+func testModel(t *testing.T, p peer) {
+	t.Helper()
+	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
 			spec := c.spec(t)
 			m := model{situation: newSituation(c, spec)}
 			got, want := m.outcome().String(), c.recordedOutcome().String()
 			switch {
 			case got == want:
-			case os.Getenv(conformance.EnvDir) != "" && (c.refused(spec) || len(c.compare(c.plan(t, spec))) == 0):
+			case os.Getenv(conformance.EnvDir) != "" && (c.refused(spec) != "" || len(c.compare(c.plan(t, spec))) == 0):
 				t.Logf("%s: not needed, but not reproduced:\n got %s\nwant %s", c.Name, got, want)
 			default:
 				t.Errorf("%s:\n got %s\nwant %s", c.Name, got, want)
@@ -252,17 +171,21 @@ func TestConformanceModel(t *testing.T) {
 
 // TestConformanceDecisions compares whole decisions with those of the real controller. A plan that differs must be
 // what the model of the controller does with the rules of the table of deliberate differences.
-func TestConformanceDecisions(t *testing.T) {
-	var total, agree, refused, explained int
+func TestConformanceDecisions(t *testing.T) { testDecisions(t, kubernetes) }
+
+func testDecisions(t *testing.T, p peer) {
+	t.Helper()
+	var total, agree, explained int
+	refused := make(map[string]int)
 	byAspect := make(map[aspect]int)
 	var needed, matters [rules]int
-	for _, file := range files[:2] {
+	for _, file := range files[p][:2] {
 		for _, c := range cases(t, file) {
 			total++
 			spec := c.spec(t)
-			if c.refused(spec) {
-				refused++
-				c.assertRefused(t, spec)
+			if field := c.refused(spec); field != "" {
+				refused[field]++
+				c.assertRefused(t, spec, field)
 				continue
 			}
 			plan := c.plan(t, spec)
@@ -278,19 +201,37 @@ func TestConformanceDecisions(t *testing.T) {
 				needed[r] += int(explanation >> r & 1)
 				matters[r] += int(count(c.matters(s, plan, r)))
 			}
-			for _, a := range []aspect{creates, deletes, statusWord} {
-				if slices.ContainsFunc(diffs, func(d difference) bool { return d.aspect == a }) {
-					byAspect[a]++
-				}
+			for _, a := range aspects {
+				byAspect[a] += int(count(slices.ContainsFunc(diffs, func(d difference) bool { return d.aspect == a })))
 			}
 		}
 	}
-	t.Logf("%d cases: %d agree, %d refused as invalid, %d explained (%d%%)", total, agree, refused, explained, 100*explained/total)
-	for _, a := range []aspect{creates, deletes, statusWord} {
+	t.Logf("%d cases: %d agree, %v refused as invalid, %d explained (%d%%)", total, agree, refused, explained, 100*explained/total)
+	for _, a := range aspects {
 		t.Logf("%4d cases (%d%%) differ in their %s", byAspect[a], 100*byAspect[a]/total, a)
 	}
 	for r, e := range entries {
-		t.Logf("%4d cases need it, in %d it matters alone: %s (%s): %s", needed[r], matters[r], e.id, e.rule, e.why)
+		if e.of&(1<<p) != 0 {
+			t.Logf("%4d cases need it, in %d it matters alone: %s (%s): %s", needed[r], matters[r], e.id, e.rule, e.why)
+		}
+	}
+}
+
+// refused names the field of the spec for which the API server would not let it in. Empty: it would.
+func (c *recorded) refused(spec rollout.Spec) string {
+	s := spec.Strategy
+	surge := s.MaxSurge != nil && !zero(s.MaxSurge)
+	switch {
+	case spec.Burst != nil && spec.Burst.Type == intstr.Int && spec.Burst.IntVal < 1:
+		return "spec.burst"
+	case s.Type == rollout.OnDelete:
+		return ""
+	case surge && s.MaxUnavailable != nil && !zero(s.MaxUnavailable):
+		return "spec.strategy.maxSurge"
+	case surge && s.Method != "" && s.Method != inplace.Recreate:
+		return "spec.strategy.maxSurge"
+	default:
+		return ""
 	}
 }
 
@@ -331,13 +272,27 @@ func (c *recorded) explain(t *testing.T, s *situation, plan rollout.Plan, diffs 
 	return needed
 }
 
-func (c *recorded) assertRefused(t *testing.T, spec rollout.Spec) {
+func (c *recorded) assertRefused(t *testing.T, spec rollout.Spec, field string) {
 	t.Helper()
 	_, err := rollout.New(spec)
 	for _, e := range rollout.FieldErrors(err) {
-		if e.Field == "spec.strategy.maxSurge" {
+		if e.Field == field {
 			return
 		}
 	}
-	t.Errorf("%s: both budgets are set, but New returned %v", c.Name, err)
+	t.Errorf("%s: %s is to be refused, but New returned %v", c.Name, field, err)
+}
+
+func nodesOf(creates []rollout.Create) (nodes []string) {
+	for _, c := range creates {
+		nodes = append(nodes, c.Node)
+	}
+	return nodes
+}
+
+func podsOf(deletes []rollout.Delete) (pods []string) {
+	for _, d := range deletes {
+		pods = append(pods, d.Pod)
+	}
+	return pods
 }

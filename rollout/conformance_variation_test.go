@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -22,20 +23,20 @@ func (c *recorded) vary(r *rand.Rand) {
 			c.varyPod(r, r.IntN(len(c.Pods)))
 		}
 	}
-	update := &c.DaemonSet.Spec.UpdateStrategy
+	update := &c.set.Spec.UpdateStrategy
 	switch r.IntN(6) {
 	case 0:
 		c.BurstReplicas = new(1 + r.Int32N(5))
 	case 1:
-		c.DaemonSet.Spec.MinReadySeconds = r.Int32N(3) * 30
+		c.set.Spec.MinReadySeconds = r.Int32N(3) * 30
 	case 2:
-		update.Type = appsv1.RollingUpdateDaemonSetStrategyType
-		update.RollingUpdate = &appsv1.RollingUpdateDaemonSet{
+		update.Type = string(appsv1.RollingUpdateDaemonSetStrategyType)
+		update.RollingUpdate = &rollingUpdate{
 			MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1 + r.Int32N(4))),
 		}
 	case 3:
-		update.Type = appsv1.RollingUpdateDaemonSetStrategyType
-		update.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString(fmt.Sprintf("%d%%", 1+r.IntN(70))))}
+		update.Type = string(appsv1.RollingUpdateDaemonSetStrategyType)
+		update.RollingUpdate = &rollingUpdate{MaxUnavailable: new(intstr.FromString(fmt.Sprintf("%d%%", 1+r.IntN(70))))}
 	}
 }
 
@@ -77,14 +78,15 @@ func (c *recorded) varyPod(r *rand.Rand, i int) {
 func TestConformanceVariations(t *testing.T) {
 	const seeds = uint64(4) // per case
 	explained := 0
-	for _, file := range files {
+	for _, file := range files[kubernetes] {
 		for _, c := range cases(t, file) {
 			for seed := range seeds {
 				varied := c.clone(t)
 				varied.Name = fmt.Sprintf("%s, variation %d", c.Name, seed)
 				varied.vary(rand.New(rand.NewPCG(seed, uint64(len(c.Pods)))))
+				varied.varied(t)
 				spec := varied.spec(t)
-				if varied.refused(spec) {
+				if varied.refused(spec) != "" {
 					continue
 				}
 				plan := varied.plan(t, spec)
@@ -105,7 +107,7 @@ func (c *recorded) clone(t *testing.T) *recorded {
 		t.Fatal(err)
 	}
 	clone := new(recorded)
-	if err := json.Unmarshal(data, clone); err != nil {
+	if err := errors.Join(json.Unmarshal(data, clone), json.Unmarshal(clone.DaemonSet, &clone.set)); err != nil {
 		t.Fatal(err)
 	}
 	return clone

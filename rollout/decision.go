@@ -3,6 +3,7 @@ package rollout
 import (
 	"time"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -31,11 +32,19 @@ type Decision struct {
 	// Unavailable: the node counts against MaxUnavailable, after this plan (B2). Surging: it holds a place of
 	// MaxSurge, after this plan (B4).
 	Unavailable, Surging bool
-	// Creates, Deletes and Patches of the plan that belong to this decision; each action belongs to exactly one.
-	Creates, Deletes, Patches int32
+	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
+	// nothing, or nobody asked.
+	Obstruction inplace.Obstruction
+	// Diff is the place in [Plan.Diffs], counted from 1, of the change that cannot be made in place (I2). 0: none.
+	Diff int32
+	// Creates, Deletes, Patches and Pulls of the plan that belong to this decision; each action belongs to exactly one.
+	Creates, Deletes, Patches, Pulls int32
 	// Until is when the clock alone ends the wait; zero if it does not.
 	Until time.Time
 }
+
+// obstructed tells whether something keeps the pod from being updated in place.
+func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != 0 }
 
 // State is where a node stands.
 type State uint8
@@ -50,7 +59,7 @@ const (
 	StateKept
 	// StateMissing is a node that should run the pod and has no pod object (M1).
 	StateMissing
-	// StateTerminating is a node whose only pods are marked for deletion (M1).
+	// StateTerminating is a node whose only pods are marked for deletion, or leave through their preDelete hook (M1).
 	StateTerminating
 	// StateBroken is a node whose only live pods have Failed or Succeeded (M2).
 	StateBroken
@@ -113,14 +122,18 @@ const (
 	VerbWait
 	// VerbHold: the spec keeps the node from being updated.
 	VerbHold
-	// VerbPatch: a pod is patched.
+	// VerbPatch: a pod is patched, to finish what was begun or as repair.
 	VerbPatch
 	// VerbDelete: pods are deleted, as repair.
 	VerbDelete
 	// VerbCreate: a pod is created, as repair.
 	VerbCreate
+	// VerbPrepare: a pod is marked for its hook, or made unready, before it is deleted or updated in place.
+	VerbPrepare
 	// VerbReplace: the outdated pod is deleted, to be created anew when it is gone.
 	VerbReplace
+	// VerbUpdate: the outdated pod is updated in place.
+	VerbUpdate
 	// VerbSurge: a pod of the update revision is created beside the outdated one.
 	VerbSurge
 
@@ -132,7 +145,8 @@ func (v Verb) String() string {
 	return name(verbNames[:], v)
 }
 
-var verbNames = [verbs]string{"none", "wait", "hold", "patch", "delete", "create", "replace", "surge"}
+var verbNames = [verbs]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace",
+	"update", "surge"}
 
 // Limit names a bound that kept a plan from doing more for a node.
 type Limit uint8
@@ -159,6 +173,16 @@ const (
 	LimitFrozen
 	// LimitOnDelete (T5).
 	LimitOnDelete
+	// LimitPartition (T2, T7).
+	LimitPartition
+	// LimitNodeSelector of the strategy (T3).
+	LimitNodeSelector
+	// LimitInPlaceOnly: the method is InPlaceOnly, and the pod cannot be updated in place (I1).
+	LimitInPlaceOnly
+	// LimitHook: a hook must let the pod go first (L2, L3).
+	LimitHook
+	// LimitGracePeriod between making a pod unready and updating it in place (I4).
+	LimitGracePeriod
 
 	limits // count
 )
@@ -170,5 +194,5 @@ func (l Limit) String() string {
 
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
-	"onDelete",
+	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
 }

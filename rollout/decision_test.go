@@ -27,17 +27,20 @@ func TestStringsAreExhaustive(t *testing.T) {
 		{"Target", "in the order of the constants", func(v uint8) string { return rollout.Target(v).String() },
 			[]string{"none", "update", "held"}},
 		{"Verb", "in ascending importance", func(v uint8) string { return rollout.Verb(v).String() },
-			[]string{"none", "wait", "hold", "patch", "delete", "create", "replace", "surge"}},
+			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
 		}},
 		{"RevisionVerb", "in the order of the constants", func(v uint8) string { return rollout.RevisionVerb(v).String() },
 			[]string{"create", "renumber", "delete"}},
 		{"Reason", "the names of the constants", func(v uint8) string { return rollout.Reason(v).String() }, []string{
 			"None", "Ineligible", "Kept", "UpToDate", "Missing", "BesideTerminating", "Leaving", "Failed", "Succeeded", "Surplus",
-			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "OutdatedNotReady", "OutdatedFailed", "Outdated",
-			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held", "Frozen",
-			"Vanished", "Unattributable",
+			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "InPlaceUnfinished",
+			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated",
+			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held",
+			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
+			"Frozen", "Vanished", "Unattributable",
 		}},
 	}
 	rows := uniqueRows{}
@@ -64,9 +67,9 @@ func TestStringsAreExhaustive(t *testing.T) {
 	// The last constants of each, so that a new one cannot be added without its name above.
 	last := []string{
 		rollout.StateUnattributed.String(), rollout.TargetHeld.String(), rollout.VerbSurge.String(),
-		rollout.LimitOnDelete.String(), rollout.DeleteRevision.String(), rollout.ReasonUnattributable.String(),
+		rollout.LimitGracePeriod.String(), rollout.DeleteRevision.String(), rollout.ReasonUnattributable.String(),
 	}
-	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "onDelete", "delete", "Unattributable"}, last); diff != "" {
+	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "gracePeriodSeconds", "delete", "Unattributable"}, last); diff != "" {
 		t.Errorf("last constants, -want +got:\n%s", diff)
 	}
 }
@@ -81,7 +84,7 @@ func TestMarshalText(t *testing.T) {
 		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.State(v) }, uint8(rollout.StateUnattributed)},
 		{"Target", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Target(v) }, uint8(rollout.TargetHeld)},
 		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
-		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitOnDelete)},
+		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitGracePeriod)},
 		{"Reason", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Reason(v) }, uint8(rollout.ReasonUnattributable)},
 		{"RevisionVerb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.RevisionVerb(v) },
 			uint8(rollout.DeleteRevision)},
@@ -111,6 +114,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 	for _, list := range [][]scene{
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
+		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), inPlaceScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

@@ -76,6 +76,10 @@ func (p Plan) action(d *Decision) string {
 		return "delete " + pods(d)
 	case VerbCreate:
 		return "create a pod"
+	case VerbPrepare:
+		return "prepare pod " + d.Pod
+	case VerbUpdate:
+		return "update pod " + d.Pod + " in place"
 	case VerbReplace:
 		return "replace " + pods(d)
 	case VerbSurge:
@@ -109,13 +113,21 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonBudget:
 		return "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
 	case ReasonHeld:
-		return "its pod " + d.Pod + " is outdated, but " + text(holdTexts[:], d.Limit)
+		return "its pod " + d.Pod + " is outdated, but " + p.held(d)
+	case ReasonPartitionedScaling:
+		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
+	case ReasonOutdated, ReasonOutdatedNotReady:
+		if d.obstructed() {
+			return text(reasonTexts[:], d.Reason) + "; not in place: " + p.obstruction(d)
+		}
+		return text(reasonTexts[:], d.Reason)
 	case ReasonTerminating, ReasonFrozen, ReasonBurst:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
 		return p.obstacle(d.Reason)
-	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff:
+	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonUpdateHook, ReasonGracePeriod,
+		ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
@@ -140,36 +152,82 @@ func (p Plan) spent(limit Limit) string {
 
 // reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
 var reasonTexts = [reasons]string{
-	ReasonNone:              "no reason",
-	ReasonKept:              ", but a pod that runs may stay",
-	ReasonUpToDate:          "its pod is at the update revision and available",
-	ReasonMissing:           "the node is eligible and has no pod",
-	ReasonBesideTerminating: "the node's pods are terminating, and maxSurge lets the new one start at once",
-	ReasonFailed:            "the pod has failed",
-	ReasonSucceeded:         "the pod has ended, and a daemon pod is to run for ever",
-	ReasonSurplus:           "another pod of the node was chosen to stay",
-	ReasonSuperseded:        "the pod of the update revision is available",
-	ReasonNotReadyBesideNew: "the outdated pod is not ready, and one of the update revision is there",
-	ReasonNodeGone:          "the pod is pinned to a node that does not exist",
-	ReasonDuplicateRevision: "the pod's revision equals the update revision and is merged into it",
-	ReasonOutdatedNotReady:  "the outdated pod is not ready, so replacing it disturbs nobody",
-	ReasonOutdatedFailed:    "the outdated pod has failed, and the update revision may mend it",
-	ReasonOutdated:          "the pod is outdated, and the budget allows it",
-	ReasonNotReady:          " of the update revision is not ready yet",
-	ReasonMinReadySeconds:   " of the update revision has not been ready for minReadySeconds",
-	ReasonTerminating:       "the node's pods are terminating",
-	ReasonRequested:         "an earlier request is not observed yet",
-	ReasonBackoff:           " has failed, and failed pods of this node were deleted a short time ago",
-	ReasonServing:           " serves until available pods outnumber desired",
-	ReasonFrozen:            "the set is frozen",
-	ReasonVanished:          "the pod's node does not exist, which is for the pod garbage collector to mend",
-	ReasonUnattributable:    "no node can be read off the pod, so it is left alone",
+	ReasonNone:               "no reason",
+	ReasonKept:               ", but a pod that runs may stay",
+	ReasonUpToDate:           "its pod is at the update revision and available",
+	ReasonMissing:            "the node is eligible and has no pod",
+	ReasonBesideTerminating:  "the node's pods are terminating, and maxSurge lets the new one start at once",
+	ReasonFailed:             "the pod has failed",
+	ReasonSucceeded:          "the pod has ended, and a daemon pod is to run for ever",
+	ReasonSurplus:            "another pod of the node was chosen to stay",
+	ReasonSuperseded:         "the pod of the update revision is available",
+	ReasonNotReadyBesideNew:  "the outdated pod is not ready, and one of the update revision is there",
+	ReasonNodeGone:           "the pod is pinned to a node that does not exist",
+	ReasonDuplicateRevision:  "the pod's revision equals the update revision and is merged into it",
+	ReasonReleased:           "the pod is to leave, and no preDelete hook holds it",
+	ReasonInPlaceUnfinished:  "an in-place update or one of its hooks goes on",
+	ReasonTakenBack:          " was to be deleted or updated, and is not any more",
+	ReasonOutdatedNotReady:   "the outdated pod is not ready, so replacing it disturbs nobody",
+	ReasonOutdatedFailed:     "the outdated pod has failed, and the update revision may mend it",
+	ReasonOutdated:           "the pod is outdated, and the budget allows it",
+	ReasonNotReady:           " of the update revision is not ready yet",
+	ReasonMinReadySeconds:    " of the update revision has not been ready for minReadySeconds",
+	ReasonTerminating:        "the node's pods are terminating",
+	ReasonRequested:          "an earlier request is not observed yet",
+	ReasonBackoff:            " has failed, and failed pods of this node were deleted a short time ago",
+	ReasonServing:            " serves until available pods outnumber desired",
+	ReasonPartitionedScaling: "a first installation leaves the partition empty",
+	ReasonRevisionUnreadable: "the lost pod is to come back at its old revision, which cannot be read",
+	ReasonPreDelete:          " is to be deleted, and waits for its preDelete hook",
+	ReasonUpdateHook:         " is to be updated in place, and waits for its inPlaceUpdate hook",
+	ReasonGracePeriod:        " was made unready, and is updated in place after the grace period",
+	ReasonInPlaceUnreadable:  " has a record of its last in-place update that cannot be read, so it is left alone",
+	ReasonUpdating:           " is being updated in place",
+	ReasonFrozen:             "the set is frozen",
+	ReasonVanished:           "the pod's node does not exist, which is for the pod garbage collector to mend",
+	ReasonUnattributable:     "no node can be read off the pod, so it is left alone",
 }
 
 var holdTexts = [limits]string{
-	LimitPaused:   "the rollout is paused",
-	LimitFrozen:   "the set is frozen",
-	LimitOnDelete: "the strategy is OnDelete: a pod is replaced when somebody deletes it",
+	LimitPaused:      "the rollout is paused",
+	LimitFrozen:      "the set is frozen",
+	LimitInPlaceOnly: "the method is InPlaceOnly",
+	LimitOnDelete:    "the strategy is OnDelete: a pod is replaced when somebody deletes it",
+}
+
+// held says what holds a node, with the figures of this plan.
+func (p Plan) held(d *Decision) string {
+	switch d.Limit {
+	case LimitPartition:
+		return p.partition()
+	case LimitNodeSelector:
+		return "selector " + p.NodeSelector + " does not match the node"
+	case LimitInPlaceOnly:
+		return text(holdTexts[:], d.Limit) + ": " + p.obstruction(d)
+	default:
+		return text(holdTexts[:], d.Limit)
+	}
+}
+
+func (p Plan) partition() string {
+	return fmt.Sprintf("partition %d: %d of %d places taken", p.Budget.Partition, p.Budget.Partitioned, p.Budget.Partition)
+}
+
+// obstruction says why a pod cannot be updated in place: what is wrong with the pod, or with the change. Of the change it
+// is the first of what is wrong, and how many more there are.
+func (p Plan) obstruction(d *Decision) string {
+	if d.Diff <= 0 || int(d.Diff) > len(p.Diffs) {
+		return d.Obstruction.String()
+	}
+	update := p.Diffs[d.Diff-1].Update
+	if update == nil || len(update.Obstacles) == 0 {
+		return ""
+	}
+	first := update.Obstacles[0].String()
+	if more := len(update.Obstacles) - 1; more > 0 {
+		return fmt.Sprintf("%s, and %d more", first, more)
+	}
+	return first
 }
 
 // Wait is a group of nodes that wait for the same limit.
@@ -226,6 +284,8 @@ func (p Plan) size(limit Limit) int32 {
 		return p.Budget.MaxSurge
 	case LimitBurst:
 		return p.Budget.Burst
+	case LimitPartition:
+		return p.Budget.Partition
 	default:
 		return 0
 	}
@@ -261,6 +321,10 @@ func (w Wait) because() string {
 		return fmt.Sprintf("this plan has the %d creates or deletes that burst allows", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
+	case w.Reason == ReasonHeld && w.Limit == LimitPartition:
+		return fmt.Sprintf("partition %d", w.Size)
+	case w.Reason == ReasonHeld && w.Limit == LimitNodeSelector:
+		return "the strategy's nodeSelector does not match"
 	case w.Reason == ReasonHeld:
 		return text(holdTexts[:], w.Limit)
 	default:
@@ -272,6 +336,9 @@ var waitTexts = [limits]string{
 	LimitBackoff:         "failed pods were deleted there a short time ago",
 	LimitMinReadySeconds: "new pods have not been ready for minReadySeconds",
 	LimitDesired:         "pods there serve until available pods outnumber desired",
+	LimitHook:            "a hook must let the pod go first",
+	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
+	LimitPartition:       "a first installation leaves the partition empty",
 	LimitFrozen:          "repair is due, but the set is frozen",
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -107,7 +108,11 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	if object.Spec.NodeName != "" {
 		record.traits |= bound
 	}
+	if r.inFlight.patches(object.UID) {
+		record.traits |= patched
+	}
 	if !record.traits.has(marked) {
+		record.traits |= motion(object)
 		readiness := lifecycle.Evaluate(object, r.spec.MinReadySeconds, r.snapshot.Now)
 		if readiness.Ready {
 			record.traits |= ready
@@ -126,6 +131,24 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		r.hashes[record.hash].live = true
 	}
 	return record, availableAt
+}
+
+// motion reads off a pod what hooks and in-place updates have begun and not finished.
+func motion(object *corev1.Pod) traits {
+	var t traits
+	switch lifecycle.StateOf(object) {
+	case "", lifecycle.Normal:
+	case lifecycle.PreparingDelete:
+		t |= leaving
+	case lifecycle.PreparingUpdate:
+		t |= preparing | moving
+	default:
+		t |= moving
+	}
+	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
+		t |= moving
+	}
+	return t
 }
 
 // atGeneration decides for pods without a revision hash (R5).
@@ -160,6 +183,8 @@ func newInFlight(f InFlight) inFlight {
 }
 
 func (f inFlight) deletes(uid types.UID) bool { return len(f.deleted) > 0 && f.deleted[uid] }
+
+func (f inFlight) patches(uid types.UID) bool { return len(f.patched) > 0 && f.patched[uid] }
 
 func setOf[T comparable](list []T) map[T]bool {
 	if len(list) == 0 {

@@ -4,12 +4,15 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// Plan is what to do next, and why. Execute the actions in the order of the fields: Revisions, Patches, Deletes,
+// Plan is what to do next, and why. Execute the actions in the order of the fields: Revisions, Patches, Pulls, Deletes,
 // Creates; each slice in its own order. Actions of one plan do not depend on the observed effect of one another,
 // so any prefix may be executed and the rest dropped: the next plan goes on from what is observed then.
 //
@@ -18,8 +21,12 @@ type Plan struct {
 	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash. If the name of one to
 	// create is taken by an object that is not the set's, plan again with [Memory.Collided].
 	Revisions []RevisionAction
-	// Patches of pods. Before Deletes and Creates.
+	// Patches of pods. Before Deletes and Creates. If one fails, leave out the others of the same pod: the last of them
+	// says that the ones before were made.
 	Patches []Patch
+	// Pulls of images ahead of the rollout (D1). They delay nothing: start them, and list them as in flight until they
+	// end.
+	Pulls []Pull
 	// Deletes of pods: those of repair first, then those of the update, each in the order of M6 and B6.
 	Deletes []Delete
 	// Creates of pods, ordered as Deletes are. [Plan.Batches] groups them, [Planner.Pod] builds the object.
@@ -33,6 +40,11 @@ type Plan struct {
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
 	BudgetUsers []string
+	// NodeSelector of the strategy in the words of kubectl, for explanations. Empty: none.
+	NodeSelector string
+	// Diffs say what updates in place from the revisions that candidates carry would change, or why they are not
+	// possible (I2), in no order that means anything. Nil with method Recreate.
+	Diffs []Diff
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
 	// Memory to pass to the next plan.
@@ -44,7 +56,7 @@ type Plan struct {
 
 // Empty tells whether the plan has no action.
 func (p Plan) Empty() bool {
-	return len(p.Revisions) == 0 && len(p.Patches) == 0 && len(p.Deletes) == 0 && len(p.Creates) == 0
+	return len(p.Revisions)+len(p.Patches)+len(p.Pulls)+len(p.Deletes)+len(p.Creates) == 0
 }
 
 // Batches groups Creates into batches of 1, 2, 4, … (M6). Send the creates of one batch in parallel, and stop after
@@ -67,6 +79,8 @@ type Create struct {
 	Node string
 	// Revision is the hash of the revision to build the pod from.
 	Revision string
+	// Template is the pod template of that revision if it is not the update revision (T1); else nil.
+	Template *corev1.PodTemplateSpec
 	// Reason for this create.
 	Reason Reason
 }
@@ -103,6 +117,21 @@ type Patch struct {
 	Revision string
 	// Reason for this patch.
 	Reason Reason
+}
+
+// Pull asks for an image to be pulled on a node ahead of its update (D1).
+type Pull struct {
+	predownload.Pull
+	// Revision is the hash of the revision that needs the image.
+	Revision string
+}
+
+// Diff is what an update in place from one revision to another changes.
+type Diff struct {
+	// From and To are the hashes of the revisions.
+	From, To string
+	// Update has the changes, and what keeps them from being made in place.
+	Update *inplace.Update
 }
 
 // RevisionAction changes one ControllerRevision.
@@ -154,8 +183,12 @@ type Budget struct {
 	MaxSurge int32
 	// Surging is the number of places of MaxSurge that are taken (B4), by this plan's creates too.
 	Surging int32
-	// Burst is how many creates, and how many deletes, one plan may hold (M6).
+	// Burst is how many creates, how many deletes and how many new in-place updates one plan may hold (M6).
 	Burst int32
+	// Partition in nodes, a percentage resolved (T2).
+	Partition int32
+	// Partitioned is the number of nodes that take a place of Partition: <= Partition.
+	Partitioned int32
 	// Waiting is the number of nodes that would be updated now if the budget or the burst let them.
 	Waiting int32
 }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -20,6 +23,10 @@ type Planner struct {
 	maxUnavailable quantity
 	maxSurge       quantity
 	burst          quantity
+	partitionSize  quantity
+	selector       labels.Selector // of the strategy (T3); empty: no node is held by it
+	images         []string        // of the template
+	secrets        []string        // to pull them with
 }
 
 // New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
@@ -41,7 +48,7 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if err := snapshot.check(p.spec.UID); err != nil {
 		return Plan{}, err
 	}
-	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable()}
+	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installs: unlimited}
 	if err := r.through(); err != nil {
 		return Plan{}, err
 	}
@@ -70,11 +77,22 @@ func compile(spec Spec) (*Planner, error) {
 		{&p.maxUnavailable, *spec.Strategy.MaxUnavailable},
 		{&p.maxSurge, *spec.Strategy.MaxSurge},
 		{&p.burst, *spec.Burst},
+		{&p.partitionSize, *spec.Strategy.Partition},
 	} {
 		// The budgets of OnDelete are not validated, and not used.
 		*q.to, _ = parseQuantity(q.from)
 	}
 	var err error
+	p.images = predownload.Images(&p.spec.Template)
+	for _, secret := range p.spec.Template.Spec.ImagePullSecrets {
+		p.secrets = append(p.secrets, secret.Name)
+	}
+	p.selector = labels.Everything()
+	if spec.Strategy.NodeSelector != nil {
+		if p.selector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {
+			return nil, fmt.Errorf("spec.strategy.nodeSelector: %w", err)
+		}
+	}
 	if p.matcher, err = placement.Compile(&p.spec.Template); err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}

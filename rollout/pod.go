@@ -2,12 +2,15 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -18,12 +21,25 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 	if create.Revision == "" {
 		return nil, fmt.Errorf("create: revision must not be empty: take it from a plan")
 	}
-	pod := placement.Pod(&p.spec.Template, create.Node)
+	template := &p.spec.Template
+	if create.Template != nil {
+		template = create.Template
+	}
+	pod := placement.Pod(template, create.Node)
 	pod.GenerateName = p.spec.Name + "-"
 	pod.Namespace = p.spec.Namespace
 	pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = create.Revision
 	if p.spec.TemplateGeneration != nil {
 		pod.Labels[TemplateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)
+	}
+	if p.spec.Strategy.Method != inplace.Recreate {
+		addGate(pod, lifecycle.InPlaceUpdateReady)
+	}
+	for _, gate := range p.spec.Lifecycle.Gates() {
+		addGate(pod, gate)
+	}
+	if state := p.spec.Lifecycle.InitialState(); state != "" {
+		pod.Labels[lifecycle.StateLabel] = string(state)
 	}
 	if p.spec.UID != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{{
@@ -32,4 +48,11 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 		}}
 	}
 	return pod, nil
+}
+
+// addGate adds a readiness gate that the template may have already (I3, L4).
+func addGate(pod *corev1.Pod, condition corev1.PodConditionType) {
+	if !slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: condition}) {
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: condition})
+	}
 }

@@ -36,6 +36,13 @@ const (
 	// ReasonDuplicateRevision: the pod's revision equals the update revision and is merged into it (R3).
 	ReasonDuplicateRevision
 
+	// ReasonReleased: the pod leaves, and no preDelete hook holds it any more (L2).
+	ReasonReleased
+	// ReasonInPlaceUnfinished: an in-place update or one of its hooks goes on (I5, L3, L4).
+	ReasonInPlaceUnfinished
+	// ReasonTakenBack: the pod was to be deleted or updated, and is not any more (L2).
+	ReasonTakenBack
+
 	// ReasonOutdatedNotReady: the outdated pod is not Ready; replacing it disturbs nobody (B3, B4).
 	ReasonOutdatedNotReady
 	// ReasonOutdatedFailed: the outdated pod has Failed; a fixed revision does not wait for a back-off (M2).
@@ -59,8 +66,22 @@ const (
 	ReasonBurst
 	// ReasonServing: the pod may not run here any more, but serves until there are enough others (M4).
 	ReasonServing
-	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T4, T5).
+	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T2 to T5, I1).
 	ReasonHeld
+	// ReasonPartitionedScaling: the node is empty, and a first installation leaves the partition empty (T7).
+	ReasonPartitionedScaling
+	// ReasonRevisionUnreadable: the lost pod is to come back at a revision that cannot be read (T1).
+	ReasonRevisionUnreadable
+	// ReasonPreDelete: the pod leaves as soon as its preDelete hook lets it go (L2).
+	ReasonPreDelete
+	// ReasonUpdateHook: the pod is updated as soon as its inPlaceUpdate hook lets it go (L3).
+	ReasonUpdateHook
+	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
+	ReasonGracePeriod
+	// ReasonInPlaceUnreadable: the record of the pod's last in-place update cannot be read, so the pod is left alone.
+	ReasonInPlaceUnreadable
+	// ReasonUpdating: the pod's in-place update is not complete (I5).
+	ReasonUpdating
 	// ReasonFrozen: something would be created or deleted, but the set is frozen (T4).
 	ReasonFrozen
 
@@ -78,33 +99,43 @@ func (r Reason) String() string {
 }
 
 var reasonNames = [reasons]string{
-	ReasonNone:              "None",
-	ReasonIneligible:        "Ineligible",
-	ReasonKept:              "Kept",
-	ReasonUpToDate:          "UpToDate",
-	ReasonMissing:           "Missing",
-	ReasonBesideTerminating: "BesideTerminating",
-	ReasonLeaving:           "Leaving",
-	ReasonFailed:            "Failed",
-	ReasonSucceeded:         "Succeeded",
-	ReasonSurplus:           "Surplus",
-	ReasonSuperseded:        "Superseded",
-	ReasonNotReadyBesideNew: "NotReadyBesideNew",
-	ReasonNodeGone:          "NodeGone",
-	ReasonDuplicateRevision: "DuplicateRevision",
-	ReasonOutdatedNotReady:  "OutdatedNotReady",
-	ReasonOutdatedFailed:    "OutdatedFailed",
-	ReasonOutdated:          "Outdated",
-	ReasonNotReady:          "NotReady",
-	ReasonMinReadySeconds:   "MinReadySeconds",
-	ReasonTerminating:       "Terminating",
-	ReasonRequested:         "Requested",
-	ReasonBackoff:           "Backoff",
-	ReasonBudget:            "Budget",
-	ReasonBurst:             "Burst",
-	ReasonServing:           "Serving",
-	ReasonHeld:              "Held",
-	ReasonFrozen:            "Frozen",
-	ReasonVanished:          "Vanished",
-	ReasonUnattributable:    "Unattributable",
+	ReasonNone:               "None",
+	ReasonIneligible:         "Ineligible",
+	ReasonKept:               "Kept",
+	ReasonUpToDate:           "UpToDate",
+	ReasonMissing:            "Missing",
+	ReasonBesideTerminating:  "BesideTerminating",
+	ReasonLeaving:            "Leaving",
+	ReasonFailed:             "Failed",
+	ReasonSucceeded:          "Succeeded",
+	ReasonSurplus:            "Surplus",
+	ReasonSuperseded:         "Superseded",
+	ReasonNotReadyBesideNew:  "NotReadyBesideNew",
+	ReasonNodeGone:           "NodeGone",
+	ReasonDuplicateRevision:  "DuplicateRevision",
+	ReasonReleased:           "Released",
+	ReasonInPlaceUnfinished:  "InPlaceUnfinished",
+	ReasonTakenBack:          "TakenBack",
+	ReasonOutdatedNotReady:   "OutdatedNotReady",
+	ReasonOutdatedFailed:     "OutdatedFailed",
+	ReasonOutdated:           "Outdated",
+	ReasonNotReady:           "NotReady",
+	ReasonMinReadySeconds:    "MinReadySeconds",
+	ReasonTerminating:        "Terminating",
+	ReasonRequested:          "Requested",
+	ReasonBackoff:            "Backoff",
+	ReasonBudget:             "Budget",
+	ReasonBurst:              "Burst",
+	ReasonServing:            "Serving",
+	ReasonHeld:               "Held",
+	ReasonPartitionedScaling: "PartitionedScaling",
+	ReasonRevisionUnreadable: "RevisionUnreadable",
+	ReasonPreDelete:          "PreDelete",
+	ReasonUpdateHook:         "UpdateHook",
+	ReasonGracePeriod:        "GracePeriod",
+	ReasonInPlaceUnreadable:  "InPlaceUnreadable",
+	ReasonUpdating:           "Updating",
+	ReasonFrozen:             "Frozen",
+	ReasonVanished:           "Vanished",
+	ReasonUnattributable:     "Unattributable",
 }

@@ -36,7 +36,10 @@ func (r *run) mend(i int32) {
 			r.delete(i, j, VerbDelete, ReasonSucceeded)
 		case t.has(failed):
 			// all of a node's together: see below
-		case j != n.current && j != n.other:
+		case j == n.current || j == n.other:
+		case t.has(leaving):
+			r.delete(i, j, VerbDelete, ReasonReleased)
+		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
 	}
@@ -44,8 +47,21 @@ func (r *run) mend(i int32) {
 		r.deleteFailed(i)
 	}
 	r.choose(i)
+	r.finishKept(i)
 	if r.outcome(i) == placement.Run {
 		r.createMissing(i)
+	}
+}
+
+// finishKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). A lone outdated pod of a run
+// node may be about to be updated: admit sees to it.
+func (r *run) finishKept(i int32) {
+	n := &r.nodes[i]
+	if n.current != none {
+		r.finish(i, n.current)
+	}
+	if n.other != none && !r.candidate(i) {
+		r.finish(i, n.other)
 	}
 }
 
@@ -58,7 +74,11 @@ func (r *run) deleteFailed(i int32) {
 		if !p.traits.has(failed) {
 			continue
 		}
-		if !p.traits.has(current) && n.hold == LimitNone {
+		if p.traits.has(leaving) { // the back-off was paid when it began to leave
+			r.delete(i, j, VerbDelete, ReasonReleased)
+			continue
+		}
+		if !p.traits.has(current) && r.holds(n) == LimitNone {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
@@ -112,11 +132,22 @@ func (r *run) createMissing(i int32) {
 		return
 	}
 	switch {
-	case !n.terminating:
+	case !n.terminating && !n.leaving:
 		r.create(i, VerbCreate, ReasonMissing)
-	case r.surge():
+	case r.surge() && !r.leavesCurrent(n):
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
+}
+
+// leavesCurrent tells whether a pod of the update revision, which stays until its hook lets it go, leaves the node: a
+// second one of that revision cannot stand beside it (V3).
+func (r *run) leavesCurrent(n *node) bool {
+	for j := n.first; j < n.end; j++ {
+		if t := r.pods[j].traits; t.has(leaving) && t.has(current) && !t.has(gone) {
+			return true
+		}
+	}
+	return false
 }
 
 // excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
@@ -142,7 +173,7 @@ func (r *run) lingers(i int32) bool {
 
 func (r *run) anyAvailable(n *node) bool {
 	for i := n.first; i < n.end; i++ {
-		if r.pods[i].traits.has(available) { // a marked pod never is
+		if t := r.pods[i].traits; t.has(available) && !t.has(leaving) { // a marked pod never is
 			return true
 		}
 	}

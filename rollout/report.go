@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -70,7 +71,11 @@ func (r *run) explainStarting(i int32, n *node) {
 	}
 	p := &r.pods[n.current]
 	if !p.traits.has(ready) {
-		r.note(i, VerbWait, ReasonNotReady, p)
+		reason := ReasonNotReady
+		if p.traits.has(moving) && !inplace.Completed(p.object).Done {
+			reason = ReasonUpdating
+		}
+		r.note(i, VerbWait, reason, p)
 		return
 	}
 	until := lifecycle.Evaluate(p.object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
@@ -108,7 +113,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 			}
 		case StateOutdated:
 			in.Outdated++
-			if n.hold != LimitNone {
+			if r.heldBack(n, d) {
 				in.Held++
 				if d.Unavailable {
 					in.HeldUnavailable++
@@ -118,6 +123,11 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		}
 	}
 	return in
+}
+
+// heldBack tells whether an outdated node stays as it is for as long as the spec does.
+func (r *run) heldBack(n *node, d *Decision) bool {
+	return r.holds(n) != LimitNone || d.Limit == LimitInPlaceOnly
 }
 
 func (r *run) completedRevision() string {

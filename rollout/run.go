@@ -30,10 +30,14 @@ type run struct {
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes
 	revision history.Resolution
+	// templates of older revisions, decoded when somebody asks; nil for those that cannot be read.
+	templates map[string]*corev1.PodTemplateSpec
 
 	inFlight inFlight
 	backoffs backoffs
 	left     left
+	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
+	installs int32
 }
 
 // node is what a run knows about one node, beside its Decision.
@@ -47,13 +51,21 @@ type node struct {
 	requested requested
 	// terminating: a pod is marked for deletion and not finished. finished: one that is not marked has.
 	terminating, finished bool
+	// leaving: a pod leaves through its preDelete hook, so that it is neither current nor other (L2).
+	leaving bool
+	// waits: the node could be updated now if the budget or the burst let it.
+	waits bool
 	// creating: this plan creates a pod of the update revision here.
 	creating bool
-	// hold names what keeps the node from being updated (T rules); LimitNone: nothing.
+	// hold names what holds the node at its revision (T2, T3, T5); LimitNone: nothing. See also run.holds.
 	hold Limit
 }
 
-const none = -1
+// none is no ordinal, unlimited no limit.
+const (
+	none      = -1
+	unlimited = -1
+)
 
 // requested tells of which kind an in-flight create on a node is.
 type requested uint8
@@ -73,7 +85,7 @@ type pod struct {
 }
 
 // traits of a pod.
-type traits uint16
+type traits uint32
 
 const (
 	marked       traits = 1 << iota // for deletion, or its deletion is in flight
@@ -85,6 +97,12 @@ const (
 	byGeneration                    // no hash label; the template generation label matches (R5)
 	current                         // at the update revision
 	doomed                          // this plan deletes it
+	patched                         // a patch of it is in flight
+	leaving                         // through its preDelete hook, as labelled or as this plan labels it (L2)
+	preparing                       // for an in-place update, as labelled or as this plan labels it (L3)
+	moving                          // an in-place update or a hook of it is not finished
+	begun                           // this plan begins, or goes on, to update it in place
+	dismissed                       // this plan would delete it, if its hook let it go
 
 	finished = failed | succeeded
 	gone     = marked | doomed
@@ -98,6 +116,8 @@ type hash struct {
 	live    bool // by a pod that is neither marked nor finished
 	current bool // its revision is the update revision
 	relabel bool // its revision is a duplicate of the update revision (R3)
+	// diff is the ordinal in Plan.Diffs, plus 1, of what an in-place update of its pods would change; 0: nobody asked.
+	diff int32
 }
 
 // through walks the nine steps.
@@ -115,6 +135,7 @@ func (r *run) through() error {
 	r.classify()
 	r.repair()
 	r.admit()
+	r.pull()
 	r.report()
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/predownload"
 )
 
 // Snapshot is everything a plan depends on beside the spec. Nothing in it is written or kept, so pointers from an
@@ -22,6 +24,9 @@ type Snapshot struct {
 	// Revisions of the set ([ClaimRevisions] picks them). Names must be unique, and none may belong to another
 	// controller. Empty is fine: a first installation.
 	Revisions []*appsv1.ControllerRevision
+	// FailedPulls are the pulls of images that failed, as often as they did in a row. They are tried again after a
+	// back-off, up to the limit of predownload.Options.
+	FailedPulls []predownload.Failure
 	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value:
 	// nothing.
 	InFlight InFlight
@@ -45,6 +50,9 @@ type InFlight struct {
 	Patches []types.UID
 	// Revisions are names of revisions for which any action was sent.
 	Revisions []string
+	// Pulls are pulls of images that were started and have not ended. One that ends well is taken out when the node
+	// reports the image, one that fails is counted in Snapshot.FailedPulls.
+	Pulls []predownload.Request
 }
 
 // InFlightCreate is one requested pod.
@@ -62,6 +70,7 @@ func (f InFlight) With(plan Plan) InFlight {
 		Deletes:   append([]types.UID(nil), f.Deletes...),
 		Patches:   append([]types.UID(nil), f.Patches...),
 		Revisions: append([]string(nil), f.Revisions...),
+		Pulls:     append([]predownload.Request(nil), f.Pulls...),
 	}
 	for i := range plan.Creates {
 		out.Creates = append(out.Creates, InFlightCreate{Node: plan.Creates[i].Node, Revision: plan.Creates[i].Revision})
@@ -72,6 +81,9 @@ func (f InFlight) With(plan Plan) InFlight {
 	for i := range plan.Patches {
 		out.Patches = append(out.Patches, plan.Patches[i].UID)
 	}
+	for i := range plan.Pulls {
+		out.Pulls = append(out.Pulls, predownload.Request{Node: plan.Pulls[i].Node, Image: plan.Pulls[i].Image})
+	}
 	for i := range plan.Revisions {
 		out.Revisions = append(out.Revisions, plan.Revisions[i].Name)
 	}
@@ -79,7 +91,7 @@ func (f InFlight) With(plan Plan) InFlight {
 }
 
 func (f InFlight) empty() bool {
-	return len(f.Creates)+len(f.Deletes)+len(f.Patches)+len(f.Revisions) == 0
+	return len(f.Creates)+len(f.Deletes)+len(f.Patches)+len(f.Revisions)+len(f.Pulls) == 0
 }
 
 // SnapshotError says how a snapshot breaks the contract of [Snapshot].

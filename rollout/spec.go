@@ -117,6 +117,9 @@ func (s Spec) Default() Spec {
 	s.Burst = clone(s.Burst)
 	s.Strategy.MaxUnavailable = clone(s.Strategy.MaxUnavailable)
 	s.Strategy.MaxSurge = clone(s.Strategy.MaxSurge)
+	s.Strategy.Partition = clone(s.Strategy.Partition)
+	s.Strategy.NodeSelector = s.Strategy.NodeSelector.DeepCopy()
+	s.Lifecycle = s.Lifecycle.DeepCopy()
 
 	setDefault(&s.Namespace, DefaultNamespace)
 	setDefault(&s.APIVersion, DefaultAPIVersion)
@@ -125,6 +128,11 @@ func (s Spec) Default() Spec {
 	setDefault(&s.RevisionHistoryLimit, new(int32(DefaultRevisionHistoryLimit)))
 	setDefault(&s.Burst, new(intstr.FromInt32(DefaultBurst)))
 	setDefault(&s.Strategy.MaxSurge, new(intstr.FromInt32(0)))
+	setDefault(&s.Strategy.Partition, new(intstr.FromInt32(0)))
+	setDefault(&s.Strategy.Method, inplace.Recreate)
+	if s.PreDownload != nil {
+		s.PreDownload = new(s.PreDownload.Default())
+	}
 	if s.Strategy.MaxUnavailable == nil {
 		unavailable := intstr.FromInt32(DefaultMaxUnavailable)
 		if !isZero(*s.Strategy.MaxSurge) {

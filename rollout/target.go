@@ -1,24 +1,135 @@
 package rollout
 
-// target is step 4: what holds each node back (T1, T4, T5). Whether a hold matters is seen in classify: a node that
-// is at the update revision already, or has no pod, has the update revision as its target all the same.
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// target is step 4: what holds each node back (T rules). Whether a hold matters is seen in classify: a node that is at
+// the update revision already, or has no pod, has the update revision as its target all the same.
 func (r *run) target() {
-	hold := r.holdAll()
+	if r.spec.Strategy.Type == OnDelete {
+		for i := range r.nodes {
+			r.nodes[i].hold = LimitOnDelete
+		}
+		return
+	}
+	r.holdUnselected()
+	r.partition()
+}
+
+// holdUnselected is T3.
+func (r *run) holdUnselected() {
+	if r.selector.Empty() {
+		return
+	}
+	r.plan.NodeSelector = r.selector.String()
 	for i := range r.nodes {
-		r.nodes[i].hold = hold
+		if n := &r.nodes[i]; !r.selector.Matches(labels.Set(n.object.Labels)) {
+			n.hold = LimitNodeSelector
+		}
 	}
 }
 
-// holdAll is the limit that holds every node, the strictest first.
-func (r *run) holdAll() Limit {
+// partition is T2 and T7.
+func (r *run) partition() {
+	if r.partitionSize.value == 0 {
+		return
+	}
+	var base, desired, updated int32
+	for i := range r.nodes {
+		switch r.outcome(int32(i)) {
+		case placement.Run:
+			base++
+			desired++
+			if now, _ := r.liveRevisions(&r.nodes[i]); now {
+				updated++
+			}
+		case placement.Keep:
+			if now, old := r.liveRevisions(&r.nodes[i]); now || old {
+				base++
+			}
+		}
+	}
+	budget := &r.plan.Budget
+	budget.Partition = r.partitionSize.roundDown(base)
+	r.holdPartition()
+	if r.spec.Strategy.PartitionedScaling && r.revision.First {
+		r.installs = max(0, desired-budget.Partition-updated)
+	}
+}
+
+// holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
+// the selector holds, then to all others, each ascending by name (T2).
+func (r *run) holdPartition() {
+	budget := &r.plan.Budget
+	for turn := range 3 {
+		for i := range r.nodes {
+			if budget.Partitioned >= budget.Partition {
+				return
+			}
+			n := &r.nodes[i]
+			if r.partitionTurn(int32(i)) != turn || !r.partitionable(int32(i)) {
+				continue
+			}
+			budget.Partitioned++
+			if n.hold == LimitNone {
+				n.hold = LimitPartition
+			}
+		}
+	}
+}
+
+func (r *run) partitionTurn(i int32) int {
+	switch {
+	case r.outcome(i) == placement.Keep:
+		return 0
+	case r.nodes[i].hold != LimitNone:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// partitionable tells whether the node can be held: it has nothing of the update revision, and something to hold. With
+// holdRevision a lost pod comes back as it was, so that a node without a pod can be held too.
+func (r *run) partitionable(i int32) bool {
+	now, old := r.liveRevisions(&r.nodes[i])
+	switch r.outcome(i) {
+	case placement.Run:
+		return !now && (old || r.spec.Strategy.HoldRevision)
+	case placement.Keep:
+		return !now && old
+	default:
+		return false
+	}
+}
+
+// liveRevisions tells whether the node has, or is about to get, pods of the update revision, and of others, that will be
+// there after this plan's repairs.
+func (r *run) liveRevisions(n *node) (now, old bool) {
+	now, old = n.requested == requestedCurrent, n.requested == requestedOther
+	for j := n.first; j < n.end; j++ {
+		switch t := r.pods[j].traits; {
+		case t.has(marked | finished):
+		case t.has(current):
+			now = true
+		default:
+			old = true
+		}
+	}
+	return now, old
+}
+
+// holds is what keeps the node from being begun; LimitNone: nothing. What stops the whole rollout counts first (T4).
+func (r *run) holds(n *node) Limit {
 	switch strategy := r.spec.Strategy; {
 	case strategy.Frozen:
 		return LimitFrozen
 	case strategy.Paused:
 		return LimitPaused
-	case strategy.Type == OnDelete:
-		return LimitOnDelete
 	default:
-		return LimitNone
+		return n.hold
 	}
 }

@@ -14,6 +14,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/tolerations"
 )
@@ -38,6 +39,10 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	} else if !burst.percent && burst.value == 0 {
 		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(),
 			"must be at least 1; strategy.frozen stops all creates and deletes"))
+	}
+	errs = append(errs, s.Lifecycle.Validate(path.Child("lifecycle"))...)
+	if s.PreDownload != nil {
+		errs = append(errs, s.PreDownload.Validate(path.Child("preDownload"))...)
 	}
 	return errs
 }
@@ -159,11 +164,33 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	switch s.Type {
 	case RollingUpdate:
 	case OnDelete:
-		// The API server does not look at the budgets of OnDelete either; they take no effect.
+		// The API server does not look at the rest of OnDelete either; it takes no effect.
 		return nil
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("type"), s.Type, []StrategyType{RollingUpdate, OnDelete})}
 	}
+	errs := s.validateBudgets(path)
+	if _, err := validateQuantity(path.Child("partition"), *s.Partition, 100); err != nil {
+		errs = append(errs, err)
+	}
+	if s.NodeSelector != nil {
+		errs = append(errs, metav1validation.ValidateLabelSelector(s.NodeSelector,
+			metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
+	}
+	switch s.Method {
+	case inplace.Recreate, inplace.IfPossible, inplace.Only:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("method"), s.Method,
+			[]inplace.Method{inplace.Recreate, inplace.IfPossible, inplace.Only}))
+	}
+	if grace := s.InPlace.GracePeriodSeconds; grace < 0 {
+		errs = append(errs, field.Invalid(path.Child("inPlace", "gracePeriodSeconds"), grace, "must not be negative"))
+	}
+	return errs
+}
+
+// validateBudgets is B1.
+func (s Strategy) validateBudgets(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	unavailable, errU := validateQuantity(path.Child("maxUnavailable"), *s.MaxUnavailable, 100)
 	surge, errS := validateQuantity(path.Child("maxSurge"), *s.MaxSurge, 100)
@@ -176,6 +203,9 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 		return errs
 	}
 	switch {
+	case surge.value > 0 && (s.Method == inplace.IfPossible || s.Method == inplace.Only):
+		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
+			fmt.Sprintf("must be 0 or unset with method %s: a pod that is updated in place has no second one beside it", s.Method)))
 	case unavailable.value > 0 && surge.value > 0:
 		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
 			"must be 0 or unset while maxUnavailable is not 0: only one of the two budgets can be in use"))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -300,6 +301,7 @@ func TestDefault(t *testing.T) {
 		Namespace: "default", APIVersion: "apps/v1", Kind: "DaemonSet",
 		Strategy: rollout.Strategy{
 			Type: rollout.RollingUpdate, MaxUnavailable: new(intstr.FromInt32(1)), MaxSurge: new(intstr.FromInt32(0)),
+			Partition: new(intstr.FromInt32(0)), Method: inplace.Recreate,
 		},
 		RevisionHistoryLimit: new(int32(10)), Burst: new(intstr.FromInt32(250)),
 	}

@@ -83,6 +83,8 @@ type Resolution struct {
 	// Stable is C6's stable revision without canary marks: of the revisions with other data, the highest that a
 	// live pod carries, else Update.
 	Stable Revision
+	// First tells that no revision has other data than the template's: nothing was ever rolled out before it.
+	First bool
 	// Matches are the hashes of all revisions whose data is the template's (R2), sorted: Update.Hash, and those of
 	// duplicates. A pod that carries any of them is at the update revision. The hash of a duplicate that a
 	// revision with other data has too is left out: it does not say which of the two a pod is at.
@@ -198,6 +200,7 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 			out.Renumber = &Renumber{Revision: update, Number: next}
 		}
 	}
+	out.First = len(others) == 0
 	out.Stable = stable(out.Update, others, in.Carriers)
 	r.deduplicate(&out, duplicates, others, in.Carriers)
 	trim(&out, others, in.Carriers, in.Limit)

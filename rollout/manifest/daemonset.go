@@ -15,7 +15,7 @@ const (
 	daemonSetKind       = "DaemonSet"
 )
 
-// daemonSetPaths are the places of a Spec's fields in the manifest. What is not here is at the same place.
+// daemonSetPaths are the places of a Spec's fields in the manifest. What is not here is at the same place, or has none.
 var daemonSetPaths = [...][2]string{
 	{"spec.name", "metadata.name"},
 	{"spec.namespace", "metadata.namespace"},
@@ -24,7 +24,7 @@ var daemonSetPaths = [...][2]string{
 	{"spec.templateGeneration", "metadata.annotations[" + appsv1.DeprecatedTemplateGeneration + "]"},
 	{"spec.strategy.maxUnavailable", "spec.updateStrategy.rollingUpdate.maxUnavailable"},
 	{"spec.strategy.maxSurge", "spec.updateStrategy.rollingUpdate.maxSurge"},
-	{"spec.strategy", "spec.updateStrategy"},
+	{"spec.strategy.type", "spec.updateStrategy.type"},
 }
 
 // FromDaemonSet translates a DaemonSet of the Kubernetes API. Its apiVersion and kind need not be set, as clients
@@ -56,7 +56,7 @@ func FromDaemonSet(ds *appsv1.DaemonSet) (rollout.Spec, error) {
 		MinReadySeconds:      ds.Spec.MinReadySeconds,
 		RevisionHistoryLimit: clone(ds.Spec.RevisionHistoryLimit),
 	}
-	spec.TemplateGeneration, _ = templateGeneration(ds)
+	spec.TemplateGeneration, _ = templateGeneration(ds.Annotations)
 	if update := ds.Spec.UpdateStrategy.RollingUpdate; update != nil {
 		spec.Strategy.MaxUnavailable = clone(update.MaxUnavailable)
 		spec.Strategy.MaxSurge = clone(update.MaxSurge)
@@ -74,20 +74,16 @@ func decodeDaemonSet(object Object) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	if _, ok := templateGeneration(&ds); !ok {
-		unknown = append(unknown, translate("spec.templateGeneration", daemonSetPaths[:]))
+	if _, readable := templateGeneration(ds.Annotations); !readable {
+		unknown = append(unknown, place(spec, "spec.templateGeneration"))
 		slices.Sort(unknown)
 	}
-	set := Set{Spec: spec, Unknown: unknown}
-	if count := ds.Status.CollisionCount; count != nil {
-		set.Memory = rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: clone(count)}
-	}
-	return set, nil
+	return Set{Spec: spec, Memory: memory(ds.Status.CollisionCount), Unknown: unknown}, nil
 }
 
-// templateGeneration is nil without the annotation, and not ok if the annotation is no number.
-func templateGeneration(ds *appsv1.DaemonSet) (generation *int64, ok bool) {
-	text, found := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
+// templateGeneration is nil without the annotation, and not readable if the annotation is no number.
+func templateGeneration(annotations map[string]string) (generation *int64, readable bool) {
+	text, found := annotations[appsv1.DeprecatedTemplateGeneration]
 	if !found {
 		return nil, true
 	}

@@ -2,7 +2,7 @@
 //
 //	set, err := manifest.Decode(data)
 //	if err != nil {
-//		return err // names every field of the wrong type
+//		return err // names every field that is of the wrong type or cannot be honoured
 //	}
 //	planner, err := rollout.New(set.Spec)
 //	if err != nil {
@@ -20,18 +20,69 @@
 // bytes may be passed, however deeply nested or broken: there is an error and no panic, and no result beside an error.
 //
 // Spelling counts as it does for the API server: field names are case-sensitive, a number is no string. Fields that
-// this API version does not know are ignored as the API server does by default, and listed in Set.Unknown.
+// this API version does not know are ignored as the API server does by default, and listed in Set.Unknown. A setting
+// that is known and cannot be honoured is an error.
 //
 // # What a manifest lacks
 //
-// A stored object has the defaults of the API server filled in, also in its pod template, and so have the revisions made
-// from it. A manifest from a file has not, so it would seem to differ from every stored revision (R1, R2) and to restart
-// every pod. Read manifests as the API server stores them: "kubectl get -o yaml", or "kubectl apply --dry-run=server
-// -o yaml" for one that is to be applied.
+// A stored object of apps/v1 has the defaults of the API server filled in, also in its pod template, and so have the
+// revisions made from it. A manifest from a file has not, so it would seem to differ from every stored revision (R1, R2)
+// and to restart every pod. Read manifests as the API server stores them: "kubectl get -o yaml", or "kubectl apply
+// --dry-run=server -o yaml" for one that is to be applied. OpenKruise leaves the template as it is written.
+//
+// # Advanced DaemonSet
+//
+// OpenKruise calls its kind DaemonSet too; apiVersion is apps.kruise.io/v1alpha1 or apps.kruise.io/v1beta1, and
+// becomes that of owner references. There is no function for its typed objects, as this package does not depend on
+// OpenKruise: marshal one to JSON, apiVersion and kind included, and pass it to [Decode]. Beyond what apps/v1 has:
+//
+//	manifest                                            Spec
+//	spec.updateStrategy.rollingUpdate.
+//	  rollingUpdateType: Standard                       Strategy.Method Recreate
+//	  rollingUpdateType: InPlaceIfPossible              Strategy.Method IfPossible, Strategy.InPlace.EnvFromMetadata
+//	  rollingUpdateType: Surging (v1alpha1)             Strategy.Method Recreate; MaxSurge 1 and MaxUnavailable 0 if unset
+//	  partition                                         Strategy.Partition
+//	  selector                                          Strategy.NodeSelector
+//	  paused                                            Strategy.Paused
+//	spec.scaleStrategy.partitionedScaling (v1beta1)     Strategy.PartitionedScaling
+//	spec.burstReplicas                                  Burst
+//	spec.lifecycle.{preDelete,inPlaceUpdate,preNormal}. Lifecycle.{PreDelete,InPlaceUpdate,PreNormal}.
+//	  labelsHandler                                     Labels
+//	  finalizersHandler                                 Finalizers
+//	  markPodNotReady                                   MarkPodNotReady
+//	metadata.annotations
+//	  daemonset.kruise.io/progressive-create-pod: "true" (v1alpha1)
+//	                                                    Strategy.PartitionedScaling
+//	  apps.kruise.io/image-predownload-parallelism      PreDownload.Parallelism
+//	  apps.kruise.io/image-predownload-min-updated-ready-pods
+//	                                                    PreDownload.MinUpdatedReadyPods
+//	  apps.kruise.io/image-predownload-timeout-seconds  PreDownload.TimeoutSeconds
+//
+// The feature gates of OpenKruise are not in the manifest; the Spec follows their defaults.
+// InPlaceUpdateEnvFromMetadata is on. InPlaceWorkloadVerticalScaling is off: where it is on, set
+// Strategy.InPlace.Resize, and CgroupV1 if there are nodes with it. PreDownloadImageForDaemonSetUpdate is off:
+// PreDownload is nil unless one of its three annotations is there, and then has the timeout of 300 seconds and the
+// back-off limit of 1 that OpenKruise gives to the pull jobs of a set.
+//
+// Strategy.HoldRevision and Strategy.InPlace.GracePeriodSeconds have no field in the manifest, and stay unset.
 //
 // # Differences from the controllers
 //
-// apps/v1 DaemonSet (Kubernetes v1.36.3) is read so far; see [FromDaemonSet] for the places where a Spec says more or
-// less. OpenKruise Advanced DaemonSet and Datadog ExtendedDaemonSet are refused with an error that says what can be
-// read.
+// For apps/v1 DaemonSet (Kubernetes v1.36.3), [FromDaemonSet] lists the places where a Spec says more or less.
+//
+// For Advanced DaemonSet (OpenKruise v1.8 and later; v1beta1 came after it), Decode and rollout.New together refuse
+// what its webhook refuses, except for an inPlaceUpdate hook, which works here, and for what rollout.New does not look
+// at in the pod template. Beyond that:
+//   - a node selector or a hook that no node or pod could match, a burst of 0 and pre-download settings out of range are
+//     errors, which the webhook lets pass;
+//   - an annotation that cannot be read is an error, where OpenKruise takes the default: one pull at a time, 300 seconds,
+//     pods on all nodes;
+//   - image-predownload-parallelism may be a percentage, and image-predownload-min-updated-ready-pods has an effect;
+//   - partition may be a percentage in v1alpha1 too, as versions after v1.8 have it;
+//   - spec.nodePatches, which gives some nodes another template, is an error: to leave it out would change their pods;
+//   - v1beta1 has a field for partitioned scaling. The annotation has no effect there, and is listed in Set.Unknown;
+//   - with updateStrategy.type OnDelete nothing below rollingUpdate counts, and the Spec has none of it;
+//   - a set with a deletion timestamp is frozen, and an unreadable template generation counts as absent, as for apps/v1.
+//
+// Datadog ExtendedDaemonSet is refused with an error that says what can be read.
 package manifest

@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +53,79 @@ func ExampleDecode() {
 	// ignored: [spec.minReadySecond]
 }
 
+const advanced = `
+apiVersion: apps.kruise.io/v1beta1
+kind: DaemonSet
+metadata:
+  name: node-agent
+  annotations:
+    apps.kruise.io/image-predownload-parallelism: "10"
+spec:
+  selector:
+    matchLabels: {app: node-agent}
+  updateStrategy:
+    rollingUpdate:
+      rollingUpdateType: InPlaceIfPossible
+      maxUnavailable: 20%
+      partition: 50%
+      selector:
+        matchLabels: {nodeType: canary}
+  lifecycle:
+    preDelete:
+      labelsHandler: {example.com/draining: "true"}
+  template:
+    metadata:
+      labels: {app: node-agent}
+    spec:
+      containers:
+      - name: agent
+        image: example.com/agent:v2
+`
+
+func ExampleDecode_advancedDaemonSet() {
+	set, err := manifest.Decode([]byte(advanced))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	strategy := set.Spec.Strategy
+	fmt.Println(strategy.Method, strategy.MaxUnavailable, strategy.Partition, metav1.FormatLabelSelector(strategy.NodeSelector))
+	fmt.Println(set.Spec.Lifecycle.PreDelete.Labels)
+	fmt.Println("pulls at a time:", set.Spec.PreDownload.Parallelism)
+
+	// A feature gate of OpenKruise, which is not in the manifest. The caller knows.
+	set.Spec.Strategy.InPlace.Resize = true
+	_, err = rollout.New(set.Spec)
+	fmt.Println(err)
+	// Output:
+	// InPlaceIfPossible 20% 50% nodeType=canary
+	// map[example.com/draining:true]
+	// pulls at a time: 10
+	// <nil>
+}
+
+func ExampleDecode_unreadableSettings() {
+	_, err := manifest.Decode([]byte(`{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "DaemonSet",
+		"metadata": {"name": "node-agent", "annotations": {"apps.kruise.io/image-predownload-parallelism": "ten"}},
+		"spec": {
+			"selector": {"matchLabels": {"app": "node-agent"}},
+			"updateStrategy": {"rollingUpdate": {"rollingUpdateType": "InPlaceOnly", "maxUnavailable": "120%"}},
+			"template": {
+				"metadata": {"labels": {"app": "node-agent"}},
+				"spec": {"containers": [{"name": "agent", "image": "agent"}]}
+			}
+		}
+	}`))
+	for _, mistake := range rollout.FieldErrors(err) {
+		fmt.Println(mistake.Field, mistake.Type)
+	}
+	// Output:
+	// spec.updateStrategy.rollingUpdate.rollingUpdateType Unsupported value
+	// metadata.annotations[apps.kruise.io/image-predownload-parallelism] Invalid value
+	// spec.updateStrategy.rollingUpdate.maxUnavailable Invalid value
+}
+
 func ExampleDecode_errors() {
 	_, err := manifest.Decode([]byte(`{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
@@ -96,6 +170,19 @@ spec:
 	// Output:
 	// spec.strategy.maxSurge: Invalid value: "120%": must not be more than 100%
 	// spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: "120%": must not be more than 100%
+}
+
+func ExampleFieldErrors_advancedDaemonSet() {
+	set, err := manifest.Decode([]byte(strings.Replace(advanced, "maxUnavailable: 20%", "maxSurge: 20%", 1)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = rollout.New(set.Spec)
+	for _, mistake := range manifest.FieldErrors(set.Spec, err) {
+		fmt.Println(mistake.Field, mistake.Type)
+	}
+	// Output: spec.updateStrategy.rollingUpdate.maxSurge Invalid value
 }
 
 const clusterDump = `{

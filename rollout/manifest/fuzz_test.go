@@ -20,6 +20,11 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	for _, c := range documented() {
+		for _, version := range c.versions {
+			f.Add([]byte(c.manifest.text(version)))
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		for object, err := range manifest.Objects(data) {

@@ -222,10 +222,10 @@ func collectFields(t reflect.Type, fields map[string]reflect.Type, within []refl
 			embedded = embedded.Elem()
 		}
 		switch {
-		case name == "-" || !f.IsExported():
-		case name == "" && f.Anonymous && embedded.Kind() == reflect.Struct:
-			collectFields(embedded, fields, append(within, t))
-		default:
+		case name == "-":
+		case name == "" && f.Anonymous && embedded.Kind() == reflect.Struct && (f.IsExported() || f.Type == embedded):
+			collectFields(embedded, fields, append(within, t)) // of an unexported struct too, as encoding/json has it
+		case f.IsExported():
 			fields[cmp.Or(name, f.Name)] = f.Type
 		}
 	}

@@ -23,13 +23,15 @@ type Set struct {
 }
 
 // supported lists what Decode reads, for error messages.
-const supported = "supported: apps/v1 DaemonSet"
+const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1"
 
-// Decode reads a manifest: one YAML or JSON document with one object of a supported kind (apps/v1 DaemonSet).
+// Decode reads a manifest: one YAML or JSON document with one object of a supported kind, that is DaemonSet of apps/v1,
+// of apps.kruise.io/v1alpha1 or of apps.kruise.io/v1beta1.
 //
 // Every value of the wrong type is reported at once, as an aggregate of *field.Error with the paths of the manifest;
 // [rollout.FieldErrors] lists them. So is a key that is there twice in JSON; in YAML it is an error of the syntax.
-// Unknown fields are no error: see Set.Unknown.
+// If there are none, so is every setting that a Spec cannot express (an unreadable annotation, say), together with
+// what rollout.New would report. Unknown fields are no error: see Set.Unknown.
 func Decode(data []byte) (Set, error) {
 	object, err := single(data)
 	if err != nil {
@@ -41,8 +43,12 @@ func Decode(data []byte) (Set, error) {
 // Set reads the object as [Decode] does.
 func (o Object) Set() (Set, error) {
 	switch o.APIVersion + " " + o.Kind {
-	case "apps/v1 DaemonSet":
+	case daemonSetAPIVersion + " " + daemonSetKind:
 		return decodeDaemonSet(o)
+	case kruiseV1alpha1 + " " + daemonSetKind:
+		return decodeKruiseAlpha(o)
+	case kruiseV1beta1 + " " + daemonSetKind:
+		return decodeKruiseBeta(o)
 	default:
 		return Set{}, unsupported(o)
 	}
@@ -50,17 +56,35 @@ func (o Object) Set() (Set, error) {
 
 // FieldErrors lists the mistakes in an error of rollout.New, with the paths of the manifest that the spec came from
 // instead of the library's: spec.updateStrategy.rollingUpdate.maxSurge, say, instead of spec.strategy.maxSurge. The
-// spec's Kind says which manifest that is; for a kind that is not supported the paths stay. Nil for any other error.
+// spec's APIVersion and Kind say which manifest that is. The library's path stays for a field that has no place in the
+// manifest, and for every field if the kind is not supported. Nil for any other error.
 func FieldErrors(spec rollout.Spec, err error) field.ErrorList {
+	return inManifest(spec, rollout.FieldErrors(err))
+}
+
+// inManifest is a copy of the list with the paths of the manifest.
+func inManifest(spec rollout.Spec, errs field.ErrorList) field.ErrorList {
 	var list field.ErrorList
-	for _, e := range rollout.FieldErrors(err) {
+	for _, e := range errs {
 		translated := *e
-		if spec.Kind == daemonSetKind {
-			translated.Field = translate(e.Field, daemonSetPaths[:])
-		}
+		translated.Field = place(spec, e.Field)
 		list = append(list, &translated)
 	}
 	return list
+}
+
+// place is where the manifest has a field of the spec.
+func place(spec rollout.Spec, path string) string {
+	switch spec.APIVersion + " " + spec.Kind {
+	case daemonSetAPIVersion + " " + daemonSetKind:
+		return translate(path, daemonSetPaths[:])
+	case kruiseV1alpha1 + " " + daemonSetKind:
+		return translate(path, kruiseAlphaPaths[:], kruisePaths[:], daemonSetPaths[:])
+	case kruiseV1beta1 + " " + daemonSetKind:
+		return translate(path, kruiseBetaPaths[:], kruisePaths[:], daemonSetPaths[:])
+	default:
+		return path
+	}
 }
 
 // single returns the only object in data.
@@ -99,7 +123,8 @@ func unsupported(o Object) error {
 	if o.APIVersion == "" {
 		return field.Required(field.NewPath("apiVersion"), supported)
 	}
-	return field.NotSupported(field.NewPath("apiVersion"), o.APIVersion, []string{daemonSetAPIVersion})
+	return field.NotSupported(field.NewPath("apiVersion"), o.APIVersion,
+		[]string{daemonSetAPIVersion, kruiseV1alpha1, kruiseV1beta1})
 }
 
 // decode reads the object strictly and tells which fields it ignored.
@@ -115,13 +140,23 @@ func decode(o Object, into any) (unknown []string, err error) {
 	return found.unknown, nil
 }
 
-// translate replaces the beginning of a path by the table. The first entry that fits counts.
-func translate(path string, table [][2]string) string {
-	for _, entry := range table {
-		rest, found := strings.CutPrefix(path, entry[0])
-		if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return entry[1] + rest
+// translate replaces the beginning of a path by the tables. The first entry that fits counts.
+func translate(path string, tables ...[][2]string) string {
+	for _, table := range tables {
+		for _, entry := range table {
+			rest, found := strings.CutPrefix(path, entry[0])
+			if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return entry[1] + rest
+			}
 		}
 	}
 	return path
+}
+
+// memory is what the status of an object remembers.
+func memory(collisions *int32) rollout.Memory {
+	if collisions == nil {
+		return rollout.Memory{}
+	}
+	return rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: collisions}
 }

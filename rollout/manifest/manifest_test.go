@@ -248,6 +248,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeErrors(t *testing.T) {
+	const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1"
 	const head = "apiVersion: apps/v1\nkind: DaemonSet\n"
 	type test struct {
 		row
@@ -255,26 +256,26 @@ func TestDecodeErrors(t *testing.T) {
 		want string
 	}
 	each(t, []test{
-		{row{"empty", "there is nothing"}, "", "the manifest holds no object; supported: apps/v1 DaemonSet"},
-		{row{"comments only", "there is nothing"}, "# hello\n", "the manifest holds no object; supported: apps/v1 DaemonSet"},
-		{row{"null", "there is nothing"}, "null", "the manifest holds no object; supported: apps/v1 DaemonSet"},
+		{row{"empty", "there is nothing"}, "", "the manifest holds no object; " + supported},
+		{row{"comments only", "there is nothing"}, "# hello\n", "the manifest holds no object; " + supported},
+		{row{"null", "there is nothing"}, "null", "the manifest holds no object; " + supported},
 		{row{"empty list", "there is nothing"}, `{"apiVersion":"v1","kind":"List","items":[]}`,
-			"the manifest holds no object; supported: apps/v1 DaemonSet"},
+			"the manifest holds no object; " + supported},
 		{row{"empty object", "nothing says what it is"}, "{}", "kind: Required value: says what the object is"},
 		{row{"no kind", "nothing says what it is"}, "apiVersion: apps/v1\n", "kind: Required value: says what the object is"},
-		{row{"no apiVersion", "the kind alone is ambiguous"}, "kind: DaemonSet\n", "apiVersion: Required value: supported: apps/v1 DaemonSet"},
+		{row{"no apiVersion", "the kind alone is ambiguous"}, "kind: DaemonSet\n", "apiVersion: Required value: " + supported},
 		{row{"other kind", "names what is supported"}, "apiVersion: apps/v1\nkind: Deployment\n",
 			`kind: Unsupported value: "Deployment": supported values: "DaemonSet"`},
 		{row{"other version", "names what is supported"}, "apiVersion: extensions/v1beta1\nkind: DaemonSet\n",
-			`apiVersion: Unsupported value: "extensions/v1beta1": supported values: "apps/v1"`},
+			`apiVersion: Unsupported value: "extensions/v1beta1": supported values: "apps/v1", "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"`},
 		{row{"kind is a number", "it must be a string"}, "apiVersion: apps/v1\nkind: 5\n", "kind: Invalid value: \"5\": must be a string"},
 		{row{"two documents", "which one is meant?"}, valid + "---\n" + valid,
-			"the manifest has several documents (DaemonSet, DaemonSet, …); it must be one object: supported: apps/v1 DaemonSet"},
+			"the manifest has several documents (DaemonSet, DaemonSet, …); it must be one object: " + supported},
 		{row{"two JSON values", "which one is meant?"}, `{"kind":"DaemonSet"}{"kind":"Node"}`,
-			"the manifest has several documents (DaemonSet, Node, …); it must be one object: supported: apps/v1 DaemonSet"},
+			"the manifest has several documents (DaemonSet, Node, …); it must be one object: " + supported},
 		{row{"list", "which one is meant?"}, "kind: List\nitems:\n- kind: DaemonSet\n",
-			"the manifest is a list; it must be one object: supported: apps/v1 DaemonSet"},
-		{row{"array", "which one is meant?"}, `[{"kind":"DaemonSet"}]`, "the manifest is a list; it must be one object: supported: apps/v1 DaemonSet"},
+			"the manifest is a list; it must be one object: " + supported},
+		{row{"array", "which one is meant?"}, `[{"kind":"DaemonSet"}]`, "the manifest is a list; it must be one object: " + supported},
 		{row{"array of numbers", "no objects"}, `- 1`, "document 1, item 1: must be an object with apiVersion and kind, not 1"},
 		{row{"text", "no object"}, "hello", `must be an object with apiVersion and kind, not "hello"`},
 		{row{"number", "no object"}, "5", `must be an object with apiVersion and kind, not 5`},
@@ -293,7 +294,7 @@ func TestDecodeErrors(t *testing.T) {
 		{row{"JSON without a comma", "space between numbers counts"}, `{"apiVersion":"apps/v1","kind":"DaemonSet","spec":{"minReadySeconds":1 2}}`,
 			"line 1: invalid character '2' after object key:value pair"},
 		{row{"JSON with a comma too many", "in the list"}, `{"kind":"List","items":[{"kind":"DaemonSet"},]}`,
-			"the manifest is a list; it must be one object: supported: apps/v1 DaemonSet"},
+			"the manifest is a list; it must be one object: " + supported},
 		{row{"garbage after JSON", "not part of it"}, "{\"kind\": \"DaemonSet\"}\nrest of it", `document 2: line 2: an object must begin with {, not with "rest of it"`},
 		{row{"unquoted key", "not JSON"}, `{"apiVersion": "apps/v1", kind: "DaemonSet"}`, "line 1: invalid character 'k' looking for beginning of object key string"},
 		{row{"wrong types", "all of them, with indices"},

@@ -1,0 +1,264 @@
+package inplace
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// batch is what is sent to a pod in one go: the containers that go now, and all that is written beside them.
+type batch struct {
+	pod      *corev1.Pod
+	now      time.Time
+	state    *State // to be written, brought up to date by send
+	work     work   // of this batch and the later ones, settled
+	metadata changedMetadata
+	// unfinished are containers of earlier batches that are not done.
+	unfinished map[string]bool
+}
+
+// choose returns the containers of the next batch, sorted (I5): those without a launch priority, those of the highest
+// one, and those that read a label or annotation that one of these reads, because it cannot change for one alone.
+// Unfinished containers of a higher priority keep those of lower ones waiting.
+func (b *batch) choose() []string {
+	chosen := map[string]bool{}
+	highest := 0
+	var withHighest []string
+	for i := range b.pod.Spec.Containers {
+		container := &b.pod.Spec.Containers[i]
+		if b.work[container.Name] == nil && !b.unfinished[container.Name] {
+			continue
+		}
+		n, ok := priority(container)
+		switch {
+		case !ok:
+			chosen[container.Name] = true
+		case withHighest == nil || n > highest:
+			highest, withHighest = n, []string{container.Name}
+		case n == highest:
+			withHighest = append(withHighest, container.Name)
+		}
+	}
+	for _, name := range withHighest {
+		chosen[name] = true
+	}
+	maps.DeleteFunc(chosen, func(name string, _ bool) bool { return b.work[name] == nil })
+	for grown := true; grown; {
+		grown = false
+		for name, c := range b.work {
+			if !chosen[name] && b.shares(c, chosen) {
+				chosen[name], grown = true, true
+			}
+		}
+	}
+	return sortedKeys(chosen)
+}
+
+// shares reports whether c reads a label or annotation that a chosen container reads.
+func (b *batch) shares(c *containerWork, chosen map[string]bool) bool {
+	for name := range chosen {
+		if sharesKey(c.labels, b.work[name].labels) || sharesKey(c.annotations, b.work[name].annotations) {
+			return true
+		}
+	}
+	return false
+}
+
+func sharesKey(a, b map[string]string) bool {
+	for key := range a {
+		if _, ok := b[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// send writes the patches of the next batch: the resize first, because the revision label, in the patch of the spec,
+// must not claim what the spec does not contain (V9).
+func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error) {
+	names := b.choose()
+	var resized, images []bodyContainer
+	for i := range b.pod.Spec.Containers {
+		name := b.pod.Spec.Containers[i].Name
+		c := b.work[name]
+		if c == nil || !slices.Contains(names, name) {
+			continue
+		}
+		if c.resizes() {
+			resources := c.resources()
+			resized = append(resized, bodyContainer{Name: name, Resources: &resources})
+		}
+		if c.image != "" {
+			images = append(images, bodyContainer{Name: name, Image: c.image})
+		}
+	}
+	b.record(names)
+	labels, annotations, err := b.written(names, revision, caller)
+	if err != nil {
+		return nil, err
+	}
+	var patches []lifecycle.Patch
+	if resized != nil {
+		p, err := patch("resize", body{Metadata: bodyMetadata{UID: b.pod.UID}, Spec: &bodySpec{Containers: resized}})
+		if err != nil {
+			return nil, err
+		}
+		patches = append(patches, p)
+	}
+	spec := body{Metadata: bodyMetadata{UID: b.pod.UID, Labels: labels, Annotations: annotations}}
+	if images != nil {
+		spec.Spec = &bodySpec{Containers: images}
+	}
+	p, err := patch("", spec)
+	if err != nil {
+		return nil, err
+	}
+	return append(patches, p), nil
+}
+
+// record brings the state up to date: what each container of the batch ran, and what is left for later ones.
+func (b *batch) record(names []string) {
+	s, at := b.state, metav1.NewTime(b.now)
+	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = nil, nil, nil
+	s.PreCheckBeforeNext = nil
+	for _, name := range names {
+		b.recordContainer(name, at)
+	}
+	later := false
+	for name, c := range b.work {
+		if slices.Contains(names, name) {
+			continue
+		}
+		later = true
+		if c.image != "" {
+			put(&s.NextContainerImages, name, c.image)
+		}
+		if c.resizes() {
+			put(&s.NextContainerResources, name, c.resources())
+		}
+		if c.reads() {
+			put(&s.NextContainerRefMetadata, name, c.refs())
+		}
+	}
+	if later {
+		required := maps.Clone(b.unfinished)
+		for _, name := range names {
+			put(&required, name, true)
+		}
+		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sortedKeys(required)}
+	}
+	if len(names) > 0 {
+		s.ContainerBatchesRecord = append(slices.Clip(s.ContainerBatchesRecord), Batch{Timestamp: at, Containers: names})
+	}
+}
+
+// recordContainer remembers what a container runs, so that its update can be seen to be complete. If it still runs what
+// an earlier, unfinished update found, what that one recorded holds.
+func (b *batch) recordContainer(name string, at metav1.Time) {
+	c, status := b.work[name], statusOf(b.pod, name)
+	before, known := b.state.Records[name]
+	record := Record{Timestamp: at, Resized: c.resized || before.Resized}
+	ran := status != nil && status.ImageID != ""
+	if status != nil {
+		record.ContainerID = status.ContainerID
+	}
+	same := known && b.state.stillRuns(name, status) // asked before its last status is replaced
+	if c.image != "" {
+		last := ContainerStatus{}
+		if status != nil {
+			last.ImageID = status.ImageID
+		}
+		put(&b.state.LastContainerStatuses, name, last)
+		if ran {
+			record.Image = containerOf(b.pod, name).Image
+		}
+	}
+	if same && before.Image != "" {
+		record.Image = before.Image
+	}
+	if c.reads() {
+		record.Metadata = &RefMetadata{
+			Labels: present(c.labels, b.pod.Labels), Annotations: present(c.annotations, b.pod.Annotations),
+		}
+	}
+	if same && before.Metadata != nil {
+		if record.Metadata == nil {
+			record.Metadata = &RefMetadata{}
+		}
+		overlay(&record.Metadata.Labels, before.Metadata.Labels)
+		overlay(&record.Metadata.Annotations, before.Metadata.Annotations)
+	}
+	put(&b.state.Records, name, record)
+}
+
+// present returns what pod has under the keys of wanted, nothing being empty as an environment variable reads it.
+func present(wanted, has map[string]string) map[string]string {
+	var values map[string]string
+	for key := range wanted {
+		put(&values, key, has[key])
+	}
+	return values
+}
+
+func overlay(onto *map[string]string, values map[string]string) {
+	for key, value := range values {
+		put(onto, key, value)
+	}
+}
+
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
+}
+
+// written returns the labels and annotations of the patch: of the template, unless the caller writes the same key, and
+// of this package, which nobody overrides.
+func (b *batch) written(names []string, revision string, caller Metadata) (labels, annotations map[string]*string, err error) {
+	labels, annotations = map[string]*string{}, map[string]*string{}
+	write := func(onto map[string]*string, values map[string]string) {
+		for key, value := range values {
+			onto[key] = &value
+		}
+	}
+	// A null for a key that is not there would be kept by some clients.
+	changed := func(onto, values map[string]*string, has map[string]string) {
+		for key, value := range values {
+			if _, ok := has[key]; ok || value != nil {
+				onto[key] = value
+			}
+		}
+	}
+	changed(labels, b.metadata.labels, b.pod.Labels)
+	changed(annotations, b.metadata.annotations, b.pod.Annotations)
+	for _, name := range names {
+		write(labels, b.work[name].labels)
+		write(annotations, b.work[name].annotations)
+	}
+	write(labels, caller.Labels)
+	write(annotations, caller.Annotations)
+	if revision != "" {
+		labels[appsv1.DefaultDaemonSetUniqueLabelKey] = &revision
+	}
+	encoded, err := json.Marshal(b.state)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the state of an in-place update: %w", err)
+	}
+	text := string(encoded)
+	annotations[StateKey] = &text
+	for _, key := range []string{GraceKey, oldGraceKey, oldStateKey} {
+		if _, ok := b.pod.Annotations[key]; ok {
+			annotations[key] = nil
+		}
+	}
+	return labels, annotations, nil
+}

@@ -1,0 +1,335 @@
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Completion is how far the in-place update of a pod is (I5).
+type Completion struct {
+	// Done: there is nothing to wait for. It is the same as no Waits.
+	Done bool
+	// Waits are what is waited for, sorted by container, then code.
+	Waits []Wait
+}
+
+// Wait is one thing that an update waits for.
+type Wait struct {
+	// Container that is waited for; empty: the pod as a whole.
+	Container string
+	// Code says what for.
+	Code WaitCode
+}
+
+// WaitCode is the kind of a [Wait].
+type WaitCode uint8
+
+// The kinds of waits. Zero is none of them.
+const (
+	// UnreadableState: an annotation of the update cannot be read. Whoever wrote it has to put it right.
+	UnreadableState WaitCode = iota + 1
+	// GracePeriod: Kruise has begun the update, and its grace period runs.
+	GracePeriod
+	// NextBatch: the container is in a later batch.
+	NextBatch
+	// NotReady: the container has to be ready before the next batch.
+	NotReady
+	// StatusMissing: the kubelet reports no status of the container.
+	StatusMissing
+	// ImageUnchanged: the container still runs the image of before.
+	ImageUnchanged
+	// NotRestarted: the container has not restarted, and its environment holds the metadata of before.
+	NotRestarted
+	// ResourcesDiffer: the container does not have the resources of its spec yet.
+	ResourcesDiffer
+	// ResourcesUnreported: the kubelet does not report the resources of the container, and the container has not
+	// restarted. Kubelets that cannot resize report none.
+	ResourcesUnreported
+	// ResizeDeferred: the node has no room for the resources now.
+	ResizeDeferred
+	// ResizeInfeasible: the node will never have room for the resources, or cannot resize.
+	ResizeInfeasible
+)
+
+// waitTexts are the texts of the codes, by number.
+var waitTexts = [...]string{
+	UnreadableState:     "an annotation of the update is unreadable",
+	GracePeriod:         "the grace period is not over",
+	NextBatch:           "it is in a later batch",
+	NotReady:            "it is not ready, and the next batch waits for it",
+	StatusMissing:       "it has no status",
+	ImageUnchanged:      "it still runs the image of before",
+	NotRestarted:        "it has not restarted",
+	ResourcesDiffer:     "its resources are not those of the spec yet",
+	ResourcesUnreported: "the kubelet does not report its resources",
+	ResizeDeferred:      "the node has no room for its resources now",
+	ResizeInfeasible:    "the node cannot give it its resources",
+}
+
+// String says what is waited for, in a few words. A value that is none of the codes: its number.
+func (c WaitCode) String() string {
+	if c == 0 || int(c) >= len(waitTexts) {
+		return fmt.Sprintf("WaitCode(%d)", uint8(c))
+	}
+	return waitTexts[c]
+}
+
+// String is the container, and what is waited for.
+func (w Wait) String() string {
+	if w.Container == "" {
+		return w.Code.String()
+	}
+	return "container " + w.Container + ": " + w.Code.String()
+}
+
+// Completed reports whether the in-place update of pod is complete (I5), and if not, all that it waits for. A pod that
+// was never updated in place, or is nil, is done. What cannot be read is not done.
+//
+// A container whose image changed is done when it reports another image ID; or, for a change that changes nothing, when
+// it reports the wanted image under whatever spelling, or has started since, or ran that image already. One whose
+// environment reads changed metadata is done when it has started since. A resized one is done when its status has the
+// resources of its spec, and if the kubelet reports none, when it has started since.
+//
+// It decodes the state annotation; [Unfinished] is the cheap test that most pods of a fleet fail.
+func Completed(pod *corev1.Pod) Completion {
+	progress, err := progressOf(pod)
+	waits := progress.waits
+	switch {
+	case err != nil:
+		waits = []Wait{{Code: UnreadableState}}
+	case progress.grace != nil:
+		waits = append(waits, Wait{Code: GracePeriod})
+	case progress.state != nil:
+		waits = append(waits, progress.later(pod)...)
+	}
+	slices.SortFunc(waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Code, b.Code))
+	})
+	return Completion{Done: len(waits) == 0, Waits: waits}
+}
+
+// progress is what the annotations of a pod say.
+type progress struct {
+	state *State // nil: never updated in place
+	grace *grace // nil: not in a grace period of Kruise
+	next  work   // of later batches
+	// waits are for the containers of the batches so far, in no order.
+	waits []Wait
+}
+
+func progressOf(pod *corev1.Pod) (progress, error) {
+	var p progress
+	var err error
+	if p.state, err = StateOf(pod); err != nil {
+		return progress{}, err
+	}
+	if p.grace, err = graceOf(pod); err != nil {
+		return progress{}, err
+	}
+	if p.state == nil {
+		if p.grace != nil {
+			return progress{}, fmt.Errorf("%w grace period: no state beside it", ErrUnreadable)
+		}
+		return p, nil
+	}
+	p.next = p.state.next()
+	for name := range p.next {
+		if containerOf(pod, name) == nil {
+			delete(p.next, name)
+		}
+	}
+	for _, name := range p.state.involved(pod) {
+		p.waits = p.state.waitsFor(p.waits, pod, name)
+	}
+	return p, nil
+}
+
+// later returns what the next batches wait for.
+func (p *progress) later(pod *corev1.Pod) []Wait {
+	if len(p.next) == 0 {
+		return nil
+	}
+	var waits []Wait
+	for name := range p.next {
+		waits = append(waits, Wait{Container: name, Code: NextBatch})
+	}
+	for _, name := range p.notReady(pod) {
+		waits = append(waits, Wait{Container: name, Code: NotReady})
+	}
+	return waits
+}
+
+// notReady returns the containers that keep the next batch from running.
+func (p *progress) notReady(pod *corev1.Pod) []string {
+	if p.state.PreCheckBeforeNext == nil {
+		return nil
+	}
+	var names []string
+	for _, name := range p.state.PreCheckBeforeNext.ContainersRequiredReady {
+		if status := statusOf(pod, name); status == nil || !status.Ready {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// involved returns the containers of the batches so far, sorted.
+func (s *State) involved(pod *corev1.Pod) []string {
+	names := map[string]bool{}
+	for name := range s.LastContainerStatuses {
+		names[name] = true
+	}
+	for name := range s.Records {
+		names[name] = true
+	}
+	if s.foreign() && (s.UpdateEnvFromMetadata || s.UpdateResources) {
+		for name := range s.batched(pod) {
+			names[name] = true
+		}
+	}
+	return sortedKeys(names)
+}
+
+// foreign reports whether the state was written by Kruise, which does not record why a container is in a batch.
+func (s *State) foreign() bool {
+	return len(s.Records) == 0
+}
+
+// waitsFor appends what is waited for in one container.
+func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
+	container, status := containerOf(pod, name), statusOf(pod, name)
+	_, image := s.LastContainerStatuses[name]
+	env, resized := s.readsChange(pod, name), s.resizes(name)
+	if container == nil || status == nil {
+		if image || env || resized {
+			waits = append(waits, Wait{Container: name, Code: StatusMissing})
+		}
+		return waits
+	}
+	record := s.Records[name]
+	same := s.stillRuns(name, status)
+	if image && same &&
+		!(status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID)) &&
+		!(record.Image != "" && record.Image == container.Image) {
+		waits = append(waits, Wait{Container: name, Code: ImageUnchanged})
+	}
+	if env && same && !record.Metadata.holds(pod) {
+		waits = append(waits, Wait{Container: name, Code: NotRestarted})
+	}
+	if code := resizeWait(pod, container, status, !same); resized && code != 0 {
+		waits = append(waits, Wait{Container: name, Code: code})
+	}
+	return waits
+}
+
+// stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and
+// has not started since. Whole seconds cannot tell a start just before from one just after; the ID of the container can.
+func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
+	if status == nil {
+		return true
+	}
+	// An empty ID is that of a container that does not run: the image is not there yet.
+	if last, ok := s.LastContainerStatuses[name]; ok && status.ImageID != "" && status.ImageID != last.ImageID {
+		return false
+	}
+	if before := s.Records[name].ContainerID; before != "" && status.ContainerID != "" {
+		return before == status.ContainerID
+	}
+	return status.State.Running == nil || !status.State.Running.StartedAt.After(s.updatedAt(name))
+}
+
+// readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so
+// far. Of a state of Kruise that is a guess: those that read any, or, if none does, all.
+func (s *State) readsChange(pod *corev1.Pod, name string) bool {
+	if !s.foreign() {
+		return s.Records[name].Metadata != nil
+	}
+	if !s.UpdateEnvFromMetadata {
+		return false
+	}
+	batched, anyReads := s.batched(pod), false
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		if batched[container.Name] && readsMetadata(container) {
+			if container.Name == name {
+				return true
+			}
+			anyReads = true
+		}
+	}
+	return batched[name] && !anyReads
+}
+
+// resizes reports whether a container was resized in one of the batches so far. Of a state of Kruise that is a guess.
+func (s *State) resizes(name string) bool {
+	if !s.foreign() {
+		return s.Records[name].Resized
+	}
+	return s.UpdateResources
+}
+
+// holds reports whether pod has the recorded metadata: what a container reads is what it would read after a restart.
+func (m *RefMetadata) holds(pod *corev1.Pod) bool {
+	if m == nil || len(m.Labels)+len(m.Annotations) == 0 {
+		return false
+	}
+	for key, value := range m.Labels {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	for key, value := range m.Annotations {
+		if pod.Annotations[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// resizeWait returns what a resized container waits for; 0: nothing. A container that started since was made with the
+// resources of its spec, whether its kubelet reports them or not.
+func resizeWait(pod *corev1.Pod, container *corev1.Container, status *corev1.ContainerStatus, restarted bool) WaitCode {
+	code := ResourcesDiffer
+	switch {
+	case status.Resources != nil:
+		if hasResources(container.Resources.Limits, status.Resources.Limits) &&
+			hasResources(container.Resources.Requests, status.Resources.Requests) {
+			return 0
+		}
+	case restarted || !hasResizable(container):
+		return 0
+	default:
+		code = ResourcesUnreported
+	}
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		if condition.Type != corev1.PodResizePending || condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Reason {
+		case corev1.PodReasonDeferred:
+			return ResizeDeferred
+		case corev1.PodReasonInfeasible:
+			return ResizeInfeasible
+		}
+	}
+	return code
+}
+
+func hasResources(wanted, has corev1.ResourceList) bool {
+	for _, name := range resizable {
+		if quantity, ok := wanted[name]; ok {
+			if present, ok := has[name]; !ok || present.Cmp(quantity) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func hasResizable(container *corev1.Container) bool {
+	return !hasResources(container.Resources.Limits, nil) || !hasResources(container.Resources.Requests, nil)
+}

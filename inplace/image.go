@@ -1,0 +1,52 @@
+package inplace
+
+import "strings"
+
+// imageName is an image reference with everything spelled out that may be left out.
+type imageName struct {
+	repository  string // with the registry
+	tag, digest string // the tag counts only without a digest
+}
+
+// parseImage reads an image reference as container runtimes do: no registry is docker.io, where a name without a slash is
+// in library/; no tag and no digest is the tag latest. What is no valid reference gives a name that equals only
+// itself.
+func parseImage(image string) imageName {
+	var name imageName
+	name.repository, name.digest, _ = strings.Cut(image, "@")
+	// A colon before the last slash belongs to the port of the registry.
+	if colon := strings.LastIndexByte(name.repository, ':'); colon > strings.LastIndexByte(name.repository, '/') {
+		name.repository, name.tag = name.repository[:colon], name.repository[colon+1:]
+	}
+	registry, path, found := strings.Cut(name.repository, "/")
+	if !found || !strings.ContainsAny(registry, ".:") && registry != "localhost" {
+		registry, path = "docker.io", name.repository
+	}
+	if registry == "index.docker.io" {
+		registry = "docker.io"
+	}
+	if registry == "docker.io" && !strings.Contains(path, "/") {
+		path = "library/" + path
+	}
+	name.repository = registry + "/" + path
+	switch {
+	case name.digest != "":
+		name.tag = ""
+	case name.tag == "":
+		name.tag = "latest"
+	}
+	return name
+}
+
+// sameImage reports whether a container whose status says image and imageID runs the wanted image. The status may
+// name it by a tag, while its ID tells the digest.
+func sameImage(wanted, image, imageID string) bool {
+	if wanted == "" || image == "" && imageID == "" {
+		return false
+	}
+	name := parseImage(wanted)
+	if image != "" && name == parseImage(image) {
+		return true
+	}
+	return name.digest != "" && name.digest == parseImage(imageID).digest
+}

@@ -1,0 +1,108 @@
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Obstacle is one reason why a change cannot be taken in place (I2).
+type Obstacle struct {
+	// Path of the field, elements of lists by name: spec.containers[app].env[LEVEL].value. Empty: the whole template.
+	Path string
+	// Code says what is wrong with the change.
+	Code Code
+	// Detail is what path and code do not tell, such as the two QoS classes; may be empty.
+	Detail string
+}
+
+// Code is the kind of an [Obstacle].
+type Code uint8
+
+// The kinds of obstacles. Zero is none of them.
+const (
+	// NoTemplate: one of the templates is nil.
+	NoTemplate Code = iota + 1
+	// Immutable: the field cannot change in a running pod.
+	Immutable
+	// ContainerAdded: running pods do not have the container.
+	ContainerAdded
+	// ContainerRemoved: running pods keep the container.
+	ContainerRemoved
+	// ContainersReordered: containers start in the order of the template, and those of running pods have started.
+	ContainersReordered
+	// InitContainer: the init containers of running pods do not run again.
+	InitContainer
+	// ImageMissing: one of the templates names no image for the container.
+	ImageMissing
+	// ResizeDisabled: cpu or memory change, and [Options].Resize is off.
+	ResizeDisabled
+	// ResourceFixed: a resource other than cpu and memory changes.
+	ResourceFixed
+	// ResourceAdded: a request or limit that the old template does not have.
+	ResourceAdded
+	// ResourceRemoved: a request or limit that the new template does not have.
+	ResourceRemoved
+	// QOSClass: the QoS class of the pod would change.
+	QOSClass
+	// ResourceInEnv: an environment variable reads the resource that changes, and would keep its old value.
+	ResourceInEnv
+	// MetadataInEnv: an environment variable reads the label or annotation that changes, and
+	// [Options].EnvFromMetadata is off.
+	MetadataInEnv
+	// MetadataInEnvRemoved: an environment variable reads the label or annotation that is dropped.
+	MetadataInEnvRemoved
+	// MetadataInInitEnv: an environment variable of an init container reads the label or annotation that changes.
+	MetadataInInitEnv
+	// ResizeWithImage: on cgroup v1 a resize and a change of image take two steps, the resize first (I4).
+	ResizeWithImage
+)
+
+// codeTexts are the texts of the codes, by number.
+var codeTexts = [...]string{
+	NoTemplate:           "no template to compare",
+	Immutable:            "cannot change in a running pod",
+	ContainerAdded:       "running pods lack the container",
+	ContainerRemoved:     "running pods keep the container",
+	ContainersReordered:  "the containers of running pods have started in another order",
+	InitContainer:        "init containers do not run again",
+	ImageMissing:         "no image is named",
+	ResizeDisabled:       "resizing in place is not enabled",
+	ResourceFixed:        "only cpu and memory can be resized",
+	ResourceAdded:        "running pods lack the request or limit",
+	ResourceRemoved:      "running pods keep the request or limit",
+	QOSClass:             "the QoS class of a pod is fixed",
+	ResourceInEnv:        "an environment variable reads a resource that is resized",
+	MetadataInEnv:        "an environment variable reads metadata that changes, and that is not enabled",
+	MetadataInEnvRemoved: "an environment variable reads metadata that is dropped",
+	MetadataInInitEnv:    "an environment variable of an init container reads metadata that changes",
+	ResizeWithImage:      "on cgroup v1 the resize has to be rolled out before the image",
+}
+
+// String says what is wrong, in a few words. A value that is none of the codes: its number.
+func (c Code) String() string {
+	if c == 0 || int(c) >= len(codeTexts) {
+		return fmt.Sprintf("Code(%d)", uint8(c))
+	}
+	return codeTexts[c]
+}
+
+// String is the path, what is wrong there, and the detail in parentheses.
+func (o Obstacle) String() string {
+	text := o.Code.String()
+	if o.Path != "" {
+		text = o.Path + ": " + text
+	}
+	if o.Detail != "" {
+		text += " (" + o.Detail + ")"
+	}
+	return text
+}
+
+// sortObstacles brings obstacles into their total order and drops repetitions.
+func sortObstacles(obstacles []Obstacle) []Obstacle {
+	slices.SortFunc(obstacles, func(a, b Obstacle) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
+	})
+	return slices.Compact(obstacles)
+}

@@ -1,0 +1,68 @@
+package inplace
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// Obstruction is why a pod cannot be updated in place, whatever the change. The zero value: it can.
+type Obstruction uint8
+
+// The obstructions.
+const (
+	// NoPod: the pod is nil.
+	NoPod Obstruction = iota + 1
+	// Deleting: it is marked for deletion.
+	Deleting
+	// Ended: it is Failed or Succeeded.
+	Ended
+	// Unbound: it is not bound to a node, and may never be.
+	Unbound
+	// NoReadinessGate: it lacks the readiness gate InPlaceUpdateReady, which cannot be added to a pod (I3).
+	NoReadinessGate
+	// NoRevision: it has no label controller-revision-hash, so what it runs is unknown (I3).
+	NoRevision
+)
+
+// obstructionTexts are the texts of the obstructions, by number.
+var obstructionTexts = [...]string{
+	0:               "",
+	NoPod:           "no pod",
+	Deleting:        "marked for deletion",
+	Ended:           "has ended",
+	Unbound:         "not bound to a node",
+	NoReadinessGate: "no readiness gate InPlaceUpdateReady",
+	NoRevision:      "revision unknown",
+}
+
+// String says it in a few words; empty for the zero value. A value that is none of them: its number.
+func (o Obstruction) String() string {
+	if int(o) >= len(obstructionTexts) {
+		return fmt.Sprintf("Obstruction(%d)", uint8(o))
+	}
+	return obstructionTexts[o]
+}
+
+// Obstruct returns the first reason, in the order of the constants, why pod cannot be updated in place whatever the
+// change; zero: there is none. It does not allocate.
+func Obstruct(pod *corev1.Pod) Obstruction {
+	switch {
+	case pod == nil:
+		return NoPod
+	case pod.DeletionTimestamp != nil:
+		return Deleting
+	case lifecycle.Terminal(pod):
+		return Ended
+	case pod.Spec.NodeName == "":
+		return Unbound
+	case !hasGate(pod):
+		return NoReadinessGate
+	case pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == "":
+		return NoRevision
+	}
+	return 0
+}

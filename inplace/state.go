@@ -1,0 +1,247 @@
+package inplace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Annotations of pods in which Kruise keeps in-place updates.
+const (
+	// StateKey holds a [State].
+	StateKey = "apps.kruise.io/inplace-update-state"
+	// GraceKey holds what Kruise will change when the grace period is over. This package writes none, and finishes what
+	// it finds.
+	GraceKey = "apps.kruise.io/inplace-update-grace"
+
+	// The keys of Kruise before 1.0, read where the newer ones are not there.
+	oldStateKey = "inplace-update-state"
+	oldGraceKey = "inplace-update-grace"
+)
+
+// State is the annotation [StateKey]: how far an in-place update is. Its JSON is the one that Kruise reads and writes,
+// with one more field, Records, which Kruise ignores and drops.
+type State struct {
+	// Revision is the hash that the pod is updated to.
+	Revision string `json:"revision"`
+	// UpdateTimestamp is when the update began, in whole seconds.
+	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
+	// LastContainerStatuses are the containers whose image was changed, as they were just before.
+	LastContainerStatuses map[string]ContainerStatus `json:"lastContainerStatuses"`
+	// UpdateEnvFromMetadata: labels or annotations that environment variables read are part of the update.
+	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
+	// UpdateResources: cpu or memory are part of it.
+	UpdateResources bool `json:"updateResources,omitempty"`
+	// UpdateImages: images are part of it.
+	UpdateImages bool `json:"updateImages,omitempty"`
+	// NextContainerImages are the images of later batches, by container.
+	NextContainerImages map[string]string `json:"nextContainerImages,omitempty"`
+	// NextContainerRefMetadata are the labels and annotations of later batches, by the container that reads them.
+	NextContainerRefMetadata map[string]RefMetadata `json:"nextContainerRefMetadata,omitempty"`
+	// NextContainerResources are the cpu and memory of later batches, by container.
+	NextContainerResources map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
+	// PreCheckBeforeNext is what must hold before the next batch.
+	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
+	// ContainerBatchesRecord are the batches so far.
+	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
+	// Records are the containers of the batches so far, with what this package has to know of each. Kruise writes none,
+	// and what they tell is then guessed, on the side of waiting.
+	Records map[string]Record `json:"daemonplanRecords,omitempty"`
+}
+
+// ContainerStatus is what a container reported just before its update.
+type ContainerStatus struct {
+	// ImageID as in the container's status; empty if it had none.
+	ImageID string `json:"imageID,omitempty"`
+}
+
+// RefMetadata are labels and annotations that environment variables of a container read.
+type RefMetadata struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// PreCheck is what must hold before the next batch.
+type PreCheck struct {
+	// ContainersRequiredReady are containers that must be ready, sorted.
+	ContainersRequiredReady []string `json:"containersRequiredReady,omitempty"`
+}
+
+// Batch is a set of containers that were updated together.
+type Batch struct {
+	// Timestamp of the update, in whole seconds.
+	Timestamp metav1.Time `json:"timestamp"`
+	// Containers, sorted.
+	Containers []string `json:"containers"`
+}
+
+// Record is what a container ran when its update began, so that an update that changes nothing for it, such as one
+// that is taken back before the kubelet saw it, is not waited for.
+type Record struct {
+	// Timestamp of the container's last update, in whole seconds.
+	Timestamp metav1.Time `json:"timestamp"`
+	// ContainerID as in the container's status.
+	ContainerID string `json:"containerID,omitempty"`
+	// Image that the container was made from, as written in the spec; empty: the image is not part of the update.
+	Image string `json:"image,omitempty"`
+	// Metadata that the container's environment was made from; nil: that is not part of the update. A label or
+	// annotation that was not there is recorded as empty, which is what the variable reads.
+	Metadata *RefMetadata `json:"metadata,omitempty"`
+	// Resized: cpu or memory are part of the update.
+	Resized bool `json:"resized,omitempty"`
+}
+
+// StateOf decodes the state annotation of pod, the older key too. A nil pod, or one without the annotation: nil and no
+// error. The error wraps [ErrUnreadable].
+func StateOf(pod *corev1.Pod) (*State, error) {
+	text, ok := annotation(pod, StateKey, oldStateKey)
+	if !ok {
+		return nil, nil
+	}
+	state := &State{}
+	if err := utiljson.Unmarshal([]byte(text), state); err != nil {
+		return nil, fmt.Errorf("%w in-place update state: %w", ErrUnreadable, err)
+	}
+	return state, nil
+}
+
+// UnmarshalJSON decodes a state. Quantities that would take without bound to read are an error.
+func (s *State) UnmarshalJSON(data []byte) error {
+	type plain State
+	// The field here hides the one of plain.
+	var fields struct {
+		plain
+		NextContainerResources resourcesByContainer `json:"nextContainerResources"`
+	}
+	if err := utiljson.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	*s = State(fields.plain)
+	s.NextContainerResources = fields.NextContainerResources
+	return nil
+}
+
+// resourcesByContainer is decoded only after a look at its quantities: annotations are anybody's to write, and
+// resource.ParseQuantity computes ten to the power of a negative exponent, whatever its size.
+type resourcesByContainer map[string]corev1.ResourceRequirements
+
+func (r *resourcesByContainer) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if unboundedQuantity(token) {
+			return errQuantity
+		}
+	}
+	return utiljson.Unmarshal(data, (*map[string]corev1.ResourceRequirements)(r))
+}
+
+var errQuantity = errors.New("a quantity too long to read")
+
+// unboundedQuantity reports whether a JSON value, read as a quantity, could take time without bound.
+func unboundedQuantity(value any) bool {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case json.Number:
+		text = string(value)
+	}
+	const maxLength, maxExponentLength = 128, 5 // a sign and four digits, or five digits
+	if len(text) > maxLength {
+		return true
+	}
+	e := strings.IndexAny(text, "eE")
+	return e >= 0 && len(text)-e-1 > maxExponentLength
+}
+
+// annotation returns the value under the first of the keys that pod has.
+func annotation(pod *corev1.Pod, keys ...string) (string, bool) {
+	if pod == nil {
+		return "", false
+	}
+	for _, key := range keys {
+		if text, ok := pod.Annotations[key]; ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// next returns what later batches change.
+func (s *State) next() work {
+	w := work{}
+	for container, image := range s.NextContainerImages {
+		w.setImage(container, image)
+	}
+	for container, resources := range s.NextContainerResources {
+		w.setResources(container, resources)
+	}
+	for container, ref := range s.NextContainerRefMetadata {
+		w.setRefs(container, ref)
+	}
+	return w
+}
+
+// updatedAt returns when a container was updated last.
+func (s *State) updatedAt(container string) time.Time {
+	if record, ok := s.Records[container]; ok {
+		return record.Timestamp.Time
+	}
+	at := s.UpdateTimestamp.Time
+	for _, batch := range s.ContainerBatchesRecord {
+		if batch.Timestamp.After(at) && slices.Contains(batch.Containers, container) {
+			at = batch.Timestamp.Time
+		}
+	}
+	return at
+}
+
+// lastPatch returns when the spec was patched last.
+func (s *State) lastPatch() time.Time {
+	at := s.UpdateTimestamp.Time
+	for _, batch := range s.ContainerBatchesRecord {
+		if batch.Timestamp.After(at) {
+			at = batch.Timestamp.Time
+		}
+	}
+	return at
+}
+
+// batched returns the containers of the batches so far; all of the pod's if the state tells none.
+func (s *State) batched(pod *corev1.Pod) map[string]bool {
+	names := map[string]bool{}
+	for _, batch := range s.ContainerBatchesRecord {
+		for _, name := range batch.Containers {
+			names[name] = true
+		}
+	}
+	if len(names) == 0 {
+		for i := range pod.Spec.Containers {
+			names[pod.Spec.Containers[i].Name] = true
+		}
+	}
+	return names
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

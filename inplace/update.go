@@ -1,0 +1,116 @@
+package inplace
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// Update is the change between two templates, computed once by [Diff] or [DiffRevisions] and then applied to any number
+// of pods. It is not written after that, so it can be shared. A nil Update, and one made otherwise, can do nothing.
+//
+// The lists say what changes, whether it can be taken in place or not.
+type Update struct {
+	// Obstacles are all reasons why the change cannot be taken in place, sorted by path, code and detail. None: it can.
+	Obstacles []Obstacle
+	// Images that change, in the order of the containers.
+	Images []ImageChange
+	// Resources are the requests and limits of cpu and memory that change, in the order of the containers; limits
+	// before requests, cpu before memory.
+	Resources []ResourceChange
+	// Labels that the template adds, changes or drops, sorted by key.
+	Labels []MetadataChange
+	// Annotations that the template adds, changes or drops, sorted by key.
+	Annotations []MetadataChange
+	// Env are the environment variables of containers that read an added or changed label or annotation, in the order
+	// of the containers and their variables.
+	Env []EnvReference
+
+	compiled bool
+	options  Options
+	// metadata is what no environment variable reads, and changes at once.
+	metadata changedMetadata
+	// work is what changes container by container.
+	work work
+	// resizeRestarts: a resize restarts a container, as the new template has it.
+	resizeRestarts bool
+}
+
+// ImageChange is a container's change of image.
+type ImageChange struct {
+	// Container that changes.
+	Container string
+	// Old and New image, as the templates write them.
+	Old, New string
+}
+
+// ResourceChange is a container's change of one request or limit.
+type ResourceChange struct {
+	// Container that changes.
+	Container string
+	// Limit: a limit changes, else a request.
+	Limit bool
+	// Resource is cpu or memory.
+	Resource corev1.ResourceName
+	// Old and New quantity.
+	Old, New resource.Quantity
+}
+
+// MetadataChange is the change of one label or annotation of the template.
+type MetadataChange struct {
+	// Key of the label or annotation.
+	Key string
+	// Old value; empty if Added.
+	Old string
+	// New value; empty if Dropped.
+	New string
+	// Added: only the new template has the key.
+	Added bool
+	// Dropped: only the old template has the key.
+	Dropped bool
+}
+
+// EnvReference is an environment variable that reads a label or annotation.
+type EnvReference struct {
+	// Container and Variable are their names.
+	Container, Variable string
+	// Annotation: it reads an annotation, else a label.
+	Annotation bool
+	// Key of the label or annotation.
+	Key string
+}
+
+// InPlace reports whether the change can be taken in place: there is no obstacle. A pod may still have reasons of its
+// own against it; see [Obstruct] and [Update.Begin].
+func (u *Update) InPlace() bool {
+	return u != nil && u.compiled && len(u.Obstacles) == 0
+}
+
+// Restarts reports whether the change restarts a container: an image changes, or a label or annotation that an
+// environment variable reads, or a resource whose resize policy in the new template is RestartContainer.
+func (u *Update) Restarts() bool {
+	return u != nil && (len(u.Images) > 0 || len(u.Env) > 0 || u.resizeRestarts)
+}
+
+// NeedsUnready reports whether pod has to be made not ready before the change (I4): it has the readiness gate, and a
+// container restarts; whether a resize restarts it, the pod's own resize policies say. It also has to if the change
+// cannot be taken in place. A nil pod needs nothing.
+//
+// It is an upper bound for [Update.Begin], which leaves out what the pod has already.
+func (u *Update) NeedsUnready(pod *corev1.Pod) bool {
+	if u == nil || pod == nil || !hasGate(pod) {
+		return false
+	}
+	return !u.InPlace() || u.work.restarts(pod)
+}
+
+// hasGate reports whether pod has the readiness gate of in-place updates (I3).
+func hasGate(pod *corev1.Pod) bool {
+	for i := range pod.Spec.ReadinessGates {
+		if pod.Spec.ReadinessGates[i].ConditionType == lifecycle.InPlaceUpdateReady {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package predownload
+
+import (
+	"iter"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Candidate is a node whose target is the update revision and whose pod is outdated (D1).
+type Candidate struct {
+	// Node is its name. A candidate without one is passed over.
+	Node string
+	// Present is what the node reports in status.images. A kubelet reports the 50 largest images by default, so an image
+	// that is not listed may be there all the same; pulling it again costs little.
+	Present []corev1.ContainerImage
+	// Uses are the images of the node's outdated pod, init containers included. Nil or empty: it uses none that is known.
+	Uses []string
+}
+
+// Images returns the images of a template, each once, in the order in which a kubelet first needs them: init
+// containers, then containers. Two spellings of one image are one, written as it is first. Containers without an
+// image are left out. A nil template has no images.
+func Images(template *corev1.PodTemplateSpec) []string {
+	var images []string
+	for _, image := range containerImages(template) {
+		images = append(images, image)
+	}
+	return distinct(images)
+}
+
+// Needs returns those of images that the candidate's outdated pod does not use and its node does not report (D1), in
+// their order. Images are compared as Reported does.
+func Needs(candidate Candidate, images []string) []string {
+	var needs []string
+	for _, image := range images {
+		if r := parse(image); image != "" && candidate.needs(&r) {
+			needs = append(needs, image)
+		}
+	}
+	return needs
+}
+
+// Reported tells whether a node with these images in its status has image. Names are compared by registry,
+// repository and tag, or, where image has a digest, by registry, repository and digest. What may be left out when an
+// image is named is the same as if it were written: the registry docker.io, its prefix library/, and the tag latest.
+// An image without a name, and the empty image, is never reported.
+func Reported(present []corev1.ContainerImage, image string) bool {
+	r := parse(image)
+	return image != "" && r.in(present)
+}
+
+func (c *Candidate) needs(r *reference) bool {
+	return !r.among(c.Uses) && !r.in(c.Present)
+}
+
+// distinct returns images without empty ones and without those that came before in some spelling.
+func distinct(images []string) []string {
+	var kept []string
+	var seen []reference
+	for _, image := range images {
+		if r := parse(image); image != "" && !slices.Contains(seen, r) {
+			seen = append(seen, r)
+			kept = append(kept, image)
+		}
+	}
+	return kept
+}
+
+// containerImages yields the container names and images of a template, in the order of Images.
+func containerImages(template *corev1.PodTemplateSpec) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if template == nil {
+			return
+		}
+		for _, containers := range [...][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
+			for i := range containers {
+				if !yield(containers[i].Name, containers[i].Image) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package predownload
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// reference is an image name taken apart, so that two spellings of one image are equal: the default registry, its
+// prefix library/ and the default tag need not be written.
+type reference struct {
+	registry, repository string
+	version              string // the digest, else the tag
+	pinned               bool   // version is a digest
+}
+
+const (
+	defaultRegistry       = "docker.io"
+	defaultRegistryLegacy = "index.docker.io"
+	officialPrefix        = "library/"
+	defaultTag            = "latest"
+)
+
+// parse takes any text apart and allocates nothing. What is no image name still gives a reference, which equals that
+// of no image. A tag beside a digest says nothing: runtimes pull by the digest and do not learn the tag.
+func parse(image string) reference {
+	name, digest, pinned := strings.Cut(image, "@")
+	version := defaultTag
+	// A colon before the last slash belongs to the registry's port: reg:5000/app has no tag.
+	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		name, version = name[:colon], name[colon+1:]
+	}
+	if pinned {
+		version = digest
+	}
+	registry, repository, found := strings.Cut(name, "/")
+	if !found || !isRegistry(registry) {
+		registry, repository = defaultRegistry, name
+	}
+	if registry == defaultRegistryLegacy {
+		registry = defaultRegistry
+	}
+	if registry == defaultRegistry {
+		if rest, ok := strings.CutPrefix(repository, officialPrefix); ok && !strings.Contains(rest, "/") {
+			repository = rest
+		}
+	}
+	return reference{registry: registry, repository: repository, version: version, pinned: pinned}
+}
+
+// compare is a total order of references.
+func (r reference) compare(other reference) int {
+	order := cmp.Or(cmp.Compare(r.registry, other.registry), cmp.Compare(r.repository, other.repository),
+		cmp.Compare(r.version, other.version))
+	switch {
+	case order != 0 || r.pinned == other.pinned:
+		return order
+	case r.pinned:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// isRegistry tells a registry from the first part of a repository in the default one, as container runtimes do.
+func isRegistry(part string) bool {
+	return part == "localhost" || strings.ContainsAny(part, ".:") || part != strings.ToLower(part)
+}
+
+// names tells whether image is a spelling of r. A node reports up to 50 images with several names each, so those
+// that end in another tag or digest are not taken apart.
+func (r *reference) names(image string) bool {
+	if r.version != defaultTag && !strings.HasSuffix(image, r.version) {
+		return false
+	}
+	return parse(image) == *r
+}
+
+// among tells whether any of images is r.
+func (r *reference) among(images []string) bool {
+	for _, image := range images {
+		if r.names(image) {
+			return true
+		}
+	}
+	return false
+}
+
+// in tells whether any image of a node is r.
+func (r *reference) in(present []corev1.ContainerImage) bool {
+	for i := range present {
+		if r.among(present[i].Names) {
+			return true
+		}
+	}
+	return false
+}

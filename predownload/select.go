@@ -1,0 +1,98 @@
+package predownload
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Request is a pull that was asked for and has not ended: in flight.
+type Request struct {
+	Node, Image string
+}
+
+// Input is what Select decides on.
+type Input struct {
+	// Now is the only clock there is.
+	Now time.Time
+	// Options as for the set. Invalid ones pull nothing.
+	Options Options
+	// Images of the update revision, as Images returns them. An image that comes again counts once, as it is spelled first.
+	Images []string
+	// Secrets are the names of the pull secrets, which each Pull carries.
+	Secrets []string
+	// Candidates in the order in which their nodes will be admitted, each node once (one that is repeated is asked once, but
+	// may take up another's place). With an integer parallelism it is read only until every image has its pulls; with a
+	// percentage, once to the end. Nil: none.
+	Candidates iter.Seq[Candidate]
+	// Desired and UpdatedReady are the number of nodes that are to run the pod, and of those with a ready pod of the update
+	// revision: what MinUpdatedReadyPods is measured with.
+	Desired, UpdatedReady int32
+	// InFlight are the pulls under way, in any order. Each counts against the parallelism of its image while it is listed,
+	// even if its node no longer needs the image.
+	InFlight []Request
+	// Failures so far, in any order.
+	Failures []Failure
+}
+
+// Pull asks for an image on a node.
+type Pull struct {
+	Node, Image string
+	// Secrets are the names of the pull secrets. All pulls of a Selection share the slice.
+	Secrets []string
+	// Timeout after which the pull has failed.
+	Timeout time.Duration
+	// BackoffLimit is how many further pulls follow one that failed. Select counts them by Failures: an executor that
+	// retries by itself reports a Failure when it has given up.
+	BackoffLimit int32
+}
+
+// Wait tells why Select asks for no more pulls of one image.
+type Wait struct {
+	Image  string
+	Reason Reason
+	// InFlight counts its pulls under way, those just asked for not included.
+	InFlight int32
+	// Limit is how many may be under way: V10 is InFlight + asked for now <= max(InFlight, Limit). 0 where Reason says that
+	// nothing is asked for on any node.
+	Limit int32
+}
+
+// Selection is the answer of Select.
+type Selection struct {
+	// Pulls to start now, in the order of the candidates, and of the images on one node.
+	Pulls []Pull
+	// Waits has one element per image, in their order.
+	Waits []Wait
+	// Wake is the first instant at which the end of a back-off changes Pulls. Zero: only another input does.
+	Wake time.Time
+	// Failures are what to keep and hand in next time: one per node and image, sorted, with instants
+	// after Now replaced by Now.
+	Failures []Failure
+}
+
+// Select says which images to pull on which nodes now (D1, D2). It does not ask whether everything may update in one
+// batch anyway: who knows that it may does not call Select.
+//
+// Per image, Select goes through the candidates in order and asks for a pull where the image is needed (Needs), not in
+// flight and not backing off, until as many pulls are under way as Options.Parallelism allows. A node whose pulls of
+// an image failed more often than Options.BackoffLimit allows is passed over for good; nothing waits for it, since an
+// update that finds no image pulls it itself (D2).
+func Select(in Input) Selection {
+	s := Selection{Failures: settle(in.Failures, in.Now)}
+	settings, errs := in.Options.read(nil)
+	pass := newPass(in, settings, s.Failures)
+	switch {
+	case len(errs) > 0:
+		s.Waits = pass.blocked(ReasonInvalidOptions)
+	case settings.parallelism.value == 0:
+		s.Waits = pass.blocked(ReasonPaused)
+	case int64(in.UpdatedReady) < settings.minReady.roundUp(in.Desired):
+		s.Waits = pass.blocked(ReasonMinUpdatedReadyPods)
+	default:
+		pass.walk(in.Candidates)
+		s.Pulls = pass.pulls(slices.Clone(in.Secrets))
+		s.Waits, s.Wake = pass.waits()
+	}
+	return s
+}

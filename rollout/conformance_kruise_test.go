@@ -1,0 +1,6 @@
+package rollout_test
+
+import "testing"
+
+// TestConformanceKruiseModel holds the model of OpenKruise's controller to what was recorded.
+func TestConformanceKruiseModel(t *testing.T) { testModel(t, kruise) }

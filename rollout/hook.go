@@ -1,0 +1,79 @@
+package rollout
+
+import (
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// Hooks are part of step 8: a delete or an in-place update goes through them (L rules).
+
+// prepareDelete marks a hooked pod as about to be deleted, once; from then on it waits for whoever holds the hook (L2).
+func (r *run) prepareDelete(i, j int32, reason Reason) bool {
+	p, d := &r.pods[j], r.decision(i)
+	switch {
+	case p.traits.has(leaving):
+		p.traits |= dismissed
+		r.note(i, VerbWait, ReasonPreDelete, p)
+		d.Limit = LimitHook
+		return false
+	case p.traits.has(patched):
+		r.note(i, VerbWait, ReasonRequested, p)
+		return false
+	case r.left.frozen:
+		r.refuse(i, p, LimitFrozen)
+		return false
+	}
+	p.traits |= leaving
+	r.note(i, VerbPrepare, reason, p)
+	r.patch(d, p, r.hashes[p.hash].value, reason, r.leave(p)...)
+	return true
+}
+
+// prepareDeleteStray is prepareDelete for a pod that has a decision of its own.
+func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
+	switch {
+	case p.traits.has(leaving):
+		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
+	case p.traits.has(patched):
+		d.Verb, d.Reason = VerbWait, ReasonRequested
+	case r.left.frozen:
+		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
+	default:
+		d.Verb, d.Reason = VerbPrepare, reason
+		r.patch(d, p, r.hashes[p.hash].value, reason, r.leave(p)...)
+	}
+}
+
+func (r *run) leave(p *pod) []lifecycle.Patch {
+	hooks := r.spec.Lifecycle
+	return hooks.Next(p.object, lifecycle.Delete, false).Patches(p.object, r.snapshot.Now)
+}
+
+// finish goes on with what hooks and in-place updates have begun on a pod that stays as it is: the next batch, the
+// condition of a complete update, the next state of a hook, a pod taken back that was to leave (I5, L2, L3, L4). It
+// needs no budget and no burst, and frozen does not stop it.
+func (r *run) finish(i, j int32) {
+	p := &r.pods[j]
+	if !p.traits.has(moving|leaving) || p.traits.has(gone|dismissed|begun) {
+		return
+	}
+	if p.traits.has(patched) {
+		r.note(i, VerbWait, ReasonRequested, p)
+		return
+	}
+	hooks, now := r.spec.Lifecycle, r.snapshot.Now
+	patches := hooks.Next(p.object, lifecycle.Keep, inplace.Completed(p.object).Done).Patches(p.object, now)
+	if step, err := inplace.Continue(p.object, now); err == nil {
+		patches = append(patches, step.Patches...)
+		r.wake(step.Until)
+	}
+	if len(patches) == 0 {
+		return
+	}
+	reason := ReasonInPlaceUnfinished
+	if p.traits.has(leaving | preparing) {
+		reason = ReasonTakenBack
+	}
+	r.note(i, VerbPatch, reason, p)
+	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
+}

@@ -1,0 +1,183 @@
+package rollout_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// draining is a preDelete hook that pods with the label drain=wanted have to be let go by.
+func draining(s *rollout.Spec) {
+	s.Lifecycle.PreDelete = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
+}
+
+// hooked makes the pod match the hook of draining.
+func hooked(p *corev1.Pod) { p.Labels["drain"] = "wanted" }
+
+// inState labels the pod with a state of its lifecycle.
+func inState(state lifecycle.State) kit.PodOption {
+	return func(p *corev1.Pod) { p.Labels[lifecycle.StateLabel] = string(state) }
+}
+
+func leaving(p *corev1.Pod) { inState(lifecycle.PreparingDelete)(p) }
+
+func TestLifecycleL2PreDelete(t *testing.T) { playScenes(t, preDeleteScenes()) }
+
+func preDeleteScenes() []scene {
+	hook := []kit.SpecOption{draining}
+	surge := []kit.SpecOption{draining, kit.MaxSurge("1")}
+	all := []kit.SpecOption{draining, kit.MaxUnavailable("100%")}
+	return []scene{
+		{
+			name: "update, hooked", why: "L2: the hook is asked first; B2: the pod counts as leaving",
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(hooked))},
+			acts: "patch b0 Outdated",
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update prepare Outdated b0 U"},
+		},
+		{
+			name: "update, asked and not let go", why: "L2, B2: it takes the place in the budget until it is gone",
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(hooked, leaving))},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: terminating>update wait PreDelete b0 hook U"},
+		},
+		{
+			name: "update, let go", why: "L2: it no longer matches",
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(leaving))},
+			acts: "delete b0 Released",
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: terminating>update delete Released b0 U"},
+		},
+		{
+			name: "update, not hooked", why: "L2: only pods that match wait",
+			spec: hook, fleet: []spot{on("b", oldPod())},
+			acts: "delete b0 Outdated", want: []string{"b: outdated>update replace Outdated b0 U"},
+		},
+		{
+			name: "the patch in flight", why: "what is requested counts as done: the place is taken, and nothing is sent again",
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(hooked))}, patching: []string{"b0"},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update wait Requested b0 U"},
+		},
+		{
+			name: "the hook is gone from the spec", why: "L2: the label means deletion all the same",
+			fleet: []spot{on("b", oldPod(leaving))},
+			acts:  "delete b0 Released", want: []string{"b: terminating>update delete Released b0 U"},
+		},
+		{
+			name: "at the target revision", why: "L2: a rollback; the pod is what the node should have, and is taken back",
+			spec: hook, fleet: []spot{on("a", newPod(hooked, leaving)), on("b", oldPod())},
+			acts: "patch a0 TakenBack",
+			want: []string{"a: updated>update patch TakenBack a0 U", "b: outdated>update wait Budget b0 maxUnavailable"},
+		},
+		{
+			name: "taken back, in flight", why: "nothing is sent again",
+			spec: hook, fleet: []spot{on("a", newPod(hooked, leaving))}, patching: []string{"a0"},
+			want: []string{"a: updated>update wait Requested a0 U"},
+		},
+		{
+			name: "held by now", why: "L2: the partition was raised",
+			spec: append(hook, partition("1")), fleet: []spot{on("a", oldPod(hooked, leaving)), on("b", newPod())},
+			acts: "patch a0 TakenBack",
+			want: []string{"a: outdated>held patch TakenBack a0 partition U", "b: updated>update none UpToDate"},
+		},
+		{
+			name: "held by OnDelete", why: "L2, T5: all are held",
+			spec: []kit.SpecOption{draining, kit.OnDelete()}, fleet: []spot{on("a", oldPod(leaving))},
+			acts: "patch a0 TakenBack", want: []string{"a: outdated>held patch TakenBack a0 onDelete U"},
+		},
+		{
+			name: "paused", why: "T4: a node that was begun is finished",
+			spec: append(hook, kit.Paused()), fleet: []spot{on("a", oldPod(leaving)), on("b", oldPod())},
+			acts: "delete a0 Released",
+			want: []string{"a: terminating>update delete Released a0 U", "b: outdated>held hold Held b0 paused"},
+		},
+		{
+			name: "frozen begins no deletion", why: "L2, T4",
+			spec: append(hook, kit.Frozen()), fleet: []spot{on("a", newPod(hooked)).leave(), on("b", oldPod(leaving))},
+			want: []string{"a: leaving>none wait Frozen a0 frozen", "b: terminating>update wait Frozen b0 frozen U"},
+		},
+		{
+			name: "repair", why: "L2, V8: every deletion asks, also where the node may not run the pod any more",
+			spec: hook, fleet: []spot{on("a", newPod(hooked)).leave(), on("b", newPod(hooked, leaving)).leave(),
+				on("c", newPod(leaving)).leave()},
+			acts: "patch a0 Leaving, delete c0 Leaving",
+			want: []string{"a: leaving>none prepare Leaving a0", "b: leaving>none wait PreDelete b0 hook",
+				"c: leaving>none delete Leaving c0"},
+		},
+		{
+			name: "failed", why: "V8: a hooked Failed pod waits too; its back-off was paid when it was asked to leave",
+			spec: hook, fleet: []spot{on("a", newPod(hooked, kit.Failed())), on("b", newPod(leaving, kit.Failed()))},
+			backoffs: []rollout.Backoff{{Node: "b", Revision: "update", Delay: 60e9, Since: kit.Noon()}},
+			acts:     "patch a0 Failed, delete b0 Released",
+			want:     []string{"a: broken>update prepare Failed a0 U", "b: broken>update delete Released b0 U"},
+		},
+		{
+			name: "surplus", why: "M3: of two of a kind the one that leaves is not the one that stays",
+			spec: hook, fleet: []spot{on("a", newPod(leaving, hooked), newPod())},
+			want: []string{"a: updated>update wait PreDelete a0 hook"},
+		},
+		{
+			name: "surplus, let go", why: "L2",
+			spec: hook, fleet: []spot{on("a", newPod(leaving), newPod())},
+			acts: "delete a0 Released", want: []string{"a: updated>update delete Released a0"},
+		},
+		{
+			name: "keep", why: "M4: nothing could follow the pod on a keep node, so it is taken back",
+			spec: hook, fleet: []spot{on("a", oldPod(hooked, leaving)).keep()},
+			acts: "patch a0 TakenBack", want: []string{"a: kept>none patch TakenBack a0"},
+		},
+		{
+			name: "surge beside a leaving pod", why: "M1: with surge the new pod does not wait for the hook",
+			spec: surge, fleet: []spot{on("a", oldPod(hooked, leaving))},
+			acts: "create a BesideTerminating", want: []string{"a: terminating>update create BesideTerminating hook U S"},
+		},
+		{
+			name: "superseded", why: "B4, L2: the old pod is asked when the new one is available",
+			spec: surge, fleet: []spot{on("a", oldPod(hooked), newPod())},
+			acts: "patch a0 Superseded", want: []string{"a: surging>update prepare Superseded a0"},
+		},
+		{
+			name: "superseded and leaving", why: "the node has nothing but the new pod and one on its way out",
+			spec: surge, fleet: []spot{on("a", oldPod(hooked, leaving), newPod())},
+			want: []string{"a: updated>update wait PreDelete a0 hook"},
+		},
+		{
+			name: "outdated beside a leaving one", why: "the node might stand empty for as long as the hook holds",
+			spec: all, fleet: []spot{on("a", oldPod(), podAt("older", hooked, leaving))},
+			want: []string{"a: outdated>update wait PreDelete a1 hook"},
+		},
+		{
+			name: "pinned to a vanished node", why: "M5, V8: a hooked one is asked as well",
+			spec: hook, fleet: []spot{gone("x", pinned(newPod(hooked)), pinned(newPod(hooked, leaving)), pinned(newPod(leaving)))},
+			acts: "patch x0 NodeGone, delete x2 NodeGone",
+			want: []string{"x: vanished>none prepare NodeGone x0", "x: vanished>none wait PreDelete x1 hook",
+				"x: vanished>none delete NodeGone x2"},
+		},
+	}
+}
+
+func TestLifecyclePreNormal(t *testing.T) {
+	hook := func(s *rollout.Spec) {
+		s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}
+	}
+	serving := func(p *corev1.Pod) { p.Labels["serving"] = "yes" }
+	playScenes(t, []scene{
+		{
+			name: "not there yet", why: "L3: Normal when all its handlers are there",
+			spec: []kit.SpecOption{hook}, fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal)))},
+			want: []string{"a: updated>update none UpToDate"},
+		},
+		{
+			name: "there", why: "L3",
+			spec: []kit.SpecOption{hook}, fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal), serving))},
+			acts: "patch a0 InPlaceUnfinished", want: []string{"a: updated>update patch InPlaceUnfinished a0"},
+		},
+		{
+			name: "frozen", why: "T4: what completes goes on",
+			spec:  []kit.SpecOption{hook, kit.Frozen()},
+			fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal), serving))},
+			acts:  "patch a0 InPlaceUnfinished", want: []string{"a: updated>update patch InPlaceUnfinished a0"},
+		},
+	})
+}

@@ -1,0 +1,224 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func method(m inplace.Method) kit.SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Method = m }
+}
+
+func grace(seconds int32) kit.SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
+}
+
+// updatable gives the pod the readiness gate of in-place updates, with its condition True.
+func updatable(p *corev1.Pod) {
+	p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.InPlaceUpdateReady})
+	inPlaceReady(corev1.ConditionTrue, ago(time.Hour))(p)
+}
+
+func inPlaceReady(status corev1.ConditionStatus, since time.Time) kit.PodOption {
+	return func(p *corev1.Pod) {
+		for i := range p.Status.Conditions {
+			if c := &p.Status.Conditions[i]; c.Type == lifecycle.InPlaceUpdateReady {
+				c.Status, c.LastTransitionTime = status, metav1.NewTime(since)
+				return
+			}
+		}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: lifecycle.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.NewTime(since),
+		})
+	}
+}
+
+// inGrace is a pod that was made unready to be updated in place.
+func inGrace(since time.Time) kit.PodOption {
+	return func(p *corev1.Pod) {
+		updatable(p)
+		kit.Unready()(p)
+		inPlaceReady(corev1.ConditionFalse, since)(p)
+	}
+}
+
+// updating is a pod whose spec was patched, and that has not restarted yet: the state annotation names the image ID that
+// the status still shows.
+func updatingSince(since time.Time) kit.PodOption {
+	return func(p *corev1.Pod) {
+		inGrace(since)(p)
+		name := p.Spec.Containers[0].Name
+		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"any","updateTimestamp":"` + since.Format(time.RFC3339) +
+			`","lastContainerStatuses":{"` + name + `":{"imageID":"before"}},"updateImages":true}`}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, ImageID: "before", Image: "before"}}
+	}
+}
+
+// updatedInPlace is a pod whose in-place update is complete, but for the condition.
+func updatedInPlace(since time.Time) kit.PodOption {
+	return func(p *corev1.Pod) {
+		updatingSince(since)(p)
+		p.Status.ContainerStatuses[0].ImageID = "after"
+	}
+}
+
+func TestInPlaceUpdate(t *testing.T) { playScenes(t, inPlaceScenes()) }
+
+func inPlaceScenes() []scene {
+	inPlace := []kit.SpecOption{method(inplace.IfPossible)}
+	only := []kit.SpecOption{method(inplace.Only)}
+	graceful := []kit.SpecOption{method(inplace.IfPossible), grace(30)}
+	hook := func(s *rollout.Spec) {
+		s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
+	}
+	hookedUpdate := []kit.SpecOption{method(inplace.IfPossible), hook}
+	return []scene{
+		{
+			name: "an image", why: "I4: the pod is made unready, then changed; B3: it takes the place",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable))},
+			acts: "patch b0/status Outdated, patch b0 Outdated",
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update update Outdated b0 U"},
+		},
+		{
+			name: "in flight", why: "what is requested counts as done",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable))}, patching: []string{"b0"},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update wait Requested b0 U"},
+		},
+		{
+			name: "under way", why: "I5: the container has not restarted; B5: the pod is not available",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(updatingSince(ago(time.Minute))))},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: starting>update wait Updating b0 U"},
+		},
+		{
+			name: "complete", why: "I4: the condition becomes True again, which the budget waits for",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(updatedInPlace(ago(time.Minute))))},
+			acts: "patch b0/status InPlaceUnfinished",
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: starting>update patch InPlaceUnfinished b0 U"},
+		},
+		{
+			name: "a fresh pod", why: "the kubelet waits for the condition of the readiness gate, which is the planner's to set",
+			spec: inPlace, fleet: []spot{on("a", newPod(kit.Unready(), func(p *corev1.Pod) {
+				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
+			}))},
+			acts: "patch a0/status InPlaceUnfinished",
+			want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
+		},
+		{
+			name: "complete while frozen and paused", why: "T4: completion patches go on",
+			spec:  []kit.SpecOption{method(inplace.IfPossible), kit.Frozen(), kit.Paused()},
+			fleet: []spot{on("a", newPod(updatedInPlace(ago(time.Minute)))), on("b", oldPod(updatable))},
+			acts:  "patch a0/status InPlaceUnfinished",
+			want:  []string{"a: starting>update patch InPlaceUnfinished a0 U", "b: outdated>held hold Held b0 frozen"},
+		},
+		{
+			name: "no readiness gate", why: "I3, I1: recreated, with the reason",
+			spec: inPlace, fleet: []spot{on("a", oldPod())},
+			acts: "delete a0 Outdated", want: []string{"a: outdated>update replace Outdated a0 U"},
+		},
+		{
+			name: "no readiness gate, in place only", why: "I1: held, with the reason",
+			spec: only, fleet: []spot{on("a", oldPod()), on("b", oldPod(updatable))},
+			acts: "patch b0/status Outdated, patch b0 Outdated",
+			want: []string{"a: outdated>held hold Held a0 inPlaceOnly", "b: outdated>update update Outdated b0 U"},
+		},
+		{
+			name: "unknown revision", why: "I3: its present revision must be known",
+			spec: inPlace, fleet: []spot{on("a", podAt("lost", updatable))},
+			acts: "delete a0 Outdated", want: []string{"a: outdated>update replace Outdated a0 U"},
+		},
+		{
+			name: "not ready", why: "B3: it disturbs nobody, in place too",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable, kit.Unready())), on("b", oldPod(updatable, kit.Unready()))},
+			acts: "patch b0/status OutdatedNotReady, patch b0 OutdatedNotReady, patch a0/status OutdatedNotReady, patch a0 OutdatedNotReady",
+			want: []string{"a: outdated>update update OutdatedNotReady a0 U", "b: outdated>update update OutdatedNotReady b0 U"},
+		},
+		{
+			name: "burst", why: "M6: at most as many new updates in place as burst",
+			spec:  []kit.SpecOption{method(inplace.IfPossible), kit.Burst("1"), kit.MaxUnavailable("100%")},
+			fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable))},
+			acts:  "patch b0/status Outdated, patch b0 Outdated",
+			want:  []string{"a: outdated>update wait Burst a0 burst", "b: outdated>update update Outdated b0 U"},
+		},
+		{
+			name: "grace begins", why: "I4: first unready, the label stays truthful",
+			spec: graceful, fleet: []spot{on("a", oldPod(updatable))},
+			acts: "patch a0/status Outdated", want: []string{"a: outdated>update prepare Outdated a0 U"},
+		},
+		{
+			name: "grace goes on", why: "I4: 30 s from the condition",
+			spec: graceful, fleet: []spot{on("a", oldPod(inGrace(ago(10*time.Second))))},
+			want: []string{"a: outdated>update wait GracePeriod a0 gracePeriodSeconds until=+20s U"},
+		},
+		{
+			name: "grace is over", why: "I4: exactly 30 s are enough",
+			spec: graceful, fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
+			acts: "patch a0 OutdatedNotReady", want: []string{"a: outdated>update update OutdatedNotReady a0 U"},
+		},
+		{
+			name: "paused in its grace", why: "T4: what was begun is finished, and nothing else is begun",
+			spec:  append(graceful, kit.Paused()),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)))), on("b", oldPod(updatable))},
+			acts:  "patch a0 OutdatedNotReady",
+			want:  []string{"a: outdated>update update OutdatedNotReady a0 U", "b: outdated>held hold Held b0 paused"},
+		},
+		{
+			name: "held in its grace", why: "T2: the partition was raised, so the pod is made ready again",
+			spec: append(graceful, partition("1")), fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
+			acts: "patch a0/status InPlaceUnfinished",
+			want: []string{"a: outdated>held patch InPlaceUnfinished a0 partition U"},
+		},
+		{
+			name: "the hook is asked", why: "L3; B2: the place is taken as soon as the hook is asked",
+			spec: hookedUpdate, fleet: []spot{on("a", oldPod(updatable, hooked)), on("b", oldPod(updatable, hooked))},
+			acts: "patch b0 Outdated",
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update prepare Outdated b0 U"},
+		},
+		{
+			name: "the hook holds", why: "L3: PreparingUpdate while any handler matches",
+			spec:  hookedUpdate,
+			fleet: []spot{on("a", oldPod(updatable, hooked)), on("b", oldPod(updatable, hooked, inState(lifecycle.PreparingUpdate)))},
+			want:  []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update wait UpdateHook b0 hook U"},
+		},
+		{
+			name: "the hook lets go", why: "L3: Updating when no handler matches",
+			spec: hookedUpdate, fleet: []spot{on("b", oldPod(updatable, inState(lifecycle.PreparingUpdate)))},
+			acts: "patch b0/status Outdated, patch b0 Outdated",
+			want: []string{"b: outdated>update update Outdated b0 U"},
+		},
+		{
+			name: "held while the hook is asked", why: "T2: taken back",
+			spec: append(hookedUpdate, partition("1")), fleet: []spot{on("b", oldPod(updatable, hooked, inState(lifecycle.PreparingUpdate)))},
+			acts: "patch b0 TakenBack", want: []string{"b: outdated>held patch TakenBack b0 partition U"},
+		},
+		{
+			name: "rolled back while the hook is asked", why: "T1: the pod is what its node should have",
+			spec: hookedUpdate, fleet: []spot{on("b", newPod(updatable, hooked, inState(lifecycle.PreparingUpdate)))},
+			acts: "patch b0 TakenBack", want: []string{"b: updated>update patch TakenBack b0"},
+		},
+		{
+			name: "an unreadable record", why: "fail closed: nothing is done to a pod whose last update cannot be understood",
+			spec: inPlace, fleet: []spot{on("b", oldPod(updatable, kit.Unready(), func(p *corev1.Pod) {
+				p.Annotations = map[string]string{inplace.StateKey: "{"}
+			}))},
+			want: []string{"b: outdated>update wait InPlaceUnreadable b0 U"},
+		},
+		{
+			name: "preDelete does not ask", why: "L2: nothing is deleted",
+			spec: append(inPlace, draining), fleet: []spot{on("b", oldPod(updatable, hooked))},
+			acts: "patch b0/status Outdated, patch b0 Outdated", want: []string{"b: outdated>update update Outdated b0 U"},
+		},
+		{
+			name: "preDelete asks where the update recreates", why: "I1, L2",
+			spec: append(inPlace, draining), fleet: []spot{on("b", oldPod(hooked))},
+			acts: "patch b0 Outdated", want: []string{"b: outdated>update prepare Outdated b0 U"},
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package rollout
+
+import (
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
+)
+
+// pull is part of step 8: pull images ahead on the nodes that wait for their update, in the order in which they will be
+// admitted (D1, D2). While no node waits, everything updates in one batch, and there is nothing to be ahead of.
+func (r *run) pull() {
+	strategy := r.spec.Strategy
+	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || strategy.Paused || strategy.Frozen {
+		return
+	}
+	selection := predownload.Select(predownload.Input{
+		Now:          r.snapshot.Now,
+		Options:      *r.spec.PreDownload,
+		Images:       r.images,
+		Secrets:      r.secrets,
+		Candidates:   r.waiting(),
+		Desired:      r.plan.Budget.Desired,
+		UpdatedReady: r.updatedReady(),
+		InFlight:     r.snapshot.InFlight.Pulls,
+		Failures:     r.snapshot.FailedPulls,
+	})
+	for _, pull := range selection.Pulls {
+		i := r.index.find(pull.Node)
+		r.decision(i).Pulls++
+		r.plan.Pulls = append(r.plan.Pulls, Pull{Pull: pull, Revision: r.revision.Update.Hash})
+	}
+	r.wake(selection.Wake)
+}
+
+// waiting yields the nodes whose update waits for the budget or the burst, in the order of B6.
+func (r *run) waiting() iter.Seq[predownload.Candidate] {
+	return func(yield func(predownload.Candidate) bool) {
+		var uses []string
+		for _, wantReady := range [...]bool{false, true} {
+			for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
+				n := &r.nodes[i]
+				if !n.waits || r.pods[n.other].traits.has(ready) != wantReady {
+					continue
+				}
+				uses = appendImages(uses[:0], &r.pods[n.other].object.Spec)
+				if !yield(predownload.Candidate{Node: n.object.Name, Present: n.object.Status.Images, Uses: uses}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func appendImages(images []string, spec *corev1.PodSpec) []string {
+	for i := range spec.InitContainers {
+		images = append(images, spec.InitContainers[i].Image)
+	}
+	for i := range spec.Containers {
+		images = append(images, spec.Containers[i].Image)
+	}
+	return images
+}
+
+// updatedReady counts the nodes that are to run the pod and have a ready one of the update revision.
+func (r *run) updatedReady() int32 {
+	var count int32
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if r.outcome(int32(i)) == placement.Run && n.current != none && r.pods[n.current].traits.has(ready) {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,267 @@
+package rollout_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func partition(value string) kit.SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Partition = new(intstr.Parse(value)) }
+}
+
+func nodeType(value string) kit.SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"nodeType": value}}
+	}
+}
+
+func holdRevision(s *rollout.Spec) { s.Strategy.HoldRevision = true }
+
+func partitionedScaling(s *rollout.Spec) { s.Strategy.PartitionedScaling = true }
+
+func TestTargetT2Partition(t *testing.T) { playScenes(t, partitionScenes()) }
+
+func partitionScenes() []scene {
+	all := kit.MaxUnavailable("100%")
+	held := func(node string) string { return node + ": outdated>held hold Held " + node + "0 partition" }
+	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
+	return []scene{
+		{
+			name: "the first by name are held", why: "T2: ascending by name",
+			spec: []kit.SpecOption{all, partition("2")}, fleet: []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())},
+			acts: "delete c0 Outdated",
+			want: []string{held("a"), held("b"), goes("c")},
+		},
+		{
+			name: "percentages round down", why: "T2: 50% of 3 is 1",
+			spec: []kit.SpecOption{all, partition("50%")}, fleet: []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())},
+			acts: "delete c0 Outdated, delete b0 Outdated",
+			want: []string{held("a"), goes("b"), goes("c")},
+		},
+		{
+			name: "an updated node is never held", why: "T2: its place goes to the next one",
+			spec: []kit.SpecOption{all, partition("1")}, fleet: []spot{on("a", newPod()), on("b", oldPod()), on("c", oldPod())},
+			acts: "delete c0 Outdated",
+			want: []string{"a: updated>update none UpToDate", held("b"), goes("c")},
+		},
+		{
+			name: "raised in the middle of a rollout", why: "T2: what is updated stays so, all others are held",
+			spec: []kit.SpecOption{all, partition("9")}, fleet: []spot{on("a", oldPod()), on("b", newPod())},
+			want: []string{held("a"), "b: updated>update none UpToDate"},
+		},
+		{
+			name: "of all nodes", why: "T2: 100% holds every node",
+			spec: []kit.SpecOption{all, partition("100%")}, fleet: []spot{on("a", oldPod()), on("b", oldPod())},
+			want: []string{held("a"), held("b")},
+		},
+		{
+			name: "keep nodes are held first", why: "T2: they cannot be updated anyway",
+			spec:  []kit.SpecOption{all, partition("1")},
+			fleet: []spot{on("a", oldPod()), on("b", oldPod()).keep()},
+			acts:  "delete a0 Outdated",
+			want:  []string{goes("a"), "b: kept>none none Kept"},
+		},
+		{
+			name: "a keep node without a pod is no base", why: "T2: half of one node is none",
+			spec:  []kit.SpecOption{all, partition("50%")},
+			fleet: []spot{on("a", oldPod()), on("b").keep()},
+			acts:  "delete a0 Outdated",
+			want:  []string{goes("a"), "b: ineligible>none none Ineligible"},
+		},
+		{
+			name: "a keep node with an updated pod is base", why: "T2: half of two nodes is one, and the other is updated",
+			spec:  []kit.SpecOption{all, partition("50%")},
+			fleet: []spot{on("a", oldPod()), on("b", newPod()).keep()},
+			want:  []string{held("a"), "b: kept>none none Kept"},
+		},
+		{
+			name: "leave nodes do not count", why: "T2, not as Kruise: what runs there is no part of the rollout",
+			spec:  []kit.SpecOption{all, partition("1")},
+			fleet: []spot{on("a", oldPod()).leave(), on("b", oldPod())},
+			acts:  "delete a0 Leaving",
+			want:  []string{"a: leaving>none delete Leaving a0", held("b")},
+		},
+		{
+			name: "a lost pod comes back updated", why: "T1: only with holdRevision as it was",
+			spec: []kit.SpecOption{all, partition("2")}, fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", held("b")},
+		},
+		{
+			name: "broken old pods are held too", why: "T1: a held node keeps what it has; B2: it is unavailable all the same",
+			spec: []kit.SpecOption{partition("1")}, fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod())},
+			want: []string{"a: outdated>held hold Held a0 partition U", "b: outdated>update wait Budget b0 maxUnavailable"},
+		},
+		{
+			name: "failed old pods are not held", why: "T2: there is nothing live to hold, and M2 deletes it",
+			spec: []kit.SpecOption{all, partition("1")}, fleet: []spot{on("a", oldPod(kit.Failed())), on("b", oldPod())},
+			acts: "delete a0 OutdatedFailed",
+			want: []string{"a: broken>update replace OutdatedFailed a0 U", held("b")},
+		},
+		{
+			name: "an update in flight is an update", why: "T2: what is requested counts as done",
+			spec: []kit.SpecOption{all, partition("1")}, fleet: []spot{on("a"), on("b", oldPod())}, requested: []string{"a"},
+			want: []string{"a: starting>update wait Requested U", held("b")},
+		},
+		{
+			name: "paused shows first", why: "T4 holds all nodes, T2 only some",
+			spec: []kit.SpecOption{all, partition("1"), kit.Paused()}, fleet: []spot{on("a", oldPod())},
+			want: []string{"a: outdated>held hold Held a0 paused"},
+		},
+	}
+}
+
+func TestTargetT3NodeSelector(t *testing.T) { playScenes(t, selectorScenes()) }
+
+func selectorScenes() []scene {
+	all := kit.MaxUnavailable("100%")
+	canary := kit.Label("nodeType", "canary")
+	selector := nodeType("canary")
+	unselected := func(node string) string { return node + ": outdated>held hold Held " + node + "0 nodeSelector" }
+	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
+	return []scene{
+		{
+			name: "only selected nodes are updated", why: "T3",
+			spec:  []kit.SpecOption{all, selector},
+			fleet: []spot{on("a", oldPod()), on("b", oldPod()).with(canary)},
+			acts:  "delete b0 Outdated",
+			want:  []string{unselected("a"), goes("b")},
+		},
+		{
+			name: "an empty selector selects all", why: "T3, as labels do everywhere",
+			spec:  []kit.SpecOption{all, func(s *rollout.Spec) { s.Strategy.NodeSelector = &metav1.LabelSelector{} }},
+			fleet: []spot{on("a", oldPod())}, acts: "delete a0 Outdated", want: []string{goes("a")},
+		},
+		{
+			name: "lost pods come back updated", why: "T1",
+			spec: []kit.SpecOption{all, selector}, fleet: []spot{on("a")},
+			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "a moved selector takes nothing back", why: "T1: the update revision is the target of every node that has it",
+			spec: []kit.SpecOption{all, selector}, fleet: []spot{on("a", newPod())},
+			want: []string{"a: updated>update none UpToDate"},
+		},
+		{
+			name: "partition inside the selector", why: "T2: nodes that T3 holds take the places first, here all of them",
+			spec:  []kit.SpecOption{all, selector, partition("2")},
+			fleet: []spot{on("a", oldPod()).with(canary), on("b", oldPod()), on("c", oldPod()).with(canary), on("d", oldPod())},
+			acts:  "delete c0 Outdated, delete a0 Outdated",
+			want:  []string{goes("a"), unselected("b"), goes("c"), unselected("d")},
+		},
+		{
+			name: "partition beyond the unselected", why: "T2: one place is left for the first selected node by name",
+			spec:  []kit.SpecOption{all, selector, partition("3")},
+			fleet: []spot{on("a", oldPod()).with(canary), on("b", oldPod()), on("c", oldPod()).with(canary), on("d", oldPod())},
+			acts:  "delete c0 Outdated",
+			want: []string{"a: outdated>held hold Held a0 partition", unselected("b"), goes("c"),
+				unselected("d")},
+		},
+		{
+			name: "failed outdated pods of held nodes wait", why: "M2: a fixed revision does not come to a held node, so the back-off counts",
+			spec: []kit.SpecOption{all, selector}, fleet: []spot{on("a", oldPod(kit.Failed()))},
+			backoffs: []rollout.Backoff{{Node: "a", Revision: "old", Delay: 60e9, Since: kit.Noon()}},
+			want:     []string{"a: broken>update wait Backoff a0 backoff until=+1m0s U"},
+		},
+	}
+}
+
+func TestTargetT1HoldRevision(t *testing.T) { playScenes(t, holdRevisionScenes()) }
+
+func holdRevisionScenes() []scene {
+	hold := []kit.SpecOption{holdRevision, partition("1"), kit.MaxUnavailable("100%")}
+	selector := []kit.SpecOption{holdRevision, nodeType("canary")}
+	return []scene{
+		{
+			name: "a lost pod comes back as the stable revision", why: "T1: nothing tells what it was",
+			spec: hold, fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "delete b0 Outdated, create a Missing at old",
+			want: []string{"a: missing>held create Missing U", "b: outdated>update replace Outdated b0 U"},
+		},
+		{
+			name: "unselected nodes too", why: "T1: nodes held by T2 or T3",
+			spec: selector, fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "create a Missing at old",
+			want: []string{"a: missing>held create Missing U", "b: outdated>held hold Held b0 nodeSelector"},
+		},
+		{
+			name: "without any old pod there is no stable revision", why: "C6: the update revision is stable then",
+			spec: hold, fleet: []spot{on("a")},
+			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "not with OnDelete", why: "T1: only T2 and T3 hold the revision; a deleted pod asks for the new one",
+			spec: []kit.SpecOption{holdRevision, kit.OnDelete()}, fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>held hold Held b0 onDelete"},
+		},
+		{
+			name: "an old pod on its way", why: "what is requested counts as done: nothing more is created",
+			spec: hold, fleet: []spot{on("a"), on("b", newPod())}, requested: []string{"a@old"},
+			want: []string{"a: outdated>held wait Requested U", "b: updated>update none UpToDate"},
+		},
+	}
+}
+
+func TestTargetT7PartitionedScaling(t *testing.T) {
+	empty := func(node string) string { return node + ": missing>update hold PartitionedScaling partition U" }
+	first := func(options ...kit.SpecOption) *lab {
+		l := newLab(append(options, partitionedScaling)...)
+		l.snapshot.Revisions = nil
+		return l
+	}
+	tests := []struct {
+		name, why string
+		lab       *lab
+		fleet     []spot
+		acts      string
+		want      []string
+	}{
+		{
+			name: "the first by name are filled", why: "T7: 3 - 2 nodes get a pod",
+			lab: first(partition("2")), fleet: []spot{on("a"), on("b"), on("c")},
+			acts: "create a Missing", want: []string{"a: missing>update create Missing U", empty("b"), empty("c")},
+		},
+		{
+			name: "those that are there count", why: "T7: 3 - 1 - 1",
+			lab: first(partition("1")), fleet: []spot{on("a"), on("b", newPod()), on("c")},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: updated>update none UpToDate", empty("c")},
+		},
+		{
+			name: "percent of desired now", why: "T2, not as Kruise: 50% of 4 are 2, whatever status was stored",
+			lab: first(partition("50%")), fleet: []spot{on("a"), on("b"), on("c"), on("d")},
+			acts: "create a Missing, create b Missing",
+			want: []string{"a: missing>update create Missing U", "b: missing>update create Missing U", empty("c"), empty("d")},
+		},
+		{
+			name: "no partition", why: "T7: with a partition",
+			lab: first(), fleet: []spot{on("a")},
+			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "not in a later rollout", why: "T7, not as Kruise: nodes that join are not left empty",
+			lab: newLab(partition("1"), partitionedScaling), fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "a partition of more than there are", why: "T7: at most no node, not fewer",
+			lab: first(partition("5")), fleet: []spot{on("a")},
+			want: []string{empty("a")},
+		},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			plan := tt.lab.add(tt.fleet...).plan(t)
+			compare(t, tt.lab, plan, tt.acts, tt.want, tt.why)
+		})
+	}
+}
