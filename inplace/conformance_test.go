@@ -2,77 +2,90 @@ package inplace_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/google/go-cmp/cmp"
 
-	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-func TestX(t *testing.T) {
-	n, d := 0, 0
-	for name, line := range conformance.Lines(t, "kruise-inplace/calculate.jsonl") {
-		var c struct {
-			Features []string
-			Input    struct {
-				FeatureGates             map[string]bool
-				OldRevision, NewRevision struct {
-					Data json.RawMessage
-				}
-			}
-			Expect struct {
-				InPlace               bool
-				UpdateEnvFromMetadata bool
-			}
-		}
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		n++
-		rev := func(d json.RawMessage) *appsv1.ControllerRevision {
-			return &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: d}}
-		}
-		u, err := inplace.DiffRevisions(rev(c.Input.OldRevision.Data), rev(c.Input.NewRevision.Data), inplace.Options{
-			Resize: c.Input.FeatureGates["InPlaceWorkloadVerticalScaling"], EnvFromMetadata: c.Input.FeatureGates["InPlaceUpdateEnvFromMetadata"],
-		})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if u.InPlace() != c.Expect.InPlace || u.InPlace() && (len(u.Env) > 0) != c.Expect.UpdateEnvFromMetadata {
-			d++
-			t.Log(name, c.Features, c.Input.FeatureGates, "kruise", c.Expect, "we", u.Obstacles, u.Env)
-		}
-	}
-	t.Log(n, d)
+// entry is one way in which this package differs from Kruise on purpose. It does not skip a case: it turns what Kruise
+// did into what this package has to do instead, from the input alone.
+type entry[C any] struct {
+	id, rule, why string
+	// expect changes the expected outcome of a case, if the entry concerns it.
+	expect func(*C)
 }
 
-func TestY(t *testing.T) {
-	n, d := 0, 0
-	for name, line := range conformance.Lines(t, "kruise-inplace/completed.jsonl") {
-		var c struct {
-			Features []string
-			Input    struct {
-				FeatureGates map[string]bool
-				Pod          corev1.Pod
-			}
-			Expect struct {
-				Completed bool
-				Message   string
-			}
+// tally counts over all recorded files.
+type tally struct {
+	cases, explained int
+}
+
+// compare runs the cases of one recorded file. A case may differ from the recording only as entries foretell; an entry
+// that explains no case is out of date.
+func compare[C any](t *testing.T, total *tally, file string, entries []entry[C], got func(testing.TB, *C) any, want func(*C) any) {
+	t.Helper()
+	counts := make([]int, len(entries))
+	for i, e := range entries {
+		if e.id == "" || e.rule == "" || e.why == "" {
+			t.Fatalf("entry %q needs a name, a rule and a reason", e.id)
 		}
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		n++
-		x := inplace.Completed(&c.Input.Pod)
-		if x.Done != c.Expect.Completed {
-			d++
-			t.Log(name, c.Features, c.Input.FeatureGates, "kruise", c.Expect, "we", x)
+		if slices.ContainsFunc(entries[:i], func(other entry[C]) bool { return other.id == e.id }) {
+			t.Fatalf("two entries %q", e.id)
 		}
 	}
-	t.Log(n, d)
+	cases, explained := 0, 0
+	for name, line := range conformance.Lines(t, file) {
+		var c C
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		cases++
+		recorded, by := text(t, want(&c)), []string{}
+		for i, e := range entries {
+			before := text(t, want(&c))
+			e.expect(&c)
+			if text(t, want(&c)) != before {
+				counts[i]++
+				by = append(by, e.id)
+			}
+		}
+		if len(by) > 0 {
+			explained++
+		}
+		if difference := cmp.Diff(text(t, want(&c)), text(t, got(t, &c))); difference != "" {
+			t.Errorf("%s (entries %s; recorded %s): (-want +got)\n%s", name, strings.Join(by, ", "), recorded, difference)
+		}
+	}
+	for i, e := range entries {
+		t.Logf("%-22s %-6s %3d cases: %s", e.id, e.rule, counts[i], e.why)
+		if counts[i] == 0 {
+			t.Errorf("entry %q explains no case", e.id)
+		}
+	}
+	t.Logf("%s: %d of %d cases explained", file, explained, cases)
+	total.cases, total.explained = total.cases+cases, total.explained+explained
+}
+
+// TestConformance compares with what Kruise did. Differences beyond a tenth of the cases would mean another contract.
+func TestConformance(t *testing.T) {
+	var total tally
+	t.Run("calculate", func(t *testing.T) {
+		compare(t, &total, "kruise-inplace/calculate.jsonl", calculateEntries, calculate, func(c *calculateCase) any { return c.Expect })
+	})
+	t.Run("completed", func(t *testing.T) {
+		compare(t, &total, "kruise-inplace/completed.jsonl", completedEntries, completed,
+			func(c *completedCase) any { return c.Expect.Completed })
+	})
+	t.Run("needs-unready", func(t *testing.T) {
+		compare(t, &total, "kruise-inplace/needs-unready.jsonl", needsUnreadyEntries, needsUnready,
+			func(c *needsUnreadyCase) any { return c.Expect.NeedsBeUnready })
+	})
+	t.Run("batches", func(t *testing.T) {
+		compare(t, &total, "kruise-inplace/batches.jsonl", batchesEntries, playBatches, func(c *batchesCase) any { return c.Expect })
+	})
+	t.Logf("%d of %d cases explained", total.explained, total.cases)
 }

@@ -17,11 +17,14 @@ type grace struct {
 	metadata changedMetadata
 }
 
-// graceOf decodes the annotation; nil if pod has none. An empty one counts as none, as for Kruise.
+// graceOf decodes the annotation; nil if pod has none. An empty one holds no change.
 func graceOf(pod *corev1.Pod) (*grace, error) {
 	text, ok := annotation(pod, GraceKey, oldGraceKey)
-	if !ok || text == "" {
+	if !ok {
 		return nil, nil
+	}
+	if text == "" {
+		return &grace{}, nil
 	}
 	var spec struct {
 		Revision             string                 `json:"revision"`

@@ -87,8 +87,7 @@ func (r *run) update(i int32, wasReady bool) {
 		r.note(i, VerbWait, ReasonRequested, other)
 		return
 	}
-	underWay := r.underWay(other)
-	if limit := r.holds(n); limit != LimitNone && !(underWay && limit == LimitPaused) {
+	if limit := r.holdsUpdate(n); limit != LimitNone {
 		r.hold(i, limit)
 		return
 	}
@@ -100,7 +99,7 @@ func (r *run) update(i int32, wasReady bool) {
 	if wasReady {
 		reason = ReasonOutdated
 	}
-	if wasReady && !underWay {
+	if wasReady && !r.underWay(other) {
 		if full, limit := r.spent(); full {
 			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
@@ -122,7 +121,8 @@ func (r *run) wait(i int32) {
 func (r *run) hold(i int32, limit Limit) {
 	n := &r.nodes[i]
 	r.note(i, VerbHold, ReasonHeld, &r.pods[n.other])
-	r.decision(i).Limit = limit
+	d := r.decision(i)
+	d.Limit, d.Target = limit, TargetHeld
 	r.finish(i, n.other)
 }
 

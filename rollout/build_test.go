@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -239,7 +238,7 @@ func compare(t *testing.T, l *lab, plan rollout.Plan, wantActs string, want []st
 	}
 	checkActions(t, l, plan)
 	l.reverse()
-	if diff := cmp.Diff(plan, l.plan(t), cmp.AllowUnexported(inplace.Update{})); diff != "" {
+	if diff := cmp.Diff(plan, l.plan(t)); diff != "" {
 		t.Errorf("the order of the input matters, -given +reversed:\n%s", diff)
 	}
 }

@@ -134,7 +134,7 @@ func (r *run) targetOf(n *node, d *Decision) Target {
 	switch {
 	case d.Placement.Outcome != placement.Run:
 		return TargetNone
-	case r.holds(n) != LimitNone && d.State == StateOutdated, r.comesBackOld(n, d):
+	case d.State == StateOutdated && r.holdsUpdate(n) != LimitNone, r.comesBackOld(n, d):
 		return TargetHeld
 	default:
 		return TargetUpdate

@@ -132,6 +132,8 @@ func TestEveryCodeIsReached(t *testing.T) {
 	twins := newLab().add(on("a", podAt(twin)))
 	twins.numbered(t, numbered{"update", 2}, numbered{"twin", 1})
 	note(twins.plan(t))
+	note(unreadable().plan(t))
+	note(firstInstallation(partition("1")).add(on("a")).plan(t))
 
 	for v := rollout.State(0); v.String() != "unknown"; v++ {
 		if !states[v] {

@@ -63,7 +63,11 @@ func (r *run) finish(i, j int32) {
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	patches := hooks.Next(p.object, lifecycle.Keep, inplace.Completed(p.object).Done).Patches(p.object, now)
-	if step, err := inplace.Continue(p.object, now); err == nil {
+	advance := inplace.Continue
+	if inplace.Preparing(p.object) {
+		advance = inplace.Cancel
+	}
+	if step, err := advance(p.object, now); err == nil {
 		patches = append(patches, step.Patches...)
 		r.wake(step.Until)
 	}

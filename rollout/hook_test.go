@@ -23,7 +23,7 @@ func inState(state lifecycle.State) kit.PodOption {
 	return func(p *corev1.Pod) { p.Labels[lifecycle.StateLabel] = string(state) }
 }
 
-func leaving(p *corev1.Pod) { inState(lifecycle.PreparingDelete)(p) }
+func asked(p *corev1.Pod) { inState(lifecycle.PreparingDelete)(p) }
 
 func TestLifecycleL2PreDelete(t *testing.T) { playScenes(t, preDeleteScenes()) }
 
@@ -40,12 +40,12 @@ func preDeleteScenes() []scene {
 		},
 		{
 			name: "update, asked and not let go", why: "L2, B2: it takes the place in the budget until it is gone",
-			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(hooked, leaving))},
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(hooked, asked))},
 			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: terminating>update wait PreDelete b0 hook U"},
 		},
 		{
 			name: "update, let go", why: "L2: it no longer matches",
-			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(leaving))},
+			spec: hook, fleet: []spot{on("a", oldPod(hooked)), on("b", oldPod(asked))},
 			acts: "delete b0 Released",
 			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: terminating>update delete Released b0 U"},
 		},
@@ -61,75 +61,75 @@ func preDeleteScenes() []scene {
 		},
 		{
 			name: "the hook is gone from the spec", why: "L2: the label means deletion all the same",
-			fleet: []spot{on("b", oldPod(leaving))},
+			fleet: []spot{on("b", oldPod(asked))},
 			acts:  "delete b0 Released", want: []string{"b: terminating>update delete Released b0 U"},
 		},
 		{
 			name: "at the target revision", why: "L2: a rollback; the pod is what the node should have, and is taken back",
-			spec: hook, fleet: []spot{on("a", newPod(hooked, leaving)), on("b", oldPod())},
+			spec: hook, fleet: []spot{on("a", newPod(hooked, asked)), on("b", oldPod())},
 			acts: "patch a0 TakenBack",
 			want: []string{"a: updated>update patch TakenBack a0 U", "b: outdated>update wait Budget b0 maxUnavailable"},
 		},
 		{
 			name: "taken back, in flight", why: "nothing is sent again",
-			spec: hook, fleet: []spot{on("a", newPod(hooked, leaving))}, patching: []string{"a0"},
+			spec: hook, fleet: []spot{on("a", newPod(hooked, asked))}, patching: []string{"a0"},
 			want: []string{"a: updated>update wait Requested a0 U"},
 		},
 		{
 			name: "held by now", why: "L2: the partition was raised",
-			spec: append(hook, partition("1")), fleet: []spot{on("a", oldPod(hooked, leaving)), on("b", newPod())},
+			spec: append(hook, partition("1")), fleet: []spot{on("a", oldPod(hooked, asked)), on("b", newPod())},
 			acts: "patch a0 TakenBack",
 			want: []string{"a: outdated>held patch TakenBack a0 partition U", "b: updated>update none UpToDate"},
 		},
 		{
 			name: "held by OnDelete", why: "L2, T5: all are held",
-			spec: []kit.SpecOption{draining, kit.OnDelete()}, fleet: []spot{on("a", oldPod(leaving))},
+			spec: []kit.SpecOption{draining, kit.OnDelete()}, fleet: []spot{on("a", oldPod(asked))},
 			acts: "patch a0 TakenBack", want: []string{"a: outdated>held patch TakenBack a0 onDelete U"},
 		},
 		{
 			name: "paused", why: "T4: a node that was begun is finished",
-			spec: append(hook, kit.Paused()), fleet: []spot{on("a", oldPod(leaving)), on("b", oldPod())},
+			spec: append(hook, kit.Paused()), fleet: []spot{on("a", oldPod(asked)), on("b", oldPod())},
 			acts: "delete a0 Released",
 			want: []string{"a: terminating>update delete Released a0 U", "b: outdated>held hold Held b0 paused"},
 		},
 		{
 			name: "frozen begins no deletion", why: "L2, T4",
-			spec: append(hook, kit.Frozen()), fleet: []spot{on("a", newPod(hooked)).leave(), on("b", oldPod(leaving))},
+			spec: append(hook, kit.Frozen()), fleet: []spot{on("a", newPod(hooked)).leave(), on("b", oldPod(asked))},
 			want: []string{"a: leaving>none wait Frozen a0 frozen", "b: terminating>update wait Frozen b0 frozen U"},
 		},
 		{
 			name: "repair", why: "L2, V8: every deletion asks, also where the node may not run the pod any more",
-			spec: hook, fleet: []spot{on("a", newPod(hooked)).leave(), on("b", newPod(hooked, leaving)).leave(),
-				on("c", newPod(leaving)).leave()},
+			spec: hook, fleet: []spot{on("a", newPod(hooked)).leave(), on("b", newPod(hooked, asked)).leave(),
+				on("c", newPod(asked)).leave()},
 			acts: "patch a0 Leaving, delete c0 Leaving",
 			want: []string{"a: leaving>none prepare Leaving a0", "b: leaving>none wait PreDelete b0 hook",
 				"c: leaving>none delete Leaving c0"},
 		},
 		{
 			name: "failed", why: "V8: a hooked Failed pod waits too; its back-off was paid when it was asked to leave",
-			spec: hook, fleet: []spot{on("a", newPod(hooked, kit.Failed())), on("b", newPod(leaving, kit.Failed()))},
+			spec: hook, fleet: []spot{on("a", newPod(hooked, kit.Failed())), on("b", newPod(asked, kit.Failed()))},
 			backoffs: []rollout.Backoff{{Node: "b", Revision: "update", Delay: 60e9, Since: kit.Noon()}},
 			acts:     "patch a0 Failed, delete b0 Released",
 			want:     []string{"a: broken>update prepare Failed a0 U", "b: broken>update delete Released b0 U"},
 		},
 		{
 			name: "surplus", why: "M3: of two of a kind the one that leaves is not the one that stays",
-			spec: hook, fleet: []spot{on("a", newPod(leaving, hooked), newPod())},
+			spec: hook, fleet: []spot{on("a", newPod(asked, hooked), newPod())},
 			want: []string{"a: updated>update wait PreDelete a0 hook"},
 		},
 		{
 			name: "surplus, let go", why: "L2",
-			spec: hook, fleet: []spot{on("a", newPod(leaving), newPod())},
+			spec: hook, fleet: []spot{on("a", newPod(asked), newPod())},
 			acts: "delete a0 Released", want: []string{"a: updated>update delete Released a0"},
 		},
 		{
 			name: "keep", why: "M4: nothing could follow the pod on a keep node, so it is taken back",
-			spec: hook, fleet: []spot{on("a", oldPod(hooked, leaving)).keep()},
+			spec: hook, fleet: []spot{on("a", oldPod(hooked, asked)).keep()},
 			acts: "patch a0 TakenBack", want: []string{"a: kept>none patch TakenBack a0"},
 		},
 		{
 			name: "surge beside a leaving pod", why: "M1: with surge the new pod does not wait for the hook",
-			spec: surge, fleet: []spot{on("a", oldPod(hooked, leaving))},
+			spec: surge, fleet: []spot{on("a", oldPod(hooked, asked))},
 			acts: "create a BesideTerminating", want: []string{"a: terminating>update create BesideTerminating hook U S"},
 		},
 		{
@@ -139,17 +139,17 @@ func preDeleteScenes() []scene {
 		},
 		{
 			name: "superseded and leaving", why: "the node has nothing but the new pod and one on its way out",
-			spec: surge, fleet: []spot{on("a", oldPod(hooked, leaving), newPod())},
+			spec: surge, fleet: []spot{on("a", oldPod(hooked, asked), newPod())},
 			want: []string{"a: updated>update wait PreDelete a0 hook"},
 		},
 		{
 			name: "outdated beside a leaving one", why: "the node might stand empty for as long as the hook holds",
-			spec: all, fleet: []spot{on("a", oldPod(), podAt("older", hooked, leaving))},
+			spec: all, fleet: []spot{on("a", oldPod(), podAt("older", hooked, asked))},
 			want: []string{"a: outdated>update wait PreDelete a1 hook"},
 		},
 		{
 			name: "pinned to a vanished node", why: "M5, V8: a hooked one is asked as well",
-			spec: hook, fleet: []spot{gone("x", pinned(newPod(hooked)), pinned(newPod(hooked, leaving)), pinned(newPod(leaving)))},
+			spec: hook, fleet: []spot{gone("x", pinned(newPod(hooked)), pinned(newPod(hooked, asked)), pinned(newPod(asked)))},
 			acts: "patch x0 NodeGone, delete x2 NodeGone",
 			want: []string{"x: vanished>none prepare NodeGone x0", "x: vanished>none wait PreDelete x1 hook",
 				"x: vanished>none delete NodeGone x2"},

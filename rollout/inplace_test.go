@@ -23,6 +23,7 @@ func grace(seconds int32) kit.SpecOption {
 
 // updatable gives the pod the readiness gate of in-place updates, with its condition True.
 func updatable(p *corev1.Pod) {
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
 	p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.InPlaceUpdateReady})
 	inPlaceReady(corev1.ConditionTrue, ago(time.Hour))(p)
 }
@@ -55,15 +56,16 @@ func inGrace(since time.Time) kit.PodOption {
 func updatingSince(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		inGrace(since)(p)
-		name := p.Spec.Containers[0].Name
+		const name = "main"
 		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"any","updateTimestamp":"` + since.Format(time.RFC3339) +
 			`","lastContainerStatuses":{"` + name + `":{"imageID":"before"}},"updateImages":true}`}
+		p.Spec.Containers[0].Image = "agent:v2"
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, ImageID: "before", Image: "before"}}
 	}
 }
 
-// updatedInPlace is a pod whose in-place update is complete, but for the condition.
-func updatedInPlace(since time.Time) kit.PodOption {
+// restarted is a pod whose in-place update is complete, but for the condition.
+func restarted(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		updatingSince(since)(p)
 		p.Status.ContainerStatuses[0].ImageID = "after"
@@ -99,7 +101,7 @@ func inPlaceScenes() []scene {
 		},
 		{
 			name: "complete", why: "I4: the condition becomes True again, which the budget waits for",
-			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(updatedInPlace(ago(time.Minute))))},
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(restarted(ago(time.Minute))))},
 			acts: "patch b0/status InPlaceUnfinished",
 			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: starting>update patch InPlaceUnfinished b0 U"},
 		},
@@ -114,7 +116,7 @@ func inPlaceScenes() []scene {
 		{
 			name: "complete while frozen and paused", why: "T4: completion patches go on",
 			spec:  []kit.SpecOption{method(inplace.IfPossible), kit.Frozen(), kit.Paused()},
-			fleet: []spot{on("a", newPod(updatedInPlace(ago(time.Minute)))), on("b", oldPod(updatable))},
+			fleet: []spot{on("a", newPod(restarted(ago(time.Minute)))), on("b", oldPod(updatable))},
 			acts:  "patch a0/status InPlaceUnfinished",
 			want:  []string{"a: starting>update patch InPlaceUnfinished a0 U", "b: outdated>held hold Held b0 frozen"},
 		},

@@ -113,7 +113,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 			}
 		case StateOutdated:
 			in.Outdated++
-			if r.heldBack(n, d) {
+			if d.Target == TargetHeld {
 				in.Held++
 				if d.Unavailable {
 					in.HeldUnavailable++
@@ -123,11 +123,6 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		}
 	}
 	return in
-}
-
-// heldBack tells whether an outdated node stays as it is for as long as the spec does.
-func (r *run) heldBack(n *node, d *Decision) bool {
-	return r.holds(n) != LimitNone || d.Limit == LimitInPlaceOnly
 }
 
 func (r *run) completedRevision() string {

@@ -133,3 +133,12 @@ func (r *run) holds(n *node) Limit {
 		return n.hold
 	}
 }
+
+// holdsUpdate is holds for the update of the node's outdated pod. Paused lets one finish that was begun (T4).
+func (r *run) holdsUpdate(n *node) Limit {
+	limit := r.holds(n)
+	if limit == LimitPaused && n.other != none && r.underWay(&r.pods[n.other]) {
+		return LimitNone
+	}
+	return limit
+}

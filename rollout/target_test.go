@@ -208,13 +208,31 @@ func holdRevisionScenes() []scene {
 	}
 }
 
+// unreadable is a held node that has lost a pod of a revision whose template cannot be read.
+func unreadable() *lab {
+	l := newLab(holdRevision, partition("1")).add(on("a"), on("b", oldPod()))
+	l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
+	return l
+}
+
+func TestTargetT1RevisionUnreadable(t *testing.T) {
+	l := unreadable()
+	compare(t, l, l.plan(t), "", []string{
+		"a: missing>held wait RevisionUnreadable U",
+		"b: outdated>update wait Budget b0 maxUnavailable",
+	}, "fail closed: at the update revision the pod would be past the partition")
+}
+
+// firstInstallation has no revision yet.
+func firstInstallation(options ...kit.SpecOption) *lab {
+	l := newLab(append(options, partitionedScaling)...)
+	l.snapshot.Revisions = nil
+	return l
+}
+
 func TestTargetT7PartitionedScaling(t *testing.T) {
+	first := firstInstallation
 	empty := func(node string) string { return node + ": missing>update hold PartitionedScaling partition U" }
-	first := func(options ...kit.SpecOption) *lab {
-		l := newLab(append(options, partitionedScaling)...)
-		l.snapshot.Revisions = nil
-		return l
-	}
 	tests := []struct {
 		name, why string
 		lab       *lab

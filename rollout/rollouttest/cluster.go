@@ -35,30 +35,6 @@ type Cluster struct {
 	events   []Event
 }
 
-// Behavior says how the cluster behaves. The zero value is a fair cluster without delay of the watch.
-type Behavior struct {
-	// Start is how long a bound pod takes to become Ready. Default (0): 5 s.
-	Start time.Duration
-	// Stop is how long a terminating pod stays. Default (0): 2 s.
-	Stop time.Duration
-	// Jitter makes pods differ: each start and stop takes up to four times as long, as a hash of the pod's UID and
-	// this value says. Default (0): all take equally long.
-	Jitter uint64
-	// Lag is how many calls of Tick it takes until the snapshot shows a change. What was requested since is in flight.
-	// Default (0): it shows everything at once.
-	Lag int
-	// NeverReady are hashes of revisions whose pods start but never become Ready.
-	NeverReady []string
-	// Failing are hashes of revisions whose pods Fail when they should become Ready.
-	Failing []string
-}
-
-// The default delays.
-const (
-	defaultStart = 5 * time.Second
-	defaultStop  = 2 * time.Second
-)
-
 // NewCluster returns a cluster that is in the state of the snapshot. What is in flight in it is dropped: the
 // cluster knows what was requested. It fails for a spec that [rollout.New] refuses.
 func NewCluster(spec rollout.Spec, snapshot rollout.Snapshot, behavior Behavior) (*Cluster, error) {

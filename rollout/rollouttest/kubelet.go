@@ -1,9 +1,7 @@
 package rollouttest
 
 import (
-	"hash/fnv"
 	"slices"
-	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,28 +9,69 @@ import (
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // simulated is one pod of a cluster. Its object is replaced, never written to.
 type simulated struct {
 	*corev1.Pod
 	// since is when the pod came into the condition from which the next delay counts: appeared, was bound, was
-	// marked.
+	// marked, had a container restarted.
 	since time.Time
+	// changed is when what its containers are to run was changed last, asked when its hooks were given something to do.
+	changed, asked time.Time
+	// up: all containers are ready; whether the pod is Ready is then up to its readiness gates.
+	up bool
+	// running is what the containers were made from, in their order.
+	running []running
+}
+
+// newSimulated takes the pod as it is.
+func (c *Cluster) newSimulated(pod *corev1.Pod) *simulated {
+	p := &simulated{Pod: pod, since: c.now, changed: c.now, asked: c.now}
+	p.up = conditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || containersReady(pod)
+	for i := range pod.Spec.Containers {
+		p.running = append(p.running, runningIn(pod, i))
+	}
+	return p
+}
+
+// replace puts another state of the pod in the place of its present one.
+func (c *Cluster) replace(p *simulated, pod *corev1.Pod) {
+	if lifecycle.StateOf(pod) != lifecycle.StateOf(p.Pod) || (pod.DeletionTimestamp == nil) != (p.DeletionTimestamp == nil) {
+		p.asked = c.now
+	}
+	pod.ResourceVersion = c.nextVersion()
+	p.Pod = pod
+}
+
+// happening is what falls due next.
+type happening struct {
+	at   time.Time
+	kind EventKind
+	pod  *simulated // nil: it is about pull
+	pull *pull
+	// container is the ordinal of the container that restarts or is resized.
+	container int
+}
+
+// before tells whether h comes before another, which may be none.
+func (h happening) before(other happening) bool {
+	return !h.at.IsZero() && (other.at.IsZero() || h.at.Before(other.at))
 }
 
 // Tick lets the given time pass. Everything that falls due happens at its own instant, in order; of what falls due
-// at one instant, older pods come first. Then, with a lagging watch, the next older state becomes visible. A negative
-// duration counts as 0.
+// at one instant, older pods come first, pulls of images last. Then, with a lagging watch, the next older state becomes
+// visible. A negative duration counts as 0.
 func (c *Cluster) Tick(d time.Duration) {
 	end := c.now.Add(max(d, 0))
 	for {
-		p, kind, due := c.next()
-		if p == nil || due.After(end) {
+		h := c.next()
+		if h.at.IsZero() || h.at.After(end) {
 			break
 		}
-		c.now = due
-		c.happen(p, kind)
+		c.now = h.at
+		c.happen(h)
 	}
 	c.now = end
 	c.show()
@@ -40,56 +79,96 @@ func (c *Cluster) Tick(d time.Duration) {
 
 // Next is the earliest instant at which the cluster changes by itself; zero if nothing is under way. It is never
 // before Now.
-func (c *Cluster) Next() time.Time {
-	_, _, due := c.next()
-	return due
-}
+func (c *Cluster) Next() time.Time { return c.next().at }
 
-func (c *Cluster) next() (pod *simulated, kind EventKind, at time.Time) {
+func (c *Cluster) next() happening {
+	var first happening
 	for _, p := range c.pods {
-		k, due := c.due(p)
-		if !due.IsZero() && (at.IsZero() || due.Before(at)) {
-			pod, kind, at = p, k, due
+		if h := c.due(p); h.before(first) {
+			h.pod = p
+			first = h
 		}
 	}
-	return pod, kind, at
+	for _, p := range c.pulls {
+		if h := c.pullEnds(p); h.before(first) {
+			first = h
+		}
+	}
+	return first
 }
 
-// due says what happens to the pod next and when; zero: nothing.
-func (c *Cluster) due(p *simulated) (EventKind, time.Time) {
-	// An event that was due while a node or a spec was still another one happens now, not in the past.
-	at := func(delay time.Duration) time.Time {
-		if due := p.since.Add(delay); due.After(c.now) {
-			return due
-		}
-		return c.now
+// after is the instant that lies the delay after since. What was due while a node or a spec was still another one
+// happens now, not in the past.
+func (c *Cluster) after(since time.Time, delay time.Duration) time.Time {
+	if due := since.Add(delay); due.After(c.now) {
+		return due
 	}
+	return c.now
+}
+
+func (c *Cluster) delay(p *simulated, configured, otherwise time.Duration) time.Duration {
+	return c.behavior.delay(string(p.UID), configured, otherwise)
+}
+
+// due says what happens to the pod next; nothing if it has no instant.
+func (c *Cluster) due(p *simulated) happening {
+	var first happening
+	for _, h := range [...]happening{c.dueContainer(p), c.duePod(p), c.dueHook(p)} {
+		if h.before(first) {
+			first = h
+		}
+	}
+	return first
+}
+
+// duePod is what scheduler, kubelet and pod garbage collector do about the pod as a whole.
+func (c *Cluster) duePod(p *simulated) happening {
 	node, ok := placement.TargetNode(p.Pod)
-	switch exists := ok && c.nodes[node] != nil; {
-	case p.Spec.NodeName == "" && p.DeletionTimestamp != nil:
-		return PodGone, at(0)
-	case p.Spec.NodeName != "" && !exists:
-		return PodCollected, at(defaultStop)
-	case p.DeletionTimestamp != nil:
-		return PodGone, at(c.delay(p, c.behavior.Stop, defaultStop))
-	case lifecycle.Terminal(p.Pod) || !exists:
-		return 0, time.Time{}
-	case p.Spec.NodeName == "":
-		if !fits(p.Pod, c.nodes[node]) {
-			return 0, time.Time{}
-		}
-		return PodBound, at(0)
-	}
-	hash := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	start := at(c.delay(p, c.behavior.Start, defaultStart))
+	exists := ok && c.nodes[node] != nil
+	bound, marked := p.Spec.NodeName != "", p.DeletionTimestamp != nil
 	switch {
-	case slices.Contains(c.behavior.Failing, hash):
-		return PodFailed, start
-	case slices.Contains(c.behavior.NeverReady, hash) || settledReady(p.Pod):
-		return 0, time.Time{}
-	default:
-		return PodReady, start
+	case marked && len(p.Finalizers) > 0:
+		return happening{}
+	case !bound && marked:
+		return happening{kind: PodGone, at: c.now}
+	case bound && !exists:
+		return happening{kind: PodCollected, at: c.after(p.since, defaultStop)}
+	case marked:
+		return happening{kind: PodGone, at: c.after(p.since, c.delay(p, c.behavior.Stop, defaultStop))}
+	case lifecycle.Terminal(p.Pod) || !exists:
+		return happening{}
+	case bound:
+		return c.dueReadiness(p)
+	case !fits(p.Pod, c.nodes[node]):
+		return happening{}
 	}
+	return happening{kind: PodBound, at: c.now}
+}
+
+// dueReadiness is what a kubelet reports of a bound pod: Ready if all containers are ready and all readiness gates are
+// open.
+func (c *Cluster) dueReadiness(p *simulated) happening {
+	hash := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	start := c.after(p.since, c.delay(p, c.behavior.Start, defaultStart))
+	open := gatesOpen(p.Pod)
+	switch {
+	case !open && conditionStatus(p.Pod, corev1.PodReady) == corev1.ConditionTrue:
+		return happening{kind: PodUnready, at: c.now}
+	case slices.Contains(c.behavior.Failing, hash):
+		if c.restarts(p) {
+			return happening{} // what is to fail is not started yet
+		}
+		return happening{kind: PodFailed, at: start}
+	case slices.Contains(c.behavior.NeverReady, hash):
+		return happening{}
+	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!p.up || !open) && !containersReady(p.Pod):
+		return happening{kind: PodStarted, at: start}
+	case !open || settledReady(p.Pod):
+		return happening{}
+	case p.up:
+		return happening{kind: PodReady, at: c.now}
+	}
+	return happening{kind: PodReady, at: start}
 }
 
 // fits is what the scheduler asks: the pod's own selector, affinity and tolerations against the node.
@@ -109,50 +188,76 @@ func settledReady(p *corev1.Pod) bool {
 	return ready && lifecycle.Ready(p) && p.Status.Phase == corev1.PodRunning
 }
 
-// delay is the configured one, or the default, longer by what the jitter says for this pod.
-func (c *Cluster) delay(p *simulated, configured, otherwise time.Duration) time.Duration {
-	if configured <= 0 {
-		configured = otherwise
-	}
-	if c.behavior.Jitter == 0 {
-		return configured
-	}
-	h := fnv.New64a()
-	// Writing to a hash never fails.
-	_, _ = h.Write([]byte(string(p.UID) + strconv.FormatUint(c.behavior.Jitter, 10)))
-	return configured + configured*time.Duration(h.Sum64()%4)
+// gatesOpen tells whether all readiness gates of the pod are True.
+func gatesOpen(p *corev1.Pod) bool {
+	return !slices.ContainsFunc(p.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+		return conditionStatus(p, gate.ConditionType) != corev1.ConditionTrue
+	})
 }
 
-// happen lets one event of a pod take place now.
-func (c *Cluster) happen(p *simulated, kind EventKind) {
-	p.since = c.now
-	switch kind {
+func hasGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.Contains(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
+}
+
+// conditionStatus is the status of a condition; empty if the pod does not have it.
+func conditionStatus(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// happen lets what is due take place now.
+func (c *Cluster) happen(h happening) {
+	p := h.pod
+	switch h.kind {
+	case PullDone, PullFailed:
+		c.endPull(h.pull, h.kind)
+		return
+	case PodReleased, PodHooked:
+		c.seeToHooks(p, h.kind)
+		return
+	case ContainerRestarted, ContainerResized:
+		c.moveContainer(p, h.container, h.kind)
+		return
 	case PodGone, PodCollected:
 		c.remove(p)
 	default:
 		changed := p.DeepCopy()
-		switch kind {
+		switch h.kind {
 		case PodBound:
 			changed.Spec.NodeName, _ = placement.TargetNode(p.Pod)
 			setCondition(changed, corev1.PodScheduled, corev1.ConditionTrue, c.now)
 		case PodFailed:
 			changed.Status.Phase = corev1.PodFailed
 			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)
+		case PodUnready:
+			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)
+		case PodStarted:
+			changed.Status.Phase = corev1.PodRunning
+			c.startContainers(p, changed)
 		default:
+			c.startContainers(p, changed)
 			Ready(c.now)(changed)
 			setInPlaceReady(changed, c.now)
 		}
-		p.Pod = changed
+		c.replace(p, changed)
 	}
-	c.record(kind, p.Pod)
+	p.since = c.now
+	c.record(h.kind, p.Pod)
 }
 
-// setInPlaceReady completes an in-place update that is under way.
+// setInPlaceReady completes an in-place update of a pod without the readiness gate, which no planner completes: Kruise
+// does, of pods that were made before it had gates.
 func setInPlaceReady(p *corev1.Pod, now time.Time) {
-	for _, c := range p.Status.Conditions {
-		if c.Type == lifecycle.InPlaceUpdateReady && c.Status != corev1.ConditionTrue {
-			setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, now)
-			return
-		}
+	if !hasGate(p, lifecycle.InPlaceUpdateReady) && conditionStatus(p, lifecycle.InPlaceUpdateReady) == corev1.ConditionFalse {
+		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, now)
 	}
+}
+
+// inPlace tells whether the spec in force updates pods in place.
+func (c *Cluster) inPlace() bool {
+	return c.spec.Strategy.Type != rollout.OnDelete && updatesInPlace(&c.spec)
 }

@@ -1,0 +1,172 @@
+package inplace_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+type batchesCase struct {
+	Features []string
+	Input    struct {
+		FeatureGates         gates
+		Pod                  corev1.Pod
+		ContainerImages      map[string]string
+		ContainerResources   map[string]corev1.ResourceRequirements
+		ContainerRefMetadata map[string]inplace.RefMetadata
+		MetadataPatch        struct{ Metadata metadataPatch }
+	}
+	Expect batchesOutcome
+}
+
+type batchesOutcome struct {
+	batchOutcome
+	LaterBatches            []batchOutcome
+	AdvancesWhileNotReady   bool
+	CompletedAtEnd          bool
+	InPlaceUpdateReadyAtEnd string
+}
+
+// batchOutcome is a pod after one batch.
+type batchOutcome struct {
+	UpdateNow, UpdateNext             []string
+	ContainersRequiredReadyBeforeNext []string
+	PodImages                         map[string]string
+	PodResources                      map[string]corev1.ResourceRequirements
+	PodLabels, PodAnnotations         map[string]string
+	StateAnnotation                   inplace.State
+}
+
+// playBatches begins the update and plays the kubelet until nothing moves.
+func playBatches(t testing.TB, c *batchesCase) any {
+	t.Helper()
+	in := &c.Input
+	pod := in.Pod.DeepCopy()
+	now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+	change := podChange{images: in.ContainerImages, refs: in.ContainerRefMetadata, metadata: in.MetadataPatch.Metadata}
+	// Without the gate Kruise calculates no change of resources.
+	if in.FeatureGates.InPlaceWorkloadVerticalScaling {
+		change.resources = in.ContainerResources
+	}
+	gated := slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+		return gate.ConditionType == lifecycle.InPlaceUpdateReady
+	})
+	if !gated {
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.InPlaceUpdateReady})
+	}
+	u := change.of(pod, inplace.Options{Resize: true, EnvFromMetadata: true})
+	pod.Labels[revisionLabel], pod.Spec.NodeName, pod.UID = "old", "node", "uid"
+	step, err := u.Begin(pod, inplace.Target{Revision: "new"}, inplace.Metadata{}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod = apply(t, pod, step.Patches...)
+	out := batchesOutcome{batchOutcome: observe(t, pod), LaterBatches: []batchOutcome{}}
+	for range 10 {
+		done := out.batchOutcome
+		if n := len(out.LaterBatches); n > 0 {
+			done = out.LaterBatches[n-1]
+		}
+		run(pod, done.UpdateNow, now.Add(time.Second))
+		unready := pod.DeepCopy()
+		for i := range unready.Status.ContainerStatuses {
+			unready.Status.ContainerStatuses[i].Ready = false
+		}
+		if step, err := inplace.Continue(unready, now); err != nil {
+			t.Fatal(err)
+		} else if step.Begun {
+			out.AdvancesWhileNotReady = true
+		}
+		if step, err = inplace.Continue(pod, now); err != nil {
+			t.Fatal(err)
+		}
+		pod = apply(t, pod, step.Patches...)
+		if !step.Begun {
+			break
+		}
+		out.LaterBatches = append(out.LaterBatches, observe(t, pod))
+	}
+	out.CompletedAtEnd = inplace.Completed(pod).Done
+	if gated {
+		out.InPlaceUpdateReadyAtEnd = string(condition(pod))
+	}
+	return out
+}
+
+// run is a kubelet that has brought containers to their spec.
+func run(pod *corev1.Pod, containers []string, at time.Time) {
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		if !slices.Contains(containers, container.Name) {
+			continue
+		}
+		j := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == container.Name })
+		if j < 0 {
+			j = len(pod.Status.ContainerStatuses)
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name})
+		}
+		status := &pod.Status.ContainerStatuses[j]
+		status.Image, status.ImageID, status.Ready = container.Image, "id-of-"+container.Image, true
+		status.Resources = container.Resources.DeepCopy()
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}
+	}
+}
+
+func condition(pod *corev1.Pod) corev1.ConditionStatus {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == lifecycle.InPlaceUpdateReady {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+func observe(t testing.TB, pod *corev1.Pod) batchOutcome {
+	t.Helper()
+	state, err := inplace.StateOf(pod)
+	if err != nil || state == nil {
+		t.Fatalf("state %v, %v", state, err)
+	}
+	state.Records = nil // Kruise has none
+	template := templateFrom(pod)
+	out := batchOutcome{
+		PodImages: map[string]string{}, PodResources: map[string]corev1.ResourceRequirements{},
+		PodLabels: template.Labels, PodAnnotations: template.Annotations, StateAnnotation: *state,
+	}
+	for _, container := range pod.Spec.Containers {
+		out.PodImages[container.Name] = container.Image
+		out.PodResources[container.Name] = container.Resources
+	}
+	if n := len(state.ContainerBatchesRecord); n > 0 {
+		out.UpdateNow = state.ContainerBatchesRecord[n-1].Containers
+	}
+	next := map[string]bool{}
+	for name := range state.NextContainerImages {
+		next[name] = true
+	}
+	for name := range state.NextContainerResources {
+		next[name] = true
+	}
+	for name := range state.NextContainerRefMetadata {
+		next[name] = true
+	}
+	out.UpdateNext = slices.Sorted(maps.Keys(next))
+	if state.PreCheckBeforeNext != nil {
+		out.ContainersRequiredReadyBeforeNext = state.PreCheckBeforeNext.ContainersRequiredReady
+	}
+	return out
+}
+
+var batchesEntries = []entry[batchesCase]{}
+
+var _ = json.Marshal
+var _ = strings.Cut
