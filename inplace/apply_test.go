@@ -71,7 +71,6 @@ func admit(t testing.TB, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Po
 
 // text is the JSON of a value.
 func text(t testing.TB, value any) string {
-	t.Helper()
 	data, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)

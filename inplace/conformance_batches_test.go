@@ -1,10 +1,8 @@
 package inplace_test
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -99,20 +97,20 @@ func playBatches(t testing.TB, c *batchesCase) any {
 	if gated {
 		out.InPlaceUpdateReadyAtEnd = string(condition(pod))
 	}
-	return out
+	return out.normal()
 }
 
 // run is a kubelet that has brought containers to their spec.
 func run(pod *corev1.Pod, containers []string, at time.Time) {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
-		if !slices.Contains(containers, container.Name) {
-			continue
-		}
 		j := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == container.Name })
 		if j < 0 {
 			j = len(pod.Status.ContainerStatuses)
-			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name})
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name, ImageID: "old-" + container.Name})
+		}
+		if !slices.Contains(containers, container.Name) {
+			continue
 		}
 		status := &pod.Status.ContainerStatuses[j]
 		status.Image, status.ImageID, status.Ready = container.Image, "id-of-"+container.Image, true
@@ -166,7 +164,111 @@ func observe(t testing.TB, pod *corev1.Pod) batchOutcome {
 	return out
 }
 
-var batchesEntries = []entry[batchesCase]{}
+// normal makes outcomes that say the same read the same.
+func (o batchesOutcome) normal() batchesOutcome {
+	o.batchOutcome = o.batchOutcome.normal()
+	later := []batchOutcome{}
+	for _, b := range o.LaterBatches {
+		later = append(later, b.normal())
+	}
+	o.LaterBatches = later
+	return o
+}
 
-var _ = json.Marshal
-var _ = strings.Cut
+func (b batchOutcome) normal() batchOutcome {
+	for _, list := range []*[]string{&b.UpdateNow, &b.UpdateNext, &b.ContainersRequiredReadyBeforeNext} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	return b
+}
+
+// expected is what is recorded. Without its gate Kruise calculates no change of resources; the recordings have some all
+// the same, in which Kruise lists containers and changes nothing.
+func (c *batchesCase) expected() any {
+	out := c.Expect.normal()
+	if c.Input.FeatureGates.InPlaceWorkloadVerticalScaling {
+		return out
+	}
+	kept := []batchOutcome{}
+	for _, b := range append([]batchOutcome{out.batchOutcome}, out.LaterBatches...) {
+		b.UpdateNow = c.changed(b.UpdateNow)
+		b.StateAnnotation.UpdateResources = false
+		records := []inplace.Batch{}
+		for _, record := range b.StateAnnotation.ContainerBatchesRecord {
+			if record.Containers = c.changed(record.Containers); len(record.Containers) > 0 {
+				records = append(records, record)
+			}
+		}
+		b.StateAnnotation.ContainerBatchesRecord = records
+		if len(b.UpdateNow) > 0 {
+			kept = append(kept, b)
+		}
+	}
+	out.batchOutcome, out.LaterBatches = kept[0], kept[1:]
+	return out
+}
+
+// changed leaves out containers of which neither image nor metadata changes.
+func (c *batchesCase) changed(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, image := c.Input.ContainerImages[name]
+		_, ref := c.Input.ContainerRefMetadata[name]
+		return !image && !ref
+	})
+}
+
+var batchesEntries = []entry[batchesCase]{
+	{
+		id: "resources-last", rule: "I5",
+		why: "Kruise never runs later batches of resources only; here they run, and the update completes",
+		expect: func(c *batchesCase) {
+			if c.Expect.CompletedAtEnd {
+				return
+			}
+			last := c.Expect.batchOutcome
+			if n := len(c.Expect.LaterBatches); n > 0 {
+				last = c.Expect.LaterBatches[n-1]
+			}
+			if len(last.UpdateNext) != 1 || len(last.StateAnnotation.NextContainerResources) != 1 {
+				return
+			}
+			name := last.UpdateNext[0]
+			next := last
+			next.UpdateNow, next.UpdateNext, next.ContainersRequiredReadyBeforeNext = []string{name}, nil, nil
+			next.PodResources = maps.Clone(last.PodResources)
+			resources := next.PodResources[name]
+			resources.Limits, resources.Requests = maps.Clone(resources.Limits), maps.Clone(resources.Requests)
+			maps.Copy(resources.Limits, last.StateAnnotation.NextContainerResources[name].Limits)
+			maps.Copy(resources.Requests, last.StateAnnotation.NextContainerResources[name].Requests)
+			next.PodResources[name] = resources
+			next.StateAnnotation.NextContainerResources, next.StateAnnotation.PreCheckBeforeNext = nil, nil
+			next.StateAnnotation.ContainerBatchesRecord = append(slices.Clone(last.StateAnnotation.ContainerBatchesRecord),
+				inplace.Batch{Timestamp: last.StateAnnotation.UpdateTimestamp, Containers: []string{name}})
+			c.Expect.LaterBatches = append(c.Expect.LaterBatches, next.normal())
+			c.Expect.CompletedAtEnd = true
+		},
+	},
+	{
+		id: "status-missing", rule: "I5",
+		why: "Kruise takes a container without a status for updated at once; here it has to report an image",
+		expect: func(c *batchesCase) {
+			for _, name := range c.Expect.UpdateNow {
+				_, image := c.Input.ContainerImages[name]
+				if !image || slices.ContainsFunc(c.Input.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name }) {
+					continue
+				}
+				add := func(state *inplace.State) {
+					statuses := map[string]inplace.ContainerStatus{name: {}}
+					maps.Copy(statuses, state.LastContainerStatuses)
+					state.LastContainerStatuses = statuses
+				}
+				add(&c.Expect.StateAnnotation)
+				for i := range c.Expect.LaterBatches {
+					add(&c.Expect.LaterBatches[i].StateAnnotation)
+				}
+			}
+		},
+	},
+}

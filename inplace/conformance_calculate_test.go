@@ -223,6 +223,9 @@ var calculateEntries = []entry[calculateCase]{
 					return
 				}
 				addRef(c.Expect.ContainerRefMetadata, container, annotation, key, value)
+				if c.Expect.ContainerRefMetadata == nil {
+					c.Expect.ContainerRefMetadata = map[string]inplace.RefMetadata{}
+				}
 				c.Expect.UpdateEnvFromMetadata, c.Expect.VerticalUpdateOnly = true, false
 				if annotation {
 					delete(patch.Metadata.Annotations, key)
@@ -231,6 +234,31 @@ var calculateEntries = []entry[calculateCase]{
 				}
 			})
 			c.Expect = normalOutcome(c.Expect)
+		},
+	},
+	{
+		id: "sidecarset-variable", rule: "I2",
+		why: "Kruise leaves the variable of its SidecarSet stale, in whatever pod; here it is a variable like any other",
+		expect: func(c *calculateCase) {
+			old, new := c.templates()
+			patch := c.Expect.MetadataPatch
+			if patch == nil || !c.Input.FeatureGates.InPlaceUpdateEnvFromMetadata {
+				return
+			}
+			for _, container := range new.Spec.Containers {
+				for _, variable := range container.Env {
+					if variable.Name != "SIDECARSET_VERSION" || variable.ValueFrom.FieldRef.FieldPath != "metadata.annotations['newann']" {
+						continue
+					}
+					if value, has := new.Annotations["newann"]; has && old.Annotations["newann"] != value && patch.Metadata.Annotations["newann"] != nil {
+						c.Expect.ContainerRefMetadata = map[string]inplace.RefMetadata{}
+						addRef(c.Expect.ContainerRefMetadata, container.Name, true, "newann", value)
+						delete(patch.Metadata.Annotations, "newann")
+						c.Expect.UpdateEnvFromMetadata = true
+						c.Expect = normalOutcome(c.Expect)
+					}
+				}
+			}
 		},
 	},
 	{

@@ -1,10 +1,13 @@
 package inplace_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/daemonplan/daemonplan/inplace"
 )
@@ -21,11 +24,132 @@ type completedCase struct {
 	}
 }
 
-func completed(_ testing.TB, c *completedCase) any {
-	return inplace.Completed(&c.Input.Pod).Done
+func completed(t testing.TB, c *completedCase) any {
+	t.Helper()
+	return inplace.Completed(c.pod(t)).Done
 }
 
-var completedEntries = []entry[completedCase]{}
+// pod is the recorded one. Without its gate Kruise neither writes nor reads that resources are part of an update.
+func (c *completedCase) pod(t testing.TB) *corev1.Pod {
+	t.Helper()
+	pod := c.Input.Pod.DeepCopy()
+	for key, value := range pod.Annotations {
+		if !c.Input.FeatureGates.InPlaceWorkloadVerticalScaling {
+			pod.Annotations[key] = strings.Replace(value, `"updateResources":true`, `"updateResources":false`, 1)
+		}
+	}
+	return pod
+}
+
+// done is I5 for a state that Kruise wrote and that has neither batches nor a grace period, sentence by sentence. No
+// recorded container has a start time: one that must have restarted must have another image.
+func (c *completedCase) done() bool {
+	pod := &c.Input.Pod
+	var state struct {
+		LastContainerStatuses                  map[string]struct{ ImageID string }
+		UpdateEnvFromMetadata, UpdateResources bool
+	}
+	for _, key := range []string{"inplace-update-state", "apps.kruise.io/inplace-update-state"} {
+		if value, ok := pod.Annotations[key]; ok {
+			if err := json.Unmarshal([]byte(value), &state); err != nil {
+				return false
+			}
+		}
+	}
+	statuses := map[string]corev1.ContainerStatus{}
+	for _, status := range pod.Status.ContainerStatuses {
+		statuses[status.Name] = status
+	}
+	specs := map[string]corev1.Container{}
+	for _, container := range pod.Spec.Containers {
+		specs[container.Name] = container
+	}
+	for name, last := range state.LastContainerStatuses {
+		status, ok := statuses[name]
+		if !ok || status.ImageID == last.ImageID && spellOut(status.Image) != spellOut(specs[name].Image) {
+			return false
+		}
+	}
+	anyReads := strings.Contains(text(nil, pod.Spec), "fieldRef")
+	for name, container := range specs {
+		last, image := state.LastContainerStatuses[name]
+		replaced := image && last.ImageID != statuses[name].ImageID
+		reads := !anyReads || strings.Contains(text(nil, container), "fieldRef")
+		if state.UpdateEnvFromMetadata && reads && !replaced {
+			return false
+		}
+		if state.UpdateResources && c.Input.FeatureGates.InPlaceWorkloadVerticalScaling {
+			has := statuses[name].Resources
+			if has == nil && !replaced || has != nil && !equality.Semantic.DeepEqual(container.Resources, *has) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// spellOut writes an image name in full.
+func spellOut(image string) string {
+	parts := strings.Split(image, "/")
+	if len(parts) == 1 {
+		parts = append([]string{"library"}, parts...)
+	}
+	if !strings.ContainsAny(parts[0], ".:") {
+		parts = append([]string{"docker.io"}, parts...)
+	}
+	if last := parts[len(parts)-1]; !strings.ContainsAny(last, "@:") {
+		parts[len(parts)-1] = last + ":latest"
+	}
+	return strings.Join(parts, "/")
+}
+
+var completedEntries = []entry[completedCase]{
+	{
+		id: "image-spelling", rule: "I5",
+		why: "Kruise waits for ever for an image of the same ID that the status spells otherwise",
+		expect: func(c *completedCase) {
+			if strings.HasSuffix(c.Expect.Message, "imageID not changed") {
+				c.Expect.Completed = c.done()
+			}
+		},
+	},
+	{
+		id: "env-restarted", rule: "I5",
+		why: "Kruise needs its daemon's hashes to know that environments are up to date; here a start after the change is enough",
+		expect: func(c *completedCase) {
+			if strings.Contains(c.Expect.Message, "hash consistent") {
+				c.Expect.Completed = c.done()
+			}
+		},
+	},
+	{
+		id: "hashes-agree", rule: "I5",
+		why: "Kruise believes its daemon's hashes that a container is up to date; here only what the kubelet reports counts",
+		expect: func(c *completedCase) {
+			if c.Expect.Completed && c.Input.Pod.Annotations["apps.kruise.io/runtime-containers-meta"] != "" {
+				c.Expect.Completed = c.done()
+			}
+		},
+	},
+	{
+		id: "resources-unreported", rule: "I5",
+		why: "Kruise waits for ever for resources that a kubelet does not report; here a container with a new image has them",
+		expect: func(c *completedCase) {
+			if strings.HasSuffix(c.Expect.Message, "resources not changed") {
+				c.Expect.Completed = c.done()
+			}
+		},
+	},
+	{
+		id: "hashes-unreadable", rule: "I5",
+		why: "Kruise waits for ever if its daemon's hashes are unreadable; here they are not read",
+		expect: func(c *completedCase) {
+			if strings.Contains(c.Expect.Message, "JSON") && slices.Contains(c.Features, "malformedMeta") {
+				c.Expect.Completed = c.done()
+			}
+		},
+	},
+}
 
 type needsUnreadyCase struct {
 	Input struct {

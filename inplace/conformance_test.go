@@ -85,7 +85,7 @@ func TestConformance(t *testing.T) {
 			func(c *needsUnreadyCase) any { return c.Expect.NeedsBeUnready })
 	})
 	t.Run("batches", func(t *testing.T) {
-		compare(t, &total, "kruise-inplace/batches.jsonl", batchesEntries, playBatches, func(c *batchesCase) any { return c.Expect })
+		compare(t, &total, "kruise-inplace/batches.jsonl", batchesEntries, playBatches, (*batchesCase).expected)
 	})
 	t.Logf("%d of %d cases explained", total.explained, total.cases)
 }

@@ -60,19 +60,35 @@ func decodeTemplate(data []byte) (*corev1.PodTemplateSpec, error) {
 		return nil, errors.New("no template")
 	}
 	delete(tree, "$patch") // says how the revision is applied (R1)
-	if err := readable("", reflect.TypeFor[corev1.PodTemplateSpec](), tree); err != nil {
-		return nil, err
-	}
-	// What is decoded is the tree that was looked at: a field that appears twice could smuggle another value in.
-	checked, err := json.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
 	template := &corev1.PodTemplateSpec{}
-	if err := utiljson.Unmarshal(checked, template); err != nil {
+	if err := decodeTree(tree, template); err != nil {
 		return nil, err
 	}
 	return template, nil
+}
+
+// decodeChecked decodes JSON after a look at what cannot be told or read. Target is a pointer.
+func decodeChecked(data []byte, target any) error {
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&tree); err != nil {
+		return err
+	}
+	return decodeTree(tree, target)
+}
+
+// decodeTree decodes the very tree that was looked at: in the text, a field that appears twice could smuggle another
+// value in.
+func decodeTree(tree, target any) error {
+	if err := readable("", reflect.TypeOf(target), tree); err != nil {
+		return err
+	}
+	checked, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	return utiljson.Unmarshal(checked, target)
 }
 
 // readable walks a tree beside the type it is to be decoded into. What does not fit the type is left to the decoder.
@@ -133,6 +149,25 @@ func memberType(typ reflect.Type, name string) reflect.Type {
 		}
 	}
 	return nil
+}
+
+var errQuantity = errors.New("a quantity too long to read")
+
+// unboundedQuantity reports whether a JSON value, read as a quantity, could take time without bound.
+func unboundedQuantity(value any) bool {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case json.Number:
+		text = string(value)
+	}
+	const maxLength, maxExponentLength = 128, 5 // a sign and four digits, or five digits
+	if len(text) > maxLength {
+		return true
+	}
+	e := strings.IndexAny(text, "eE")
+	return e >= 0 && len(text)-e-1 > maxExponentLength
 }
 
 // empty reports whether a value says nothing, like the fields that newer API versions merely add (R2).

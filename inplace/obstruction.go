@@ -26,6 +26,10 @@ const (
 	NoReadinessGate
 	// NoRevision: it has no label controller-revision-hash, so what it runs is unknown (I3).
 	NoRevision
+	// Unlike: it is not what its revision says. It lacks a container or a resource that changes, or others gave it
+	// resources with which its QoS class would change. Not found by [Obstruct], which knows no change, but by
+	// [Update.Begin].
+	Unlike
 )
 
 // obstructionTexts are the texts of the obstructions, by number.
@@ -37,6 +41,7 @@ var obstructionTexts = [...]string{
 	Unbound:         "not bound to a node",
 	NoReadinessGate: "no readiness gate InPlaceUpdateReady",
 	NoRevision:      "revision unknown",
+	Unlike:          "not what its revision says",
 }
 
 // String says it in a few words; empty for the zero value. A value that is none of them: its number.

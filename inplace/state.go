@@ -1,14 +1,9 @@
 package inplace
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,40 +131,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 type resourcesByContainer map[string]corev1.ResourceRequirements
 
 func (r *resourcesByContainer) UnmarshalJSON(data []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if unboundedQuantity(token) {
-			return errQuantity
-		}
-	}
-	return utiljson.Unmarshal(data, (*map[string]corev1.ResourceRequirements)(r))
-}
-
-var errQuantity = errors.New("a quantity too long to read")
-
-// unboundedQuantity reports whether a JSON value, read as a quantity, could take time without bound.
-func unboundedQuantity(value any) bool {
-	var text string
-	switch value := value.(type) {
-	case string:
-		text = value
-	case json.Number:
-		text = string(value)
-	}
-	const maxLength, maxExponentLength = 128, 5 // a sign and four digits, or five digits
-	if len(text) > maxLength {
-		return true
-	}
-	e := strings.IndexAny(text, "eE")
-	return e >= 0 && len(text)-e-1 > maxExponentLength
+	return decodeChecked(data, (*map[string]corev1.ResourceRequirements)(r))
 }
 
 // annotation returns the value under the first of the keys that pod has.

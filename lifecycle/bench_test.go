@@ -45,3 +45,28 @@ func BenchmarkEvaluate(b *testing.B) {
 		})
 	}
 }
+
+// A fleet at rest, all of it hooked: what hooks cost a plan that has nothing to do.
+func BenchmarkNext(b *testing.B) {
+	hooks := lifecycle.Hooks{PreDelete: &lifecycle.Hook{Labels: map[string]string{"drain": "on"}, MarkPodNotReady: true}}
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		pods := make([]*corev1.Pod, n)
+		for i := range pods {
+			pods[i] = usual(noon)
+			pods[i].Labels = map[string]string{"app": "agent", "drain": "on"}
+			pods[i].Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.PodReady}}
+			setReadiness(pods[i], corev1.ConditionTrue, "[]")
+		}
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, p := range pods {
+					if lifecycle.Unfinished(p) || hooks.Next(p, lifecycle.Keep, true).Changes() {
+						b.Fatal("something is to be done")
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/pod")
+		})
+	}
+}

@@ -1,5 +1,6 @@
-// Package lifecycle knows the life of one pod of a set: is it ready and available at this instant, and what do the hooks
-// of the set say to deleting it, updating it in place, or calling it normal. It decides; clients send what it returns.
+// Package lifecycle knows the life of one pod of a set: is it ready and available at this instant, and what do the
+// hooks of the set say to deleting it, updating it in place, or calling it normal. It decides; clients send what it
+// returns.
 //
 // A rollout that wants to delete a pod asks first:
 //
@@ -63,6 +64,8 @@
 // Why some rows are as they are:
 //   - PreparingDelete means deletion, whatever the hooks say by now. Only the caller knows when the pod is wanted again
 //     (L2), and says Keep; Update does not take it back.
+//   - A deletion that is taken back ends where a new pod begins: whoever took a handler of preDelete off already is told
+//     to put the pod back in use by PreNormal, and by nothing else.
 //   - An update that was prepared and is taken back ends in Updated if a handler is off already: whoever took it off
 //     has drained the pod, and has to be told.
 //   - A pod that is PreparingNormal is not in use yet: it is updated without becoming Normal before its time.
@@ -72,15 +75,13 @@
 // # Marking pods as not ready
 //
 // A hook with MarkPodNotReady puts a message into the condition [PodReady] of pods that have this readiness gate (L4).
-// What happens to the messages depends on the next state; "set" is only done by hooks that mark, for others it is
-// "out". A pod that may be deleted now is left as it is.
+// What happens to it depends on the next state: it is put in, or left as it is, and in all other states taken out, as
+// it is if the hook does not mark any more. A pod that may be deleted now is left as it is.
 //
-//	next             preDelete  inPlaceUpdate  preNormal
-//	PreparingDelete  set        left           left
-//	PreparingUpdate  out        set            out
-//	Updating         out        left           out
-//	PreparingNormal  out        out            set
-//	any other        out        out            out
+//	message of     set in           left in
+//	preDelete      PreparingDelete  -
+//	inPlaceUpdate  PreparingUpdate  Updating, PreparingDelete
+//	preNormal      PreparingNormal  PreparingDelete
 //
 // # Contract
 //

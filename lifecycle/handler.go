@@ -35,6 +35,8 @@ func (h Hooks) Pending(pod *corev1.Pod, wait Wait) []Handler {
 		hook = h.InPlaceUpdate
 	case WaitPreNormal:
 		hook = h.PreNormal
+	default:
+		return nil
 	}
 	if hook == nil || pod == nil {
 		return nil

@@ -149,13 +149,13 @@ func TestNewPods(t *testing.T) {
 }
 
 func TestDeepCopy(t *testing.T) {
-	make := func() lifecycle.Hooks {
+	fresh := func() lifecycle.Hooks {
 		hook := func() *lifecycle.Hook {
 			return &lifecycle.Hook{Labels: labels{"a": "1"}, Finalizers: []string{"x/f"}, MarkPodNotReady: true}
 		}
 		return lifecycle.Hooks{PreDelete: hook(), InPlaceUpdate: hook(), PreNormal: hook()}
 	}
-	original := make()
+	original := fresh()
 	clone := original.DeepCopy()
 	if diff := cmp.Diff(original, clone); diff != "" {
 		t.Fatal(diff)
@@ -163,7 +163,7 @@ func TestDeepCopy(t *testing.T) {
 	for _, hook := range []*lifecycle.Hook{clone.PreDelete, clone.InPlaceUpdate, clone.PreNormal} {
 		hook.Labels["a"], hook.Finalizers[0], hook.MarkPodNotReady = "changed", "changed", false
 	}
-	if diff := cmp.Diff(make(), original); diff != "" {
+	if diff := cmp.Diff(fresh(), original); diff != "" {
 		t.Errorf("the copy shares memory:\n%s", diff)
 	}
 	if got := (lifecycle.Hooks{}).DeepCopy(); got != (lifecycle.Hooks{}) {

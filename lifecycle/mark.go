@@ -77,7 +77,7 @@ func Unfinished(pod *corev1.Pod) bool {
 	if c == nil {
 		return canBegin(pod)
 	}
-	if c.Message == "" {
+	if noMessages(c.Message) {
 		return false
 	}
 	list, err := parseMessages(c.Message)
@@ -86,10 +86,10 @@ func Unfinished(pod *corev1.Pod) bool {
 
 // mark decides on the condition for t, whose other fields are set.
 func (h Hooks) mark(pod *corev1.Pod, t *Transition) {
-	if !gated(pod) {
-		return
+	if !gated(pod) || t.Proceed && t.Intent == Delete {
+		return // of no effect, or of none any more: the pod goes at once
 	}
-	set, clear := h.reasons(t)
+	set, out := h.reasons(t)
 	c := podReady(pod)
 	switch {
 	case c == nil && set == 0:
@@ -97,10 +97,10 @@ func (h Hooks) mark(pod *corev1.Pod, t *Transition) {
 			t.Mark = BeginMark
 		}
 		return
-	case c != nil && c.Message == "" && set == 0:
+	case c != nil && noMessages(c.Message) && set == 0:
 		return
 	}
-	edit, err := editMessages(pod, set.messages(), clear.messages())
+	edit, err := editMessages(pod, set.messages(), out.messages())
 	switch {
 	case err != nil:
 		t.Mark = UnreadableMark
@@ -113,10 +113,7 @@ func (h Hooks) mark(pod *corev1.Pod, t *Transition) {
 }
 
 // reasons returns the hooks whose messages have to be there in state To, and those whose messages must not be.
-func (h Hooks) reasons(t *Transition) (set, clear reasons) {
-	if t.Proceed && t.Intent == Delete {
-		return 0, 0 // it goes at once: nothing is gained by making it ready before
-	}
+func (h Hooks) reasons(t *Transition) (set, out reasons) {
 	var left reasons // neither set nor taken back
 	switch t.To {
 	case PreparingDelete:
@@ -129,6 +126,7 @@ func (h Hooks) reasons(t *Transition) (set, clear reasons) {
 		left = byInPlaceUpdate
 	case PreparingNormal:
 		set = byPreNormal.onlyIf(h.PreNormal)
+	default:
 	}
 	return set, allReasons &^ (set | left)
 }

@@ -48,8 +48,12 @@ type messageEntry struct {
 	text json.RawMessage
 }
 
+// noMessages spares most pods of a fleet the decoding: the message of a condition that nobody has written yet, and the
+// list that the last one leaves behind.
+func noMessages(text string) bool { return text == "" || text == "[]" }
+
 func parseMessages(text string) (messageList, error) {
-	if text == "" {
+	if noMessages(text) {
 		return nil, nil
 	}
 	var texts []json.RawMessage
@@ -97,8 +101,8 @@ type messageEdit struct {
 	cleared  []Message              // those taken out
 }
 
-// editMessages finds out how the condition has to change so that all of set are there and none of clear.
-func editMessages(pod *corev1.Pod, set, clear []Message) (messageEdit, error) {
+// editMessages finds out how the condition has to change so that all of set are there and none of out.
+func editMessages(pod *corev1.Pod, set, out []Message) (messageEdit, error) {
 	if !gated(pod) {
 		return messageEdit{}, nil
 	}
@@ -114,7 +118,7 @@ func editMessages(pod *corev1.Pod, set, clear []Message) (messageEdit, error) {
 		return messageEdit{}, err
 	}
 	var e messageEdit
-	for _, m := range clear {
+	for _, m := range out {
 		if list.contains(m) {
 			e.cleared = append(e.cleared, m)
 		}

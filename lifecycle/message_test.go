@@ -213,6 +213,9 @@ func TestUnfinishedAndBegin(t *testing.T) {
 			if got := len(step.Patches(test.pod, noon)) == 1; got != test.want || step.Changes() != test.want {
 				t.Errorf("a patch: %v, changes: %v; %s", got, step.Changes(), test.why)
 			}
+			if step := (lifecycle.Hooks{}).Next(test.pod, lifecycle.Delete, true); step.Mark != lifecycle.KeepMark {
+				t.Errorf("mark %v on a pod that goes at once", step.Mark)
+			}
 		})
 	}
 	pod := fresh(func(*corev1.Pod) {})

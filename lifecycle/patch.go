@@ -37,6 +37,7 @@ func (t Transition) Patches(pod *corev1.Pod, now time.Time) []Patch {
 		// The messages were readable when t was made of this pod.
 		edit, _ := editMessages(pod, t.Set, t.Clear)
 		patches = edit.patches(pod, now)
+	default:
 	}
 	if t.patchesState() {
 		patches = append(patches, t.statePatch(pod, now))

@@ -91,7 +91,8 @@ const (
 // String says what is waited for in a few words, such as "preDelete"; for other values "Wait(n)".
 func (w Wait) String() string {
 	names := [waits]string{
-		"nothing", "preDelete", "inPlaceUpdate", "completion of the in-place update", "inPlaceUpdate to be put back", "preNormal",
+		"nothing", "preDelete", "inPlaceUpdate", "completion of the in-place update", "inPlaceUpdate to be put back",
+		"preNormal",
 	}
 	if w >= waits {
 		return fmt.Sprintf("Wait(%d)", uint8(w))

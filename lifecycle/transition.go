@@ -118,6 +118,8 @@ func (h Hooks) keep(t *Transition, pod *corev1.Pod, complete bool) {
 		default:
 			h.toUpdated(t, pod)
 		}
+	default:
+		// Normal, none or unknown: nothing is under way that the state tells of.
 	}
 }
 

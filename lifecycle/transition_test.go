@@ -158,11 +158,13 @@ func TestTakeOver(t *testing.T) {
 func TestNextAllocatesNothing(t *testing.T) {
 	hooks := lifecycle.Hooks{PreDelete: &lifecycle.Hook{Labels: labels{"d": "on"}, MarkPodNotReady: true}}
 	pod := gatedPod()
-	setReadiness(pod, corev1.ConditionTrue, "")
 	pod.Labels["d"] = "on"
-	for _, intent := range []lifecycle.Intent{lifecycle.Keep, lifecycle.Update} {
-		if n := testing.AllocsPerRun(10, func() { hooks.Next(pod, intent, true); lifecycle.Unfinished(pod) }); n != 0 {
-			t.Errorf("%v: %v allocations", intent, n)
+	for _, message := range []string{"", "[]"} {
+		setReadiness(pod, corev1.ConditionTrue, message)
+		for _, intent := range []lifecycle.Intent{lifecycle.Keep, lifecycle.Update} {
+			if n := testing.AllocsPerRun(10, func() { hooks.Next(pod, intent, true); lifecycle.Unfinished(pod) }); n != 0 {
+				t.Errorf("%v with message %q: %v allocations", intent, message, n)
+			}
 		}
 	}
 }

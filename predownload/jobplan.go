@@ -86,7 +86,7 @@ func (in *JobInput) decided() bool {
 func (in *JobInput) changes(p jobPlan) []change {
 	var changes []change
 	for _, image := range Images(p.template) {
-		wanted := parse(image)
+		wanted := want(image)
 		c := change{image: image}
 		for name, spelled := range containerImages(p.template) {
 			if wanted.names(spelled) {

@@ -34,7 +34,7 @@ func Images(template *corev1.PodTemplateSpec) []string {
 func Needs(candidate Candidate, images []string) []string {
 	var needs []string
 	for _, image := range images {
-		if r := parse(image); image != "" && candidate.needs(&r) {
+		if w := want(image); image != "" && candidate.needs(&w) {
 			needs = append(needs, image)
 		}
 	}
@@ -46,12 +46,12 @@ func Needs(candidate Candidate, images []string) []string {
 // image is named is the same as if it were written: the registry docker.io, its prefix library/, and the tag latest.
 // An image without a name, and the empty image, is never reported.
 func Reported(present []corev1.ContainerImage, image string) bool {
-	r := parse(image)
-	return image != "" && r.in(present)
+	w := want(image)
+	return image != "" && w.in(present)
 }
 
-func (c *Candidate) needs(r *reference) bool {
-	return !r.among(c.Uses) && !r.in(c.Present)
+func (c *Candidate) needs(image *wanted) bool {
+	return !image.among(c.Uses) && !image.in(c.Present)
 }
 
 // distinct returns images without empty ones and without those that came before in some spelling.

@@ -26,10 +26,10 @@ type place struct {
 
 // demand is what the pass learns about one image.
 type demand struct {
-	image     string
-	reference reference
-	inFlight  int32
-	limit     int64
+	image    string
+	wanted   wanted
+	inFlight int32
+	limit    int64
 	// room is how many pulls may be asked for: limit - inFlight, not negative. Until limit is known, no bound.
 	room int
 	// needed counts the candidates that need the image.
@@ -54,12 +54,12 @@ type backingOff struct {
 func newPass(in Input, settings settings, failures []Failure) pass {
 	p := pass{now: in.Now, settings: settings}
 	for _, image := range distinct(in.Images) {
-		p.images = append(p.images, demand{image: image, reference: parse(image), room: math.MaxInt})
+		p.images = append(p.images, demand{image: image, wanted: want(image), room: math.MaxInt})
 	}
 	for _, request := range in.InFlight {
 		for i := range p.images {
 			at := place{request.Node, i}
-			if _, again := p.underWay[at]; !again && p.images[i].reference.names(request.Image) {
+			if _, again := p.underWay[at]; !again && p.images[i].wanted.names(request.Image) {
 				put(&p.underWay, at, false)
 				p.images[i].inFlight++
 			}
@@ -67,7 +67,7 @@ func newPass(in Input, settings settings, failures []Failure) pass {
 	}
 	for _, f := range failures {
 		for i := range p.images {
-			if p.images[i].reference.names(f.Image) {
+			if p.images[i].wanted.names(f.Image) {
 				put(&p.failures, place{f.Node, i}, f)
 			}
 		}
@@ -108,7 +108,7 @@ func (p *pass) walk(candidates iter.Seq[Candidate]) {
 func (p *pass) meet(ordinal int, candidate *Candidate) {
 	for i := range p.images {
 		d := &p.images[i]
-		if d.full() || !candidate.needs(&d.reference) {
+		if d.full() || !candidate.needs(&d.wanted) {
 			continue
 		}
 		d.needed++
@@ -165,7 +165,7 @@ func (p *pass) pulls(secrets []string) []Pull {
 	slices.SortFunc(all, func(a, b chosen) int {
 		return cmp.Or(cmp.Compare(a.candidate, b.candidate), cmp.Compare(a.image, b.image))
 	})
-	var pulls []Pull
+	pulls := slices.Grow([]Pull(nil), len(all))
 	for _, c := range all {
 		pulls = append(pulls, Pull{
 			Node: c.node, Image: p.images[c.image].image, Secrets: secrets,

@@ -68,29 +68,64 @@ func isRegistry(part string) bool {
 	return part == "localhost" || strings.ContainsAny(part, ".:") || part != strings.ToLower(part)
 }
 
-// names tells whether image is a spelling of r. A node reports up to 50 images with several names each, so those
-// that end in another tag or digest are not taken apart.
-func (r *reference) names(image string) bool {
-	if r.version != defaultTag && !strings.HasSuffix(image, r.version) {
-		return false
-	}
-	return parse(image) == *r
+// wanted is an image that is looked for among many: a node reports up to 50 with several names each.
+type wanted struct {
+	reference
+	// shortest is the length of the shortest spelling; bit n of longer says that another n bytes are a spelling too. The
+	// length of a text is known without reading it, which is most of the work. Not for digests, beside which any tag may
+	// stand.
+	shortest int
+	longer   uint32
 }
 
-// among tells whether any of images is r.
-func (r *reference) among(images []string) bool {
+func want(image string) wanted {
+	w := wanted{reference: parse(image), longer: 1}
+	if w.pinned {
+		return w
+	}
+	w.shortest = len(w.repository)
+	if w.registry != defaultRegistry {
+		w.shortest += len(w.registry) + len("/")
+	} else {
+		if !strings.Contains(w.repository, "/") {
+			w.longer |= w.longer << len(officialPrefix)
+		}
+		w.longer |= w.longer<<len(defaultRegistry+"/") | w.longer<<len(defaultRegistryLegacy+"/")
+	}
+	if w.version == defaultTag {
+		w.longer |= w.longer << len(":"+defaultTag)
+	} else {
+		w.shortest += len(":") + len(w.version)
+	}
+	return w
+}
+
+// names tells whether image is a spelling of w.
+func (w *wanted) names(image string) bool {
+	more := len(image) - w.shortest
+	if more < 0 || !w.pinned && w.longer>>more&1 == 0 {
+		return false
+	}
+	if w.version != defaultTag && !strings.HasSuffix(image, w.version) {
+		return false
+	}
+	return parse(image) == w.reference
+}
+
+// among tells whether any of images is w.
+func (w *wanted) among(images []string) bool {
 	for _, image := range images {
-		if r.names(image) {
+		if w.names(image) {
 			return true
 		}
 	}
 	return false
 }
 
-// in tells whether any image of a node is r.
-func (r *reference) in(present []corev1.ContainerImage) bool {
+// in tells whether any image of a node is w.
+func (w *wanted) in(present []corev1.ContainerImage) bool {
 	for i := range present {
-		if r.among(present[i].Names) {
+		if w.among(present[i].Names) {
 			return true
 		}
 	}

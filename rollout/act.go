@@ -75,6 +75,7 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 		return r.prepareDelete(i, j, reason)
 	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
+		p.traits |= dismissed
 		r.refuse(i, p, limit)
 		return false
 	}

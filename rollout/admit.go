@@ -78,16 +78,16 @@ func (r *run) alone(n *node) bool {
 	return true
 }
 
-// update begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready
-// needs no room in the budget.
+// update begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready, or
+// whose node is unavailable already, needs no room in the budget.
 func (r *run) update(i int32, wasReady bool) {
-	n := &r.nodes[i]
+	n, d := &r.nodes[i], r.decision(i)
 	other := &r.pods[n.other]
 	if other.traits.has(patched) {
 		r.note(i, VerbWait, ReasonRequested, other)
 		return
 	}
-	if limit := r.holdsUpdate(n); limit != LimitNone {
+	if limit := r.holdsUpdate(i); limit != LimitNone {
 		r.hold(i, limit)
 		return
 	}
@@ -98,17 +98,22 @@ func (r *run) update(i int32, wasReady bool) {
 	reason := ReasonOutdatedNotReady
 	if wasReady {
 		reason = ReasonOutdated
-	}
-	if wasReady && !r.underWay(other) {
-		if full, limit := r.spent(); full {
+		if full, limit := r.spent(); full && !(d.Unavailable && !r.surge()) {
 			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
-			r.decision(i).Limit = limit
+			d.Limit = limit
 			return
 		}
 	}
-	if !r.begin(i, reason) {
+	switch r.begin(i, reason) {
+	case begins:
+		if !r.surge() && !d.Unavailable {
+			d.Unavailable = true
+			r.plan.Budget.Unavailable++
+		}
+	case waits:
 		r.wait(i)
+	case cannot:
 	}
 }
 
@@ -126,28 +131,40 @@ func (r *run) hold(i int32, limit Limit) {
 	r.finish(i, n.other)
 }
 
-// begin replaces the node's pod, updates it in place, or sets a new one beside it, and counts what that makes of the
-// node.
-func (r *run) begin(i int32, reason Reason) bool {
+// outcome of an attempt to begin an update.
+type outcome uint8
+
+const (
+	// begins: it is begun, or goes on.
+	begins outcome = iota
+	// waits: a limit of this plan refused it.
+	waits
+	// cannot: the pod cannot be updated.
+	cannot
+)
+
+// begin replaces the node's pod, updates it in place, or sets a new one beside it.
+func (r *run) begin(i int32, reason Reason) outcome {
 	d := r.decision(i)
 	if r.surge() {
 		if !r.create(i, VerbSurge, reason) {
-			return false
+			return waits
 		}
 		d.Surging = true
 		r.plan.Budget.Surging++
-		return true
+		return begins
 	}
-	update := r.updateInPlace
-	if r.spec.Strategy.Method == inplace.Recreate || d.obstructed() {
-		update = r.recreate
+	if r.spec.Strategy.Method != inplace.Recreate && !d.obstructed() {
+		if outcome := r.updateInPlace(i, reason); !d.obstructed() {
+			return outcome
+		}
+		if r.spec.Strategy.Method == inplace.Only {
+			r.hold(i, LimitInPlaceOnly)
+			return cannot
+		}
 	}
-	if !update(i, reason) {
-		return false
+	if !r.delete(i, r.nodes[i].other, VerbReplace, reason) {
+		return waits
 	}
-	if !d.Unavailable {
-		d.Unavailable = true
-		r.plan.Budget.Unavailable++
-	}
-	return true
+	return begins
 }

@@ -19,7 +19,7 @@ func (r *run) classify() {
 		}
 		r.settleRequest(n)
 		d.State = r.state(n, d)
-		d.Target = r.targetOf(n, d)
+		d.Target = r.targetOf(int32(i))
 	}
 	r.scaleLimits()
 }
@@ -130,11 +130,12 @@ func (r *run) state(n *node, d *Decision) State {
 
 // targetOf applies T1: only a node that has something else is held back; what is lost comes back at the update
 // revision, or with holdRevision as it was.
-func (r *run) targetOf(n *node, d *Decision) Target {
+func (r *run) targetOf(i int32) Target {
+	n, d := &r.nodes[i], r.decision(i)
 	switch {
 	case d.Placement.Outcome != placement.Run:
 		return TargetNone
-	case d.State == StateOutdated && r.holdsUpdate(n) != LimitNone, r.comesBackOld(n, d):
+	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(n, d):
 		return TargetHeld
 	default:
 		return TargetUpdate

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/daemonplan/daemonplan/inplace"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -219,9 +221,13 @@ func (p Plan) obstruction(d *Decision) string {
 	if d.Diff <= 0 || int(d.Diff) > len(p.Diffs) {
 		return d.Obstruction.String()
 	}
-	update := p.Diffs[d.Diff-1].Update
+	diff := p.Diffs[d.Diff-1]
+	update := diff.Update
 	if update == nil || len(update.Obstacles) == 0 {
 		return ""
+	}
+	if update.Obstacles[0].Code == inplace.NoTemplate {
+		return fmt.Sprintf("the history has no readable revision %q", diff.From)
 	}
 	first := update.Obstacles[0].String()
 	if more := len(update.Obstacles) - 1; more > 0 {

@@ -148,6 +148,13 @@ func preDeleteScenes() []scene {
 			want: []string{"a: outdated>update wait PreDelete a1 hook"},
 		},
 		{
+			name: "to go, and beyond burst", why: "M3, M6: what is to go with the next plan is not taken back in this one",
+			spec:  []kit.SpecOption{kit.Burst("1"), kit.MaxUnavailable("2")},
+			fleet: []spot{on("a", newPod(), newPod()), on("b", oldPod(asked), newPod()).keep()},
+			acts:  "delete a1 Surplus",
+			want:  []string{"a: updated>update delete Surplus a1", "b: kept>none wait Burst b0 burst"},
+		},
+		{
 			name: "pinned to a vanished node", why: "M5, V8: a hooked one is asked as well",
 			spec: hook, fleet: []spot{gone("x", pinned(newPod(hooked)), pinned(newPod(hooked, asked)), pinned(newPod(asked)))},
 			acts: "patch x0 NodeGone, delete x2 NodeGone",

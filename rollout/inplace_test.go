@@ -72,6 +72,10 @@ func restarted(since time.Time) kit.PodOption {
 	}
 }
 
+func unreadableRecord(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: "{"} }
+
+func otherContainer(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }
+
 func TestInPlaceUpdate(t *testing.T) { playScenes(t, inPlaceScenes()) }
 
 func inPlaceScenes() []scene {
@@ -207,10 +211,46 @@ func inPlaceScenes() []scene {
 		},
 		{
 			name: "an unreadable record", why: "fail closed: nothing is done to a pod whose last update cannot be understood",
-			spec: inPlace, fleet: []spot{on("b", oldPod(updatable, kit.Unready(), func(p *corev1.Pod) {
-				p.Annotations = map[string]string{inplace.StateKey: "{"}
-			}))},
+			spec: inPlace, fleet: []spot{on("b", oldPod(updatable, kit.Unready(), unreadableRecord))},
 			want: []string{"b: outdated>update wait InPlaceUnreadable b0 U"},
+		},
+		{
+			name: "an unreadable record stops nothing else", why: "the pod serves and is not begun, so its place goes to the next one",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable, unreadableRecord))},
+			acts: "patch a0/status Outdated, patch a0 Outdated",
+			want: []string{"a: outdated>update update Outdated a0 U", "b: outdated>update wait InPlaceUnreadable b0"},
+		},
+		{
+			name: "unlike its revision", why: "I1: the pod has no container of that name, so it is recreated",
+			spec: inPlace, fleet: []spot{on("b", oldPod(updatable, otherContainer))},
+			acts: "delete b0 Outdated", want: []string{"b: outdated>update replace Outdated b0 U"},
+		},
+		{
+			name: "unlike its revision, in place only", why: "I1: held; its place goes to the next one",
+			spec: only, fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable, otherContainer))},
+			acts: "patch a0/status Outdated, patch a0 Outdated",
+			want: []string{"a: outdated>update update Outdated a0 U", "b: outdated>held hold Held b0 inPlaceOnly"},
+		},
+		{
+			name: "paused and held in its grace", why: "V6: paused does not lift the partition, so the pod is made ready again",
+			spec:  append(graceful, kit.Paused(), partition("1")),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
+			acts:  "patch a0/status InPlaceUnfinished",
+			want:  []string{"a: outdated>held patch InPlaceUnfinished a0 partition U"},
+		},
+		{
+			name: "paused in its grace, and not possible any more", why: "T4: to recreate it would be a new beginning",
+			spec:  append(graceful, kit.Paused()),
+			fleet: []spot{on("a", podAt("lost", inGrace(ago(30*time.Second))))},
+			acts:  "patch a0/status InPlaceUnfinished",
+			want:  []string{"a: outdated>held patch InPlaceUnfinished a0 paused U"},
+		},
+		{
+			name: "asked, and not possible any more", why: "I1: it takes the place already, so it is recreated at once",
+			spec:  hookedUpdate,
+			fleet: []spot{on("a", podAt("lost", updatable, inState(lifecycle.PreparingUpdate))), on("b", oldPod(updatable))},
+			acts:  "delete a0 Outdated",
+			want:  []string{"a: outdated>update replace Outdated a0 U", "b: outdated>update wait Budget b0 maxUnavailable"},
 		},
 		{
 			name: "preDelete does not ask", why: "L2: nothing is deleted",

@@ -113,7 +113,7 @@ type Patch struct {
 	Subresource string
 	// Data is the patch, ready for a client's Patch call.
 	Data []byte
-	// Revision is the hash the pod is at after the patch.
+	// Revision is the hash the pod is at after this plan's last patch of it.
 	Revision string
 	// Reason for this patch.
 	Reason Reason

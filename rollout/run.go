@@ -102,7 +102,7 @@ const (
 	preparing                       // for an in-place update, as labelled or as this plan labels it (L3)
 	moving                          // an in-place update or a hook of it is not finished
 	begun                           // this plan begins, or goes on, to update it in place
-	dismissed                       // this plan would delete it, if its hook let it go
+	dismissed                       // this plan would delete it, if its hook, burst or frozen let it
 
 	finished = failed | succeeded
 	gone     = marked | doomed

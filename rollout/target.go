@@ -134,11 +134,13 @@ func (r *run) holds(n *node) Limit {
 	}
 }
 
-// holdsUpdate is holds for the update of the node's outdated pod. Paused lets one finish that was begun (T4).
-func (r *run) holdsUpdate(n *node) Limit {
+// holdsUpdate is holds for the update of the node's outdated pod. Paused lets one finish that was begun (T4), if nothing
+// else holds it.
+func (r *run) holdsUpdate(i int32) Limit {
+	n := &r.nodes[i]
 	limit := r.holds(n)
-	if limit == LimitPaused && n.other != none && r.underWay(&r.pods[n.other]) {
-		return LimitNone
+	if limit == LimitPaused && n.other != none && r.underWay(i) {
+		return n.hold
 	}
 	return limit
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,11 +13,6 @@ import (
 )
 
 // Replacing a pod and updating it in place are part of step 8 (I rules).
-
-// recreate replaces the node's outdated pod.
-func (r *run) recreate(i int32, reason Reason) bool {
-	return r.delete(i, r.nodes[i].other, VerbReplace, reason)
-}
 
 // obstruct tells whether something keeps the node's outdated pod from being updated in place, and notes what (I2, I3).
 // With recreate nobody asks.
@@ -36,59 +32,61 @@ func (r *run) obstruct(i int32) bool {
 	return true
 }
 
-// underWay tells whether the update of the outdated pod was begun by an earlier plan and has not changed it yet: it
-// waits for its hook, or for the grace period. Paused lets it finish (T4), and its place in the budget is taken.
-func (r *run) underWay(p *pod) bool {
+// underWay tells whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
+// pod yet, and can go on: it waits for its hook, or for the grace period.
+func (r *run) underWay(i int32) bool {
+	p := &r.pods[r.nodes[i].other]
 	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(moving) {
 		return false
 	}
-	return p.traits.has(preparing) || !p.traits.has(ready) && inplace.Preparing(p.object)
+	return (p.traits.has(preparing) || !p.traits.has(ready) && inplace.Preparing(p.object)) && !r.obstruct(i)
 }
 
 // updateInPlace takes the next step of an in-place update of the node's outdated pod: its hook first, then the pod made
-// unready, then, after the grace period, the change itself (I4, L3).
-func (r *run) updateInPlace(i int32, reason Reason) bool {
+// unready, then, after the grace period, the change itself (I4, L3). Nothing is spent on a pod that turns out to be
+// unlike its revision, or whose last update cannot be understood.
+func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	p, d := &r.pods[r.nodes[i].other], r.decision(i)
-	if !r.underWay(p) {
-		if limit := r.left.take(&r.left.updates); limit != LimitNone {
-			r.refuse(i, p, limit)
-			return false
-		}
-	}
-	p.traits |= begun
-	now, old := r.snapshot.Now, r.hashes[p.hash].value
-	hooks := r.spec.Lifecycle
+	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
-	patches := transition.Patches(p.object, now)
-	if !transition.Proceed {
-		if len(patches) == 0 {
-			r.note(i, VerbWait, ReasonUpdateHook, p)
-			d.Limit = LimitHook
-			return true
-		}
-		r.note(i, VerbPrepare, reason, p)
-		r.patch(d, p, old, reason, patches...)
-		return true
-	}
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	target := inplace.Target{Revision: r.revision.Update.Hash}
 	step, err := r.plan.Diffs[r.diff(p.hash)-1].Update.Begin(p.object, target, metadata, now)
-	patches = append(patches, step.Patches...)
 	switch {
+	case errors.Is(err, inplace.ErrObstacle):
+		d.Obstruction = inplace.Unlike
+		return cannot
 	case err != nil:
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
-	case step.Begun:
+		return cannot
+	}
+	if !r.underWay(i) {
+		if limit := r.left.take(&r.left.updates); limit != LimitNone {
+			r.refuse(i, p, limit)
+			return waits
+		}
+	}
+	p.traits |= begun
+	patches := transition.Patches(p.object, now)
+	if transition.Proceed {
+		patches = append(patches, step.Patches...)
+		r.wake(step.Until)
+	}
+	switch {
+	case transition.Proceed && step.Begun:
 		r.note(i, VerbUpdate, reason, p)
 		r.patch(d, p, r.revision.Update.Hash, reason, patches...)
 	case len(patches) > 0:
 		r.note(i, VerbPrepare, reason, p)
-		r.patch(d, p, old, reason, patches...)
-		r.wake(step.Until)
-	default:
+		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
+	case transition.Proceed:
 		r.waitUntil(i, p, ReasonGracePeriod, LimitGracePeriod, step.Until)
+	default:
+		r.note(i, VerbWait, ReasonUpdateHook, p)
+		d.Limit = LimitHook
 	}
-	return true
+	return begins
 }
 
 // diff is the ordinal in the plan's Diffs, plus 1, of what an update in place would change of the pods of a revision.

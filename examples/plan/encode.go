@@ -3,18 +3,22 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/status"
 )
 
 // document is the plan as -o json and -o yaml print it. Codes appear by their names. Fields are only ever added.
 type document struct {
-	// Namespace and Name of the DaemonSet.
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	// Namespace and Name of the DaemonSet, and the apiVersion that tells which kind of DaemonSet it is.
+	Namespace        string `json:"namespace"`
+	Name             string `json:"name"`
+	DaemonSetVersion string `json:"daemonSetVersion"`
 	// Now is the time that the plan is for, NextWake when to plan again at the latest; absent: when something changes.
 	Now      string `json:"now"`
 	NextWake string `json:"nextWake,omitempty"`
@@ -24,10 +28,18 @@ type document struct {
 	Budget budget `json:"budget"`
 	// Revisions, the newest first.
 	Revisions []revision `json:"revisions"`
+	// Diffs say what updates of the pods of this plan change, and whether that can be made in place. None with recreation.
+	Diffs []diff `json:"diffs,omitempty"`
 	// Actions to take, in the order of the fields.
 	Actions actions `json:"actions"`
+	// ImagePullJobs are the jobs of OpenKruise that pull ahead what this rollout needs, ready to be created once at its
+	// beginning. They are for those who leave that to OpenKruise; others start the pulls among Actions. Not both.
+	ImagePullJobs []json.RawMessage `json:"imagePullJobs,omitempty"`
 	// Waits says which nodes wait for what.
 	Waits []wait `json:"waits"`
+	// Updating are the pods whose update in place goes on, Hooks those that wait for a hook, before any action.
+	Updating []podWait `json:"updating,omitempty"`
+	Hooks    []podWait `json:"hooks,omitempty"`
 	// Nodes has one entry per node, by name, and then one per pod on a node that is gone.
 	Nodes []decision `json:"nodes"`
 	// Warnings say what in the input makes the plan doubtful.
@@ -42,12 +54,15 @@ type budget struct {
 	MaxSurge       int32 `json:"maxSurge"`
 	Surging        int32 `json:"surging"`
 	Burst          int32 `json:"burst"`
+	Partition      int32 `json:"partition"`
+	Partitioned    int32 `json:"partitioned"`
 	Waiting        int32 `json:"waiting"`
 }
 
 type actions struct {
 	Revisions []revisionAction `json:"revisions"`
 	Patches   []podAction      `json:"patches"`
+	Pulls     []pull           `json:"pulls"`
 	Deletes   []podAction      `json:"deletes"`
 	Creates   []podAction      `json:"creates"`
 }
@@ -57,22 +72,41 @@ type revisionAction struct {
 	Verb   string `json:"verb"`
 	Name   string `json:"name"`
 	Number int64  `json:"number"`
+	UID    string `json:"uid,omitempty"` // a precondition; none for a create
+	// Object to create.
+	Object *appsv1.ControllerRevision `json:"object,omitempty"`
 }
 
 // podAction acts on one pod, or creates one.
 type podAction struct {
-	Node     string          `json:"node"`
-	Pod      string          `json:"pod,omitempty"`
-	UID      string          `json:"uid,omitempty"`
-	Revision string          `json:"revision,omitempty"`
-	Reason   string          `json:"reason"`
-	Type     string          `json:"type,omitempty"`  // of a patch
-	Patch    json.RawMessage `json:"patch,omitempty"` // its data
+	Node     string `json:"node"`
+	Pod      string `json:"pod,omitempty"`
+	UID      string `json:"uid,omitempty"` // a precondition
+	Revision string `json:"revision,omitempty"`
+	// RevisionName is the ControllerRevision that has the template of a pod to create.
+	RevisionName string `json:"revisionName,omitempty"`
+	Reason       string `json:"reason"`
+	// Type of a patch, such as application/strategic-merge-patch+json; Subresource of the pod to send it to, absent for
+	// the pod itself; and its data.
+	Type        string          `json:"type,omitempty"`
+	Subresource string          `json:"subresource,omitempty"`
+	Patch       json.RawMessage `json:"patch,omitempty"`
+}
+
+// pull asks for an image on a node.
+type pull struct {
+	Node           string   `json:"node"`
+	Image          string   `json:"image"`
+	Revision       string   `json:"revision"`
+	Secrets        []string `json:"secrets,omitempty"`
+	TimeoutSeconds int64    `json:"timeoutSeconds"`
+	BackoffLimit   int32    `json:"backoffLimit"`
 }
 
 type wait struct {
 	Reason string `json:"reason"`
 	Limit  string `json:"limit"`
+	Size   int32  `json:"size,omitempty"` // of the limit, in nodes or actions
 	// Nodes that wait, and those that use the limit up.
 	Nodes   []string `json:"nodes"`
 	Because []string `json:"because,omitempty"`
@@ -88,10 +122,19 @@ type decision struct {
 	Reason    string `json:"reason"`
 	Limit     string `json:"limit,omitempty"`
 	Until     string `json:"until,omitempty"`
+	// Unavailable and Surging: the node counts against maxUnavailable, or holds a place of maxSurge, after this plan.
+	Unavailable bool `json:"unavailable,omitempty"`
+	Surging     bool `json:"surging,omitempty"`
+	// NotInPlace says why the pod is recreated, or held, and not updated in place.
+	NotInPlace string `json:"notInPlace,omitempty"`
 }
 
 func (r *result) encode(out io.Writer, format string) error {
-	text, err := json.MarshalIndent(r.document(), "", "  ")
+	d, err := r.document()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
 	if err == nil && format == "yaml" {
 		text, err = yaml.JSONToYAML(text)
 	}
@@ -105,58 +148,89 @@ func (r *result) encode(out io.Writer, format string) error {
 	return err
 }
 
-func (r *result) document() document {
+func (r *result) document() (document, error) {
 	p, spec := r.plan, r.set.Spec
+	jobs, err := r.imagePullJobs()
+	if err != nil {
+		return document{}, err
+	}
 	d := document{
-		Namespace: spec.Namespace,
-		Name:      spec.Name,
-		Now:       timestamp(r.snapshot.Now),
-		NextWake:  timestamp(p.NextWake),
-		Status:    p.Status,
+		Namespace:        spec.Namespace,
+		Name:             spec.Name,
+		DaemonSetVersion: spec.APIVersion,
+
+		Now:      timestamp(r.snapshot.Now),
+		NextWake: timestamp(p.NextWake),
+		Status:   p.Status,
 		Budget: budget{
 			MaxUnavailable: p.Budget.MaxUnavailable, Unavailable: p.Budget.Unavailable,
 			MaxSurge: p.Budget.MaxSurge, Surging: p.Budget.Surging,
+			Partition: p.Budget.Partition, Partitioned: p.Budget.Partitioned,
 			Burst: p.Budget.Burst, Waiting: p.Budget.Waiting,
 		},
-		Revisions: r.revisions(),
-		Actions: actions{
-			Revisions: []revisionAction{}, Patches: []podAction{}, Deletes: []podAction{}, Creates: []podAction{},
-		},
+		Revisions:     r.revisions(),
+		Diffs:         r.diffs(),
+		Actions:       r.actions(),
+		ImagePullJobs: jobs,
+
 		Waits:    []wait{},
+		Updating: r.updating(),
+		Hooks:    r.hookWaits(),
 		Nodes:    []decision{},
 		Warnings: r.warnings(),
 		Ignored:  r.input.ignored,
 	}
+	for _, w := range p.Waits() {
+		d.Waits = append(d.Waits, wait{w.Reason.String(), w.Limit.String(), w.Size, w.Nodes, w.Because})
+	}
+	for i := range p.Decisions {
+		d.Nodes = append(d.Nodes, r.decision(&p.Decisions[i]))
+	}
+	return d, nil
+}
+
+func (r *result) actions() actions {
+	p := r.plan
+	list := actions{
+		Revisions: []revisionAction{}, Patches: []podAction{}, Pulls: []pull{}, Deletes: []podAction{}, Creates: []podAction{},
+	}
 	for _, a := range p.Revisions {
-		d.Actions.Revisions = append(d.Actions.Revisions, revisionAction{a.Verb.String(), a.Name, a.Number})
+		list.Revisions = append(list.Revisions, revisionAction{a.Verb.String(), a.Name, a.Number, string(a.UID), a.Object})
 	}
 	for _, a := range p.Patches {
-		d.Actions.Patches = append(d.Actions.Patches, podAction{
+		list.Patches = append(list.Patches, podAction{
 			Node: a.Node, Pod: a.Pod, UID: string(a.UID), Revision: a.Revision, Reason: a.Reason.String(),
-			Type: string(a.Type), Patch: a.Data,
+			Type: string(a.Type), Subresource: a.Subresource, Patch: a.Data,
+		})
+	}
+	for _, a := range p.Pulls {
+		list.Pulls = append(list.Pulls, pull{
+			Node: a.Node, Image: a.Image, Revision: a.Revision, Secrets: a.Secrets,
+			TimeoutSeconds: int64(a.Timeout / time.Second), BackoffLimit: a.BackoffLimit,
 		})
 	}
 	for _, a := range p.Deletes {
-		d.Actions.Deletes = append(d.Actions.Deletes, podAction{
+		list.Deletes = append(list.Deletes, podAction{
 			Node: a.Node, Pod: a.Pod, UID: string(a.UID), Revision: a.Revision, Reason: a.Reason.String(),
 		})
 	}
+	names := make(map[string]string)
+	for _, object := range r.revisionObjects() {
+		names[history.HashOf(object)] = object.Name
+	}
 	for _, a := range p.Creates {
-		d.Actions.Creates = append(d.Actions.Creates, podAction{Node: a.Node, Revision: a.Revision, Reason: a.Reason.String()})
+		list.Creates = append(list.Creates, podAction{
+			Node: a.Node, Revision: a.Revision, RevisionName: names[a.Revision], Reason: a.Reason.String(),
+		})
 	}
-	for _, w := range p.Waits() {
-		d.Waits = append(d.Waits, wait{w.Reason.String(), w.Limit.String(), w.Nodes, w.Because})
-	}
-	for i := range p.Decisions {
-		d.Nodes = append(d.Nodes, decisionOf(&p.Decisions[i]))
-	}
-	return d
+	return list
 }
 
-func decisionOf(d *rollout.Decision) decision {
+func (r *result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until),
+		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d),
 	}
 	if d.Limit != rollout.LimitNone {
 		one.Limit = d.Limit.String()

@@ -11,10 +11,33 @@ import (
 //go:embed fleet.yaml
 var fleetFile []byte
 
-// fleetName is how messages call the embedded fleet.
-const fleetName = "fleet.yaml"
+// kruiseFile is what "kubectl get nodes,pods,controllerrevisions,daemonsets.apps.kruise.io -o yaml" printed for 16 nodes
+// in the middle of a rollout in place. It is made up; the tests write it.
+//
+//go:embed kruise.yaml
+var kruiseFile []byte
 
-// fleetTime is when the fleet was recorded.
+// How messages call the embedded fleets.
+const (
+	fleetName  = "fleet.yaml"
+	kruiseName = "kruise.yaml"
+)
+
+// The values of -example.
+const (
+	exampleKubernetes = "kubernetes"
+	exampleKruise     = "kruise"
+)
+
+// fleetTime is when the fleets were recorded.
 func fleetTime() time.Time {
 	return time.Date(2026, time.March, 2, 9, 15, 0, 0, time.UTC)
+}
+
+// addExample reads an embedded fleet.
+func (in *input) addExample(name string) error {
+	if name == exampleKruise {
+		return in.add(kruiseName, kruiseFile)
+	}
+	return in.add(fleetName, fleetFile)
 }

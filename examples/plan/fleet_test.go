@@ -74,7 +74,6 @@ func newFleet() *fleet {
 
 func (f *fleet) yaml(t *testing.T) []byte {
 	t.Helper()
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}}
 	var items []any
 	for _, node := range f.nodes {
 		items = append(items, node)
@@ -85,8 +84,15 @@ func (f *fleet) yaml(t *testing.T) []byte {
 	for _, revision := range f.revisions {
 		items = append(items, revision)
 	}
-	list["items"] = append(items, f.set)
-	text, err := yaml.Marshal(list)
+	return listYAML(t, append(items, f.set))
+}
+
+// listYAML is a list as "kubectl get -o yaml" prints it.
+func listYAML(t *testing.T, items []any) []byte {
+	t.Helper()
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,21 +32,12 @@ type input struct {
 	seen    map[string]string // where the object of a kind, namespace and name was read
 }
 
-// set is a DaemonSet that was read.
-type set struct {
-	manifest.Set
-	meta metav1.ObjectMeta // for what the spec leaves out: the age
-}
-
 func newInput() *input {
 	return &input{ignored: make(map[string]int), origins: make(map[any]string), seen: make(map[string]string)}
 }
 
-// readAll reads the files, or the embedded fleet if there are none.
+// readAll reads the files.
 func (in *input) readAll(files []string, stdin io.Reader) error {
-	if len(files) == 0 {
-		return in.add(fleetName, fleetFile)
-	}
 	for i, file := range files {
 		if file == "-" && slices.Contains(files[:i], "-") {
 			return errors.New("standard input can be read only once")
@@ -153,10 +144,10 @@ func (in *input) addObject(object manifest.Object, origin string) error {
 		return take(in, object, origin, &in.nodes)
 	case object.Kind == "Pod" && object.APIVersion == "v1":
 		return take(in, object, origin, &in.pods)
-	case object.Kind == "ControllerRevision" && group == "apps":
+	case object.Kind == "ControllerRevision" && group == groupApps:
 		return take(in, object, origin, &in.revisions)
-	case object.Kind == "DaemonSet" && group == "apps":
-		return in.addSet(object, origin)
+	case object.Kind == "DaemonSet" && (group == groupApps || group == groupKruise):
+		return in.addSet(object, group, origin)
 	default:
 		in.ignored[kindName(object)]++
 		// Nothing of it is used, but a broken file should not go unnoticed.
@@ -192,19 +183,19 @@ func take[T any, P interface {
 	return nil
 }
 
-func (in *input) addSet(object manifest.Object, origin string) error {
+func (in *input) addSet(object manifest.Object, group, origin string) error {
 	decoded, err := object.Set()
 	if err != nil {
 		return err
 	}
-	s := &set{Set: decoded}
+	s := &set{Set: decoded, group: group}
 	var meta metav1.PartialObjectMetadata
 	if err := object.Decode(&meta); err != nil {
 		return err
 	}
 	s.meta = meta.ObjectMeta
 	s.Spec.Namespace = cmp.Or(s.Spec.Namespace, rollout.DefaultNamespace)
-	if err := in.enter(object.Kind, &s.meta, origin); err != nil {
+	if err := in.enter(kindOf(group), &s.meta, origin); err != nil {
 		return err
 	}
 	in.origins[s] = origin
@@ -227,36 +218,4 @@ func (in *input) enter(kind string, object metav1.Object, origin string) error {
 	}
 	in.seen[key] = origin
 	return nil
-}
-
-// choose picks the set to plan.
-func (in *input) choose(filters []string) (*set, error) {
-	var all, matching []string
-	var chosen []*set
-	for _, s := range in.sets {
-		namespace, name := s.Spec.Namespace, s.Spec.Name
-		full := printable(namespace + "/" + name)
-		all = append(all, full)
-		if !slices.ContainsFunc(filters, func(filter string) bool {
-			return filter != name && filter != namespace && filter != namespace+"/"+name
-		}) {
-			chosen = append(chosen, s)
-			matching = append(matching, full)
-		}
-	}
-	slices.Sort(all)
-	slices.Sort(matching)
-	switch {
-	case len(chosen) == 1:
-		return chosen[0], nil
-	case len(all) == 0 && len(in.ignored) > 0:
-		return nil, fmt.Errorf("there is no apps/v1 DaemonSet in the input (ignored: %s)", ignoredKinds(in.ignored))
-	case len(all) == 0:
-		return nil, errors.New("there is no apps/v1 DaemonSet in the input")
-	case len(chosen) == 0:
-		return nil, fmt.Errorf("no DaemonSet is called %s; there are: %s",
-			strings.Join(filters, " and "), strings.Join(all, ", "))
-	default:
-		return nil, fmt.Errorf("choose one of the DaemonSets with -n: %s", strings.Join(matching, ", "))
-	}
 }

@@ -1,11 +1,14 @@
 // Command plan tells what a DaemonSet would do next on every node of a cluster, and why. It changes nothing and
 // talks to no cluster: it reads the objects that kubectl prints.
 //
-// Without arguments it plans an embedded fleet in the middle of a rollout:
+// Without arguments it plans an embedded fleet in the middle of a rollout; there is a second one, of an Advanced
+// DaemonSet of OpenKruise that updates its pods in place:
 //
 //	go run ./examples/plan
+//	go run ./examples/plan -example kruise
 //
-// To plan a cluster, hand it nodes, pods, controller revisions and the DaemonSet:
+// To plan a cluster, hand it nodes, pods, controller revisions and the DaemonSet, of Kubernetes or of OpenKruise
+// (daemonsets.apps.kruise.io):
 //
 //	kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
 //	go run ./examples/plan -f dump.json -name node-agent
@@ -23,12 +26,23 @@
 //
 //	-f FILE         read objects from a file (YAML or JSON, one or many documents, lists as kubectl prints them), from
 //	                every .yaml, .yml and .json file of a directory, or from standard input (-); repeatable
-//	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME; both may be given
+//	-example FLEET  plan an embedded fleet: kubernetes (the default without -f) or kruise; not with -f
+//	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME, where both kinds are
+//	                there with daemonset.apps/ or daemonset.apps.kruise.io/ before it; both flags may be given
 //	-o FORMAT       table (default), wide (every node), json or yaml (see the type document)
 //	-explain NODE   only explain this node; without -o and -diff
-//	-diff           only show what the update would change in the pods, and whether it restarts them; without -o
+//	-diff           only show what the update would change in the pods, and whether it restarts them, or can be made in
+//	                place; without -o
 //	-now TIME       plan for this time (RFC 3339); by default the embedded fleet's, and with -f the present
 //	-timing         print to standard error how long reading and planning took
+//
+// What the manifest of an Advanced DaemonSet does not say, because it is a setting of OpenKruise or of the nodes:
+//
+//	-resize         cpu and memory are changed in place (feature gate InPlaceWorkloadVerticalScaling)
+//	-cgroup-v1      there are nodes with cgroup v1: a resize and a new image take two rollouts; with -resize
+//	-pre-download   images are pulled ahead even if no annotation of the set asks for it, one pull at a time (feature gate
+//	                PreDownloadImageForDaemonSetUpdate); an annotation such as apps.kruise.io/image-predownload-parallelism
+//	                does so by itself
 //
 // Text from the input that a terminal might obey, control characters above all, is printed with escapes.
 //
@@ -61,13 +75,15 @@ const (
 
 // options are the command line.
 type options struct {
-	files   []string
-	filters []string
-	output  string // empty: a table
-	explain string
-	diff    bool
-	timing  bool
-	now     time.Time
+	files    []string
+	example  string // empty: the default without files
+	filters  []string
+	settings settings
+	output   string // empty: a table
+	explain  string
+	diff     bool
+	timing   bool
+	now      time.Time
 }
 
 // run is main with its surroundings handed in. Everything is written to memory first, so that bad input leaves no
@@ -114,11 +130,19 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 	}
 	begin := clock()
 	in := newInput()
-	if err := in.readAll(opts.files, stdin); err != nil {
+	if len(opts.files) == 0 {
+		err = in.addExample(opts.example)
+	} else {
+		err = in.readAll(opts.files, stdin)
+	}
+	if err != nil {
 		return err
 	}
 	target, err := in.choose(opts.filters)
 	if err != nil {
+		return err
+	}
+	if err := opts.settings.apply(in, target); err != nil {
 		return err
 	}
 	read := clock()
@@ -166,7 +190,15 @@ func parse(args []string, usage io.Writer) (options, error) {
 		}
 	}
 	flags.Func("f", "read objects from `FILE`: a file, a directory, or - for standard input (repeatable)", collect(&opts.files))
-	flags.Func("n", "plan this `SET`: NAME, NAMESPACE or NAMESPACE/NAME", collect(&opts.filters))
+	flags.Func("example", "plan this embedded `FLEET`: kubernetes (default) or kruise", func(value string) error {
+		if value != exampleKubernetes && value != exampleKruise {
+			return errors.New("must be kubernetes or kruise")
+		}
+		opts.example = value
+		return nil
+	})
+	flags.Func("n", "plan this `SET`: NAME, NAMESPACE or NAMESPACE/NAME, of either kind or after daemonset.apps/ or "+
+		"daemonset.apps.kruise.io/", collect(&opts.filters))
 	flags.Func("name", "the same as -n; both may be given", collect(&opts.filters))
 	flags.Func("o", "output `FORMAT`: table, wide, json or yaml (default table)", func(value string) error {
 		if !slices.Contains([]string{"table", "wide", "json", "yaml"}, value) {
@@ -183,6 +215,12 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return nil
 	})
 	flags.BoolVar(&opts.diff, "diff", false, "only show what the update would change")
+	flags.BoolVar(&opts.settings.resize, "resize", false,
+		"Advanced DaemonSet: change cpu and memory in place (InPlaceWorkloadVerticalScaling)")
+	flags.BoolVar(&opts.settings.cgroupV1, "cgroup-v1", false,
+		"Advanced DaemonSet: with -resize, there are nodes with cgroup v1")
+	flags.BoolVar(&opts.settings.preDownload, "pre-download", false,
+		"Advanced DaemonSet: pull images ahead without an annotation too (PreDownloadImageForDaemonSetUpdate)")
 	flags.BoolVar(&opts.timing, "timing", false, "print how long reading and planning took")
 	flags.Func("now", "plan for this `TIME` (RFC 3339)", func(value string) (err error) {
 		if opts.now, err = time.Parse(time.RFC3339, value); err != nil || opts.now.IsZero() {
@@ -193,11 +231,16 @@ func parse(args []string, usage io.Writer) (options, error) {
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT | -explain NODE | -diff] [-now TIME] [-timing]")
+		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT | -explain NODE | -diff] [-now TIME] [-timing]\n"+
+			"       plan -example kruise [FLAG]...")
 		flags.SetOutput(usage)
 		flags.PrintDefaults()
 	case err == nil && flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q; files are given with -f", flags.Arg(0))
+	case err == nil && opts.example != "" && len(opts.files) > 0:
+		err = errors.New("-example and -f exclude each other")
+	case err == nil && opts.settings.cgroupV1 && !opts.settings.resize:
+		err = errors.New("-cgroup-v1 is about how cpu and memory are changed in place; it needs -resize")
 	case err == nil && opts.explain != "" && opts.diff:
 		err = errors.New("-explain and -diff exclude each other")
 	case err == nil && opts.explain != "" && opts.output != "":

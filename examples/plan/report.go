@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -23,11 +24,17 @@ import (
 func (r *result) report(out io.Writer, wide bool) {
 	r.reportStatus(out)
 	fmt.Fprintf(out, "\n%s\n", printable(r.stateLine()))
-	fmt.Fprintf(out, "%s\n\n", r.budgetLine())
+	fmt.Fprintln(out, r.budgetLine())
+	for _, line := range r.strategyLines() {
+		fmt.Fprintln(out, printable(line))
+	}
+	fmt.Fprintln(out)
 	r.reportRevisions(out)
 	fmt.Fprintln(out)
+	r.reportInPlace(out)
 	r.warn(out)
 	r.reportActions(out)
+	r.reportPods(out)
 	fmt.Fprintln(out)
 	for _, line := range r.waitLines() {
 		fmt.Fprintln(out, printable(line))
@@ -90,7 +97,43 @@ func (r *result) budgetLine() string {
 	if value.Type == intstr.String {
 		limit = fmt.Sprintf("%s %s of %d =", limit, value, b.Desired)
 	}
-	return fmt.Sprintf("Budget: %s %d; %s after this plan", limit, most, spent)
+	return fmt.Sprintf("Budget: %s %d; %s after this plan%s", limit, most, spent, r.partitionText())
+}
+
+// partitionText says how many nodes are to stay at their old revision; empty without a partition.
+func (r *result) partitionText() string {
+	b, value := r.plan.Budget, r.set.Spec.Default().Strategy.Partition
+	if b.Partition == 0 {
+		return ""
+	}
+	text := "; partition "
+	if value.Type == intstr.String {
+		text += value.StrVal + " = "
+	}
+	return fmt.Sprintf("%s%d, %s taken", text, b.Partition, agree(int(b.Partitioned), "place is", "places are"))
+}
+
+// strategyLines say how pods are updated and which nodes, unless it is all of them by recreation.
+func (r *result) strategyLines() []string {
+	var lines []string
+	strategy := r.set.Spec.Default().Strategy
+	if strategy.Method != inplace.Recreate {
+		line := "Method: " + string(strategy.Method)
+		switch {
+		case strategy.InPlace.CgroupV1:
+			line += ", cpu and memory too (cgroup v1)"
+		case strategy.InPlace.Resize:
+			line += ", cpu and memory too"
+		}
+		lines = append(lines, line)
+	}
+	if r.plan.NodeSelector != "" {
+		lines = append(lines, "Selector: "+r.plan.NodeSelector+"; other nodes are held")
+	}
+	if r.set.Spec.Strategy.PartitionedScaling {
+		lines = append(lines, "Partitioned scaling: a first installation leaves the partition empty")
+	}
+	return lines
 }
 
 // reportActions prints the actions in the order in which they are to be executed.
@@ -103,10 +146,12 @@ func (r *result) reportActions(out io.Writer) {
 	for _, action := range r.plan.Revisions {
 		fmt.Fprintf(out, "%s revision %s (number %d)\n", cells(capital(action.Verb.String()), action.Name, action.Number)...)
 	}
-	if n := len(r.plan.Patches); n > 0 {
-		list := section(out, "Patch", n)
-		for _, action := range r.plan.Patches {
-			fmt.Fprintf(list, "  %s\t%s\t%s\n", cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
+	r.reportPatches(out, reasons)
+	if n := len(r.plan.Pulls); n > 0 {
+		fmt.Fprintf(out, "Pull %s:\n", agree(n, "image", "images"))
+		list := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, action := range r.plan.Pulls {
+			fmt.Fprintf(list, "  %s\t%s\trevision %s\n", cells(action.Node, action.Image, action.Revision)...)
 		}
 		_ = list.Flush() // to memory
 	}

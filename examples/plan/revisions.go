@@ -30,22 +30,29 @@ type revision struct {
 	origin string // where it was read; empty for one to create
 }
 
-// revisions lists the set's revisions, the one that the plan creates included, the newest first.
-func (r *result) revisions() []revision {
+// revisionObjects are the revisions of the set, and the one that the plan creates.
+func (r *result) revisionObjects() []*appsv1.ControllerRevision {
 	objects := slices.Clone(r.snapshot.Revisions)
-	actions := make(map[string]rollout.RevisionAction)
 	for _, action := range r.plan.Revisions {
-		actions[action.Name] = action
 		if action.Object != nil {
 			objects = append(objects, action.Object)
 		}
+	}
+	return objects
+}
+
+// revisions lists the set's revisions, the one that the plan creates included, the newest first.
+func (r *result) revisions() []revision {
+	actions := make(map[string]rollout.RevisionAction)
+	for _, action := range r.plan.Revisions {
+		actions[action.Name] = action
 	}
 	pods := make(map[string]int)
 	for _, pod := range r.snapshot.Pods {
 		pods[pod.Labels[appsv1.ControllerRevisionHashLabelKey]]++
 	}
 	var list []revision
-	for _, object := range objects {
+	for _, object := range r.revisionObjects() {
 		one := revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw,
 			origin: r.input.origins[object]}
 		if action, ok := actions[object.Name]; ok {
@@ -97,10 +104,10 @@ func (r *result) diff(out io.Writer) error {
 	for _, one := range r.revisions() {
 		known[one.Hash] = one
 	}
-	update := known[r.plan.Status.UpdateRevision]
+	newest := known[r.plan.Status.UpdateRevision]
 	outdated := r.outdated()
 	if len(outdated) == 0 {
-		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", cells(update.Number, update.Name)...)
+		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", cells(newest.Number, newest.Name)...)
 	}
 	for _, group := range outdated {
 		from, ok := known[group.hash]
@@ -116,16 +123,18 @@ func (r *result) diff(out io.Writer) error {
 				cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
 			continue
 		}
-		consequence := "they restart nothing"
-		if history.Restarts(changes) {
-			consequence = "pods restart"
-		}
+		update := r.verdict(from.data)
 		fmt.Fprintf(out, "%s at revision %d (%s); from there to revision %d (%s) %s, and %s:\n",
-			cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, update.Number, update.Name,
-				agree(len(changes), "value changes", "values change"), consequence)...)
+			cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, newest.Number, newest.Name,
+				agree(len(changes), "value changes", "values change"), r.consequence(changes, update))...)
 		for _, change := range changes {
-			fmt.Fprintf(out, "  %s\n", printable(change.String()))
+			line := change.String()
+			if update != nil { // what restarts is no matter of single values then
+				line = strings.TrimSuffix(line, " (restarts)")
+			}
+			fmt.Fprintf(out, "  %s\n", printable(line))
 		}
+		r.reportObstacles(out, group.hash, update)
 	}
 	return nil
 }

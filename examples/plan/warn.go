@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,15 @@ func (r *result) warnings() []string {
 		return nil
 	}
 	line := agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
-	if of := metav1.GetControllerOfNoCopy(one); of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name {
+	of := metav1.GetControllerOfNoCopy(one)
+	group, _, _ := strings.Cut(of.APIVersion, "/")
+	switch sameName := of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name; {
+	case sameName && group != r.set.group && (group == groupApps || group == groupKruise):
+		// Whoever changes the apiVersion of a manifest gets a second set, and the first goes on.
+		line += fmt.Sprintf(", as %s does to the %s of this name", one.Name, resourceOf(group))
+	case sameName:
 		line += fmt.Sprintf(", as %s does to a DaemonSet of this name with uid %s", one.Name, of.UID)
-	} else {
+	default:
 		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
 	}
 	if r.set.Spec.UID == "" {

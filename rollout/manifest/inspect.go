@@ -223,7 +223,7 @@ func collectFields(t reflect.Type, fields map[string]reflect.Type, within []refl
 		}
 		switch {
 		case name == "-":
-		case name == "" && f.Anonymous && embedded.Kind() == reflect.Struct && (f.IsExported() || f.Type == embedded):
+		case name == "" && f.Anonymous && embedded.Kind() == reflect.Struct:
 			collectFields(embedded, fields, append(within, t)) // of an unexported struct too, as encoding/json has it
 		case f.IsExported():
 			fields[cmp.Or(name, f.Name)] = f.Type

@@ -17,8 +17,9 @@ type Set struct {
 	Spec rollout.Spec
 	// Memory is what the object's status remembers: the collision count. The zero value if it has none.
 	Memory rollout.Memory
-	// Unknown lists the paths of the fields that were ignored, sorted: those that this API version does not know
-	// (typing errors and newer fields) and annotations whose value cannot be read.
+	// Unknown lists the paths of what was ignored, as the controller of the manifest ignores it too, sorted: fields that
+	// this API version does not know (typing errors and newer fields), a template-generation annotation that is no
+	// number, and an annotation that has an effect in another API version only.
 	Unknown []string
 }
 

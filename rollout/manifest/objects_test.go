@@ -213,6 +213,24 @@ func TestObjectDecodeBytes(t *testing.T) {
 	}
 }
 
+// TestObjectDecodeUnexported has fields that encoding/json finds in a struct that is not exported, and one that it does not.
+func TestObjectDecodeUnexported(t *testing.T) {
+	type inner struct{ A int }
+	var into struct {
+		inner
+		hidden int
+	}
+	for object, err := range manifest.Objects([]byte(`{"kind":"K","A":"x","hidden":"y"}`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `A: Invalid value: "x": must be a number`
+		if err := object.Decode(&into); err == nil || err.Error() != want || into.hidden != 0 {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // TestObjectDecodeIntoAnything hands in what no decoder can write to, and types that it must not stumble upon.
 func TestObjectDecodeIntoAnything(t *testing.T) {
 	type Self struct {

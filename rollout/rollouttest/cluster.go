@@ -3,18 +3,21 @@ package rollouttest
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // Cluster is a small fair cluster in virtual time. It executes plans as an API server would, and plays scheduler,
 // kubelets and pod garbage collector: pinned pods are bound, bound ones start and become Ready, terminating ones go
-// away. It is deterministic: equal beginnings and equal calls give equal clusters.
+// away. Containers of pods that are updated in place restart or get their new resources, nodes pull images ahead, and the
+// controllers of users see to the hooks. It is deterministic: equal beginnings and equal calls give equal clusters.
 //
 // The objects that it hands out are never written to again, so a snapshot stays as it is while the cluster goes on;
 // like those of an informer cache they must not be written to.
@@ -29,7 +32,11 @@ type Cluster struct {
 	revisions []*appsv1.ControllerRevision
 	memory    rollout.Memory
 
+	pulls       []*pull // under way, the oldest first
+	failedPulls []predownload.Failure
+
 	created  int // serial number of the last pod created
+	version  int // resource version of the pod that was written last
 	requests []request
 	views    []view
 	events   []Event
@@ -43,6 +50,8 @@ func NewCluster(spec rollout.Spec, snapshot rollout.Snapshot, behavior Behavior)
 		now:      snapshot.Now,
 		nodes:    make(map[string]*corev1.Node, len(snapshot.Nodes)),
 		memory:   snapshot.Memory,
+
+		failedPulls: slices.Clone(snapshot.FailedPulls),
 	}
 	if err := c.SetSpec(spec); err != nil {
 		return nil, err
@@ -51,8 +60,13 @@ func NewCluster(spec rollout.Spec, snapshot rollout.Snapshot, behavior Behavior)
 		c.nodes[node.Name] = node.DeepCopy()
 	}
 	for _, pod := range snapshot.Pods {
-		c.pods = append(c.pods, &simulated{Pod: pod.DeepCopy(), since: c.now})
 		c.created = max(c.created, serial(pod.UID))
+		if version, err := strconv.Atoi(pod.ResourceVersion); err == nil {
+			c.version = max(c.version, version)
+		}
+	}
+	for _, pod := range snapshot.Pods {
+		c.SetPod(pod)
 	}
 	for _, revision := range snapshot.Revisions {
 		c.revisions = append(c.revisions, revision.DeepCopy())
@@ -91,31 +105,41 @@ func (c *Cluster) SetNode(node *corev1.Node) {
 	c.nodes[node.Name] = node.DeepCopy()
 }
 
-// RemoveNode removes the node. Its bound pods are collected at the next event, its unbound ones are the planner's
-// (M5).
+// RemoveNode removes the node, and the pulls of images on it. Its bound pods are collected at the next event, its
+// unbound ones are the planner's (M5).
 func (c *Cluster) RemoveNode(name string) {
 	delete(c.nodes, name)
+	c.pulls = slices.DeleteFunc(slices.Clone(c.pulls), func(p *pull) bool { return p.node == name })
 	for _, p := range c.pods {
 		p.since = c.now
 	}
 }
 
 // SetPod adds the pod, or puts it in the place of the one of that UID: for what happens to pods in other ways than
-// by plans.
+// by plans. It gets a resource version if it has none, or the one of the pod in whose place it comes.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
+	p := c.newSimulated(pod.DeepCopy())
 	i := slices.IndexFunc(c.pods, func(p *simulated) bool { return p.UID == pod.UID })
+	if p.ResourceVersion == "" || i >= 0 && c.pods[i].ResourceVersion == p.ResourceVersion {
+		p.ResourceVersion = c.nextVersion()
+	}
 	if i < 0 {
-		c.pods = append(c.pods, &simulated{Pod: pod.DeepCopy(), since: c.now})
+		c.pods = append(c.pods, p)
 		return
 	}
-	c.pods[i].Pod, c.pods[i].since = pod.DeepCopy(), c.now
+	c.pods[i] = p
+}
+
+func (c *Cluster) nextVersion() string {
+	c.version++
+	return strconv.Itoa(c.version)
 }
 
 // LoseMemory forgets the memory of the last plan, as a controller does that keeps it in its process and restarts.
 func (c *Cluster) LoseMemory() { c.memory = rollout.Memory{} }
 
-// Snapshot is what a controller sees: nodes as they are, pods and revisions as a watch with the behavior's Lag shows
-// them, and in flight what was requested and is not shown yet. The slices are the caller's.
+// Snapshot is what a controller sees: nodes and pulls of images as they are, pods and revisions as a watch with the
+// behavior's Lag shows them, and in flight what was requested and is not shown yet. The slices are the caller's.
 func (c *Cluster) Snapshot() rollout.Snapshot {
 	v := c.seen()
 	snapshot := rollout.Snapshot{
@@ -123,6 +147,11 @@ func (c *Cluster) Snapshot() rollout.Snapshot {
 		Pods:      slices.Clone(v.pods),
 		Revisions: slices.Clone(v.revisions),
 		Memory:    c.memory,
+
+		FailedPulls: slices.Clone(c.failedPulls),
+	}
+	for _, p := range c.pulls {
+		snapshot.InFlight.Pulls = append(snapshot.InFlight.Pulls, predownload.Request{Node: p.node, Image: p.image})
 	}
 	for _, name := range sortedKeys(c.nodes) {
 		snapshot.Nodes = append(snapshot.Nodes, c.nodes[name])
@@ -170,10 +199,12 @@ func (c *Cluster) show() {
 	}
 }
 
-func (c *Cluster) record(kind EventKind, p *corev1.Pod) {
+func (c *Cluster) record(kind EventKind, p *corev1.Pod) { c.recordDetail(kind, p, "") }
+
+func (c *Cluster) recordDetail(kind EventKind, p *corev1.Pod, detail string) {
 	node, _ := placement.TargetNode(p)
 	c.events = append(c.events, Event{
 		At: c.now, Kind: kind, Node: node, Object: p.Name, UID: p.UID,
-		Revision: p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
+		Revision: p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], Detail: detail,
 	})
 }

@@ -15,12 +15,14 @@ type Event struct {
 	Kind EventKind
 	// Node concerned; empty for revisions and for pods of no node.
 	Node string
-	// Object is the name of the pod or the revision.
+	// Object is the name of the pod, the revision, or the image.
 	Object string
 	// UID of that object.
 	UID types.UID
 	// Revision is the hash that the pod carries afterwards, or the hash of the revision.
 	Revision string
+	// Detail is the container, or the handlers of hooks; empty if there is nothing to add.
+	Detail string
 }
 
 // String is the event in one line, with the time of day.
@@ -29,14 +31,17 @@ func (e Event) String() string {
 	if e.Node != "" {
 		line += " on " + e.Node
 	}
+	if e.Detail != "" {
+		line += " (" + e.Detail + ")"
+	}
 	return line
 }
 
 // EventKind says what happened.
 type EventKind uint8
 
-// The kinds of events. The first seven are requests of a plan, the others what scheduler, kubelets and pod garbage
-// collector do.
+// The kinds of events. The first nine, up to Refused, are requests of a plan, the others what scheduler, kubelets, pod
+// garbage collector and the controllers of users do.
 const (
 	// RevisionCreated, RevisionRenumbered, RevisionDeleted: a revision action took effect.
 	RevisionCreated EventKind = iota
@@ -44,11 +49,16 @@ const (
 	RevisionDeleted
 	// PodPatched: a patch took effect.
 	PodPatched
+	// PodUpdated: a patch took effect that brings the pod to another revision in place.
+	PodUpdated
+	// PullStarted: a node began to pull an image.
+	PullStarted
 	// PodDeleted: a pod was marked for deletion, or was gone at once because it was on no node.
 	PodDeleted
 	// PodCreated: a pod was created, pinned to its node.
 	PodCreated
-	// Refused: a request met an object that is not there any more, or another one in its place.
+	// Refused: a request met an object that is not there any more, another one in its place, or one that was written
+	// meanwhile; or it asked for a pull that is under way.
 	Refused
 	// PodBound: the scheduler bound a pod to its node.
 	PodBound
@@ -60,6 +70,22 @@ const (
 	PodGone
 	// PodCollected: the object of a pod of a vanished node was removed.
 	PodCollected
+	// PodStarted: all containers of a pod became ready, and its readiness gates keep it from being Ready.
+	PodStarted
+	// PodUnready: a readiness gate made a pod not Ready.
+	PodUnready
+	// ContainerRestarted: a container was made anew, from what its pod says now.
+	ContainerRestarted
+	// ContainerResized: a container got its new resources.
+	ContainerResized
+	// PodReleased: handlers of hooks were taken off a pod.
+	PodReleased
+	// PodHooked: handlers of hooks were put on a pod.
+	PodHooked
+	// PullDone: a node has pulled an image.
+	PullDone
+	// PullFailed: a node could not pull an image.
+	PullFailed
 
 	eventKinds // count
 )
@@ -73,6 +99,7 @@ func (k EventKind) String() string {
 }
 
 var eventNames = [eventKinds]string{
-	"revision created", "revision renumbered", "revision deleted", "patched", "deleted", "created", "refused", "bound",
-	"ready", "failed", "gone", "collected",
+	"revision created", "revision renumbered", "revision deleted", "patched", "updated", "pull started", "deleted",
+	"created", "refused", "bound", "ready", "failed", "gone", "collected", "started", "unready", "restarted", "resized",
+	"released", "hooked", "pulled", "pull failed",
 }

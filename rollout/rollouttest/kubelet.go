@@ -9,7 +9,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // simulated is one pod of a cluster. Its object is replaced, never written to.
@@ -161,7 +160,7 @@ func (c *Cluster) dueReadiness(p *simulated) happening {
 		return happening{kind: PodFailed, at: start}
 	case slices.Contains(c.behavior.NeverReady, hash):
 		return happening{}
-	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!p.up || !open) && !containersReady(p.Pod):
+	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settledReady(p.Pod)) && !containersReady(p.Pod):
 		return happening{kind: PodStarted, at: start}
 	case !open || settledReady(p.Pod):
 		return happening{}
@@ -217,7 +216,7 @@ func (c *Cluster) happen(h happening) {
 		c.endPull(h.pull, h.kind)
 		return
 	case PodReleased, PodHooked:
-		c.seeToHooks(p, h.kind)
+		c.seeTo(p)
 		return
 	case ContainerRestarted, ContainerResized:
 		c.moveContainer(p, h.container, h.kind)
@@ -255,9 +254,4 @@ func setInPlaceReady(p *corev1.Pod, now time.Time) {
 	if !hasGate(p, lifecycle.InPlaceUpdateReady) && conditionStatus(p, lifecycle.InPlaceUpdateReady) == corev1.ConditionFalse {
 		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, now)
 	}
-}
-
-// inPlace tells whether the spec in force updates pods in place.
-func (c *Cluster) inPlace() bool {
-	return c.spec.Strategy.Type != rollout.OnDelete && updatesInPlace(&c.spec)
 }

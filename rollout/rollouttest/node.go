@@ -43,6 +43,15 @@ func Label(key, value string) NodeOption {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
+// Images makes the node report that it has the images.
+func Images(names ...string) NodeOption {
+	return func(n *corev1.Node) {
+		for _, name := range names {
+			n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{name}})
+		}
+	}
+}
+
 // Taint adds a taint to the node.
 func Taint(key, value string, effect corev1.TaintEffect) NodeOption {
 	return func(n *corev1.Node) {

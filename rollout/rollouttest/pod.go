@@ -2,6 +2,7 @@ package rollouttest
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,13 +37,17 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 func hourAgo() metav1.Time { return metav1.NewTime(Noon().Add(-time.Hour)) }
 
 // Of makes the pod one that the spec's planner would have created: namespace, labels, pod spec and owner of the set,
-// at the spec's update revision. It overrides options before it that say otherwise, and leaves the pod's node alone.
+// at the spec's update revision. For a set that updates in place, or has hooks, it also gets readiness gates, open,
+// running containers ([Containers]) and the state Normal. It overrides options before it that say otherwise, and leaves the
+// pod's node alone.
 func Of(spec rollout.Spec) PodOption {
 	return func(p *corev1.Pod) {
 		spec := spec.Default()
 		node, affinity := p.Spec.NodeName, p.Spec.Affinity
 		p.Namespace = spec.Namespace
 		p.Labels = maps.Clone(spec.Template.Labels)
+		p.Annotations = maps.Clone(spec.Template.Annotations)
+		p.Finalizers = slices.Clone(spec.Template.Finalizers)
 		p.Spec = *spec.Template.Spec.DeepCopy()
 		p.Spec.NodeName, p.Spec.Affinity = node, affinity
 		AtRevision(Hash(spec))(p)
@@ -52,6 +57,7 @@ func Of(spec rollout.Spec) PodOption {
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}}
 		}
+		dress(p, &spec)
 	}
 }
 

@@ -72,10 +72,16 @@ func (c *Cluster) advance(plan rollout.Plan) bool {
 }
 
 // Steps is a bound on the plans that a fair cluster of this size needs to settle (V16): each action and each thing
-// that befalls a pod calls for one, and a lagging watch for as many more.
+// that befalls a pod calls for one, and a lagging watch for as many more. In-place updates, hooks and pulls of images
+// take more of both.
 func (c *Cluster) Steps() int {
+	perObject := 10
+	if hooks := c.spec.Lifecycle; updatesInPlace(&c.spec) || c.spec.PreDownload != nil || hooks.PreDelete != nil ||
+		hooks.InPlaceUpdate != nil || hooks.PreNormal != nil {
+		perObject = 30
+	}
 	objects := len(c.nodes) + len(c.pods) + len(c.revisions)
-	return (20 + 10*objects) * (1 + max(0, c.behavior.Lag))
+	return (20 + perObject*objects) * (1 + max(0, c.behavior.Lag))
 }
 
 // TB is what the assertions need of a test; *testing.T, *testing.B, *testing.F and *rapid.T have it.

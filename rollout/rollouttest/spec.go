@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -79,9 +80,21 @@ func Frozen() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Frozen = true }
 }
 
-// Released lifts whatever holds nodes back: the spec is neither paused nor frozen nor OnDelete. Liveness (V16)
-// is promised for such specs.
+// Released lifts whatever holds nodes back: the spec is [Rolling], without partition and node selector, and recreates
+// what cannot be updated in place. Then every node ends at the update revision (V16).
 func Released() SpecOption {
+	return func(s *rollout.Spec) {
+		Rolling()(s)
+		s.Strategy.Partition, s.Strategy.NodeSelector, s.Strategy.PartitionedScaling = nil, nil, false
+		if s.Strategy.Method == inplace.Only {
+			s.Strategy.Method = inplace.IfPossible
+		}
+	}
+}
+
+// Rolling lifts what stops the whole set: the spec is neither paused nor frozen nor OnDelete. Single nodes may still be
+// held, by partition, node selector or the method InPlaceOnly. [CheckLive] is for such specs.
+func Rolling() SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.Type, s.Strategy.Paused, s.Strategy.Frozen = rollout.RollingUpdate, false, false
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// diff says what an update from one revision to another changes, and whether that can be made in place.
+type diff struct {
+	// From and To are the hashes of the revisions.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// InPlace: it can. Restarts: it restarts containers, in place or not.
+	InPlace  bool `json:"inPlace"`
+	Restarts bool `json:"restarts"`
+	// Changes that can be made in place, each in one line.
+	Changes []string `json:"changes"`
+	// Obstacles that keep the update from being made in place, by path.
+	Obstacles []obstacle `json:"obstacles,omitempty"`
+}
+
+// obstacle is one reason against an update in place.
+type obstacle struct {
+	Path   string `json:"path,omitempty"`
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// diffs lists what was compared for this plan, ordered by the hash of the revision that pods come from.
+func (r *result) diffs() []diff {
+	var list []diff
+	for _, d := range r.plan.Diffs {
+		list = append(list, diff{
+			From: d.From, To: d.To, InPlace: d.Update.InPlace(), Restarts: d.Update.Restarts(),
+			Changes: changes(d.Update), Obstacles: obstacles(d.Update),
+		})
+	}
+	slices.SortFunc(list, func(a, b diff) int { return cmp.Compare(a.From, b.From) })
+	return list
+}
+
+func obstacles(u *inplace.Update) []obstacle {
+	var list []obstacle
+	for _, o := range u.Obstacles {
+		list = append(list, obstacle{o.Path, o.Code.String(), o.Detail})
+	}
+	return list
+}
+
+// changes are the lines that say what an update changes.
+func changes(u *inplace.Update) []string {
+	lines := []string{}
+	for _, c := range u.Images {
+		lines = append(lines, fmt.Sprintf("image of %s: %s -> %s", c.Container, c.Old, c.New))
+	}
+	for _, c := range u.Resources {
+		kind := "request"
+		if c.Limit {
+			kind = "limit"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s of %s: %s -> %s",
+			c.Resource, kind, c.Container, c.Old.String(), c.New.String()))
+	}
+	lines = append(lines, metadataChanges("label", u.Labels)...)
+	lines = append(lines, metadataChanges("annotation", u.Annotations)...)
+	for _, e := range u.Env {
+		kind := "label"
+		if e.Annotation {
+			kind = "annotation"
+		}
+		lines = append(lines, fmt.Sprintf("variable %s of %s: it reads %s %s", e.Variable, e.Container, kind, e.Key))
+	}
+	return lines
+}
+
+func metadataChanges(kind string, list []inplace.MetadataChange) []string {
+	var lines []string
+	for _, c := range list {
+		switch {
+		case c.Added:
+			lines = append(lines, fmt.Sprintf("%s %s: added %q", kind, c.Key, c.New))
+		case c.Dropped:
+			lines = append(lines, fmt.Sprintf("%s %s: dropped", kind, c.Key))
+		default:
+			lines = append(lines, fmt.Sprintf("%s %s: %q -> %q", kind, c.Key, c.Old, c.New))
+		}
+	}
+	return lines
+}
+
+// notInPlace says why a pod is not updated in place: what is wrong with it, else the first obstacle to the change.
+func (r *result) notInPlace(d *rollout.Decision) string {
+	if d.Obstruction != 0 || d.Diff == 0 {
+		return d.Obstruction.String()
+	}
+	return r.plan.Diffs[d.Diff-1].Update.Obstacles[0].String()
+}
+
+// reportInPlace prints what was compared: the newest revision first.
+func (r *result) reportInPlace(out io.Writer) {
+	list := r.diffs()
+	if len(list) == 0 {
+		return
+	}
+	known := make(map[string]revision)
+	for _, one := range r.revisions() {
+		known[one.Hash] = one
+	}
+	slices.SortStableFunc(list, func(a, b diff) int { return cmp.Compare(known[b.From].Number, known[a.From].Number) })
+	for _, d := range list {
+		from := "an unknown revision"
+		if one, ok := known[d.From]; ok {
+			from = fmt.Sprintf("revision %d (%s)", one.Number, one.Name)
+		}
+		switch {
+		case !d.InPlace:
+			fmt.Fprintf(out, "From %s not in place:\n", printable(from))
+			for _, line := range lines(d.Obstacles) {
+				fmt.Fprintf(out, "  %s\n", printable(line))
+			}
+			continue
+		case d.Restarts:
+			fmt.Fprintf(out, "From %s in place, containers restart:\n", printable(from))
+		default:
+			fmt.Fprintf(out, "From %s in place, nothing restarts:\n", printable(from))
+		}
+		for _, line := range d.Changes {
+			fmt.Fprintf(out, "  %s\n", printable(line))
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+// lines are the first of the obstacles, and how many more there are.
+func lines(obstacles []obstacle) []string {
+	const most = 8
+	var list []string
+	for i, o := range obstacles {
+		if i == most {
+			return append(list, fmt.Sprintf("and %d more", len(obstacles)-most))
+		}
+		line := strings.TrimPrefix(o.Path+": "+o.Reason, ": ")
+		if o.Detail != "" {
+			line += " (" + o.Detail + ")"
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// verdict is whether the update from a revision can be made in place; nil if the set recreates its pods whatever changes.
+func (r *result) verdict(data []byte) *inplace.Update {
+	strategy := r.set.Spec.Default().Strategy
+	if strategy.Method == inplace.Recreate {
+		return nil
+	}
+	// One that cannot be read has no template, which is the obstacle then.
+	template, _ := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
+	return inplace.Diff(template, &r.set.Spec.Template, strategy.InPlace)
+}
+
+// consequence is what an update does to the pods of a revision.
+func (r *result) consequence(changes []history.Change, update *inplace.Update) string {
+	switch {
+	case !history.Restarts(changes):
+		return "they restart nothing"
+	case update == nil:
+		return "pods restart"
+	case !update.InPlace() && r.set.Spec.Strategy.Method == inplace.Only:
+		return "pods are held, as it is not possible in place"
+	case !update.InPlace():
+		return "pods are recreated"
+	case update.Restarts():
+		return "pods are updated in place, with new containers"
+	default:
+		return "pods are updated in place, without a restart"
+	}
+}
+
+// reportObstacles prints why the pods of a revision, or some of them, are not updated in place.
+func (r *result) reportObstacles(out io.Writer, hash string, update *inplace.Update) {
+	if update == nil {
+		return
+	}
+	for _, line := range lines(obstacles(update)) {
+		fmt.Fprintf(out, "  not in place: %s\n", printable(line))
+	}
+	pods := make(map[inplace.Obstruction]int)
+	for _, pod := range r.snapshot.Pods {
+		if pod.DeletionTimestamp == nil && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == hash {
+			pods[inplace.Obstruct(pod)]++
+		}
+	}
+	delete(pods, 0)
+	for _, obstruction := range slices.Sorted(maps.Keys(pods)) {
+		fmt.Fprintf(out, "  not in place for %s: %s\n", counted(pods[obstruction], "pod"), obstruction)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// The API groups that have a DaemonSet.
+const (
+	groupApps   = "apps"
+	groupKruise = "apps.kruise.io"
+)
+
+// set is a DaemonSet that was read.
+type set struct {
+	manifest.Set
+	group string
+	meta  metav1.ObjectMeta // for what the spec leaves out: the age
+}
+
+// kindOf is the kind of a set with the group, but for that of Kubernetes, as errors name it.
+func kindOf(group string) string {
+	if group == groupApps {
+		return "DaemonSet"
+	}
+	return group + " DaemonSet"
+}
+
+// resourceOf is how "kubectl get -o name" begins the name of a set. No namespace could be called so: it has a dot.
+func resourceOf(group string) string { return "daemonset." + group }
+
+func (s *set) fullName() string { return s.Spec.Namespace + "/" + s.Spec.Name }
+
+// meant tells whether the set is one that a filter means.
+func (s *set) meant(filter string) bool {
+	resource := resourceOf(s.group)
+	if filter == resource {
+		return true
+	}
+	filter = strings.TrimPrefix(filter, resource+"/")
+	return filter == s.Spec.Name || filter == s.Spec.Namespace || filter == s.fullName()
+}
+
+// choose picks the set to plan.
+func (in *input) choose(filters []string) (*set, error) {
+	// Of one kind the names are enough to tell the sets apart.
+	mixed := slices.ContainsFunc(in.sets, func(s *set) bool { return s.group != in.sets[0].group })
+	var all, matching []string
+	var chosen []*set
+	for _, s := range in.sets {
+		name := s.fullName()
+		if mixed {
+			name = resourceOf(s.group) + "/" + name
+		}
+		name = printable(name)
+		all = append(all, name)
+		if !slices.ContainsFunc(filters, func(filter string) bool { return !s.meant(filter) }) {
+			chosen = append(chosen, s)
+			matching = append(matching, name)
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(matching)
+	const none = "there is no DaemonSet of apps/v1 or apps.kruise.io in the input"
+	switch {
+	case len(chosen) == 1:
+		return chosen[0], nil
+	case len(all) == 0 && len(in.ignored) > 0:
+		return nil, fmt.Errorf("%s (ignored: %s)", none, ignoredKinds(in.ignored))
+	case len(all) == 0:
+		return nil, errors.New(none)
+	case len(chosen) == 0:
+		return nil, fmt.Errorf("no DaemonSet is called %s; there are: %s",
+			strings.Join(filters, " and "), strings.Join(all, ", "))
+	default:
+		return nil, fmt.Errorf("choose one of the DaemonSets with -n: %s", strings.Join(matching, ", "))
+	}
+}

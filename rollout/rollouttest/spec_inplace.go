@@ -1,0 +1,228 @@
+package rollouttest
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// Options for what OpenKruise's Advanced DaemonSet adds.
+
+// Partition holds that many nodes at their old revision (T2): "2", or a percentage such as "10%".
+func Partition(quantity string) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Partition = new(intstr.Parse(quantity)) }
+}
+
+// UpdateSelector holds the nodes that do not have the label (T3). Several are ANDed.
+func UpdateSelector(key, value string) SpecOption {
+	return func(s *rollout.Spec) {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+		if old := s.Strategy.NodeSelector; old != nil {
+			maps.Copy(selector.MatchLabels, old.MatchLabels)
+			selector.MatchLabels[key], selector.MatchExpressions = value, old.MatchExpressions
+		}
+		s.Strategy.NodeSelector = selector
+	}
+}
+
+// PartitionedScaling leaves the nodes of the partition empty during a first installation (T7).
+func PartitionedScaling() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.PartitionedScaling = true }
+}
+
+// HoldRevision lets pods that are lost on held nodes come back at the revision they ran (T1).
+func HoldRevision() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.HoldRevision = true }
+}
+
+// InPlace updates pods in place if that is possible, and recreates the others (I1). A budget of maxSurge, which cannot go
+// with it, becomes one of maxUnavailable.
+func InPlace() SpecOption { return method(inplace.IfPossible) }
+
+// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). Otherwise it is as [InPlace].
+func InPlaceOnly() SpecOption { return method(inplace.Only) }
+
+func method(method inplace.Method) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.Method = method
+		if s.Strategy.MaxSurge != nil {
+			s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = s.Strategy.MaxSurge, nil
+		}
+	}
+}
+
+// Resize lets cpu and memory change in place (I2).
+func Resize() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.Resize = true }
+}
+
+// EnvFromMetadata lets labels and annotations that environment variables read change in place (I2).
+func EnvFromMetadata() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.EnvFromMetadata = true }
+}
+
+// CgroupV1 says that no node can resize a container and change an image in one step (I4).
+func CgroupV1() SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.CgroupV1 = true }
+}
+
+// GracePeriod sets how long a pod is not ready before it is updated in place (I4).
+func GracePeriod(seconds int32) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
+}
+
+// PreDelete sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the
+// template to say: see [PodTemplateLabel] and [PodTemplateFinalizer].
+func PreDelete(hook lifecycle.Hook) SpecOption {
+	return func(s *rollout.Spec) { s.Lifecycle.PreDelete = lifecycle.Hooks{PreDelete: &hook}.DeepCopy().PreDelete }
+}
+
+// InPlaceUpdate sets the hook that pods wait for around in-place updates (L3).
+func InPlaceUpdate(hook lifecycle.Hook) SpecOption {
+	return func(s *rollout.Spec) { s.Lifecycle.InPlaceUpdate = lifecycle.Hooks{InPlaceUpdate: &hook}.DeepCopy().InPlaceUpdate }
+}
+
+// PreNormal sets the hook that new pods wait for before they are Normal (L3).
+func PreNormal(hook lifecycle.Hook) SpecOption {
+	return func(s *rollout.Spec) { s.Lifecycle.PreNormal = lifecycle.Hooks{PreNormal: &hook}.DeepCopy().PreNormal }
+}
+
+// HookLabel is a hook with one label handler.
+func HookLabel(key, value string) lifecycle.Hook {
+	return lifecycle.Hook{Labels: map[string]string{key: value}}
+}
+
+// HookFinalizer is a hook with one finalizer handler.
+func HookFinalizer(name string) lifecycle.Hook {
+	return lifecycle.Hook{Finalizers: []string{name}}
+}
+
+// MarkPodNotReady is the hook with pods marked as not ready while it is waited for (L4).
+func MarkPodNotReady(hook lifecycle.Hook) lifecycle.Hook {
+	hook.MarkPodNotReady = true
+	return hook
+}
+
+// PreDownload pulls images ahead on so many nodes at a time (D1): "2", or a percentage such as "10%".
+func PreDownload(parallelism string) SpecOption {
+	return func(s *rollout.Spec) {
+		var options predownload.Options
+		if s.PreDownload != nil {
+			options = *s.PreDownload
+		}
+		options.Parallelism = new(intstr.Parse(parallelism))
+		s.PreDownload = &options
+	}
+}
+
+// MinUpdatedReadyPods lets pulls begin when so many nodes have a ready pod of the update revision: "2", or a percentage
+// (D1). It is for after [PreDownload].
+func MinUpdatedReadyPods(quantity string) SpecOption {
+	return func(s *rollout.Spec) {
+		if s.PreDownload == nil {
+			PreDownload("1")(s)
+		}
+		options := *s.PreDownload
+		options.MinUpdatedReadyPods = new(intstr.Parse(quantity))
+		s.PreDownload = &options
+	}
+}
+
+// PodTemplateLabel sets a label of the template.
+func PodTemplateLabel(key, value string) SpecOption {
+	return func(s *rollout.Spec) { s.Template.Labels = with(s.Template.Labels, key, value) }
+}
+
+// PodTemplateAnnotation sets an annotation of the template.
+func PodTemplateAnnotation(key, value string) SpecOption {
+	return func(s *rollout.Spec) { s.Template.Annotations = with(s.Template.Annotations, key, value) }
+}
+
+// PodTemplateFinalizer adds a finalizer to the template.
+func PodTemplateFinalizer(name string) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Template.Finalizers = append(s.Template.Finalizers[:len(s.Template.Finalizers):len(s.Template.Finalizers)], name)
+	}
+}
+
+// Requests sets a request of the first container, such as "cpu" to "100m".
+func Requests(name corev1.ResourceName, quantity string) SpecOption {
+	return container(func(c *corev1.Container) {
+		c.Resources.Requests = withQuantity(c.Resources.Requests, name, quantity)
+	})
+}
+
+// Limits sets a limit of the first container.
+func Limits(name corev1.ResourceName, quantity string) SpecOption {
+	return container(func(c *corev1.Container) {
+		c.Resources.Limits = withQuantity(c.Resources.Limits, name, quantity)
+	})
+}
+
+// Env sets an environment variable of the first container to a value.
+func Env(name, value string) SpecOption {
+	return container(func(c *corev1.Container) {
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], corev1.EnvVar{Name: name, Value: value})
+	})
+}
+
+// EnvFromLabel lets an environment variable of the first container read a label of the pod.
+func EnvFromLabel(name, key string) SpecOption {
+	return container(func(c *corev1.Container) {
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + key + "']"},
+		}})
+	})
+}
+
+// RestartToResize makes the first container restart when the amount of the resource changes.
+func RestartToResize(name corev1.ResourceName) SpecOption {
+	return container(func(c *corev1.Container) {
+		c.ResizePolicy = append(c.ResizePolicy[:len(c.ResizePolicy):len(c.ResizePolicy)],
+			corev1.ContainerResizePolicy{ResourceName: name, RestartPolicy: corev1.RestartContainer})
+	})
+}
+
+// container changes the first container of the template. The specs that options are applied to may share theirs.
+func container(change func(*corev1.Container)) SpecOption {
+	return func(s *rollout.Spec) {
+		if len(s.Template.Spec.Containers) == 0 {
+			return
+		}
+		containers := make([]corev1.Container, len(s.Template.Spec.Containers))
+		copy(containers, s.Template.Spec.Containers)
+		change(&containers[0])
+		s.Template.Spec.Containers = containers
+	}
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+func withQuantity(list corev1.ResourceList, name corev1.ResourceName, quantity string) corev1.ResourceList {
+	list = list.DeepCopy()
+	if list == nil {
+		list = corev1.ResourceList{}
+	}
+	list[name] = resource.MustParse(quantity)
+	return list
+}
+
+// updatesInPlace tells whether the planner of the spec makes pods with what in-place updates need.
+func updatesInPlace(s *rollout.Spec) bool {
+	return s.Strategy.Method == inplace.IfPossible || s.Strategy.Method == inplace.Only
+}
