@@ -2,7 +2,6 @@ package inplace_test
 
 import (
 	"encoding/json"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +10,7 @@ import (
 )
 
 // apply does what the API server does with a patch: it refuses another UID, and each subresource changes its part only.
-func apply(t testing.TB, pod *corev1.Pod, patches ...lifecycle.Patch) *corev1.Pod {
+func apply(t fataler, pod *corev1.Pod, patches ...lifecycle.Patch) *corev1.Pod {
 	t.Helper()
 	for _, patch := range patches {
 		if patch.Type != types.StrategicMergePatchType {
@@ -38,7 +37,7 @@ func apply(t testing.TB, pod *corev1.Pod, patches ...lifecycle.Patch) *corev1.Po
 }
 
 // admit keeps of a patched pod what the subresource may change, and fails for what the API server refuses.
-func admit(t testing.TB, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
+func admit(t fataler, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
 	t.Helper()
 	if len(old.Spec.Containers) != len(new.Spec.Containers) {
 		t.Fatalf("patch %s changes the set of containers", patch.Data)
@@ -63,17 +62,31 @@ func admit(t testing.TB, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Po
 	if patch.Subresource == "status" {
 		want.ObjectMeta, got.ObjectMeta = old.ObjectMeta, old.ObjectMeta
 	}
-	if text(t, want) != text(t, got) {
-		t.Fatalf("patch %s of subresource %q changes more than it may:\n%s\n%s", patch.Data, patch.Subresource, text(t, want), text(t, got))
+	if text(want) != text(got) {
+		t.Fatalf("patch %s of subresource %q changes more than it may:\n%s\n%s", patch.Data, patch.Subresource, text(want), text(got))
 	}
 	return out
 }
 
 // text is the JSON of a value.
-func text(t testing.TB, value any) string {
+func text(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return string(data)
+}
+
+// fataler is what *testing.T and *rapid.T have in common here.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+func unmarshal(t fataler, data []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
 }

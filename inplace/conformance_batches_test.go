@@ -1,6 +1,7 @@
 package inplace_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -115,6 +116,9 @@ func run(pod *corev1.Pod, containers []string, at time.Time) {
 		status := &pod.Status.ContainerStatuses[j]
 		status.Image, status.ImageID, status.Ready = container.Image, "id-of-"+container.Image, true
 		status.Resources = container.Resources.DeepCopy()
+		if status.ContainerID != "" {
+			status.ContainerID = fmt.Sprintf("containerd://%d-%s", at.Unix(), container.Name)
+		}
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}
 	}
 }

@@ -70,11 +70,11 @@ func (c *completedCase) done() bool {
 			return false
 		}
 	}
-	anyReads := strings.Contains(text(nil, pod.Spec), "fieldRef")
+	anyReads := strings.Contains(text(pod.Spec), "fieldRef")
 	for name, container := range specs {
 		last, image := state.LastContainerStatuses[name]
 		replaced := image && last.ImageID != statuses[name].ImageID
-		reads := !anyReads || strings.Contains(text(nil, container), "fieldRef")
+		reads := !anyReads || strings.Contains(text(container), "fieldRef")
 		if state.UpdateEnvFromMetadata && reads && !replaced {
 			return false
 		}

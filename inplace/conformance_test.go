@@ -44,11 +44,11 @@ func compare[C any](t *testing.T, total *tally, file string, entries []entry[C],
 			t.Fatalf("%s: %v", name, err)
 		}
 		cases++
-		recorded, by := text(t, want(&c)), []string{}
+		recorded, by := text(want(&c)), []string{}
 		for i, e := range entries {
-			before := text(t, want(&c))
+			before := text(want(&c))
 			e.expect(&c)
-			if text(t, want(&c)) != before {
+			if text(want(&c)) != before {
 				counts[i]++
 				by = append(by, e.id)
 			}
@@ -56,7 +56,7 @@ func compare[C any](t *testing.T, total *tally, file string, entries []entry[C],
 		if len(by) > 0 {
 			explained++
 		}
-		if difference := cmp.Diff(text(t, want(&c)), text(t, got(t, &c))); difference != "" {
+		if difference := cmp.Diff(text(want(&c)), text(got(t, &c))); difference != "" {
 			t.Errorf("%s (entries %s; recorded %s): (-want +got)\n%s", name, strings.Join(by, ", "), recorded, difference)
 		}
 	}

@@ -47,6 +47,11 @@ func (r *run) underWay(i int32) bool {
 // unlike its revision, or whose last update cannot be understood.
 func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	p, d := &r.pods[r.nodes[i].other], r.decision(i)
+	isNew := !r.underWay(i)
+	if isNew && r.left.updates == 0 {
+		r.refuse(i, p, LimitBurst)
+		return waits
+	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
 	var metadata inplace.Metadata
@@ -61,11 +66,8 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return cannot
 	}
-	if !r.underWay(i) {
-		if limit := r.left.take(&r.left.updates); limit != LimitNone {
-			r.refuse(i, p, limit)
-			return waits
-		}
+	if isNew {
+		r.left.updates-- // frozen holds the node, so that it does not come here
 	}
 	p.traits |= begun
 	patches := transition.Patches(p.object, now)

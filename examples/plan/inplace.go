@@ -24,8 +24,8 @@ type diff struct {
 	// InPlace: it can. Restarts: it restarts containers, in place or not.
 	InPlace  bool `json:"inPlace"`
 	Restarts bool `json:"restarts"`
-	// Changes that can be made in place, each in one line.
-	Changes []string `json:"changes"`
+	// Changes of what can be changed in place.
+	Changes []change `json:"changes"`
 	// Obstacles that keep the update from being made in place, by path.
 	Obstacles []obstacle `json:"obstacles,omitempty"`
 }
@@ -58,53 +58,15 @@ func obstacles(u *inplace.Update) []obstacle {
 	return list
 }
 
-// changes are the lines that say what an update changes.
-func changes(u *inplace.Update) []string {
-	lines := []string{}
-	for _, c := range u.Images {
-		lines = append(lines, fmt.Sprintf("image of %s: %s -> %s", c.Container, c.Old, c.New))
-	}
-	for _, c := range u.Resources {
-		kind := "request"
-		if c.Limit {
-			kind = "limit"
-		}
-		lines = append(lines, fmt.Sprintf("%s %s of %s: %s -> %s",
-			c.Resource, kind, c.Container, c.Old.String(), c.New.String()))
-	}
-	lines = append(lines, metadataChanges("label", u.Labels)...)
-	lines = append(lines, metadataChanges("annotation", u.Annotations)...)
-	for _, e := range u.Env {
-		kind := "label"
-		if e.Annotation {
-			kind = "annotation"
-		}
-		lines = append(lines, fmt.Sprintf("variable %s of %s: it reads %s %s", e.Variable, e.Container, kind, e.Key))
-	}
-	return lines
-}
-
-func metadataChanges(kind string, list []inplace.MetadataChange) []string {
-	var lines []string
-	for _, c := range list {
-		switch {
-		case c.Added:
-			lines = append(lines, fmt.Sprintf("%s %s: added %q", kind, c.Key, c.New))
-		case c.Dropped:
-			lines = append(lines, fmt.Sprintf("%s %s: dropped", kind, c.Key))
-		default:
-			lines = append(lines, fmt.Sprintf("%s %s: %q -> %q", kind, c.Key, c.Old, c.New))
-		}
-	}
-	return lines
-}
-
 // notInPlace says why a pod is not updated in place: what is wrong with it, else the first obstacle to the change.
 func (r *result) notInPlace(d *rollout.Decision) string {
 	if d.Obstruction != 0 || d.Diff == 0 {
 		return d.Obstruction.String()
 	}
-	return r.plan.Diffs[d.Diff-1].Update.Obstacles[0].String()
+	if all := r.plan.Diffs[d.Diff-1].Update.Obstacles; len(all) > 0 {
+		return all[0].String()
+	}
+	return ""
 }
 
 // reportInPlace prints what was compared: the newest revision first.
@@ -135,8 +97,8 @@ func (r *result) reportInPlace(out io.Writer) {
 		default:
 			fmt.Fprintf(out, "From %s in place, nothing restarts:\n", printable(from))
 		}
-		for _, line := range d.Changes {
-			fmt.Fprintf(out, "  %s\n", printable(line))
+		for _, c := range d.Changes {
+			fmt.Fprintf(out, "  %s\n", printable(c.String()))
 		}
 	}
 	fmt.Fprintln(out)

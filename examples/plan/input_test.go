@@ -22,6 +22,18 @@ spec:
     metadata: {labels: {app: agent}}
     spec: {containers: [{name: agent, image: agent:v1}]}
 `
+	smallKruise = `apiVersion: apps.kruise.io/v1beta1
+kind: DaemonSet
+metadata: {name: agent, namespace: web, uid: k-1}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: agent, image: agent:v1}]}
+  updateStrategy:
+    rollingUpdate:
+      rollingUpdateType: InPlaceIfPossible
+`
 	smallNode = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"
 	smallPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: agent-x, namespace: web, uid: p-1, labels: {app: agent}}\nspec: {nodeName: a}\n"
 )
@@ -69,7 +81,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"missing file", "names the file", "", []string{"-f", at("none.yaml")}, at("none.yaml") + ": no such file or directory"},
 		{"empty directory", "names the directory", "", []string{"-f", other}, other + ": the directory has no .yaml, .yml or .json file"},
-		{"empty file", "says what is missing", "", []string{"-f", at("empty.yaml")}, "there is no apps/v1 DaemonSet in the input"},
+		{"empty file", "says what is missing", "", []string{"-f", at("empty.yaml")}, "there is no DaemonSet of apps/v1 or apps.kruise.io in the input"},
 		{"broken YAML", "names file, document and line", "", []string{"-f", at("broken.yaml")},
 			at("broken.yaml") + ": document 2: line 5: mapping values are not allowed in this context"},
 		{"broken JSON", "names file, document and line", "", []string{"-f", at("broken.json")},
@@ -97,18 +109,42 @@ func TestBadInput(t *testing.T) {
 			"standard input: document 2: spec.template.spec.containers[0].image: Required value: every container needs an image\n" +
 				`standard input: document 2: spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: "200%": must not be more than 100%`},
 		{"unsupported version", "names what is supported", strings.Replace(smallSet, "apps/v1", "apps/v1beta2", 1), []string{"-f", "-"},
-			`standard input: document 1: apiVersion: Unsupported value: "apps/v1beta2": supported values: "apps/v1"`},
+			`standard input: document 1: apiVersion: Unsupported value: "apps/v1beta2": supported values: "apps/v1", "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"`},
+		{"unsupported version of OpenKruise", "the same", strings.Replace(smallSet, "apps/v1", "apps.kruise.io/v2", 1), []string{"-f", "-"},
+			`standard input: document 1: apiVersion: Unsupported value: "apps.kruise.io/v2": supported values: "apps/v1", "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"`},
 		{"no node", "a plan without nodes would delete everything", smallSet, []string{"-f", "-"}, "there is no Node in the input"},
-		{"no set of apps/v1", "names what was passed over, an old dump's set too",
+		{"no set of a kind that is known", "names what was passed over, an old dump's set too",
 			join(smallNode, "apiVersion: v1\nkind: Service\n", strings.Replace(smallSet, "apps/v1", "extensions/v1beta1", 1), "kind: DaemonSet\n",
 				"apiVersion: v1\nkind: Service\n"), []string{"-f", "-"},
-			"there is no apps/v1 DaemonSet in the input (ignored: Service 2, <no apiVersion> DaemonSet 1, extensions/v1beta1 DaemonSet 1)"},
-		{"no set", "there is nothing to plan", smallNode, []string{"-f", "-"}, "there is no apps/v1 DaemonSet in the input"},
+			"there is no DaemonSet of apps/v1 or apps.kruise.io in the input (ignored: Service 2, <no apiVersion> DaemonSet 1, extensions/v1beta1 DaemonSet 1)"},
+		{"no set", "there is nothing to plan", smallNode, []string{"-f", "-"}, "there is no DaemonSet of apps/v1 or apps.kruise.io in the input"},
 		{"several sets", "lists them", join(smallNode, smallSet, strings.Replace(smallSet, "namespace: web", "namespace: db", 1)), []string{"-f", "-"},
 			"choose one of the DaemonSets with -n: db/agent, web/agent"},
 		{"several sets of a name", "lists only those that fit", join(smallNode, smallSet, strings.Replace(smallSet, "namespace: web", "namespace: db", 1),
 			strings.Replace(smallSet, "name: agent,", "name: third,", 1)), []string{"-f", "-", "-n", "agent"},
 			"choose one of the DaemonSets with -n: db/agent, web/agent"},
+		{"sets of both kinds", "lists them by kind, as -n takes them", join(smallNode, smallSet, smallKruise), []string{"-f", "-", "-n", "agent"},
+			"choose one of the DaemonSets with -n: daemonset.apps.kruise.io/web/agent, daemonset.apps/web/agent"},
+		{"sets of both kinds, none meant", "lists them by kind", join(smallNode, smallSet, smallKruise), []string{"-f", "-", "-n", "daemonset.apps/db"},
+			"no DaemonSet is called daemonset.apps/db; there are: daemonset.apps.kruise.io/web/agent, daemonset.apps/web/agent"},
+		{"set of OpenKruise twice", "both versions are the same object", join(smallNode, smallKruise, strings.Replace(smallKruise, "v1beta1", "v1alpha1", 1)),
+			[]string{"-f", "-"}, "standard input: document 3: metadata.name: Duplicate value: apps.kruise.io DaemonSet web/agent was there before, in standard input: document 2"},
+		{"invalid set of OpenKruise", "every mistake, with the manifest's paths", join(smallNode, smallKruise+"      partition: -1\n      maxSurge: 1\n"), []string{"-f", "-"},
+			"standard input: document 2: spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: \"1\": " +
+				"must be 0 or unset with method InPlaceIfPossible: a pod that is updated in place has no second one beside it\n" +
+				"standard input: document 2: spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must not be negative"},
+		{"setting that cannot be honoured", "never ignored", join(smallNode, smallKruise+"  nodePatches: [{}]\n"), []string{"-f", "-"},
+			"standard input: document 2: spec.nodePatches: Forbidden: is not supported: every node gets the template as it is"},
+		{"resize of the wrong kind", "the plan would look as if it were an answer", join(smallNode, smallSet), []string{"-f", "-", "-resize"},
+			"standard input: document 2: web/agent has no use for -resize, -cgroup-v1 and -pre-download: they are for daemonset.apps.kruise.io"},
+		{"pre-download of the wrong kind", "the same", "", []string{"-pre-download"},
+			"fleet.yaml: document 1, item 124: observability/node-agent has no use for -resize, -cgroup-v1 and -pre-download: they are for daemonset.apps.kruise.io"},
+		{"cgroup v1 without resize", "usage: it would be ignored", "", []string{"-example", "kruise", "-cgroup-v1"},
+			"-cgroup-v1 is about how cpu and memory are changed in place; it needs -resize"},
+		{"example and file", "usage: one of them would be ignored", smallSet, []string{"-example", "kruise", "-f", "-"}, "-example and -f exclude each other"},
+		{"no such example", "usage", "", []string{"-example", "datadog"}, `invalid value "datadog" for flag -example: must be kubernetes or kruise`},
+		{"no such node of the example", "it is the other fleet's", "", []string{"-example", "kruise", "-explain", "general-1a-01"},
+			`-explain: there is no node "general-1a-01" in the input`},
 		{"cut off", "a full disk: names the item that is not complete", "{\"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\"},\n{\"api", []string{"-f", "-"},
 			"standard input: document 1, item 2: line 3: the text ends too early, within the object that begins here"},
 		{"directive", "names it", "%TAG ! x\n---\n" + smallSet, []string{"-f", "-"},

@@ -171,7 +171,7 @@ func (f *kruiseFleet) pod(node string, revision int) *corev1.Pod {
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "log-agent-" + random(node), GenerateName: "log-agent-", Namespace: f.owner.Namespace,
+			Name: "log-agent-" + random("log-agent", node, "pod"), GenerateName: "log-agent-", Namespace: f.owner.Namespace,
 			UID: uid("pod", node), CreationTimestamp: since, Labels: template.Labels,
 			OwnerReferences: slices.Clone(f.revisions[0].OwnerReferences),
 		},

@@ -148,7 +148,7 @@ func (r *result) reportActions(out io.Writer) {
 	}
 	r.reportPatches(out, reasons)
 	if n := len(r.plan.Pulls); n > 0 {
-		fmt.Fprintf(out, "Pull %s:\n", agree(n, "image", "images"))
+		fmt.Fprintf(out, "Start %s:\n", counted(n, "pull"))
 		list := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, action := range r.plan.Pulls {
 			fmt.Fprintf(list, "  %s\t%s\trevision %s\n", cells(action.Node, action.Image, action.Revision)...)

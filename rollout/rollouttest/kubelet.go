@@ -28,7 +28,8 @@ type simulated struct {
 // newSimulated takes the pod as it is.
 func (c *Cluster) newSimulated(pod *corev1.Pod) *simulated {
 	p := &simulated{Pod: pod, since: c.now, changed: c.now, asked: c.now}
-	p.up = conditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || containersReady(pod)
+	p.up = len(pod.Spec.ReadinessGates) > 0 &&
+		(conditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || containersReady(pod))
 	for i := range pod.Spec.Containers {
 		p.running = append(p.running, runningIn(pod, i))
 	}

@@ -1,0 +1,88 @@
+package rollout_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// BenchmarkFeatures is a plan in the middle of a rollout on 15,000 nodes, with one feature after another, and with all of
+// them. The fleet is the same throughout.
+func BenchmarkFeatures(b *testing.B) {
+	const n = 15_000
+	partition := func(s *rollout.Spec) { s.Strategy.Partition = new(intstr.FromString("20%")) }
+	selector := func(s *rollout.Spec) {
+		s.Strategy.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/arch", Operator: metav1.LabelSelectorOpIn, Values: []string{"amd64", "arm64"}},
+		}}
+	}
+	inPlace := func(s *rollout.Spec) { s.Strategy.Method = inplace.IfPossible }
+	preDownload := func(s *rollout.Spec) {
+		s.PreDownload = &predownload.Options{Parallelism: new(intstr.FromString("10%"))}
+	}
+	hooks := func(s *rollout.Spec) {
+		s.Lifecycle.PreDelete = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}, MarkPodNotReady: true}
+	}
+	for _, bench := range []struct {
+		name     string
+		features []func(*rollout.Spec)
+	}{
+		{"plain", nil},
+		{"partition", []func(*rollout.Spec){partition}},
+		{"selector", []func(*rollout.Spec){selector}},
+		{"inplace", []func(*rollout.Spec){inPlace}},
+		{"predownload", []func(*rollout.Spec){preDownload}},
+		{"hooks", []func(*rollout.Spec){hooks}},
+		{"all", []func(*rollout.Spec){partition, selector, inPlace, preDownload, hooks}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			spec := benchSpec()
+			snapshot := benchSnapshot(b, spec, n)
+			for i, p := range snapshot.Pods {
+				updatableBench(p)
+				if i%2 == 0 {
+					p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = history.HashOf(snapshot.Revisions[0])
+				} else {
+					p.Annotations[inplace.StateKey] = `{"revision":"new","updateTimestamp":"2026-01-15T11:00:00Z",` +
+						`"lastContainerStatuses":{"agent":{"imageID":"sha256:1"}},"updateImages":true}`
+				}
+			}
+			for _, feature := range bench.features {
+				feature(&spec)
+			}
+			planner, err := rollout.New(spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				if _, err := planner.Plan(snapshot); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/node")
+		})
+	}
+}
+
+// updatableBench makes a pod one that can be updated in place, as Kruise leaves them behind.
+func updatableBench(p *corev1.Pod) {
+	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
+	p.Spec.Containers = []corev1.Container{{Name: "agent", Image: "registry.example/agent:v1"}}
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: lifecycle.InPlaceUpdateReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(benchNow),
+	})
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+}
