@@ -2,8 +2,8 @@
 //
 // A [Spec] says what is to run and how changes reach the nodes. [New] validates, defaults and compiles it into a
 // [Planner]. A [Snapshot] holds the nodes, pods and revisions as they are, and the time. [Planner.Plan] turns it into a
-// [Plan]: revisions to write, pods to patch, delete and create, a [Decision] for every node, the status, a [Memory] for the
-// next call, and when to look again.
+// [Plan]: revisions to write, pods to patch, delete and create, images to pull, a [Decision] for every node, the status, a
+// [Memory] for the next call, and when to look again.
 //
 //	planner, err := rollout.New(spec)
 //	if err != nil {
@@ -24,8 +24,8 @@
 //	if err != nil {
 //		return err
 //	}
-//	// Execute plan.Revisions, plan.Patches, plan.Deletes and plan.Batches(), in this order; build pods with
-//	// planner.Pod. Remember plan.Memory. Come back at plan.NextWake, or when something changes.
+//	// Execute plan.Revisions, plan.Patches, plan.Pulls, plan.Deletes and plan.Batches(), in this order; build pods
+//	// with planner.Pod. Remember plan.Memory. Come back at plan.NextWake, or when something changes.
 //	fmt.Println(plan.Explain("node-7"))
 //
 // # The way through a plan
@@ -33,7 +33,8 @@
 // Nine steps, each in the file of its name: place (which nodes run the pod), join (which pods are where), resolve (which
 // revision is which), target (what holds a node back), classify (one state per node), repair (what must happen regardless
 // of a rollout), admit (spend the budgets), act (turn both into actions) and report (decisions, status, memory).
-// Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, S status.
+// Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
+// update, L lifecycle, D pre-download, S status.
 //
 // # Contract
 //
@@ -44,9 +45,9 @@
 //
 // # Guarantees
 //
-// Budgets, surge and burst hold for every input, and a plan never deletes a node's only healthy pod of the update
-// revision. [Verify] checks a plan against these invariants (V1 to V4, V6, V7, V11, V12 and what of V14 and V15 one plan
-// shows), independently of the planner; package rollouttest checks those that span several plans: purity,
+// Budgets, surge, partition and burst hold for every input, a plan never deletes a node's only healthy pod of the update
+// revision, and never a pod that a hook holds. [Verify] checks a plan against these invariants (V1 to V12 and what of V14
+// and V15 one plan shows), independently of the planner; package rollouttest checks those that span several plans: purity,
 // idempotence with requests in flight, wake-ups, liveness, recovery from any state.
 //
 // # Differences from the controllers
@@ -55,7 +56,9 @@
 // after the repairs (M7); of several pods on a node the best stays, not the oldest (M3); nodes that may not run the pod
 // neither use up the budget nor lose a pod that may stay (B2, M4); a pod that is Ready serves, even inside
 // minReadySeconds (B3); the status counts any live pod of a node, and no terminating one (S1); candidates are taken in a
-// fixed order, not in map order (B6). OpenKruise Advanced DaemonSet shares most of what differs there, and keeps Succeeded
-// pods (M2). The Datadog ExtendedDaemonSet picks victims past its budget (B3) and deletes pods on nodes that are merely not
+// fixed order, not in map order (B6). OpenKruise Advanced DaemonSet shares most of what differs there; besides, it
+// counts only selected nodes against maxUnavailable, and broken outdated pods not at all (B2), takes percentages of
+// the stored status (T2, M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating
+// Failed pods and keeps Succeeded ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog ExtendedDaemonSet picks victims past its budget (B3) and deletes pods on nodes that are merely not
 // schedulable (P3). DESIGN.md lists every difference with its rule; the conformance tests find no other.
 package rollout

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -186,5 +188,71 @@ func TestPodIsRecognised(t *testing.T) {
 	next := l.plan(t)
 	if got, want := line(next.Decisions[0]), "a: updated>update none UpToDate"; got != want || !next.Empty() {
 		t.Errorf("got %s and %s, want %s and no action", got, acts(next), want)
+	}
+}
+
+// What a set with in-place updates and hooks puts on its pods (I3, L3, L4).
+func TestPodOfFeatures(t *testing.T) {
+	hook := &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}
+	marking := &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}, MarkPodNotReady: true}
+	gate := func(conditions ...corev1.PodConditionType) (gates []corev1.PodReadinessGate) {
+		for _, c := range conditions {
+			gates = append(gates, corev1.PodReadinessGate{ConditionType: c})
+		}
+		return gates
+	}
+	tests := []struct {
+		name, why string
+		option    kit.SpecOption
+		gates     []corev1.PodReadinessGate
+		state     string
+	}{
+		{"plain", "nothing is added", func(*rollout.Spec) {}, nil, ""},
+		{"in place", "I3", method(inplace.IfPossible), gate(lifecycle.InPlaceUpdateReady), ""},
+		{"in place only", "I3", method(inplace.Only), gate(lifecycle.InPlaceUpdateReady), ""},
+		{"in place, gate in the template", "each gate once", func(s *rollout.Spec) {
+			method(inplace.Only)(s)
+			s.Template.Spec.ReadinessGates = gate("other", lifecycle.InPlaceUpdateReady)
+		}, gate("other", lifecycle.InPlaceUpdateReady), ""},
+		{"marking hook", "L4", func(s *rollout.Spec) { s.Lifecycle.PreDelete = marking }, gate(lifecycle.PodReady), ""},
+		{"preNormal", "L3: Normal when all its handlers are there", func(s *rollout.Spec) { s.Lifecycle.PreNormal = hook },
+			nil, "PreparingNormal"},
+		{"all", "in this order", func(s *rollout.Spec) {
+			method(inplace.IfPossible)(s)
+			s.Lifecycle.PreNormal, s.Lifecycle.InPlaceUpdate = hook, marking
+		}, gate(lifecycle.InPlaceUpdateReady, lifecycle.PodReady), "PreparingNormal"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			spec := kit.Spec("agent", tt.option)
+			pod, err := planner(t, spec).Pod(rollout.Create{Node: "n1", Revision: "abc"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.gates, pod.Spec.ReadinessGates); diff != "" {
+				t.Errorf("readiness gates, -want +got:\n%s why: %s", diff, tt.why)
+			}
+			if got := pod.Labels[lifecycle.StateLabel]; got != tt.state {
+				t.Errorf("state %q, want %q: %s", got, tt.state, tt.why)
+			}
+		})
+	}
+}
+
+// T1: a lost pod on a held node is built from its old revision.
+func TestPodOfAnOlderRevision(t *testing.T) {
+	l := newLab(holdRevision, partition("1")).add(on("a"), on("b", oldPod()))
+	plan := l.plan(t)
+	if len(plan.Creates) != 1 || plan.Creates[0].Revision != l.old {
+		t.Fatalf("got %s, want one create at the old revision", acts(plan))
+	}
+	pod, err := planner(t, l.spec).Pod(plan.Creates[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, hash := pod.Spec.Containers[0].Image, pod.Labels["controller-revision-hash"]; image != "agent:v1" || hash != l.old {
+		t.Errorf("the pod runs %s at revision %s, want agent:v1 at %s", image, hash, l.old)
 	}
 }

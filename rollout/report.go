@@ -104,6 +104,10 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 	}
 	for i := range r.nodes {
 		n, d := &r.nodes[i], &r.plan.Decisions[i]
+		if d.Reason == ReasonPartitionedScaling {
+			in.Outdated++
+			in.Held++
+		}
 		switch d.State {
 		case StateUpdated:
 			in.Settled++

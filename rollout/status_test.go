@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/status"
@@ -202,6 +203,27 @@ func TestStatusS2(t *testing.T) {
 			message: "1 of 2 nodes updated and available, 1 held back",
 		},
 		{
+			name: "partition", why: "T2: as far as the spec lets it go",
+			spec:  []kit.SpecOption{partition("1")},
+			fleet: []spot{on("a", oldPod()), on("b", newPod())},
+			state: status.Running, reason: status.RolloutHeld,
+			message: "1 of 2 nodes updated and available, 1 held back", allowed: 1,
+		},
+		{
+			name: "stuck", why: "B2: a broken pod that the partition holds uses up the budget, and nothing but a person helps",
+			spec:  []kit.SpecOption{partition("1")},
+			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod())},
+			state: status.Stuck, reason: status.HeldPodsUseUpBudget,
+			message: "0 of 2 nodes updated and available, 1 held back, 1 waiting for the budget, 1 unavailable while held back",
+		},
+		{
+			name: "in place only", why: "I1: a pod that cannot be updated in place is held",
+			spec:  []kit.SpecOption{method(inplace.Only)},
+			fleet: []spot{on("a", oldPod()), on("b", newPod())},
+			state: status.Running, reason: status.RolloutHeld,
+			message: "1 of 2 nodes updated and available, 1 held back", allowed: 1,
+		},
+		{
 			name: "no nodes", why: "nothing to do",
 			state: status.Running, reason: status.RolloutComplete,
 			message: "no node is to run the pod", allowed: 1,
@@ -224,6 +246,19 @@ func TestStatusS2(t *testing.T) {
 				t.Errorf("%d disruptions allowed, want %d (S4): %s", got.DisruptionsAllowed, tt.allowed, tt.why)
 			}
 		})
+	}
+}
+
+// T7: nodes that a first installation leaves empty are held, not waited for.
+func TestStatusOfPartitionedScaling(t *testing.T) {
+	l := firstInstallation(partition("2")).add(on("a"), on("b"), on("c"))
+	l.snapshot.Pods = append(l.snapshot.Pods, newPod()(l, "a", "a0"))
+	got := l.plan(t).Status
+	if got.State != status.Running || got.Reason != status.RolloutHeld {
+		t.Errorf("%v %v, want Running, RolloutHeld", got.State, got.Reason)
+	}
+	if want := "1 of 3 nodes updated and available, 2 held back"; got.Conditions[1].Message != want {
+		t.Errorf("message %q, want %q", got.Conditions[1].Message, want)
 	}
 }
 

@@ -31,7 +31,8 @@ type Input struct {
 	// or Counts.Available do not count. Those two cannot stand in for it: under surge one node's new pod may
 	// be updated and its old one available.
 	Settled int32
-	// Outdated are desired nodes with live pods, none of the update revision.
+	// Outdated are desired nodes with live pods, none of the update revision, and those that a first installation
+	// leaves empty (T7).
 	Outdated int32
 	// Held are those Outdated nodes that the spec keeps from being updated (T2, T3). With OnDelete all are.
 	Held int32

@@ -74,22 +74,23 @@ func newFleet() *fleet {
 
 func (f *fleet) yaml(t *testing.T) []byte {
 	t.Helper()
-	var items []any
-	for _, node := range f.nodes {
-		items = append(items, node)
-	}
-	for _, pod := range f.pods {
-		items = append(items, pod)
-	}
-	for _, revision := range f.revisions {
-		items = append(items, revision)
-	}
-	return listYAML(t, append(items, f.set))
+	return listYAML(t, f.nodes, f.pods, f.revisions, f.set)
 }
 
 // listYAML is a list as "kubectl get -o yaml" prints it.
-func listYAML(t *testing.T, items []any) []byte {
+func listYAML(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, revisions []*appsv1.ControllerRevision, set any) []byte {
 	t.Helper()
+	var items []any
+	for _, node := range nodes {
+		items = append(items, node)
+	}
+	for _, pod := range pods {
+		items = append(items, pod)
+	}
+	for _, revision := range revisions {
+		items = append(items, revision)
+	}
+	items = append(items, set)
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items,
 	})

@@ -20,18 +20,7 @@ import (
 
 // TestKruiseFile holds the embedded file to the code that writes it, and writes it with -update.
 func TestKruiseFile(t *testing.T) {
-	f := newKruiseFleet()
-	var items []any
-	for _, node := range f.nodes {
-		items = append(items, node)
-	}
-	for _, pod := range f.pods {
-		items = append(items, pod)
-	}
-	for _, revision := range f.revisions {
-		items = append(items, revision)
-	}
-	want := listYAML(t, append(items, f.set))
+	want := newKruiseFleet().yaml(t)
 	if *update {
 		if err := os.WriteFile(kruiseName, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -94,6 +83,11 @@ func newKruiseFleet() *kruiseFleet {
 	f.nodeNamed("worker-06").Status.Images = append(f.nodeNamed("worker-06").Status.Images,
 		corev1.ContainerImage{Names: []string{kruiseImage + "2.14.0"}, SizeBytes: 61_200_000})
 	return f
+}
+
+func (f *kruiseFleet) yaml(t *testing.T) []byte {
+	t.Helper()
+	return listYAML(t, f.nodes, f.pods, f.revisions, f.set)
 }
 
 func kruiseLabels() map[string]string {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -77,6 +78,8 @@ func variants(s rollout.Snapshot) []variant {
 		other.InFlight.Deletes = reordered(s.InFlight.Deletes, order.at)
 		other.InFlight.Patches = reordered(s.InFlight.Patches, order.at)
 		other.InFlight.Revisions = reordered(s.InFlight.Revisions, order.at)
+		other.InFlight.Pulls = reordered(s.InFlight.Pulls, order.at)
+		other.FailedPulls = reordered(s.FailedPulls, order.at)
 		list = append(list, variant{order.name, other})
 	}
 	return list
@@ -110,7 +113,9 @@ func planDiff(a, b rollout.Plan) string {
 }
 
 // CheckIdempotent checks V14. With the actions of a plan in flight, and with any prefix of them in flight or carried
-// out, the next plans must not ask for them again, and must break no invariant that [rollout.Verify] checks.
+// out, the next plans must not ask for them again, and must break no invariant that [rollout.Verify] checks. A pod with a
+// patch in flight must not be patched at all; one that was patched may be, but not in the same way again. Whoever carries
+// out a part of the patches of a pod only is one of the prefixes.
 func CheckIdempotent(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot) error {
 	p, err := plan(snapshot)
 	if err != nil {
@@ -168,6 +173,11 @@ func repeated(f rollout.InFlight, p rollout.Plan) error {
 			return fmt.Errorf("patch of pod %s again", a.Pod)
 		}
 	}
+	for _, a := range p.Pulls {
+		if slices.Contains(f.Pulls, predownload.Request{Node: a.Node, Image: a.Image}) {
+			return fmt.Errorf("pull of %s on node %s again", a.Image, a.Node)
+		}
+	}
 	for _, a := range p.Deletes {
 		if slices.Contains(f.Deletes, a.UID) {
 			return fmt.Errorf("delete of pod %s again", a.Pod)
@@ -193,10 +203,30 @@ func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p
 	after := c.Snapshot()
 	// What was in flight before still is: the cluster of this check never heard of it.
 	after.InFlight = snapshot.InFlight
+	after.InFlight.Pulls = slices.Concat(snapshot.InFlight.Pulls, c.Snapshot().InFlight.Pulls)
 	next, err := plan(after)
 	if err != nil {
 		return err
 	}
-	done := rollout.InFlight{}.With(Prefix(p, n))
-	return errors.Join(repeated(done, next), verify(spec, after, next))
+	done := Prefix(p, n)
+	requested := rollout.InFlight{}.With(done)
+	requested.Patches = nil // a pod may have several steps to go
+	return errors.Join(patchedAgain(done, next, snapshot), repeated(requested, next), verify(spec, after, next))
+}
+
+// patchedAgain reports a patch that does what one before it did.
+func patchedAgain(done, next rollout.Plan, snapshot rollout.Snapshot) error {
+	known := map[string]bool{}
+	key := func(patch rollout.Patch) string {
+		return fmt.Sprintf("%s %q %s", patch.UID, patch.Subresource, versionless(patch))
+	}
+	for _, patch := range dateless(done.Patches, snapshot.Now) {
+		known[key(patch)] = true
+	}
+	for _, patch := range dateless(next.Patches, snapshot.Now) {
+		if known[key(patch)] {
+			return fmt.Errorf("patch of pod %s again: %s", patch.Pod, patch.Data)
+		}
+	}
+	return nil
 }
