@@ -169,6 +169,9 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 	ran := status != nil && status.ImageID != ""
 	if status != nil {
 		record.ContainerID = status.ContainerID
+		if status.State.Running != nil {
+			record.StartedAt = status.State.Running.StartedAt.DeepCopy()
+		}
 	}
 	same := known && b.state.stillRuns(name, status) // asked before its last status is replaced
 	if c.image != "" {

@@ -226,7 +226,8 @@ func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
 }
 
 // stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and
-// has not started since. Whole seconds cannot tell a start just before from one just after; the ID of the container can.
+// has not started since. The ID of the container tells that best: a start in the second of the update may be one just
+// before or one just after.
 func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if status == nil {
 		return true
@@ -235,10 +236,15 @@ func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if last, ok := s.LastContainerStatuses[name]; ok && status.ImageID != "" && status.ImageID != last.ImageID {
 		return false
 	}
-	if before := s.Records[name].ContainerID; before != "" && status.ContainerID != "" {
-		return before == status.ContainerID
+	record := s.Records[name]
+	if record.ContainerID != "" && status.ContainerID != "" {
+		return record.ContainerID == status.ContainerID
 	}
-	return status.State.Running == nil || !status.State.Running.StartedAt.After(s.updatedAt(name))
+	since := s.updatedAt(name)
+	if record.StartedAt != nil {
+		since = record.StartedAt.Time
+	}
+	return status.State.Running == nil || !status.State.Running.StartedAt.After(since)
 }
 
 // readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so

@@ -87,6 +87,8 @@ type Record struct {
 	Timestamp metav1.Time `json:"timestamp"`
 	// ContainerID as in the container's status.
 	ContainerID string `json:"containerID,omitempty"`
+	// StartedAt is when the container had started; nil: it did not run.
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// Image that the container was made from, as written in the spec; empty: the image is not part of the update.
 	Image string `json:"image,omitempty"`
 	// Metadata that the container's environment was made from; nil: that is not part of the update. A label or

@@ -76,6 +76,7 @@ func Verify(spec Spec, snapshot Snapshot, plan Plan) []Violation {
 		v.checkRevisions()
 		v.checkFrozen()
 		v.checkBurst()
+		v.checkPulls()
 		v.checkDecisions()
 		v.checkActions()
 		v.checkCounters()

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -48,6 +49,7 @@ func (v *verifier) checkDecisions() {
 		}
 		inStrays, last = isStray, owner
 		v.checkCodes(d)
+		v.checkDiff(d)
 		v.checkFacts(d)
 		v.checkReading(d)
 	}
@@ -99,7 +101,7 @@ func (v *verifier) checkCodes(d *Decision) {
 	switch d.Verb {
 	case VerbNone, VerbWait, VerbHold:
 		claimed = d.Creates == 0 && d.Deletes == 0 && d.Patches == 0
-	case VerbPatch:
+	case VerbPatch, VerbPrepare, VerbUpdate:
 		claimed = d.Patches > 0
 	case VerbDelete, VerbReplace:
 		claimed = d.Deletes > 0
@@ -110,6 +112,26 @@ func (v *verifier) checkCodes(d *Decision) {
 	}
 	if !claimed {
 		v.report(12, d.Node, "verb %s with %d creates, %d deletes and %d patches", d.Verb, d.Creates, d.Deletes, d.Patches)
+	}
+}
+
+// checkDiff is about what a Decision says keeps a pod from being updated in place (I1): it names a change of the plan, to
+// the update revision; and who recreates instead, or holds, must say why.
+func (v *verifier) checkDiff(d *Decision) {
+	if d.Diff < 0 || int(d.Diff) > len(v.plan.Diffs) {
+		v.report(12, d.Node, "I2: decision with diff %d, but the plan has %d", d.Diff, len(v.plan.Diffs))
+		return
+	}
+	if d.Diff > 0 {
+		if diff := &v.plan.Diffs[d.Diff-1]; diff.To != v.plan.Status.UpdateRevision || diff.Update.InPlace() {
+			v.report(12, d.Node, "I2: decision with a diff to revision %q that can be made in place (%t), right is one to %q that "+
+				"cannot", diff.To, diff.Update.InPlace(), v.plan.Status.UpdateRevision)
+		}
+	}
+	replaces := d.Verb == VerbReplace && d.Reason != ReasonOutdatedFailed || d.Reason == ReasonHeld && d.Limit == LimitInPlaceOnly
+	if replaces && v.spec.Strategy.Method != inplace.Recreate && !d.obstructed() {
+		v.report(12, d.Node, "I1: decision %s %s with method %s does not say what keeps the pod from being updated in place",
+			d.Verb, d.Reason, v.spec.Strategy.Method)
 	}
 }
 
@@ -148,7 +170,7 @@ func (v *verifier) facts(node *verifiedNode) status.Facts {
 }
 
 // verifiedActions counts actions of each kind.
-type verifiedActions struct{ creates, deletes, patches int }
+type verifiedActions struct{ creates, deletes, patches, pulls int }
 
 // checkActions is the second half of V12: each action belongs to exactly one Decision, and says why it is
 // done.
@@ -156,7 +178,7 @@ func (v *verifier) checkActions() {
 	planned, decided := make(map[verifiedOwner]verifiedActions), make(map[verifiedOwner]verifiedActions)
 	add := func(to map[verifiedOwner]verifiedActions, owner verifiedOwner, n verifiedActions) {
 		sum := to[owner]
-		to[owner] = verifiedActions{sum.creates + n.creates, sum.deletes + n.deletes, sum.patches + n.patches}
+		to[owner] = verifiedActions{sum.creates + n.creates, sum.deletes + n.deletes, sum.patches + n.patches, sum.pulls + n.pulls}
 	}
 	explained := func(node, pod string, reason Reason) {
 		if reason == ReasonNone || reason >= reasons {
@@ -175,15 +197,18 @@ func (v *verifier) checkActions() {
 		explained(p.Node, p.Pod, p.Reason)
 		add(planned, v.owner(p.Node, p.Pod), verifiedActions{patches: 1})
 	}
+	for _, p := range v.plan.Pulls {
+		add(planned, v.owner(p.Node, ""), verifiedActions{pulls: 1})
+	}
 	for _, d := range v.plan.Decisions {
-		add(decided, v.owner(d.Node, d.Pod), verifiedActions{int(d.Creates), int(d.Deletes), int(d.Patches)})
+		add(decided, v.owner(d.Node, d.Pod), verifiedActions{int(d.Creates), int(d.Deletes), int(d.Patches), int(d.Pulls)})
 	}
 	all := maps.Clone(planned)
 	maps.Copy(all, decided)
 	for owner := range all {
 		if p, d := planned[owner], decided[owner]; p != d {
-			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes and %d patches, the plan holds %d, %d "+
-				"and %d", owner, d.creates, d.deletes, d.patches, p.creates, p.deletes, p.patches)
+			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes, %d patches and %d pulls, the plan holds "+
+				"%d, %d, %d and %d", owner, d.creates, d.deletes, d.patches, d.pulls, p.creates, p.deletes, p.patches, p.pulls)
 		}
 	}
 }

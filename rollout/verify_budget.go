@@ -12,7 +12,9 @@ import (
 
 // verifiedLimits are the numbers of the spec, percentages resolved.
 type verifiedLimits struct {
-	desired, maxUnavailable, maxSurge, burst int
+	desired, maxUnavailable, maxSurge, burst, partition int
+	// partitioned nodes take a place of partition.
+	partitioned int
 	// surge: the spec asks for maxSurge, even if a percentage of no nodes makes it 0.
 	surge bool
 }
@@ -46,11 +48,6 @@ func ofDesired(value *intstr.IntOrString, desired, carry int) int {
 // surges tells whether new pods may stand beside old ones.
 func (v *verifier) surges() bool { return v.limits.surge }
 
-// held tells that no node may be begun (T4, T5). Frozen is not asked here: it allows less, see checkFrozen.
-func (v *verifier) held() bool {
-	return v.spec.Strategy.Paused || v.spec.Strategy.Type == OnDelete
-}
-
 // unavailable counts the nodes that use up maxUnavailable after the plan (B2).
 func (v *verifier) unavailable() int { return v.count(v.isUnavailable) }
 
@@ -75,7 +72,7 @@ func (v *verifier) isUnavailable(node *verifiedNode) bool {
 	updated := func(p *verifiedPod) bool { return p.stays() && p.updated && p.ran(node) }
 	switch node.outcome {
 	case placement.Run:
-		return !node.any(func(p *verifiedPod) bool { return p.serves() && !p.deleted })
+		return !node.any((*verifiedPod).goesOnServing)
 	case placement.Keep:
 		return node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail })
 	default: // nothing on a leave node counts
@@ -91,7 +88,7 @@ func (v *verifier) isSurging(node *verifiedNode) bool {
 	}
 	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.updated && !p.avail && p.ran(node) })
 	requested := node.outcome == placement.Run && v.requestsUpdate(node)
-	return starting || requested || len(node.creates) > 0
+	return starting || requested || slices.ContainsFunc(node.creates, v.isUpdate)
 }
 
 // requestsUpdate tells whether a pod of the update revision is in flight to the node.
@@ -99,14 +96,15 @@ func (v *verifier) requestsUpdate(node *verifiedNode) bool {
 	return slices.ContainsFunc(node.requested, v.isUpdate)
 }
 
-// checkBudget is V1. By choice is the delete of an outdated Ready pod that leaves a node without a serving
-// one: all other deletes that V4 allows take nothing away.
+// checkBudget is V1. By choice is what takes a node its last serving pod, an outdated Ready one, for the sake of the
+// rollout: its delete, also by way of its hook, or its update in place. All other deletes that V4 allows are repair.
 func (v *verifier) checkBudget() {
 	var chosen []string
 	for _, node := range v.nodes {
-		if node.outcome == placement.Run &&
-			node.any(func(p *verifiedPod) bool { return p.deleted && p.serves() && !p.updated }) &&
-			!node.any(func(p *verifiedPod) bool { return !p.deleted && p.serves() }) {
+		taken := func(p *verifiedPod) bool {
+			return p.serves() && !p.updated && (p.begun || p.goes() && !v.surplus(p) && !v.superseded(p))
+		}
+		if node.outcome == placement.Run && node.any(taken) && !node.any((*verifiedPod).goesOnServing) {
 			chosen = append(chosen, node.name)
 		}
 	}
@@ -125,7 +123,7 @@ func (v *verifier) checkSurge() {
 	}
 	var begun []string
 	for _, node := range v.nodes {
-		beside := func(p *verifiedPod) bool { return p.active() && !p.updated && p.ready && !p.deleted }
+		beside := func(p *verifiedPod) bool { return p.outdated() && p.ready && !p.goes() && !p.leaves() }
 		if len(node.creates) > 0 && node.any(beside) {
 			begun = append(begun, node.name)
 		}
@@ -144,5 +142,14 @@ func (v *verifier) checkBurst() {
 	}
 	if n := len(v.plan.Deletes); n > v.limits.burst {
 		v.report(11, "", "%d deletes, right are at most %d (M6)", n, v.limits.burst)
+	}
+	begun := 0
+	for _, pod := range v.pods {
+		if pod.begun && !v.underWay(pod) {
+			begun++
+		}
+	}
+	if begun > v.limits.burst {
+		v.report(11, "", "%d new updates in place, right are at most %d (M6)", begun, v.limits.burst)
 	}
 }

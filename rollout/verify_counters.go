@@ -92,6 +92,11 @@ func (v *verifier) checkReported() {
 	equal("budget.unavailable", int64(b.Unavailable), unavailable)
 	equal("budget.maxSurge", int64(b.MaxSurge), v.limits.maxSurge)
 	equal("budget.surging", int64(b.Surging), v.surging())
+	equal("budget.partition", int64(b.Partition), v.limits.partition)
+	equal("budget.partitioned", int64(b.Partitioned), v.limits.partitioned)
+	if v.plan.NodeSelector != v.selector {
+		v.report(12, "", "T3: nodeSelector is %q, right is %q", v.plan.NodeSelector, v.selector)
+	}
 	equal("budget.waiting", int64(b.Waiting), v.count(v.waits))
 	equal("status.disruptionsAllowed", int64(v.plan.Status.DisruptionsAllowed), max(0, v.limits.maxUnavailable-unavailable))
 }

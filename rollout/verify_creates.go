@@ -1,23 +1,23 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// checkCreates is V3, and what V2, V6 and V14 say of one create.
+// checkCreates is V3, and what V2, V5, V6 and V14 say of one create.
 func (v *verifier) checkCreates() {
 	seen := make(map[string]bool)
 	revisions := v.revisionsOfCreates()
 	for i := range v.plan.Creates {
 		create := &v.plan.Creates[i]
 		node := v.nodeOf[create.Node]
-		if create.Revision == "" || create.Revision != v.plan.Status.UpdateRevision {
-			v.report(3, create.Node, "T1: create at revision %q, right is the update revision %q",
-				create.Revision, v.plan.Status.UpdateRevision)
-		}
+		v.checkRevisionOf(create, node)
 		if create.Revision == v.plan.Status.UpdateRevision && !revisions[create.Revision] {
 			v.report(3, create.Node, "R3: create at revision %q, which neither exists nor is created by this plan nor requested",
 				create.Revision)
@@ -33,6 +33,30 @@ func (v *verifier) checkCreates() {
 			v.checkCreate(node, create.Revision)
 		}
 		seen[create.Node] = true
+	}
+	v.checkInstalls()
+}
+
+// checkRevisionOf holds a create to T1: its revision, and the template that is not the Spec's.
+func (v *verifier) checkRevisionOf(create *Create, node *verifiedNode) {
+	update := v.plan.Status.UpdateRevision
+	right, invariant := map[string]bool{update: true}, 3
+	if node != nil {
+		right = v.rightRevisions(node)
+		if v.spec.Strategy.HoldRevision && node.hold != LimitNone {
+			invariant = heldInvariant(node.hold)
+		}
+	}
+	switch {
+	case create.Revision == "" || !right[create.Revision]:
+		v.report(invariant, create.Node, "T1: create at revision %q, right is the update revision, or with holdRevision the "+
+			"one that a held node lost: %q", create.Revision, sortedKeys(right))
+	case create.Revision == update && create.Template != nil:
+		v.report(3, create.Node, "T1: create at the update revision with a template, right is none: it is the Spec's")
+	case create.Revision == update:
+		// As it should be.
+	case create.Template == nil || !apiequality.Semantic.DeepEqual(create.Template, v.templateOf(create.Revision)):
+		v.report(invariant, create.Node, "T1: create at revision %q with a template that is not that revision's", create.Revision)
 	}
 }
 
@@ -58,7 +82,8 @@ func (v *verifier) revisionsOfCreates() map[string]bool {
 // checkCreate judges a create by what is on the node. What the plan deletes still counts: a delete is not
 // observed before the create is sent.
 func (v *verifier) checkCreate(node *verifiedNode, revision string) {
-	if v.requestsUpdate(node) || len(node.requested) > 0 && !v.surges() {
+	inFlight := func(hash string) bool { return v.isUpdate(hash) == v.isUpdate(revision) }
+	if slices.ContainsFunc(node.requested, inFlight) || len(node.requested) > 0 && (!v.surges() || !v.isUpdate(revision)) {
 		v.report(14, node.name, "create, although one is in flight")
 		return
 	}
@@ -79,22 +104,27 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 			left++
 		}
 	}
-	if left > 1 && v.surges() {
+	// Pods that leave are followed at once, however many; but none of them and a new one stand beside one that stays (M1).
+	outdated := node.any(func(p *verifiedPod) bool { return p.outdated() && !p.leaves() })
+	if left > 1 && outdated && v.surges() {
 		v.report(3, node.name, "M3: create beside %d live pods, right is beside one, when the others are deleted", left)
 	}
 	if len(node.pods) > 0 && !v.surges() {
 		v.report(2, node.name, "M1: create beside pod %s without maxSurge; right is to wait until it is gone",
 			node.pods[0].object.Name)
 	}
-	if v.held() {
-		if len(node.requested) > 0 {
-			v.report(6, node.name, "create beside the requested outdated pod begins a held node")
-		}
-		for _, pod := range node.pods {
-			if pod.active() {
-				v.report(6, node.name, "create beside the outdated pod %s begins a held node", pod.object.Name)
-				return
-			}
+	hold := v.holds(node)
+	if hold == LimitNone {
+		return
+	}
+	if len(node.requested) > 0 {
+		v.report(heldInvariant(hold), node.name, "create beside the requested outdated pod begins a held node (%s)", hold)
+	}
+	for _, pod := range node.pods {
+		if pod.active() && !pod.leaves() {
+			v.report(heldInvariant(hold), node.name, "create beside the outdated pod %s begins a held node (%s)",
+				pod.object.Name, hold)
+			return
 		}
 	}
 }
@@ -109,6 +139,11 @@ func (v *verifier) checkFrozen() {
 	}
 	for i := range v.plan.Deletes {
 		v.report(7, v.plan.Deletes[i].Node, "delete of pod %s, although the set is frozen", v.plan.Deletes[i].Pod)
+	}
+	for _, pod := range v.pods {
+		if pod.dismissed {
+			v.report(7, pod.name, "L2: patch of pod %s begins a deletion, although the set is frozen", pod.object.Name)
+		}
 	}
 	for i := range v.plan.Revisions {
 		if action := &v.plan.Revisions[i]; action.Verb != RenumberRevision {

@@ -6,13 +6,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
 // verifiedBackoff is what M2 counts by.
 type verifiedBackoff struct{ node, revision string }
 
-// checkDeletes is V4, and what V6, V11, V12 and V14 say of one delete.
+// checkDeletes is V4, and what V5, V6, V8, V11, V12 and V14 say of one delete. A patch that labels a pod to be deleted when
+// its hook lets it go (L2) is judged like its delete.
 func (v *verifier) checkDeletes() {
 	seen := make(map[types.UID]bool)
 	for i := range v.plan.Deletes {
@@ -29,11 +32,34 @@ func (v *verifier) checkDeletes() {
 				v.report(12, d.Node, "delete of pod %q at revision %q, but UID %q is pod %q of node %q at revision %q",
 					d.Pod, d.Revision, d.UID, pod.object.Name, pod.name, pod.hash)
 			}
+			v.checkHook(d, pod)
 			v.checkDelete(pod)
 		}
 		seen[d.UID] = true
 	}
+	for _, pod := range v.pods {
+		if !pod.dismissed {
+			continue
+		}
+		if !v.spec.Lifecycle.PreDelete.Matches(pod.object) {
+			v.report(4, pod.name, "L2: patch of pod %s prepares a deletion that no hook holds up; right is to delete it",
+				pod.object.Name)
+		}
+		v.checkDelete(pod)
+	}
 	v.checkLeaving()
+}
+
+// checkHook is V8.
+func (v *verifier) checkHook(d *Delete, pod *verifiedPod) {
+	switch {
+	case v.spec.Lifecycle.PreDelete.Matches(pod.object):
+		v.report(8, pod.name, "L2: delete of pod %s, which the preDelete hook holds: %v; right is to label it and to wait",
+			pod.object.Name, v.spec.Lifecycle.Pending(pod.object, lifecycle.WaitPreDelete))
+	case d.Reason == ReasonReleased && !pod.leaving:
+		v.report(8, pod.name, "L2: delete of pod %s because its hook has released it, but it was not labelled to leave",
+			pod.object.Name)
+	}
 }
 
 // checkDelete judges the delete of an unmarked pod.
@@ -46,6 +72,8 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 			"garbage collector", pod.object.Name)
 	case pod.node == nil || pod.node.outcome == placement.Leave:
 		// M5 and M4 want it; checkLeaving has the exception.
+	case pod.leaves() || pod.leaving && pod.failed:
+		// L2: it was on its way out. The back-off of a Failed one was kept when it began to leave.
 	case pod.terminal:
 		v.checkBackoff(pod)
 	case v.surplus(pod):
@@ -63,17 +91,24 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 // checkReplace judges the delete of an outdated live pod that nothing on the node makes superfluous: only a
 // rollout may want it. Whether the budget allows it is V1.
 func (v *verifier) checkReplace(pod *verifiedPod) {
-	node := pod.node
+	node, hold := pod.node, v.holds(pod.node)
+	if hold == LimitPaused && v.underWay(pod) {
+		hold = node.hold // T4: what was begun is finished
+	}
+	others := func(p *verifiedPod) bool { return p != pod && p.stays() }
 	switch {
-	case node.any(func(p *verifiedPod) bool { return p.active() && !p.updated && !p.deleted }):
+	case node.any(func(p *verifiedPod) bool { return p.outdated() && !p.goes() && !p.leaves() }):
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:
 		v.report(4, node.name, "M4: delete of pod %s on a node that could not get another; right is to leave it running",
 			pod.object.Name)
-	case v.held():
-		v.report(6, node.name, "delete of the outdated pod %s begins a held node", pod.object.Name)
-	case !v.surges() && pod.ready && (v.requestsUpdate(node) || node.any((*verifiedPod).stays)):
+	case hold != LimitNone:
+		v.report(heldInvariant(hold), node.name, "delete of the outdated pod %s begins a held node (%s)", pod.object.Name, hold)
+	case v.spec.Strategy.Method == inplace.Only:
+		v.report(6, node.name, "I1: delete of the outdated pod %s, although the method is InPlaceOnly; right is to update it in "+
+			"place or to hold it", pod.object.Name)
+	case !v.surges() && pod.ready && (len(node.requested) > 0 || node.any(others)):
 		v.report(4, node.name, "B3, M1: delete of the Ready pod %s, although another live pod keeps its successor away; "+
 			"right is to wait until that one is gone", pod.object.Name)
 	case v.surges() && !pod.ready:
@@ -85,23 +120,24 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 // else one of another revision.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.active() && !p.deleted && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.active() && !p.goes() && !p.leaves() && p.updated == pod.updated && betterOf(p, pod) < 0
 	})
 }
 
 // superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and
 // the old one is not Ready (M3).
 func (v *verifier) superseded(pod *verifiedPod) bool {
-	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.deleted && p.ran(pod.node) }
+	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.goes() && p.ran(pod.node) }
 	if pod.ready {
 		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.avail })
 	}
 	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsUpdate(pod.node)
 }
 
-// betterOf is M3's order of pods, the one to keep first.
+// betterOf is M3's order of pods, the one to keep first. One that was on its way out comes last.
 func betterOf(a, b *verifiedPod) int {
 	return cmp.Or(
+		trueFirst(!a.leaving, !b.leaving),
 		trueFirst(a.avail, b.avail),
 		trueFirst(a.ready, b.ready),
 		trueFirst(a.object.Spec.NodeName != "", b.object.Spec.NodeName != ""),
@@ -133,10 +169,10 @@ func (v *verifier) checkLeaving() {
 	var bared []string
 	for _, node := range v.nodes {
 		switch {
-		case node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.deleted }):
+		case node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.leaving && !p.goes() }):
 			stay++
 		case node.outcome == placement.Leave && !node.tainted &&
-			node.any(func(p *verifiedPod) bool { return p.active() && p.avail }):
+			node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.leaving }):
 			bared = append(bared, node.name)
 		}
 	}
@@ -174,10 +210,10 @@ func (v *verifier) checkBackoff(pod *verifiedPod) {
 }
 
 func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
-	if !pod.updated && !v.held() {
+	if !pod.updated && v.holds(pod.node) == LimitNone {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.deleted })
+	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.goes() })
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -29,44 +30,61 @@ type verifier struct {
 	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool // those of updates that R3 may keep
 	limits  verifiedLimits
+	// selector is the strategy's, as text; empty: it holds nothing (T3).
+	selector string
 	// backoffs are the ends of the back-offs of Failed pods (M2).
 	backoffs map[verifiedBackoff]time.Time
+	// templates of revisions and diffs from them to the template, by hash, as they are asked for.
+	templates map[string]*corev1.PodTemplateSpec
+	diffs     map[string]*inplace.Update
 }
 
 // verifiedNode is one node with what is on it before and after the plan.
 type verifiedNode struct {
 	name    string
+	object  *corev1.Node
 	outcome placement.Outcome
 	tainted bool           // a taint makes the outcome Leave (P3, M4)
+	hold    Limit          // what holds it: T2, T3 or T5
 	pods    []*verifiedPod // M1's ignored ones not; ordered by name and UID
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
-	// mixed: creates of the update revision and of another one were asked for.
-	mixed   bool
-	creates []string // hashes of the pods that the plan creates here
+	// asksUpdated and asksOld: creates of the update revision, and of another one, are in flight, observed or not.
+	asksUpdated, asksOld bool
+	creates              []string // hashes of the pods that the plan creates here
 }
 
 // verifiedPod is one pod.
 type verifiedPod struct {
-	object   *corev1.Pod
-	name     string        // of its node (P7); empty: not attributable
-	node     *verifiedNode // nil: a stray
-	hash     string        // of its revision; empty: none
-	marked   bool          // for deletion, in the snapshot or in flight
-	terminal bool          // Failed or Succeeded
-	failed   bool          // Failed
-	updated  bool          // at the update revision
-	ready    bool          // as B5 has it
-	avail    bool          // as B5 has it
-	deleted  bool          // by this plan
+	object    *corev1.Pod
+	name      string        // of its node (P7); empty: not attributable
+	node      *verifiedNode // nil: a stray
+	hash      string        // of its revision; empty: none
+	marked    bool          // for deletion, in the snapshot or in flight
+	terminal  bool          // Failed or Succeeded
+	failed    bool          // Failed
+	updated   bool          // at the update revision
+	ready     bool          // as B5 has it
+	avail     bool          // as B5 has it
+	leaving   bool          // labelled as PreparingDelete (L2)
+	preparing bool          // labelled as PreparingUpdate (L3)
+	patched   bool          // a patch of it is in flight
+
+	deleted   bool           // by this plan
+	dismissed bool           // this plan labels it as PreparingDelete
+	begun     bool           // this plan begins, or goes on, to update it in place
+	patches   []verifiedStep // of this plan, up to the first that cannot be read
 }
 
 // live is not marked for deletion: a pod that has Failed is live until then.
 func (p *verifiedPod) live() bool { return !p.marked }
 
-// stays is live after the plan.
+// stays is live after the plan. One that is to leave does, until its hook lets it go.
 func (p *verifiedPod) stays() bool { return !p.marked && !p.deleted }
+
+// goes is deleted by this plan, or labelled to be deleted when its hook lets it go (L2).
+func (p *verifiedPod) goes() bool { return p.deleted || p.dismissed }
 
 // active is live and not finished.
 func (p *verifiedPod) active() bool { return !p.marked && !p.terminal }
@@ -80,8 +98,17 @@ func (p *verifiedPod) ran(node *verifiedNode) bool {
 	return node.outcome != placement.Keep || p.object.Spec.NodeName != ""
 }
 
-// serves is B2 before the plan.
-func (p *verifiedPod) serves() bool { return p.active() && (p.avail || !p.updated && p.ready) }
+// serves is B2 before the plan. An outdated pod that waits to be updated in place, or that may have been made unready by
+// a patch in flight, does not: it stops as soon as its hook, or the watch, lets it.
+func (p *verifiedPod) serves() bool {
+	if !p.active() || p.leaving {
+		return false
+	}
+	return p.avail && p.updated || !p.updated && p.ready && !p.preparing && !p.patched
+}
+
+// goesOnServing is B2 after the plan.
+func (p *verifiedPod) goesOnServing() bool { return p.serves() && !p.goes() && !p.begun }
 
 // any tells whether a pod of the node satisfies f.
 func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.ContainsFunc(n.pods, f) }
@@ -89,12 +116,16 @@ func (n *verifiedNode) any(f func(*verifiedPod) bool) bool { return slices.Conta
 // verifiedGenerationLabel is R5's deprecated label.
 const verifiedGenerationLabel = "pod-template-generation"
 
-// observe attributes pods and requests to nodes and marks what the plan deletes and creates.
+// observe attributes pods and requests to nodes and marks what the plan deletes, creates and patches.
 func (v *verifier) observe() {
+	v.templates, v.diffs = make(map[string]*corev1.PodTemplateSpec), make(map[string]*inplace.Update)
 	v.updates, v.newest = v.updateRevision()
 	v.observeNodes()
+	v.limits = v.resolveLimits()
 	v.observePods()
 	v.observeRequests()
+	v.observeHolds()
+	v.settleRequests()
 	v.backoffs = v.backoffEnds(v.snapshot.Memory)
 	for i := range v.plan.Deletes {
 		if pod := v.pods[v.plan.Deletes[i].UID]; pod != nil {
@@ -106,14 +137,14 @@ func (v *verifier) observe() {
 			node.creates = append(node.creates, v.plan.Creates[i].Revision)
 		}
 	}
-	v.limits = v.resolveLimits()
+	v.observePatches()
 }
 
 func (v *verifier) observeNodes() {
 	place := verifiedPlacement(&v.spec.Template)
 	v.nodeOf = make(map[string]*verifiedNode, len(v.snapshot.Nodes))
 	for _, object := range v.snapshot.Nodes {
-		node := &verifiedNode{name: object.Name}
+		node := &verifiedNode{name: object.Name, object: object}
 		node.outcome, node.tainted = place(object)
 		v.nodes = append(v.nodes, node)
 		v.nodeOf[node.name] = node
@@ -122,13 +153,17 @@ func (v *verifier) observeNodes() {
 }
 
 func (v *verifier) observePods() {
-	marked := make(map[types.UID]bool)
+	marked, patched := make(map[types.UID]bool), make(map[types.UID]bool)
 	for _, uid := range v.snapshot.InFlight.Deletes {
 		marked[uid] = true
+	}
+	for _, uid := range v.snapshot.InFlight.Patches {
+		patched[uid] = true
 	}
 	v.pods = make(map[types.UID]*verifiedPod, len(v.snapshot.Pods))
 	for _, object := range v.snapshot.Pods {
 		pod := v.observePod(object, object.DeletionTimestamp != nil || marked[object.UID])
+		pod.patched = patched[object.UID]
 		v.pods[object.UID] = pod
 		switch pod.node = v.nodeOf[pod.name]; {
 		case pod.node == nil:
@@ -162,6 +197,9 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		ready:    readiness.Ready,
 		avail:    readiness.Available,
 	}
+	if state := lifecycle.StateOf(object); !marked {
+		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
+	}
 	if !labelled && v.spec.TemplateGeneration != nil { // R5
 		generation := strconv.FormatInt(*v.spec.TemplateGeneration, 10)
 		pod.updated = object.Labels[verifiedGenerationLabel] == generation
@@ -169,25 +207,33 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 	return pod
 }
 
-// observeRequests drops the creates in flight whose pod is there. Only a live pod proves that: a
-// terminating one of the same revision is more likely the one before.
+// observeRequests notes what is in flight to the nodes.
 func (v *verifier) observeRequests() {
-	update, other := make(map[string]bool), make(map[string]bool)
 	for _, create := range v.snapshot.InFlight.Creates {
 		node := v.nodeOf[create.Node]
 		if node == nil {
 			continue
 		}
 		if v.isUpdate(create.Revision) {
-			update[node.name] = true
+			node.asksUpdated = true
 		} else {
-			other[node.name] = true
+			node.asksOld = true
 		}
-		node.mixed = update[node.name] && other[node.name]
-		observed := node.any(func(p *verifiedPod) bool { return p.active() && v.sameRevision(p, create.Revision) })
-		if !observed && !slices.Contains(node.requested, create.Revision) {
+		if !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)
 		}
+	}
+}
+
+// settleRequests drops the creates in flight of whose kind a live pod is there. A terminating one, or one that leaves, is
+// more likely the one before.
+func (v *verifier) settleRequests() {
+	for _, node := range v.nodes {
+		node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
+			return node.any(func(p *verifiedPod) bool {
+				return p.active() && !p.leaves() && p.updated == v.isUpdate(hash)
+			})
+		})
 	}
 }
 

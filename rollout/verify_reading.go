@@ -1,6 +1,9 @@
 package rollout
 
 import (
+	"slices"
+
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -16,12 +19,10 @@ func (v *verifier) checkReading(d *Decision) {
 		return
 	}
 	// Of two pods in flight to one node it depends on what is seen first what the node is.
-	if want := v.state(node); d.State != want && !node.mixed {
+	if want := v.state(node); d.State != want && !(node.asksUpdated && node.asksOld) {
 		v.report(12, d.Node, "decision with state %s, right is %s", d.State, want)
 	}
-	if want := v.target(node); d.Target != want {
-		v.report(12, d.Node, "T1: target is %s, right is %s", d.Target, want)
-	}
+	v.checkTarget(d, node)
 	if want := v.isUnavailable(node); d.Unavailable != want {
 		v.report(12, d.Node, "B2: unavailable is %t, right is %t", d.Unavailable, want)
 	}
@@ -36,6 +37,21 @@ func (v *verifier) checkReading(d *Decision) {
 	}
 }
 
+// checkTarget holds target and limit of a Decision to what holds the node (T1 to T5, I1).
+func (v *verifier) checkTarget(d *Decision, node *verifiedNode) {
+	want, limit := v.target(node)
+	if d.Target != want {
+		invariant := 12
+		if limit == LimitPartition {
+			invariant = 5
+		}
+		v.report(invariant, d.Node, "T1: target is %s, right is %s", d.Target, want)
+	}
+	if d.Reason == ReasonHeld && d.Limit != limit {
+		v.report(12, d.Node, "T1: held by %s, right is %s", d.Limit, limit)
+	}
+}
+
 // state reads a node as the documentation of State says. What is in flight counts as done.
 func (v *verifier) state(node *verifiedNode) State {
 	switch {
@@ -46,8 +62,10 @@ func (v *verifier) state(node *verifiedNode) State {
 	case node.outcome != placement.Run:
 		return StateIneligible
 	}
-	updated := v.requestsUpdate(node) || node.any(func(p *verifiedPod) bool { return p.active() && p.updated })
-	outdated := len(node.requested) > 0 && !v.requestsUpdate(node) || node.any((*verifiedPod).outdated)
+	stays := func(p *verifiedPod) bool { return p.active() && !p.leaves() }
+	updated := v.requestsUpdate(node) || node.any(func(p *verifiedPod) bool { return stays(p) && p.updated })
+	outdated := len(node.requested) > 0 && !v.requestsUpdate(node) ||
+		node.any(func(p *verifiedPod) bool { return stays(p) && !p.updated })
 	switch {
 	case updated && outdated:
 		return StateSurging
@@ -66,40 +84,71 @@ func (v *verifier) state(node *verifiedNode) State {
 	}
 }
 
-// target is T1: only what is there can be held.
-func (v *verifier) target(node *verifiedNode) Target {
-	switch {
-	case node.outcome != placement.Run:
-		return TargetNone
-	case (v.held() || v.spec.Strategy.Frozen) && v.state(node) == StateOutdated:
-		return TargetHeld
-	default:
-		return TargetUpdate
+// target is T1, and what holds the node if anything does: only what is there can be held, or with holdRevision what
+// comes back as it was.
+func (v *verifier) target(node *verifiedNode) (Target, Limit) {
+	if node.outcome != placement.Run {
+		return TargetNone, LimitNone
 	}
+	switch v.state(node) {
+	case StateOutdated:
+		best := node.bestOutdated()
+		if limit := v.holdsUpdate(node, best); limit != LimitNone {
+			return TargetHeld, limit
+		}
+		if best != nil && v.spec.Strategy.Method == inplace.Only && v.obstructed(best) {
+			return TargetHeld, LimitInPlaceOnly
+		}
+	case StateMissing, StateTerminating, StateBroken:
+		if right := v.rightRevisions(node); !right[v.plan.Status.UpdateRevision] {
+			return TargetHeld, node.hold
+		}
+	default: // it is at the update revision, or about to be
+	}
+	return TargetUpdate, LimitNone
 }
 
-// waits tells whether the node would be updated if budget and burst let it: it holds an outdated pod and nothing
-// else, now or after this plan's deletes, is not held, and this plan does not begin it. Without surge an outdated pod
-// that is not Ready need not be alone (B3).
-func (v *verifier) waits(node *verifiedNode) bool {
-	if node.outcome != placement.Run || v.held() || v.spec.Strategy.Frozen || v.requestsUpdate(node) ||
-		node.any(func(p *verifiedPod) bool { return p.active() && p.updated }) {
-		return false
-	}
+// bestOutdated is the outdated pod that M3 keeps; nil: there is none.
+func (n *verifiedNode) bestOutdated() *verifiedPod {
 	var best *verifiedPod
-	for _, p := range node.pods {
-		if p.outdated() && (best == nil || betterOf(p, best) < 0) {
+	for _, p := range n.pods {
+		if p.outdated() && !p.leaves() && (best == nil || betterOf(p, best) < 0) {
 			best = p
 		}
 	}
-	if best == nil || best.deleted || len(node.creates) > 0 {
+	return best
+}
+
+// waits tells whether the node would be updated if budget and burst let it: it holds an outdated pod and nothing
+// else, now or after this plan's deletes, is not held, and nothing is begun or requested there. Without surge an
+// outdated pod that is not Ready need not be alone (B3).
+func (v *verifier) waits(node *verifiedNode) bool {
+	if node.outcome != placement.Run || len(node.requested) > 0 || len(node.creates) > 0 ||
+		node.any(func(p *verifiedPod) bool { return p.active() && p.updated }) {
 		return false
+	}
+	best := node.bestOutdated()
+	if best == nil || best.goes() || best.begun || best.patched || v.holdsUpdate(node, best) != LimitNone {
+		return false
+	}
+	if method := v.spec.Strategy.Method; method != inplace.Recreate {
+		switch obstructed := v.obstructed(best); {
+		case obstructed && method == inplace.Only:
+			return false // held
+		case !obstructed && (v.underWay(best) || unreadable(best)):
+			return false // for a hook or the grace period, or for somebody to put it right
+		}
 	}
 	alone := !node.any(func(p *verifiedPod) bool { return p != best && p.stays() })
 	if v.surges() {
 		return alone && !node.any(func(p *verifiedPod) bool { return p.terminal })
 	}
 	return alone || !best.ready
+}
+
+// unreadable tells whether what the pod says of an earlier update in place cannot be read: it is left alone.
+func unreadable(p *verifiedPod) bool {
+	return slices.Contains(inplace.Completed(p.object).Waits, inplace.Wait{Code: inplace.UnreadableState})
 }
 
 // outdated is active and of another revision.

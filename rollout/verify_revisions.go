@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -218,46 +217,4 @@ func (v *verifier) checkHistoryLimit() {
 				"delete the oldest", revision.Name, revision.Revision, oldest)
 		}
 	}
-}
-
-// checkPatches is V4 for patches, and what V12 and V14 say of one: only the labels of duplicates change (R3).
-func (v *verifier) checkPatches() {
-	seen := make(map[types.UID]bool)
-	for _, uid := range v.snapshot.InFlight.Patches {
-		seen[uid] = true
-	}
-	for i := range v.plan.Patches {
-		patch := &v.plan.Patches[i]
-		pod := v.pods[patch.UID]
-		switch {
-		case pod == nil:
-			v.report(14, patch.Node, "patch of pod %s with UID %q, which is not in the snapshot", patch.Pod, patch.UID)
-		case seen[patch.UID]:
-			v.report(14, patch.Node, "second patch of pod %s, counting what is in flight", patch.Pod)
-		case patch.Pod != pod.object.Name || patch.Node != pod.name:
-			v.report(12, patch.Node, "patch of pod %q, but UID %q is pod %q of node %q", patch.Pod, patch.UID,
-				pod.object.Name, pod.name)
-		case !v.updates[pod.hash] || pod.hash == v.plan.Status.UpdateRevision:
-			v.report(4, patch.Node, "R3: patch of pod %s, which carries no duplicate of the update revision; right is to "+
-				"leave it alone", patch.Pod)
-		case patch.Revision != v.plan.Status.UpdateRevision || !onlyRelabels(patch):
-			v.report(4, patch.Node, "R3: patch of pod %s does more or other than to set label %s to %q for UID %q",
-				patch.Pod, appsv1.DefaultDaemonSetUniqueLabelKey, v.plan.Status.UpdateRevision, patch.UID)
-		}
-		seen[patch.UID] = true
-	}
-}
-
-// onlyRelabels reads a patch. One of a type that is not read here counts as doing more.
-func onlyRelabels(patch *Patch) bool {
-	if patch.Type != types.MergePatchType && patch.Type != types.StrategicMergePatchType || patch.Subresource != "" {
-		return false
-	}
-	var body map[string]map[string]any
-	if json.Unmarshal(patch.Data, &body) != nil || len(body) != 1 || len(body["metadata"]) != 2 {
-		return false
-	}
-	labels, ok := body["metadata"]["labels"].(map[string]any)
-	return ok && len(labels) == 1 && labels[appsv1.DefaultDaemonSetUniqueLabelKey] == patch.Revision &&
-		body["metadata"]["uid"] == string(patch.UID)
 }

@@ -26,6 +26,10 @@ func (v *verifier) checkNextWake() {
 			if v.waitsForBackoff(node, pod) {
 				v.checkWake(node.name, v.backoffEnd(pod), "M2: the back-off of pod "+pod.object.Name+" ends")
 			}
+			if pod.begun && pod.waitsForGrace() {
+				grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
+				v.checkWake(node.name, v.snapshot.Now.Add(grace), "I4: the grace period of pod "+pod.object.Name+" ends")
+			}
 		}
 	}
 }
@@ -45,12 +49,15 @@ func (v *verifier) counts(node *verifiedNode) bool {
 
 // waitsForBackoff tells whether the plan leaves a Failed pod for the sake of its back-off (M2). Frozen leaves all.
 func (v *verifier) waitsForBackoff(node *verifiedNode, pod *verifiedPod) bool {
-	return pod.failed && pod.stays() && node.outcome != placement.Leave && v.hasBackoff(pod) && !v.spec.Strategy.Frozen
+	return pod.failed && pod.stays() && !pod.leaving && !pod.dismissed && node.outcome != placement.Leave &&
+		v.hasBackoff(pod) && !v.spec.Strategy.Frozen
 }
 
 // hasBackoff tells whether the deletion of Failed pods such as this one is slowed down: outdated ones of nodes that
 // are not held go at once, for another revision follows (M2).
-func (v *verifier) hasBackoff(pod *verifiedPod) bool { return pod.updated || v.held() }
+func (v *verifier) hasBackoff(pod *verifiedPod) bool {
+	return pod.updated || v.holds(pod.node) != LimitNone
+}
 
 // checkMemory is the part of V12 that the next plan needs for M2: the back-offs that are under way go on, and those of
 // the pods that this plan deletes begin.
@@ -66,7 +73,7 @@ func (v *verifier) checkMemory() {
 	}
 	for _, node := range v.nodes {
 		for _, pod := range node.pods {
-			if pod.failed && pod.deleted && node.outcome != placement.Leave && v.hasBackoff(pod) &&
+			if pod.failed && pod.goes() && !pod.leaving && node.outcome != placement.Leave && v.hasBackoff(pod) &&
 				!begun[verifiedBackoff{node.name, pod.hash}] {
 				v.report(12, node.name, "M2: no back-off of 1 s to 15 min in memory since now, although the Failed "+
 					"pod %s is deleted", pod.object.Name)

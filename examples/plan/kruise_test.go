@@ -131,6 +131,12 @@ func (f *kruiseFleet) resize(memory string) {
 	old := f.revisions[2]
 	f.revisions[2] = revisionOf(f.owner, template, 3)
 	f.revisions[2].OwnerReferences = old.OwnerReferences
+	for _, pod := range f.pods {
+		if pod.Labels["controller-revision-hash"] == old.Labels["controller-revision-hash"] {
+			pod.Labels["controller-revision-hash"] = f.revisions[2].Labels["controller-revision-hash"]
+			pod.Spec.Containers[0].Resources = template.Spec.Containers[0].Resources
+		}
+	}
 }
 
 func (f *kruiseFleet) strategy() map[string]any {
@@ -173,7 +179,7 @@ func TestKruiseScenes(t *testing.T) {
 		{name: "no partition", why: "nothing is said of it", change: func(f *kruiseFleet) { delete(f.strategy(), "partition") },
 			want: []string{"Budget: maxUnavailable 6; 6 nodes count as unavailable after this plan\n"}, lacks: []string{"partition"}},
 		{name: "a partition that rounds down to nothing", why: "the same", change: func(f *kruiseFleet) { f.strategy()["partition"] = "5%" }, lacks: []string{"partition"}},
-		{name: "partition in nodes", why: "a place can be taken by an updated node no more", change: func(f *kruiseFleet) { f.strategy()["partition"] = 15 },
+		{name: "partition in nodes", why: "updated nodes take no place", change: func(f *kruiseFleet) { f.strategy()["partition"] = 15 },
 			want: []string{"; partition 15, 12 places are taken\n"}},
 		{name: "partition of one", why: "grammar", change: func(f *kruiseFleet) {
 			f.strategy()["partition"] = 1
@@ -193,7 +199,7 @@ func TestKruiseScenes(t *testing.T) {
 			},
 			want: []string{"Budget: none, the strategy is OnDelete\n", ": the strategy is OnDelete"}, lacks: []string{"Start "}},
 		{name: "resize, off", why: "the feature gate is off by default", change: func(f *kruiseFleet) { f.resize("128Mi") },
-			want: []string{"From revision 2 (log-agent-78749f8d67) not in place:\n  spec.containers[agent].resources.requests.memory: resizing in place is not enabled",
+			want: []string{"From revision 2 (log-agent-78749f8d67) not in place:\n  spec.containers[agent].resources.requests[memory]: resizing in place is not enabled",
 				"\nMethod: InPlaceIfPossible\n"}},
 		{name: "resize, on", why: "the pod is made unready, resized, then changed", args: []string{"-resize"}, change: func(f *kruiseFleet) { f.resize("128Mi") },
 			want: []string{"  memory request of agent: 96Mi -> 128Mi\n", "    resize  memory request of agent 128Mi\n    pod     image of agent ",
@@ -202,7 +208,7 @@ func TestKruiseScenes(t *testing.T) {
 			want: []string{"on cgroup v1 the resize has to be rolled out before the image", "\nMethod: InPlaceIfPossible, cpu and memory too (cgroup v1)\n"}},
 		{name: "resize with cgroup v1, what changes", why: "-diff obeys the settings too", args: []string{"-resize", "-cgroup-v1", "-diff"},
 			change: func(f *kruiseFleet) { f.resize("128Mi") },
-			want:   []string{"and pods are recreated:\n", "  not in place: spec.containers[agent].resources.requests.memory: on cgroup v1 "}},
+			want:   []string{"and pods are recreated:\n", "  not in place: spec.containers[agent].resources: on cgroup v1 "}},
 		{name: "no annotation", why: "pre-download is off by default", change: func(f *kruiseFleet) { f.annotate(nil) }, lacks: []string{"Start "}},
 		{name: "pre-download", why: "the feature gate: one at a time", args: []string{"-pre-download"}, change: func(f *kruiseFleet) { f.annotate(nil) },
 			want: []string{"\nStart 1 pull:\n  worker-05  " + kruiseImage + "2.14.0  revision 5f58f884c5\n"}},
@@ -212,7 +218,6 @@ func TestKruiseScenes(t *testing.T) {
 		{name: "pre-download with annotation", why: "the annotation says how", args: []string{"-pre-download"}, want: []string{"\nStart 2 pulls:\n"}},
 		{name: "pre-download not yet", why: "minUpdatedReadyPods",
 			change: func(f *kruiseFleet) {
-				f.annotate(map[string]any{"apps.kruise.io/image-predownload-min-updated-ready-pods": 3})
 				f.annotate(map[string]any{"apps.kruise.io/image-predownload-min-updated-ready-pods": "3"})
 			},
 			args: []string{"-o", "json"}, want: []string{`"pulls": []`}, lacks: []string{"imagePullJobs"}},
@@ -242,7 +247,7 @@ func TestKruiseScenes(t *testing.T) {
 				f.hook("preNormal", map[string]any{"labelsHandler": map[string]string{"serving": "true"}})
 				f.podOn("worker-14").Labels[lifecycle.StateLabel] = string(lifecycle.PreparingNormal)
 			},
-			want: []string{"worker-14  log-agent-d97cc  PreparingNormal  preNormal: put on label serving=true\n"}},
+			want: []string{"worker-14  log-agent-5cbd7  PreparingNormal  preNormal: put on label serving=true\n"}},
 		{name: "taken back", why: "held by now: the hook is not waited for any more",
 			change: func(f *kruiseFleet) { f.strategy()["partition"] = 16 },
 			want:   []string{"worker-10  log-agent-55f79  patch, TakenBack: ", "    pod     state Normal\n"}, lacks: []string{"for a hook:"}},
@@ -277,7 +282,7 @@ func TestKruiseScenes(t *testing.T) {
 				f.set["spec"].(map[string]any)["template"] = template
 			},
 			want: []string{"in place, nothing restarts:\n  label app.kubernetes.io/version: dropped\n  label team: added \"\"\n  annotation note: added \"x\"\n",
-				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision 5b", ", label team=, annotation note=x\n"}},
+				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision 7f74569cfd, label team=, annotation note=x\n"}},
 		{name: "a label that the environment reads", why: "its container restarts",
 			change: func(f *kruiseFleet) {
 				for i, template := range []*corev1.PodTemplateSpec{new(kruiseTemplate("2.13.1", "info")), new(kruiseTemplate("2.14.0", "info"))} {
@@ -302,7 +307,7 @@ func TestKruiseScenes(t *testing.T) {
 					pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].UID = "apps/v1", "other"
 				}
 			},
-			want: []string{"Warning: 16 pods match the selector but belong to another controller, as log-agent-548b5 does to the daemonset.apps of this name.\n"}},
+			want: []string{"Warning: 16 pods match the selector but belong to another controller, as log-agent-545cb does to the daemonset.apps of this name.\n"}},
 		{name: "another uid of that name", why: "the set was created anew",
 			change: func(f *kruiseFleet) { f.set["metadata"].(map[string]any)["uid"] = "other" },
 			want:   []string{"does to a DaemonSet of this name with uid b8f0a1de-52f7-4a55-9d43-1f0f6c7a2c90.\n"}},
