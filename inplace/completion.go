@@ -325,6 +325,19 @@ func resizeWait(pod *corev1.Pod, container *corev1.Container, status *corev1.Con
 	return code
 }
 
+// reportsResources reports whether the kubelet of pod can be seen to report resources, or has nothing to report on.
+func reportsResources(pod *corev1.Pod) bool {
+	runs := false
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		if status.Resources != nil {
+			return true
+		}
+		runs = runs || status.State.Running != nil
+	}
+	return !runs
+}
+
 func hasResources(wanted, has corev1.ResourceList) bool {
 	for _, name := range resizable {
 		if quantity, ok := wanted[name]; ok {

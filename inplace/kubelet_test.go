@@ -1,6 +1,7 @@
 package inplace_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -73,8 +74,6 @@ func (k *kubelet) sync(pod *corev1.Pod, c corev1.Container, now time.Time) (rest
 				restart = true
 			}
 		}
-		// What cannot be resized is restarted: kubelets without resize see another container.
-		restart = restart || k.noResources
 	}
 	if restart && k.broken[c.Image] {
 		return false
@@ -133,6 +132,7 @@ type rollout struct {
 	now       time.Time
 	unreadyAt time.Time
 	calm      bool // no patch gets lost any more
+	halfSent  bool // the resize is sent, the patch of the spec is not
 }
 
 func newRollout(t *rapid.T) *rollout {
@@ -194,6 +194,10 @@ func (r *rollout) control() {
 	case current != r.target:
 		u := inplace.Diff(r.templates[current], r.templates[r.target], r.options)
 		step, err = u.Begin(r.pod, inplace.Target{Revision: strconv.Itoa(r.target)}, inplace.Metadata{}, r.now)
+		if errors.Is(err, inplace.ErrObstacle) && r.kubelet.noResources && len(u.Resources) > 0 {
+			r.recreate()
+			return
+		}
 		r.gracePeriod(u, step)
 	case inplace.Preparing(r.pod):
 		step, err = inplace.Cancel(r.pod, r.now)
@@ -211,6 +215,7 @@ func (r *rollout) control() {
 		sent = rapid.IntRange(0, sent).Draw(r.t, "sent")
 	}
 	for _, patch := range step.Patches[:sent] {
+		r.halfSent = patch.Subresource == "resize" || r.halfSent && patch.Subresource == "status"
 		before := r.pod
 		r.pod = apply(r.t, r.pod, patch)
 		r.orderOfBatches(before)
@@ -220,6 +225,18 @@ func (r *rollout) control() {
 	} else if r.unreadyAt.IsZero() {
 		r.unreadyAt = r.now
 	}
+}
+
+// recreate is what is left for a pod that cannot be updated in place.
+func (r *rollout) recreate() {
+	r.pod = podOf(r.templates[r.target], strconv.Itoa(r.target))
+	clear(r.kubelet.runs)
+	clear(r.kubelet.broken)
+	for _, c := range r.pod.Spec.Containers {
+		r.kubelet.sync(r.pod, c, r.now)
+	}
+	r.kubelet.report(r.pod, r.now)
+	r.unreadyAt, r.halfSent = time.Time{}, false
 }
 
 // gracePeriod fails if an update begins before its grace period is over.
@@ -327,7 +344,8 @@ func rollouts(t *rapid.T) {
 	r := newRollout(t)
 	for range rapid.IntRange(1, 25).Draw(t, "steps") {
 		r.now = r.now.Add(time.Duration(rapid.IntRange(r.shortest(), 2).Draw(t, "seconds")) * time.Second)
-		if rapid.IntRange(0, 4).Draw(t, "change") == 0 {
+		// A resize whose spec patch was lost shows nowhere: it is made good by the same update only.
+		if rapid.IntRange(0, 4).Draw(t, "change") == 0 && !r.halfSent {
 			r.target = rapid.IntRange(0, len(r.templates)-1).Draw(t, "target")
 		}
 		if rapid.IntRange(0, 5).Draw(t, "break") == 0 {

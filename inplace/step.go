@@ -55,8 +55,8 @@ type Step struct {
 // An earlier update need not be complete: what it has not brought yet and the new one does not overrule is taken over.
 //
 // The error wraps [ErrObstacle] if the update or the pod cannot be updated in place, which includes a pod that lacks a
-// container or resource that changes, or whose QoS class would change because others gave it resources; it wraps
-// [ErrUnreadable] if an annotation of an earlier update cannot be read. An empty target is an error too.
+// container or resource that changes, whose QoS class would change because others gave it resources, or that is to be
+// resized by a kubelet that reports no resources, which the API server refuses; it wraps [ErrUnreadable] if an annotation of an earlier update cannot be read. An empty target is an error too.
 func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now time.Time) (Step, error) {
 	if err := u.obstructed(pod); err != nil {
 		return Step{}, err
@@ -71,6 +71,9 @@ func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now ti
 	b := u.batchFor(pod, &progress, target.Revision, now)
 	if before, after := b.qosClasses(); before != after {
 		return Step{}, fmt.Errorf("%w: %s (%s becomes %s)", ErrObstacle, QOSClass, before, after)
+	}
+	if b.work.resize() && !reportsResources(pod) {
+		return Step{}, fmt.Errorf("%w: the kubelet reports no resources, so its node cannot resize", ErrObstacle)
 	}
 	grace := time.Duration(max(u.options.GracePeriodSeconds, 0)) * time.Second
 	step, wait, err := unready(b, grace)

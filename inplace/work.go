@@ -126,6 +126,16 @@ func (c *containerWork) resizes() bool {
 	return len(c.limits) > 0 || len(c.requests) > 0
 }
 
+// resize reports whether any container is to be resized.
+func (w work) resize() bool {
+	for _, c := range w {
+		if c.resizes() {
+			return true
+		}
+	}
+	return false
+}
+
 // restarts reports whether any container restarts (I4). Whether a resize restarts one, the policies of its pod say.
 func (w work) restarts(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {

@@ -92,7 +92,7 @@ func (c *recorded) model(on ruleSet) outcome {
 		o.Decision = "desired is not known yet"
 	case partition == 0 && unavailable >= desired:
 		o.Decision = "ignored"
-	case has(partitionHolds) && partition >= desired && len(changed) > 0 && !(has(noOldPods) && len(c.Input.OldRevisions) == 0):
+	case has(partitionHolds) && partition >= desired && len(changed) > 0 && (!has(noOldPods) || len(c.Input.OldRevisions) > 0):
 		o.Decision = "partition holds all nodes"
 	default:
 		o.Decision = "created"

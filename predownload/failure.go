@@ -11,6 +11,7 @@ import (
 const (
 	firstBackoff   = 10 * time.Second
 	longestBackoff = 5 * time.Minute
+	mostDoublings  = 5 // with which 10 s is beyond the longest; more could overflow
 )
 
 // Failure is how pulls of one image failed on one node, as the caller keeps it.
@@ -27,14 +28,7 @@ type Failure struct {
 // now: obeying it could block the node for years, and forgetting it would retry at once.
 func (f Failure) Until(now time.Time) time.Time {
 	f = f.settle(now)
-	delay := firstBackoff
-	for range f.Count - 1 {
-		if delay *= 2; delay >= longestBackoff {
-			delay = longestBackoff
-			break
-		}
-	}
-	return f.At.Add(delay)
+	return f.At.Add(min(firstBackoff<<min(f.Count-1, mostDoublings), longestBackoff))
 }
 
 // settle repairs what a caller cannot mean.

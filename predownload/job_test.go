@@ -148,6 +148,10 @@ func TestJobs(t *testing.T) {
 			change: func(in *predownload.JobInput) { in.Options.MinUpdatedReadyPods, in.UpdatedReady = text("25%"), 3 }},
 		{name: "parallelism 0", why: "the job is created, and waits until somebody raises it", decision: predownload.DecisionCreate, jobs: one,
 			change: func(in *predownload.JobInput) { in.Options.Parallelism = number(0) }},
+		{name: "selector with both", why: "labels and expressions stay", decision: predownload.DecisionCreate, jobs: one,
+			change: func(in *predownload.JobInput) {
+				in.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exists"}}
+			}},
 		{name: "selector with an expression", why: "that will do, and it stays", decision: predownload.DecisionCreate, jobs: one,
 			change: func(in *predownload.JobInput) {
 				in.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exists"}}}

@@ -75,7 +75,7 @@ func (o Options) read(path *field.Path) (settings, field.ErrorList) {
 	if s.minReady.percent && s.minReady.value > 100 {
 		errs = append(errs, field.Invalid(minPath, o.MinUpdatedReadyPods.StrVal, "must not be greater than 100%"))
 	}
-	if o.TimeoutSeconds < 0 {
+	if o.TimeoutSeconds < 1 { // 0 has been replaced by the default
 		errs = append(errs, field.Invalid(path.Child("timeoutSeconds"), o.TimeoutSeconds, "must not be negative"))
 	}
 	if s.backoffLimit < 0 {

@@ -232,8 +232,8 @@ func oracleFailure(in predownload.Input, node, image string) (int, time.Time) {
 }
 
 func oracleUntil(f predownload.Failure) time.Time {
-	delays := []time.Duration{0, 10, 20, 40, 80, 160, 300}
-	return f.At.Add(delays[min(int(f.Count), len(delays)-1)] * time.Second)
+	seconds := []int{0, 10, 20, 40, 80, 160, 300}
+	return f.At.Add(time.Duration(seconds[min(int(f.Count), len(seconds)-1)]) * time.Second)
 }
 
 func oracleFailures(in predownload.Input) []predownload.Failure {

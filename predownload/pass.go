@@ -185,7 +185,8 @@ func (p *pass) waits() (waits []Wait, wake time.Time) {
 			}
 		}
 		waits = append(waits, Wait{
-			Image: d.image, Reason: d.reason(p.settings.parallelism.percent), InFlight: d.inFlight, Limit: int32(min(d.limit, math.MaxInt32)),
+			Image: d.image, Reason: d.reason(p.settings.parallelism.percent),
+			InFlight: d.inFlight, Limit: int32(min(d.limit, math.MaxInt32)),
 		})
 	}
 	return waits, wake

@@ -2,6 +2,7 @@ package predownload
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,12 +115,7 @@ func (w *wanted) names(image string) bool {
 
 // among tells whether any of images is w.
 func (w *wanted) among(images []string) bool {
-	for _, image := range images {
-		if w.names(image) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(images, w.names)
 }
 
 // in tells whether any image of a node is w.

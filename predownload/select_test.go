@@ -177,6 +177,39 @@ func TestSelectCarries(t *testing.T) {
 	}
 }
 
+// TestSelectFailures: what to keep of the failures is one record per node and image, as cautious as all of them.
+func TestSelectFailures(t *testing.T) {
+	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	in := predownload.Input{Now: noon, Failures: []predownload.Failure{
+		{Node: "n", Image: "x:a", Count: 1, At: at(-5)},
+		{Node: "n", Image: "x@a", Count: 7, At: at(-70)}, // a digest is another image than a tag of that text
+		{Node: "n", Image: "docker.io/x:a", Count: 2, At: at(-9)},
+		{Node: "n", Image: "docker.io/library/x@a", Count: 0, At: at(-60)},
+		{Node: "n", Image: "x:b", Count: -1, At: at(60)},
+		{Node: "n", Image: "reg.io/x:a", Count: 1, At: at(-1)},
+		{Node: "n", Image: "team/x:a", Count: 1, At: at(-2)},
+		{Node: "m", Image: "x:a", Count: 3, At: at(-4)},
+	}}
+	want := []predownload.Failure{
+		{Node: "m", Image: "x:a", Count: 3, At: at(-4)},
+		{Node: "n", Image: "team/x:a", Count: 1, At: at(-2)},
+		{Node: "n", Image: "docker.io/x:a", Count: 2, At: at(-5)},
+		{Node: "n", Image: "docker.io/library/x@a", Count: 7, At: at(-60)},
+		{Node: "n", Image: "x:b", Count: 1, At: noon},
+		{Node: "n", Image: "reg.io/x:a", Count: 1, At: at(-1)},
+	}
+	for range 2 { // the second time from the end
+		if diff := gocmp.Diff(want, predownload.Select(in).Failures); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		slices.Reverse(in.Failures)
+	}
+	in.Failures = want
+	if diff := gocmp.Diff(want, predownload.Select(in).Failures); diff != "" {
+		t.Errorf("what was kept is not kept (-want +got):\n%s", diff)
+	}
+}
+
 func TestSelectZeroInput(t *testing.T) {
 	if diff := gocmp.Diff(predownload.Selection{}, predownload.Select(predownload.Input{})); diff != "" {
 		t.Errorf("the zero input selects something:\n%s", diff)

@@ -10,11 +10,16 @@ import (
 // prepareDelete marks a hooked pod as about to be deleted, once; from then on it waits for whoever holds the hook (L2).
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
+	known := p.traits.has(dismissed)
+	p.traits |= dismissed
 	switch {
 	case p.traits.has(leaving):
-		p.traits |= dismissed
 		r.note(i, VerbWait, ReasonPreDelete, p)
 		d.Limit = LimitHook
+		if !known && !p.traits.has(patched) && !r.left.frozen {
+			// The label may be there without the condition of markPodNotReady (L4).
+			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, r.leave(p)...)
+		}
 		return false
 	case p.traits.has(patched):
 		r.note(i, VerbWait, ReasonRequested, p)
@@ -34,6 +39,9 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
 	case p.traits.has(leaving):
 		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
+		if !p.traits.has(patched) && !r.left.frozen {
+			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, r.leave(p)...)
+		}
 	case p.traits.has(patched):
 		d.Verb, d.Reason = VerbWait, ReasonRequested
 	case r.left.frozen:

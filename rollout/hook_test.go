@@ -164,6 +164,48 @@ func preDeleteScenes() []scene {
 	}
 }
 
+// L4: the pod is made unready when it is asked to leave, and if that was lost, later.
+func TestLifecycleL4MarkPodNotReady(t *testing.T) {
+	marking := func(s *rollout.Spec) {
+		draining(s)
+		s.Lifecycle.PreDelete.MarkPodNotReady = true
+	}
+	gated := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.PodReady})
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: lifecycle.PodReady, Status: corev1.ConditionTrue})
+	}
+	fresh := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.PodReady})
+	}
+	playScenes(t, []scene{
+		{
+			name: "asked", why: "L4: unready before anybody reads that it is to leave",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated))},
+			acts: "patch a0/status Outdated, patch a0 Outdated", want: []string{"a: outdated>update prepare Outdated a0 U"},
+		},
+		{
+			name: "the mark was lost", why: "L4: sent again",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated, asked))},
+			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update wait PreDelete a0 hook U"},
+		},
+		{
+			name: "the mark is in flight", why: "what is requested counts as done",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated, asked))}, patching: []string{"a0"},
+			want: []string{"a: terminating>update wait PreDelete a0 hook U"},
+		},
+		{
+			name: "without the gate", why: "L4: only pods with that readiness gate",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked))},
+			acts: "patch a0 Outdated", want: []string{"a: outdated>update prepare Outdated a0 U"},
+		},
+		{
+			name: "a fresh pod", why: "the kubelet waits for the condition of the gate",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", newPod(kit.Unready(), fresh))},
+			acts: "patch a0/status InPlaceUnfinished", want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
+		},
+	})
+}
+
 func TestLifecyclePreNormal(t *testing.T) {
 	hook := func(s *rollout.Spec) {
 		s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}

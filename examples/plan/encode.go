@@ -16,9 +16,9 @@ import (
 // document is the plan as -o json and -o yaml print it. Codes appear by their names. Fields are only ever added.
 type document struct {
 	// Namespace and Name of the DaemonSet, and the apiVersion that tells which kind of DaemonSet it is.
-	Namespace        string `json:"namespace"`
-	Name             string `json:"name"`
-	DaemonSetVersion string `json:"daemonSetVersion"`
+	Namespace           string `json:"namespace"`
+	Name                string `json:"name"`
+	DaemonSetAPIVersion string `json:"daemonSetAPIVersion"`
 	// Now is the time that the plan is for, NextWake when to plan again at the latest; absent: when something changes.
 	Now      string `json:"now"`
 	NextWake string `json:"nextWake,omitempty"`
@@ -155,9 +155,9 @@ func (r *result) document() (document, error) {
 		return document{}, err
 	}
 	d := document{
-		Namespace:        spec.Namespace,
-		Name:             spec.Name,
-		DaemonSetVersion: spec.APIVersion,
+		Namespace:           spec.Namespace,
+		Name:                spec.Name,
+		DaemonSetAPIVersion: spec.APIVersion,
 
 		Now:      timestamp(r.snapshot.Now),
 		NextWake: timestamp(p.NextWake),

@@ -116,7 +116,12 @@ func TestJSONAgreesWithTable(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	code, stdout, stderr := call("", "-h")
-	if code != 0 || stdout != "" || !strings.HasPrefix(stderr, "usage: plan ") || !strings.Contains(stderr, "-explain NODE") {
+	if code != 0 || stdout != "" || !strings.HasPrefix(stderr, "usage: plan ") {
 		t.Errorf("-h: exit code %d, standard output %q, standard error %q", code, stdout, stderr)
+	}
+	for _, flag := range []string{"-explain NODE", "-example FLEET", "-n SET", "-resize\n", "-cgroup-v1\n", "-pre-download\n"} {
+		if !strings.Contains(stderr, "  "+flag) {
+			t.Errorf("-h does not tell of %s:\n%s", flag, stderr)
+		}
 	}
 }

@@ -43,19 +43,33 @@ func (r *result) diffs() []diff {
 	for _, d := range r.plan.Diffs {
 		list = append(list, diff{
 			From: d.From, To: d.To, InPlace: d.Update.InPlace(), Restarts: d.Update.Restarts(),
-			Changes: changes(d.Update), Obstacles: obstacles(d.Update),
+			Changes: changes(d.Update), Obstacles: obstacles(d.From, d.Update),
 		})
 	}
 	slices.SortFunc(list, func(a, b diff) int { return cmp.Compare(a.From, b.From) })
 	return list
 }
 
-func obstacles(u *inplace.Update) []obstacle {
+// obstacles lists those to an update from the revision with that hash.
+func obstacles(from string, u *inplace.Update) []obstacle {
 	var list []obstacle
 	for _, o := range u.Obstacles {
-		list = append(list, obstacle{o.Path, o.Code.String(), o.Detail})
+		one := obstacle{o.Path, o.Code.String(), o.Detail}
+		if o.Code == inplace.NoTemplate {
+			one.Reason = fmt.Sprintf("the history has no readable revision %q", from)
+		}
+		list = append(list, one)
 	}
 	return list
+}
+
+// String is the obstacle in one line.
+func (o obstacle) String() string {
+	line := strings.TrimPrefix(o.Path+": "+o.Reason, ": ")
+	if o.Detail != "" {
+		line += " (" + o.Detail + ")"
+	}
+	return line
 }
 
 // notInPlace says why a pod is not updated in place: what is wrong with it, else the first obstacle to the change.
@@ -63,7 +77,8 @@ func (r *result) notInPlace(d *rollout.Decision) string {
 	if d.Obstruction != 0 || d.Diff == 0 {
 		return d.Obstruction.String()
 	}
-	if all := r.plan.Diffs[d.Diff-1].Update.Obstacles; len(all) > 0 {
+	diff := r.plan.Diffs[d.Diff-1]
+	if all := obstacles(diff.From, diff.Update); len(all) > 0 {
 		return all[0].String()
 	}
 	return ""
@@ -81,7 +96,7 @@ func (r *result) reportInPlace(out io.Writer) {
 	}
 	slices.SortStableFunc(list, func(a, b diff) int { return cmp.Compare(known[b.From].Number, known[a.From].Number) })
 	for _, d := range list {
-		from := "an unknown revision"
+		from := "revision hash " + d.From
 		if one, ok := known[d.From]; ok {
 			from = fmt.Sprintf("revision %d (%s)", one.Number, one.Name)
 		}
@@ -112,11 +127,7 @@ func lines(obstacles []obstacle) []string {
 		if i == most {
 			return append(list, fmt.Sprintf("and %d more", len(obstacles)-most))
 		}
-		line := strings.TrimPrefix(o.Path+": "+o.Reason, ": ")
-		if o.Detail != "" {
-			line += " (" + o.Detail + ")"
-		}
-		list = append(list, line)
+		list = append(list, o.String())
 	}
 	return list
 }
@@ -132,15 +143,14 @@ func (r *result) verdict(data []byte) *inplace.Update {
 	return inplace.Diff(template, &r.set.Spec.Template, strategy.InPlace)
 }
 
-// consequence is what an update does to the pods of a revision.
-func (r *result) consequence(changes []history.Change, update *inplace.Update) string {
+// consequence is what an update does to the pods of a revision. No manifest says that they are held if it cannot be made in
+// place.
+func consequence(changes []history.Change, update *inplace.Update) string {
 	switch {
 	case !history.Restarts(changes):
 		return "they restart nothing"
 	case update == nil:
 		return "pods restart"
-	case !update.InPlace() && r.set.Spec.Strategy.Method == inplace.Only:
-		return "pods are held, as it is not possible in place"
 	case !update.InPlace():
 		return "pods are recreated"
 	case update.Restarts():
@@ -155,7 +165,7 @@ func (r *result) reportObstacles(out io.Writer, hash string, update *inplace.Upd
 	if update == nil {
 		return
 	}
-	for _, line := range lines(obstacles(update)) {
+	for _, line := range lines(obstacles(hash, update)) {
 		fmt.Fprintf(out, "  not in place: %s\n", printable(line))
 	}
 	pods := make(map[inplace.Obstruction]int)

@@ -34,7 +34,7 @@ func TestKruiseFile(t *testing.T) {
 }
 
 // kruiseFleet is the second embedded example: an Advanced DaemonSet on 14 workers and two GPU nodes. OpenKruise has begun
-// the rollout in place, by descending node names, and is to be followed up on. The agent labels its pod while it has logs
+// the rollout in place, by descending node names, and somebody else takes it over. The agent labels its pod while it has logs
 // to send, and the preDelete hook waits for that.
 type kruiseFleet struct {
 	set       map[string]any

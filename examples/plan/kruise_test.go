@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 func TestKruiseGolden(t *testing.T) {
@@ -123,18 +125,28 @@ func TestPatchesCanBeSent(t *testing.T) {
 	}
 }
 
-// resize gives the containers of the set, and of its update revision, another request of memory.
+// retemplate changes the template of a revision, whose name stays; that of the newest is the set's.
+func (f *kruiseFleet) retemplate(number int, change func(*corev1.PodTemplateSpec)) {
+	template, err := history.Template(f.revisions[number-1])
+	if err != nil {
+		panic(err)
+	}
+	change(template)
+	f.revisions[number-1].Data = revisionOf(f.owner, *template, int64(number)).Data
+	if number == len(f.revisions) {
+		f.set["spec"].(map[string]any)["template"] = template
+	}
+}
+
+// resize gives the containers of the newest revision, and their pods, another request of memory.
 func (f *kruiseFleet) resize(memory string) {
-	template := kruiseTemplate("2.14.0", "info")
-	template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse(memory)
-	f.set["spec"].(map[string]any)["template"] = template
-	old := f.revisions[2]
-	f.revisions[2] = revisionOf(f.owner, template, 3)
-	f.revisions[2].OwnerReferences = old.OwnerReferences
+	requests := func(container *corev1.Container) {
+		container.Resources.Requests[corev1.ResourceMemory] = resource.MustParse(memory)
+	}
+	f.retemplate(3, func(template *corev1.PodTemplateSpec) { requests(&template.Spec.Containers[0]) })
 	for _, pod := range f.pods {
-		if pod.Labels["controller-revision-hash"] == old.Labels["controller-revision-hash"] {
-			pod.Labels["controller-revision-hash"] = f.revisions[2].Labels["controller-revision-hash"]
-			pod.Spec.Containers[0].Resources = template.Spec.Containers[0].Resources
+		if pod.Labels["controller-revision-hash"] == f.revisions[2].Labels["controller-revision-hash"] {
+			requests(&pod.Spec.Containers[0])
 		}
 	}
 }
@@ -187,6 +199,10 @@ func TestKruiseScenes(t *testing.T) {
 		}, want: []string{"; partition 1, 1 place is taken\n", "1 node is held at its old revision: partition 1 (gpu-01)\n"}, lacks: []string{"Selector"}},
 		{name: "partition, explained", why: "names what holds the node", args: []string{"-explain", "worker-01"},
 			want: []string{"worker-01: outdated; is held: ", "partition 4: 4 of 4 places taken\n"}},
+		{name: "hook, explained", why: "names the handlers", args: []string{"-explain", "worker-10"},
+			want: []string{"waits for its preDelete hook; ", "\n  pod log-agent-55f79 waits: preDelete: take off label logs.example.com/unsent=true\n"}},
+		{name: "update under way, explained", why: "names what is not there yet", args: []string{"-explain", "worker-11"},
+			want: []string{"is being updated in place; ", "\n  pod log-agent-545cb waits: container agent: it still runs the image of before\n"}},
 		{name: "selector, explained", why: "names what holds the node", args: []string{"-explain", "gpu-01"},
 			want: []string{"selector example.com/pool notin (gpu) does not match the node\n"}},
 		{name: "paused", why: "nothing begins and nothing is pulled", change: func(f *kruiseFleet) { f.strategy()["paused"] = true },
@@ -209,6 +225,29 @@ func TestKruiseScenes(t *testing.T) {
 		{name: "resize with cgroup v1, what changes", why: "-diff obeys the settings too", args: []string{"-resize", "-cgroup-v1", "-diff"},
 			change: func(f *kruiseFleet) { f.resize("128Mi") },
 			want:   []string{"and pods are recreated:\n", "  not in place: spec.containers[agent].resources: on cgroup v1 "}},
+		{name: "more than cpu and memory requests", why: "limits, annotations, and a list that is cut", args: []string{"-resize"},
+			change: func(f *kruiseFleet) {
+				f.retemplate(2, func(template *corev1.PodTemplateSpec) {
+					template.Annotations = map[string]string{"note": "x"}
+					template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NOTE", ValueFrom: &corev1.EnvVarSource{
+						FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['note']"},
+					}}}
+					template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+				})
+				f.retemplate(3, func(template *corev1.PodTemplateSpec) {
+					template.Annotations = map[string]string{"note": "y"}
+					template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NOTE", ValueFrom: &corev1.EnvVarSource{
+						FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['note']"},
+					}}}
+					template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+				})
+				f.retemplate(1, func(template *corev1.PodTemplateSpec) {
+					for i := range 9 {
+						template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "v" + strconv.Itoa(i)})
+					}
+				})
+			},
+			want: []string{"  cpu limit of agent: 1 -> 2\n", "  annotation note: \"x\" -> \"y\"\n", "  variable NOTE of agent: reads annotation note\n", "\n  and "}},
 		{name: "no annotation", why: "pre-download is off by default", change: func(f *kruiseFleet) { f.annotate(nil) }, lacks: []string{"Start "}},
 		{name: "pre-download", why: "the feature gate: one at a time", args: []string{"-pre-download"}, change: func(f *kruiseFleet) { f.annotate(nil) },
 			want: []string{"\nStart 1 pull:\n  worker-05  " + kruiseImage + "2.14.0  revision 5f58f884c5\n"}},
@@ -262,7 +301,7 @@ func TestKruiseScenes(t *testing.T) {
 			},
 			lacks: []string{"under way:", "for a hook:"}},
 		{name: "unknown revision", why: "its pods cannot be updated in place", change: func(f *kruiseFleet) { f.revisions = f.revisions[1:] },
-			want: []string{"From an unknown revision not in place:\n  no template to compare\n"}},
+			want: []string{"From revision hash 8f4d5f9b6 not in place:\n  the history has no readable revision \"8f4d5f9b6\"\n"}},
 		{name: "unknown revision, what changes", why: "nobody knows", change: func(f *kruiseFleet) { f.revisions = f.revisions[1:] }, args: []string{"-diff"},
 			want: []string{`2 pods are at revision hash "8f4d5f9b6", which is not stored: what changes is not known, they restart.` + "\n"}},
 		{name: "only metadata", why: "nothing restarts", args: []string{"-diff"},
@@ -285,13 +324,12 @@ func TestKruiseScenes(t *testing.T) {
 				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision 7f74569cfd, label team=, annotation note=x\n"}},
 		{name: "a label that the environment reads", why: "its container restarts",
 			change: func(f *kruiseFleet) {
-				for i, template := range []*corev1.PodTemplateSpec{new(kruiseTemplate("2.13.1", "info")), new(kruiseTemplate("2.14.0", "info"))} {
-					template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "VERSION", ValueFrom: &corev1.EnvVarSource{
-						FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['app.kubernetes.io/version']"},
-					}}}
-					revision := revisionOf(f.owner, *template, int64(i+2))
-					f.revisions[i+1].Data = revision.Data
-					f.set["spec"].(map[string]any)["template"] = template
+				for _, number := range []int{2, 3} {
+					f.retemplate(number, func(template *corev1.PodTemplateSpec) {
+						template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "VERSION", ValueFrom: &corev1.EnvVarSource{
+							FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['app.kubernetes.io/version']"},
+						}}}
+					})
 				}
 			},
 			want: []string{"  variable VERSION of agent: reads label app.kubernetes.io/version\n"}},
@@ -406,5 +444,86 @@ func TestRevisionsCanBeSent(t *testing.T) {
 	}
 	if create.Node != "worker-03" || create.RevisionName != revision.Name {
 		t.Errorf("%+v is not of the revision %s", create, revision.Name)
+	}
+}
+
+// TestNothingOfKruiseIsObeyed plans the second example with control characters wherever they come as far as here.
+func TestNothingOfKruiseIsObeyed(t *testing.T) {
+	const evil = "\x1b[31m\nWarning: \t\u202e"
+	f := newKruiseFleet()
+	f.evil(evil)
+	stdin := string(f.yaml(t))
+	for _, args := range [][]string{
+		nil,
+		{"-o", "wide"},
+		{"-diff"},
+		{"-explain", "worker-07" + evil},
+		{"-explain", "worker-10" + evil},
+		{"-explain", "worker-11" + evil},
+	} {
+		code, stdout, stderr := call(stdin, append(args, "-f", "-", "-now", timestamp(fleetTime()))...)
+		if code != 0 || stdout == "" || stderr != "" {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			if strings.HasPrefix(line, "Warning: \\t") || strings.ContainsAny(line, "\x1b\t\u202e") {
+				t.Errorf("%q: raw text of the input in %q", args, line)
+			}
+		}
+		if !strings.Contains(stdout, `\x1b[31m\nWarning: \t\u202e`) {
+			t.Errorf("%q: the names are not there:\n%s", args, stdout)
+		}
+	}
+	d := kruiseDocument(t, f) // fails unless it is JSON, whatever the strings
+	if pull := d.Actions.Pulls[0]; pull.Image != kruiseImage+"2.14.0"+evil || pull.Node != "worker-06"+evil {
+		t.Errorf("the document has other strings than the input: %+v", pull)
+	}
+}
+
+func (f *kruiseFleet) evil(text string) {
+	for _, node := range f.nodes {
+		node.Name += text
+	}
+	revised := make(map[string]string)
+	for i, template := range []corev1.PodTemplateSpec{
+		kruiseTemplate("2.12.0", "debug"), kruiseTemplate("2.13.1", "info"), kruiseTemplate("2.14.0", "info"),
+	} {
+		template.Spec.Containers[0].Image += text
+		template.Spec.Containers[0].Env[0].Name += text
+		template.Annotations = map[string]string{"note" + text: strconv.Itoa(i) + text}
+		old := f.revisions[i]
+		f.revisions[i] = revisionOf(f.owner, template, old.Revision)
+		f.revisions[i].OwnerReferences = old.OwnerReferences
+		f.revisions[i].Name += text
+		f.revisions[i].Labels["controller-revision-hash"] += text
+		revised[old.Labels["controller-revision-hash"]] = f.revisions[i].Labels["controller-revision-hash"]
+		f.set["spec"].(map[string]any)["template"] = template
+	}
+	for _, pod := range f.pods {
+		pod.Name += text
+		pod.Spec.NodeName += text
+		pod.Labels["controller-revision-hash"] = revised[pod.Labels["controller-revision-hash"]]
+	}
+}
+
+// TestPatchText says what patches change that the plans above do not have, and one that nobody knows as it is.
+func TestPatchText(t *testing.T) {
+	for patch, want := range map[string]string{
+		`{"metadata":{"uid":"u","labels":{"b":"","a":null},"finalizers":["f"]}}`:                                                                   "no label a, label b=, finalizer f",
+		`{"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"2"},"requests":{"cpu":"1"}}},{"name":"b","image":"i"}]}}`: "cpu limit of a 2, memory limit of a 1Gi, cpu request of a 1, image of b i",
+		`{"metadata":{"annotations":{"apps.kruise.io/inplace-update-state":"{}","apps.kruise.io/inplace-update-grace":null,"note":"x"}}}`:          "annotation note=x",
+		`{"status":{"conditions":[{"type":"A","message":"x"},{"type":"B","status":"True"}]}}`:                                                      "B True",
+		`{"metadata":{"uid":"u"}}`: `{"metadata":{"uid":"u"}}`,
+		`[{"op":"remove"}]`:        `[{"op":"remove"}]`,
+	} {
+		if got := patchText([]byte(patch)); got != want {
+			t.Errorf("%s is told as %q, want %q", patch, got, want)
+		}
+	}
+}
+
+func TestExampleKubernetesIsTheDefault(t *testing.T) {
+	if plans(t, "", "-example", "kubernetes") != plans(t, "") {
+		t.Error("-example kubernetes and no flag are planned differently")
 	}
 }

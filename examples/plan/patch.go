@@ -107,14 +107,14 @@ func (r *result) reportPatches(out io.Writer, reasons func(string, rollout.Reaso
 		d := &r.plan.Decisions[i]
 		verbs[d.Node+"/"+d.Pod] = d.Verb
 	}
-	var pods, nodeWidth, podWidth int
-	for patches := range groups(r.plan.Patches) {
-		pods++
+	pods := groups(r.plan.Patches)
+	var nodeWidth, podWidth int
+	for _, patches := range pods {
 		nodeWidth = max(nodeWidth, utf8.RuneCountInString(printable(patches[0].Node)))
 		podWidth = max(podWidth, utf8.RuneCountInString(printable(patches[0].Pod)))
 	}
-	fmt.Fprintf(out, "Patch %s (%s):\n", counted(pods, "pod"), agree(len(r.plan.Patches), "patch", "patches"))
-	for patches := range groups(r.plan.Patches) {
+	fmt.Fprintf(out, "Patch %s (%s):\n", counted(len(pods), "pod"), agree(len(r.plan.Patches), "patch", "patches"))
+	for _, patches := range pods {
 		first := &patches[0]
 		verb := verbs[first.Node+"/"+first.Pod]
 		if verb != rollout.VerbPrepare && verb != rollout.VerbUpdate {
@@ -128,18 +128,16 @@ func (r *result) reportPatches(out io.Writer, reasons func(string, rollout.Reaso
 	}
 }
 
-// groups yields the patches that follow one another and are of the same pod.
-func groups(patches []rollout.Patch) func(yield func([]rollout.Patch) bool) {
-	return func(yield func([]rollout.Patch) bool) {
-		for i := 0; i < len(patches); {
-			n := i + 1
-			for n < len(patches) && patches[n].UID == patches[i].UID {
-				n++
-			}
-			if !yield(patches[i:n]) {
-				return
-			}
-			i = n
+// groups cuts the patches where another pod begins.
+func groups(patches []rollout.Patch) [][]rollout.Patch {
+	var list [][]rollout.Patch
+	for i := range patches {
+		if i > 0 && patches[i].UID == patches[i-1].UID {
+			last := &list[len(list)-1]
+			*last = append(*last, patches[i])
+			continue
 		}
+		list = append(list, patches[i:i+1:i+1])
 	}
+	return list
 }

@@ -123,23 +123,39 @@ func byNode(list []podWait) []podWait {
 func (r *result) reportPods(out io.Writer) {
 	if list := r.updating(); len(list) > 0 {
 		fmt.Fprintf(out, "\n%s under way:\n", counted(len(list), "in-place update"))
-		reportPodWaits(out, list, func(w podWait) string { return strings.Join(w.Waits, ", ") })
+		reportPodWaits(out, list)
 	}
 	if list := r.hookWaits(); len(list) > 0 {
 		fmt.Fprintf(out, "\n%s for a hook:\n", agree(len(list), "pod waits", "pods wait"))
-		reportPodWaits(out, list, func(w podWait) string {
-			if len(w.PutOn) > 0 {
-				return w.Hook + ": put on " + strings.Join(w.PutOn, ", ")
-			}
-			return w.Hook + ": take off " + strings.Join(w.TakeOff, ", ")
-		})
+		reportPodWaits(out, list)
 	}
 }
 
-func reportPodWaits(out io.Writer, list []podWait, why func(podWait) string) {
+// explainPods adds to what is told of a node what its pods wait for.
+func (r *result) explainPods(out io.Writer, node string) {
+	for _, w := range append(r.updating(), r.hookWaits()...) {
+		if w.Node == node {
+			fmt.Fprintf(out, "  pod %s waits: %s\n", cells(w.Pod, w.what())...)
+		}
+	}
+}
+
+// what is waited for.
+func (w podWait) what() string {
+	switch {
+	case len(w.PutOn) > 0:
+		return w.Hook + ": put on " + strings.Join(w.PutOn, ", ")
+	case len(w.TakeOff) > 0:
+		return w.Hook + ": take off " + strings.Join(w.TakeOff, ", ")
+	default:
+		return strings.Join(w.Waits, ", ")
+	}
+}
+
+func reportPodWaits(out io.Writer, list []podWait) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, w := range list {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), why(w))...)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), w.what())...)
 	}
 	_ = table.Flush() // to memory
 }

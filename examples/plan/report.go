@@ -296,6 +296,7 @@ func (r *result) explain(out io.Writer, node string) error {
 	for _, line := range lines {
 		fmt.Fprintln(out, printable(line))
 	}
+	r.explainPods(out, node)
 	r.warn(out)
 	return nil
 }

@@ -126,7 +126,7 @@ func (r *result) diff(out io.Writer) error {
 		update := r.verdict(from.data)
 		fmt.Fprintf(out, "%s at revision %d (%s); from there to revision %d (%s) %s, and %s:\n",
 			cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, newest.Number, newest.Name,
-				agree(len(changes), "value changes", "values change"), r.consequence(changes, update))...)
+				agree(len(changes), "value changes", "values change"), consequence(changes, update))...)
 		for _, change := range changes {
 			line := change.String()
 			if update != nil { // what restarts is no matter of single values then

@@ -2,11 +2,11 @@ package rollouttest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -31,10 +31,16 @@ func AnyScenario(options ...SpecOption) *rapid.Generator[Scenario] {
 // About half of them are calm: one pod per node, of the update revision or of an older one, most of them healthy.
 // Empty ones are drawn as well. They shrink to few nodes named "a", "b", … with one healthy updated pod each.
 //
-// The spec must be valid. Older revisions have its template with the image agent:v2, agent:v1 or agent:v0.
+// If the spec has what OpenKruise's Advanced DaemonSet adds, pods come with and without readiness gates, in every state of
+// their hooks with the handlers on them or off, with in-place updates half done, complete, unreadable, or in the grace
+// period of OpenKruise; nodes report images, and pulls are in flight or failed. Pods are what their revision says, or what
+// is under way: none carries the hash of a revision whose images it does not have.
+//
+// The spec must be valid. Older revisions have its template with the image agent:v2, agent:v1 or agent:v0, and differ in
+// resources, labels, annotations or environment too if the spec updates in place.
 func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
 	return rapid.Custom(func(t *rapid.T) rollout.Snapshot {
-		f := newFleet(spec)
+		f := newFleet(t, spec)
 		f.messy = pick(t, "messy", false, true)
 		fewest := pick(t, "fewest nodes", 1, 1, 1, 1, 1, 8, 0)
 		f.settle(pick(t, "node names", letters, plainNumbers, longNumbers),
@@ -46,6 +52,7 @@ func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
 		if f.messy {
 			snapshot.InFlight = f.drawInFlight(t)
 			snapshot.Memory = f.drawMemory(t)
+			f.drawPulls(t, &snapshot)
 		}
 		if pick(t, "reversed", false, true) {
 			slices.Reverse(snapshot.Nodes)
@@ -71,14 +78,17 @@ type fleet struct {
 	pods   []*corev1.Pod
 }
 
-func newFleet(spec rollout.Spec) *fleet {
+func newFleet(t *rapid.T, spec rollout.Spec) *fleet {
 	f := &fleet{spec: spec, hashes: []string{Hash(spec)}}
 	for _, image := range []string{"agent:v2", "agent:v1", "agent:v0"} {
 		old := spec
 		old.Template = *spec.Template.DeepCopy()
 		Image(image)(&old)
+		if updatesInPlace(&spec) {
+			drawOld(t, &old)
+		}
 		// The spec itself may have one of these images; an invalid one has no hash at all.
-		if hash := Hash(old); (hash == "" || hash != f.hashes[0]) && len(f.old) < olderRevisions {
+		if hash := Hash(old); (hash == "" || !slices.Contains(f.hashes, hash)) && len(f.old) < olderRevisions {
 			f.old = append(f.old, old)
 			f.hashes = append(f.hashes, hash)
 		}
@@ -95,6 +105,8 @@ type drawnNode struct {
 type drawnPod struct {
 	where   func(node string) PodOption
 	options []PodOption
+	// revision is the hash, or whatever says which revision the pod is of; dress and motion are for after the options.
+	revision, dress, motion PodOption
 }
 
 // settle names the nodes and puts the pods on them.
@@ -112,15 +124,37 @@ func (f *fleet) stray(pods []drawnPod) { f.place(vanishedNode, pods) }
 func (f *fleet) place(node string, pods []drawnPod) {
 	for _, p := range pods {
 		pod := Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)))
-		pod.Labels = maps.Clone(f.spec.Template.Labels)
-		pod.Spec.Containers = slices.Clone(f.spec.Template.Spec.Containers)
-		pod.Spec.Tolerations = slices.Clone(f.spec.Template.Spec.Tolerations)
+		p.revision(pod)
+		template := f.templateOf(pod).DeepCopy()
+		pod.Labels, pod.Annotations, pod.Finalizers = template.Labels, template.Annotations, template.Finalizers
+		pod.Spec.Containers = template.Spec.Containers
+		pod.Spec.Tolerations = template.Spec.Tolerations
+		p.revision(pod)
+		p.dress(pod)
 		p.where(node)(pod)
 		for _, option := range p.options {
 			option(pod)
 		}
+		p.motion(pod)
 		f.pods = append(f.pods, pod)
 	}
+}
+
+// templateOf is the template that a pod was made from, as its labels say. Nobody knows of unknown revisions.
+func (f *fleet) templateOf(p *corev1.Pod) *corev1.PodTemplateSpec {
+	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	_, byGeneration := p.Labels[rollout.TemplateGenerationLabel]
+	switch at := slices.Index(f.hashes, hash); {
+	case hash == duplicateHash || !labelled && byGeneration:
+		return &f.spec.Template
+	case at > 0:
+		return &f.old[at-1].Template
+	case at < 0 && hash == oldHash(0):
+		return ancientTemplate(f.old[0], 0)
+	case at < 0:
+		return &f.old[len(f.old)-1].Template
+	}
+	return &f.spec.Template
 }
 
 // letters names nodes a, b, … z, ba, bb, …
@@ -157,6 +191,7 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 		if f.messy || pick(t, "special", false, false, false, true) {
 			n.options = append(n.options, pick(t, "taints", taints...)...)
 		}
+		n.options = append(n.options, f.drawImages(t)...)
 		if f.messy {
 			n.pods = rapid.SliceOfN(f.anyPod(), 0, 4).Draw(t, "pods")
 		} else {
@@ -170,10 +205,11 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
 	healthy := Ready(hourAgo().Time)
 	return rapid.Custom(func(t *rapid.T) drawnPod {
-		return drawnPod{where: OnNode, options: []PodOption{
-			AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
-			pick(t, "life", healthy, healthy, healthy, healthy, Unready(), Ready(Noon()), Failed()),
-		}}
+		return drawnPod{
+			where: OnNode, revision: AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
+			options: []PodOption{pick(t, "life", healthy, healthy, healthy, healthy, Unready(), Ready(Noon()), Failed())},
+			dress:   f.drawDress(t), motion: f.drawMotion(t),
+		}
 	})
 }
 
@@ -190,12 +226,15 @@ func (f *fleet) anyStray() *rapid.Generator[drawnPod] {
 func (f *fleet) anyPodAt(wheres ...func(string) PodOption) *rapid.Generator[drawnPod] {
 	unmarked := func(*corev1.Pod) {}
 	return rapid.Custom(func(t *rapid.T) drawnPod {
-		return drawnPod{where: pick(t, "where", wheres...), options: []PodOption{
-			f.drawRevision(t),
-			f.drawLife(t),
-			Created(Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
-			pick(t, "mark", unmarked, unmarked, unmarked, unmarked, Terminating(Noon().Add(-time.Second))),
-		}}
+		return drawnPod{
+			where: pick(t, "where", wheres...), revision: f.drawRevision(t),
+			options: []PodOption{
+				f.drawLife(t),
+				Created(Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
+				pick(t, "mark", unmarked, unmarked, unmarked, unmarked, Terminating(Noon().Add(-time.Second))),
+			},
+			dress: f.drawDress(t), motion: f.drawMotion(t),
+		}
 	})
 }
 

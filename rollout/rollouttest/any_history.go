@@ -79,11 +79,16 @@ func duplicateOf(spec rollout.Spec, number int64, otherBytes bool) *appsv1.Contr
 
 // ancient is the i-th revision of a long history, the older the higher i is.
 func ancient(spec rollout.Spec, i int) *appsv1.ControllerRevision {
-	spec.Template = *spec.Template.DeepCopy()
-	Image("agent:v0." + strconv.Itoa(i))(&spec)
+	spec.Template = *ancientTemplate(spec, i)
 	r := Revision(spec, int64(-i))
 	rename(r, spec.Name, oldHash(i))
 	return r
+}
+
+func ancientTemplate(spec rollout.Spec, i int) *corev1.PodTemplateSpec {
+	spec.Template = *spec.Template.DeepCopy()
+	Image("agent:v0." + strconv.Itoa(i))(&spec)
+	return &spec.Template
 }
 
 func rename(r *appsv1.ControllerRevision, set, hash string) {

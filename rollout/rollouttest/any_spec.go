@@ -18,7 +18,9 @@ const (
 
 // AnySpec generates valid specs of the set "agent" with every knob: both budgets as integers and percentages,
 // OnDelete, paused, frozen, minReadySeconds, burst, history limit, template generation, and the placement fields
-// of the template. The options are applied to what was drawn; [Released] gives specs that hold no node back.
+// of the template; and, for every other one, partition, node selector, partitioned scaling, hold of revisions, in-place
+// updates with all their options, hooks and pulls of images ahead. The options are applied to what was drawn; [Released]
+// gives specs that hold no node back. With maxSurge among them, no spec updates in place.
 func AnySpec(options ...SpecOption) *rapid.Generator[rollout.Spec] {
 	return rapid.Custom(func(t *rapid.T) rollout.Spec {
 		spec := Spec(setName, Image(updateImage))
@@ -26,8 +28,12 @@ func AnySpec(options ...SpecOption) *rapid.Generator[rollout.Spec] {
 		drawHolds(t, &spec)
 		drawTiming(t, &spec)
 		drawPlacement(t, &spec)
+		drawKruise(t, &spec)
 		for _, option := range options {
 			option(&spec)
+		}
+		if spec.Strategy.MaxSurge != nil {
+			spec.Strategy.Method = ""
 		}
 		return spec
 	})

@@ -3,35 +3,43 @@ package rollouttest
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/daemonplan/daemonplan/lifecycle"
-	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // CheckLive checks V16, and V18 for whatever state the snapshot is in: a cluster that begins there settles within
 // [Cluster.Steps], and then
-//   - every node that is to run the pod has exactly one pod, at the update revision and available;
+//   - every node that is to run the pod has exactly one pod, which is at the update revision and available, or is Ready and
+//     held: by the partition, the strategy's node selector, or the method InPlaceOnly (T2, T3, I1);
+//   - the partition holds as many nodes as it can and no more, those that T2 names;
+//   - no in-place update and no hook is waited for, and a pod that was updated in place is what the template says (I5, L3);
+//   - a node that is empty is one that partitioned scaling leaves so (T7);
 //   - no node that the pod must leave has one, and no pod is pinned to a node that does not exist;
 //   - the plan stays empty, an hour and a year later, and with the memory lost.
 //
-// Nothing in the spec may hold nodes back (see [Released]), and the behavior must let pods of the update revision
-// become Ready.
+// The spec must be one that nothing stops as a whole (see [Rolling]), and the behavior must be fair: it lets pods of the
+// update revision become Ready, containers restart and hooks be seen to. A pod with an in-place update that cannot be read
+// stays as it is; one that is not Ready uses up budget for ever, and if that leaves none, Ready nodes may stay outdated.
 func CheckLive(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, behavior Behavior) error {
-	c, r, err := settle(spec, plan, snapshot, behavior)
+	c, err := NewCluster(spec, snapshot, behavior)
 	if err != nil {
 		return fmt.Errorf("V16: %w", err)
 	}
-	if err := arrived(c); err != nil {
-		return fmt.Errorf("V16: settled after %d steps, but %w\n%s", r.Steps, err, history(c))
+	return c.checkLive(plan, snapshot)
+}
+
+// checkLive checks V16 from where the cluster is; begin is what it showed then.
+func (c *Cluster) checkLive(plan PlanFunc, begin rollout.Snapshot) error {
+	r, err := c.settle(plan)
+	if err != nil {
+		return fmt.Errorf("V16: %w", err)
+	}
+	if err := c.arrived(begin); err != nil {
+		return fmt.Errorf("V16: settled after %d steps, but %w\n%s", r.Steps, err, recent(c))
 	}
 	for _, later := range []time.Duration{0, time.Hour, 365 * 24 * time.Hour} {
 		for _, memory := range []rollout.Memory{r.Plan.Memory, {}} {
@@ -51,17 +59,21 @@ func CheckLive(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, beha
 // CheckNoThrash checks V17 on the way that [CheckLive] takes. Since the spec stays as it is and kubelets are fair,
 // whatever the state at the beginning:
 //   - each node gets at most one pod;
-//   - no pod that was created on the way is deleted;
+//   - no pod that was created or updated in place on the way is deleted, or updated in place after that;
 //   - no pod is deleted twice.
 //
-// So a node is recreated at most once, and pods that were there from the beginning are deleted at most once each.
+// So a node is recreated or updated at most once, and pods that were there from the beginning are deleted at most once
+// each.
 func CheckNoThrash(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, behavior Behavior) error {
-	c, _, err := settle(spec, plan, snapshot, behavior)
-	if err != nil && !errors.Is(err, errUnsettled) {
+	c, err := NewCluster(spec, snapshot, behavior)
+	if err != nil {
+		return fmt.Errorf("V17: %w", err)
+	}
+	if _, err := c.settle(plan); err != nil && !errors.Is(err, errUnsettled) {
 		return fmt.Errorf("V17: %w", err)
 	}
 	if err := thrash(c.events); err != nil {
-		return fmt.Errorf("V17: %w\n%s", err, history(c))
+		return fmt.Errorf("V17: %w\n%s", err, recent(c))
 	}
 	return nil
 }
@@ -75,95 +87,25 @@ func CheckSafeAlong(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot,
 	}
 	_, err = c.Run(plan, c.Steps(), func(s rollout.Snapshot, p rollout.Plan) error { return verify(spec, s, p) })
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, history(c))
+		return fmt.Errorf("%w\n%s", err, recent(c))
 	}
 	return nil
 }
 
 var errUnsettled = errors.New("not settled")
 
-func settle(spec rollout.Spec, plan PlanFunc, begin rollout.Snapshot, behavior Behavior) (*Cluster, Result, error) {
-	c, err := NewCluster(spec, begin, behavior)
-	if err != nil {
-		return nil, Result{}, err
-	}
+// settle runs the cluster until it is settled.
+func (c *Cluster) settle(plan PlanFunc) (Result, error) {
 	r, err := c.Run(plan, c.Steps(), nil)
 	if err == nil && !r.Settled {
-		err = fmt.Errorf("%w after %d steps; last plan: %s\n%s", errUnsettled, r.Steps, actions(r.Plan), history(c))
+		err = fmt.Errorf("%w after %d steps; last plan: %s\n%s", errUnsettled, r.Steps, actions(r.Plan), recent(c))
 	}
-	return c, r, err
-}
-
-// arrived looks at the objects alone, not at what a plan says about them.
-func arrived(c *Cluster) error {
-	matcher, err := placement.Compile(&c.spec.Template)
-	if err != nil {
-		return err
-	}
-	on := map[string][]*corev1.Pod{}
-	for _, p := range c.pods {
-		if node, ok := placement.TargetNode(p.Pod); ok {
-			on[node] = append(on[node], p.Pod)
-		}
-	}
-	for _, name := range sortedKeys(c.nodes) {
-		pods := on[name]
-		delete(on, name)
-		var err error
-		switch matcher.Evaluate(c.nodes[name]).Outcome {
-		case placement.Run:
-			err = c.runs(pods)
-		case placement.Leave:
-			if len(pods) > 0 {
-				err = fmt.Errorf("has %d pods and should have none", len(pods))
-			}
-		case placement.Keep:
-			if len(pods) > 2 {
-				err = fmt.Errorf("has %d pods, more than one of each kind", len(pods))
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("node %s %w", name, err)
-		}
-	}
-	for _, name := range sortedKeys(on) {
-		return fmt.Errorf("pod %s is still pinned to %s, which does not exist", on[name][0].Name, name)
-	}
-	return nil
-}
-
-// runs tells what is wrong with the pods of a node that is to run one.
-func (c *Cluster) runs(pods []*corev1.Pod) error {
-	if len(pods) != 1 {
-		return fmt.Errorf("has %d pods instead of one", len(pods))
-	}
-	switch p := pods[0]; {
-	case !c.updated(p):
-		return fmt.Errorf("has pod %s, which is outdated", p.Name)
-	case p.DeletionTimestamp != nil:
-		return fmt.Errorf("has pod %s, which is terminating", p.Name)
-	case !lifecycle.Available(p, c.spec.MinReadySeconds, c.now):
-		return fmt.Errorf("has pod %s, which is not available", p.Name)
-	}
-	return nil
-}
-
-// updated tells whether the pod is at the update revision: its hash is that of a revision with the template's data,
-// or it has none and its template generation is the set's (R2, R5).
-func (c *Cluster) updated(p *corev1.Pod) bool {
-	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	if !labelled {
-		generation := c.spec.TemplateGeneration
-		return generation != nil && p.Labels[rollout.TemplateGenerationLabel] == strconv.FormatInt(*generation, 10)
-	}
-	return slices.ContainsFunc(c.revisions, func(r *appsv1.ControllerRevision) bool {
-		return r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash && holds(r, &c.spec.Template)
-	})
+	return r, err
 }
 
 func thrash(events []Event) error {
 	created := map[string]types.UID{}
-	deleted := map[types.UID]bool{}
+	deleted, updated := map[types.UID]bool{}, map[types.UID]bool{}
 	for _, e := range events {
 		switch e.Kind {
 		case PodCreated:
@@ -177,8 +119,18 @@ func thrash(events []Event) error {
 				return fmt.Errorf("pod %s is deleted twice", e.Object)
 			case created[e.Node] == e.UID:
 				return fmt.Errorf("pod %s is deleted, which was created on the way", e.Object)
+			case updated[e.UID]:
+				return fmt.Errorf("pod %s is deleted, which was updated in place on the way", e.Object)
 			}
 			deleted[e.UID] = true
+		case PodUpdated:
+			switch {
+			case updated[e.UID]:
+				return fmt.Errorf("pod %s is updated in place twice", e.Object)
+			case created[e.Node] == e.UID:
+				return fmt.Errorf("pod %s is updated in place, which was created on the way", e.Object)
+			}
+			updated[e.UID] = true
 		default: // neither makes nor ends a pod
 		}
 	}
@@ -196,6 +148,9 @@ func actions(p rollout.Plan) string {
 	}
 	for _, a := range p.Patches {
 		words = append(words, fmt.Sprintf("patch %s (%s)", a.Pod, a.Reason))
+	}
+	for _, a := range p.Pulls {
+		words = append(words, fmt.Sprintf("pull %s on %s", a.Image, a.Node))
 	}
 	for _, a := range p.Deletes {
 		words = append(words, fmt.Sprintf("delete %s (%s)", a.Pod, a.Reason))

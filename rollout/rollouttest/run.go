@@ -101,9 +101,9 @@ func Run(t TB, c *Cluster) Result {
 	})
 	switch {
 	case err != nil:
-		t.Fatalf("%v\n%s", err, history(c))
+		t.Fatalf("%v\n%s", err, recent(c))
 	case !result.Settled:
-		t.Fatalf("not settled after %d steps\n%s", steps, history(c))
+		t.Fatalf("not settled after %d steps\n%s", steps, recent(c))
 	}
 	return result
 }
@@ -130,8 +130,8 @@ func verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) err
 	return errors.Join(errs...)
 }
 
-// history lists the last events of a cluster.
-func history(c *Cluster) string {
+// recent lists the last events of a cluster.
+func recent(c *Cluster) string {
 	const most = 40
 	var text strings.Builder
 	for _, e := range c.events[max(0, len(c.events)-most):] {

@@ -1,0 +1,378 @@
+package rollouttest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// The vocabulary of hooks: what they look for on pods.
+const (
+	deleteHook = "agent.io/delete"
+	updateHook = "agent.io/update"
+	normalHook = "agent.io/normal"
+	hookOn     = "true"
+
+	tierLabel = "tier"
+)
+
+// drawKruise draws what OpenKruise's Advanced DaemonSet adds, for about half of the specs.
+func drawKruise(t *rapid.T, spec *rollout.Spec) {
+	if !pick(t, "more than a DaemonSet", false, true) {
+		return
+	}
+	drawTargets(t, spec)
+	drawInPlace(t, spec)
+	drawHooks(t, spec)
+	drawPreDownload(t, spec)
+}
+
+func drawTargets(t *rapid.T, spec *rollout.Spec) {
+	if partition := pick(t, "partition", "", "", "", "1", "2", "10%", "50%", "100%"); partition != "" {
+		Partition(partition)(spec)
+	}
+	if zone := pick(t, "update selector", "", "", "", "", "a", "b", "nowhere"); zone != "" {
+		UpdateSelector(zoneLabel, zone)(spec)
+	}
+	spec.Strategy.PartitionedScaling = pick(t, "partitioned scaling", false, false, true)
+	spec.Strategy.HoldRevision = pick(t, "hold revision", false, true)
+}
+
+func drawInPlace(t *rapid.T, spec *rollout.Spec) {
+	for _, option := range pick(t, "template",
+		nil, nil, nil,
+		[]SpecOption{Requests(corev1.ResourceCPU, "200m")},
+		[]SpecOption{Requests(corev1.ResourceCPU, "200m"), Limits(corev1.ResourceMemory, "200Mi")},
+		[]SpecOption{Requests(corev1.ResourceCPU, "200m"), RestartToResize(corev1.ResourceCPU)},
+		[]SpecOption{PodTemplateLabel(tierLabel, "new")},
+		[]SpecOption{PodTemplateLabel(tierLabel, "new"), EnvFromLabel("TIER", tierLabel)},
+		[]SpecOption{PodTemplateAnnotation(tierLabel, "new"), Env("LEVEL", "new")},
+	) {
+		option(spec)
+	}
+	switch pick(t, "method", "recreate", "if possible", "if possible", "only") {
+	case "if possible":
+		InPlace()(spec)
+	case "only":
+		InPlaceOnly()(spec)
+	default:
+		return
+	}
+	spec.Strategy.InPlace = inplace.Options{
+		Resize:             pick(t, "resize", true, false),
+		EnvFromMetadata:    pick(t, "env from metadata", true, false),
+		CgroupV1:           pick(t, "cgroup v1", false, false, true),
+		GracePeriodSeconds: pick[int32](t, "grace period", 0, 0, grace, 1),
+	}
+}
+
+const grace = 10
+
+func drawHooks(t *rapid.T, spec *rollout.Spec) {
+	for _, h := range []struct {
+		name, handler string
+		set           func(lifecycle.Hook) SpecOption
+		carried       bool
+	}{
+		{"preDelete", deleteHook, PreDelete, true},
+		{"inPlaceUpdate", updateHook, InPlaceUpdate, true},
+		{"preNormal", normalHook, PreNormal, false},
+	} {
+		kind := pick(t, h.name, "none", "none", "none", "label", "finalizer", "both", "empty")
+		if kind == "none" {
+			continue
+		}
+		hook := lifecycle.Hook{MarkPodNotReady: pick(t, h.name+" marks", false, true)}
+		if kind == "label" || kind == "both" {
+			hook.Labels = map[string]string{h.handler: hookOn}
+		}
+		if kind == "finalizer" || kind == "both" {
+			hook.Finalizers = []string{h.handler}
+		}
+		h.set(hook)(spec)
+		if carried := pick(t, h.name+" carried", h.carried, h.carried, h.carried, !h.carried); !carried {
+			continue
+		}
+		if len(hook.Labels) > 0 {
+			PodTemplateLabel(h.handler, hookOn)(spec)
+		}
+		if len(hook.Finalizers) > 0 {
+			PodTemplateFinalizer(h.handler)(spec)
+		}
+	}
+}
+
+func drawPreDownload(t *rapid.T, spec *rollout.Spec) {
+	parallelism := pick(t, "parallelism", "", "", "1", "2", "50%", "0")
+	if parallelism == "" {
+		return
+	}
+	PreDownload(parallelism)(spec)
+	if ready := pick(t, "minUpdatedReadyPods", "", "", "1", "50%"); ready != "" {
+		MinUpdatedReadyPods(ready)(spec)
+	}
+	spec.PreDownload.TimeoutSeconds = pick[int32](t, "timeout", 0, 0, 5)
+	if limit := pick[int32](t, "back-off limit", -1, 0, 1); limit >= 0 {
+		spec.PreDownload.BackoffLimit = new(limit)
+	}
+}
+
+// kruise tells whether the spec has anything that a DaemonSet has not.
+func kruise(spec *rollout.Spec) bool {
+	hooks := spec.Lifecycle
+	return updatesInPlace(spec) || spec.PreDownload != nil || hooks.PreDelete != nil || hooks.InPlaceUpdate != nil ||
+		hooks.PreNormal != nil || spec.Strategy.Partition != nil || spec.Strategy.NodeSelector != nil
+}
+
+// drawOld draws in what else than its image an older revision differs, for sets that update in place. Some of it can be
+// taken in place and some not.
+func drawOld(t *rapid.T, old *rollout.Spec) {
+	image := old.Template.Spec.Containers[0].Image
+	for _, option := range pick(t, "older by",
+		nil, nil, nil,
+		[]SpecOption{Requests(corev1.ResourceCPU, "100m")},
+		[]SpecOption{Requests(corev1.ResourceCPU, "100m"), Image(updateImage)},
+		[]SpecOption{Limits(corev1.ResourceMemory, "100Mi"), Image(updateImage)},
+		[]SpecOption{PodTemplateLabel(tierLabel, "old")},
+		[]SpecOption{PodTemplateLabel(tierLabel, "old"), Image(updateImage)},
+		[]SpecOption{PodTemplateAnnotation(tierLabel, "old"), Image(updateImage)},
+		[]SpecOption{Env("LEVEL", image)},
+		[]SpecOption{Env("LEVEL", image), Image(updateImage)},
+	) {
+		option(old)
+	}
+}
+
+// drawDress draws what a pod has of what the planner of the spec gives to new ones.
+func (f *fleet) drawDress(t *rapid.T) PodOption {
+	whole := func(p *corev1.Pod) { dress(p, &f.spec) }
+	if !kruise(&f.spec) {
+		return whole // which gives nothing
+	}
+	return pick(t, "dress", whole, whole, whole, whole, whole, whole,
+		func(*corev1.Pod) {}, // of the days before
+		func(p *corev1.Pod) { // just admitted
+			whole(p)
+			p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type != corev1.PodReady
+			})
+			p.Status.ContainerStatuses = nil
+		},
+	)
+}
+
+// drawMotion draws what hooks and in-place updates have begun on a pod, and what no controller would have written.
+func (f *fleet) drawMotion(t *rapid.T) PodOption {
+	nothing := func(*corev1.Pod) {}
+	if !kruise(&f.spec) {
+		return nothing
+	}
+	var options []PodOption
+	still := []PodOption{nothing, nothing, nothing}
+	if f.messy {
+		still = still[:1]
+	}
+	options = append(options, pick(t, "in place", append(still, f.inPlaceMotions()...)...))
+	options = append(options, pick(t, "hooks", append(still, f.hookMotions()...)...))
+	return func(p *corev1.Pod) {
+		for _, option := range options {
+			option(p)
+		}
+	}
+}
+
+// inPlaceMotions are in-place updates half done, and otherwise than anybody does them.
+func (f *fleet) inPlaceMotions() []PodOption {
+	if !updatesInPlace(&f.spec) {
+		return []PodOption{func(*corev1.Pod) {}}
+	}
+	second := Noon().Add(-time.Second)
+	closed := func(since time.Time) PodOption {
+		return func(p *corev1.Pod) {
+			Gated(lifecycle.InPlaceUpdateReady)(p)
+			setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, since)
+			setCondition(p, corev1.PodReady, corev1.ConditionFalse, since)
+		}
+	}
+	then := func(options ...PodOption) PodOption {
+		return func(p *corev1.Pod) {
+			for _, option := range options {
+				option(p)
+			}
+		}
+	}
+	updating := f.updatingTo(f.spec, second)
+	older := f.updatingTo(f.old[0], second)
+	return []PodOption{
+		closed(second), closed(Noon()), closed(Noon().Add(-time.Minute)), closed(Noon().Add(time.Minute)), // grace period
+		updating, updating,
+		then(updating, Containers()), // complete, and nobody has said so
+		then(updating, Containers(), Gated(lifecycle.InPlaceUpdateReady), Ready(second)), // complete
+		older,
+		then(older, Containers(), Gated(lifecycle.InPlaceUpdateReady), Ready(second)),
+		f.inGracePeriod(f.spec, second),
+		PodAnnotation(inplace.StateKey, "{"),
+		then(closed(second), PodAnnotation(inplace.StateKey, `{"revision":7}`)),
+		PodAnnotation(inplace.GraceKey, "?"),
+	}
+}
+
+// updatingTo leaves pods without a revision of the set alone: nobody updates those in place.
+func (f *fleet) updatingTo(spec rollout.Spec, at time.Time) PodOption {
+	update := UpdatingTo(spec, at)
+	return func(p *corev1.Pod) {
+		if slices.Contains(f.hashes, p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]) && p.Spec.NodeName != "" && !lifecycle.Terminal(p) {
+			update(p)
+		}
+	}
+}
+
+// inGracePeriod is how OpenKruise keeps an update of images that is yet to come.
+func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
+	return func(p *corev1.Pod) {
+		container := spec.Template.Spec.Containers[0]
+		if p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != f.hashes[1] || p.Spec.NodeName == "" || lifecycle.Terminal(p) ||
+			p.Spec.Containers[0].Image == container.Image {
+			return
+		}
+		AtRevision(Hash(spec))(p)
+		stamp := at.UTC().Format(time.RFC3339)
+		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`, Hash(spec), stamp))(p)
+		PodAnnotation(inplace.GraceKey, fmt.Sprintf(`{"revision":%q,"containerImages":{%q:%q},"graceSeconds":%d}`,
+			Hash(spec), container.Name, container.Image, grace))(p)
+		Gated(lifecycle.InPlaceUpdateReady)(p)
+		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, at)
+		setCondition(p, corev1.PodReady, corev1.ConditionFalse, at)
+	}
+}
+
+// hookMotions are pods in every state, with the handlers of all hooks on them or off.
+func (f *fleet) hookMotions() []PodOption {
+	var list []PodOption
+	hooks := f.spec.Lifecycle
+	for _, state := range []lifecycle.State{
+		lifecycle.PreparingDelete, lifecycle.PreparingDelete, lifecycle.PreparingUpdate, lifecycle.Updating, lifecycle.Updated,
+		lifecycle.PreparingNormal, lifecycle.Normal, "Unheard",
+	} {
+		list = append(list, InState(state), func(p *corev1.Pod) {
+			InState(state)(p)
+			for _, hook := range []*lifecycle.Hook{hooks.PreDelete, hooks.InPlaceUpdate, hooks.PreNormal} {
+				takeOff(p, hook)
+			}
+		})
+	}
+	if !hooks.MarksNotReady() {
+		return list
+	}
+	return append(list,
+		MarkedNotReady(lifecycle.Message{UserAgent: "Lifecycle", Key: "preDeleteHook"}),
+		MarkedNotReady(lifecycle.Message{UserAgent: "Lifecycle", Key: "preUpdateHook"}, lifecycle.Message{UserAgent: "other"}),
+		MarkedNotReady(lifecycle.Message{UserAgent: "other", Key: "x"}),
+		func(p *corev1.Pod) {
+			MarkedNotReady()(p)
+			p.Status.Conditions[slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == lifecycle.PodReady
+			})].Message = "because"
+		},
+	)
+}
+
+// takeOff removes the handlers of a hook from the pod.
+func takeOff(p *corev1.Pod, hook *lifecycle.Hook) {
+	if hook == nil {
+		return
+	}
+	for key := range hook.Labels {
+		delete(p.Labels, key)
+	}
+	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return slices.Contains(hook.Finalizers, f) })
+}
+
+// drawImages draws which images a node reports.
+func (f *fleet) drawImages(t *rapid.T) []NodeOption {
+	if f.spec.PreDownload == nil {
+		return nil
+	}
+	return pick(t, "images", nil, nil, nil, []NodeOption{Images(updateImage)},
+		[]NodeOption{Images("docker.io/library/" + updateImage)}, []NodeOption{Images("agent:v2", "other:v3")})
+}
+
+// drawPulls draws pulls in flight and pulls that failed.
+func (f *fleet) drawPulls(t *rapid.T, snapshot *rollout.Snapshot) {
+	if f.spec.PreDownload == nil {
+		return
+	}
+	nodes := []string{vanishedNode}
+	for _, n := range f.nodes {
+		nodes = append(nodes, n.Name)
+	}
+	images := []string{updateImage, "docker.io/library/" + updateImage, "other:v1"}
+	snapshot.InFlight.Pulls = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) predownload.Request {
+		return predownload.Request{Node: pick(t, "node", nodes...), Image: pick(t, "image", images...)}
+	}), 0, 2).Draw(t, "pulls")
+	snapshot.FailedPulls = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) predownload.Failure {
+		return predownload.Failure{
+			Node: pick(t, "node", nodes...), Image: pick(t, "image", images...), Count: pick[int32](t, "count", 1, 2, 5, 0),
+			At: Noon().Add(-pick(t, "ago", time.Second, time.Minute, time.Hour, -time.Minute)),
+		}
+	}), 0, 3).Draw(t, "failed pulls")
+}
+
+// AnyBehavior generates behaviors of clusters that are fair, as [CheckLive] demands: slow or quick, alike or not, with a
+// watch that lags, pulls that fail, and an update image whose ID is that of the one before.
+func AnyBehavior() *rapid.Generator[Behavior] {
+	return rapid.Custom(func(t *rapid.T) Behavior {
+		b := Behavior{
+			Jitter:      pick[uint64](t, "jitter", 0, 1, 2),
+			Lag:         pick(t, "lag", 0, 0, 1, 3),
+			Start:       pick(t, "start", 0, time.Second, 2*time.Minute),
+			Restart:     pick(t, "restart", 0, time.Second, 2*time.Minute),
+			Resize:      pick(t, "resize", 0, time.Minute),
+			Hook:        pick(t, "hook", 0, time.Second, 5*time.Minute),
+			Pull:        pick(t, "pull", 0, time.Second, time.Hour, -1),
+			FailedPulls: pick(t, "failed pulls", 0, 0, 1, 2, -1),
+		}
+		if pick(t, "same ID", false, false, true) {
+			b.SameID = []string{updateImage, "agent:v4"}
+		}
+		return b
+	})
+}
+
+// AnyChanges generates what users do to a spec on the way, for [CheckChanges]: first the spec as it is, then up to three
+// changes of the image, the partition, the node selector, the method, the hooks, or back to what was before, also such
+// that stop the set; in the end one that is [Rolling].
+func AnyChanges(spec rollout.Spec) *rapid.Generator[[]Change] {
+	return rapid.Custom(func(t *rapid.T) []Change {
+		changes := []Change{{Spec: spec}}
+		for range pick(t, "changes", 1, 2, 3) {
+			next := changes[len(changes)-1].Spec
+			next.Template = *next.Template.DeepCopy()
+			option := pick(t, "change",
+				Image("agent:v4"), Image("agent:v2"), Image("agent:v4"),
+				Partition("2"), Partition("100%"), Partition("0"),
+				UpdateSelector(zoneLabel, "a"),
+				func(s *rollout.Spec) { s.Strategy.NodeSelector = nil },
+				func(s *rollout.Spec) { *s = spec; s.Template = *spec.Template.DeepCopy() },
+				func(s *rollout.Spec) { s.Lifecycle = lifecycle.Hooks{} },
+				PreDelete(HookLabel(deleteHook, hookOn)),
+				InPlace(),
+				func(s *rollout.Spec) { s.Strategy.Method = inplace.Recreate },
+				Paused(), Frozen(),
+			)
+			option(&next)
+			changes = append(changes, Change{After: rapid.IntRange(0, 20).Draw(t, "after"), Spec: next})
+		}
+		Rolling()(&changes[len(changes)-1].Spec)
+		return changes
+	})
+}

@@ -1,0 +1,282 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// observeHolds finds out which nodes the spec holds at what they have (T2, T3, T5).
+func (v *verifier) observeHolds() {
+	if v.spec.Strategy.Type == OnDelete {
+		for _, node := range v.nodes {
+			node.hold = LimitOnDelete
+		}
+		return
+	}
+	selector := labels.Everything()
+	if v.spec.Strategy.NodeSelector != nil {
+		// That it can be read is part of the validation of the spec.
+		selector, _ = metav1.LabelSelectorAsSelector(v.spec.Strategy.NodeSelector)
+	}
+	for i := range v.snapshot.Nodes {
+		if object := v.snapshot.Nodes[i]; !selector.Matches(labels.Set(object.Labels)) {
+			v.nodeOf[object.Name].hold = LimitNodeSelector
+		}
+	}
+	if !selector.Empty() {
+		v.selector = selector.String()
+	}
+	v.observePartition()
+}
+
+// observePartition is T2: of the base, nodes without an updated pod take the places in turn.
+func (v *verifier) observePartition() {
+	base := 0
+	var candidates []*verifiedNode
+	for _, node := range v.nodes {
+		updated, old := node.holdsUpdated(), node.holdsOld()
+		if node.outcome == placement.Leave || node.outcome == placement.Keep && !updated && !old {
+			continue
+		}
+		base++
+		if !updated && (old || v.spec.Strategy.HoldRevision) {
+			candidates = append(candidates, node)
+		}
+	}
+	v.limits.partition = ofDesired(v.spec.Strategy.Partition, base, 0)
+	slices.SortFunc(candidates, func(a, b *verifiedNode) int {
+		return cmp.Or(cmp.Compare(a.partitionTurn(), b.partitionTurn()), cmp.Compare(a.name, b.name))
+	})
+	v.limits.partitioned = min(v.limits.partition, len(candidates))
+	for _, node := range candidates[:v.limits.partitioned] {
+		if node.hold == LimitNone {
+			node.hold = LimitPartition
+		}
+	}
+}
+
+// partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector holds
+// its nodes anyway.
+func (n *verifiedNode) partitionTurn() int {
+	switch {
+	case n.outcome == placement.Keep:
+		return 0
+	case n.hold == LimitNodeSelector:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// holdsUpdated and holdsOld tell whether the node has a pod of the update revision, or of another, in use or asked for.
+func (n *verifiedNode) holdsUpdated() bool {
+	return n.asksUpdated || n.any(func(p *verifiedPod) bool { return p.active() && p.updated })
+}
+
+func (n *verifiedNode) holdsOld() bool {
+	return n.asksOld || n.any((*verifiedPod).outdated)
+}
+
+// holds names what keeps the node from being begun, frozen left out: that allows less, see checkFrozen.
+func (v *verifier) holds(node *verifiedNode) Limit {
+	if v.spec.Strategy.Paused {
+		return LimitPaused
+	}
+	return node.hold
+}
+
+// holdsUpdate names what keeps the outdated pod of the node from being updated, frozen included: what stops the whole
+// rollout counts first. Paused lets finish what was begun, on a node that nothing else holds (T4).
+func (v *verifier) holdsUpdate(node *verifiedNode, pod *verifiedPod) Limit {
+	switch {
+	case v.spec.Strategy.Frozen:
+		return LimitFrozen
+	case v.spec.Strategy.Paused && !(pod != nil && v.underWay(pod)):
+		return LimitPaused
+	default:
+		return node.hold
+	}
+}
+
+// heldInvariant is the one that forbids to begin a node held by the limit.
+func heldInvariant(limit Limit) int {
+	if limit == LimitPartition {
+		return 5
+	}
+	return 6
+}
+
+// leaves tells whether a pod goes on its way out through the preDelete hook: it is taken back where it is what the node
+// should have, or what the node is held at (L2), or where nothing could follow it (M4).
+func (p *verifiedPod) leaves() bool {
+	if !p.leaving || !p.active() || p.node == nil {
+		return false
+	}
+	switch p.node.outcome {
+	case placement.Run:
+		return !p.updated && p.node.hold == LimitNone
+	case placement.Keep:
+		return false
+	default:
+		return true
+	}
+}
+
+// underWay tells whether the in-place update of an outdated pod was begun and has not changed it yet: it waits for its
+// hook, or for the grace period (I4, L3).
+func (v *verifier) underWay(p *verifiedPod) bool {
+	if v.spec.Strategy.Method == inplace.Recreate || p.marked {
+		return false
+	}
+	return p.preparing || !p.ready && inplace.Unfinished(p.object) && inplace.Preparing(p.object)
+}
+
+// obstructed tells whether something keeps the outdated pod from being updated in place (I2, I3).
+func (v *verifier) obstructed(p *verifiedPod) bool {
+	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace()
+}
+
+// updateOf is the change from a revision to the template.
+func (v *verifier) updateOf(hash string) *inplace.Update {
+	if update, ok := v.diffs[hash]; ok {
+		return update
+	}
+	update := inplace.Diff(v.templateOf(hash), &v.spec.Template, v.spec.Strategy.InPlace)
+	v.diffs[hash] = update
+	return update
+}
+
+// templateOf is the template of the revision with the hash; nil if no revision has it, or several, or it cannot be read.
+func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
+	if template, ok := v.templates[hash]; ok {
+		return template
+	}
+	var template *corev1.PodTemplateSpec
+	found := 0
+	for _, revision := range v.snapshot.Revisions {
+		if hash != "" && history.HashOf(revision) == hash {
+			found++
+			template, _ = history.Template(revision)
+		}
+	}
+	if found != 1 {
+		template = nil
+	}
+	v.templates[hash] = template
+	return template
+}
+
+// rightRevisions are the revisions that a pod created on the node may be of (T1): the update revision, or with
+// holdRevision on a node that T2 or T3 holds the one that it ran last, while that is seen, else the stable one.
+func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
+	right := map[string]bool{v.plan.Status.UpdateRevision: true}
+	if !v.spec.Strategy.HoldRevision || node.hold != LimitPartition && node.hold != LimitNodeSelector {
+		return right
+	}
+	var youngest time.Time
+	ran := make(map[string]bool)
+	for _, pod := range node.pods {
+		hash, created := pod.hash, pod.object.CreationTimestamp.Time
+		switch {
+		case pod.updated:
+			hash = v.plan.Status.UpdateRevision
+		case v.templateOf(hash) == nil:
+			continue
+		}
+		if created.After(youngest) {
+			youngest = created
+			clear(ran)
+		}
+		if created.Equal(youngest) {
+			ran[hash] = true
+		}
+	}
+	if len(ran) > 0 {
+		return ran
+	}
+	if stable := v.stable(); len(stable) > 0 {
+		return stable
+	}
+	return right
+}
+
+// stable are the hashes of the highest older revision that a live pod, or a requested one, carries (C6): one, but for
+// revisions of one number. None: the update revision is the stable one.
+func (v *verifier) stable() map[string]bool {
+	live := make(map[string]bool)
+	for _, pod := range v.pods {
+		if pod.active() {
+			live[pod.hash] = true
+		}
+	}
+	for _, create := range v.snapshot.InFlight.Creates {
+		if create.Revision != "" {
+			live[create.Revision] = true
+		}
+	}
+	hashes := make(map[string]bool)
+	var highest int64
+	for _, revision := range v.snapshot.Revisions {
+		hash := history.HashOf(revision)
+		if v.holdsTemplate(revision) || hash == v.plan.Status.UpdateRevision || !live[hash] {
+			continue
+		}
+		if len(hashes) == 0 || revision.Revision > highest {
+			highest = revision.Revision
+			clear(hashes)
+		}
+		if revision.Revision == highest {
+			hashes[hash] = true
+		}
+	}
+	return hashes
+}
+
+// checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
+func (v *verifier) checkInstalls() {
+	older := func(r *verifier) bool {
+		for _, revision := range r.snapshot.Revisions {
+			if !r.holdsTemplate(revision) {
+				return true
+			}
+		}
+		return false
+	}
+	if !v.spec.Strategy.PartitionedScaling || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 || older(v) {
+		return
+	}
+	left := v.limits.desired - v.limits.partition
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run && node.holdsUpdated() {
+			left--
+		}
+	}
+	left = max(0, left)
+	installed, skipped := 0, ""
+	for _, node := range v.nodes {
+		switch {
+		case node.outcome != placement.Run || node.asksUpdated || node.asksOld || node.any((*verifiedPod).active):
+			// Nothing is missing here.
+		case len(node.creates) > 0:
+			installed++
+			if skipped != "" {
+				v.report(5, node.name, "T7: create, although %s comes before it and gets none", skipped)
+			}
+		case len(node.pods) == 0 && skipped == "":
+			skipped = node.name
+		}
+	}
+	if installed > left {
+		v.report(5, "", "T7: %d missing pods are created, right are at most %d: desired %d - partition %d - nodes at the "+
+			"update revision", installed, left, v.limits.desired, v.limits.partition)
+	}
+}

@@ -1,0 +1,163 @@
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// verifiedStep is one patch of a pod, and the pod before and after it. Pods are compared as they are stored: instants
+// in whole seconds.
+type verifiedStep struct {
+	patch         *Patch
+	before, after *corev1.Pod
+	uid, version  string // that the patch demands of the pod
+	problem       error  // why the patch cannot be applied; after is nil then
+}
+
+// verifiedStepOf applies a patch as the API server would. It knows merge patches, and of strategic ones the lists that a
+// rollout has to do with; what it does not know is not trusted.
+func verifiedStepOf(before *corev1.Pod, patch *Patch) verifiedStep {
+	s := verifiedStep{patch: patch, before: before}
+	if patch.Type != types.StrategicMergePatchType && patch.Type != types.MergePatchType {
+		s.problem = fmt.Errorf("a patch of type %q is not read here", patch.Type)
+		return s
+	}
+	var change, object map[string]any
+	if s.problem = json.Unmarshal(patch.Data, &change); s.problem != nil {
+		return s
+	}
+	if metadata, ok := change["metadata"].(map[string]any); ok {
+		s.uid, _ = metadata["uid"].(string)
+		s.version, _ = metadata["resourceVersion"].(string)
+		delete(metadata, "uid") // preconditions change nothing
+		delete(metadata, "resourceVersion")
+	}
+	encoded, err := json.Marshal(before)
+	if err == nil {
+		err = json.Unmarshal(encoded, &object)
+	}
+	if err == nil {
+		err = mergeObject(object, change, patch.Type == types.StrategicMergePatchType)
+	}
+	if err == nil {
+		encoded, err = json.Marshal(object)
+	}
+	if err != nil {
+		s.problem = err
+		return s
+	}
+	after := &corev1.Pod{}
+	if s.problem = json.Unmarshal(encoded, after); s.problem == nil {
+		s.after = after
+	}
+	return s
+}
+
+// stored is the pod as it is stored, or nil if it cannot be.
+func stored(pod *corev1.Pod) *corev1.Pod {
+	encoded, err := json.Marshal(pod)
+	if err != nil {
+		return nil
+	}
+	out := &corev1.Pod{}
+	if json.Unmarshal(encoded, out) != nil {
+		return nil
+	}
+	return out
+}
+
+// mergeObject is RFC 7386 for objects, and with strategic its extension by lists that are merged by key.
+func mergeObject(object, change map[string]any, strategic bool) error {
+	for key, value := range change {
+		if strategic && strings.HasPrefix(key, "$") {
+			return fmt.Errorf("the directive %q is not read here", key)
+		}
+		switch value := value.(type) {
+		case nil:
+			delete(object, key)
+		case map[string]any:
+			inner, ok := object[key].(map[string]any)
+			if !ok {
+				inner = make(map[string]any)
+			}
+			if err := mergeObject(inner, value, strategic); err != nil {
+				return err
+			}
+			object[key] = inner
+		case []any:
+			if !strategic {
+				object[key] = value
+				continue
+			}
+			old, _ := object[key].([]any)
+			list, err := mergeList(key, old, value)
+			if err != nil {
+				return err
+			}
+			object[key] = list
+		default:
+			object[key] = value
+		}
+	}
+	return nil
+}
+
+// mergeList merges the lists of a pod that are patched here.
+func mergeList(name string, list, changes []any) ([]any, error) {
+	var key string
+	switch name {
+	case "containers":
+		key = "name"
+	case "conditions":
+		key = "type"
+	case "finalizers":
+		for _, value := range changes {
+			if _, ok := value.(string); !ok {
+				return nil, fmt.Errorf("a finalizer is no text")
+			}
+			if !contains(list, value) {
+				list = append(list, value)
+			}
+		}
+		return list, nil
+	default:
+		return nil, fmt.Errorf("the list %q is not read here", name)
+	}
+	for _, value := range changes {
+		change, ok := value.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("an element of %s is no object", name)
+		}
+		id, ok := change[key].(string)
+		if !ok {
+			return nil, fmt.Errorf("an element of %s has no %s", name, key)
+		}
+		var element map[string]any
+		for i := range list {
+			if candidate, ok := list[i].(map[string]any); ok && element == nil && candidate[key] == id {
+				element = candidate
+			}
+		}
+		if element == nil {
+			element = make(map[string]any)
+			list = append(list, element)
+		}
+		if err := mergeObject(element, change, true); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func contains(list []any, value any) bool {
+	for _, element := range list {
+		if element == value {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
+)
+
+// checkPulls is V10, and what V12 and V14 say of one pull.
+func (v *verifier) checkPulls() {
+	if len(v.plan.Pulls) == 0 {
+		return
+	}
+	options := v.spec.PreDownload
+	if options == nil {
+		v.report(10, "", "D1: %d pulls, although the spec asks for none", len(v.plan.Pulls))
+		return
+	}
+	if v.spec.Strategy.Paused || v.spec.Strategy.Frozen {
+		v.report(10, "", "D1: %d pulls, although the rollout is paused or frozen", len(v.plan.Pulls))
+	}
+	ready := v.count(func(node *verifiedNode) bool {
+		return node.outcome == placement.Run && node.any(func(p *verifiedPod) bool { return p.active() && p.updated && p.ready })
+	})
+	if needed := ofDesired(options.MinUpdatedReadyPods, v.limits.desired, 99); ready < needed {
+		v.report(10, "", "D1: %d pulls, although only %d of %d minUpdatedReadyPods are ready", len(v.plan.Pulls), ready, needed)
+	}
+	order := v.waitingOrder()
+	images := predownload.Images(&v.spec.Template)
+	for i := range v.plan.Pulls {
+		v.checkPull(&v.plan.Pulls[i], images, order)
+	}
+	for i := 1; i < len(v.plan.Pulls); i++ {
+		a, b := &v.plan.Pulls[i-1], &v.plan.Pulls[i]
+		x, y := slices.Index(order, v.nodeOf[a.Node]), slices.Index(order, v.nodeOf[b.Node])
+		if x > y {
+			v.report(10, b.Node, "D2: pull after that of node %s, right is before: it is updated earlier", a.Node)
+		}
+	}
+	for _, image := range images {
+		v.checkParallelism(image, order)
+	}
+}
+
+// waitingOrder lists the nodes that wait for an update in the order in which they will be admitted (B6).
+func (v *verifier) waitingOrder() []*verifiedNode {
+	var order []*verifiedNode
+	for _, node := range v.nodes {
+		if v.waits(node) {
+			order = append(order, node)
+		}
+	}
+	slices.SortFunc(order, func(a, b *verifiedNode) int {
+		return cmp.Or(trueFirst(!a.bestOutdated().ready, !b.bestOutdated().ready), cmp.Compare(b.name, a.name))
+	})
+	return order
+}
+
+// checkPull judges one pull.
+func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode) {
+	node := v.nodeOf[pull.Node]
+	switch {
+	case node == nil:
+		v.report(10, pull.Node, "pull of %s on a node that is not in the snapshot", pull.Image)
+	case !slices.Contains(images, pull.Image):
+		v.report(10, pull.Node, "D1: pull of %s, which is no image of the update revision", pull.Image)
+	case v.pullsInFlight(pull.Image)[pull.Node]:
+		v.report(14, pull.Node, "pull of %s, which is in flight", pull.Image)
+	case !slices.Contains(order, node):
+		v.report(10, pull.Node, "D1: pull of %s on a node that does not wait for an update (state %s)", pull.Image, v.state(node))
+	case !v.needs(node, pull.Image):
+		v.report(10, pull.Node, "D1: pull of %s, which the node reports or its pod uses", pull.Image)
+	case !v.mayPull(node, pull.Image):
+		v.report(10, pull.Node, "D1: pull of %s, which failed there: its back-off is not over, or it is not tried again", pull.Image)
+	}
+	options, secrets := v.spec.PreDownload, []string(nil)
+	for _, secret := range v.spec.Template.Spec.ImagePullSecrets {
+		secrets = append(secrets, secret.Name)
+	}
+	if pull.Revision != v.plan.Status.UpdateRevision || !slices.Equal(pull.Secrets, secrets) ||
+		pull.Timeout != time.Duration(options.TimeoutSeconds)*time.Second || pull.BackoffLimit != *options.BackoffLimit {
+		v.report(12, pull.Node, "D1: pull of %s for revision %q with secrets %q, timeout %s and back-off limit %d, right are %q, %q, "+
+			"%d s and %d", pull.Image, pull.Revision, pull.Secrets, pull.Timeout, pull.BackoffLimit,
+			v.plan.Status.UpdateRevision, secrets, options.TimeoutSeconds, *options.BackoffLimit)
+	}
+}
+
+// checkParallelism is V10 for one image, and D2: the nodes that are updated first get it first.
+func (v *verifier) checkParallelism(image string, order []*verifiedNode) {
+	pulled := make(map[string]bool)
+	for i := range v.plan.Pulls {
+		if pull := &v.plan.Pulls[i]; pull.Image == image {
+			if pulled[pull.Node] {
+				v.report(14, pull.Node, "second pull of %s", image)
+			}
+			pulled[pull.Node] = true
+		}
+	}
+	if len(pulled) == 0 {
+		return
+	}
+	inFlight := v.pullsInFlight(image)
+	needing, skipped := len(inFlight), ""
+	for _, node := range order {
+		if inFlight[node.name] || !v.needs(node, image) {
+			continue
+		}
+		needing++
+		switch {
+		case pulled[node.name] && skipped != "":
+			v.report(10, node.name, "D2: pull of %s, although %s is updated earlier and gets none", image, skipped)
+		case !pulled[node.name] && skipped == "" && v.mayPull(node, image):
+			skipped = node.name
+		}
+	}
+	limit := ofDesired(v.spec.PreDownload.Parallelism, needing, 99)
+	if n := len(inFlight) + len(pulled); n > limit {
+		v.report(10, "", "%d pulls of %s, %d in flight included, right are at most %d (D1)", n, image, len(inFlight), limit)
+	}
+}
+
+// pullsInFlight are the nodes that pull the image, under whatever spelling.
+func (v *verifier) pullsInFlight(image string) map[string]bool {
+	nodes := make(map[string]bool)
+	for _, request := range v.snapshot.InFlight.Pulls {
+		if sameImage(request.Image, image) {
+			nodes[request.Node] = true
+		}
+	}
+	return nodes
+}
+
+func sameImage(a, b string) bool {
+	return predownload.Reported([]corev1.ContainerImage{{Names: []string{a}}}, b)
+}
+
+// needs tells whether neither the node nor its outdated pod has the image.
+func (v *verifier) needs(node *verifiedNode, image string) bool {
+	candidate := predownload.Candidate{Node: node.name, Present: node.object.Status.Images}
+	spec := &node.bestOutdated().object.Spec
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			candidate.Uses = append(candidate.Uses, containers[i].Image)
+		}
+	}
+	return len(predownload.Needs(candidate, []string{image})) > 0
+}
+
+// mayPull tells whether no failure keeps the image from being pulled on the node now. Of several records the most
+// cautious parts count.
+func (v *verifier) mayPull(node *verifiedNode, image string) bool {
+	worst, failed := predownload.Failure{}, false
+	for _, failure := range v.snapshot.FailedPulls {
+		if failure.Node != node.name || !sameImage(failure.Image, image) {
+			continue
+		}
+		if failure.At.After(v.snapshot.Now) {
+			failure.At = v.snapshot.Now
+		}
+		worst.Count = max(worst.Count, failure.Count, 1)
+		if !failed || failure.At.After(worst.At) {
+			worst.At = failure.At
+		}
+		failed = true
+	}
+	return !failed || worst.Count <= *v.spec.PreDownload.BackoffLimit && !worst.Until(v.snapshot.Now).After(v.snapshot.Now)
+}
