@@ -297,7 +297,7 @@ func disagreement(f diff, p pair) string {
 func TestDiffAgreesWithOracle(t *testing.T) {
 	inPlace, obstacles, pairs := 0, map[inplace.Code]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
-		for range 5 {
+		for range 20 {
 			p := anyPair(t)
 			before := text(p.old) + text(p.new)
 			if difference := disagreement(inplace.Diff, p); difference != "" {

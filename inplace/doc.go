@@ -1,1 +1,72 @@
+// Package inplace updates running pods instead of replacing them: what changed between two revisions, can a running pod
+// take it, with which patches, and is it done.
+//
+// The change is compared once for each pair of revisions and then applied to any number of pods:
+//
+//	update := inplace.Diff(oldTemplate, newTemplate, options)
+//	if !update.InPlace() {
+//		// update.Obstacles are all the reasons; recreate the pods.
+//	}
+//	for _, pod := range pods {
+//		step, err := update.Begin(pod, inplace.Target{Revision: hash}, inplace.Metadata{}, now)
+//		// send step.Patches in order; come back at step.Until if a grace period runs
+//	}
+//
+// After that each pod is looked at until nothing is left to do:
+//
+//	if inplace.Unfinished(pod) {
+//		step, err := inplace.Continue(pod, now) // next batch, readiness
+//	}
+//	inplace.Completed(pod) // done, or what it waits for
+//
+// [Diff] and [DiffRevisions] make an [Update]; [Obstruct] tells why a pod cannot be updated in place at all;
+// [Update.Begin], [Continue] and [Cancel] give a [Step]; [Completed] gives a [Completion]; [StateOf] reads the annotation
+// in which a pod carries its progress.
+//
+// # Contract
+//
+// Every function is a function of its arguments: no I/O, clock, randomness or package state, and nothing depends on map
+// iteration. Inputs are neither written nor retained, except that strings are kept. Nil arguments are answered, not
+// refused. What cannot be read is an error or a wait, never a go-ahead. [Obstruct] and [Unfinished] do not allocate.
+//
+// # Guarantees
+//
+// They are rules I2 to I5 of DESIGN.md:
+//   - The patches change what I2 allows and nothing else, name only keys that one of the templates names, and carry the
+//     UID of the pod.
+//   - No container restarts in a pod that is ready, as far as the patches can tell; not before the grace period is over;
+//     and not before those of a higher launch priority are up to date and ready.
+//   - The patches of a step may be lost, from any point on: the same call finds out and goes on. The revision label is
+//     written last, so that it never claims what the spec, or the state beside it, does not contain.
+//   - A second update, a rollback too, may begin at any time before the first is complete. What the first has not
+//     brought yet is taken over or overruled, and nothing is waited for that will not come: a container that is back at
+//     what it still runs need not restart.
+//   - The state is in the annotation of Kruise, in its form, so that either can go on where the other stopped. Older keys
+//     and the grace period of Kruise are read.
+//
+// The grace period runs from the transition time of the pod's InPlaceUpdateReady condition, which has whole seconds. A
+// resize that was sent while the patch of the pod after it was not shows nowhere; it takes the same update to put that
+// right.
+//
+// # Differences from the three controllers
+//
+// The Kubernetes DaemonSet controller (v1.36.3) and the Datadog ExtendedDaemonSet recreate pods; they know nothing of this.
+//
+// OpenKruise (recorded cases in internal/conformance; each difference has an entry in the tests):
+//   - It drops all labels or annotations of a pod with the last one of the template. Here only the template's own (I2).
+//   - It lets environment variables go stale: where a label or annotation is dropped, where it is the first one, and with
+//     its feature gate off always. Here each is an obstacle, or the containers restart (I2).
+//   - It sends resizes that change the QoS class, adds finalizers of the template to running pods, and panics for a
+//     launch priority that is no reference to a config map. The first two are obstacles here, the third is no priority.
+//   - It writes the revision label before the grace period, at the end of which the pod changes. Here it comes with the
+//     change, and a pod in its grace period can be let off by [Cancel]. A pod in the grace period of Kruise is finished.
+//   - It never runs later batches of resources only, and keeps what an earlier update recorded of a container. Here they
+//     run, and it is recorded anew (I5).
+//   - It waits for ever for an image of the same ID whose name is spelled otherwise, for the resources of containers that
+//     were not resized, and for those that a kubelet does not report; it takes a container without a status for done. Here
+//     names are spelled out, a start since then counts too, and only resized containers are waited for (I5).
+//   - It tells from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
+//   - It makes a pod not ready for a change of metadata only; here it stays ready (I4).
+//   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
+//     environments the containers that read any metadata, with resources all of the batch.
 package inplace

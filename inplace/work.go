@@ -72,8 +72,8 @@ func (w work) add(other work) {
 	}
 }
 
-// settle leaves in w what pod does not have yet: a change that is not one would be waited for in vain. Containers that
-// the pod lacks go too.
+// settle leaves in w what pod does not have yet: a change that is not one would be waited for in vain. Containers,
+// requests and limits that the pod lacks go too, which can only come from an annotation: a patch would add them.
 func (w work) settle(pod *corev1.Pod) {
 	for name, c := range w {
 		container := containerOf(pod, name)
@@ -102,7 +102,7 @@ func (w work) settle(pod *corev1.Pod) {
 
 func settleResources(wanted, has corev1.ResourceList) {
 	for key, quantity := range wanted {
-		if present, ok := has[key]; ok && present.Cmp(quantity) == 0 {
+		if present, ok := has[key]; !ok || present.Cmp(quantity) == 0 {
 			delete(wanted, key)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -58,6 +60,15 @@ func (a *arguments) duration(key string) (time.Duration, error) {
 	return 0, nil
 }
 
+// delay is a duration, or negative for never.
+func (a *arguments) delay(key string) (time.Duration, error) {
+	if i := slices.Index(*a, key+"=never"); i >= 0 {
+		*a = slices.Delete(*a, i, i+1)
+		return -1, nil
+	}
+	return a.duration(key)
+}
+
 // rest reports what no command took.
 func (a *arguments) rest() error {
 	if len(*a) > 0 {
@@ -86,6 +97,24 @@ func specOptions(a *arguments) ([]kit.SpecOption, error) {
 		{"frozen", truth(func(s *rollout.Spec) *bool { return &s.Strategy.Frozen })},
 		{"nodeSelector", sure(selecting)},
 		{"tolerate", sure(tolerating)},
+		{"partition", sure(kit.Partition)},
+		{"selector", sure(updating)},
+		{"partitionedScaling", truth(func(s *rollout.Spec) *bool { return &s.Strategy.PartitionedScaling })},
+		{"holdRevision", truth(func(s *rollout.Spec) *bool { return &s.Strategy.HoldRevision })},
+		{"method", sure(func(name string) kit.SpecOption {
+			return func(s *rollout.Spec) { s.Strategy.Method = inplace.Method(name) }
+		})},
+		{"resize", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.Resize })},
+		{"cgroupV1", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.CgroupV1 })},
+		{"envFromMetadata", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.EnvFromMetadata })},
+		{"gracePeriod", number(kit.GracePeriod)},
+		{"parallelism", sure(kit.PreDownload)},
+		{"minUpdatedReadyPods", sure(kit.MinUpdatedReadyPods)},
+		{"requests", amounts(kit.Requests)},
+		{"limits", amounts(kit.Limits)},
+		{"env", pair(setting)},
+		{"label", pair(kit.PodTemplateLabel)},
+		{"annotation", pair(kit.PodTemplateAnnotation)},
 	} {
 		value := a.named(known.key)
 		if value == "" {
@@ -135,4 +164,52 @@ func tolerating(taint string) kit.SpecOption {
 	}
 	key, effect, _ := strings.Cut(taint, ":")
 	return kit.Tolerating(key, corev1.TaintEffect(effect))
+}
+
+// updating replaces the node selector of the strategy.
+func updating(label string) kit.SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.NodeSelector = nil
+		if key, value, ok := strings.Cut(label, "="); ok {
+			kit.UpdateSelector(key, value)(s)
+		}
+	}
+}
+
+func pair(option func(key, value string) kit.SpecOption) func(string) (kit.SpecOption, error) {
+	return func(text string) (kit.SpecOption, error) {
+		key, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return nil, fmt.Errorf("%s must be key:value", text)
+		}
+		return option(key, value), nil
+	}
+}
+
+// amounts sets requests or limits, such as cpu:1,memory:1Gi.
+func amounts(option func(corev1.ResourceName, string) kit.SpecOption) func(string) (kit.SpecOption, error) {
+	return func(text string) (kit.SpecOption, error) {
+		var options []kit.SpecOption
+		for _, amount := range strings.Split(text, ",") {
+			name, quantity, _ := strings.Cut(amount, ":")
+			if _, err := resource.ParseQuantity(quantity); err != nil {
+				return nil, fmt.Errorf("%s must be name:quantity", amount)
+			}
+			options = append(options, option(corev1.ResourceName(name), quantity))
+		}
+		return func(s *rollout.Spec) {
+			for _, option := range options {
+				option(s)
+			}
+		}, nil
+	}
+}
+
+// setting replaces or adds an environment variable of the first container.
+func setting(name, value string) kit.SpecOption {
+	return func(s *rollout.Spec) {
+		container := &s.Template.Spec.Containers[0]
+		container.Env = slices.DeleteFunc(slices.Clone(container.Env), func(e corev1.EnvVar) bool { return e.Name == name })
+		kit.Env(name, value)(s)
+	}
 }

@@ -139,9 +139,16 @@ func (s *stage) actions(plan rollout.Plan) []string {
 		}
 		lines = append(lines, line)
 	}
-	for i := range plan.Patches {
-		patch := &plan.Patches[i]
-		lines = append(lines, fmt.Sprintf("patch %s on %s (%s)", patch.Pod, patch.Node, patch.Reason))
+	for rest := plan.Patches; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].UID == rest[0].UID {
+			n++
+		}
+		lines = append(lines, s.patchLine(plan, rest[:n]))
+		rest = rest[n:]
+	}
+	for i := range plan.Pulls {
+		lines = append(lines, fmt.Sprintf("pull %s on %s", plan.Pulls[i].Image, plan.Pulls[i].Node))
 	}
 	for i := range plan.Deletes {
 		action := &plan.Deletes[i]

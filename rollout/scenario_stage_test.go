@@ -11,33 +11,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // stage is where a transcript is played: a set on a simulated cluster in virtual time.
 type stage struct {
-	cluster *kit.Cluster
-	began   time.Time
-	nodes   map[string]*corev1.Node
-	told    int               // events that were printed, or are of no interest
-	hashes  map[string]string // of revisions, to the names r1, r2, … in the order in which they appear
+	cluster  *kit.Cluster
+	behavior kit.Behavior
+	began    time.Time
+	nodes    map[string]*corev1.Node
+	told     int               // events that were printed, or are of no interest
+	hashes   map[string]string // of revisions, to the names r1, r2, … in the order in which they appear
 	// The simulated kubelets make every pod Ready sooner or later. What must stay as it is stands here: pods whose
 	// probe fails, and nodes whose kubelet is down.
 	failing map[types.UID]bool
 	down    map[string]bool
 
-	out []string
+	text string // of the command that is played, if it has one
+	out  []string
 }
 
 // do plays one command.
 func (s *stage) do(line string) error {
+	line, text, hasText := strings.Cut(line, "\n")
+	if hasText {
+		line = strings.TrimSuffix(line, heredoc)
+		text = strings.TrimSuffix(text, endOfText)
+	}
+	s.text = text
 	a := arguments(strings.Fields(line))
 	command, ok := map[string]func(*arguments) error{
 		"cluster": s.newCluster, "spec": s.changeSpec, "node": s.node, "pod": s.pod,
 		"step": s.step, "run": s.run, "install": s.install, "advance": s.advance,
-		"status": s.status, "explain": s.explain,
+		"status": s.status, "explain": s.explain, "pods": s.pods, "patches": s.patches, "diff": s.diff,
+		"manifest": s.manifest, "objects": s.objects,
 	}[a.next()]
 	switch {
 	case !ok:
@@ -48,15 +56,32 @@ func (s *stage) do(line string) error {
 	if err := command(&a); err != nil {
 		return err
 	}
+	if s.text != "" {
+		return errors.New("this command takes no text")
+	}
 	return a.rest()
 }
 
-// newCluster: cluster [nodes=a,b] [start=5s] [stop=2s] [lag=2] [neverReady=IMAGE] [crashing=IMAGE] [spec arguments].
+// takeText takes the text of the command.
+func (s *stage) takeText() ([]byte, error) {
+	if s.text == "" {
+		return nil, errors.New("the command wants a text")
+	}
+	text := s.text
+	s.text = ""
+	return []byte(text), nil
+}
+
+// newCluster: cluster [nodes=a,b] [DELAY=5s]… [lag=2] [failedPulls=1] [IMAGES=v2,v3]… [spec arguments].
 //
-// An empty cluster with a set of that spec, which is named agent. Pods become Ready after start and are gone
-// after stop. With a lag it takes so many ticks of a second until the planner sees what happens to pods and
-// revisions. Pods of the revision that has the image and else the spec given here never become Ready, or
-// Fail.
+// An empty cluster with a set of that spec, which is named agent. Pods become Ready after start and are gone after
+// stop; containers that change restart after restart and are resized after resize; controllers of users see to hooks
+// after hook; images are pulled ahead within pull. Each of these DELAYs may be never. With a lag it takes so many ticks
+// of a second until the planner sees what happens to pods and revisions. The first failedPulls pulls of an image fail on
+// each node.
+//
+// Pods of the revision that has the image and else the spec given here never become Ready with neverReady, and Fail with
+// crashing. In place, stuck images cannot be pulled, and those of sameID are other names for what ran before.
 func (s *stage) newCluster(a *arguments) error {
 	options, err := specOptions(a)
 	if err != nil {
@@ -67,30 +92,52 @@ func (s *stage) newCluster(a *arguments) error {
 		nodes: map[string]*corev1.Node{}, hashes: map[string]string{},
 		failing: map[types.UID]bool{}, down: map[string]bool{}, out: s.out,
 	}
-	var behavior kit.Behavior
-	var errs [3]error
-	behavior.Start, errs[0] = a.duration("start")
-	behavior.Stop, errs[1] = a.duration("stop")
-	behavior.Lag, errs[2] = a.integer("lag")
-	if err := errors.Join(errs[:]...); err != nil {
+	if s.behavior, err = behaviorOf(a, spec); err != nil {
 		return err
-	}
-	if image := a.named("neverReady"); image != "" {
-		behavior.NeverReady = []string{hashWithImage(spec, image)}
-	}
-	if image := a.named("crashing"); image != "" {
-		behavior.Failing = []string{hashWithImage(spec, image)}
 	}
 	for _, name := range a.list("nodes") {
 		s.nodes[name] = kit.Node(name)
 	}
-	snapshot := rollout.Snapshot{Now: kit.Noon()}
+	s.began = kit.Noon()
+	return s.begin(spec, rollout.Snapshot{Now: s.began})
+}
+
+// begin puts the stage's nodes and the snapshot into a cluster of that spec.
+func (s *stage) begin(spec rollout.Spec, snapshot rollout.Snapshot) (err error) {
 	for _, node := range s.nodes {
 		snapshot.Nodes = append(snapshot.Nodes, node)
 	}
-	s.began = snapshot.Now
-	s.cluster, err = kit.NewCluster(spec, snapshot, behavior)
+	s.cluster, err = kit.NewCluster(spec, snapshot, s.behavior)
 	return err
+}
+
+func behaviorOf(a *arguments, spec rollout.Spec) (kit.Behavior, error) {
+	var behavior kit.Behavior
+	var errs []error
+	for key, delay := range map[string]*time.Duration{
+		"start": &behavior.Start, "stop": &behavior.Stop, "restart": &behavior.Restart, "resize": &behavior.Resize,
+		"hook": &behavior.Hook, "pull": &behavior.Pull,
+	} {
+		var err error
+		*delay, err = a.delay(key)
+		errs = append(errs, err)
+	}
+	for key, number := range map[string]*int{"lag": &behavior.Lag, "failedPulls": &behavior.FailedPulls} {
+		var err error
+		*number, err = a.integer(key)
+		errs = append(errs, err)
+	}
+	for key, images := range map[string]*[]string{"stuck": &behavior.Stuck, "sameID": &behavior.SameID} {
+		for _, image := range a.list(key) {
+			*images = append(*images, "agent:"+image)
+		}
+	}
+	for key, hashes := range map[string]*[]string{"neverReady": &behavior.NeverReady, "crashing": &behavior.Failing} {
+		for _, image := range a.list(key) {
+			*hashes = append(*hashes, hashWithImage(spec, image))
+		}
+	}
+	return behavior, errors.Join(errs...)
 }
 
 func hashWithImage(spec rollout.Spec, image string) string {
@@ -100,7 +147,14 @@ func hashWithImage(spec rollout.Spec, image string) string {
 }
 
 // changeSpec: spec [image=v2] [maxUnavailable=1] [maxSurge=30%] [minReadySeconds=30] [type=OnDelete] [paused=true]
-// [frozen=true] [burst=2] [historyLimit=1] [nodeSelector=key=value|none] [tolerate=everything|key:Effect].
+// [frozen=true] [burst=2] [historyLimit=1] [nodeSelector=key=value|none] [tolerate=everything|key:Effect]
+//
+// and for what Advanced DaemonSet has: [partition=10%] [selector=key=value|none] [partitionedScaling=true]
+// [holdRevision=true] [method=InPlaceOnly] [resize=true] [cgroupV1=true] [envFromMetadata=true] [gracePeriod=10]
+// [parallelism=2] [minUpdatedReadyPods=1]
+//
+// and in the template: [requests=cpu:1,memory:1Gi] [limits=cpu:1] [env=NAME:value] [label=key:value]
+// [annotation=key:value].
 func (s *stage) changeSpec(a *arguments) error {
 	options, err := specOptions(a)
 	if err != nil {
@@ -172,13 +226,14 @@ func (s *stage) changeNode(name string, change func(*corev1.Node)) {
 	s.setNode(n)
 }
 
-func relabel(n *corev1.Node, label string) {
+func relabel(object metav1.Object, label string) {
+	labels := object.GetLabels()
 	if key, ok := strings.CutSuffix(label, "-"); ok {
-		delete(n.Labels, key)
+		delete(labels, key)
 		return
 	}
 	key, value, _ := strings.Cut(label, "=")
-	n.Labels[key] = value
+	labels[key] = value
 }
 
 func retaint(n *corev1.Node, taint string) {
@@ -189,79 +244,6 @@ func retaint(n *corev1.Node, taint string) {
 	taint, effect, _ := strings.Cut(taint, ":")
 	key, value, _ := strings.Cut(taint, "=")
 	kit.Taint(key, value, corev1.TaintEffect(effect))(n)
-}
-
-// pod: pod add NODE name=x [revision=r1] [owner=none] [created=-2h] [state=ready|started|pending], pod delete|fail|unready POD.
-//
-// POD is the name of a pod, or of a node that holds just one. delete is what kubectl delete does, fail lets the pod
-// Fail, unready its readiness probe, for as long as the pod is there.
-func (s *stage) pod(a *arguments) error {
-	verb, name := a.next(), a.next()
-	if verb == "add" {
-		return s.addPod(a, name)
-	}
-	p, err := s.findPod(name)
-	if err != nil {
-		return err
-	}
-	p = p.DeepCopy()
-	switch verb {
-	case "delete":
-		kit.Terminating(s.cluster.Now())(p)
-	case "fail":
-		kit.Failed()(p)
-	case "unready":
-		kit.Unready()(p)
-		s.failing[p.UID] = true
-	default:
-		return fmt.Errorf("there is no pod command %s", verb)
-	}
-	s.cluster.SetPod(p)
-	return nil
-}
-
-func (s *stage) addPod(a *arguments, node string) error {
-	options := []kit.PodOption{kit.Of(s.cluster.Spec()), kit.OnNode(node)}
-	switch state := a.named("state"); state {
-	case "", "ready":
-	case "started":
-		options = append(options, kit.Ready(s.cluster.Now()))
-	case "pending":
-		options = append(options, kit.PinnedTo(node))
-	default:
-		return fmt.Errorf("unknown state %s", state)
-	}
-	if revision := a.named("revision"); revision != "" {
-		for hash, name := range s.hashes {
-			if name == revision {
-				options = append(options, kit.AtRevision(hash))
-			}
-		}
-	}
-	p := kit.Pod(a.named("name"), options...)
-	if a.named("owner") == "none" {
-		p.OwnerReferences = nil
-	}
-	created, err := a.duration("created")
-	if err != nil {
-		return err
-	}
-	kit.Created(s.cluster.Now().Add(created))(p)
-	s.cluster.SetPod(p)
-	return nil
-}
-
-func (s *stage) findPod(name string) (*corev1.Pod, error) {
-	var found []*corev1.Pod
-	for _, p := range s.cluster.Snapshot().Pods {
-		if node, _ := placement.TargetNode(p); p.Name == name || node == name {
-			found = append(found, p)
-		}
-	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("%d pods are called so or are on a node called so", len(found))
-	}
-	return found[0], nil
 }
 
 // advance: advance 30s. Time passes, and nobody plans.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,8 @@ var updateScenarios = flag.Bool("update", false, "rewrite the expected outputs i
 //	----
 //	what the commands print
 //
-// The commands are methods of stage.
+// A command may end in <<EOF; then the lines up to one that is EOF are a text for it, such as a manifest, in which there
+// are no blank lines. The commands are methods of stage.
 func TestScenario(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "scenarios", "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -70,10 +72,12 @@ func playTranscript(text string) (string, error) {
 	for i := range script.stanzas {
 		st := &script.stanzas[i]
 		st.output = nil
-		for j, command := range st.commands {
+		line := st.line + len(st.narration)
+		for _, command := range st.commands {
 			if err := s.do(command); err != nil {
-				return "", fmt.Errorf("%d: %s: %w", st.line+len(st.narration)+j, command, err)
+				return "", fmt.Errorf("%d: %s: %w", line, firstLine(command), err)
 			}
+			line += 1 + strings.Count(command, "\n")
 		}
 		st.output = s.printed()
 	}
@@ -90,7 +94,7 @@ type transcript struct {
 type stanza struct {
 	line      int // of its first narration line, from 1
 	narration []string
-	commands  []string
+	commands  []string // each with its text, if it has one
 	output    []string
 }
 
@@ -105,10 +109,20 @@ func (s *transcript) String() string {
 	return strings.Join(blocks, "\n\n") + "\n"
 }
 
-const separator = "----"
+const (
+	separator = "----"
+	// A command that ends in heredoc has a text, which ends before the line endOfText.
+	heredoc   = " <<" + endOfText
+	endOfText = "EOF"
+)
+
+func firstLine(command string) string {
+	line, _, _ := strings.Cut(command, "\n")
+	return line
+}
 
 // citation is the number of a rule or an invariant.
-var citation = regexp.MustCompile(`\b[PRMTBSV]\d+\b`)
+var citation = regexp.MustCompile(`\b[PRMTBILDSV]\d+\b`)
 
 func parseTranscript(text string) (*transcript, error) {
 	script := &transcript{}
@@ -141,7 +155,8 @@ func parseStanza(lines []string, line int) (stanza, error) {
 	if strings.Trim(strings.Join(st.narration, ""), "# \t") == "" {
 		return stanza{}, fmt.Errorf("%d: a stanza begins with a comment that says why", line)
 	}
-	for i, text := range rest {
+	for i := 0; i < len(rest); i++ {
+		text := rest[i]
 		switch {
 		case text == separator && len(st.commands) == 0:
 			return stanza{}, fmt.Errorf("%d: a stanza needs a command", line)
@@ -150,6 +165,13 @@ func parseStanza(lines []string, line int) (stanza, error) {
 			return st, nil
 		case strings.HasPrefix(text, "#"):
 			return stanza{}, fmt.Errorf("%d: comments stand before the commands of a stanza", line+len(st.narration)+i)
+		case strings.HasSuffix(text, heredoc):
+			length := slices.Index(rest[i:], endOfText)
+			if length < 0 {
+				return stanza{}, fmt.Errorf("%d: the text ends with %s, and holds no blank line", line+len(st.narration)+i, endOfText)
+			}
+			text = strings.Join(rest[i:i+length+1], "\n")
+			i += length
 		}
 		st.commands = append(st.commands, text)
 	}
@@ -186,6 +208,12 @@ func TestScenarioFaults(t *testing.T) {
 		{"unknown pod", "nothing would happen", begin + "# Why.\npod delete a\n----\n", "8: pod delete a: 0 pods"},
 		{"bad spec", "the planner refuses it", begin + "# Why.\nspec maxUnavailable=0\n----\n", "8: spec maxUnavailable=0: cluster: spec.strategy"},
 		{"bad duration", "time must pass", begin + "# Why.\nadvance soon\n----\n", "8: advance soon: time: invalid duration"},
+		{"open text", "the rest of the stanza would be swallowed", begin + "# Why.\nmanifest <<EOF\nkind: DaemonSet\n----\n", "8: the text ends with EOF"},
+		{"text for no one", "it would be ignored", begin + "# Why.\nstatus <<EOF\na\nEOF\n----\n", "8: status <<EOF: this command takes no text"},
+		{"no text", "a manifest is wanted", begin + "# Why.\nmanifest\n----\n", "8: manifest: the command wants a text"},
+		{"line after a text", "texts have lines too", begin + "# Why.\nobjects <<EOF\nkind: Pod\nmetadata: {name: p, uid: u}\nEOF\nfly\n----\n", "12: fly: there is no command"},
+		{"object of a wrong kind", "it would be left out", begin + "# Why.\nobjects <<EOF\nkind: Job\nEOF\n----\n", "8: objects <<EOF: a Job is neither"},
+		{"bad quantity", "it is no amount", begin + "# Why.\nspec limits=cpu\n----\n", "8: spec limits=cpu: limits: cpu must be"},
 		{"no cluster", "there is nothing to plan for", "# Placement (P2).\n\n# Why.\nstep\n----\n", "4: step: there is no cluster yet"},
 	}
 	seen := map[string]bool{}

@@ -93,12 +93,14 @@ func (r *run) partitionTurn(i int32) int {
 }
 
 // partitionable tells whether the node can be held: it has nothing of the update revision, and something to hold. With
-// holdRevision a lost pod comes back as it was, so that a node without a pod can be held too.
+// holdRevision a lost pod comes back as it was, so that a node without a pod can be held too, unless what comes back is
+// the update revision.
 func (r *run) partitionable(i int32) bool {
-	now, old := r.liveRevisions(&r.nodes[i])
+	n := &r.nodes[i]
+	now, old := r.liveRevisions(n)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !now && (old || r.spec.Strategy.HoldRevision)
+		return !now && (old || r.spec.Strategy.HoldRevision && r.revisionBefore(n) != r.revision.Update.Hash)
 	case placement.Keep:
 		return !now && old
 	default:

@@ -190,9 +190,20 @@ func holdRevisionScenes() []scene {
 			want: []string{"a: missing>held create Missing U", "b: outdated>held hold Held b0 nodeSelector"},
 		},
 		{
-			name: "without any old pod there is no stable revision", why: "C6: the update revision is stable then",
+			name: "without any old pod there is no stable revision", why: "C6: the update revision is stable then, so there is nothing to hold",
 			spec: hold, fleet: []spot{on("a")},
 			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "what comes back updated takes no place", why: "T2: after repair the node has an updated pod",
+			spec: hold, fleet: []spot{on("a", newPod(terminating())), on("b", oldPod())},
+			want: []string{"a: terminating>update wait Terminating U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "a lost pod that is still seen", why: "T1: the revision it ran; it comes back when the pod is gone",
+			spec: hold, fleet: []spot{on("a", oldPod(terminating())), on("b", oldPod())},
+			acts: "delete b0 Outdated",
+			want: []string{"a: terminating>held wait Terminating U", "b: outdated>update replace Outdated b0 U"},
 		},
 		{
 			name: "not with OnDelete", why: "T1: only T2 and T3 hold the revision; a deleted pod asks for the new one",

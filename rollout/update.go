@@ -73,7 +73,6 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	patches := transition.Patches(p.object, now)
 	if transition.Proceed {
 		patches = append(patches, step.Patches...)
-		r.wake(step.Until)
 	}
 	switch {
 	case transition.Proceed && step.Begun:
@@ -136,6 +135,11 @@ func (r *run) revisionFor(n *node) string {
 	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
 		return r.revision.Update.Hash
 	}
+	return r.revisionBefore(n)
+}
+
+// revisionBefore is the revision that a pod the node has lost was of, else the stable one.
+func (r *run) revisionBefore(n *node) string {
 	return cmp.Or(r.lostRevision(n), r.revision.Stable.Hash)
 }
 

@@ -34,14 +34,12 @@ func changeBetween(before, after *corev1.Pod) verifiedChange {
 			c.container(&before.Spec.Containers[i], &rest.Spec.Containers[i])
 		}
 	}
-	for _, condition := range after.Status.Conditions {
-		if old := conditionOf(before, condition.Type); old == nil || !apiequality.Semantic.DeepEqual(*old, condition) {
-			c.conditions = append(c.conditions, condition.Type)
+	for i, now := range after.Status.Conditions {
+		if i >= len(before.Status.Conditions) || !apiequality.Semantic.DeepEqual(before.Status.Conditions[i], now) {
+			c.conditions = append(c.conditions, now.Type)
 		}
 	}
-	for _, condition := range before.Status.Conditions {
-		c.other = c.other || conditionOf(after, condition.Type) == nil
-	}
+	c.other = len(after.Status.Conditions) < len(before.Status.Conditions)
 	rest.Status.Conditions = before.Status.Conditions
 	c.other = c.other || !apiequality.Semantic.DeepEqual(before, rest)
 	return c

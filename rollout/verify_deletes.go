@@ -97,7 +97,8 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 	}
 	others := func(p *verifiedPod) bool { return p != pod && p.stays() }
 	switch {
-	case node.any(func(p *verifiedPod) bool { return p.outdated() && !p.goes() && !p.leaves() }):
+	// Of pods that are not Ready all are to go; the burst may have kept a worse one for the next plan.
+	case pod.ready && node.any(func(p *verifiedPod) bool { return p.outdated() && !p.goes() && !p.leaves() }):
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -132,17 +133,29 @@ func (p *verifiedPod) leaves() bool {
 }
 
 // underWay tells whether the in-place update of an outdated pod was begun and has not changed it yet: it waits for its
-// hook, or for the grace period (I4, L3).
+// hook, or for the grace period (I4, L3). One that cannot go on is not: it would have to be recreated.
 func (v *verifier) underWay(p *verifiedPod) bool {
 	if v.spec.Strategy.Method == inplace.Recreate || p.marked {
 		return false
 	}
-	return p.preparing || !p.ready && inplace.Unfinished(p.object) && inplace.Preparing(p.object)
+	prepared := p.preparing || !p.ready && inplace.Unfinished(p.object) && inplace.Preparing(p.object)
+	return prepared && !v.obstructed(p)
 }
 
-// obstructed tells whether something keeps the outdated pod from being updated in place (I2, I3).
+// obstructed tells whether something keeps the outdated pod from being updated in place (I2, I3): in the templates, or
+// in what others made of the pod.
 func (v *verifier) obstructed(p *verifiedPod) bool {
-	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace()
+	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace() || errors.Is(v.beginError(p), inplace.ErrObstacle)
+}
+
+// unreadable tells whether what the pod says of an earlier update in place cannot be read: it is left alone.
+func (v *verifier) unreadable(p *verifiedPod) bool { return errors.Is(v.beginError(p), inplace.ErrUnreadable) }
+
+// beginError is why the update of the pod in place cannot begin.
+func (v *verifier) beginError(p *verifiedPod) error {
+	target := inplace.Target{Revision: v.plan.Status.UpdateRevision}
+	_, err := v.updateOf(p.hash).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+	return err
 }
 
 // updateOf is the change from a revision to the template.

@@ -40,15 +40,22 @@ func (c *verifiedPatched) check() {
 	c.checkContainers()
 	for i := range c.pod.patches {
 		// The label may name what is there already, or is to come with the next batches; never what only another patch brings.
-		if after := c.pod.patches[i].after; i == len(c.pod.patches)-1 || revisionOf(after) != revisionOf(c.first) {
+		after := c.pod.patches[i].after
+		if c.changesRevision(after) || i == len(c.pod.patches)-1 && (c.goesOn() || len(c.change.images)+len(c.change.resources) > 0) {
 			c.checkTruth(after)
 		}
 	}
 }
 
+// changesRevision tells whether the pod is at another revision then, and not only at a duplicate of it (R3).
+func (c *verifiedPatched) changesRevision(after *corev1.Pod) bool {
+	from, to := revisionOf(c.first), revisionOf(after)
+	return from != to && !(c.updates[from] && c.updates[to])
+}
+
 // goesOn tells whether the patches go on with an update whose label the pod has already: its next batch.
 func (c *verifiedPatched) goesOn() bool {
-	return c.first.Annotations[inplace.StateKey] != c.last.Annotations[inplace.StateKey] && revisionOf(c.first) == revisionOf(c.last)
+	return c.first.Annotations[inplace.StateKey] != c.last.Annotations[inplace.StateKey] && !c.changesRevision(c.last)
 }
 
 // checkRevision: the label changes to the update revision, with the update or as R3 has it for duplicates.
@@ -123,7 +130,7 @@ func (c *verifiedPatched) checkMetadata(kind string, keys []string, has map[stri
 			c.wrong(9, "changes the %s %s to %q, right is only what the templates name", kind, key, value)
 		}
 	}
-	if !c.pod.begun || revisionOf(c.first) == revisionOf(c.last) || c.old == nil {
+	if !c.pod.begun || !c.changesRevision(c.last) || c.old == nil {
 		return
 	}
 	for _, key := range changedKeys(of(c.old), of(c.new)) {
@@ -224,7 +231,7 @@ func markedNotReady(pod *corev1.Pod) bool {
 
 // checkContainers: images and resources change with an update in place, or with its next batch.
 func (c *verifiedPatched) checkContainers() {
-	taken := c.pod.begun && revisionOf(c.first) != revisionOf(c.last)
+	taken := c.pod.begun && c.changesRevision(c.last)
 	for _, name := range c.change.images {
 		if !taken && (c.pending == nil || c.pending.NextContainerImages[name] == "") && c.first.Annotations[inplace.GraceKey] == "" {
 			c.wrong(9, "changes the image of container %s, and not the revision label with it", name)
@@ -254,7 +261,7 @@ func (c *verifiedPatched) checkTruth(after *corev1.Pod) {
 	template := c.templateAt(revisionOf(after))
 	state, err := inplace.StateOf(after)
 	if err != nil {
-		c.wrong(9, "leaves a state annotation that cannot be read: %v", err)
+		c.wrong(9, "changes a pod whose state annotation cannot be read then: %v", err)
 		return
 	}
 	if template == nil {
@@ -277,8 +284,10 @@ func (c *verifiedPatched) checkTruth(after *corev1.Pod) {
 		if want == nil || had == nil {
 			continue
 		}
-		sameImage := before != nil && before.Image == want.Image && had.Image == has.Image && pending.NextContainerImages[has.Name] == ""
-		if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !sameImage {
+		next := pending.NextContainerImages[has.Name]
+		others := before != nil && before.Image == want.Image && had.Image == has.Image && next == ""
+		goesOn := has.Image == next && c.goesOn() // the annotation was the promise, and it is kept
+		if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !others && !goesOn {
 			c.wrong(9, "container %s has image %s, but the revision label says %s", has.Name, has.Image, want.Image)
 		}
 		if c.spec.Strategy.InPlace.Resize {
@@ -301,7 +310,8 @@ func (c *verifiedPatched) checkResources(has, had, before, want *corev1.Containe
 			wanted, named := l.want[name]
 			_, later := l.pending[name]
 			others := equalQuantity(l.before, l.want, name) && equalQuantity(l.had, l.has, name) && !later
-			if named && !equalQuantity(l.has, l.want, name) && !equalQuantity(l.next, l.want, name) && !others {
+			goesOn := c.goesOn() && equalQuantity(l.has, l.pending, name)
+			if named && !equalQuantity(l.has, l.want, name) && !equalQuantity(l.next, l.want, name) && !others && !goesOn {
 				c.wrong(9, "container %s has another %s than %s, which the revision label says", has.Name, name, wanted.String())
 			}
 		}

@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"slices"
-
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -69,7 +67,7 @@ func (v *verifier) state(node *verifiedNode) State {
 	switch {
 	case updated && outdated:
 		return StateSurging
-	case node.any(func(p *verifiedPod) bool { return p.active() && p.updated && p.avail }):
+	case updated && node.bestUpdatedServes():
 		return StateUpdated
 	case updated:
 		return StateStarting
@@ -84,6 +82,17 @@ func (v *verifier) state(node *verifiedNode) State {
 	}
 }
 
+// bestUpdatedServes tells whether the pod of the update revision that M3 keeps is available.
+func (n *verifiedNode) bestUpdatedServes() bool {
+	var best *verifiedPod
+	for _, p := range n.pods {
+		if p.active() && p.updated && (best == nil || betterOf(p, best) < 0) {
+			best = p
+		}
+	}
+	return best != nil && best.avail
+}
+
 // target is T1, and what holds the node if anything does: only what is there can be held, or with holdRevision what
 // comes back as it was.
 func (v *verifier) target(node *verifiedNode) (Target, Limit) {
@@ -96,7 +105,8 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 		if limit := v.holdsUpdate(node, best); limit != LimitNone {
 			return TargetHeld, limit
 		}
-		if best != nil && v.spec.Strategy.Method == inplace.Only && v.obstructed(best) {
+		// What keeps a pod from being updated in place is asked only where it could be updated now.
+		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.obstructed(best) {
 			return TargetHeld, LimitInPlaceOnly
 		}
 	case StateMissing, StateTerminating, StateBroken:
@@ -119,25 +129,12 @@ func (n *verifiedNode) bestOutdated() *verifiedPod {
 	return best
 }
 
-// waits tells whether the node would be updated if budget and burst let it: it holds an outdated pod and nothing
-// else, now or after this plan's deletes, is not held, and nothing is begun or requested there. Without surge an
-// outdated pod that is not Ready need not be alone (B3).
-func (v *verifier) waits(node *verifiedNode) bool {
-	if node.outcome != placement.Run || len(node.requested) > 0 || len(node.creates) > 0 ||
+// isCandidate tells whether the outdated pod of the node is up for its update: there is nothing else, now or after this
+// plan's deletes, and nothing is requested. Without surge an outdated pod that is not Ready need not be alone (B3).
+func (v *verifier) isCandidate(node *verifiedNode, best *verifiedPod) bool {
+	if node.outcome != placement.Run || best == nil || best.patched || len(node.requested) > 0 ||
 		node.any(func(p *verifiedPod) bool { return p.active() && p.updated }) {
 		return false
-	}
-	best := node.bestOutdated()
-	if best == nil || best.goes() || best.begun || best.patched || v.holdsUpdate(node, best) != LimitNone {
-		return false
-	}
-	if method := v.spec.Strategy.Method; method != inplace.Recreate {
-		switch obstructed := v.obstructed(best); {
-		case obstructed && method == inplace.Only:
-			return false // held
-		case !obstructed && (v.underWay(best) || unreadable(best)):
-			return false // for a hook or the grace period, or for somebody to put it right
-		}
 	}
 	alone := !node.any(func(p *verifiedPod) bool { return p != best && p.stays() })
 	if v.surges() {
@@ -146,9 +143,23 @@ func (v *verifier) waits(node *verifiedNode) bool {
 	return alone || !best.ready
 }
 
-// unreadable tells whether what the pod says of an earlier update in place cannot be read: it is left alone.
-func unreadable(p *verifiedPod) bool {
-	return slices.Contains(inplace.Completed(p.object).Waits, inplace.Wait{Code: inplace.UnreadableState})
+// waits tells whether the node would be updated if budget and burst let it: its outdated pod is up for it, nothing holds
+// it, and nothing is begun.
+func (v *verifier) waits(node *verifiedNode) bool {
+	best := node.bestOutdated()
+	if !v.isCandidate(node, best) || len(node.creates) > 0 || best.goes() || best.begun ||
+		v.holdsUpdate(node, best) != LimitNone {
+		return false
+	}
+	method := v.spec.Strategy.Method
+	if method == inplace.Recreate {
+		return true
+	}
+	if v.obstructed(best) {
+		return method != inplace.Only // which holds it
+	}
+	// Else it waits for a hook or the grace period, or for somebody to put it right.
+	return !v.underWay(best) && !v.unreadable(best)
 }
 
 // outdated is active and of another revision.

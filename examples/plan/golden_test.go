@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the embedded fleet anew")
@@ -111,6 +113,23 @@ func TestJSONAgreesWithTable(t *testing.T) {
 	}
 	if diff := cmp.Diff(d, same, cmp.AllowUnexported(revision{})); diff != "" {
 		t.Errorf("json and yaml differ:\n%s", diff)
+	}
+}
+
+// TestExamplesKeepTheInvariants has the plans of both fleets checked by the library.
+func TestExamplesKeepTheInvariants(t *testing.T) {
+	for _, name := range []string{exampleKubernetes, exampleKruise} {
+		in := newInput()
+		if err := in.addExample(name); err != nil {
+			t.Fatal(err)
+		}
+		result, err := in.decide(in.sets[0], fleetTime())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, violation := range rollout.Verify(result.set.Spec, result.snapshot, result.plan) {
+			t.Errorf("%s: %s", name, violation)
+		}
 	}
 }
 

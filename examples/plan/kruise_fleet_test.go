@@ -174,7 +174,8 @@ func (f *kruiseFleet) pod(node string, revision int) *corev1.Pod {
 			Phase: corev1.PodRunning, StartTime: &since,
 			ContainerStatuses: []corev1.ContainerStatus{{
 				Name: "agent", Image: kruiseImage + version, ImageID: kruiseImageID(version), Ready: true, Started: new(true),
-				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}},
+				Resources: template.Spec.Containers[0].Resources.DeepCopy(), // as kubelets report that can resize
+				State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}},
 			}},
 		},
 	}

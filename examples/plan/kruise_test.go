@@ -220,6 +220,12 @@ func TestKruiseScenes(t *testing.T) {
 		{name: "resize, on", why: "the pod is made unready, resized, then changed", args: []string{"-resize"}, change: func(f *kruiseFleet) { f.resize("128Mi") },
 			want: []string{"  memory request of agent: 96Mi -> 128Mi\n", "    resize  memory request of agent 128Mi\n    pod     image of agent ",
 				"\nMethod: InPlaceIfPossible, cpu and memory too\n"}},
+		{name: "resize where kubelets cannot", why: "a pod whose status has no resources is recreated", args: []string{"-resize"},
+			change: func(f *kruiseFleet) {
+				f.resize("128Mi")
+				f.podOn("worker-09").Status.ContainerStatuses[0].Resources = nil
+			},
+			want: []string{"  worker-09  log-agent-b7b6c  Outdated: the pod is outdated, and the budget allows it; not in place: "}},
 		{name: "resize with cgroup v1", why: "two steps", args: []string{"-resize", "-cgroup-v1"}, change: func(f *kruiseFleet) { f.resize("128Mi") },
 			want: []string{"on cgroup v1 the resize has to be rolled out before the image", "\nMethod: InPlaceIfPossible, cpu and memory too (cgroup v1)\n"}},
 		{name: "resize with cgroup v1, what changes", why: "-diff obeys the settings too", args: []string{"-resize", "-cgroup-v1", "-diff"},

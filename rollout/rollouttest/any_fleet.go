@@ -80,11 +80,11 @@ type fleet struct {
 
 func newFleet(t *rapid.T, spec rollout.Spec) *fleet {
 	f := &fleet{spec: spec, hashes: []string{Hash(spec)}}
-	for _, image := range []string{"agent:v2", "agent:v1", "agent:v0"} {
+	for i, image := range []string{"agent:v2", "agent:v1", "agent:v0", "agent:v0.0", "agent:v0.1", "agent:v0.2"} {
 		old := spec
 		old.Template = *spec.Template.DeepCopy()
 		Image(image)(&old)
-		if updatesInPlace(&spec) {
+		if updatesInPlace(&spec) && i < olderRevisions {
 			drawOld(t, &old)
 		}
 		// The spec itself may have one of these images; an invalid one has no hash at all.

@@ -171,14 +171,15 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 	if len(pods) == 0 && r.leftEmpty() {
 		return nil
 	}
+	if slices.ContainsFunc(pods, unreadable) && len(pods) <= 2 {
+		return nil // beside a new one that does not become available the old one stays (M3)
+	}
 	if len(pods) != 1 {
 		return fmt.Errorf("has %d pods instead of one", len(pods))
 	}
-	p := pods[0]
-	if unreadable(p) && p.DeletionTimestamp == nil {
-		return nil
-	}
-	switch {
+	switch p := pods[0]; {
+	case !r.current(p) && !r.staysOutdated(node, p) && r.budgetLost() && lifecycle.Ready(p):
+		return nil // it waits for its turn, which does not come
 	case !r.current(p) && !r.staysOutdated(node, p):
 		return fmt.Errorf("has pod %s, which is outdated", p.Name)
 	case p.DeletionTimestamp != nil:
@@ -188,8 +189,8 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 	case !lifecycle.Ready(p):
 		return fmt.Errorf("has pod %s, which is held and not ready", p.Name)
 	}
-	if err := r.finished(p); err != nil {
-		return fmt.Errorf("has pod %s, %w", p.Name, err)
+	if err := r.finished(pods[0]); err != nil {
+		return fmt.Errorf("has pod %s, %w", pods[0].Name, err)
 	}
 	return nil
 }
@@ -216,17 +217,16 @@ func (r *rest) leftEmpty() bool {
 	return updated >= desired-r.partition
 }
 
-// staysOutdated tells whether the rules hold a node at another revision, or take the budget away that it waits for.
+// staysOutdated tells whether the rules hold a node at another revision.
 func (r *rest) staysOutdated(node string, p *corev1.Pod) bool {
-	if r.held[node] || r.outside[node] {
-		return true
-	}
-	if r.spec.Strategy.Method == inplace.Only && r.obstructed(p) {
-		return true
-	}
+	return r.held[node] || r.outside[node] || r.spec.Strategy.Method == inplace.Only && r.obstructed(p)
+}
+
+// budgetLost tells whether nodes that will never be available have used up the budget.
+func (r *rest) budgetLost() bool {
 	limit := r.spec.Default().Strategy.MaxUnavailable
 	most, err := intstr.GetScaledValueFromIntOrPercent(limit, r.desired(), true)
-	return err == nil && r.lost() >= most && most > 0
+	return err == nil && most > 0 && r.lost() >= most
 }
 
 func (r *rest) desired() int {
@@ -244,7 +244,8 @@ func (r *rest) lost() int {
 	lost := 0
 	for _, name := range r.names {
 		if r.outcome[name] != placement.Leave && slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
-			return unreadable(p) && !lifecycle.Ready(p)
+			// One that is being prepared does not serve either (B2).
+			return unreadable(p) && (!lifecycle.Ready(p) || lifecycle.StateOf(p) == lifecycle.PreparingUpdate)
 		}) {
 			lost++
 		}
@@ -253,7 +254,7 @@ func (r *rest) lost() int {
 }
 
 func unreadable(p *corev1.Pod) bool {
-	return slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Wait) bool { return w.Code == inplace.UnreadableState })
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Wait) bool { return w.Code == inplace.UnreadableState })
 }
 
 // obstructed tells whether the pod cannot be updated in place, whatever the reason (I2, I3).
@@ -343,7 +344,7 @@ func (r *rest) heldEnough(begin rollout.Snapshot) error {
 			before[node] = append(before[node], p)
 		}
 	}
-	could, outdated := 0, 0
+	could, outdated, empty := 0, 0, 0
 	for _, name := range r.names {
 		if r.outcome[name] == placement.Leave {
 			continue
@@ -351,12 +352,15 @@ func (r *rest) heldEnough(begin rollout.Snapshot) error {
 		if now, old := r.live(r.on[name]); old && !now {
 			outdated++
 		}
-		now, _ := r.live(before[name])
+		now, old := r.live(before[name])
 		if !now && slices.ContainsFunc(before[name], r.mayBeHeld) {
 			could++
 		}
+		if !now && !old && r.spec.Strategy.HoldRevision {
+			empty++ // such a node takes a place, whatever comes back there
+		}
 	}
-	if want := min(r.partition, could); outdated < want {
+	if want := min(r.partition, could) - empty; outdated < want {
 		return fmt.Errorf("%d nodes are outdated, of which the partition should hold %d", outdated, want)
 	}
 	return nil

@@ -7,10 +7,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Scenario is a spec and a snapshot to plan for.
@@ -38,6 +41,9 @@ func (s Scenario) String() string {
 	for _, p := range s.Snapshot.Pods {
 		w.pod(p)
 	}
+	for _, f := range s.Snapshot.FailedPulls {
+		fmt.Fprintf(&b, "failed pull: %s on %s, %d times, last -%v\n", f.Image, f.Node, f.Count, w.now.Sub(f.At))
+	}
 	w.inFlight(s.Snapshot.InFlight)
 	w.memory(s.Snapshot.Memory)
 	return b.String()
@@ -61,10 +67,19 @@ func (s Scenario) writeSpec(b *strings.Builder) {
 	if q := s.Spec.Burst; q != nil {
 		fmt.Fprintf(b, " burst=%s", q)
 	}
+	if q := strategy.Partition; q != nil {
+		fmt.Fprintf(b, " partition=%s", q)
+	}
+	if selector := strategy.NodeSelector; selector != nil {
+		fmt.Fprintf(b, " updates{%s}", metav1.FormatLabelSelector(selector))
+	}
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"paused", strategy.Paused}, {"frozen", strategy.Frozen}, {"hostNetwork", s.Spec.Template.Spec.HostNetwork}} {
+	}{
+		{"paused", strategy.Paused}, {"frozen", strategy.Frozen}, {"hostNetwork", s.Spec.Template.Spec.HostNetwork},
+		{"partitionedScaling", strategy.PartitionedScaling}, {"holdRevision", strategy.HoldRevision},
+	} {
 		if flag.set {
 			fmt.Fprintf(b, " %s", flag.name)
 		}
@@ -76,6 +91,7 @@ func (s Scenario) writeSpec(b *strings.Builder) {
 	if generation := s.Spec.TemplateGeneration; generation != nil {
 		fmt.Fprintf(b, " templateGeneration=%d", *generation)
 	}
+	s.writeKruise(b)
 	template := &s.Spec.Template.Spec
 	if template.NodeName != "" {
 		fmt.Fprintf(b, " nodeName=%s", template.NodeName)
@@ -110,6 +126,10 @@ func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
 	fmt.Fprintf(w, "revision %s number=%d hash=%q", r.Name, r.Revision, hash)
 	if holds(r, &spec.Template) {
 		w.WriteString(" holds the template")
+	} else if template, err := history.Template(r); err == nil && updatesInPlace(&spec) {
+		for _, o := range inplace.Diff(template, &spec.Template, spec.Strategy.InPlace).Obstacles {
+			fmt.Fprintf(w, " obstacle{%s}", o)
+		}
 	}
 	w.WriteByte('\n')
 }
@@ -127,6 +147,9 @@ func (w writer) node(n *corev1.Node) {
 	}
 	for _, t := range n.Spec.Taints {
 		fmt.Fprintf(w, " taint{%s=%s:%s}", t.Key, t.Value, t.Effect)
+	}
+	for _, image := range n.Status.Images {
+		fmt.Fprintf(w, " has%v", image.Names)
 	}
 	w.WriteByte('\n')
 }
@@ -154,18 +177,22 @@ func (w writer) pod(p *corev1.Pod) {
 	}
 	fmt.Fprintf(w, " created -%v %s", w.now.Sub(p.CreationTimestamp.Time), p.Status.Phase)
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady || c.Type == lifecycle.InPlaceUpdateReady {
+		if c.Type == corev1.PodReady || c.Type == lifecycle.InPlaceUpdateReady || c.Type == lifecycle.PodReady {
 			fmt.Fprintf(w, " %s=%s", c.Type, c.Status)
 			if c.LastTransitionTime.IsZero() {
 				w.WriteString(" since ever")
 			} else {
 				fmt.Fprintf(w, " since -%v", w.now.Sub(c.LastTransitionTime.Time))
 			}
+			if c.Message != "" {
+				fmt.Fprintf(w, " %s", c.Message)
+			}
 		}
 	}
 	if p.DeletionTimestamp != nil {
 		w.WriteString(" terminating")
 	}
+	w.kruise(p)
 	w.WriteByte('\n')
 }
 
@@ -178,6 +205,9 @@ func (w writer) inFlight(f rollout.InFlight) {
 	}
 	for _, uid := range f.Patches {
 		fmt.Fprintf(w, "in flight: patch %s\n", uid)
+	}
+	for _, pull := range f.Pulls {
+		fmt.Fprintf(w, "in flight: pull %s on %s\n", pull.Image, pull.Node)
 	}
 	for _, name := range f.Revisions {
 		fmt.Fprintf(w, "in flight: revision %s\n", name)

@@ -1,0 +1,293 @@
+package inplace_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+)
+
+// sized is a list of resources from "cpu=1" and the like.
+func sized(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for _, pair := range pairs {
+		name, quantity, _ := strings.Cut(pair, "=")
+		list[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return list
+}
+
+func TestDiff(t *testing.T) {
+	all := inplace.Options{Resize: true, EnvFromMetadata: true}
+	tests := []struct {
+		name, why string
+		options   inplace.Options
+		old       func(*corev1.PodTemplateSpec)
+		change    func(*corev1.PodTemplateSpec)
+		obstacles []string
+	}{
+		{"identical", "nothing to do is in place", all, nil, func(*corev1.PodTemplateSpec) {}, nil},
+		{"image", "the plain case", inplace.Options{}, nil, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "agent:2" }, nil},
+		{"all reasons", "every one is told, sorted by path", inplace.Options{}, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "tmp"}}
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more", Image: "more:1"})
+			p.Name = "named"
+			p.Spec.Containers[0].Image = ""
+		}, []string{
+			"metadata.name: cannot change in a running pod",
+			"spec.containers[agent].image: no image is named",
+			"spec.containers[more]: running pods lack the container",
+			"spec.volumes[tmp]: cannot change in a running pod (added)",
+		}},
+		{"nil and empty", "say the same", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Annotations = map[string]string{}
+			p.Spec.Volumes = []corev1.Volume{}
+			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{}
+		}, nil},
+		{"quantities", "count by value", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Limits = sized("cpu=1", "example.com/gpu=1k")
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Limits = sized("cpu=1000m", "example.com/gpu=1000")
+		}, nil},
+		{"pointer inside", "a struct behind a pointer is compared member by member", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(1)), FSGroup: new(int64(1))}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.SecurityContext.RunAsUser = new(int64(2)) },
+			[]string{"spec.securityContext.runAsUser: cannot change in a running pod"}},
+		{"pointer dropped", "it is one change", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(1))}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.SecurityContext = nil },
+			[]string{"spec.securityContext: cannot change in a running pod"}},
+		{"inlined struct", "its members have no path of their own", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/a"}}}}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Volumes[0].HostPath.Path = "/b" },
+			[]string{"spec.volumes[v].hostPath.path: cannot change in a running pod"}},
+		{"map", "by key", all, func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"a": "1", "b": "1", "c": "1"} },
+			func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"a": "2", "c": "1", "d": "1"} },
+			[]string{
+				"spec.nodeSelector[a]: cannot change in a running pod",
+				"spec.nodeSelector[b]: cannot change in a running pod (removed)",
+				"spec.nodeSelector[d]: cannot change in a running pod (added)",
+			}},
+		{"list without names", "by position", all, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Args = []string{"a", "b"} },
+			func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Args = []string{"b"} },
+			[]string{
+				"spec.containers[agent].args[0]: cannot change in a running pod",
+				"spec.containers[agent].args[1]: cannot change in a running pod (removed)",
+			}},
+		{"order of variables", "later ones may expand earlier ones", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "B"}}
+		}, func(p *corev1.PodTemplateSpec) { slices.Reverse(p.Spec.Containers[0].Env) },
+			[]string{"spec.containers[agent].env: cannot change in a running pod (order)"}},
+		{"repeated variable", "no name of its own: by position", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "A", Value: "x"}}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Env[1].Value = "y" },
+			[]string{"spec.containers[agent].env[1].value: cannot change in a running pod"}},
+		{"bytes", "a value of its own kind is one value", all, func(p *corev1.PodTemplateSpec) { p.ManagedFields = nil },
+			func(p *corev1.PodTemplateSpec) { p.CreationTimestamp = metav1.NewTime(noon) },
+			[]string{"metadata.creationTimestamp: cannot change in a running pod"}},
+		{"containers swapped", "they have started in the old order", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more", Image: "more:1"})
+		}, func(p *corev1.PodTemplateSpec) { slices.Reverse(p.Spec.Containers) },
+			[]string{"spec.containers: the containers of running pods have started in another order"}},
+		{"container without a name", "cannot be told from another", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Name = ""
+		}, []string{"spec.containers: cannot change in a running pod (a container without a name of its own)"}},
+		{"two containers of one name", "the same list is no change, though", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0])
+		}, func(*corev1.PodTemplateSpec) {}, nil},
+		{"init container", "does not run again", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup:1"}}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.InitContainers[0].Image = "setup:2" },
+			[]string{"spec.initContainers[setup].image: init containers do not run again"}},
+		{"cpu and memory", "can be resized", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=1Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=4", "memory=4Gi"), Requests: sized("cpu=2", "memory=2Gi")}
+		}, nil},
+		{"requests from limits", "a request that is not given equals its limit, so the class stays Guaranteed", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Limits = sized("cpu=2", "memory=2Gi")
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Limits = sized("cpu=4", "memory=2Gi") }, nil},
+		{"to BestEffort", "zero counts as none", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1")
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Requests = sized("cpu=0") },
+			[]string{"spec: the QoS class of a pod is fixed (Burstable becomes BestEffort)"}},
+		{"init containers and the class", "they count", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup:1"}}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
+		}, nil},
+		{"resources of the pod", "decide the class alone", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi")}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
+		}, nil},
+		{"only requests of the pod", "they decide as well", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: sized("cpu=2")}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
+		}, nil},
+		{"empty resources of the pod", "decide nothing", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
+		},
+			[]string{"spec: the QoS class of a pod is fixed (Burstable becomes Guaranteed)"}},
+		{"cgroup v1", "first the resize, then the image", inplace.Options{Resize: true, CgroupV1: true}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1", "memory=1Gi")
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Image, p.Spec.Containers[0].Resources.Requests = "agent:2", sized("cpu=2", "memory=2Gi")
+		}, []string{"spec.containers[agent].resources: on cgroup v1 the resize has to be rolled out before the image"}},
+		{"cgroup v1 resize", "alone it is fine", inplace.Options{Resize: true, CgroupV1: true}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1")
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Requests = sized("cpu=2") }, nil},
+		{"cgroup v1 image", "alone it is fine", inplace.Options{CgroupV1: true}, nil,
+			func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "agent:2" }, nil},
+		{"request read by another", "containerName names the one that is read", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1", "memory=1Gi")
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "reader", Image: "reader:1", Env: []corev1.EnvVar{
+				resourceRef("SELF", "", "requests.cpu"), resourceRef("CPU", "agent", "requests.cpu"),
+				resourceRef("MEMORY", "agent", "requests.memory"), resourceRef("LIMIT", "agent", "limits.cpu"),
+			}})
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=1Gi")
+		},
+			[]string{"spec.containers[reader].env[CPU]: an environment variable reads a resource that is resized (requests.cpu of agent)"}},
+		{"request that follows its limit", "is read as well", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Limits = sized("cpu=1", "memory=1Gi")
+			p.Spec.Containers[0].Resources.Requests = sized("memory=1Gi")
+			p.Spec.Containers[0].Env = []corev1.EnvVar{resourceRef("CPU", "", "requests.cpu"), resourceRef("MEMORY", "", "requests.memory")}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Limits = sized("cpu=2", "memory=1Gi") },
+			[]string{"spec.containers[agent].env[CPU]: an environment variable reads a resource that is resized (requests.cpu of agent)"}},
+		{"request given beside its limit", "does not follow it", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2"), Requests: sized("cpu=1")}
+			p.Spec.Containers[0].Env = []corev1.EnvVar{resourceRef("CPU", "", "requests.cpu")}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Limits = sized("cpu=3") }, nil},
+		{"odd field references", "that are no keys are read by nobody", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{
+				fieldRef("metadata.name"), fieldRef("metadata.labels"), fieldRef("metadata.labels['app"), fieldRef("spec.nodeName']"),
+			}
+		}, func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "agent2" }, nil},
+		{"metadata that others read", "of the other kind", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{fieldRef("metadata.annotations['app']")}
+		}, func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "agent2" }, nil},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		if test.name == "" || test.why == "" || seen[test.name] {
+			t.Fatalf("row %q needs a name of its own and a reason", test.name)
+		}
+		seen[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			old := agent("agent:1")
+			if test.old != nil {
+				test.old(old)
+			}
+			changed := old.DeepCopy()
+			test.change(changed)
+			u := inplace.Diff(old, changed, test.options)
+			got := []string{}
+			for _, obstacle := range u.Obstacles {
+				got = append(got, obstacle.String())
+			}
+			if !slices.Equal(got, test.obstacles) {
+				t.Errorf("%s: obstacles\n%s\nwant\n%s", test.why, strings.Join(got, "\n"), strings.Join(test.obstacles, "\n"))
+			}
+			if u.InPlace() != (len(got) == 0) {
+				t.Error("InPlace does not follow from the obstacles")
+			}
+		})
+	}
+}
+
+func resourceRef(name, container, resource string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: container, Resource: resource},
+	}}
+}
+
+// What changes is listed in order, whether it can be taken in place or not.
+func TestDiffLists(t *testing.T) {
+	old := agent("agent:1")
+	old.Labels = map[string]string{"z": "1", "b": "1", "same": "1"}
+	old.Annotations = map[string]string{"x": "1"}
+	old.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("memory=2Gi", "cpu=2"), Requests: sized("cpu=1")}
+	old.Spec.Containers[0].Env = []corev1.EnvVar{fieldRef("metadata.annotations['x']"), fieldRef("metadata.labels['new']")}
+	changed := old.DeepCopy()
+	changed.Labels = map[string]string{"new": "1", "b": "2", "same": "1"}
+	changed.Annotations = map[string]string{"x": ""}
+	changed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("memory=4Gi", "cpu=4"), Requests: sized("cpu=2")}
+	u := inplace.Diff(old, changed, inplace.Options{})
+
+	var got strings.Builder
+	for _, c := range u.Resources {
+		fmt.Fprintln(&got, c.Container, c.Limit, c.Resource, c.Old.String(), c.New.String())
+	}
+	fmt.Fprintf(&got, "%+v\n%+v\n%+v\n", u.Labels, u.Annotations, u.Env)
+	want := `agent true cpu 2 4
+agent true memory 2Gi 4Gi
+agent false cpu 1 2
+[{Key:b Old:1 New:2 Added:false Dropped:false} {Key:new Old: New:1 Added:true Dropped:false} {Key:z Old:1 New: Added:false Dropped:true}]
+[{Key:x Old:1 New: Added:false Dropped:false}]
+[{Container:agent Variable:annotations_x Annotation:true Key:x} {Container:agent Variable:labels_new Annotation:false Key:new}]
+`
+	if got.String() != want {
+		t.Errorf("got\n%swant\n%s", got.String(), want)
+	}
+}
+
+func TestUpdatesThatAreNone(t *testing.T) {
+	pod := agentPod()
+	for name, u := range map[string]*inplace.Update{
+		"nil": nil, "zero": {}, "no old": inplace.Diff(nil, agent("agent:1"), inplace.Options{}),
+		"no new": inplace.Diff(agent("agent:1"), nil, inplace.Options{}), "neither": inplace.Diff(nil, nil, inplace.Options{}),
+	} {
+		if u.InPlace() || u.Restarts() {
+			t.Errorf("%s: can be updated in place", name)
+		}
+		if u != nil && !u.NeedsUnready(pod) || u == nil && u.NeedsUnready(pod) || u.NeedsUnready(nil) {
+			t.Errorf("%s: a change that is not in place takes the pod down", name)
+		}
+		if _, err := u.Begin(pod, inplace.Target{Revision: "v2"}, inplace.Metadata{}, noon); err == nil || !strings.Contains(err.Error(), "no template") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRestartsOfResizes(t *testing.T) {
+	for _, test := range []struct {
+		name, why string
+		policies  []corev1.ContainerResizePolicy
+		restarts  bool
+	}{
+		{"none", "the default of a policy is not to restart", nil, false},
+		{"not required", "said so", []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.NotRequired}}, false},
+		{"another resource", "that does not change", []corev1.ContainerResizePolicy{{ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}, false},
+		{"restart", "said so", []corev1.ContainerResizePolicy{{ResourceName: "memory", RestartPolicy: corev1.NotRequired}, {ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}}, true},
+	} {
+		for _, limit := range []bool{true, false} {
+			old := agent("agent:1")
+			old.Spec.Containers[0].ResizePolicy = test.policies
+			old.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=4", "memory=1Gi"), Requests: sized("cpu=1")}
+			changed := old.DeepCopy()
+			if limit {
+				changed.Spec.Containers[0].Resources.Limits = sized("cpu=5", "memory=1Gi")
+			} else {
+				changed.Spec.Containers[0].Resources.Requests = sized("cpu=2")
+			}
+			u := inplace.Diff(old, changed, inplace.Options{Resize: true})
+			if u.Restarts() != test.restarts || u.NeedsUnready(podOf(old, "v1")) != test.restarts {
+				t.Errorf("%s (%s): restarts %v, needs unready %v", test.name, test.why, u.Restarts(), u.NeedsUnready(podOf(old, "v1")))
+			}
+		}
+	}
+}

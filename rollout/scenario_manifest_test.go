@@ -1,0 +1,100 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// manifest: manifest <<EOF. What kubectl apply does: the manifest in the text is the set's from now on. Of one that is
+// refused the mistakes are printed, and the set stays as it was; of one that is not, the fields that have no effect.
+//
+// What a manifest cannot say stays as the command spec has set it: what may be resized, cgroup v1, the grace period of
+// in-place updates, holdRevision.
+func (s *stage) manifest(*arguments) error {
+	text, err := s.takeText()
+	if err != nil {
+		return err
+	}
+	set, err := manifest.Decode(text)
+	if err != nil {
+		return s.refused(set.Spec, err)
+	}
+	spec, before := set.Spec, s.cluster.Spec()
+	spec.Generation = before.Generation + 1
+	if spec.UID == "" { // the API server gives it one
+		spec.UID = types.UID("set-" + spec.Name)
+	}
+	spec.Strategy.HoldRevision = before.Strategy.HoldRevision
+	kept := before.Strategy.InPlace
+	kept.EnvFromMetadata = spec.Strategy.InPlace.EnvFromMetadata
+	spec.Strategy.InPlace = kept
+	if _, err := rollout.New(spec); err != nil {
+		return s.refused(spec, err)
+	}
+	for _, field := range set.Unknown {
+		s.printf("warning: %s has no effect", field)
+	}
+	return s.cluster.SetSpec(spec)
+}
+
+// refused prints the mistakes of a manifest; an error that is none of those is returned.
+func (s *stage) refused(spec rollout.Spec, err error) error {
+	list := manifest.FieldErrors(spec, err)
+	if len(list) == 0 {
+		return err
+	}
+	for _, mistake := range list {
+		s.printf("refused: %s", mistake)
+	}
+	return nil
+}
+
+// objects: objects <<EOF. Pods and revisions of the set that another controller has left: the text is what kubectl get -o
+// yaml prints of them. The cluster begins anew with the nodes and the spec that it has, and without any memory.
+// Revisions are called by their hash, which the text has.
+func (s *stage) objects(*arguments) error {
+	text, err := s.takeText()
+	if err != nil {
+		return err
+	}
+	snapshot := rollout.Snapshot{Now: s.cluster.Now()}
+	for object, err := range manifest.Objects(text) {
+		if err != nil {
+			return err
+		}
+		switch object.Kind {
+		case "Pod":
+			p := &corev1.Pod{}
+			err = object.Decode(p)
+			snapshot.Pods = append(snapshot.Pods, p)
+		case "ControllerRevision":
+			revision := &appsv1.ControllerRevision{}
+			err = object.Decode(revision)
+			snapshot.Revisions = append(snapshot.Revisions, revision)
+			hash := history.HashOf(revision)
+			s.hashes[hash] = hash
+		default:
+			err = fmt.Errorf("a %s is neither a Pod nor a ControllerRevision", object.Kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.begin(s.cluster.Spec(), snapshot)
+}
+
+// named replaces the hashes of revisions, which differ between versions of k8s.io/api, by their names.
+func (s *stage) named(text string) string {
+	for hash, name := range s.hashes {
+		text = strings.ReplaceAll(text, hash, name)
+	}
+	return text
+}
