@@ -7,7 +7,7 @@ BENCH     ?= .
 COUNT     ?= 6
 OUT       ?= build/bench.txt
 BASE      ?=
-MUTATE    ?= ./rollout ./placement ./tolerations
+MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))

@@ -173,7 +173,11 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 			record.StartedAt = status.State.Running.StartedAt.DeepCopy()
 		}
 	}
-	same := known && b.state.stillRuns(name, status) // asked before its last status is replaced
+	same := b.state.stillRuns(name, status) // asked before its last status is replaced
+	if !same {
+		delete(b.state.LastContainerStatuses, name)
+	}
+	same = same && known
 	if c.image != "" {
 		last := ContainerStatus{}
 		if status != nil {

@@ -146,19 +146,21 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 
 // carry hands what is known of an unfinished container over to the state of the next update.
 func (s *State) carry(to *State, pod *corev1.Pod, name string) {
-	if last, ok := s.LastContainerStatuses[name]; ok {
-		put(&to.LastContainerStatuses, name, last)
-		to.UpdateImages = true
-	}
 	record, ok := s.Records[name]
-	if status := statusOf(pod, name); ok && !s.stillRuns(name, status) {
-		record.Image, record.Metadata = "", nil
-	}
 	if !ok {
 		record = Record{Timestamp: metav1.NewTime(s.updatedAt(name)), Resized: s.resizes(name)}
 		if s.readsChange(pod, name) {
 			record.Metadata = &RefMetadata{}
 		}
+	}
+	if s.stillRuns(name, statusOf(pod, name)) {
+		if last, ok := s.LastContainerStatuses[name]; ok {
+			put(&to.LastContainerStatuses, name, last)
+			to.UpdateImages = true
+		}
+	} else {
+		// Image and environment are done; what is waited for are the resources.
+		record.Image, record.Metadata = "", nil
 	}
 	put(&to.Records, name, record)
 	to.UpdateResources = to.UpdateResources || record.Resized

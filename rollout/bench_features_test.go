@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,6 +48,9 @@ func BenchmarkFeatures(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			spec := benchSpec()
 			snapshot := benchSnapshot(b, spec, n)
+			for _, node := range snapshot.Nodes {
+				node.Status.Images = benchImages()
+			}
 			for i, p := range snapshot.Pods {
 				updatableBench(p)
 				if i%2 == 0 {
@@ -73,6 +77,18 @@ func BenchmarkFeatures(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/node")
 		})
 	}
+}
+
+// benchImages are as many as a kubelet reports.
+func benchImages() []corev1.ContainerImage {
+	images := make([]corev1.ContainerImage, 50)
+	for i := range images {
+		name := fmt.Sprintf("registry.example/team-%d/service-%d", i%7, i)
+		images[i] = corev1.ContainerImage{Names: []string{
+			fmt.Sprintf("%s@sha256:%064d", name, i), fmt.Sprintf("%s:v1.%d.0", name, i),
+		}}
+	}
+	return images
 }
 
 // updatableBench makes a pod one that can be updated in place, as Kruise leaves them behind.

@@ -85,11 +85,19 @@ func (s *stage) pods(*arguments) error {
 		}
 		rows = append(rows, []string{
 			p.Name, node, s.revision(p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]), podStatus(p),
-			orNone(s.hookState(p)), strings.Join(images, ","), orNone(strings.Join(runs, ",")), strconv.Itoa(int(restarts)), orNone(waitsFor(p)),
+			orNone(s.hookState(p)), strings.Join(images, ", "), runsAs(runs, images), strconv.Itoa(int(restarts)), orNone(waitsFor(p)),
 		})
 	}
 	s.table(rows...)
 	return nil
+}
+
+// runsAs is what the containers of a pod run, where that is not what they should.
+func runsAs(runs, images []string) string {
+	if slices.Equal(runs, images) {
+		return "same"
+	}
+	return orNone(strings.Join(runs, ", "))
 }
 
 // amountsOf is what a container may use, in parentheses.
@@ -231,7 +239,8 @@ func (s *stage) patchLine(plan rollout.Plan, patches []rollout.Patch) string {
 	return fmt.Sprintf("%s %s on %s%s%s (%s)", verb, first.Pod, first.Node, to, what, first.Reason)
 }
 
-// patchParts names what a patch changes. The revision label alone goes without saying.
+// patchParts names what a patch changes. What goes without saying is left out: the revision label, the state of an
+// in-place update, and the condition Ready, which follows a readiness gate.
 func patchParts(patch *rollout.Patch) []string {
 	var data corev1.Pod
 	if err := json.Unmarshal(patch.Data, &data); err != nil {
@@ -239,6 +248,9 @@ func patchParts(patch *rollout.Patch) []string {
 	}
 	var parts []string
 	for _, c := range data.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%s %s", c.Type, c.Status))
 	}
 	for _, c := range data.Spec.Containers {

@@ -75,7 +75,7 @@ func (s *stage) takeText() ([]byte, error) {
 // newCluster: cluster [nodes=a,b] [DELAY=5s]… [lag=2] [failedPulls=1] [IMAGES=v2,v3]… [spec arguments].
 //
 // An empty cluster with a set of that spec, which is named agent. Pods become Ready after start and are gone after
-// stop; containers that change restart after restart and are resized after resize; controllers of users see to hooks
+// stop; containers that change restart after restart and are resized after resizing; controllers of users see to hooks
 // after hook; images are pulled ahead within pull. Each of these DELAYs may be never. With a lag it takes so many ticks
 // of a second until the planner sees what happens to pods and revisions. The first failedPulls pulls of an image fail on
 // each node.
@@ -115,7 +115,7 @@ func behaviorOf(a *arguments, spec rollout.Spec) (kit.Behavior, error) {
 	var behavior kit.Behavior
 	var errs []error
 	for key, delay := range map[string]*time.Duration{
-		"start": &behavior.Start, "stop": &behavior.Stop, "restart": &behavior.Restart, "resize": &behavior.Resize,
+		"start": &behavior.Start, "stop": &behavior.Stop, "restart": &behavior.Restart, "resizing": &behavior.Resize,
 		"hook": &behavior.Hook, "pull": &behavior.Pull,
 	} {
 		var err error

@@ -59,6 +59,15 @@ func TestLinesOfEmbeddedRecordings(t *testing.T) {
 		{name: "kubernetes/revision.jsonl", why: "hashes and patches", cases: 200},
 		{name: "kubernetes/surprises.jsonl", why: "minimal scenarios", cases: 22},
 		{name: "kubernetes/varying.jsonl", why: "scenarios whose union of phases varies", cases: 6},
+		{name: "kruise/decisions.jsonl", why: "whole decisions", cases: 300},
+		{name: "kruise/surprises.jsonl", why: "minimal scenarios", cases: 27},
+		{name: "kruise/varying.jsonl", why: "scenarios whose union of phases varies", cases: 15},
+		{name: "kruise-inplace/calculate.jsonl", why: "differences of revisions", cases: 500},
+		{name: "kruise-inplace/completed.jsonl", why: "pods in the middle of an update", cases: 250},
+		{name: "kruise-inplace/needs-unready.jsonl", why: "changes that restart something", cases: 100},
+		{name: "kruise-inplace/batches.jsonl", why: "updates by launch priority", cases: 100},
+		{name: "kruise-inplace/hooks.jsonl", why: "hooks and pods", cases: 150},
+		{name: "kruise-inplace/predownload.jsonl", why: "pull jobs", cases: 150},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -177,18 +177,42 @@ func TestApplyReportsWhatNoServerWouldTake(t *testing.T) {
 		{"create without node", "a pod must be pinned", rollout.Plan{Creates: []rollout.Create{{Revision: "x"}}}},
 		{"patch that is no JSON", "it cannot be read", patch(func(p *rollout.Patch) { p.Data = []byte(`{`) })},
 		{"patch of an unknown type", "the server refuses it", patch(func(p *rollout.Patch) { p.Type = "x" })},
-		{"patch of a subresource", "the cluster has none", patch(func(p *rollout.Patch) { p.Subresource = "status" })},
+		{"patch of an unknown subresource", "pods have no such thing", patch(func(p *rollout.Patch) { p.Subresource = "scale" })},
 		{
-			"patch with lists", "strategic merging of lists is not simulated",
-			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"containers":[]}}`) }),
+			"patch of what cannot change", "of the spec only images can",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"hostNetwork":true}}`) }),
+		},
+		{
+			"patch of an unknown field", "the object cannot be decoded any more",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"replicas":1}}`) }),
+		},
+		{
+			"patch of a field of a field", "a name is no object",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"name":{"first":"p"}}}`) }),
 		},
 		{
 			"patch with a directive", "directives are not simulated",
 			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"$patch":"delete"}}`) }),
 		},
 		{
-			"patch of the identity", "a UID never changes",
-			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"uid":"other"}}`) }),
+			"patch with a directive in a list", "directives are not simulated there either",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"status":{"conditions":[{"type":"x","$patch":"delete"}]}}`) }),
+		},
+		{
+			"patch with an element without key", "nobody knows which one is meant",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"containers":[{"image":"x"}]}}`) }),
+		},
+		{
+			"patch with a scalar among objects", "nobody knows which one is meant",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"spec":{"containers":["x"]}}`) }),
+		},
+		{
+			"patch with an object among scalars", "a finalizer is a name",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"finalizers":[{"name":"x"}]}}`) }),
+		},
+		{
+			"patch of the name", "a name never changes",
+			patch(func(p *rollout.Patch) { p.Data = []byte(`{"metadata":{"name":"other"}}`) }),
 		},
 		{
 			"patch of a wrong type of value", "the object cannot be decoded any more",
@@ -234,18 +258,19 @@ func TestPrefixCutsInOrder(t *testing.T) {
 	plan := rollout.Plan{
 		Revisions: make([]rollout.RevisionAction, 1),
 		Patches:   make([]rollout.Patch, 2),
+		Pulls:     make([]rollout.Pull, 2),
 		Deletes:   make([]rollout.Delete, 3),
 		Creates:   make([]rollout.Create, 4),
 	}
-	if n := rollouttest.Actions(plan); n != 10 {
-		t.Fatalf("%d actions, want 10", n)
+	if n := rollouttest.Actions(plan); n != 12 {
+		t.Fatalf("%d actions, want 12", n)
 	}
-	for n, want := range map[int][4]int{
-		-1: {0, 0, 0, 0}, 0: {0, 0, 0, 0}, 1: {1, 0, 0, 0}, 2: {1, 1, 0, 0}, 3: {1, 2, 0, 0}, 6: {1, 2, 3, 0},
-		7: {1, 2, 3, 1}, 10: {1, 2, 3, 4}, 11: {1, 2, 3, 4},
+	for n, want := range map[int][5]int{
+		-1: {0, 0, 0, 0, 0}, 0: {0, 0, 0, 0, 0}, 1: {1, 0, 0, 0, 0}, 2: {1, 1, 0, 0, 0}, 3: {1, 2, 0, 0, 0},
+		4: {1, 2, 1, 0, 0}, 5: {1, 2, 2, 0, 0}, 8: {1, 2, 2, 3, 0}, 9: {1, 2, 2, 3, 1}, 12: {1, 2, 2, 3, 4}, 13: {1, 2, 2, 3, 4},
 	} {
 		p := rollouttest.Prefix(plan, n)
-		if got := [4]int{len(p.Revisions), len(p.Patches), len(p.Deletes), len(p.Creates)}; got != want {
+		if got := [5]int{len(p.Revisions), len(p.Patches), len(p.Pulls), len(p.Deletes), len(p.Creates)}; got != want {
 			t.Errorf("the first %d are %v, want %v", n, got, want)
 		}
 	}

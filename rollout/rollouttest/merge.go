@@ -99,32 +99,57 @@ func mergeList(field reflect.StructField, list, change []any) ([]any, error) {
 	if strategy, _, _ := strings.Cut(field.Tag.Get("patchStrategy"), ","); strategy != "merge" {
 		return change, nil
 	}
-	list = slices.Clone(list)
-	key, element := field.Tag.Get("patchMergeKey"), field.Type.Elem()
-	for _, value := range change {
-		if key == "" {
-			if reflect.TypeOf(value).Kind() == reflect.Map {
-				return nil, fmt.Errorf("%s is no list of objects", field.Name)
-			}
-			if !slices.Contains(list, value) {
-				list = append(list, value)
-			}
+	key := field.Tag.Get("patchMergeKey")
+	merged := make([]any, len(change))
+	for i, value := range change {
+		wanted, isObject := value.(map[string]any)
+		switch {
+		case isObject != (key != "") || isObject && wanted[key] == nil:
+			return nil, fmt.Errorf("an element of %s is not what it should be, or has no %s", field.Name, key)
+		case !isObject:
+			merged[i] = value
 			continue
 		}
-		wanted, ok := value.(map[string]any)
-		if !ok || wanted[key] == nil {
-			return nil, fmt.Errorf("an element of %s has no %s", field.Name, key)
+		element := map[string]any{}
+		if at := indexOf(list, value, key); at >= 0 {
+			element = list[at].(map[string]any) //nolint:errcheck // indexOf found a key in it
 		}
-		at := slices.IndexFunc(list, func(has any) bool { return has.(map[string]any)[key] == wanted[key] }) //nolint:errcheck // a list of structs
-		if at < 0 {
-			list = append(list, map[string]any{})
-			at = len(list) - 1
-		}
-		if err := mergeStruct(element, list[at].(map[string]any), wanted); err != nil { //nolint:errcheck // as above
+		if err := mergeStruct(field.Type.Elem(), element, wanted); err != nil {
 			return nil, err
 		}
+		merged[i] = element
 	}
-	return list, nil
+	return interleave(list, merged, key), nil
+}
+
+// interleave puts the elements of a list that a patch does not name between those that it does, which keep the order of
+// the patch: a patch that names containers in another order than the pod reorders them, as an API server does.
+func interleave(list, merged []any, key string) []any {
+	var others, all []any
+	for _, value := range list {
+		if indexOf(merged, value, key) < 0 {
+			others = append(others, value)
+		}
+	}
+	for _, value := range merged {
+		at := indexOf(list, value, key)
+		for len(others) > 0 && at >= 0 && indexOf(list, others[0], key) < at {
+			all, others = append(all, others[0]), others[1:]
+		}
+		all = append(all, value)
+	}
+	return append(all, others...)
+}
+
+// indexOf finds an element by its key, or by its value if there is none.
+func indexOf(list []any, value any, key string) int {
+	of := func(value any) any {
+		if object, ok := value.(map[string]any); ok {
+			return object[key]
+		}
+		return value
+	}
+	return slices.IndexFunc(list, func(other any) bool { return of(other) == of(value) })
 }
 
 // memberOf finds the field of a struct by its name in JSON, those of inlined structs included. Any member of a map is one.

@@ -87,7 +87,9 @@ func PreDelete(hook lifecycle.Hook) SpecOption {
 
 // InPlaceUpdate sets the hook that pods wait for around in-place updates (L3).
 func InPlaceUpdate(hook lifecycle.Hook) SpecOption {
-	return func(s *rollout.Spec) { s.Lifecycle.InPlaceUpdate = lifecycle.Hooks{InPlaceUpdate: &hook}.DeepCopy().InPlaceUpdate }
+	return func(s *rollout.Spec) {
+		s.Lifecycle.InPlaceUpdate = lifecycle.Hooks{InPlaceUpdate: &hook}.DeepCopy().InPlaceUpdate
+	}
 }
 
 // PreNormal sets the hook that new pods wait for before they are Normal (L3).
