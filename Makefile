@@ -23,6 +23,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## plan a small rollout and print why each node is where it is
 	$(GO) run ./examples/plan
+	$(GO) run ./examples/plan -example kruise
 
 .PHONY: test
 test: ## vet and test every module, recorded conformance cases included

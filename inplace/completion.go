@@ -211,9 +211,10 @@ func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
 	}
 	record := s.Records[name]
 	same := s.stillRuns(name, status)
-	if image && same &&
-		!(status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID)) &&
-		!(record.Image != "" && record.Image == container.Image) {
+	// One that is back at the image it was made from needs no restart.
+	wanted := status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID) ||
+		record.Image != "" && record.Image == container.Image
+	if image && same && !wanted {
 		waits = append(waits, Wait{Container: name, Code: ImageUnchanged})
 	}
 	if env && same && !record.Metadata.holds(pod) {

@@ -2,6 +2,7 @@ package inplace_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -238,18 +239,10 @@ func (c podChange) of(pod *corev1.Pod, options inplace.Options) *inplace.Update 
 		if image, ok := c.images[container.Name]; ok {
 			container.Image = image
 		}
-		for name, quantity := range c.resources[container.Name].Limits {
-			container.Resources.Limits[name] = quantity
-		}
-		for name, quantity := range c.resources[container.Name].Requests {
-			container.Resources.Requests[name] = quantity
-		}
-		for key, value := range c.refs[container.Name].Labels {
-			new.Labels[key] = value
-		}
-		for key, value := range c.refs[container.Name].Annotations {
-			new.Annotations[key] = value
-		}
+		maps.Copy(container.Resources.Limits, c.resources[container.Name].Limits)
+		maps.Copy(container.Resources.Requests, c.resources[container.Name].Requests)
+		maps.Copy(new.Labels, c.refs[container.Name].Labels)
+		maps.Copy(new.Annotations, c.refs[container.Name].Annotations)
 	}
 	return inplace.Diff(old, new, options)
 }

@@ -99,7 +99,8 @@ func readable(path string, typ reflect.Type, tree any) error {
 	switch value := tree.(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(value) {
-			member, at := typ, elementPath(path, name)
+			var member reflect.Type
+			at := elementPath(path, name)
 			switch {
 			case typ.Kind() == reflect.Map:
 				member = typ.Elem()
@@ -137,8 +138,7 @@ func readable(path string, typ reflect.Type, tree any) error {
 
 // memberType returns the type of a struct's member by its name in JSON; nil if there is none.
 func memberType(typ reflect.Type, name string) reflect.Type {
-	for i := range typ.NumField() {
-		field := typ.Field(i)
+	for field := range typ.Fields() {
 		switch own := jsonName(field); {
 		case own == name && name != "":
 			return field.Type

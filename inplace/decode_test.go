@@ -3,6 +3,7 @@ package inplace_test
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -134,14 +135,16 @@ func FuzzAnnotations(f *testing.F) {
 	})
 }
 
+var longExponent = regexp.MustCompile(`[eE][-+]?[0-9]{5}`)
+
 // Any pod at all.
 func FuzzPods(f *testing.F) {
 	f.Add([]byte(text(agentPod())))
 	f.Add([]byte(text(kruiseGrace(graceSpec(`{}`)))))
 	f.Add([]byte(`{"spec":{"containers":[{},{}],"readinessGates":[{"conditionType":"InPlaceUpdateReady"}]},"status":{"containerStatuses":[{},{}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if strings.ContainsAny(string(data), "eE") && strings.Contains(string(data), "resources") {
-			t.Skip("reading the pod is not what is tested") // quantities without bound
+		if longExponent.Match(data) {
+			t.Skip("reading quantities without bound is not what is tested")
 		}
 		pod := &corev1.Pod{}
 		if json.Unmarshal(data, pod) != nil {

@@ -180,7 +180,8 @@ func (d *differ) envOf(path string, container *corev1.Container, init bool) {
 		variable := &container.Env[i]
 		at := elementPath(path+".env", variable.Name)
 		if key, annotation, ok := metadataRead(variable); ok {
-			d.envFromMetadata(at, container, variable, init, key, annotation)
+			ref := EnvReference{Container: container.Name, Variable: variable.Name, Annotation: annotation, Key: key}
+			d.envFromMetadata(at, ref, init)
 		}
 		if variable.ValueFrom != nil && variable.ValueFrom.ResourceFieldRef != nil {
 			d.envFromResource(at, container, variable.ValueFrom.ResourceFieldRef)
@@ -188,12 +189,12 @@ func (d *differ) envOf(path string, container *corev1.Container, init bool) {
 	}
 }
 
-func (d *differ) envFromMetadata(at string, container *corev1.Container, variable *corev1.EnvVar, init bool, key string, annotation bool) {
-	changes, what := d.update.Labels, "label "+key
-	if annotation {
-		changes, what = d.update.Annotations, "annotation "+key
+func (d *differ) envFromMetadata(at string, ref EnvReference, init bool) {
+	changes, what := d.update.Labels, "label "+ref.Key
+	if ref.Annotation {
+		changes, what = d.update.Annotations, "annotation "+ref.Key
 	}
-	i := slices.IndexFunc(changes, func(change MetadataChange) bool { return change.Key == key })
+	i := slices.IndexFunc(changes, func(change MetadataChange) bool { return change.Key == ref.Key })
 	if i < 0 {
 		return
 	}
@@ -206,9 +207,7 @@ func (d *differ) envFromMetadata(at string, container *corev1.Container, variabl
 		if !d.update.options.EnvFromMetadata {
 			d.obstacle(MetadataInEnv, at, what)
 		}
-		d.update.Env = append(d.update.Env, EnvReference{
-			Container: container.Name, Variable: variable.Name, Annotation: annotation, Key: key,
-		})
+		d.update.Env = append(d.update.Env, ref)
 	}
 }
 

@@ -30,6 +30,12 @@ var inPlaceMutations = []mutation{
 	{"image", func(t *rapid.T, p *corev1.PodTemplateSpec) {
 		some(t, p.Spec.Containers).Image = rapid.SampledFrom([]string{"app:1", "app:2", "reg:5000/app", "app@sha256:1"}).Draw(t, "image")
 	}},
+	{"images", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		image := rapid.SampledFrom([]string{"app:1", "app:2"}).Draw(t, "image")
+		for i := range p.Spec.Containers {
+			p.Spec.Containers[i].Image = image
+		}
+	}},
 	{"label", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Labels[key(t)] = value(t) }},
 	{"annotation", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Annotations[key(t)] = value(t) }},
 	{"label dropped", func(t *rapid.T, p *corev1.PodTemplateSpec) { delete(p.Labels, key(t)) }},

@@ -1,9 +1,11 @@
 package inplace_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,12 +56,6 @@ func environment(pod *corev1.Pod, c corev1.Container) map[string]string {
 		}
 	})
 	return values
-}
-
-// current reports whether a container needs nothing from the kubelet.
-func (k *kubelet) current(pod *corev1.Pod, c corev1.Container) bool {
-	i := k.runs[c.Name]
-	return i != nil && i.image == c.Image && maps.Equal(i.env, environment(pod, c)) && equality.Semantic.DeepEqual(i.resources, c.Resources)
 }
 
 // sync brings one container to its spec, if it can. It returns whether the container was restarted.
@@ -121,9 +117,25 @@ func (k *kubelet) report(pod *corev1.Pod, now time.Time) {
 	}
 }
 
+// steps are what is tested, or a mutant of it.
+type steps struct {
+	begin   func(*inplace.Update, *corev1.Pod, inplace.Target, inplace.Metadata, time.Time) (inplace.Step, error)
+	advance func(*corev1.Pod, time.Time) (inplace.Step, error)
+}
+
+var realSteps = steps{begin: (*inplace.Update).Begin, advance: inplace.Continue}
+
+// failure is what a rollout panics with: a mutant has to be caught without failing the test.
+type failure string
+
+func (r *rollout) Helper()                      {}
+func (r *rollout) Fatal(args ...any)            { panic(failure(fmt.Sprint(args...))) }
+func (r *rollout) Fatalf(f string, args ...any) { panic(failure(fmt.Sprintf(f, args...))) }
+
 // rollout is one pod on its way through revisions.
 type rollout struct {
 	t         *rapid.T
+	steps     steps
 	templates []*corev1.PodTemplateSpec
 	options   inplace.Options
 	kubelet   kubelet
@@ -135,8 +147,8 @@ type rollout struct {
 	halfSent  bool // the resize is sent, the patch of the spec is not
 }
 
-func newRollout(t *rapid.T) *rollout {
-	r := &rollout{t: t, now: start}
+func newRollout(t *rapid.T, steps steps) *rollout {
+	r := &rollout{t: t, steps: steps, now: start}
 	r.options = inplace.Options{Resize: true, EnvFromMetadata: true, GracePeriodSeconds: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "grace")}
 	r.templates = []*corev1.PodTemplateSpec{template(t)}
 	for range rapid.IntRange(1, 3).Draw(t, "revisions") {
@@ -182,18 +194,18 @@ func (r *rollout) control() {
 	if !inplace.Unfinished(r.pod) {
 		step, err := inplace.Continue(r.pod, r.now)
 		if err != nil || len(step.Patches) > 0 {
-			r.t.Fatalf("Unfinished says no, but %v, %v", step, err)
+			r.Fatalf("Unfinished says no, but %v, %v", step, err)
 		}
 	}
 	current, err := strconv.Atoi(r.pod.Labels[revisionLabel])
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	var step inplace.Step
 	switch {
 	case current != r.target:
 		u := inplace.Diff(r.templates[current], r.templates[r.target], r.options)
-		step, err = u.Begin(r.pod, inplace.Target{Revision: strconv.Itoa(r.target)}, inplace.Metadata{}, r.now)
+		step, err = r.steps.begin(u, r.pod, inplace.Target{Revision: strconv.Itoa(r.target)}, inplace.Metadata{}, r.now)
 		if errors.Is(err, inplace.ErrObstacle) && r.kubelet.noResources && len(u.Resources) > 0 {
 			r.recreate()
 			return
@@ -202,13 +214,13 @@ func (r *rollout) control() {
 	case inplace.Preparing(r.pod):
 		step, err = inplace.Cancel(r.pod, r.now)
 		if len(step.Patches) == 0 {
-			r.t.Fatal("nothing to cancel")
+			r.Fatal("nothing to cancel")
 		}
 	default:
-		step, err = inplace.Continue(r.pod, r.now)
+		step, err = r.steps.advance(r.pod, r.now)
 	}
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	sent := len(step.Patches)
 	if !r.calm {
@@ -217,7 +229,7 @@ func (r *rollout) control() {
 	for _, patch := range step.Patches[:sent] {
 		r.halfSent = patch.Subresource == "resize" || r.halfSent && patch.Subresource == "status"
 		before := r.pod
-		r.pod = apply(r.t, r.pod, patch)
+		r.pod = apply(r, r.pod, patch)
 		r.orderOfBatches(before)
 	}
 	if condition(r.pod) == corev1.ConditionTrue {
@@ -243,21 +255,21 @@ func (r *rollout) recreate() {
 func (r *rollout) gracePeriod(u *inplace.Update, step inplace.Step) {
 	grace := time.Duration(r.options.GracePeriodSeconds) * time.Second
 	if step.Begun && step.Until.IsZero() && u.Restarts() && len(step.Patches) > 0 && step.Patches[0].Subresource == "status" && grace > 0 {
-		r.t.Fatal("no grace period")
+		r.Fatal("no grace period")
 	}
 	if !step.Until.IsZero() {
 		if step.Begun || !step.Until.After(r.now) || step.Until.After(r.now.Add(grace)) {
-			r.t.Fatalf("%+v at %s", step, r.now)
+			r.Fatalf("%+v at %s", step, r.now)
 		}
 		if !r.unreadyAt.IsZero() && !step.Until.Equal(r.unreadyAt.Add(grace)) {
-			r.t.Fatalf("grace period until %s, not ready since %s", step.Until, r.unreadyAt)
+			r.Fatalf("grace period until %s, not ready since %s", step.Until, r.unreadyAt)
 		}
 	}
 	if step.Begun && !r.unreadyAt.IsZero() && u.Restarts() && r.now.Before(r.unreadyAt.Add(grace)) && len(step.Patches) > 0 {
 		// What restarts already may be left out; nothing else may begin within the period.
 		for _, patch := range step.Patches {
 			if patch.Subresource == "" && strings.Contains(string(patch.Data), `"image"`) {
-				r.t.Fatal("begun within the grace period")
+				r.Fatal("begun within the grace period")
 			}
 		}
 	}
@@ -274,7 +286,7 @@ func (r *rollout) orderOfBatches(before *corev1.Pod) {
 			theirs, ok := launchPriority(other)
 			shared := before.Spec.Containers[j].Image != other.Image || !maps.Equal(environment(before, other), environment(r.pod, other))
 			if ok && theirs > mine && !shared && r.kubelet.runs[other.Name].image != other.Image {
-				r.t.Fatalf("container %s goes before %s", c.Name, other.Name)
+				r.Fatalf("container %s goes before %s", c.Name, other.Name)
 			}
 		}
 	}
@@ -295,23 +307,23 @@ func (r *rollout) truthful() {
 	current, _ := strconv.Atoi(r.pod.Labels[revisionLabel])
 	state, err := inplace.StateOf(r.pod)
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	for i, c := range r.pod.Spec.Containers {
 		image := r.templates[current].Spec.Containers[i].Image
 		if c.Image != image && (state == nil || state.NextContainerImages[c.Name] != image) {
-			r.t.Fatalf("revision %d with image %s of container %s", current, c.Image, c.Name)
+			r.Fatalf("revision %d with image %s of container %s", current, c.Image, c.Name)
 		}
 	}
 	if r.pod.Labels["foreign"] != "label" || r.pod.Annotations["cni.example.com/ip"] != "10.0.0.1" {
-		r.t.Fatal("metadata of others is gone")
+		r.Fatal("metadata of others is gone")
 	}
 	if !inplace.Completed(r.pod).Done || inplace.Preparing(r.pod) {
 		return
 	}
 	for _, c := range r.pod.Spec.Containers {
 		if i := r.kubelet.runs[c.Name]; i.image != c.Image || !maps.Equal(i.env, environment(r.pod, c)) {
-			r.t.Fatalf("complete, but container %s runs %s with %v", c.Name, i.image, i.env)
+			r.Fatalf("complete, but container %s runs %s with %v", c.Name, i.image, i.env)
 		}
 	}
 }
@@ -321,13 +333,13 @@ func (r *rollout) work(all bool) {
 	for _, c := range r.pod.Spec.Containers {
 		if all || rapid.IntRange(0, 2).Draw(r.t, "kubelet") == 0 {
 			if r.kubelet.sync(r.pod, c, r.now) && condition(r.pod) == corev1.ConditionTrue {
-				r.t.Fatalf("container %s restarts in a pod that is ready", c.Name)
+				r.Fatalf("container %s restarts in a pod that is ready", c.Name)
 			}
 		}
 	}
 	r.kubelet.report(r.pod, r.now)
 	if lifecycle.Ready(r.pod) && condition(r.pod) != corev1.ConditionTrue {
-		r.t.Fatal("ready in the middle of an update")
+		r.Fatal("ready in the middle of an update")
 	}
 }
 
@@ -338,10 +350,19 @@ func (r *rollout) converged() bool {
 		!inplace.Preparing(r.pod)
 }
 
-// play moves the pod through the revisions: users change their mind mid-way and roll back, kubelets are late, patches get
-// lost. Once users and images are at rest, the pod gets where it should be.
-func rollouts(t *rapid.T) {
-	r := newRollout(t)
+// violation moves a pod through revisions: users change their mind mid-way and roll back, kubelets are late, patches get
+// lost. Once users and images are at rest, the pod gets where it should be. It returns what went wrong; "" if nothing.
+func violation(t *rapid.T, steps steps) (text string) {
+	defer func() {
+		if f := recover(); f != nil {
+			failed, ok := f.(failure)
+			if !ok {
+				panic(f)
+			}
+			text = string(failed)
+		}
+	}()
+	r := newRollout(t, steps)
 	for range rapid.IntRange(1, 25).Draw(t, "steps") {
 		r.now = r.now.Add(time.Duration(rapid.IntRange(r.shortest(), 2).Draw(t, "seconds")) * time.Second)
 		// A resize whose spec patch was lost shows nowhere: it is made good by the same update only.
@@ -361,15 +382,101 @@ func rollouts(t *rapid.T) {
 	r.calm = true
 	for range 40 {
 		if r.converged() {
-			return
+			return ""
 		}
 		r.now = r.now.Add(2 * time.Second)
 		r.control()
 		r.truthful()
 		r.work(true)
 	}
-	t.Fatalf("still not there: %v, ready %v\n%s", inplace.Completed(r.pod), lifecycle.Ready(r.pod), fmt.Sprint(text(r.pod)))
+	r.Fatalf("still not there: %v, ready %v", inplace.Completed(r.pod), lifecycle.Ready(r.pod))
+	return ""
+}
+
+func rollouts(t *rapid.T) {
+	if text := violation(t, realSteps); text != "" {
+		t.Fatal(text)
+	}
 }
 
 func TestRollouts(t *testing.T) { rapid.Check(t, rollouts) }
 func FuzzRollouts(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rollouts)) }
+
+// Steps with a planted bug, which the property must reject.
+func TestRolloutsHaveTeeth(t *testing.T) {
+	// without leaves out patches of a subresource.
+	without := func(step inplace.Step, subresource string) inplace.Step {
+		step.Patches = slices.DeleteFunc(slices.Clone(step.Patches), func(p lifecycle.Patch) bool { return p.Subresource == subresource })
+		return step
+	}
+	// edited changes the pod that a step is computed from.
+	edited := func(pod *corev1.Pod, edit func(*corev1.Pod)) *corev1.Pod {
+		pod = pod.DeepCopy()
+		edit(pod)
+		return pod
+	}
+	forget := func(field string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			var state map[string]any
+			if json.Unmarshal([]byte(pod.Annotations[inplace.StateKey]), &state) == nil {
+				delete(state, field)
+				pod.Annotations[inplace.StateKey] = text(state)
+			}
+		}
+	}
+	begin := func(change func(*corev1.Pod)) steps {
+		return steps{advance: inplace.Continue, begin: func(u *inplace.Update, pod *corev1.Pod, target inplace.Target, metadata inplace.Metadata, now time.Time) (inplace.Step, error) {
+			return u.Begin(edited(pod, change), target, metadata, now)
+		}}
+	}
+	advance := func(change func(*corev1.Pod)) steps {
+		return steps{begin: realSteps.begin, advance: func(pod *corev1.Pod, now time.Time) (inplace.Step, error) {
+			return inplace.Continue(edited(pod, change), now)
+		}}
+	}
+	mutants := []struct {
+		name, why string
+		steps     steps
+	}{
+		{"never not ready", "containers restart in a pod that is ready", steps{advance: inplace.Continue, begin: func(u *inplace.Update, pod *corev1.Pod, target inplace.Target, metadata inplace.Metadata, now time.Time) (inplace.Step, error) {
+			step, err := u.Begin(pod, target, metadata, now)
+			return without(step, "status"), err
+		}}},
+		{"no resize", "the label claims resources that the spec does not have", steps{advance: inplace.Continue, begin: func(u *inplace.Update, pod *corev1.Pod, target inplace.Target, metadata inplace.Metadata, now time.Time) (inplace.Step, error) {
+			step, err := u.Begin(pod, target, metadata, now)
+			return without(step, "resize"), err
+		}}},
+		{"never ready again", "the pod stays out of service", steps{begin: realSteps.begin, advance: func(pod *corev1.Pod, now time.Time) (inplace.Step, error) {
+			step, err := inplace.Continue(pod, now)
+			return without(step, "status"), err
+		}}},
+		{"never advances", "later batches do not come", steps{begin: realSteps.begin, advance: func(*corev1.Pod, time.Time) (inplace.Step, error) {
+			return inplace.Step{}, nil
+		}}},
+		{"grace period skipped", "the next look is taken for one of tomorrow", steps{advance: inplace.Continue, begin: func(u *inplace.Update, pod *corev1.Pod, target inplace.Target, metadata inplace.Metadata, now time.Time) (inplace.Step, error) {
+			if condition(pod) == corev1.ConditionFalse {
+				now = now.Add(24 * time.Hour)
+			}
+			return u.Begin(pod, target, metadata, now)
+		}}},
+		{"earlier update forgotten", "its later batches never come", begin(func(pod *corev1.Pod) { delete(pod.Annotations, inplace.StateKey) })},
+		{"later images forgotten", "they never come", begin(forget("nextContainerImages"))},
+		{"records forgotten", "what is back at what it runs is waited for", begin(forget("daemonplanRecords"))},
+		{"nothing waited for", "ready too early, and batches at once", advance(func(pod *corev1.Pod) {
+			forget("lastContainerStatuses")(pod)
+			forget("daemonplanRecords")(pod)
+		})},
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			generate := rapid.Custom(func(t *rapid.T) string { return violation(t, m.steps) })
+			for seed := range 3000 {
+				if text := generate.Example(seed); text != "" {
+					t.Log(seed, text)
+					return
+				}
+			}
+			t.Errorf("the property accepts it, although %s", m.why)
+		})
+	}
+}

@@ -56,7 +56,8 @@ type Step struct {
 //
 // The error wraps [ErrObstacle] if the update or the pod cannot be updated in place, which includes a pod that lacks a
 // container or resource that changes, whose QoS class would change because others gave it resources, or that is to be
-// resized by a kubelet that reports no resources, which the API server refuses; it wraps [ErrUnreadable] if an annotation of an earlier update cannot be read. An empty target is an error too.
+// resized by a kubelet that reports no resources, which the API server refuses. It wraps [ErrUnreadable] if an
+// annotation of an earlier update cannot be read. An empty target is an error too.
 func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now time.Time) (Step, error) {
 	if err := u.obstructed(pod); err != nil {
 		return Step{}, err
@@ -195,7 +196,8 @@ func unready(b *batch, grace time.Duration) (step Step, wait bool, err error) {
 		return Step{}, false, nil
 	}
 	since := b.now
-	if condition := conditionOf(b.pod, lifecycle.InPlaceUpdateReady); condition == nil || condition.Status != corev1.ConditionFalse {
+	condition := conditionOf(b.pod, lifecycle.InPlaceUpdateReady)
+	if condition == nil || condition.Status != corev1.ConditionFalse {
 		p, err := unreadyPatch(b.pod, b.now)
 		if err != nil {
 			return Step{}, false, err

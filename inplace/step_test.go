@@ -470,7 +470,7 @@ func TestNextBatchOfNothing(t *testing.T) {
 		t.Fatalf("%s, %v", subresources(step), err)
 	}
 	pod = apply(t, pod, step.Patches...)
-	if !inplace.Completed(pod).Done || inplace.Unfinished(pod) {
-		t.Errorf("%v", pod.Annotations)
+	if state, err := inplace.StateOf(pod); err != nil || !inplace.Completed(pod).Done || inplace.Unfinished(pod) || len(state.ContainerBatchesRecord) > 0 {
+		t.Errorf("%v, %v", pod.Annotations, err)
 	}
 }

@@ -27,14 +27,14 @@ const (
 	endedPodIsIgnored
 	brokenNodesCount
 	heldNodesCount
-	leavingCountsOnce
+	leavingIsGone
 	surgesWhereItMayRun
 	burstOfDesired
 	partitionOfDesired
 	partitionOfRunNodes
-	scalingOfRunNodes
-	scalingOnceOnly
+	scalingInstalls
 	deletionIsTakenBack
+	idlePodIsRecreated
 
 	rules // count
 )
@@ -97,8 +97,8 @@ var entries = [rules]entry{
 
 	exactlyLongEnough: {"exactly-long-enough", "B5",
 		"the controller wants a pod to have been Ready for more than minReadySeconds", ofKruise},
-	inPlaceConditionCounts: {"in-place-condition-counts", "B5",
-		"a pod inside an in-place update, Ready but with InPlaceUpdateReady False, serves for the controller's budget", ofKruise},
+	inPlaceConditionCounts: {"in-place-condition-counts", "B5, T4",
+		"a pod that was made not ready for an update serves for the controller's budget as long as it is Ready, and stays so while paused", ofKruise},
 	succeededPodGoes: {"succeeded-pod-goes", "M2",
 		"the controller keeps a pod that has Succeeded", ofKruise},
 	endedPodIsIgnored: {"ended-pod-is-ignored", "M1",
@@ -107,8 +107,8 @@ var entries = [rules]entry{
 		"an outdated pod that is not available does not count against the controller's maxUnavailable", ofKruise},
 	heldNodesCount: {"held-nodes-count", "B2",
 		"the controller counts only the nodes that it may update against maxUnavailable and maxSurge", ofKruise},
-	leavingCountsOnce: {"leaving-counts-once", "B2",
-		"the controller counts a node with a new pod in PreparingDelete twice", ofKruise},
+	leavingIsGone: {"leaving-is-gone", "B2, M3",
+		"the controller counts a node with a new pod in PreparingDelete twice, and one with an old one as a node with surplus pods", ofKruise},
 	surgesWhereItMayRun: {"surges-where-it-may-run", "B4",
 		"the controller creates surge pods on nodes where they may not run", ofKruise},
 	burstOfDesired: {"burst-of-desired", "M6",
@@ -117,17 +117,17 @@ var entries = [rules]entry{
 		"the controller takes a percentage of partition of the stored status", ofKruise},
 	partitionOfRunNodes: {"partition-of-run-nodes", "T2",
 		"the controller charges pods on ineligible nodes, and nodes without any, to the partition", ofKruise},
-	scalingOfRunNodes: {"scaling-of-run-nodes", "T7",
-		"the controller charges new pods on ineligible nodes to partitioned scaling", ofKruise},
-	scalingOnceOnly: {"scaling-once-only", "T7",
-		"the controller leaves nodes empty that join, or lose their pod, after the first installation", ofKruise},
+	scalingInstalls: {"scaling-installs", "T7",
+		"the controller leaves nodes empty that join, or lose their pod, after the first installation, and charges new pods on ineligible nodes to it", ofKruise},
 	deletionIsTakenBack: {"deletion-is-taken-back", "L2",
 		"the controller deletes a pod in PreparingDelete although there is no reason any more", ofKruise},
+	idlePodIsRecreated: {"idle-pod-is-recreated", "I3, M2",
+		"the controller updates in place a pod in which nothing runs: one that is bound to no node, or has failed", ofKruise},
 }
 
 // others is the set of rules in which the peer does as we do.
 func (p peer) others() (native ruleSet) {
-	for r, e := range entries {
+	for r, e := range entries[:] {
 		if e.of&(1<<p) == 0 {
 			native |= 1 << r
 		}

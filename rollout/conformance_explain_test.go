@@ -1,10 +1,15 @@
 package rollout_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -28,15 +33,18 @@ type act struct {
 type fate string
 
 const (
-	deleted         fate = "delete"
-	updatedInPlace  fate = "inPlace"
-	preparingDelete fate = "preparingDelete"
+	fateDeleted   fate = "delete"
+	fateInPlace   fate = "inPlace"
+	fatePreparing fate = "preparingDelete"
+	fateTakenBack fate = "takenBack" // no controller but ours does that
 )
 
-// of joins the fate with the name of the pod that has it.
+// to joins the fate with the name of the pod that has it.
+func (f fate) to(pod string) string { return string(f) + " " + pod }
+
 func (f fate) of(pods ...string) (fates []string) {
 	for _, p := range pods {
-		fates = append(fates, string(f)+" "+p)
+		fates = append(fates, f.to(p))
 	}
 	return fates
 }
@@ -84,10 +92,10 @@ func (c *recorded) recordedOutcome() outcome {
 		return phaseOutcome{
 			creates: act{must: p.Create, from: p.ChooseCreate.From, count: p.ChooseCreate.Count},
 			fates: act{
-				must: slices.Concat(deleted.of(p.Delete...), updatedInPlace.of(p.InPlace...), preparingDelete.of(p.PreparingDelete...)),
-				from: slices.Concat(deleted.of(p.ChooseDelete.From...), updatedInPlace.of(p.ChooseInPlace.From...),
-					preparingDelete.of(p.ChoosePreparingDelete.From...), deleted.of(m.FromDelete...),
-					updatedInPlace.of(m.FromInPlace...), preparingDelete.of(m.FromPreparingDelete...)),
+				must: slices.Concat(fateDeleted.of(p.Delete...), fateInPlace.of(p.InPlace...), fatePreparing.of(p.PreparingDelete...)),
+				from: slices.Concat(fateDeleted.of(p.ChooseDelete.From...), fateInPlace.of(p.ChooseInPlace.From...),
+					fatePreparing.of(p.ChoosePreparingDelete.From...), fateDeleted.of(m.FromDelete...),
+					fateInPlace.of(m.FromInPlace...), fatePreparing.of(m.FromPreparingDelete...)),
 				count: p.ChooseDelete.Count + p.ChooseInPlace.Count + p.ChoosePreparingDelete.Count + m.Count,
 			},
 		}
@@ -180,12 +188,34 @@ func explain(s *situation, d decided) (needed ruleSet, ok bool) {
 	return m.rules, true
 }
 
-// fatesOf lists what the plan does to pods. Of the patches, those that begin an in-place update and those that mark a
-// pod for its deletion count.
+// fatesOf lists what the plan does to pods. A pod is updated in place if its spec is, or if that is begun.
 func fatesOf(plan rollout.Plan) []string {
-	fates := deleted.of(podsOf(plan.Deletes)...)
+	fates := fateDeleted.of(podsOf(plan.Deletes)...)
 	for _, p := range plan.Patches {
-		_ = p
+		if f := fateBy(p); f != "" && !slices.Contains(fates, f.to(p.Pod)) {
+			fates = append(fates, f.of(p.Pod)...)
+		}
 	}
 	return fates
+}
+
+// fateBy reads off a patch what happens to the pod; empty if it is upkeep: see upkeep.
+func fateBy(patch rollout.Patch) fate {
+	var change corev1.Pod
+	if err := json.Unmarshal(patch.Data, &change); err != nil {
+		return fate(err.Error())
+	}
+	unready := condition(&change, lifecycle.InPlaceUpdateReady)
+	switch state := lifecycle.StateOf(&change); {
+	case change.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != "" && patch.Reason != rollout.ReasonDuplicateRevision:
+		return fateInPlace
+	case unready != nil && unready.Status == corev1.ConditionFalse:
+		return fateInPlace
+	case state == lifecycle.PreparingDelete:
+		return fatePreparing
+	case state == lifecycle.Normal && patch.Reason == rollout.ReasonTakenBack:
+		return fateTakenBack
+	default:
+		return ""
+	}
 }

@@ -4,3 +4,6 @@ import "testing"
 
 // TestConformanceKruiseModel holds the model of OpenKruise's controller to what was recorded.
 func TestConformanceKruiseModel(t *testing.T) { testModel(t, kruise) }
+
+// TestConformanceKruiseDecisions compares whole decisions with those of OpenKruise's controller.
+func TestConformanceKruiseDecisions(t *testing.T) { testDecisions(t, kruise) }

@@ -11,20 +11,20 @@ type queue struct{ anyOrder, oneOf, then []string }
 
 func (q queue) len() int { return len(q.anyOrder) + min(1, len(q.oneOf)) + len(q.then) }
 
-// without takes out what no burst limits: pods that are only marked for a hook.
-func (q queue) without(f fate) (rest queue, fates []string) {
-	out := func(from []string) (rest []string) {
-		for _, s := range from {
-			if len(f.among([]string{s})) > 0 {
-				fates = append(fates, s)
-			} else {
-				rest = append(rest, s)
-			}
-		}
-		return rest
+// unlimited tells whether no burst limits the action: it deletes nothing.
+func unlimited(action string) bool {
+	k := kindOf(action)
+	return k == fatePreparing || k == fateTakenBack
+}
+
+// split takes out what no burst limits.
+func (q queue) split() (rest queue, free []string) {
+	limited := func(from []string) []string {
+		free = append(free, slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !unlimited(a) })...)
+		return slices.DeleteFunc(slices.Clone(from), unlimited)
 	}
-	rest = queue{anyOrder: out(q.anyOrder), oneOf: q.oneOf, then: out(q.then)}
-	return rest, fates
+	rest = queue{anyOrder: limited(q.anyOrder), oneOf: q.oneOf, then: limited(q.then)}
+	return rest, free
 }
 
 // limit applies burst to the queues, which come in any order, and to what comes after all of them. What is early in
@@ -34,15 +34,15 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 	hooked := 0 // choices that no burst limits
 	for i := range queues {
 		var out []string
-		queues[i], out = queues[i].without(preparingDelete)
+		queues[i], out = queues[i].split()
 		free = append(free, out...)
-		if one := queues[i].oneOf; len(preparingDelete.among(one)) > 0 {
+		if one := queues[i].oneOf; slices.ContainsFunc(one, unlimited) {
 			a.from = append(a.from, one...)
 			hooked++
 			queues[i].oneOf = nil
 		}
 	}
-	last, out := last.without(preparingDelete)
+	last, out := last.split()
 	free = append(free, out...)
 
 	total := 0
@@ -83,28 +83,55 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 func (m *model) limitCreates(nodes []string) act {
 	burst := m.burst()
 	slices.Sort(nodes)
-	if limit, ordered := m.scaling(); ordered {
+	limit, ordered := m.scaling()
+	if !ordered {
+		limit = math.MaxInt
+	}
+	if ordered || m.ordered() {
 		return act{must: nodes[:max(0, min(limit, burst, len(nodes)))]}
 	}
-	return inOrder(nil, nodes, len(nodes), burst)
+	return inOrder(nil, nodes, len(nodes), bursts{creates: burst})
+}
+
+// ordered tells whether updates are picked in the order of B6, and creates in that of M6. This is one of the choices that
+// the controller has, so that it is no difference by itself: only the model with all rules makes it.
+func (m *model) ordered() bool { return m.rules == allRules }
+
+// bursts are how many actions of a kind are left to do, and whether in order.
+type bursts struct {
+	creates, deletes, updates int
+	ordered                   bool
+}
+
+func (b bursts) of(kind fate) int {
+	switch kind {
+	case "":
+		return b.creates
+	case fateDeleted:
+		return b.deletes
+	case fateInPlace:
+		return b.updates
+	default:
+		return math.MaxInt
+	}
 }
 
 // inOrder is an act that does the first, any number of them, and then at most n of the second. Of what is done to
-// pods, each kind has a burst of its own, but marking for a hook has none. A free choice between kinds is no longer
-// than burst in any case.
-func inOrder(first, second []string, n, burst int) (a act) {
+// pods, each kind has a burst of its own, but marking for a hook has none. No recording has a choice between kinds that
+// burst cuts short.
+func inOrder(first, second []string, n int, burst bursts) (a act) {
 	n = max(min(n, len(second)), 0)
 	kinds := kindsOf(slices.Concat(first, second))
-	if len(kinds) > 1 && 0 < n && n < len(second) {
+	switch {
+	case burst.ordered:
+		return descending(first, second, n, burst)
+	case len(kinds) > 1 && 0 < n && n < len(second):
 		return act{must: first, from: second, count: n}
 	}
 	for _, kind := range kinds {
-		sure, maybe := kind.of(first), kind.of(second)
-		m, limit := min(n, len(maybe)), burst
-		if kind == actionKind(preparingDelete) {
-			limit = math.MaxInt
-		}
-		m = min(m, limit-len(sure))
+		sure, maybe := kind.actions(first), kind.actions(second)
+		limit := burst.of(kind)
+		m := min(n, len(maybe), limit-len(sure))
 		switch {
 		case m < 0:
 			a.from = append(a.from, sure...)
@@ -122,18 +149,32 @@ func inOrder(first, second []string, n, burst int) (a act) {
 	return a
 }
 
-// actionKind is the fate of a pod; creates of pods are of one kind, the empty one.
-type actionKind string
+// descending is the only outcome that B6 has.
+func descending(first, second []string, n int, burst bursts) (a act) {
+	done := make(map[fate]int)
+	for i, action := range slices.Backward(slices.Concat(second, first)) {
+		kind := kindOf(action)
+		if sure := i >= len(second); done[kind] < burst.of(kind) && (sure || n > 0) {
+			done[kind]++
+			a.must = append(a.must, action)
+			if !sure {
+				n--
+			}
+		}
+	}
+	return a
+}
 
-func kindOf(action string) actionKind {
+// kindOf is the fate in an action, empty for the create of a pod.
+func kindOf(action string) fate {
 	kind, _, pod := strings.Cut(action, " ")
 	if !pod {
 		return ""
 	}
-	return actionKind(kind)
+	return fate(kind)
 }
 
-func kindsOf(actions []string) (kinds []actionKind) {
+func kindsOf(actions []string) (kinds []fate) {
 	for _, a := range actions {
 		kinds = append(kinds, kindOf(a))
 	}
@@ -141,6 +182,7 @@ func kindsOf(actions []string) (kinds []actionKind) {
 	return slices.Compact(kinds)
 }
 
-func (k actionKind) of(actions []string) []string {
-	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return kindOf(a) != k })
+// actions are those of a kind.
+func (f fate) actions(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return kindOf(a) != f })
 }

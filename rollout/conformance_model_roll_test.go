@@ -13,6 +13,7 @@ import (
 type nodeView struct {
 	*nodeSituation
 	news, olds []*corev1.Pod // not marked for deletion, finished ones too
+	going      []*corev1.Pod // on their way out, but held by a hook
 	created    bool          // the phase before creates a new one
 	empty      bool          // there is no pod object at all
 }
@@ -20,16 +21,19 @@ type nodeView struct {
 func (m *model) views(managed phaseOutcome) (views []nodeView) {
 	for _, n := range m.view() {
 		v := nodeView{nodeSituation: n, empty: len(n.pods) == 0}
-		live := n.live()
+		var gone []string
 		if m.on(missingPodsComeFirst) {
 			v.created = slices.Contains(managed.creates.picked(m.ours.creates), n.name)
-			gone := deleted.among(managed.fates.picked(m.ours.fates))
-			live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return slices.Contains(gone, p.Name) })
+			gone = managed.fates.picked(m.ours.fates)
 		}
-		for _, p := range live {
-			if m.updated(p) {
+		for _, p := range n.live() {
+			switch {
+			case slices.Contains(gone, fateDeleted.to(p.Name)):
+			case slices.Contains(gone, fatePreparing.to(p.Name)), m.leaves(n, p) && m.on(leavingIsGone):
+				v.going = append(v.going, p)
+			case m.updated(p):
 				v.news = append(v.news, p)
-			} else {
+			default:
 				v.olds = append(v.olds, p)
 			}
 		}
@@ -41,20 +45,20 @@ func (m *model) views(managed phaseOutcome) (views []nodeView) {
 // roll is the update phase. The controller runs it in a sync of its own, on the state before manage; M7 makes it see
 // what manage has done.
 func (m *model) roll(managed phaseOutcome) (p phaseOutcome, failed bool) {
-	if m.recorded.set.rolling().Paused {
+	if m.recorded.set.rolling().Paused && (m.surge || !m.on(inPlaceConditionCounts)) {
 		return phaseOutcome{}, false
 	}
 	views := m.views(managed)
-	createBurst, deleteBurst := m.burst(), m.burst()
+	burst := bursts{m.burst(), m.burst(), m.burst(), m.ordered()}
 	if m.on(burstIsPerPlan) {
-		createBurst -= len(managed.creates.picked(m.ours.creates))
-		deleteBurst -= len(deleted.among(managed.fates.picked(m.ours.fates)))
+		burst.creates -= len(managed.creates.picked(m.ours.creates))
+		burst.deletes -= len(fateDeleted.among(managed.fates.picked(m.ours.fates)))
 	}
 	maxUnavailable, maxSurge := m.budgets()
 	if maxSurge > 0 {
-		return m.rollBeside(views, maxSurge, createBurst, deleteBurst)
+		return m.rollBeside(views, maxSurge, burst)
 	}
-	p.fates = m.rollInTurn(views, maxUnavailable, deleteBurst)
+	p.fates = m.rollInTurn(views, maxUnavailable, burst)
 	return p, false
 }
 
@@ -75,30 +79,54 @@ func (m *model) serves(p *corev1.Pod) bool {
 }
 
 // rollInTurn is the update phase without surge: outdated pods are deleted, or updated in place.
-func (m *model) rollInTurn(views []nodeView, maxUnavailable, burst int) act {
-	var allowed, candidates []string
+func (m *model) rollInTurn(views []nodeView, maxUnavailable int, burst bursts) act {
+	var finishing, allowed, candidates []string
 	unavailable := 0
 	begun := m.begins(views)
 	for _, v := range views {
 		if begun[v.name] || m.on(heldNodesCount) {
 			unavailable += m.unavailable(v)
 		}
+		old := m.candidate(v)
 		switch {
-		case !begun[v.name] || len(v.news) > 0 || len(v.olds) != 1 || leaving(v.olds[0]):
+		case old == nil || !begun[v.name]:
 		case v.outcome != placement.Run && m.on(keepReplacesNothing):
-		case m.serves(v.olds[0]):
-			candidates = append(candidates, m.updateOf(v.olds[0])...)
+		case m.on(inPlaceConditionCounts) && m.begunInPlace(old):
+			finishing = append(finishing, m.updateOf(old)...)
+		case m.recorded.set.rolling().Paused:
+		case m.serves(old):
+			candidates = append(candidates, m.updateOf(old)...)
 		default:
-			allowed = append(allowed, m.updateOf(v.olds[0])...)
+			allowed = append(allowed, m.updateOf(old)...)
 		}
 	}
-	return inOrder(allowed, candidates, maxUnavailable-unavailable, burst)
+	a := inOrder(allowed, candidates, maxUnavailable-unavailable, burst)
+	a.must = append(a.must, finishing...)
+	return a
+}
+
+// candidate is the pod of the node that is to be updated, if nothing else is there. We look at what repair leaves: of
+// pods that burst or a hook keeps from going the best is the node's pod, and if it is broken it need not wait for them.
+func (m *model) candidate(v nodeView) *corev1.Pod {
+	olds := slices.DeleteFunc(slices.Clone(v.olds), lifecycle.Terminal)
+	if !m.on(missingPodsComeFirst) || len(olds) == 0 {
+		if len(v.news) > 0 || len(v.olds) != 1 || onItsWayOut(v.olds[0]) {
+			return nil
+		}
+		olds = v.olds
+	}
+	best := slices.MinFunc(olds, m.better)
+	alone := len(v.olds)+len(v.news)+len(v.going) == 1
+	if !alone && (m.ready(best) || slices.ContainsFunc(v.news, func(p *corev1.Pod) bool { return !lifecycle.Terminal(p) })) {
+		return nil
+	}
+	return best
 }
 
 // unavailable is how much of maxUnavailable a node uses up. For the Kubernetes controller it does if it has pods, and
 // they are not exactly one that is available, and if it lacks one.
 func (m *model) unavailable(v nodeView) int {
-	live := slices.DeleteFunc(slices.Concat(v.news, v.olds), leaving)
+	live := slices.DeleteFunc(slices.Concat(v.news, v.olds), onItsWayOut)
 	switch {
 	case v.outcome != placement.Run && m.on(budgetCountsRunNodes):
 		bad, good := m.newPods(v)
@@ -107,7 +135,7 @@ func (m *model) unavailable(v nodeView) int {
 		return int(count(v.outcome == placement.Run))
 	case len(v.news) == 0 && len(v.olds) == 1 && len(live) == 1 && !m.on(brokenNodesCount):
 		return 0
-	case len(v.news) == 1 && len(v.olds) == 1 && leaving(v.news[0]) && len(live) == 1 && !m.on(leavingCountsOnce):
+	case len(v.news) == 1 && len(v.olds) == 1 && onItsWayOut(v.news[0]) && len(live) == 1 && !m.on(leavingIsGone):
 		return 1 + int(count(!m.available(v.news[0])))
 	case m.on(oneServingPodWillDo):
 		return int(count(!slices.ContainsFunc(live, m.serves)))
@@ -120,11 +148,11 @@ func (m *model) unavailable(v nodeView) int {
 // node one that is not bound cannot start, and says nothing.
 func (m *model) newPods(v nodeView) (bad, good bool) {
 	bad = v.created
-	for _, p := range v.news {
-		if v.outcome == placement.Keep && p.Spec.NodeName == "" && m.on(budgetCountsRunNodes) {
+	for _, p := range slices.Concat(v.news, v.going) {
+		if !m.updated(p) || v.outcome == placement.Keep && p.Spec.NodeName == "" && m.on(budgetCountsRunNodes) {
 			continue
 		}
-		serves := m.available(p) && !leaving(p)
+		serves := m.available(p) && (!onItsWayOut(p) || m.on(leavingIsGone))
 		bad = bad || !serves
 		good = good || serves
 	}
@@ -133,7 +161,7 @@ func (m *model) newPods(v nodeView) (bad, good bool) {
 
 // rollBeside is the update phase with surge: new pods are created beside the outdated ones. On nodes that are to have
 // none, available outdated pods go as far as available nodes outnumber desired.
-func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst int) (p phaseOutcome, failed bool) {
+func (m *model) rollBeside(views []nodeView, maxSurge int, burst bursts) (p phaseOutcome, failed bool) {
 	var allowed, candidates, superseded, outnumbered []string
 	places, excess := 0, -int(m.desired)
 	begun := m.begins(views)
@@ -147,9 +175,9 @@ func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst 
 		}
 		kept := m.lingers(v.nodeSituation) || v.outcome != placement.Run && m.on(keepReplacesNothing)
 		switch {
-		case len(v.news) > 1 || len(v.olds) != 1 || !v.vanished && !begun[v.name] || leaving(v.olds[0]):
+		case len(v.news) > 1 || len(v.olds) != 1 || !v.vanished && !begun[v.name] || onItsWayOut(v.olds[0]):
 		case len(v.news) == 1:
-			if m.available(v.news[0]) && !leaving(v.news[0]) && !kept {
+			if m.available(v.news[0]) && !onItsWayOut(v.news[0]) && !kept {
 				superseded = append(superseded, m.removal(v.olds[0])...)
 			}
 		case v.vanished:
@@ -162,7 +190,7 @@ func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst 
 			default:
 				superseded = append(superseded, m.removal(v.olds[0])...)
 			}
-		case v.created:
+		case v.created || len(v.going) > 0:
 		case m.on(finishedPodGoesFirst) && slices.ContainsFunc(v.live(), lifecycle.Terminal):
 		case m.serves(v.olds[0]):
 			candidates = append(candidates, v.name)
@@ -176,8 +204,8 @@ func (m *model) rollBeside(views []nodeView, maxSurge, createBurst, deleteBurst 
 	if m.on(unavailableNewPodHoldsPlace) {
 		places += len(allowed)
 	}
-	p.creates = inOrder(allowed, candidates, maxSurge-places, createBurst)
-	p.fates = inOrder(superseded, outnumbered, excess, deleteBurst)
+	p.creates = inOrder(allowed, candidates, maxSurge-places, burst)
+	p.fates = inOrder(superseded, outnumbered, excess, burst)
 	return p, false
 }
 
@@ -193,6 +221,6 @@ func (m *model) holdsPlace(v nodeView) bool {
 	case m.on(unavailableNewPodHoldsPlace):
 		return bad
 	default:
-		return len(v.olds) > 0 && !leaving(v.olds[0]) && bad && !good
+		return len(v.olds) > 0 && !onItsWayOut(v.olds[0]) && bad && !good
 	}
 }

@@ -25,7 +25,7 @@ type model struct {
 	ours decided
 }
 
-func (m *model) on(r rule) bool { return (m.rules|m.peer.others())&(1<<r) != 0 }
+func (m *model) on(r rule) bool { return (m.rules|m.native)&(1<<r) != 0 }
 
 func (m *model) outcome() outcome {
 	o := outcome{status: m.status(), manage: m.manage()}
@@ -144,6 +144,7 @@ func (m *model) mend(n *nodeSituation) (create bool, q queue) {
 	var running []*corev1.Pod
 	var failed []string
 	finished := false
+	beside := m.surge
 	for _, pod := range n.pods {
 		switch {
 		case marked(pod):
@@ -157,6 +158,7 @@ func (m *model) mend(n *nodeSituation) (create bool, q queue) {
 			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 		default:
 			running = append(running, pod)
+			beside = false
 		}
 	}
 	if m.on(failedGoTogether) || len(failed) == 1 {
@@ -164,23 +166,28 @@ func (m *model) mend(n *nodeSituation) (create bool, q queue) {
 	} else {
 		q.oneOf = failed
 	}
-	q.then = m.surplus(n, running)
-	first := finished && m.on(finishedPodGoesFirst)
-	beside := m.surge && len(running) == 0 && !first
+	for _, pod := range m.surplus(n, running) {
+		q.then = append(q.then, m.removal(pod)...)
+		running = slices.DeleteFunc(running, func(p *corev1.Pod) bool { return p == pod })
+	}
+	for _, pod := range running {
+		if onItsWayOut(pod) {
+			q.anyOrder = append(q.anyOrder, fateTakenBack.of(pod.Name)...)
+		}
+	}
+	beside = beside && (!finished || !m.on(finishedPodGoesFirst))
 	return n.outcome == placement.Run && (len(n.pods) == 0 || beside), q
 }
 
 // surplus says which of the running pods of a node go. The controller keeps the oldest, under surge the oldest of
 // the update revision and of the others.
-func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (fates []string) {
+func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (surplus []*corev1.Pod) {
+	running = slices.Clone(running)
 	if m.on(bestPodStays) {
 		slices.SortFunc(running, m.better)
 	}
 	if !m.surge && !m.on(bestPodStays) {
-		for _, p := range running[min(1, len(running)):] {
-			fates = append(fates, m.removal(p)...)
-		}
-		return fates
+		return running[min(1, len(running)):]
 	}
 	var kept [2]*corev1.Pod // of the update revision, of another
 	for _, p := range running {
@@ -191,7 +198,7 @@ func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (fates []string
 		if kept[kind] == nil {
 			kept[kind] = p
 		} else {
-			fates = append(fates, m.removal(p)...)
+			surplus = append(surplus, p)
 		}
 	}
 	current, other := kept[0], kept[1]
@@ -200,16 +207,16 @@ func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (fates []string
 	case m.on(keepReplacesNothing) && n.outcome == placement.Keep && current.Spec.NodeName == "":
 		// It cannot start here, so it follows nobody.
 	case m.available(current) || !m.ready(other):
-		fates = append(fates, m.removal(other)...)
+		surplus = append(surplus, other)
 	}
-	return fates
+	return surplus
 }
 
 // excess is by how many the nodes that serve outnumber those that are to, for M4.
 func (m *model) excess() int {
 	excess := -int(m.desired)
 	for _, n := range m.view() {
-		serves := slices.ContainsFunc(n.live(), m.available)
+		serves := slices.ContainsFunc(n.live(), m.staysAvailable)
 		if serves && (n.outcome == placement.Run || m.lingers(n)) {
 			excess++
 		}
@@ -217,20 +224,22 @@ func (m *model) excess() int {
 	return excess
 }
 
+func (m *model) staysAvailable(p *corev1.Pod) bool { return m.available(p) && !onItsWayOut(p) }
+
 func (m *model) lingers(n *nodeSituation) bool {
 	return m.on(servesWhileLeaving) && m.surge && !n.vanished && n.outcome == placement.Leave && n.test != placement.TestTaint
 }
 
 // lingering is the pod that serves on although its node is to be left, if any.
 func (m *model) lingering(n *nodeSituation, excess *int) *corev1.Pod {
-	if !m.lingers(n) || !slices.ContainsFunc(n.live(), m.available) {
+	if !m.lingers(n) || !slices.ContainsFunc(n.live(), m.staysAvailable) {
 		return nil
 	}
 	if *excess > 0 {
 		*excess--
 		return nil
 	}
-	pods := slices.DeleteFunc(n.live(), lifecycle.Terminal)
+	pods := slices.DeleteFunc(n.live(), func(p *corev1.Pod) bool { return lifecycle.Terminal(p) || onItsWayOut(p) })
 	if len(pods) == 0 {
 		return nil
 	}

@@ -137,14 +137,11 @@ func (c *recorded) peer() peer {
 // controllers act as with maxUnavailable 1, which is our default.
 func (c *recorded) spec(t *testing.T) rollout.Spec {
 	t.Helper()
-	spec := c.translated()
-	if c.peer() == kubernetes {
-		decoded, err := manifest.Decode(c.DaemonSet)
-		if err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		spec = decoded.Spec
+	decoded, err := manifest.Decode(c.DaemonSet)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
 	}
+	spec := decoded.Spec
 	if c.BurstReplicas != nil {
 		spec.Burst = new(intstr.FromInt32(*c.BurstReplicas))
 	}

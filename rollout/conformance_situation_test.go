@@ -17,6 +17,7 @@ import (
 type situation struct {
 	recorded *recorded
 	peer     peer
+	native   ruleSet // in which the peer does as we do
 	spec     rollout.Spec
 	surge    bool
 	desired  int32
@@ -42,7 +43,7 @@ func marked(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
 
 func newSituation(c *recorded, spec rollout.Spec) *situation {
 	s := &situation{
-		recorded: c, peer: c.peer(), spec: spec, surge: scaled(c.set.rolling().MaxSurge, 1, 0) > 0,
+		recorded: c, peer: c.peer(), native: c.peer().others(), spec: spec, surge: scaled(c.set.rolling().MaxSurge, 1, 0) > 0,
 		update: c.Revisions[len(c.Revisions)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
 	}
 	byName := make(map[string]*nodeSituation)

@@ -25,7 +25,7 @@ const (
 )
 
 // aspects of a decision, in order. What happens to pods is an aspect each.
-var aspects = []aspect{creates, aspect(deleted), aspect(updatedInPlace), aspect(preparingDelete), statusWord}
+var aspects = []aspect{creates, aspect(fateDeleted), aspect(fateInPlace), aspect(fatePreparing), aspect(fateTakenBack), statusWord}
 
 // difference between what was recorded and what the plan does.
 type difference struct {
@@ -57,7 +57,7 @@ func (c *recorded) compare(plan rollout.Plan) []difference {
 	}
 	ours, o := decidedBy(plan), c.recordedOutcome()
 	diffs := compareActions(creates, ours.creates, o.manage.creates, o.roll.creates, repairs)
-	for _, f := range []fate{deleted, updatedInPlace, preparingDelete} {
+	for _, f := range []fate{fateDeleted, fateInPlace, fatePreparing, fateTakenBack} {
 		diffs = append(diffs, compareActions(aspect(f), f.among(ours.fates), o.manage.fates.only(f), o.roll.fates.only(f), repairs)...)
 	}
 	return append(diffs, c.compareStatus(plan)...)
@@ -210,7 +210,7 @@ func testDecisions(t *testing.T, p peer) {
 	for _, a := range aspects {
 		t.Logf("%4d cases (%d%%) differ in their %s", byAspect[a], 100*byAspect[a]/total, a)
 	}
-	for r, e := range entries {
+	for r, e := range entries[:] {
 		if e.of&(1<<p) != 0 {
 			t.Logf("%4d cases need it, in %d it matters alone: %s (%s): %s", needed[r], matters[r], e.id, e.rule, e.why)
 		}

@@ -75,15 +75,18 @@ func (c *recorded) varyPod(r *rand.Rand, i int) {
 
 // TestConformanceVariations holds plans for varied cases to the model of the controller with all rules: together they
 // are a second, naive planner.
-func TestConformanceVariations(t *testing.T) {
+func TestConformanceVariations(t *testing.T) { testVariations(t, kubernetes, (*recorded).vary) }
+
+func testVariations(t *testing.T, p peer, vary func(*recorded, *rand.Rand)) {
+	t.Helper()
 	const seeds = uint64(4) // per case
 	explained := 0
-	for _, file := range files[kubernetes] {
+	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
 			for seed := range seeds {
 				varied := c.clone(t)
 				varied.Name = fmt.Sprintf("%s, variation %d", c.Name, seed)
-				varied.vary(rand.New(rand.NewPCG(seed, uint64(len(c.Pods)))))
+				vary(varied, rand.New(rand.NewPCG(seed, uint64(len(c.Pods)))))
 				varied.varied(t)
 				spec := varied.spec(t)
 				if varied.refused(spec) != "" {

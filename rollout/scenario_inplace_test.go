@@ -190,6 +190,7 @@ func (s *stage) patches(a *arguments) error {
 				continue
 			}
 			found = true
+			s.revision(patch.Revision) // it gets a name
 			text, err := yaml.JSONToYAML(patch.Data)
 			if err != nil {
 				return err

@@ -117,11 +117,11 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 	}
 }
 
-// surplus tells whether a pod that M3 prefers stays on the node: one of the update revision if this one is,
-// else one of another revision.
+// surplus tells whether M3 prefers another pod of the node: one of the update revision if this one is, else one of
+// another revision. Whether that one may go for its part is judged by itself.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.active() && !p.goes() && !p.leaves() && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.active() && !p.leaves() && p.updated == pod.updated && betterOf(p, pod) < 0
 	})
 }
 
@@ -135,13 +135,13 @@ func (v *verifier) superseded(pod *verifiedPod) bool {
 	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsUpdate(pod.node)
 }
 
-// betterOf is M3's order of pods, the one to keep first. One that was on its way out comes last.
+// betterOf is M3's order of pods, the one to keep first. Of two that serve alike the one that was on its way out goes.
 func betterOf(a, b *verifiedPod) int {
 	return cmp.Or(
-		trueFirst(!a.leaving, !b.leaving),
 		trueFirst(a.avail, b.avail),
 		trueFirst(a.ready, b.ready),
 		trueFirst(a.object.Spec.NodeName != "", b.object.Spec.NodeName != ""),
+		trueFirst(!a.leaving, !b.leaving),
 		a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
 		cmp.Compare(a.object.Name, b.object.Name),
 		cmp.Compare(a.object.UID, b.object.UID),

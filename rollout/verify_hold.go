@@ -49,7 +49,8 @@ func (v *verifier) observePartition() {
 			continue
 		}
 		base++
-		if !updated && (old || v.spec.Strategy.HoldRevision) {
+		// With holdRevision an empty node is held at what would come back there, if that is another revision.
+		if !updated && (old || v.spec.Strategy.HoldRevision && !v.revisionsBefore(node)[v.plan.Status.UpdateRevision]) {
 			candidates = append(candidates, node)
 		}
 	}
@@ -149,7 +150,9 @@ func (v *verifier) obstructed(p *verifiedPod) bool {
 }
 
 // unreadable tells whether what the pod says of an earlier update in place cannot be read: it is left alone.
-func (v *verifier) unreadable(p *verifiedPod) bool { return errors.Is(v.beginError(p), inplace.ErrUnreadable) }
+func (v *verifier) unreadable(p *verifiedPod) bool {
+	return errors.Is(v.beginError(p), inplace.ErrUnreadable)
+}
 
 // beginError is why the update of the pod in place cannot begin.
 func (v *verifier) beginError(p *verifiedPod) error {
@@ -189,12 +192,17 @@ func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
 }
 
 // rightRevisions are the revisions that a pod created on the node may be of (T1): the update revision, or with
-// holdRevision on a node that T2 or T3 holds the one that it ran last, while that is seen, else the stable one.
+// holdRevision on a node that T2 or T3 holds what it had before.
 func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
-	right := map[string]bool{v.plan.Status.UpdateRevision: true}
-	if !v.spec.Strategy.HoldRevision || node.hold != LimitPartition && node.hold != LimitNodeSelector {
-		return right
+	if v.spec.Strategy.HoldRevision && (node.hold == LimitPartition || node.hold == LimitNodeSelector) {
+		return v.revisionsBefore(node)
 	}
+	return map[string]bool{v.plan.Status.UpdateRevision: true}
+}
+
+// revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for
+// pods of one age.
+func (v *verifier) revisionsBefore(node *verifiedNode) map[string]bool {
 	var youngest time.Time
 	ran := make(map[string]bool)
 	for _, pod := range node.pods {
@@ -219,7 +227,7 @@ func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
 	if stable := v.stable(); len(stable) > 0 {
 		return stable
 	}
-	return right
+	return map[string]bool{v.plan.Status.UpdateRevision: true}
 }
 
 // stable are the hashes of the highest older revision that a live pod, or a requested one, carries (C6): one, but for

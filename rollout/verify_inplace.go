@@ -10,7 +10,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
-	"github.com/daemonplan/daemonplan/placement"
 )
 
 // verifiedPatched is a pod that the plan patches, from before the first patch to after the last.
@@ -100,9 +99,8 @@ func (c *verifiedPatched) checkState() {
 // waitsForUpdate tells whether the update of the pod in place is to go on.
 func (c *verifiedPatched) waitsForUpdate() bool {
 	node := c.pod.node
-	return node != nil && node.outcome == placement.Run && c.pod.outdated() && node.bestOutdated() == c.pod &&
-		c.spec.Strategy.Method != inplace.Recreate && !c.obstructed(c.pod) && c.holdsUpdate(node, c.pod) == LimitNone &&
-		len(node.requested) == 0 && !node.any(func(p *verifiedPod) bool { return p.active() && p.updated })
+	return node != nil && node.bestOutdated() == c.pod && c.isCandidate(node, c.pod) &&
+		c.spec.Strategy.Method != inplace.Recreate && !c.obstructed(c.pod) && c.holdsUpdate(node, c.pod) == LimitNone
 }
 
 // checkMetadata: labels and annotations change only as the templates do, or as the update itself and the hooks need it.
@@ -309,7 +307,7 @@ func (c *verifiedPatched) checkResources(has, had, before, want *corev1.Containe
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			wanted, named := l.want[name]
 			_, later := l.pending[name]
-			others := equalQuantity(l.before, l.want, name) && equalQuantity(l.had, l.has, name) && !later
+			others := equalQuantity(l.before, l.want, name) && sameQuantity(l.had, l.has, name) && !later
 			goesOn := c.goesOn() && equalQuantity(l.has, l.pending, name)
 			if named && !equalQuantity(l.has, l.want, name) && !equalQuantity(l.next, l.want, name) && !others && !goesOn {
 				c.wrong(9, "container %s has another %s than %s, which the revision label says", has.Name, name, wanted.String())
@@ -323,6 +321,13 @@ func equalQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	one, has := a[name]
 	other, had := b[name]
 	return has && had && one.Cmp(other) == 0
+}
+
+// sameQuantity is equalQuantity, or neither has any.
+func sameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
+	_, has := a[name]
+	_, had := b[name]
+	return !has && !had || equalQuantity(a, b, name)
 }
 
 func containerNamed(list []corev1.Container, name string) *corev1.Container {

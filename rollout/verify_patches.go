@@ -48,12 +48,6 @@ func (p *verifiedPod) last() *corev1.Pod {
 	return p.patches[len(p.patches)-1].after
 }
 
-// waitsForGrace tells whether the plan's patches make the pod unready, and no more.
-func (p *verifiedPod) waitsForGrace() bool {
-	first, last := p.patches[0].before, p.last()
-	return revisionOf(first) == revisionOf(last) && readyInPlace(first) && !readyInPlace(last)
-}
-
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] }
 
 // readyInPlace tells whether nothing says that the pod is being updated in place (B5).

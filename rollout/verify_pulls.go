@@ -16,18 +16,14 @@ func (v *verifier) checkPulls() {
 	if len(v.plan.Pulls) == 0 {
 		return
 	}
-	options := v.spec.PreDownload
-	if options == nil {
+	if v.spec.PreDownload == nil {
 		v.report(10, "", "D1: %d pulls, although the spec asks for none", len(v.plan.Pulls))
 		return
 	}
 	if v.spec.Strategy.Paused || v.spec.Strategy.Frozen {
 		v.report(10, "", "D1: %d pulls, although the rollout is paused or frozen", len(v.plan.Pulls))
 	}
-	ready := v.count(func(node *verifiedNode) bool {
-		return node.outcome == placement.Run && node.any(func(p *verifiedPod) bool { return p.active() && p.updated && p.ready })
-	})
-	if needed := ofDesired(options.MinUpdatedReadyPods, v.limits.desired, 99); ready < needed {
+	if ready, needed := v.updatedReady(); ready < needed {
 		v.report(10, "", "D1: %d pulls, although only %d of %d minUpdatedReadyPods are ready", len(v.plan.Pulls), ready, needed)
 	}
 	order := v.waitingOrder()
@@ -45,6 +41,15 @@ func (v *verifier) checkPulls() {
 	for _, image := range images {
 		v.checkParallelism(image, order)
 	}
+}
+
+// updatedReady counts the nodes with a ready pod of the update revision, and says how many there must be before the first
+// pull (D1).
+func (v *verifier) updatedReady() (ready, needed int) {
+	ready = v.count(func(node *verifiedNode) bool {
+		return node.outcome == placement.Run && node.any(func(p *verifiedPod) bool { return p.active() && p.updated && p.ready })
+	})
+	return ready, ofDesired(v.spec.PreDownload.MinUpdatedReadyPods, v.limits.desired, 99)
 }
 
 // waitingOrder lists the nodes that wait for an update in the order in which they will be admitted (B6).
@@ -78,7 +83,8 @@ func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode)
 	case !v.mayPull(node, pull.Image):
 		v.report(10, pull.Node, "D1: pull of %s, which failed there: its back-off is not over, or it is not tried again", pull.Image)
 	}
-	options, secrets := v.spec.PreDownload, []string(nil)
+	var secrets []string
+	options := v.spec.PreDownload
 	for _, secret := range v.spec.Template.Spec.ImagePullSecrets {
 		secrets = append(secrets, secret.Name)
 	}
@@ -104,13 +110,9 @@ func (v *verifier) checkParallelism(image string, order []*verifiedNode) {
 	if len(pulled) == 0 {
 		return
 	}
-	inFlight := v.pullsInFlight(image)
-	needing, skipped := len(inFlight), ""
-	for _, node := range order {
-		if inFlight[node.name] || !v.needs(node, image) {
-			continue
-		}
-		needing++
+	skipped := ""
+	inFlight, needing := v.demand(image, order)
+	for _, node := range needing {
 		switch {
 		case pulled[node.name] && skipped != "":
 			v.report(10, node.name, "D2: pull of %s, although %s is updated earlier and gets none", image, skipped)
@@ -118,9 +120,44 @@ func (v *verifier) checkParallelism(image string, order []*verifiedNode) {
 			skipped = node.name
 		}
 	}
-	limit := ofDesired(v.spec.PreDownload.Parallelism, needing, 99)
-	if n := len(inFlight) + len(pulled); n > limit {
-		v.report(10, "", "%d pulls of %s, %d in flight included, right are at most %d (D1)", n, image, len(inFlight), limit)
+	limit := ofDesired(v.spec.PreDownload.Parallelism, inFlight+len(needing), 99)
+	if n := inFlight + len(pulled); n > limit {
+		v.report(10, "", "%d pulls of %s, %d in flight included, right are at most %d (D1)", n, image, inFlight, limit)
+	}
+}
+
+// demand is how many nodes pull the image already, and which of those that wait for an update need it beside, in order.
+func (v *verifier) demand(image string, order []*verifiedNode) (inFlight int, needing []*verifiedNode) {
+	pulling := v.pullsInFlight(image)
+	for _, node := range order {
+		if !pulling[node.name] && v.needs(node, image) {
+			needing = append(needing, node)
+		}
+	}
+	return len(pulling), needing
+}
+
+// checkPullWakes is the part of V15 about pulls: a node whose turn it is, but for a back-off.
+func (v *verifier) checkPullWakes() {
+	options := v.spec.PreDownload
+	if options == nil || v.spec.Strategy.Paused || v.spec.Strategy.Frozen {
+		return
+	}
+	if ready, needed := v.updatedReady(); ready < needed {
+		return
+	}
+	order := v.waitingOrder()
+	for _, image := range predownload.Images(&v.spec.Template) {
+		inFlight, needing := v.demand(image, order)
+		room := ofDesired(options.Parallelism, inFlight+len(needing), 99) - inFlight
+		for _, node := range needing {
+			switch failure, failed := v.failure(node, image); {
+			case !failed || !failure.Until(v.snapshot.Now).After(v.snapshot.Now) && failure.Count <= *options.BackoffLimit:
+				room--
+			case failure.Count <= *options.BackoffLimit && room > 0:
+				v.checkWake(node.name, failure.Until(v.snapshot.Now), "D1: the back-off of the pull of "+image+" ends")
+			}
+		}
 	}
 }
 
@@ -151,9 +188,14 @@ func (v *verifier) needs(node *verifiedNode, image string) bool {
 	return len(predownload.Needs(candidate, []string{image})) > 0
 }
 
-// mayPull tells whether no failure keeps the image from being pulled on the node now. Of several records the most
-// cautious parts count.
+// mayPull tells whether no failure keeps the image from being pulled on the node now.
 func (v *verifier) mayPull(node *verifiedNode, image string) bool {
+	failure, failed := v.failure(node, image)
+	return !failed || failure.Count <= *v.spec.PreDownload.BackoffLimit && !failure.Until(v.snapshot.Now).After(v.snapshot.Now)
+}
+
+// failure is how pulls of the image failed on the node. Of several records the most cautious parts count.
+func (v *verifier) failure(node *verifiedNode, image string) (predownload.Failure, bool) {
 	worst, failed := predownload.Failure{}, false
 	for _, failure := range v.snapshot.FailedPulls {
 		if failure.Node != node.name || !sameImage(failure.Image, image) {
@@ -168,5 +210,5 @@ func (v *verifier) mayPull(node *verifiedNode, image string) bool {
 		}
 		failed = true
 	}
-	return !failed || worst.Count <= *v.spec.PreDownload.BackoffLimit && !worst.Until(v.snapshot.Now).After(v.snapshot.Now)
+	return worst, failed
 }

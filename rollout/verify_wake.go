@@ -26,12 +26,24 @@ func (v *verifier) checkNextWake() {
 			if v.waitsForBackoff(node, pod) {
 				v.checkWake(node.name, v.backoffEnd(pod), "M2: the back-off of pod "+pod.object.Name+" ends")
 			}
-			if pod.begun && pod.waitsForGrace() {
-				grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
-				v.checkWake(node.name, v.snapshot.Now.Add(grace), "I4: the grace period of pod "+pod.object.Name+" ends")
+			if end, waits := v.graceEnd(node, pod); waits {
+				v.checkWake(node.name, end, "I4: the grace period of pod "+pod.object.Name+" ends")
 			}
 		}
 	}
+	v.checkPullWakes()
+}
+
+// graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4). One that this plan makes
+// unready shows itself when it is observed.
+func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bool) {
+	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
+	if condition == nil || !pod.outdated() || node.bestOutdated() != pod || !v.isCandidate(node, pod) ||
+		v.holdsUpdate(node, pod) != LimitNone || pod.preparing || !v.underWay(pod) || len(pod.patches) > 0 {
+		return time.Time{}, false
+	}
+	grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
+	return condition.LastTransitionTime.Add(grace), true
 }
 
 // checkWake holds nextWake against an instant at which something changes by itself; one that is over or zero is none.

@@ -43,12 +43,19 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 			list = append(list, update)
 		}
 	}
+	// Partitioned scaling is for first installations (T7).
+	first := f.spec.Strategy.PartitionedScaling && pick(t, "first installation", true, false)
 	for i, old := range f.old {
-		if pick(t, "old revision", true, true, false) {
-			list = append(list, Revision(old, int64(2-i)))
+		if pick(t, "old revision", true, true, false) && !first {
+			r := Revision(old, int64(2-i))
+			// Where revisions are held, a lost pod needs its own.
+			if f.messy && f.spec.Strategy.HoldRevision && pick(t, "corrupt", false, false, false, false, true) {
+				r.Data = runtime.RawExtension{Raw: []byte(`{"spec":`)}
+			}
+			list = append(list, r)
 		}
 	}
-	if !f.messy {
+	if !f.messy || first {
 		return list
 	}
 	if same := pick(t, "duplicate", "none", "none", "equal", "in meaning"); same != "none" {

@@ -87,7 +87,7 @@ func drawHooks(t *rapid.T, spec *rollout.Spec) {
 		{"inPlaceUpdate", updateHook, InPlaceUpdate, true},
 		{"preNormal", normalHook, PreNormal, false},
 	} {
-		kind := pick(t, h.name, "none", "none", "none", "label", "finalizer", "both", "empty")
+		kind := pick(t, h.name, "none", "none", "none", "label", "label", "finalizer", "both", "empty")
 		if kind == "none" {
 			continue
 		}
@@ -145,6 +145,7 @@ func drawOld(t *rapid.T, old *rollout.Spec) {
 		[]SpecOption{PodTemplateLabel(tierLabel, "old")},
 		[]SpecOption{PodTemplateLabel(tierLabel, "old"), Image(updateImage)},
 		[]SpecOption{PodTemplateAnnotation(tierLabel, "old"), Image(updateImage)},
+		[]SpecOption{func(s *rollout.Spec) { s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }},
 		[]SpecOption{Env("LEVEL", image)},
 		[]SpecOption{Env("LEVEL", image), Image(updateImage)},
 	) {
@@ -176,13 +177,17 @@ func (f *fleet) drawMotion(t *rapid.T) PodOption {
 	if !kruise(&f.spec) {
 		return nothing
 	}
-	var options []PodOption
-	still := []PodOption{nothing, nothing, nothing}
+	moves := []bool{false, false, false, true}
 	if f.messy {
-		still = still[:1]
+		moves = moves[2:]
 	}
-	options = append(options, pick(t, "in place", append(still, f.inPlaceMotions()...)...))
-	options = append(options, pick(t, "hooks", append(still, f.hookMotions()...)...))
+	var options []PodOption
+	if pick(t, "in motion", moves...) {
+		options = append(options, pick(t, "in place", f.inPlaceMotions()...))
+	}
+	if pick(t, "hooked", moves...) {
+		options = append(options, pick(t, "hooks", f.hookMotions()...))
+	}
 	return func(p *corev1.Pod) {
 		for _, option := range options {
 			option(p)
@@ -260,8 +265,8 @@ func (f *fleet) hookMotions() []PodOption {
 	var list []PodOption
 	hooks := f.spec.Lifecycle
 	for _, state := range []lifecycle.State{
-		lifecycle.PreparingDelete, lifecycle.PreparingDelete, lifecycle.PreparingUpdate, lifecycle.Updating, lifecycle.Updated,
-		lifecycle.PreparingNormal, lifecycle.Normal, "Unheard",
+		lifecycle.PreparingDelete, lifecycle.PreparingDelete, lifecycle.PreparingUpdate, lifecycle.PreparingUpdate,
+		lifecycle.Updating, lifecycle.Updated, lifecycle.PreparingNormal, lifecycle.Normal, "Unheard",
 	} {
 		list = append(list, InState(state), func(p *corev1.Pod) {
 			InState(state)(p)
@@ -269,6 +274,15 @@ func (f *fleet) hookMotions() []PodOption {
 				takeOff(p, hook)
 			}
 		})
+	}
+	if updatesInPlace(&f.spec) && hooks.InPlaceUpdate != nil {
+		wait := func(p *corev1.Pod) { // as its template has it, before anybody has done anything about it
+			InState(lifecycle.PreparingUpdate)(p)
+			for key, value := range hooks.InPlaceUpdate.Labels {
+				PodLabel(key, value)(p)
+			}
+		}
+		list = append(list, wait, wait, wait, wait, wait, wait)
 	}
 	if !hooks.MarksNotReady() {
 		return list

@@ -168,7 +168,7 @@ func (r *rest) current(p *corev1.Pod) bool {
 
 // runs tells what is wrong with the pods of a node that is to run one.
 func (r *rest) runs(node string, pods []*corev1.Pod) error {
-	if len(pods) == 0 && r.leftEmpty() {
+	if len(pods) == 0 && (r.leftEmpty() || r.unknown(node)) {
 		return nil
 	}
 	if slices.ContainsFunc(pods, unreadable) && len(pods) <= 2 {
@@ -193,6 +193,15 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 		return fmt.Errorf("has pod %s, %w", pods[0].Name, err)
 	}
 	return nil
+}
+
+// unknown tells whether the node waits for a revision that may be one of those that cannot be read (T1).
+func (r *rest) unknown(node string) bool {
+	return r.spec.Strategy.HoldRevision && (r.held[node] || r.outside[node]) &&
+		slices.ContainsFunc(r.Cluster.revisions, func(revision *appsv1.ControllerRevision) bool {
+			_, err := history.Template(revision)
+			return err != nil
+		})
 }
 
 // leftEmpty tells whether nodes may stay empty (T7): the history has no other revision, and enough nodes have a pod.

@@ -34,7 +34,7 @@ func TestAnyScenarioKeepsTheContract(t *testing.T) {
 // A generator that never draws a case makes every property about it hold for nothing. What is listed here must occur
 // among the first few hundred examples, which are the same in every run.
 func TestAnyScenarioReachesEveryCase(t *testing.T) {
-	const examples = 500
+	const examples = 2000
 	seen := map[string]int{}
 	note := func(what string, is bool) {
 		if is {
@@ -59,6 +59,7 @@ func TestAnyScenarioReachesEveryCase(t *testing.T) {
 		notePods(note, s)
 		noteHistory(note, s)
 		notePlan(note, plan)
+		noteKruise(note, s)
 	}
 	var missing []string
 	for what, n := range seen {
@@ -202,6 +203,8 @@ func noteHistory(note func(string, bool), s rollouttest.Scenario) {
 	note("create in flight", len(f.Creates) > 0)
 	note("delete in flight", len(f.Deletes) > 0)
 	note("patch in flight", len(f.Patches) > 0)
+	note("pull in flight", len(f.Pulls) > 0)
+	note("failed pull", len(s.Snapshot.FailedPulls) > 0)
 	note("revision in flight", len(f.Revisions) > 0)
 	m := s.Snapshot.Memory
 	note("memory", m.Version == rollout.MemoryVersion)

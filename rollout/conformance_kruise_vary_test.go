@@ -1,0 +1,85 @@
+package rollout_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// varyKruise changes a recorded case of OpenKruise: beside what vary changes, what only OpenKruise knows.
+func (c *recorded) varyKruise(r *rand.Rand) {
+	for range 1 + r.IntN(6) {
+		if len(c.Pods) > 0 {
+			i := r.IntN(len(c.Pods))
+			c.varyPod(r, i)
+			c.varyHooks(r, c.Pods[i])
+		}
+	}
+	update := c.set.Spec.UpdateStrategy.RollingUpdate
+	if update == nil {
+		return
+	}
+	for range 1 + r.IntN(3) {
+		switch r.IntN(8) {
+		case 0:
+			update.Partition = someOf(r, len(c.Nodes))
+		case 1:
+			update.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"canary": "true"}}
+		case 2:
+			update.Selector = nil
+		case 3:
+			c.set.Spec.BurstReplicas = someOf(r, 6)
+			if c.set.Spec.BurstReplicas.Type == intstr.Int {
+				c.set.Spec.BurstReplicas.IntVal++
+			}
+		case 4:
+			update.RollingUpdateType = inPlaceIfCan
+			update.MaxSurge, update.MaxUnavailable = nil, new(intstr.FromInt32(1+r.Int32N(4)))
+		case 5:
+			update.RollingUpdateType = "Standard"
+			update.MaxSurge, update.MaxUnavailable = new(intstr.FromInt32(1+r.Int32N(4))), new(intstr.FromInt32(0))
+		case 6:
+			update.Paused = !update.Paused
+		case 7:
+			c.set.Spec.MinReadySeconds = r.Int32N(3) * 30
+		}
+	}
+}
+
+func someOf(r *rand.Rand, n int) *intstr.IntOrString {
+	if r.IntN(2) == 0 {
+		return new(intstr.FromString(fmt.Sprintf("%d%%", r.IntN(101))))
+	}
+	return new(intstr.FromInt32(r.Int32N(int32(n) + 1)))
+}
+
+// varyHooks changes how a pod stands to hooks and in-place updates.
+func (c *recorded) varyHooks(r *rand.Rand, p *corev1.Pod) {
+	switch r.IntN(8) {
+	case 0:
+		p.Labels[stateLabel] = stateLeaving
+	case 1:
+		delete(p.Labels, stateLabel)
+	case 2:
+		p.Labels["hook/block"] = "true"
+		p.Finalizers = []string{"hook.example/hold"}
+	case 3:
+		delete(p.Labels, "hook/block")
+		p.Finalizers = nil
+	case 4:
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
+	case 5:
+		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.InPlaceUpdateReady })
+	}
+}
+
+// TestConformanceKruiseVariations holds plans for varied cases to the model with all rules: together they are a second,
+// naive planner.
+func TestConformanceKruiseVariations(t *testing.T) { testVariations(t, kruise, (*recorded).varyKruise) }
