@@ -146,14 +146,10 @@ func jsonName(field reflect.StructField) string {
 }
 
 func memberPath(path string, field reflect.StructField) string {
-	name := jsonName(field)
-	switch {
-	case name == "":
-		return path
-	case path == "":
-		return name
+	if name := jsonName(field); name != "" {
+		return path + "." + name
 	}
-	return path + "." + name
+	return path
 }
 
 func elementPath(path, name string) string {

@@ -27,8 +27,8 @@ const (
 	// NoRevision: it has no label controller-revision-hash, so what it runs is unknown (I3).
 	NoRevision
 	// Unlike: it is not what its revision says. It lacks a container or a resource that changes, or others gave it
-	// resources with which its QoS class would change. Not found by [Obstruct], which knows no change, but by
-	// [Update.Begin].
+	// resources with which its QoS class would change, or its kubelet cannot resize. Not found by [Obstruct], which
+	// knows no change, but by [Update.Begin].
 	Unlike
 )
 

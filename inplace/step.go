@@ -339,7 +339,8 @@ func (p *progress) preparing(pod *corev1.Pod) bool {
 }
 
 // Unfinished reports whether [Continue] or [Cancel] may have something to do for pod. It neither decodes nor allocates,
-// for it is asked of each pod of a fleet. Where it says false, both do nothing.
+// for it is asked of each pod of a fleet. Where it says false, both do nothing; a resize that restarts nothing may be under
+// way all the same, which [Completed] tells.
 func Unfinished(pod *corev1.Pod) bool {
 	if over(pod) {
 		return false

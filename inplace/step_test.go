@@ -1,7 +1,6 @@
 package inplace_test
 
 import (
-	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -188,7 +187,11 @@ func TestCancel(t *testing.T) {
 		return sent(t, pod)(u.Begin(pod, to("v2"), inplace.Metadata{}, start))
 	}
 	unready := func(pod *corev1.Pod, at time.Time) *corev1.Pod {
-		pod.Status.Conditions[1].Status, pod.Status.Conditions[1].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(at)
+		for i := range pod.Status.Conditions {
+			if c := &pod.Status.Conditions[i]; c.Type == lifecycle.InPlaceUpdateReady {
+				c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(at)
+			}
+		}
 		return pod
 	}
 	base := func() *corev1.Pod { return podOf(agent("agent:1"), "v1") }
@@ -280,184 +283,6 @@ func TestSeveralConditions(t *testing.T) {
 	})
 	if !inplace.Preparing(pod) || !inplace.Unfinished(pod) {
 		t.Error("the first one counts")
-	}
-}
-
-// images are what the containers of a pod should run.
-func images(pod *corev1.Pod) string {
-	names := []string{}
-	for _, c := range pod.Spec.Containers {
-		names = append(names, c.Image)
-	}
-	return strings.Join(names, " ")
-}
-
-// A second update while the first has batches left: what it overrules goes, what it does not stays, in their order.
-func TestSecondUpdateMidWay(t *testing.T) {
-	begin := func(pod *corev1.Pod, from, to *corev1.PodTemplateSpec, revision string, at time.Time) *corev1.Pod {
-		u := inplace.Diff(from, to, inplace.Options{})
-		return sent(t, pod)(u.Begin(pod, inplace.Target{Revision: revision}, inplace.Metadata{}, at))
-	}
-	pod := begin(podOf(two("1"), "v1"), two("1"), two("2"), "v2", start)
-	if images(pod) != "low:1 high:2 none:2" {
-		t.Fatal(images(pod))
-	}
-	third := two("2")
-	third.Spec.Containers[2].Image = "none:3"
-	pod = begin(pod, two("2"), third, "v3", start.Add(time.Second))
-	if images(pod) != "low:1 high:2 none:3" {
-		t.Fatalf("%s: the low one waits for the high one, which is not done", images(pod))
-	}
-	state, err := inplace.StateOf(pod)
-	if err != nil || state.Revision != "v3" || state.NextContainerImages["low"] != "low:2" || len(state.NextContainerImages) != 1 {
-		t.Fatalf("%+v, %v", state, err)
-	}
-	if got := strings.Join(state.PreCheckBeforeNext.ContainersRequiredReady, " "); got != "high none" {
-		t.Errorf("before the next batch %s must be ready", got)
-	}
-	if state.LastContainerStatuses["high"].ImageID != "id-of-high:1" || !state.UpdateImages {
-		t.Errorf("%+v: what was recorded of an unfinished container holds", state.LastContainerStatuses)
-	}
-	run(pod, []string{"none"}, start.Add(2*time.Second))
-	if step, err := inplace.Continue(pod, start.Add(3*time.Second)); err != nil || len(step.Patches) > 0 {
-		t.Fatalf("the high one is not done: %s, %v", subresources(step), err)
-	}
-	run(pod, []string{"high"}, start.Add(4*time.Second))
-	pod = sent(t, pod)(inplace.Continue(pod, start.Add(5*time.Second)))
-	if images(pod) != "low:2 high:2 none:3" {
-		t.Fatal(images(pod))
-	}
-	run(pod, []string{"low"}, start.Add(6*time.Second))
-	pod = sent(t, pod)(inplace.Continue(pod, start.Add(7*time.Second)))
-	if !inplace.Completed(pod).Done || condition(pod) != corev1.ConditionTrue {
-		t.Errorf("%v", inplace.Completed(pod).Waits)
-	}
-}
-
-// Rolled back before the kubelet has seen anything: nothing restarts, and nothing is waited for.
-func TestRollBackUnseen(t *testing.T) {
-	pod := podOf(two("1"), "v1")
-	for i := range pod.Status.ContainerStatuses {
-		pod.Status.ContainerStatuses[i].Image = "some:other" // the name under which the image was pulled first
-	}
-	pod = sent(t, pod)(inplace.Diff(two("1"), two("2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, start))
-	pod = sent(t, pod)(inplace.Diff(two("2"), two("1"), inplace.Options{}).Begin(pod, to("v1"), inplace.Metadata{}, start.Add(time.Second)))
-	if images(pod) != "low:1 high:1 none:1" || pod.Labels[revisionLabel] != "v1" {
-		t.Fatal(images(pod))
-	}
-	if completion := inplace.Completed(pod); !completion.Done {
-		t.Fatal(completion.Waits)
-	}
-	pod = sent(t, pod)(inplace.Continue(pod, start.Add(2*time.Second)))
-	if condition(pod) != corev1.ConditionTrue || inplace.Unfinished(pod) {
-		t.Error("not ready")
-	}
-}
-
-// kruiseGrace is a pod that Kruise has begun to update with a grace period of 30 s: only its label is new.
-func kruiseGrace(spec string) *corev1.Pod {
-	template := two("1")
-	template.Spec.Containers[2].Resources.Limits = sized("cpu=1")
-	pod := podOf(template, "v2")
-	pod.Annotations[inplace.StateKey] = `{"revision":"v2","updateTimestamp":"2026-01-15T12:00:00Z","lastContainerStatuses":null,"updateImages":true}`
-	pod.Annotations[inplace.GraceKey] = spec
-	pod.Status.Conditions[1].Status, pod.Status.Conditions[1].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(start)
-	return pod
-}
-
-func graceSpec(patch string) string {
-	return `{"revision":"v2","containerImages":{"low":"low:2","high":"high:2","gone":"gone:2"},"containerResources":{"none":{"limits":{"cpu":"2"}},"low":{"limits":{"cpu":"2"}}},` +
-		`"containerRefMetadata":{"none":{"labels":{"read":"2"}}},"metaDataPatch":"` + base64.StdEncoding.EncodeToString([]byte(patch)) + `","graceSeconds":30}`
-}
-
-func TestTakeOverGracePeriodOfKruise(t *testing.T) {
-	pod := kruiseGrace(graceSpec(`{"metadata":{"labels":{"app":"agent2","foreign":null},"annotations":null}}`))
-	step, err := inplace.Continue(pod, start.Add(30*time.Second-1))
-	if err != nil || len(step.Patches) > 0 || !step.Until.Equal(start.Add(30*time.Second)) {
-		t.Fatalf("within the period: %+v, %v", step, err)
-	}
-	step, err = inplace.Continue(pod, start.Add(30*time.Second))
-	if err != nil || subresources(step) != "/resize /" || !step.Begun {
-		t.Fatalf("%s, %v", subresources(step), err)
-	}
-	pod = apply(t, pod, step.Patches...)
-	if images(pod) != "low:1 high:2 none:1" || pod.Labels["app"] != "agent2" || pod.Labels["read"] != "2" || pod.Labels[revisionLabel] != "v2" {
-		t.Errorf("%s, %v", images(pod), pod.Labels)
-	}
-	if _, ok := pod.Labels["foreign"]; ok || pod.Annotations["cni.example.com/ip"] == "" || pod.Annotations[inplace.GraceKey] != "" {
-		t.Errorf("%v, %v", pod.Labels, pod.Annotations)
-	}
-	if limit := pod.Spec.Containers[2].Resources.Limits["cpu"]; limit.String() != "2" {
-		t.Errorf("limit %s", limit.String())
-	}
-	state, err := inplace.StateOf(pod)
-	if err != nil || state.NextContainerImages["low"] != "low:2" || len(state.NextContainerImages) != 1 || !state.UpdateTimestamp.Time.Equal(start) {
-		t.Errorf("%+v, %v", state, err)
-	}
-
-	// Another revision by now: the change is forgotten.
-	pod = kruiseGrace(graceSpec(`{}`))
-	pod.Labels[revisionLabel] = "v3"
-	pod = sent(t, pod)(inplace.Continue(pod, start))
-	if _, ok := pod.Annotations[inplace.GraceKey]; ok || images(pod) != "low:1 high:1 none:1" {
-		t.Errorf("%s, %v", images(pod), pod.Annotations)
-	}
-	pod = sent(t, pod)(inplace.Continue(pod, start))
-	if condition(pod) != corev1.ConditionTrue {
-		t.Error("not ready again")
-	}
-
-	// A negative period is over, and a pod that is still ready is made not ready first.
-	pod = kruiseGrace(`{"revision":"v2","containerImages":{"none":"none:2"},"graceSeconds":-5}`)
-	pod.Status.Conditions[1].Status = corev1.ConditionTrue
-	if step, err = inplace.Continue(pod, start); err != nil || subresources(step) != "/status /" {
-		t.Errorf("%s, %v", subresources(step), err)
-	}
-}
-
-// A second update while the grace period of Kruise runs: the label is new, the spec is not. Nothing may be left out.
-func TestBeginWithinGracePeriodOfKruise(t *testing.T) {
-	third := two("2")
-	third.Spec.Containers[2].Image = "none:3"
-	third.Labels["app"] = "agent3"
-	pod := kruiseGrace(graceSpec(`{"metadata":{"labels":{"app":"agent2","kept":"1"}}}`))
-	step, err := inplace.Diff(two("2"), third, inplace.Options{}).Begin(pod, to("v3"), inplace.Metadata{}, start.Add(time.Second))
-	pod = sent(t, pod)(step, err)
-	state, stateErr := inplace.StateOf(pod)
-	if stateErr != nil || images(pod) != "low:1 high:2 none:3" || state.NextContainerImages["low"] != "low:2" {
-		t.Errorf("%s, %+v, %v", images(pod), state, stateErr)
-	}
-	if pod.Labels["app"] != "agent3" || pod.Labels["kept"] != "1" || pod.Labels["read"] != "2" || pod.Annotations[inplace.GraceKey] != "" {
-		t.Errorf("%v, %v", pod.Labels, pod.Annotations)
-	}
-}
-
-// Half-way through an update of Kruise: this package goes on from its state.
-func TestTakeOverBatchesOfKruise(t *testing.T) {
-	pod := podOf(two("1"), "v2")
-	pod.Spec.Containers[1].Image, pod.Spec.Containers[2].Image = "high:2", "none:2"
-	delete(pod.Annotations, inplace.StateKey)
-	pod.Annotations["inplace-update-state"] = `{"revision":"v2","updateTimestamp":"2026-01-15T12:00:00Z",` +
-		`"lastContainerStatuses":{"high":{"imageID":"id-of-high:1"},"none":{"imageID":"id-of-none:1"}},"updateImages":true,` +
-		`"nextContainerImages":{"low":"low:2"},"preCheckBeforeNext":{"containersRequiredReady":["high","none"]},` +
-		`"containerBatchesRecord":[{"timestamp":"2026-01-15T12:00:00Z","containers":["high","none"]}]}`
-	pod.Status.Conditions[1].Status, pod.Status.Conditions[1].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(start)
-	run(pod, []string{"high", "none"}, start.Add(time.Second))
-	pod.Status.ContainerStatuses[2].Ready = false
-	if step, err := inplace.Continue(pod, start.Add(minutes(1))); err != nil || len(step.Patches) > 0 {
-		t.Errorf("not ready: %s, %v", subresources(step), err)
-	}
-	pod.Status.ContainerStatuses[2].Ready = true
-	pod = sent(t, pod)(inplace.Continue(pod, start.Add(minutes(1))))
-	if _, ok := pod.Annotations["inplace-update-state"]; ok || images(pod) != "low:2 high:2 none:2" {
-		t.Errorf("%s, %v", images(pod), pod.Annotations)
-	}
-	state, err := inplace.StateOf(pod)
-	if err != nil || len(state.ContainerBatchesRecord) != 2 || len(state.LastContainerStatuses) != 3 || state.PreCheckBeforeNext != nil {
-		t.Errorf("%+v, %v", state, err)
-	}
-	if inplace.Preparing(pod) {
-		t.Error("the batch is later than the condition")
 	}
 }
 

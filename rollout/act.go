@@ -40,12 +40,13 @@ func (l *left) take(of *int32) Limit {
 // create asks for a pod on node i, of the revision that the node should get (M7).
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	d := r.decision(i)
-	if r.installs == 0 {
+	installs := r.installs != unlimited && !r.isFilled(&r.nodes[i])
+	if installs && r.installs == 0 {
 		r.note(i, VerbHold, ReasonPartitionedScaling, nil)
 		d.Limit = LimitPartition
 		return false
 	}
-	hash := r.revisionFor(&r.nodes[i])
+	hash := r.revisionFor(i)
 	var template *corev1.PodTemplateSpec
 	if hash != r.revision.Update.Hash {
 		if template = r.templateOf(hash); template == nil {
@@ -57,7 +58,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		r.refuse(i, nil, limit)
 		return false
 	}
-	if r.installs > 0 {
+	if installs {
 		r.installs--
 	}
 	r.nodes[i].creating = template == nil

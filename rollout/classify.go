@@ -79,16 +79,15 @@ func (r *run) returns(n *node, d *Decision, t traits) bool {
 	}
 }
 
-// better tells whether a is to stay rather than b (M3): available, ready, bound, older, name. One that leaves comes
-// last.
+// better tells whether a is to stay rather than b (M3): available, ready, bound, not leaving, older, name.
 func better(a, b *pod) bool {
-	if a.traits.has(leaving) != b.traits.has(leaving) {
-		return b.traits.has(leaving)
-	}
 	for _, want := range [...]traits{available, ready, bound} {
 		if a.traits.has(want) != b.traits.has(want) {
 			return a.traits.has(want)
 		}
+	}
+	if a.traits.has(leaving) != b.traits.has(leaving) {
+		return b.traits.has(leaving)
 	}
 	return byAge(*a, *b) < 0
 }
@@ -113,7 +112,7 @@ func (r *run) state(n *node, d *Decision) State {
 		return StateIneligible
 	case hasCurrent && hasOther:
 		return StateSurging
-	case n.current != none && r.pods[n.current].traits.has(available):
+	case n.current != none && r.pods[n.current].settled():
 		return StateUpdated
 	case hasCurrent:
 		return StateStarting
@@ -131,11 +130,11 @@ func (r *run) state(n *node, d *Decision) State {
 // targetOf applies T1: only a node that has something else is held back; what is lost comes back at the update
 // revision, or with holdRevision as it was.
 func (r *run) targetOf(i int32) Target {
-	n, d := &r.nodes[i], r.decision(i)
+	d := r.decision(i)
 	switch {
 	case d.Placement.Outcome != placement.Run:
 		return TargetNone
-	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(n, d):
+	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(i):
 		return TargetHeld
 	default:
 		return TargetUpdate
@@ -143,12 +142,17 @@ func (r *run) targetOf(i int32) Target {
 }
 
 // comesBackOld tells whether the node has lost a pod that will come back at an older revision.
-func (r *run) comesBackOld(n *node, d *Decision) bool {
-	if d.State != StateMissing && d.State != StateTerminating && d.State != StateBroken {
+func (r *run) comesBackOld(i int32) bool {
+	switch r.decision(i).State {
+	case StateMissing, StateTerminating, StateBroken:
+		return r.revisionFor(i) != r.revision.Update.Hash
+	default:
 		return false
 	}
-	return r.revisionFor(n) != r.revision.Update.Hash
 }
+
+// settled tells whether a pod of the update revision is all that it is to be.
+func (p *pod) settled() bool { return p.traits.has(available) && !p.traits.has(incomplete) }
 
 // serves is B2, for one pod: it does the daemon's work and will after this plan. An outdated pod that is to be, or may
 // be, on its way through an in-place update does not: it will stop as soon as its hook, or the watch, lets it.
@@ -157,7 +161,7 @@ func (p *pod) serves() bool {
 	case t.has(gone | leaving | begun):
 		return false
 	case t.has(current):
-		return t.has(available)
+		return p.settled()
 	default:
 		return t.has(ready) && !t.has(preparing|patched)
 	}
@@ -183,7 +187,7 @@ func (r *run) newPods(i int32) (availableOnes, unavailableOnes bool) {
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
 		case !t.has(current) || t.has(gone) || keep && !t.has(bound):
-		case t.has(available):
+		case r.pods[j].settled():
 			availableOnes = true
 		default:
 			unavailableOnes = true

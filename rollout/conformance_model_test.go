@@ -251,6 +251,8 @@ func (m *model) better(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(m.available(b)), count(m.available(a))),
 		cmp.Compare(count(m.ready(b)), count(m.ready(a))),
+		cmp.Compare(count(b.Spec.NodeName != ""), count(a.Spec.NodeName != "")),
+		cmp.Compare(count(onItsWayOut(a)), count(onItsWayOut(b))),
 		oldest(a, b),
 	)
 }

@@ -36,8 +36,8 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"create", "renumber", "delete"}},
 		{"Reason", "the names of the constants", func(v uint8) string { return rollout.Reason(v).String() }, []string{
 			"None", "Ineligible", "Kept", "UpToDate", "Missing", "BesideTerminating", "Leaving", "Failed", "Succeeded", "Surplus",
-			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "InPlaceUnfinished",
-			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated",
+			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "NewPod", "InPlaceUnfinished",
+			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held",
 			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
 			"Frozen", "Vanished", "Unattributable",

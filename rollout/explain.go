@@ -113,7 +113,11 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonServing:
 		return d.Placement.String() + ", but its pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	case ReasonBudget:
-		return "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
+		because := "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
+		if d.obstructed() {
+			because += "; not in place: " + p.obstruction(d)
+		}
+		return because
 	case ReasonHeld:
 		return "its pod " + d.Pod + " is outdated, but " + p.held(d)
 	case ReasonPartitionedScaling:
@@ -167,6 +171,8 @@ var reasonTexts = [reasons]string{
 	ReasonNodeGone:           "the pod is pinned to a node that does not exist",
 	ReasonDuplicateRevision:  "the pod's revision equals the update revision and is merged into it",
 	ReasonReleased:           "the pod is to leave, and no preDelete hook holds it",
+	ReasonNewPod:             "the readiness gates of the new pod are opened",
+	ReasonBegun:              "its update was begun, and goes on",
 	ReasonInPlaceUnfinished:  "an in-place update or one of its hooks goes on",
 	ReasonTakenBack:          " was to be deleted or updated, and is not any more",
 	ReasonOutdatedNotReady:   "the outdated pod is not ready, so replacing it disturbs nobody",

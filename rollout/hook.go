@@ -1,6 +1,10 @@
 package rollout
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
@@ -18,7 +22,10 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		d.Limit = LimitHook
 		if !known && !p.traits.has(patched) && !r.left.frozen {
 			// The label may be there without the condition of markPodNotReady (L4).
-			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, r.leave(p)...)
+			if patches := r.leave(p); len(patches) > 0 {
+				r.note(i, VerbPatch, ReasonPreDelete, p)
+				r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
+			}
 		}
 		return false
 	case p.traits.has(patched):
@@ -39,8 +46,12 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
 	case p.traits.has(leaving):
 		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
-		if !p.traits.has(patched) && !r.left.frozen {
-			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, r.leave(p)...)
+		if p.traits.has(patched) || r.left.frozen {
+			return
+		}
+		if patches := r.leave(p); len(patches) > 0 {
+			d.Verb = VerbPatch
+			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 		}
 	case p.traits.has(patched):
 		d.Verb, d.Reason = VerbWait, ReasonRequested
@@ -85,9 +96,19 @@ func (r *run) finish(i, j int32) {
 		return
 	}
 	reason := ReasonInPlaceUnfinished
-	if p.traits.has(leaving | preparing) {
+	switch {
+	case p.traits.has(leaving|preparing) || inplace.Preparing(p.object):
 		reason = ReasonTakenBack
+	case !p.traits.has(ready) && fresh(p.object):
+		reason = ReasonNewPod
 	}
 	r.note(i, VerbPatch, reason, p)
 	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
+}
+
+// fresh tells whether the conditions of a pod's readiness gates were never set, so that the patch opens them (I3, L4).
+func fresh(object *corev1.Pod) bool {
+	return !slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == lifecycle.InPlaceUpdateReady || c.Type == lifecycle.PodReady
+	})
 }

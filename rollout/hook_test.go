@@ -118,6 +118,12 @@ func preDeleteScenes() []scene {
 			want: []string{"a: updated>update wait PreDelete a0 hook"},
 		},
 		{
+			name: "surplus, the better one leaves", why: "M3: available counts before leaving; it is taken back, for it is what the node should have",
+			spec: hook, fleet: []spot{on("a", newPod(asked), newPod(kit.Unready()))},
+			acts: "patch a0 TakenBack, delete a1 Surplus",
+			want: []string{"a: updated>update delete Surplus a1 U"},
+		},
+		{
 			name: "surplus, let go", why: "L2",
 			spec: hook, fleet: []spot{on("a", newPod(asked), newPod())},
 			acts: "delete a0 Released", want: []string{"a: updated>update delete Released a0"},
@@ -186,7 +192,7 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 		{
 			name: "the mark was lost", why: "L4: sent again",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated, asked))},
-			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update wait PreDelete a0 hook U"},
+			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update patch PreDelete a0 hook U"},
 		},
 		{
 			name: "the mark is in flight", why: "what is requested counts as done",
@@ -201,7 +207,7 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 		{
 			name: "a fresh pod", why: "the kubelet waits for the condition of the gate",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", newPod(kit.Unready(), fresh))},
-			acts: "patch a0/status InPlaceUnfinished", want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
+			acts: "patch a0/status NewPod", want: []string{"a: starting>update patch NewPod a0 U"},
 		},
 	})
 }

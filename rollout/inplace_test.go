@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
@@ -72,6 +73,20 @@ func restarted(since time.Time) kit.PodOption {
 	}
 }
 
+// resizedTo is a ready pod that was resized to so many CPUs, of which its container has what is given.
+func resizedTo(wanted, given string) kit.PodOption {
+	cpu := func(n string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
+	}
+	return func(p *corev1.Pod) {
+		updatable(p)
+		p.Spec.Containers[0].Resources = cpu(wanted)
+		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"any","updateTimestamp":"2026-01-01T11:59:00Z",` +
+			`"lastContainerStatuses":null,"updateResources":true,"containerBatchesRecord":[{"timestamp":"2026-01-01T11:59:00Z","containers":["main"]}]}`}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "any", Resources: new(cpu(given))}}
+	}
+}
+
 func unreadableRecord(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: "{"} }
 
 func otherContainer(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }
@@ -85,6 +100,7 @@ func inPlaceScenes() []scene {
 	hook := func(s *rollout.Spec) {
 		s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
 	}
+	resizing := []kit.SpecOption{method(inplace.IfPossible), func(s *rollout.Spec) { s.Strategy.InPlace.Resize = true }}
 	hookedUpdate := []kit.SpecOption{method(inplace.IfPossible), hook}
 	return []scene{
 		{
@@ -114,8 +130,8 @@ func inPlaceScenes() []scene {
 			spec: inPlace, fleet: []spot{on("a", newPod(kit.Unready(), func(p *corev1.Pod) {
 				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
 			}))},
-			acts: "patch a0/status InPlaceUnfinished",
-			want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
+			acts: "patch a0/status NewPod",
+			want: []string{"a: starting>update patch NewPod a0 U"},
 		},
 		{
 			name: "complete while frozen and paused", why: "T4: completion patches go on",
@@ -166,20 +182,20 @@ func inPlaceScenes() []scene {
 		{
 			name: "grace is over", why: "I4: exactly 30 s are enough",
 			spec: graceful, fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
-			acts: "patch a0 OutdatedNotReady", want: []string{"a: outdated>update update OutdatedNotReady a0 U"},
+			acts: "patch a0 Begun", want: []string{"a: outdated>update update Begun a0 U"},
 		},
 		{
 			name: "paused in its grace", why: "T4: what was begun is finished, and nothing else is begun",
 			spec:  append(graceful, kit.Paused()),
 			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)))), on("b", oldPod(updatable))},
-			acts:  "patch a0 OutdatedNotReady",
-			want:  []string{"a: outdated>update update OutdatedNotReady a0 U", "b: outdated>held hold Held b0 paused"},
+			acts:  "patch a0 Begun",
+			want:  []string{"a: outdated>update update Begun a0 U", "b: outdated>held hold Held b0 paused"},
 		},
 		{
 			name: "held in its grace", why: "T2: the partition was raised, so the pod is made ready again",
 			spec: append(graceful, partition("1")), fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
-			acts: "patch a0/status InPlaceUnfinished",
-			want: []string{"a: outdated>held patch InPlaceUnfinished a0 partition U"},
+			acts: "patch a0/status TakenBack",
+			want: []string{"a: outdated>held patch TakenBack a0 partition U"},
 		},
 		{
 			name: "the hook is asked", why: "L3; B2: the place is taken as soon as the hook is asked",
@@ -196,8 +212,8 @@ func inPlaceScenes() []scene {
 		{
 			name: "the hook lets go", why: "L3: Updating when no handler matches",
 			spec: hookedUpdate, fleet: []spot{on("b", oldPod(updatable, inState(lifecycle.PreparingUpdate)))},
-			acts: "patch b0/status Outdated, patch b0 Outdated",
-			want: []string{"b: outdated>update update Outdated b0 U"},
+			acts: "patch b0/status Begun, patch b0 Begun",
+			want: []string{"b: outdated>update update Begun b0 U"},
 		},
 		{
 			name: "held while the hook is asked", why: "T2: taken back",
@@ -235,15 +251,15 @@ func inPlaceScenes() []scene {
 			name: "paused and held in its grace", why: "V6: paused does not lift the partition, so the pod is made ready again",
 			spec:  append(graceful, kit.Paused(), partition("1")),
 			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
-			acts:  "patch a0/status InPlaceUnfinished",
-			want:  []string{"a: outdated>held patch InPlaceUnfinished a0 partition U"},
+			acts:  "patch a0/status TakenBack",
+			want:  []string{"a: outdated>held patch TakenBack a0 partition U"},
 		},
 		{
 			name: "paused in its grace, and not possible any more", why: "T4: to recreate it would be a new beginning",
 			spec:  append(graceful, kit.Paused()),
 			fleet: []spot{on("a", podAt("lost", inGrace(ago(30*time.Second))))},
-			acts:  "patch a0/status InPlaceUnfinished",
-			want:  []string{"a: outdated>held patch InPlaceUnfinished a0 paused U"},
+			acts:  "patch a0/status TakenBack",
+			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},
 		},
 		{
 			name: "asked, and not possible any more", why: "I1: it takes the place already, so it is recreated at once",
@@ -251,6 +267,17 @@ func inPlaceScenes() []scene {
 			fleet: []spot{on("a", podAt("lost", updatable, inState(lifecycle.PreparingUpdate))), on("b", oldPod(updatable))},
 			acts:  "delete a0 Outdated",
 			want:  []string{"a: outdated>update replace Outdated a0 U", "b: outdated>update wait Budget b0 maxUnavailable"},
+		},
+		{
+			name: "a resize that the kubelet does not give", why: "I5: it is not complete, so it takes its place in the budget, though it is ready",
+			spec: resizing, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(resizedTo("2", "1")))},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: starting>update wait Updating b0 U"},
+		},
+		{
+			name: "a resize that the kubelet gave", why: "I5: complete",
+			spec: resizing, fleet: []spot{on("a", oldPod(updatable)), on("b", newPod(resizedTo("2", "2")))},
+			acts: "patch a0/status Outdated, patch a0 Outdated",
+			want: []string{"a: outdated>update update Outdated a0 U", "b: updated>update none UpToDate"},
 		},
 		{
 			name: "preDelete does not ask", why: "L2: nothing is deleted",

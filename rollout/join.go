@@ -32,7 +32,11 @@ func (r *run) join() error {
 		name, ok := placement.TargetNode(object)
 		record, wake := read.pod(object)
 		if record.traits.has(marked) && record.traits.has(finished) {
-			continue // M1: ignored altogether; only its revision still counts as carried (R4)
+			// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1).
+			if record.node = r.index.find(name); ok && record.node != none && r.spec.Strategy.HoldRevision {
+				r.ignored = append(r.ignored, record)
+			}
+			continue
 		}
 		if !ok {
 			r.strays = append(r.strays, record)
@@ -49,6 +53,7 @@ func (r *run) join() error {
 		records = append(records, record)
 	}
 	r.group(records)
+	slices.SortFunc(r.ignored, func(a, b pod) int { return cmp.Or(cmp.Compare(a.node, b.node), byAge(a, b)) })
 	return nil
 }
 
@@ -121,6 +126,9 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 			record.traits |= available
 		}
 		availableAt = readiness.AvailableAt
+	}
+	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && !inplace.Completed(object).Done {
+		record.traits |= incomplete
 	}
 	value, labelled := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	if !labelled && r.atGeneration(object) {

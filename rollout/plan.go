@@ -189,6 +189,7 @@ type Budget struct {
 	Partition int32
 	// Partitioned is the number of nodes that take a place of Partition: <= Partition.
 	Partitioned int32
-	// Waiting is the number of nodes that would be updated now if the budget or the burst let them.
+	// Waiting is the number of nodes that would be updated now if the budget or the burst let them. A pod that turns out
+	// when its turn comes not to be one that can be updated (its record cannot be read, say) counts until then.
 	Waiting int32
 }

@@ -38,6 +38,8 @@ const (
 
 	// ReasonReleased: the pod leaves, and no preDelete hook holds it any more (L2).
 	ReasonReleased
+	// ReasonNewPod: the readiness gates of a new pod are opened (I3, L4).
+	ReasonNewPod
 	// ReasonInPlaceUnfinished: an in-place update or one of its hooks goes on (I5, L3, L4).
 	ReasonInPlaceUnfinished
 	// ReasonTakenBack: the pod was to be deleted or updated, and is not any more (L2).
@@ -49,6 +51,8 @@ const (
 	ReasonOutdatedFailed
 	// ReasonOutdated: the outdated pod is replaced within the budget (B3, B4).
 	ReasonOutdated
+	// ReasonBegun: an update in place that an earlier plan began goes on, after its hook or grace period (I4, L3).
+	ReasonBegun
 
 	// ReasonNotReady: the node's new pod is not Ready yet.
 	ReasonNotReady
@@ -114,6 +118,8 @@ var reasonNames = [reasons]string{
 	ReasonNodeGone:           "NodeGone",
 	ReasonDuplicateRevision:  "DuplicateRevision",
 	ReasonReleased:           "Released",
+	ReasonNewPod:             "NewPod",
+	ReasonBegun:              "Begun",
 	ReasonInPlaceUnfinished:  "InPlaceUnfinished",
 	ReasonTakenBack:          "TakenBack",
 	ReasonOutdatedNotReady:   "OutdatedNotReady",

@@ -70,12 +70,12 @@ func (r *run) explainStarting(i int32, n *node) {
 		return
 	}
 	p := &r.pods[n.current]
-	if !p.traits.has(ready) {
-		reason := ReasonNotReady
-		if p.traits.has(moving) && !inplace.Completed(p.object).Done {
-			reason = ReasonUpdating
-		}
-		r.note(i, VerbWait, reason, p)
+	switch {
+	case p.traits.has(incomplete), !p.traits.has(ready) && p.traits.has(moving) && !inplace.Completed(p.object).Done:
+		r.note(i, VerbWait, ReasonUpdating, p)
+		return
+	case !p.traits.has(ready):
+		r.note(i, VerbWait, ReasonNotReady, p)
 		return
 	}
 	until := lifecycle.Evaluate(p.object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
@@ -112,7 +112,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		case StateUpdated:
 			in.Settled++
 		case StateSurging:
-			if n.current != none && r.pods[n.current].traits.has(available) {
+			if n.current != none && r.pods[n.current].settled() {
 				in.Settled++
 			}
 		case StateOutdated:

@@ -24,10 +24,11 @@ func (r *run) resolve() error {
 		h.current = matches[h.value]
 		h.relabel = relabel[h.value]
 	}
-	for i := range r.pods {
-		p := &r.pods[i]
-		if r.hashes[p.hash].current || p.traits.has(byGeneration) {
-			p.traits |= current
+	for _, pods := range [...][]pod{r.pods, r.ignored} {
+		for i := range pods {
+			if p := &pods[i]; r.hashes[p.hash].current || p.traits.has(byGeneration) {
+				p.traits |= current
+			}
 		}
 	}
 	for _, create := range r.snapshot.InFlight.Creates {

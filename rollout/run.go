@@ -26,6 +26,7 @@ type run struct {
 	nodes    []node           // ascending by name
 	pods     []pod            // grouped by node, node.first to node.end
 	strays   []pod            // pods on no known node
+	ignored  []pod            // those M1 ignores, by node; kept only with holdRevision
 	index    index            // of the nodes, by name
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes
@@ -101,6 +102,7 @@ const (
 	leaving                         // through its preDelete hook, as labelled or as this plan labels it (L2)
 	preparing                       // for an in-place update, as labelled or as this plan labels it (L3)
 	moving                          // an in-place update or a hook of it is not finished
+	incomplete                      // its in-place update is not complete, though it is ready (I5)
 	begun                           // this plan begins, or goes on, to update it in place
 	dismissed                       // this plan would delete it, if its hook, burst or frozen let it
 

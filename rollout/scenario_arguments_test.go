@@ -112,6 +112,7 @@ func specOptions(a *arguments) ([]kit.SpecOption, error) {
 		{"minUpdatedReadyPods", sure(kit.MinUpdatedReadyPods)},
 		{"requests", amounts(kit.Requests)},
 		{"limits", amounts(kit.Limits)},
+		{"restartToResize", sure(func(name string) kit.SpecOption { return kit.RestartToResize(corev1.ResourceName(name)) })},
 		{"env", pair(setting)},
 		{"label", pair(kit.PodTemplateLabel)},
 		{"annotation", pair(kit.PodTemplateAnnotation)},
@@ -190,7 +191,7 @@ func pair(option func(key, value string) kit.SpecOption) func(string) (kit.SpecO
 func amounts(option func(corev1.ResourceName, string) kit.SpecOption) func(string) (kit.SpecOption, error) {
 	return func(text string) (kit.SpecOption, error) {
 		var options []kit.SpecOption
-		for _, amount := range strings.Split(text, ",") {
+		for amount := range strings.SplitSeq(text, ",") {
 			name, quantity, _ := strings.Cut(amount, ":")
 			if _, err := resource.ParseQuantity(quantity); err != nil {
 				return nil, fmt.Errorf("%s must be name:quantity", amount)

@@ -153,8 +153,8 @@ func hashWithImage(spec rollout.Spec, image string) string {
 // [holdRevision=true] [method=InPlaceOnly] [resize=true] [cgroupV1=true] [envFromMetadata=true] [gracePeriod=10]
 // [parallelism=2] [minUpdatedReadyPods=1]
 //
-// and in the template: [requests=cpu:1,memory:1Gi] [limits=cpu:1] [env=NAME:value] [label=key:value]
-// [annotation=key:value].
+// and in the template: [requests=cpu:1,memory:1Gi] [limits=cpu:1] [restartToResize=memory] [env=NAME:value]
+// [label=key:value] [annotation=key:value].
 func (s *stage) changeSpec(a *arguments) error {
 	options, err := specOptions(a)
 	if err != nil {

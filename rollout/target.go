@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -43,7 +45,7 @@ func (r *run) partition() {
 		case placement.Run:
 			base++
 			desired++
-			if now, _ := r.liveRevisions(&r.nodes[i]); now {
+			if r.isFilled(&r.nodes[i]) {
 				updated++
 			}
 		case placement.Keep:
@@ -58,6 +60,12 @@ func (r *run) partition() {
 	if r.spec.Strategy.PartitionedScaling && r.revision.First {
 		r.installs = max(0, desired-budget.Partition-updated)
 	}
+}
+
+// isFilled tells whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
+// revision, be it one that terminates or has Failed. What it loses is to come back there, not on another node.
+func (r *run) isFilled(n *node) bool {
+	return n.requested == requestedCurrent || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(current) })
 }
 
 // holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
@@ -100,7 +108,7 @@ func (r *run) partitionable(i int32) bool {
 	now, old := r.liveRevisions(n)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !now && (old || r.spec.Strategy.HoldRevision && r.revisionBefore(n) != r.revision.Update.Hash)
+		return !now && (old || r.spec.Strategy.HoldRevision && r.revisionBefore(i) != r.revision.Update.Hash)
 	case placement.Keep:
 		return !now && old
 	default:

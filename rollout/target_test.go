@@ -206,6 +206,12 @@ func holdRevisionScenes() []scene {
 			want: []string{"a: terminating>held wait Terminating U", "b: outdated>update replace Outdated b0 U"},
 		},
 		{
+			name: "a failed pod that is going is still seen", why: "T1: M1 ignores it, but it says what the node ran",
+			spec: hold, fleet: []spot{on("a", newPod(kit.Failed(), terminating())), on("b", oldPod())},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
 			name: "not with OnDelete", why: "T1: only T2 and T3 hold the revision; a deleted pod asks for the new one",
 			spec: []kit.SpecOption{holdRevision, kit.OnDelete()}, fleet: []spot{on("a"), on("b", oldPod())},
 			acts: "create a Missing",
@@ -272,6 +278,11 @@ func TestTargetT7PartitionedScaling(t *testing.T) {
 			name: "no partition", why: "T7: with a partition",
 			lab: first(), fleet: []spot{on("a")},
 			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "a lost pod comes back where it was", why: "T7: its node has its place until then, so no other is filled",
+			lab: first(partition("1")), fleet: []spot{on("a"), on("b", newPod(terminating()))},
+			want: []string{empty("a"), "b: terminating>update wait Terminating U"},
 		},
 		{
 			name: "not in a later rollout", why: "T7, not as Kruise: nodes that join are not left empty",

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +69,8 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	}
 	if isNew {
 		r.left.updates-- // frozen holds the node, so that it does not come here
+	} else {
+		reason = ReasonBegun
 	}
 	p.traits |= begun
 	patches := transition.Patches(p.object, now)
@@ -131,24 +134,27 @@ func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 
 // revisionFor is the revision of a pod to be created on the node (T1): the update revision, or with holdRevision on a
 // held node the one its lost pod was of, else the stable one.
-func (r *run) revisionFor(n *node) string {
+func (r *run) revisionFor(i int32) string {
+	n := &r.nodes[i]
 	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
 		return r.revision.Update.Hash
 	}
-	return r.revisionBefore(n)
+	return r.revisionBefore(i)
 }
 
 // revisionBefore is the revision that a pod the node has lost was of, else the stable one.
-func (r *run) revisionBefore(n *node) string {
-	return cmp.Or(r.lostRevision(n), r.revision.Stable.Hash)
+func (r *run) revisionBefore(i int32) string {
+	return cmp.Or(r.lostRevision(i), r.revision.Stable.Hash)
 }
 
-// lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it.
-func (r *run) lostRevision(n *node) string {
+// lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it. Pods that M1 ignores
+// are seen, too.
+func (r *run) lostRevision(i int32) string {
+	n := &r.nodes[i]
+	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
 	var youngest time.Time
 	found := ""
-	for j := n.first; j < n.end; j++ {
-		p := &r.pods[j]
+	look := func(p *pod) {
 		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
 			if p.traits.has(current) {
 				found, youngest = r.revision.Update.Hash, created
@@ -156,6 +162,12 @@ func (r *run) lostRevision(n *node) string {
 				found, youngest = value, created
 			}
 		}
+	}
+	for j := n.first; j < n.end; j++ {
+		look(&r.pods[j])
+	}
+	for j := first; j < len(r.ignored) && r.ignored[j].node == i; j++ {
+		look(&r.ignored[j])
 	}
 	return found
 }

@@ -11,7 +11,7 @@ func TestVerifyActions(t *testing.T) {
 		{
 			name: "an action that no decision counts", why: "each belongs to exactly one", scene: handRolling,
 			plant: func(s *handmade) { s.decision("c").Deletes = 0; s.decision("c").Verb = rollout.VerbWait },
-			want:  12, mention: "node c: the decision about the node counts 0 creates, 0 deletes and 0 patches, the plan holds 0, 1 and 0",
+			want:  12, mention: "node c: the decision about the node counts 0 creates, 0 deletes, 0 patches and 0 pulls, the plan holds 0, 1, 0 and 0",
 		},
 		{
 			name: "an action that the wrong decision counts", why: "each belongs to its node's", scene: handRolling,
@@ -38,7 +38,7 @@ func TestVerifyActions(t *testing.T) {
 		{
 			name: "a patch that no decision counts", why: "patches are actions", scene: duplicated,
 			plant: func(s *handmade) { s.decision("a").Patches = 0; s.decision("a").Verb = rollout.VerbWait },
-			want:  12, mention: "the plan holds 0, 0 and 1",
+			want:  12, mention: "the plan holds 0, 0, 1 and 0",
 		},
 		{
 			name: "a delete without a reason", why: "each action names one", scene: handRolling,

@@ -12,7 +12,26 @@ import (
 // waits, what is remembered, and when to wake. States and targets are the planner's. What is spent, and who waits, is
 // what the planner says once the whole plan is in flight and nothing more may be done. A spec or a snapshot that the
 // planner refuses changes nothing.
+//
+// The plan of replan has all that, and only what was planted in it may need settling: see bring.
 func (s *handmade) settle() {
+	if !s.planned {
+		s.bring()
+	}
+}
+
+// replan takes the planner's plan for what was made by hand.
+func (s *handmade) replan() *handmade {
+	plan, ok := handPlanned(s.spec, s.snapshot)
+	if !ok {
+		panic("the planner refuses " + s.spec.Name)
+	}
+	s.plan, s.planned = plan, true
+	return s
+}
+
+// bring is settle, also for a plan of the planner into which actions were planted.
+func (s *handmade) bring() {
 	frozen, sent := s.spec, s.snapshot
 	frozen.Strategy.Frozen = true
 	sent.InFlight = sent.InFlight.With(s.plan)
@@ -29,10 +48,12 @@ func (s *handmade) settle() {
 				to.State, to.Target, to.Unavailable, to.Surging = d.State, d.Target, spent.Unavailable, spent.Surging
 			}
 		}
-		strategy := s.spec.Strategy
-		if spent.Reason == rollout.ReasonHeld && !strategy.Frozen && !strategy.Paused && strategy.Type != rollout.OnDelete {
+		if spent.Reason == rollout.ReasonHeld && d.Target != rollout.TargetHeld {
 			s.plan.Budget.Waiting++
 		}
+	}
+	if s.planned { // else they are written by hand
+		s.spend(after.Budget.Unavailable, after.Budget.Surging)
 	}
 	s.plan.NextWake, s.plan.Memory = before.NextWake, before.Memory
 	for _, d := range s.plan.Deletes { // those that the planner would not delete now, too

@@ -201,28 +201,21 @@ func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
 }
 
 // revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for
-// pods of one age.
+// stable revisions of one number. Of pods of one age the first by name tells.
 func (v *verifier) revisionsBefore(node *verifiedNode) map[string]bool {
 	var youngest time.Time
-	ran := make(map[string]bool)
+	ran, found := "", false
 	for _, pod := range node.pods {
 		hash, created := pod.hash, pod.object.CreationTimestamp.Time
-		switch {
-		case pod.updated:
+		if pod.updated {
 			hash = v.plan.Status.UpdateRevision
-		case v.templateOf(hash) == nil:
-			continue
 		}
-		if created.After(youngest) {
-			youngest = created
-			clear(ran)
-		}
-		if created.Equal(youngest) {
-			ran[hash] = true
+		if (pod.updated || v.templateOf(hash) != nil) && (!found || created.After(youngest)) {
+			ran, youngest, found = hash, created, true
 		}
 	}
-	if len(ran) > 0 {
-		return ran
+	if found {
+		return map[string]bool{ran: true}
 	}
 	if stable := v.stable(); len(stable) > 0 {
 		return stable

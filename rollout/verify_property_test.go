@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/status"
@@ -83,8 +84,11 @@ func plantedBugs() []plantedBug {
 			p.Status.Available++
 			return true
 		}, 12},
-		{"asleep for ever", func(s *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+		{"asleep for ever", func(s *rollout.Spec, snapshot *rollout.Snapshot, p *rollout.Plan) bool {
 			awake := !p.NextWake.IsZero() && !s.Strategy.Frozen
+			for _, pod := range snapshot.Pods { // grace periods that Kruise has begun are package inplace's to read
+				awake = awake && pod.Annotations[inplace.GraceKey] == ""
+			}
 			p.NextWake = time.Time{}
 			for i := range p.Decisions {
 				p.Decisions[i].Until = time.Time{}
@@ -121,7 +125,8 @@ func plantedBugs() []plantedBug {
 		{"pods of a revision that is not there", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
 			before := len(p.Revisions)
 			p.Revisions = slices.DeleteFunc(p.Revisions, func(a rollout.RevisionAction) bool { return a.Verb == rollout.CreateRevision })
-			return len(p.Creates) > 0 && len(p.Revisions) < before
+			ofIt := func(c rollout.Create) bool { return c.Revision == p.Status.UpdateRevision }
+			return slices.ContainsFunc(p.Creates, ofIt) && len(p.Revisions) < before
 		}, 3},
 		{"a wake in the past", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
 			p.NextWake = s.Now.Add(-time.Second)
@@ -266,7 +271,9 @@ func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
 	s.InFlight = rollout.InFlight{
 		Creates: slices.Clone(s.InFlight.Creates), Deletes: slices.Clone(s.InFlight.Deletes),
 		Patches: slices.Clone(s.InFlight.Patches), Revisions: slices.Clone(s.InFlight.Revisions),
+		Pulls: slices.Clone(s.InFlight.Pulls),
 	}
+	s.FailedPulls = slices.Clone(s.FailedPulls)
 	s.Memory.Backoffs, s.Memory.Conditions = slices.Clone(s.Memory.Backoffs), slices.Clone(s.Memory.Conditions)
 	return s
 }

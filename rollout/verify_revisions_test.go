@@ -33,54 +33,58 @@ func TestVerifyPatches(t *testing.T) {
 			name: "a pod of another revision", why: "R3: to relabel it would hide that it is outdated",
 			scene: func() *handmade {
 				s := newHandmade("1", "0")
-				s.node("a", "dpra", handPod("a-old", staleHash, "available"))
-				return s.budget(1, 0, 0, 0)
+				s.node("a", "dp", handPod("a-old", staleHash, "unready"))
+				return s.budget(1, 1, 0, 0)
 			},
-			plant: func(s *handmade) { s.relabel("a-old") }, want: 4, mention: "a-old",
+			plant: func(s *handmade) { s.relabel("a-old") }, want: 9, mention: "a-old: I1: begins an update in place",
 		},
 		{
 			name: "to another revision", why: "R3: to the update revision", scene: duplicated,
-			plant: func(s *handmade) { s.plan.Patches[0].Revision = staleHash }, want: 4, mention: "does more or other",
+			plant: func(s *handmade) { s.plan.Patches[0].Revision = staleHash }, want: 12, mention: `says that the pod is at revision "stale" then`,
 		},
 		{
-			name: "another value", why: "the patch must do what it says", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"stale"}}}`, label), want: 4, mention: "does more or other",
+			name: "another value", why: "the label says at which revision the pod is", scene: duplicated,
+			plant: func(s *handmade) {
+				data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"stale"}}}`, label)(s)
+				s.plan.Patches[0].Revision = staleHash
+			},
+			want: 9, mention: `sets revision "stale", right is "fresh"`,
 		},
 		{
 			name: "another label too", why: "V4: only the revision label", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh","app":"x"}}}`, label), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh","app":"x"}}}`, label), want: 4, mention: "changes the label app",
 		},
 		{
 			name: "an annotation too", why: "V4: only the revision label", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh"},"annotations":{"x":"y"}}}`, label), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh"},"annotations":{"x":"y"}}}`, label), want: 4, mention: "changes the annotation x",
 		},
 		{
 			name: "the spec too", why: "V4: only the revision label", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh"}},"spec":{}}`, label), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"uid":"uid-a-new","labels":{%q:"fresh"}},"spec":{"nodeName":"b"}}`, label), want: 9, mention: "changes what is not to be changed there",
 		},
 		{
 			name: "no UID", why: "a namesake must not be hit", scene: duplicated,
-			plant: data(`{"metadata":{"name":"a-new","labels":{%q:"fresh"}}}`, label), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"name":"a-new","labels":{%q:"fresh"}}}`, label), want: 9, mention: `demands UID ""`,
 		},
 		{
 			name: "another UID", why: "a namesake must not be hit", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-b-new","labels":{%q:"fresh"}}}`, label), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"uid":"uid-b-new","labels":{%q:"fresh"}}}`, label), want: 9, mention: `demands UID "uid-b-new"`,
 		},
 		{
 			name: "labels of another kind", why: "what cannot be read is not trusted", scene: duplicated,
-			plant: data(`{"metadata":{"uid":"uid-a-new","labels":[]}}`), want: 4, mention: "does more or other",
+			plant: data(`{"metadata":{"uid":"uid-a-new","labels":[]}}`), want: 9, mention: "cannot be read",
 		},
 		{
 			name: "no JSON", why: "what cannot be read is not trusted", scene: duplicated,
-			plant: data(`{`), want: 4, mention: "does more or other",
+			plant: data(`{`), want: 9, mention: "cannot be read",
 		},
 		{
 			name: "a JSON patch", why: "what is not read is not trusted", scene: duplicated,
-			plant: func(s *handmade) { s.plan.Patches[0].Type = types.JSONPatchType }, want: 4, mention: "does more or other",
+			plant: func(s *handmade) { s.plan.Patches[0].Type = types.JSONPatchType }, want: 9, mention: "cannot be read",
 		},
 		{
 			name: "the status", why: "labels are not there", scene: duplicated,
-			plant: func(s *handmade) { s.plan.Patches[0].Subresource = "status" }, want: 4, mention: "does more or other",
+			plant: func(s *handmade) { s.plan.Patches[0].Subresource = "status" }, want: 9, mention: `to subresource "status" changes`,
 		},
 		{
 			name: "an unknown UID", why: "the pod is not there", scene: duplicated,
@@ -88,7 +92,7 @@ func TestVerifyPatches(t *testing.T) {
 		},
 		{
 			name: "twice", why: "once is enough", scene: duplicated,
-			plant: func(s *handmade) { s.relabel("a-new") }, want: 14, mention: "second patch of pod a-new",
+			plant: func(s *handmade) { s.relabel("a-new") }, want: 14, mention: "patch 2 of pod a-new changes nothing",
 		},
 		{
 			name: "in flight", why: "it was sent before", scene: duplicated,

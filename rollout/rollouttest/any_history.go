@@ -49,7 +49,7 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 		if pick(t, "old revision", true, true, false) && !first {
 			r := Revision(old, int64(2-i))
 			// Where revisions are held, a lost pod needs its own.
-			if f.messy && f.spec.Strategy.HoldRevision && pick(t, "corrupt", false, false, false, false, true) {
+			if f.messy && f.spec.Strategy.HoldRevision && pick(t, "corrupt", false, false, true) {
 				r.Data = runtime.RawExtension{Raw: []byte(`{"spec":`)}
 			}
 			list = append(list, r)

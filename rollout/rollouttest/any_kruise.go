@@ -87,7 +87,11 @@ func drawHooks(t *rapid.T, spec *rollout.Spec) {
 		{"inPlaceUpdate", updateHook, InPlaceUpdate, true},
 		{"preNormal", normalHook, PreNormal, false},
 	} {
-		kind := pick(t, h.name, "none", "none", "none", "label", "label", "finalizer", "both", "empty")
+		kinds := []string{"none", "none", "none", "label", "label", "finalizer", "both", "empty"}
+		if h.handler == updateHook && updatesInPlace(spec) {
+			kinds = kinds[2:]
+		}
+		kind := pick(t, h.name, kinds...)
 		if kind == "none" {
 			continue
 		}
@@ -142,6 +146,7 @@ func drawOld(t *rapid.T, old *rollout.Spec) {
 		[]SpecOption{Requests(corev1.ResourceCPU, "100m")},
 		[]SpecOption{Requests(corev1.ResourceCPU, "100m"), Image(updateImage)},
 		[]SpecOption{Limits(corev1.ResourceMemory, "100Mi"), Image(updateImage)},
+		[]SpecOption{PodTemplateLabel(tierLabel, "old")},
 		[]SpecOption{PodTemplateLabel(tierLabel, "old")},
 		[]SpecOption{PodTemplateLabel(tierLabel, "old"), Image(updateImage)},
 		[]SpecOption{PodTemplateAnnotation(tierLabel, "old"), Image(updateImage)},

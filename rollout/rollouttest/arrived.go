@@ -295,9 +295,6 @@ func (r *rest) finished(p *corev1.Pod) error {
 	if completion := inplace.Completed(p); !completion.Done {
 		return fmt.Errorf("whose in-place update is not complete: %v", completion.Waits)
 	}
-	if !gatesOpen(p) {
-		return fmt.Errorf("of which a readiness gate is closed: %v", p.Status.Conditions)
-	}
 	if r.updated[p.UID] && r.current(p) {
 		return r.asTemplate(p)
 	}

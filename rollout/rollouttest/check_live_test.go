@@ -1,10 +1,13 @@
 package rollouttest_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -165,6 +168,17 @@ func TestCheckNoThrashSaysWhatIsDoneTwice(t *testing.T) {
 	}
 	create := rollout.Plan{Creates: []rollout.Create{{Node: "a", Revision: hash}}}
 	remove := rollout.Plan{Deletes: []rollout.Delete{{Node: "a", Pod: "agent-a", UID: "pod-agent-a"}}}
+	// updated is a patch that says it has updated the pod in place.
+	updated := func(pod string, uid types.UID, hash string) rollout.Plan {
+		data := fmt.Appendf(nil, `{"metadata":{"labels":{"controller-revision-hash":%q},"annotations":{%q:%q}}}`, hash, inplace.StateKey, hash)
+		return rollout.Plan{Patches: []rollout.Patch{
+			{Node: "a", Pod: pod, UID: uid, Type: types.StrategicMergePatchType, Data: data},
+		}}
+	}
+	relabel := rollout.Plan{Patches: []rollout.Patch{{
+		Node: "a", Pod: "agent-a", UID: "pod-agent-a", Type: types.StrategicMergePatchType,
+		Data: []byte(`{"metadata":{"labels":{"controller-revision-hash":"x"}}}`),
+	}}}
 	removeCreated := rollout.Plan{Deletes: []rollout.Delete{{Node: "a", Pod: "agent-x0001", UID: "created-1"}}}
 	tests := []struct {
 		name string
@@ -177,6 +191,20 @@ func TestCheckNoThrashSaysWhatIsDoneTwice(t *testing.T) {
 		{"created twice", "one pod is enough", each(create, create), "node a gets a second pod"},
 		{"deleted twice", "once is enough", each(remove, remove), "pod agent-a is deleted twice"},
 		{"created in vain", "what is created stays", each(create, removeCreated), "created on the way"},
+		{"updated in place", "once is what a rollout does", each(updated("agent-a", "pod-agent-a", "x")), ""},
+		{
+			"updated twice", "once is enough", each(updated("agent-a", "pod-agent-a", "x"), updated("agent-a", "pod-agent-a", "y")),
+			"pod agent-a is updated in place twice",
+		},
+		{
+			"updated in vain", "what is updated stays", each(updated("agent-a", "pod-agent-a", "x"), remove),
+			"pod agent-a is deleted, which was updated in place on the way",
+		},
+		{
+			"created and updated", "what is created is up to date", each(create, updated("agent-x0001", "created-1", "x")),
+			"pod agent-x0001 is updated in place, which was created on the way",
+		},
+		{"relabelled", "that is no update (R3)", each(relabel, remove), ""},
 		{"failing", "a plan that fails is wrong too", failing, "no plan"},
 	}
 	seen := map[string]bool{}

@@ -211,19 +211,19 @@ func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p
 	done := Prefix(p, n)
 	requested := rollout.InFlight{}.With(done)
 	requested.Patches = nil // a pod may have several steps to go
-	return errors.Join(patchedAgain(done, next, snapshot), repeated(requested, next), verify(spec, after, next))
+	return errors.Join(patchedAgain(done, next), repeated(requested, next), verify(spec, after, next))
 }
 
-// patchedAgain reports a patch that does what one before it did.
-func patchedAgain(done, next rollout.Plan, snapshot rollout.Snapshot) error {
+// patchedAgain reports a patch that does what one before it did, for whatever version of its pod.
+func patchedAgain(done, next rollout.Plan) error {
 	known := map[string]bool{}
 	key := func(patch rollout.Patch) string {
 		return fmt.Sprintf("%s %q %s", patch.UID, patch.Subresource, versionless(patch))
 	}
-	for _, patch := range dateless(done.Patches, snapshot.Now) {
+	for _, patch := range done.Patches {
 		known[key(patch)] = true
 	}
-	for _, patch := range dateless(next.Patches, snapshot.Now) {
+	for _, patch := range next.Patches {
 		if known[key(patch)] {
 			return fmt.Errorf("patch of pod %s again: %s", patch.Pod, patch.Data)
 		}

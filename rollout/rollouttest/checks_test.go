@@ -244,7 +244,7 @@ func TestCheckIdempotentSaysWhatIsRepeated(t *testing.T) {
 		return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
 			p, err := planner(s)(snapshot)
 			p.Revisions, p.Patches = first.Revisions, first.Patches
-			p.Deletes, p.Creates = first.Deletes, first.Creates
+			p.Pulls, p.Deletes, p.Creates = first.Pulls, first.Deletes, first.Creates
 			return p, err
 		}
 	}
@@ -271,6 +271,14 @@ func TestCheckIdempotentSaysWhatIsRepeated(t *testing.T) {
 				duplicate.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "6duplicate"
 				s.Snapshot.Revisions = append(s.Snapshot.Revisions, duplicate)
 			}), "patch of pod agent-a again",
+		},
+		{
+			"hook patch", "the label is the old one",
+			calm(func(s *rollouttest.Scenario) {
+				rollouttest.PreDelete(rollouttest.HookLabel("app", "agent"))(&s.Spec)
+				s.Snapshot.Pods = append(s.Snapshot.Pods,
+					rollouttest.Pod("agent-z", rollouttest.PinnedTo("z"), rollouttest.PodLabel("app", "agent")))
+			}), "patch of pod agent-z again",
 		},
 		{
 			"revision", "the list is the old one",

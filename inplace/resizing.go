@@ -1,0 +1,28 @@
+package inplace
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Resizing reports whether a resize of pod may be under way: its last update in place resized containers, and the status of
+// one does not show what its spec asks for. The pod may be ready all the while. It is asked of each pod of a fleet and
+// decodes nothing; [Completed] tells for certain.
+func Resizing(pod *corev1.Pod) bool {
+	if over(pod) {
+		return false
+	}
+	text, _ := annotation(pod, StateKey, oldStateKey)
+	if !strings.Contains(text, `"updateResources":true`) && strings.IndexByte(text, '\\') < 0 {
+		return false
+	}
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		status := statusOf(pod, container.Name)
+		if status == nil || resizeWait(pod, container, status, false) != 0 {
+			return true
+		}
+	}
+	return false
+}
