@@ -41,9 +41,6 @@ func parseImage(image string) imageName {
 // sameImage reports whether a container whose status says image and imageID runs the wanted image. The status may
 // name it by a tag, while its ID tells the digest.
 func sameImage(wanted, image, imageID string) bool {
-	if wanted == "" || image == "" && imageID == "" {
-		return false
-	}
 	name := parseImage(wanted)
 	if image != "" && name == parseImage(image) {
 		return true

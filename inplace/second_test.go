@@ -103,7 +103,7 @@ func TestSecondUpdateWhileResizing(t *testing.T) {
 	}
 	pod = begin(pod, template("agent:2", "2"), template("agent:2", "3"), "v3")
 	state, err := inplace.StateOf(pod)
-	if err != nil || len(state.LastContainerStatuses) > 0 || !state.UpdateResources || state.UpdateImages {
+	if err != nil || len(state.LastContainerStatuses) > 0 || !state.UpdateResources || state.UpdateImages || state.UpdateEnvFromMetadata {
 		t.Errorf("%+v, %v", state, err)
 	}
 	pod.Status.ContainerStatuses[0].Resources.Requests = sized("cpu=3")

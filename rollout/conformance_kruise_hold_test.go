@@ -96,16 +96,22 @@ func (m *model) held() map[string]bool {
 	return held
 }
 
+// filled tells whether a run node has its place in a first installation: it has a pod, be it on its way out, and what
+// it loses comes back there.
+func (m *model) filled(n *nodeSituation) bool {
+	return n.outcome == placement.Run && m.on(scalingInstalls) && slices.ContainsFunc(n.pods, m.updated)
+}
+
 // scaling is how many nodes may get a pod that lack one, if the partition has a say in it.
 func (m *model) scaling() (limit int, ordered bool) {
-	base, fresh, updated := 0, 0, 0
+	base, fresh, filled := 0, 0, 0
 	for _, n := range m.view() {
 		live := n.live()
 		running := slices.DeleteFunc(n.live(), lifecycle.Terminal)
 		news := slices.DeleteFunc(n.live(), func(p *corev1.Pod) bool { return !m.updated(p) })
 		base += int(count(n.outcome == placement.Run || n.outcome == placement.Keep && len(running) > 0))
 		fresh += int(count(!n.vanished && len(news) == 1 && len(live) <= 2))
-		updated += int(count(n.outcome == placement.Run && slices.ContainsFunc(running, m.updated)))
+		filled += int(count(m.filled(n)))
 	}
 	if !m.on(partitionOfRunNodes) {
 		base = int(m.desired)
@@ -120,7 +126,7 @@ func (m *model) scaling() (limit int, ordered bool) {
 		return math.MaxInt, true
 	}
 	if m.on(scalingInstalls) {
-		fresh = updated
+		fresh = filled
 	}
 	return max(0, int(m.desired)-fresh-max(0, min(partition, int(m.desired)))), true
 }

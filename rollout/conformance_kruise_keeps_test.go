@@ -113,7 +113,9 @@ func (k *keeping) surges() bool {
 	for _, n := range k.view() {
 		created := slices.Contains(k.did.creates, n.name)
 		stays := slices.DeleteFunc(n.live(), func(p *corev1.Pod) bool { return k.did.fate(p) == fateDeleted })
-		bad := slices.ContainsFunc(stays, func(p *corev1.Pod) bool { return k.updated(p) && !k.available(p) && p.Spec.NodeName != "" })
+		bad := slices.ContainsFunc(stays, func(p *corev1.Pod) bool {
+			return k.updated(p) && !k.available(p) && p.Spec.NodeName != ""
+		})
 		waiting += int(count(n.outcome != placement.Leave && (bad || created)))
 		chosen = chosen || created && slices.ContainsFunc(stays, k.ready)
 	}
@@ -173,7 +175,9 @@ func (k *keeping) placed() bool {
 
 func (k *keeping) comesBack() bool {
 	return !slices.ContainsFunc(k.nodes, func(n *nodeSituation) bool {
-		running := slices.DeleteFunc(n.live(), func(p *corev1.Pod) bool { return lifecycle.Terminal(p) || p.Spec.NodeName == "" })
+		running := slices.DeleteFunc(n.live(), func(p *corev1.Pod) bool {
+			return lifecycle.Terminal(p) || p.Spec.NodeName == ""
+		})
 		return n.outcome == placement.Keep && len(running) > 0 && !slices.ContainsFunc(running, func(p *corev1.Pod) bool {
 			return k.did.fate(p) == "" || k.did.fate(p) == fateTakenBack || k.did.fate(p) == fatePreparing
 		})
@@ -198,7 +202,8 @@ func (k *keeping) outnumbered() bool {
 func (k *keeping) bestStays() bool {
 	return !slices.ContainsFunc(k.nodes, func(n *nodeSituation) bool {
 		stays := staying(n)
-		return n.outcome != placement.Leave && len(stays) > 1 && slices.ContainsFunc(stays, k.available) && !slices.ContainsFunc(k.after(n), k.available)
+		return n.outcome != placement.Leave && len(stays) > 1 && slices.ContainsFunc(stays, k.available) &&
+			!slices.ContainsFunc(k.after(n), k.available)
 	})
 }
 
@@ -252,7 +257,7 @@ func (k *keeping) runs() bool {
 	})
 }
 
-// theirs is what the recorded controller decided, for one of its choices: in one sync the first phase that has
+// decision is what the recorded controller decided, for one of its choices: in one sync the first phase that has
 // anything to do, or both together.
 func (o outcome) decision(union bool) decided {
 	chosen := func(a act) []string { return append(slices.Clone(a.must), a.from[:min(a.count, len(a.from))]...) }

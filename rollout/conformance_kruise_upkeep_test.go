@@ -49,7 +49,7 @@ func TestConformanceKruiseUpkeep(t *testing.T) {
 				case s.upkeep(patch):
 					upkeep++
 				default:
-					t.Errorf("%s: patch of pod %s (%s %s) is neither a decision nor upkeep: %s", c.Name, patch.Pod, patch.Reason, patch.Subresource, patch.Data)
+					t.Errorf("%s: patch of pod %s (%s) is neither a decision nor upkeep: %s", c.Name, patch.Pod, patch.Reason, patch.Data)
 				}
 			}
 		}

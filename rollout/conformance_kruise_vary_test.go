@@ -27,7 +27,7 @@ func (c *recorded) varyKruise(r *rand.Rand) {
 		return
 	}
 	for range 1 + r.IntN(3) {
-		switch r.IntN(8) {
+		switch r.IntN(10) {
 		case 0:
 			update.Partition = someOf(r, len(c.Nodes))
 		case 1:
@@ -49,6 +49,10 @@ func (c *recorded) varyKruise(r *rand.Rand) {
 			update.Paused = !update.Paused
 		case 7:
 			c.set.Spec.MinReadySeconds = r.Int32N(3) * 30
+		case 8:
+			c.set.Spec.ScaleStrategy = &scaleStrategy{PartitionedScaling: true}
+		case 9:
+			c.Revisions = c.Revisions[len(c.Revisions)-1:]
 		}
 	}
 }
@@ -76,7 +80,9 @@ func (c *recorded) varyHooks(r *rand.Rand, p *corev1.Pod) {
 	case 4:
 		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
 	case 5:
-		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.InPlaceUpdateReady })
+		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == lifecycle.InPlaceUpdateReady
+		})
 	}
 }
 

@@ -80,17 +80,23 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 
 // limitCreates applies partitioned scaling and burst to the nodes that lack a pod. They come in any order, but in that
 // of their names where there is a partition.
-func (m *model) limitCreates(nodes []string) act {
-	burst := m.burst()
-	slices.Sort(nodes)
+func (m *model) limitCreates(nodes []*nodeSituation) act {
 	limit, ordered := m.scaling()
 	if !ordered {
 		limit = math.MaxInt
 	}
-	if ordered || m.ordered() {
-		return act{must: nodes[:max(0, min(limit, burst, len(nodes)))]}
+	var names []string // by name, as the nodes are
+	for _, n := range nodes {
+		filled := m.filled(n)
+		if filled || limit > 0 {
+			names = append(names, n.name)
+			limit -= int(count(!filled))
+		}
 	}
-	return inOrder(nil, nodes, len(nodes), bursts{creates: burst})
+	if ordered || m.ordered() {
+		return act{must: names[:min(m.burst(), len(names))]}
+	}
+	return inOrder(nil, names, len(names), bursts{creates: m.burst()})
 }
 
 // ordered tells whether updates are picked in the order of B6, and creates in that of M6. This is one of the choices that

@@ -106,7 +106,7 @@ func (m *model) status() statusCounters {
 
 // manage is the phase that creates and deletes regardless of any rollout.
 func (m *model) manage() phaseOutcome {
-	var creates []string
+	var creates []*nodeSituation
 	var deletes []queue
 	var last queue // pods of vanished nodes come after all others
 	excess := m.excess()
@@ -132,7 +132,7 @@ func (m *model) manage() phaseOutcome {
 			create, q := m.mend(n)
 			deletes = append(deletes, q)
 			if create {
-				creates = append(creates, n.name)
+				creates = append(creates, n)
 			}
 		}
 	}

@@ -54,10 +54,8 @@ type recordedSet struct {
 			RollingUpdate *rollingUpdate `json:"rollingUpdate,omitempty"`
 		} `json:"updateStrategy"`
 		BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
-		ScaleStrategy *struct {
-			PartitionedScaling bool `json:"partitionedScaling,omitempty"`
-		} `json:"scaleStrategy,omitempty"`
-		Lifecycle *struct {
+		ScaleStrategy *scaleStrategy      `json:"scaleStrategy,omitempty"`
+		Lifecycle     *struct {
 			PreDelete *recordedHook `json:"preDelete,omitempty"`
 		} `json:"lifecycle,omitempty"`
 	} `json:"spec"`
@@ -65,6 +63,10 @@ type recordedSet struct {
 		DesiredNumberScheduled int32  `json:"desiredNumberScheduled"`
 		CollisionCount         *int32 `json:"collisionCount,omitempty"`
 	} `json:"status"`
+}
+
+type scaleStrategy struct {
+	PartitionedScaling bool `json:"partitionedScaling,omitempty"`
 }
 
 type rollingUpdate struct {

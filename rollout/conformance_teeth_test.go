@@ -104,8 +104,12 @@ func (d *decided) fate(p *corev1.Pod) fate {
 
 func withoutDeletes(reasons ...rollout.Reason) func(*situation, rollout.Plan, *decided) {
 	return func(_ *situation, plan rollout.Plan, d *decided) {
-		plan.Deletes = slices.DeleteFunc(slices.Clone(plan.Deletes), func(a rollout.Delete) bool { return slices.Contains(reasons, a.Reason) })
-		plan.Patches = slices.DeleteFunc(slices.Clone(plan.Patches), func(a rollout.Patch) bool { return slices.Contains(reasons, a.Reason) })
+		plan.Deletes = slices.DeleteFunc(slices.Clone(plan.Deletes), func(a rollout.Delete) bool {
+			return slices.Contains(reasons, a.Reason)
+		})
+		plan.Patches = slices.DeleteFunc(slices.Clone(plan.Patches), func(a rollout.Patch) bool {
+			return slices.Contains(reasons, a.Reason)
+		})
 		d.fates = fatesOf(plan)
 	}
 }

@@ -23,8 +23,28 @@
 //	V13         [CheckPure]
 //	V14         [CheckIdempotent]
 //	V15         [CheckNextWake]
-//	V16, V18    [CheckLive]
-//	V17         [CheckNoThrash]
+//	V16, V18    [CheckLive], with users who change the spec [CheckChanges]
+//	V17         [CheckNoThrash], with users who change the spec [CheckChanges]
+//
+// # The cluster
+//
+// What a [Cluster] does about a pod:
+//   - a pinned pod is bound where it fits, and becomes Ready if all its readiness gates are True;
+//   - a container whose image, or whose metadata in the environment, is another one by now is restarted, one whose cpu or
+//     memory is another is resized; its status shows that then and not before. Only pods with the readiness gate
+//     InPlaceUpdateReady are watched that closely;
+//   - who closes a readiness gate makes the pod not Ready, who opens it again makes it Ready at once;
+//   - the controllers of hooks take handlers off pods that are PreparingDelete or PreparingUpdate, and put them on pods that
+//     are Updated or PreparingNormal; others take back their messages in KruisePodReady, and finalizers on a pod that is
+//     marked for deletion, which stays until then;
+//   - a pod of a node that is gone is collected.
+//
+// A node pulls the images it is asked to, and reports them. [Behavior] says how long all that takes, and what goes wrong:
+// revisions that never become Ready or fail, kubelets that never restart a container or give it another image under the
+// same ID, hooks that nobody sees to, pulls that fail.
+//
+// Patches are merged, and refused, as an API server does it: strategic ones by the tags of the API's types, for each
+// subresource only what belongs to it, with the UID and the resource version as preconditions.
 //
 // # Contract
 //
@@ -35,8 +55,8 @@
 //
 // # What the cluster leaves out
 //
-// Nodes do not change by themselves and taints evict nobody, resources and other sets do not exist, the API server
-// admits everything, and patches are merged only as far as the planner of today writes them. A test of an unkind
-// world is unkind itself between two plans: [Cluster.SetNode], [Cluster.RemoveNode] and [Cluster.SetPod] change
-// objects, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory.
+// Nodes do not change by themselves and taints evict nobody, room on nodes and other sets do not exist, and of what an API
+// server refuses only some: changes of a pod's spec beyond images and resources, and other names. Patches with directives
+// are not merged. A test of an unkind world is unkind itself between two plans: [Cluster.SetNode], [Cluster.RemoveNode] and
+// [Cluster.SetPod] change objects, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory.
 package rollouttest
