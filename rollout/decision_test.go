@@ -39,7 +39,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "NewPod", "InPlaceUnfinished",
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held",
-			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
+			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
 			"Frozen", "Vanished", "Unattributable",
 		}},
 	}
@@ -114,7 +114,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 	for _, list := range [][]scene{
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
-		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), inPlaceScenes(),
+		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}
@@ -235,7 +235,7 @@ func TestExplain(t *testing.T) {
 			}},
 			`a: outdated; waits: its pod a0 is outdated, but maxSurge 2 is used up by b, c, d, e, f and 2 more`},
 		{scene{name: "Burst", why: "M6: with its size", spec: []kit.SpecOption{kit.Burst("1")}, fleet: []spot{on("a"), on("0")}},
-			`a: missing; waits: this plan already has the 1 creates or deletes that burst allows; counts against maxUnavailable`},
+			`a: missing; waits: this plan already has the 1 creates, deletes or updates in place that burst allows; counts against maxUnavailable`},
 		{scene{name: "Terminating, leaving", why: "P5: the verdict, and what is waited for", fleet: []spot{on("a", newPod(terminating())).leave()}},
 			`a: leaving; waits: taint gone:NoExecute is not tolerated; the node's pods are terminating`},
 		{scene{name: "Terminating, gone", why: "M5: there is no node, so no verdict either", fleet: []spot{gone("a", pinned(newPod(terminating())))}},
@@ -407,7 +407,7 @@ func TestWaitString(t *testing.T) {
 		{"one", "a single node waits", rollout.Wait{Limit: rollout.LimitDesired, Nodes: nodes[:1]},
 			"1 node waits: pods there serve until available pods outnumber desired (n1)"},
 		{"burst", "M6: with its size", rollout.Wait{Reason: rollout.ReasonBurst, Limit: rollout.LimitBurst, Size: 3, Nodes: nodes[:2]},
-			"2 nodes wait: this plan has the 3 creates or deletes that burst allows (n1, n2)"},
+			"2 nodes wait: this plan has the 3 creates, deletes or updates in place that burst allows (n1, n2)"},
 		{"minReadySeconds", "B5", rollout.Wait{Limit: rollout.LimitMinReadySeconds, Nodes: nodes[:2]},
 			"2 nodes wait: new pods have not been ready for minReadySeconds (n1, n2)"},
 		{"frozen repair", "T4: what is due is repair", rollout.Wait{Reason: rollout.ReasonFrozen, Limit: rollout.LimitFrozen, Nodes: nodes[:2]},

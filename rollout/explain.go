@@ -132,7 +132,7 @@ func (p Plan) Because(d *Decision) string {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
 		return p.obstacle(d.Reason)
-	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonUpdateHook, ReasonGracePeriod,
+	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonUpdateHook, ReasonGracePeriod,
 		ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
@@ -143,7 +143,7 @@ func (p Plan) Because(d *Decision) string {
 // obstacle is what keeps a repair waiting.
 func (p Plan) obstacle(reason Reason) string {
 	if reason == ReasonBurst {
-		return fmt.Sprintf("this plan already has the %d creates or deletes that burst allows", p.Budget.Burst)
+		return fmt.Sprintf("this plan already has the %d creates, deletes or updates in place that burst allows", p.Budget.Burst)
 	}
 	return text(reasonTexts[:], reason)
 }
@@ -187,6 +187,7 @@ var reasonTexts = [reasons]string{
 	ReasonPartitionedScaling: "a first installation leaves the partition empty",
 	ReasonRevisionUnreadable: "the lost pod is to come back at its old revision, which cannot be read",
 	ReasonPreDelete:          " is to be deleted, and waits for its preDelete hook",
+	ReasonPreNormal:          " waits for its preNormal hook",
 	ReasonUpdateHook:         " is to be updated in place, and waits for its inPlaceUpdate hook",
 	ReasonGracePeriod:        " was made unready, and is updated in place after the grace period",
 	ReasonInPlaceUnreadable:  " has a record of its last in-place update that cannot be read, so it is left alone",
@@ -330,7 +331,7 @@ func (w Wait) String() string {
 func (w Wait) because() string {
 	switch {
 	case w.Limit == LimitBurst:
-		return fmt.Sprintf("this plan has the %d creates or deletes that burst allows", w.Size)
+		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

@@ -88,9 +88,7 @@ func (r *run) finish(i, j int32) {
 	}
 	if step, err := advance(p.object, now); err == nil {
 		patches = append(patches, step.Patches...)
-		if len(patches) == 0 { // else the next plan sees what they brought
-			r.wake(step.Until)
-		}
+		r.wake(step.Until)
 	}
 	if len(patches) == 0 {
 		return

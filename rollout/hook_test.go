@@ -213,11 +213,25 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 }
 
 func TestLifecyclePreNormal(t *testing.T) {
+	playScenes(t, preNormalScenes())
+}
+
+func preNormalScenes() []scene {
 	hook := func(s *rollout.Spec) {
 		s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}
 	}
 	serving := func(p *corev1.Pod) { p.Labels["serving"] = "yes" }
-	playScenes(t, []scene{
+	marking := func(s *rollout.Spec) {
+		hook(s)
+		s.Lifecycle.PreNormal.MarkPodNotReady = true
+	}
+	return []scene{
+		{
+			name: "marked not ready until it is there", why: "L4",
+			spec:  []kit.SpecOption{marking},
+			fleet: []spot{on("a", newPod(kit.Unready(), inState(lifecycle.PreparingNormal)))},
+			want:  []string{"a: starting>update wait PreNormal a0 hook U"},
+		},
 		{
 			name: "not there yet", why: "L3: Normal when all its handlers are there",
 			spec: []kit.SpecOption{hook}, fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal)))},
@@ -234,5 +248,5 @@ func TestLifecyclePreNormal(t *testing.T) {
 			fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal), serving))},
 			acts:  "patch a0 InPlaceUnfinished", want: []string{"a: updated>update patch InPlaceUnfinished a0"},
 		},
-	})
+	}
 }

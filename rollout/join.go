@@ -127,7 +127,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		}
 		availableAt = readiness.AvailableAt
 	}
-	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && !inplace.Completed(object).Done {
+	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
 		record.traits |= incomplete
 	}
 	value, labelled := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -157,6 +157,13 @@ func motion(object *corev1.Pod) traits {
 		t |= moving
 	}
 	return t
+}
+
+// isIncomplete tells whether an in-place update is known not to be complete (I5). Of a record that cannot be read nobody
+// knows; a pod that is ready all the same must not keep other nodes from being updated.
+func isIncomplete(object *corev1.Pod) bool {
+	waits := inplace.Completed(object).Waits
+	return len(waits) > 0 && waits[0].Code != inplace.UnreadableState
 }
 
 // atGeneration decides for pods without a revision hash (R5).

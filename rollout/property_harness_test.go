@@ -34,11 +34,18 @@ type trial struct {
 	after time.Duration
 	// count is how far something goes.
 	count int
+	// changes are what users do on the way, world is where they live: for stories.
+	changes []rollouttest.Change
+	world   world
 }
 
 // GoString keeps what rapid prints readable.
 func (c trial) GoString() string {
-	return fmt.Sprintf("%s%+v, next image %v, after %v, count %d", c.Scenario, c.behavior, c.next.Template.Spec.Containers, c.after, c.count)
+	text := fmt.Sprintf("%s%+v, next image %v, after %v, count %d", c.Scenario, c.behavior, c.next.Template.Spec.Containers, c.after, c.count)
+	for _, change := range c.changes {
+		text += fmt.Sprintf("\nafter %d steps: %s", change.After, rollouttest.Scenario{Spec: change.Spec})
+	}
+	return text + fmt.Sprintf("%+v", c.world)
 }
 
 // property is one statement about planners. It is checked against the real one, on random and on native fuzz input,

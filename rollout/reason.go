@@ -78,6 +78,8 @@ const (
 	ReasonRevisionUnreadable
 	// ReasonPreDelete: the pod leaves as soon as its preDelete hook lets it go (L2).
 	ReasonPreDelete
+	// ReasonPreNormal: the new pod is marked not ready until its preNormal hook is there (L3, L4).
+	ReasonPreNormal
 	// ReasonUpdateHook: the pod is updated as soon as its inPlaceUpdate hook lets it go (L3).
 	ReasonUpdateHook
 	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
@@ -137,6 +139,7 @@ var reasonNames = [reasons]string{
 	ReasonPartitionedScaling: "PartitionedScaling",
 	ReasonRevisionUnreadable: "RevisionUnreadable",
 	ReasonPreDelete:          "PreDelete",
+	ReasonPreNormal:          "PreNormal",
 	ReasonUpdateHook:         "UpdateHook",
 	ReasonGracePeriod:        "GracePeriod",
 	ReasonInPlaceUnreadable:  "InPlaceUnreadable",

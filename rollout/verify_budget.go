@@ -66,7 +66,7 @@ func (v *verifier) count(f func(*verifiedNode) bool) int {
 }
 
 // isUnavailable tells whether the node uses up maxUnavailable after the plan (B2). On a keep node that counts
-// whose pods of the update revision, if any, are all not available, whatever else serves there: it is the
+// whose pods of the update revision, if any, are all not available or not done, whatever else serves there: it is the
 // revision that is judged.
 func (v *verifier) isUnavailable(node *verifiedNode) bool {
 	updated := func(p *verifiedPod) bool { return p.stays() && p.updated && p.ran(node) }
@@ -74,7 +74,7 @@ func (v *verifier) isUnavailable(node *verifiedNode) bool {
 	case placement.Run:
 		return !node.any((*verifiedPod).goesOnServing)
 	case placement.Keep:
-		return node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.avail })
+		return node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.settled() })
 	default: // nothing on a leave node counts
 		return false
 	}
@@ -86,7 +86,7 @@ func (v *verifier) isSurging(node *verifiedNode) bool {
 	if !v.surges() || node.outcome == placement.Leave {
 		return false
 	}
-	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.updated && !p.avail && p.ran(node) })
+	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.updated && !p.settled() && p.ran(node) })
 	requested := node.outcome == placement.Run && v.requestsUpdate(node)
 	return starting || requested || slices.ContainsFunc(node.creates, v.isUpdate)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -146,12 +147,12 @@ func (v *verifier) underWay(p *verifiedPod) bool {
 // obstructed tells whether something keeps the outdated pod from being updated in place (I2, I3): in the templates, or
 // in what others made of the pod.
 func (v *verifier) obstructed(p *verifiedPod) bool {
-	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace() || errors.Is(v.beginError(p), inplace.ErrObstacle)
+	return v.plainlyObstructed(p) || errors.Is(v.beginError(p), inplace.ErrObstacle)
 }
 
-// unreadable tells whether what the pod says of an earlier update in place cannot be read: it is left alone.
-func (v *verifier) unreadable(p *verifiedPod) bool {
-	return errors.Is(v.beginError(p), inplace.ErrUnreadable)
+// plainlyObstructed leaves out what is seen only when the pod's turn comes.
+func (v *verifier) plainlyObstructed(p *verifiedPod) bool {
+	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace()
 }
 
 // beginError is why the update of the pod in place cannot begin.
@@ -205,7 +206,7 @@ func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
 func (v *verifier) revisionsBefore(node *verifiedNode) map[string]bool {
 	var youngest time.Time
 	ran, found := "", false
-	for _, pod := range node.pods {
+	for _, pod := range slices.Concat(node.pods, node.ignored) {
 		hash, created := pod.hash, pod.object.CreationTimestamp.Time
 		if pod.updated {
 			hash = v.plan.Status.UpdateRevision
@@ -257,20 +258,18 @@ func (v *verifier) stable() map[string]bool {
 
 // checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
 func (v *verifier) checkInstalls() {
-	older := func(r *verifier) bool {
-		for _, revision := range r.snapshot.Revisions {
-			if !r.holdsTemplate(revision) {
-				return true
-			}
-		}
-		return false
-	}
-	if !v.spec.Strategy.PartitionedScaling || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 || older(v) {
+	other := func(revision *appsv1.ControllerRevision) bool { return !v.holdsTemplate(revision) }
+	if !v.spec.Strategy.PartitionedScaling || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 ||
+		slices.ContainsFunc(v.snapshot.Revisions, other) {
 		return
+	}
+	// One that terminates or has Failed keeps its place: what is lost comes back there.
+	filled := func(node *verifiedNode) bool {
+		return node.asksUpdated || node.any(func(p *verifiedPod) bool { return p.updated })
 	}
 	left := v.limits.desired - v.limits.partition
 	for _, node := range v.nodes {
-		if node.outcome == placement.Run && node.holdsUpdated() {
+		if node.outcome == placement.Run && filled(node) {
 			left--
 		}
 	}
@@ -278,7 +277,7 @@ func (v *verifier) checkInstalls() {
 	installed, skipped := 0, ""
 	for _, node := range v.nodes {
 		switch {
-		case node.outcome != placement.Run || node.asksUpdated || node.asksOld || node.any((*verifiedPod).active):
+		case node.outcome != placement.Run || filled(node) || node.asksOld || node.any((*verifiedPod).active):
 			// Nothing is missing here.
 		case len(node.creates) > 0:
 			installed++

@@ -128,7 +128,7 @@ func (c *verifiedPatched) checkMetadata(kind string, keys []string, has map[stri
 			c.wrong(9, "changes the %s %s to %q, right is only what the templates name", kind, key, value)
 		}
 	}
-	if !c.pod.begun || !c.changesRevision(c.last) || c.old == nil {
+	if !c.pod.begun || !c.changesRevision(c.last) || c.old == nil || c.new == nil {
 		return
 	}
 	for _, key := range changedKeys(of(c.old), of(c.new)) {
@@ -230,6 +230,11 @@ func markedNotReady(pod *corev1.Pod) bool {
 // checkContainers: images and resources change with an update in place, or with its next batch.
 func (c *verifiedPatched) checkContainers() {
 	taken := c.pod.begun && c.changesRevision(c.last)
+	for _, name := range slices.Concat(c.change.images, c.change.resources) {
+		if c.new != nil && containerNamed(c.new.Spec.Containers, name) == nil {
+			c.wrong(9, "changes container %s, which the template does not have", name)
+		}
+	}
 	for _, name := range c.change.images {
 		if !taken && (c.pending == nil || c.pending.NextContainerImages[name] == "") && c.first.Annotations[inplace.GraceKey] == "" {
 			c.wrong(9, "changes the image of container %s, and not the revision label with it", name)

@@ -37,6 +37,9 @@ type verifier struct {
 	// templates of revisions and diffs from them to the template, by hash, as they are asked for.
 	templates map[string]*corev1.PodTemplateSpec
 	diffs     map[string]*inplace.Update
+	// saysWaits are the nodes of which the plan says that the budget keeps them waiting, mayWait those of which it has more
+	// important things to say.
+	saysWaits, mayWait map[string]bool
 }
 
 // verifiedNode is one node with what is on it before and after the plan.
@@ -47,6 +50,7 @@ type verifiedNode struct {
 	tainted bool           // a taint makes the outcome Leave (P3, M4)
 	hold    Limit          // what holds it: T2, T3 or T5
 	pods    []*verifiedPod // M1's ignored ones not; ordered by name and UID
+	ignored []*verifiedPod // those
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
@@ -67,6 +71,7 @@ type verifiedPod struct {
 	updated   bool          // at the update revision
 	ready     bool          // as B5 has it
 	avail     bool          // as B5 has it
+	complete  bool          // its update in place is (I5), if there was any
 	leaving   bool          // labelled as PreparingDelete (L2)
 	preparing bool          // labelled as PreparingUpdate (L3)
 	patched   bool          // a patch of it is in flight
@@ -104,8 +109,11 @@ func (p *verifiedPod) serves() bool {
 	if !p.active() || p.leaving {
 		return false
 	}
-	return p.avail && p.updated || !p.updated && p.ready && !p.preparing && !p.patched
+	return p.updated && p.settled() || !p.updated && p.ready && !p.preparing && !p.patched
 }
+
+// settled is available, and done with its update in place: what cannot be completed must stop the rollout.
+func (p *verifiedPod) settled() bool { return p.avail && p.complete }
 
 // goesOnServing is B2 after the plan.
 func (p *verifiedPod) goesOnServing() bool { return p.serves() && !p.goes() && !p.begun }
@@ -136,6 +144,12 @@ func (v *verifier) observe() {
 		if node := v.nodeOf[v.plan.Creates[i].Node]; node != nil {
 			node.creates = append(node.creates, v.plan.Creates[i].Revision)
 		}
+	}
+	v.saysWaits, v.mayWait = make(map[string]bool), make(map[string]bool)
+	for i := range v.plan.Decisions {
+		d := &v.plan.Decisions[i]
+		v.saysWaits[d.Node] = d.Reason == ReasonBudget || d.Pulls > 0
+		v.mayWait[d.Node] = !v.saysWaits[d.Node] && (d.Verb > VerbHold || d.Reason == ReasonBurst)
 	}
 	v.observePatches()
 }
@@ -168,13 +182,16 @@ func (v *verifier) observePods() {
 		switch pod.node = v.nodeOf[pod.name]; {
 		case pod.node == nil:
 			v.strays = append(v.strays, pod)
-		case !pod.ignored():
+		case pod.ignored():
+			pod.node.ignored = append(pod.node.ignored, pod)
+		default:
 			pod.node.pods = append(pod.node.pods, pod)
 		}
 	}
 	slices.SortFunc(v.strays, comparePods)
 	for _, node := range v.nodes {
 		slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
+		slices.SortFunc(node.ignored, comparePods)
 	}
 }
 
@@ -196,6 +213,7 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		updated:  v.updates[hash],
 		ready:    readiness.Ready,
 		avail:    readiness.Available,
+		complete: !unfinished(object) || inplace.Completed(object).Done,
 	}
 	if state := lifecycle.StateOf(object); !marked {
 		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
@@ -205,6 +223,17 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		pod.updated = object.Labels[verifiedGenerationLabel] == generation
 	}
 	return pod
+}
+
+// unfinished tells whether anything says that an update in place of the pod, or a hook around it, is under way. Where nothing
+// does, it is over for everybody, whatever is left of its record.
+func unfinished(pod *corev1.Pod) bool {
+	switch lifecycle.StateOf(pod) {
+	case "", lifecycle.Normal, lifecycle.PreparingDelete:
+		return inplace.Unfinished(pod) || inplace.Resizing(pod) || lifecycle.Unfinished(pod)
+	default:
+		return true
+	}
 }
 
 // observeRequests notes what is in flight to the nodes.

@@ -27,13 +27,17 @@ func (v *verifier) observePatches() {
 	}
 	for _, pod := range v.pods {
 		last := pod.last()
-		if len(pod.patches) == 0 || last == nil || pod.marked {
+		if len(pod.patches) == 0 || pod.marked {
+			continue
+		}
+		if last == nil { // who knows what becomes of it
+			pod.begun = pod.outdated() && pod.node != nil
 			continue
 		}
 		first := pod.patches[0].before
 		state := lifecycle.StateOf(last)
 		pod.dismissed = !pod.leaving && state == lifecycle.PreparingDelete
-		updates := revisionOf(last) != revisionOf(first) && v.updates[revisionOf(last)]
+		updates := revisionOf(last) != revisionOf(first)
 		prepares := !pod.preparing && state == lifecycle.PreparingUpdate
 		unready := readyInPlace(first) && !readyInPlace(last) && first.Annotations[inplace.StateKey] == last.Annotations[inplace.StateKey]
 		pod.begun = pod.outdated() && pod.node != nil && (updates || prepares || unready)
@@ -94,7 +98,7 @@ func (v *verifier) checkSteps(pod *verifiedPod) {
 			return
 		}
 		v.checkStep(pod, step, i)
-		if revision := step.patch.Revision; revision != revisionOf(step.after) && (last == nil || revision != revisionOf(last)) {
+		if revision := step.patch.Revision; last != nil && revision != revisionOf(step.after) && revision != revisionOf(last) {
 			v.report(12, pod.name, "patch of pod %s says that the pod is at revision %q then, but it is at %q", pod.object.Name,
 				revision, revisionOf(step.after))
 		}

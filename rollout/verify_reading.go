@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"errors"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -82,7 +84,7 @@ func (v *verifier) state(node *verifiedNode) State {
 	}
 }
 
-// bestUpdatedServes tells whether the pod of the update revision that M3 keeps is available.
+// bestUpdatedServes tells whether the pod of the update revision that M3 keeps is available and done with its update.
 func (n *verifiedNode) bestUpdatedServes() bool {
 	var best *verifiedPod
 	for _, p := range n.pods {
@@ -90,7 +92,7 @@ func (n *verifiedNode) bestUpdatedServes() bool {
 			best = p
 		}
 	}
-	return best != nil && best.avail
+	return best != nil && best.settled()
 }
 
 // target is T1, and what holds the node if anything does: only what is there can be held, or with holdRevision what
@@ -105,8 +107,10 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 		if limit := v.holdsUpdate(node, best); limit != LimitNone {
 			return TargetHeld, limit
 		}
-		// What keeps a pod from being updated in place is asked only where it could be updated now.
-		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.obstructed(best) {
+		// What keeps a pod from being updated in place is asked only where it could be updated now, and what is wrong with
+		// the pod itself when its turn comes.
+		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) &&
+			(v.plainlyObstructed(best) || v.obstructed(best) && !v.saysWaits[node.name]) {
 			return TargetHeld, LimitInPlaceOnly
 		}
 	case StateMissing, StateTerminating, StateBroken:
@@ -146,20 +150,29 @@ func (v *verifier) isCandidate(node *verifiedNode, best *verifiedPod) bool {
 // waits tells whether the node would be updated if budget and burst let it: its outdated pod is up for it, nothing holds
 // it, and nothing is begun.
 func (v *verifier) waits(node *verifiedNode) bool {
+	waits, unclear := v.waiting(node)
+	return waits && (!unclear || v.saysWaits[node.name])
+}
+
+// waiting is waits. What is wrong with the pod itself is seen only when its turn comes, and until then the plan may take it
+// for one that waits: that is unclear.
+func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
 	best := node.bestOutdated()
 	if !v.isCandidate(node, best) || len(node.creates) > 0 || best.goes() || best.begun ||
 		v.holdsUpdate(node, best) != LimitNone {
-		return false
+		return false, false
 	}
 	method := v.spec.Strategy.Method
-	if method == inplace.Recreate {
-		return true
+	switch {
+	case method == inplace.Recreate:
+		return true, false
+	case v.plainlyObstructed(best):
+		return method != inplace.Only, false // which holds it
+	case v.underWay(best):
+		return false, false // but for a hook or the grace period
 	}
-	if v.obstructed(best) {
-		return method != inplace.Only // which holds it
-	}
-	// Else it waits for a hook or the grace period, or for somebody to put it right.
-	return !v.underWay(best) && !v.unreadable(best)
+	err := v.beginError(best)
+	return true, err != nil && (method == inplace.Only || !errors.Is(err, inplace.ErrObstacle))
 }
 
 // outdated is active and of another revision.

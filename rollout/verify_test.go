@@ -32,6 +32,7 @@ type handmade struct {
 	spec     rollout.Spec
 	snapshot rollout.Snapshot
 	plan     rollout.Plan
+	planned  bool // the plan is the planner's, see replan
 }
 
 // newHandmade has an old and a new revision and no nodes. The plan's numbers are those of an empty fleet

@@ -49,7 +49,9 @@ func (c *Cluster) arrived(begin rollout.Snapshot) error {
 		case placement.Run:
 			err = r.runs(name, pods)
 		case placement.Leave:
-			if len(pods) > 0 {
+			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7).
+			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && r.leftEmpty()
+			if len(pods) > 0 && !serves {
 				err = fmt.Errorf("has %d pods and should have none", len(pods))
 			}
 		case placement.Keep:
@@ -248,13 +250,15 @@ func (r *rest) desired() int {
 	return desired
 }
 
-// lost counts the nodes that use up budget for ever: nobody knows how to make their pods Ready again.
+// lost counts the nodes that use up budget for ever: they stay empty, or nobody knows how to make their pods Ready again.
 func (r *rest) lost() int {
 	lost := 0
 	for _, name := range r.names {
-		if r.outcome[name] != placement.Leave && slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
-			// One that is being prepared does not serve either (B2).
-			return unreadable(p) && (!lifecycle.Ready(p) || lifecycle.StateOf(p) == lifecycle.PreparingUpdate)
+		if r.outcome[name] == placement.Run && len(r.on[name]) == 0 {
+			lost++
+		} else if r.outcome[name] != placement.Leave && slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
+			// One of the update revision is taken for incomplete, and one that is being prepared does not serve either (B2).
+			return unreadable(p) && (r.current(p) || !lifecycle.Ready(p) || lifecycle.StateOf(p) == lifecycle.PreparingUpdate)
 		}) {
 			lost++
 		}

@@ -136,7 +136,8 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 			"budget used up by one that is prepared", "such a pod does not serve", fleetOf("oo", inPlace),
 			pod(unreadable, rollouttest.InState(lifecycle.PreparingUpdate)), "",
 		},
-		{"budget not used up", "the unreadable pod serves", fleetOf("uo", inPlace), pod(unreadable), "node b has pod agent-b, which is outdated"},
+		{"budget used up by one that may be incomplete", "nobody knows whether it is", fleetOf("uo", inPlace), pod(unreadable), ""},
+		{"budget not used up", "the unreadable pod serves", fleetOf("oo", inPlace), pod(unreadable), "node b has pod agent-b, which is outdated"},
 		{
 			"budget not used up yet", "there are two places", fleetOf("uo", inPlace, rollouttest.MaxUnavailable("2")), pod(unreadable, closed),
 			"node b has pod agent-b, which is outdated",
@@ -144,6 +145,31 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 		{
 			"partitioned scaling", "the partition stays empty", fleetOf("u-", rollouttest.PartitionedScaling(), partition("1")),
 			func(s *rollouttest.Scenario) { s.Snapshot.Revisions = s.Snapshot.Revisions[1:] }, "",
+		},
+		{
+			"budget used up by a node that is left empty", "it is unavailable, and two keep nodes have the places of the partition",
+			fleetOf("u-o", rollouttest.PartitionedScaling(), partition("2")), func(s *rollouttest.Scenario) {
+				s.Snapshot.Revisions = s.Snapshot.Revisions[1:]
+				old, _ := generations()
+				for _, name := range []string{"x", "y"} {
+					s.Snapshot.Nodes = append(s.Snapshot.Nodes, rollouttest.Node(name, rollouttest.Taint("k", "v", corev1.TaintEffectNoSchedule)))
+					s.Snapshot.Pods = append(s.Snapshot.Pods, rollouttest.Pod(name, rollouttest.OnNode(name), rollouttest.Of(old)))
+				}
+			}, "",
+		},
+		{
+			"leaving a node while others stay empty", "with surge it serves until there are enough others (M4)",
+			fleetOf("u-", rollouttest.PartitionedScaling(), partition("1"), rollouttest.MaxSurge("1")), func(s *rollouttest.Scenario) {
+				s.Snapshot.Revisions = s.Snapshot.Revisions[1:]
+				rollouttest.Taint("k", "v", corev1.TaintEffectNoExecute)(s.Snapshot.Nodes[0])
+			}, "",
+		},
+		{
+			"leaving a node without surge", "then nothing is waited for",
+			fleetOf("u-", rollouttest.PartitionedScaling(), partition("1")), func(s *rollouttest.Scenario) {
+				s.Snapshot.Revisions = s.Snapshot.Revisions[1:]
+				rollouttest.Taint("k", "v", corev1.TaintEffectNoExecute)(s.Snapshot.Nodes[0])
+			}, "node a has 1 pods and should have none",
 		},
 		{
 			"partitioned scaling without partition", "there is nothing to leave empty", fleetOf("u-", rollouttest.PartitionedScaling()),

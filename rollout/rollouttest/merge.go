@@ -21,7 +21,7 @@ func mergePatch(original, patch []byte) ([]byte, error) {
 
 // strategicMergePatch merges the lists of a pod as the tags of the API's types say: by key, or as sets. Directives, which
 // no planner of this library writes, are refused. It is written here because apimachinery's own, which a test compares
-// it with, brings a dozen modules along.
+// it with, brings a dozen modules along, and whoever imports this package would get them.
 func strategicMergePatch(original, patch []byte) ([]byte, error) {
 	return mergeWith(original, patch, func(object, change map[string]any) error {
 		return mergeStruct(reflect.TypeFor[corev1.Pod](), object, change)

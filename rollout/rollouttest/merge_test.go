@@ -1,5 +1,3 @@
-//go:build strategicpatch
-
 package rollouttest
 
 import (
@@ -11,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// What is merged here is what apimachinery's own merges. The build tag is there because that brings more modules:
-// go test -mod=mod -tags strategicpatch.
+// What is merged here is what apimachinery's own merges, the order of lists included.
 func TestStrategicMergeIsThatOfApimachinery(t *testing.T) {
 	pod := Pod("p", Of(Spec("agent", InPlace(), Requests("cpu", "100m"))), OnNode("a"), Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})

@@ -1,0 +1,81 @@
+package rollout_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// The properties of one plan with what OpenKruise's Advanced DaemonSet adds, from any state that a snapshot can show.
+var (
+	partitioned   = property{"V5 partition", onePlan(moving, rollouttest.Partition("2")), verified(5)}
+	installing    = property{"V5 first installation", onePlan(moving, rollouttest.Partition("1"), rollouttest.PartitionedScaling()), verified(5)}
+	selected      = property{"V6 node selector", onePlan(moving, rollouttest.UpdateSelector(zoneKey, "b")), verified(6)}
+	pausedInPlace = property{"V6 paused in place", onePlan(inPlace, rollouttest.Paused()), verified(6)}
+	onlyInPlace   = property{"V6 in place only", onePlan(inPlace, rollouttest.InPlaceOnly()), verified(6)}
+	hooked        = property{"V8 hooks", onePlan(hooking), verified(8)}
+	takenBack     = property{"V4 taken back", onePlan(hooking, rollouttest.Released()), verified(4)}
+	truthful      = property{"V9 in place", onePlan(inPlace, rollouttest.Resize()), verified(9)}
+	notResized    = property{"V9 without resize", onePlan(inPlace, resizing), verified(9)}
+	pulled        = property{"V10 pulls", onePlan(waiting, rollouttest.PreDownload("2")), verified(10)}
+	burstInPlace  = property{"V11 burst in place", onePlan(inPlace, rollouttest.Released(), rollouttest.Burst("1"), rollouttest.MaxUnavailable("5")), verified(11)}
+	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, rollouttest.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
+	comesBack     = property{"V5 comes back as it was", onePlan(moving, rollouttest.Partition("100%"), rollouttest.HoldRevision()), verified(5)}
+	accountedFor  = property{"V12 accounting of holds", onePlan(moving, rollouttest.Partition("50%")), verified(12)}
+	pureKruise    = property{"V13 pure, with everything", everything(), once(checkPure)}
+	requestedOnce = property{"V14 idempotent, with everything", everything(), once(checkIdempotent)}
+	wakesKruise   = property{"V15 next wake, with everything", everything(), once(checkNextWake)}
+)
+
+func TestPlanIsSafeWithHolds(t *testing.T) {
+	test(t, partitioned, installing, selected, pausedInPlace, onlyInPlace, comesBack, accountedFor)
+}
+
+func TestPlanIsSafeWithHooks(t *testing.T) { test(t, hooked, takenBack) }
+
+func TestPlanIsSafeInPlace(t *testing.T) {
+	test(t, truthful, notResized, burstInPlace, budgetInPlace, pulled)
+}
+
+func TestPlanWithEverything(t *testing.T) { test(t, pureKruise, requestedOnce, wakesKruise) }
+
+// moving specs let their set roll.
+func moving(s *rollout.Spec) {
+	rollouttest.Rolling()(s)
+	s.Strategy.NodeSelector = nil
+}
+
+// inPlace specs update in place, in short steps.
+func inPlace(s *rollout.Spec) {
+	rollouttest.Rolling()(s)
+	rollouttest.InPlace()(s)
+}
+
+// resizing would take a resize, and has not enabled it.
+func resizing(s *rollout.Spec) {
+	rollouttest.Requests("cpu", "200m")(s)
+	s.Strategy.InPlace.Resize = false
+}
+
+// hooking specs have a hook that pods wait for before they are deleted.
+func hooking(s *rollout.Spec) {
+	rollouttest.Rolling()(s)
+	rollouttest.PreDelete(rollouttest.HookLabel(hookKey, "true"))(s)
+	rollouttest.PodTemplateLabel(hookKey, "true")(s)
+}
+
+// waiting specs let most nodes wait for their update.
+func waiting(s *rollout.Spec) {
+	rollouttest.Released()(s)
+	rollouttest.MaxUnavailable("1")(s)
+	s.PreDownload = nil
+}
+
+// everything generates snapshots of sets that use all features at once.
+func everything() *rapid.Generator[trial] {
+	return onePlan(inPlace, hooking, rollouttest.InPlaceUpdate(rollouttest.MarkPodNotReady(rollouttest.HookFinalizer("agent.io/update"))),
+		rollouttest.PodTemplateFinalizer("agent.io/update"), rollouttest.GracePeriod(10), rollouttest.Partition("1"), rollouttest.PreDownload("2"))
+}
