@@ -40,7 +40,7 @@ func (l *left) take(of *int32) Limit {
 // create asks for a pod on node i, of the revision that the node should get (M7).
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	d := r.decision(i)
-	installs := r.installs != unlimited && !r.isFilled(&r.nodes[i])
+	installs := verb == VerbCreate && r.installs != unlimited && !r.isFilled(&r.nodes[i])
 	if installs && r.installs == 0 {
 		r.note(i, VerbHold, ReasonPartitionedScaling, nil)
 		d.Limit = LimitPartition

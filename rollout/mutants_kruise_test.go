@@ -78,12 +78,12 @@ func labelsIn(data map[string]any) map[string]any {
 func dropping(drop func(s rollout.Snapshot, patch rollout.Patch, pod *corev1.Pod) bool) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
 	return spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 		p.Patches = slices.DeleteFunc(slices.Clone(p.Patches), func(patch rollout.Patch) bool {
-			return drop(s, patch, podOf(s, patch.UID))
+			return drop(s, patch, podWith(s, patch.UID))
 		})
 	})
 }
 
-func podOf(s rollout.Snapshot, uid types.UID) *corev1.Pod {
+func podWith(s rollout.Snapshot, uid types.UID) *corev1.Pod {
 	for _, p := range s.Pods {
 		if p.UID == uid {
 			return p
@@ -232,17 +232,17 @@ var holdMutants = []mutant{
 
 var hookMutants = []mutant{
 	{
-		"deletes hooked pods", "the hook is not looked at", hooked, asIf(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }),
+		"deletes hooked pods", "the hook is not looked at", deletesHooked, asIf(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }),
 	},
 	{
 		"deletes hooked pods, as witnessed", "the same along a story", toldHooks,
 		asIf(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }),
 	},
 	{
-		"deletes instead of preparing", "the mark is taken for the permission", hooked,
+		"deletes instead of preparing", "the mark is taken for the permission", deletesHooked,
 		spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 			for _, patch := range p.Patches {
-				if pod := podOf(s, patch.UID); pod != nil && lifecycle.StateOf(pod) != lifecycle.PreparingDelete && patch.Reason == rollout.ReasonOutdated {
+				if pod := podWith(s, patch.UID); pod != nil && lifecycle.StateOf(pod) != lifecycle.PreparingDelete && patch.Reason == rollout.ReasonOutdated {
 					p.Deletes = append(p.Deletes, rollout.Delete{Node: patch.Node, Pod: patch.Pod, UID: patch.UID, Revision: patch.Revision})
 				}
 			}
@@ -256,7 +256,7 @@ var hookMutants = []mutant{
 		"takes back what should go", "a mark without a delete is taken for a mistake", takenBack,
 		spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 			for _, d := range p.Deletes {
-				if pod := podOf(s, d.UID); lifecycle.StateOf(pod) == lifecycle.PreparingDelete {
+				if pod := podWith(s, d.UID); lifecycle.StateOf(pod) == lifecycle.PreparingDelete {
 					alsoPatch(p, pod, "", `{"metadata":{"uid":"`+string(pod.UID)+`","labels":{"`+lifecycle.StateLabel+`":"Normal"}}}`)
 				}
 			}
@@ -267,7 +267,7 @@ var hookMutants = []mutant{
 		"never deletes what has left", "the hook is waited for after it let the pod go", toldEnd,
 		spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 			p.Deletes = slices.DeleteFunc(slices.Clone(p.Deletes), func(d rollout.Delete) bool {
-				return lifecycle.StateOf(podOf(s, d.UID)) == lifecycle.PreparingDelete
+				return lifecycle.StateOf(podWith(s, d.UID)) == lifecycle.PreparingDelete
 			})
 		}),
 	},
@@ -309,7 +309,7 @@ var inPlaceMutants = []mutant{
 		"another revision in the label", "the revision of the pod instead of the update's", truthful,
 		rewriting(func(s rollout.Snapshot, patch *rollout.Patch, data map[string]any) map[string]any {
 			if labels := labelsIn(data); labels != nil {
-				labels[appsv1.DefaultDaemonSetUniqueLabelKey] = revisionOf(podOf(s, patch.UID)) + "x"
+				labels[appsv1.DefaultDaemonSetUniqueLabelKey] = revisionOf(podWith(s, patch.UID)) + "x"
 			}
 			return data
 		}),
@@ -432,7 +432,7 @@ var pullMutants = []mutant{
 	},
 	{
 		"pulls while paused", "pulls are no update", toldHeld,
-		swappedIn(func(to *rollout.Plan, from rollout.Plan) { to.Pulls = from.Pulls }, pulling, rollouttest.Rolling()),
+		swappedIn(func(to *rollout.Plan, from rollout.Plan) { to.Pulls = from.Pulls }, onePullAtATime, rollouttest.Rolling()),
 	},
 	{
 		"pulls what is there", "what the node reports is not looked at", pulled,

@@ -16,10 +16,10 @@ var (
 	selected      = property{"V6 node selector", onePlan(moving, rollouttest.UpdateSelector(zoneKey, "b")), verified(6)}
 	pausedInPlace = property{"V6 paused in place", onePlan(inPlace, rollouttest.Paused()), verified(6)}
 	onlyInPlace   = property{"V6 in place only", onePlan(inPlace, rollouttest.InPlaceOnly()), verified(6)}
-	hooked        = property{"V8 hooks", onePlan(hooking), verified(8)}
+	deletesHooked = property{"V8 hooks", onePlan(hooking), verified(8)}
 	takenBack     = property{"V4 taken back", onePlan(hooking, rollouttest.Released()), verified(4)}
 	truthful      = property{"V9 in place", onePlan(inPlace, rollouttest.Resize()), verified(9)}
-	notResized    = property{"V9 without resize", onePlan(inPlace, resizing), verified(9)}
+	notResized    = property{"V9 without resize", onePlan(inPlace, unaskedResize), verified(9)}
 	pulled        = property{"V10 pulls", onePlan(waiting, rollouttest.PreDownload("2")), verified(10)}
 	burstInPlace  = property{"V11 burst in place", onePlan(inPlace, rollouttest.Released(), rollouttest.Burst("1"), rollouttest.MaxUnavailable("5")), verified(11)}
 	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, rollouttest.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
@@ -34,7 +34,7 @@ func TestPlanIsSafeWithHolds(t *testing.T) {
 	test(t, partitioned, installing, selected, pausedInPlace, onlyInPlace, comesBack, accountedFor)
 }
 
-func TestPlanIsSafeWithHooks(t *testing.T) { test(t, hooked, takenBack) }
+func TestPlanIsSafeWithHooks(t *testing.T) { test(t, deletesHooked, takenBack) }
 
 func TestPlanIsSafeInPlace(t *testing.T) {
 	test(t, truthful, notResized, burstInPlace, budgetInPlace, pulled)
@@ -54,8 +54,8 @@ func inPlace(s *rollout.Spec) {
 	rollouttest.InPlace()(s)
 }
 
-// resizing would take a resize, and has not enabled it.
-func resizing(s *rollout.Spec) {
+// unaskedResize would take a resize, and has not enabled it.
+func unaskedResize(s *rollout.Spec) {
 	rollouttest.Requests("cpu", "200m")(s)
 	s.Strategy.InPlace.Resize = false
 }

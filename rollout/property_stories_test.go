@@ -19,14 +19,14 @@ import (
 
 // The properties of a planner along stories, each as one witness sees it, and as Verify does.
 var (
-	toldSafe     = property{"all, along stories", stories(), tell(witness{scene: witnessVerify})}
-	toldBudget   = property{"V1, as witnessed", stories(), tell(witness{scene: witnessBudget})}
-	toldHeld     = property{"V5 and V6, as witnessed", stories(), tell(witness{scene: witnessHeld})}
-	toldHooks    = property{"V8, as witnessed", stories(), tell(witness{scene: witnessHooks})}
-	toldTruth    = property{"V9, as witnessed", stories(), tell(witness{scene: witnessTruth})}
-	toldPulls    = property{"V10, as witnessed", stories(pulling), tell(witness{scene: witnessPulls})}
+	toldSafe     = property{"all, along stories", stories(), tell(witness{at: witnessVerify})}
+	toldBudget   = property{"V1, as witnessed", stories(), tell(witness{at: witnessBudget})}
+	toldHeld     = property{"V5 and V6, as witnessed", stories(), tell(witness{at: witnessHeld})}
+	toldHooks    = property{"V8, as witnessed", stories(), tell(witness{at: witnessHooks})}
+	toldTruth    = property{"V9, as witnessed", stories(), tell(witness{at: witnessTruth})}
+	toldPulls    = property{"V10, as witnessed", stories(onePullAtATime), tell(witness{at: witnessPulls})}
 	toldEnd      = property{"V16, as witnessed", stories(), tell(witness{end: witnessEnd})}
-	toldIdentity = property{"V17, as witnessed", stories(), tell(witness{scene: witnessIdentity})}
+	toldIdentity = property{"V17, as witnessed", stories(), tell(witness{at: witnessIdentity})}
 	toldAll      = property{"everything, as witnessed", stories(), tell(witness{witnessAll, witnessEnd})}
 )
 
@@ -34,16 +34,16 @@ func TestStoriesAreSafe(t *testing.T) { test(t, toldSafe) }
 
 func TestStoriesEndWell(t *testing.T) { test(t, toldAll, toldPulls) }
 
-func witnessAll(s *scene) error {
+func witnessAll(s *moment) error {
 	return errors.Join(witnessBudget(s), witnessHeld(s), witnessIdentity(s), witnessHooks(s), witnessPulls(s), witnessTruth(s))
 }
 
-func pulling(s *rollout.Spec) { rollouttest.PreDownload("1")(s) }
+func onePullAtATime(s *rollout.Spec) { rollouttest.PreDownload("1")(s) }
 
 const (
-	hookKey  = "agent.io/hook"
-	zoneKey  = "zone"
-	newImage = "agent:v2"
+	hookKey   = "agent.io/hook"
+	zoneKey   = "zone"
+	nextImage = "agent:v2"
 )
 
 // stories generates stories.
@@ -137,8 +137,8 @@ func altered(spec rollout.Spec, options ...rollouttest.SpecOption) rollout.Spec 
 // drawTemplate draws a change of the template.
 func drawTemplate(t *rapid.T, first rollout.Spec) rollouttest.SpecOption {
 	return rapid.SampledFrom([]rollouttest.SpecOption{
-		rollouttest.Image(newImage),
-		rollouttest.Image(newImage),
+		rollouttest.Image(nextImage),
+		rollouttest.Image(nextImage),
 		rollouttest.Image("agent:v3"),
 		func(s *rollout.Spec) {
 			rollouttest.Image("agent:v4")(s)
@@ -203,7 +203,7 @@ func drawWorld(t *rapid.T, c *trial) {
 	b.Pull = rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour, -1}).Draw(t, "pull")
 	b.FailedPulls = rapid.SampledFrom([]int{0, 0, 1, -1}).Draw(t, "failed pulls")
 	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "same ID") {
-		b.SameID = []string{newImage, "agent:v3", "agent:v1"}
+		b.SameID = []string{nextImage, "agent:v3", "agent:v1"}
 	}
 	// What the fleet runs at the beginning is good.
 	bad, last := "", rollouttest.Hash(c.changes[len(c.changes)-1].Spec)
@@ -230,8 +230,8 @@ func drawWorld(t *rapid.T, c *trial) {
 		b.Failing = []string{bad}
 		w.unfair = bad == last
 	case "stuck":
-		b.Stuck = []string{newImage}
-		w.unfair = c.changes[len(c.changes)-1].Spec.Template.Spec.Containers[0].Image == newImage
+		b.Stuck = []string{nextImage}
+		w.unfair = c.changes[len(c.changes)-1].Spec.Template.Spec.Containers[0].Image == nextImage
 	case "no restart":
 		b.Restart, b.Resize = -1, -1
 		w.unfair = true

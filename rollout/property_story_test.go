@@ -34,8 +34,8 @@ type world struct {
 	bad, unfair bool
 }
 
-// scene is one step of a story, as the cluster itself knows it, however far behind the controller's watch is.
-type scene struct {
+// moment is one step of a story, as the cluster itself knows it, however far behind the controller's watch is.
+type moment struct {
 	trial
 	// spec in force, and the number of its change.
 	spec    rollout.Spec
@@ -49,9 +49,9 @@ type scene struct {
 	events []rollouttest.Event
 }
 
-// witness reports what must not be at a scene. At the end of the story, when all has come to rest, the plan is empty.
+// witness reports what must not be at a moment. At the end of the story, when all has come to rest, the plan is empty.
 type witness struct {
-	scene, end func(*scene) error
+	at, end func(*moment) error
 }
 
 // tell runs the story of a trial.
@@ -79,7 +79,7 @@ func tell(w witness) func(trial, factory) error {
 			if fails {
 				steps = min(steps, forGood)
 			}
-			n.scene = scene{trial: c, spec: change.Spec, chapter: i, begin: cluster.Snapshot()}
+			n.now = moment{trial: c, spec: change.Spec, chapter: i, begin: cluster.Snapshot()}
 			n.told = len(cluster.Events())
 			rests, err := n.chapter(plan, steps)
 			switch {
@@ -88,7 +88,7 @@ func tell(w witness) func(trial, factory) error {
 			case last && !rests && !fails:
 				return fmt.Errorf("V16: not at rest after %d steps\n%s", n.steps, n.recent())
 			case last && !fails && w.end != nil:
-				if err := w.end(&n.scene); err != nil {
+				if err := w.end(&n.now); err != nil {
 					return fmt.Errorf("in the end, after %d steps: %w\n%s", n.steps, err, n.recent())
 				}
 			}
@@ -102,7 +102,7 @@ type narrator struct {
 	trial
 	cluster *rollouttest.Cluster
 	witness witness
-	scene   scene
+	now     moment
 	told    int // events before this chapter
 	steps   int
 
@@ -141,7 +141,7 @@ func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
 		n.cluster.LoseMemory()
 	}
 	n.see()
-	s := &n.scene
+	s := &n.now
 	s.before = n.cluster.Snapshot()
 	s.seen = n.seen()
 	whole, err := plan(s.seen)
@@ -158,8 +158,8 @@ func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
 	n.views, n.sent = append(n.views, s.before), append(n.sent, s.plan)
 	s.after = n.cluster.Snapshot()
 	s.events = n.cluster.Events()[n.told:]
-	if n.witness.scene != nil {
-		if err := n.witness.scene(s); err != nil {
+	if n.witness.at != nil {
+		if err := n.witness.at(s); err != nil {
 			return false, err
 		}
 	}
@@ -230,7 +230,7 @@ func (n *narrator) due(p *corev1.Pod) time.Time {
 
 // handlers are those that the users are to take off the pod, or put on it.
 func (n *narrator) handlers(p *corev1.Pod) []lifecycle.Handler {
-	hooks := n.scene.spec.Lifecycle
+	hooks := n.now.spec.Lifecycle
 	if p.DeletionTimestamp != nil {
 		var list []lifecycle.Handler
 		for _, name := range p.Finalizers {
@@ -292,7 +292,7 @@ func (n *narrator) recent() string {
 
 // What witnesses look at.
 
-func (s *scene) pod(in rollout.Snapshot, uid types.UID) *corev1.Pod {
+func (s *moment) pod(in rollout.Snapshot, uid types.UID) *corev1.Pod {
 	for _, p := range in.Pods {
 		if p.UID == uid {
 			return p
@@ -315,13 +315,13 @@ func onNode(s rollout.Snapshot, node string) []*corev1.Pod {
 func revisionOf(p *corev1.Pod) string { return p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] }
 
 // old tells whether the node runs pods, and none of the update revision.
-func (s *scene) old(in rollout.Snapshot, node string) bool {
+func (s *moment) old(in rollout.Snapshot, node string) bool {
 	pods, update := onNode(in, node), rollouttest.Hash(s.spec)
 	return len(pods) > 0 && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return revisionOf(p) == update })
 }
 
 // outside tells whether the strategy's selector does not match the node.
-func (s *scene) outside(node *corev1.Node) bool {
+func (s *moment) outside(node *corev1.Node) bool {
 	selector := s.spec.Strategy.NodeSelector
 	if selector == nil {
 		return false
@@ -335,7 +335,7 @@ func (s *scene) outside(node *corev1.Node) bool {
 }
 
 // partition in nodes, all of which are to run the pod.
-func (s *scene) partition() int {
+func (s *moment) partition() int {
 	q := s.spec.Strategy.Partition
 	switch {
 	case q == nil:

@@ -18,7 +18,7 @@ import (
 )
 
 // witnessVerify is Verify (V1 to V15).
-func witnessVerify(s *scene) error {
+func witnessVerify(s *moment) error {
 	var errs []error
 	for _, v := range rollout.Verify(s.spec, s.seen, s.decided) {
 		errs = append(errs, errors.New(v.String()))
@@ -27,7 +27,7 @@ func witnessVerify(s *scene) error {
 }
 
 // witnessBudget counts the nodes without a Ready pod (V1).
-func witnessBudget(s *scene) error {
+func witnessBudget(s *moment) error {
 	for _, at := range []rollout.Snapshot{s.before, s.after} {
 		if without := s.without(at); len(without) > s.count {
 			return fmt.Errorf("V1: nodes %v have no Ready pod, %d may", without, s.count)
@@ -37,7 +37,7 @@ func witnessBudget(s *scene) error {
 }
 
 // without lists the nodes without a Ready pod.
-func (s *scene) without(at rollout.Snapshot) []string {
+func (s *moment) without(at rollout.Snapshot) []string {
 	var list []string
 	for _, node := range at.Nodes {
 		if !slices.ContainsFunc(onNode(at, node.Name), func(p *corev1.Pod) bool {
@@ -63,7 +63,7 @@ func gatesOpen(p *corev1.Pod) bool {
 }
 
 // witnessHeld sees to it that nothing is done to nodes that are held (V5, V6), nor anything begun while paused (T4).
-func witnessHeld(s *scene) error {
+func witnessHeld(s *moment) error {
 	strategy := s.spec.Strategy
 	for _, d := range s.plan.Deletes {
 		if err := s.mayBegin(d.Node, d.UID, "deleted"); err != nil {
@@ -98,7 +98,7 @@ func witnessHeld(s *scene) error {
 	return nil
 }
 
-func (s *scene) mayBegin(node string, uid types.UID, what string) error {
+func (s *moment) mayBegin(node string, uid types.UID, what string) error {
 	i := slices.IndexFunc(s.begin.Nodes, func(n *corev1.Node) bool { return n.Name == node })
 	p := s.pod(s.before, uid)
 	if p == nil || p.Status.Phase == corev1.PodFailed {
@@ -110,20 +110,20 @@ func (s *scene) mayBegin(node string, uid types.UID, what string) error {
 		return fmt.Errorf("V6: pod %s is %s, on a node that the selector holds", p.Name, what)
 	case !s.spec.Strategy.Paused:
 	case first == nil || lifecycle.StateOf(first) == lifecycle.PreparingDelete || lifecycle.StateOf(first) == lifecycle.PreparingUpdate ||
-		!isTrue(first, lifecycle.InPlaceUpdateReady) && hasGate(first, lifecycle.InPlaceUpdateReady):
+		!isTrue(first, lifecycle.InPlaceUpdateReady) && carriesGate(first, lifecycle.InPlaceUpdateReady):
 	default:
 		return fmt.Errorf("V6: pod %s is %s while paused, and was not begun before", p.Name, what)
 	}
 	return nil
 }
 
-func hasGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
+func carriesGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
 	return slices.Contains(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
 }
 
 // witnessIdentity sees to it that pods which can be updated in place are (V9, V17), and that what a chapter made it does
 // not make again.
-func witnessIdentity(s *scene) error {
+func witnessIdentity(s *moment) error {
 	created, deleted, updated := map[string]types.UID{}, map[types.UID]bool{}, map[types.UID]bool{}
 	for _, e := range s.events {
 		switch e.Kind {
@@ -157,7 +157,7 @@ func witnessIdentity(s *scene) error {
 }
 
 // stays tells whether the pod is to keep its place: it is of the update revision, or it can be brought there in place.
-func (s *scene) stays(p *corev1.Pod) bool {
+func (s *moment) stays(p *corev1.Pod) bool {
 	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || lifecycle.StateOf(p) == lifecycle.PreparingDelete {
 		return false
 	}
@@ -165,12 +165,12 @@ func (s *scene) stays(p *corev1.Pod) bool {
 		return true
 	}
 	from := s.templateOf(revisionOf(p))
-	return s.spec.Strategy.Method == inplace.IfPossible && hasGate(p, lifecycle.InPlaceUpdateReady) && from != nil &&
+	return s.spec.Strategy.Method == inplace.IfPossible && carriesGate(p, lifecycle.InPlaceUpdateReady) && from != nil &&
 		fitsInPlace(from, &s.spec.Template)
 }
 
 // templateOf is the template of a revision of the story.
-func (s *scene) templateOf(hash string) *corev1.PodTemplateSpec {
+func (s *moment) templateOf(hash string) *corev1.PodTemplateSpec {
 	for _, spec := range append([]rollout.Spec{s.trial.Spec}, specs(s.changes)...) {
 		if rollouttest.Hash(spec) == hash {
 			return &spec.Template
@@ -193,7 +193,7 @@ func fitsInPlace(from, to *corev1.PodTemplateSpec) bool {
 }
 
 // witnessHooks sees to it that no pod is deleted or updated in place before its hook lets it go (V8, L3).
-func witnessHooks(s *scene) error {
+func witnessHooks(s *moment) error {
 	for _, d := range s.plan.Deletes {
 		if p := s.pod(s.before, d.UID); p != nil && carries(p, s.spec.Lifecycle.PreDelete) {
 			return fmt.Errorf("V8: pod %s is deleted, and its hook holds it", p.Name)
@@ -222,7 +222,7 @@ func carries(p *corev1.Pod, hook *lifecycle.Hook) bool {
 func imageOf(p *corev1.Pod) string { return p.Spec.Containers[0].Image }
 
 // witnessPulls counts pulls per image, and sees to it that they are where an update waits (V10, D1).
-func witnessPulls(s *scene) error {
+func witnessPulls(s *moment) error {
 	if s.trial.Spec.PreDownload == nil {
 		return nil
 	}
@@ -255,7 +255,7 @@ func witnessPulls(s *scene) error {
 
 // witnessTruth sees to it that pods are what their revision says at any time (V9), and that containers change in pods
 // that are not ready, and have not been for the grace period (I4).
-func witnessTruth(s *scene) error {
+func witnessTruth(s *moment) error {
 	for _, p := range s.after.Pods {
 		template := s.templateOf(revisionOf(p))
 		if template == nil {
@@ -283,7 +283,7 @@ func witnessTruth(s *scene) error {
 	return nil
 }
 
-func (s *scene) quietly(p *corev1.Pod) error {
+func (s *moment) quietly(p *corev1.Pod) error {
 	was := s.pod(s.before, p.UID)
 	if was == nil || imageOf(was) == imageOf(p) {
 		return nil
@@ -304,7 +304,7 @@ func (s *scene) quietly(p *corev1.Pod) error {
 }
 
 // witnessEnd sees to it that what can be updated is in the end, that nothing more is, and that nothing hangs (V16).
-func witnessEnd(s *scene) error {
+func witnessEnd(s *moment) error {
 	at := s.after
 	outside, inside := 0, []string(nil)
 	for _, node := range at.Nodes {
@@ -353,13 +353,13 @@ func witnessEnd(s *scene) error {
 	return nil
 }
 
-func (s *scene) canInPlace(p *corev1.Pod) bool {
+func (s *moment) canInPlace(p *corev1.Pod) bool {
 	from := s.templateOf(revisionOf(p))
-	return hasGate(p, lifecycle.InPlaceUpdateReady) && from != nil && fitsInPlace(from, &s.spec.Template)
+	return carriesGate(p, lifecycle.InPlaceUpdateReady) && from != nil && fitsInPlace(from, &s.spec.Template)
 }
 
 // begun lists the nodes that use up the budget: they have no Ready pod, or one that is on its way through a hook.
-func (s *scene) begun(at rollout.Snapshot) []string {
+func (s *moment) begun(at rollout.Snapshot) []string {
 	list := s.without(at)
 	for _, node := range at.Nodes {
 		if !slices.Contains(list, node.Name) && slices.ContainsFunc(onNode(at, node.Name), func(p *corev1.Pod) bool {

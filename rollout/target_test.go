@@ -285,6 +285,12 @@ func TestTargetT7PartitionedScaling(t *testing.T) {
 			want: []string{empty("a"), "b: terminating>update wait Terminating U"},
 		},
 		{
+			name: "an update is no installation", why: "T7 bounds missing pods, not those that surge beside an old one",
+			lab: first(partition("1"), kit.MaxSurge("1")), fleet: []spot{on("a", podAt("lost")).keep(), on("b", podAt("lost"))},
+			acts: "create b Outdated",
+			want: []string{"a: kept>none none Kept", "b: outdated>update surge Outdated S"},
+		},
+		{
 			name: "not in a later rollout", why: "T7, not as Kruise: nodes that join are not left empty",
 			lab: newLab(partition("1"), partitionedScaling), fleet: []spot{on("a"), on("b", oldPod())},
 			acts: "create a Missing",

@@ -76,6 +76,9 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	patches := transition.Patches(p.object, now)
 	if transition.Proceed {
 		patches = append(patches, step.Patches...)
+		if len(step.Patches) == 0 { // else the grace period begins when this plan's patch is seen
+			r.wake(step.Until)
+		}
 	}
 	switch {
 	case transition.Proceed && step.Begun:
