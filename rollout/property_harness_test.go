@@ -97,7 +97,7 @@ func onePlan(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 func manyPlans(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		c := trial{Scenario: rollouttest.AnyScenario(options...).Draw(t, "scenario")}
-		c.behavior = drawBehavior(t)
+		c.behavior = rollouttest.AnyBehavior().Draw(t, "behavior")
 		c.next = c.Spec
 		c.next.Template = *c.Spec.Template.DeepCopy()
 		// The next image, or the one that the older revision of generated scenarios has: a rollback.
@@ -107,12 +107,14 @@ func manyPlans(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	})
 }
 
-func drawBehavior(t *rapid.T) rollouttest.Behavior {
-	return rollouttest.Behavior{
-		Jitter: rapid.SampledFrom([]uint64{0, 1, 2}).Draw(t, "jitter"),
-		Lag:    rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "lag"),
-		Start:  rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Minute}).Draw(t, "start"),
-	}
+// manyMinds generates trials in which users change the spec on the way.
+func manyMinds() *rapid.Generator[trial] {
+	return rapid.Custom(func(t *rapid.T) trial {
+		c := trial{Scenario: rollouttest.AnyScenario().Draw(t, "scenario")}
+		c.behavior = rollouttest.AnyBehavior().Draw(t, "behavior")
+		c.changes = rollouttest.AnyChanges(c.Spec).Draw(t, "changes")
+		return c
+	})
 }
 
 // verified states that no plan breaks the given invariant, as far as Verify sees it.

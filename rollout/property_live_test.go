@@ -10,17 +10,19 @@ import (
 // The properties of a planner over the whole way of a rollout, from any state that a snapshot can show.
 var (
 	live     = property{"V16, V18 live", manyPlans(rollouttest.Released()), once(checkLive)}
-	noThrash = property{"V17 no thrash", manyPlans(rollouttest.Released()), once(checkNoThrash)}
-	hesitant = property{"V18 carried out in parts", manyPlans(rollouttest.Released()), once(checkHesitant)}
-	amnesiac = property{"V18 without memory", manyPlans(rollouttest.Released()), once(checkAmnesiac)}
-	changed  = property{"V18 with another spec on the way", manyPlans(rollouttest.Released()), checkChanged}
+	liveHeld = property{"V16, V18 live, some held", manyPlans(rollouttest.Rolling()), once(checkLive)}
+	noThrash = property{"V17 no thrash", manyPlans(rollouttest.Rolling()), once(checkNoThrash)}
+	hesitant = property{"V18 carried out in parts", manyPlans(rollouttest.Rolling()), once(checkHesitant)}
+	amnesiac = property{"V18 without memory", manyPlans(rollouttest.Rolling()), once(checkAmnesiac)}
+	changed  = property{"V18 with another spec on the way", manyPlans(rollouttest.Rolling()), checkChanged}
+	minds    = property{"V18 with many specs on the way", manyMinds(), checkMinds}
 )
 
-func TestRolloutIsLive(t *testing.T) { test(t, live) }
+func TestRolloutIsLive(t *testing.T) { test(t, live, liveHeld) }
 
 func TestRolloutDoesNotThrash(t *testing.T) { test(t, noThrash) }
 
-func TestRolloutRecovers(t *testing.T) { test(t, hesitant, amnesiac, changed) }
+func TestRolloutRecovers(t *testing.T) { test(t, hesitant, amnesiac, changed, minds) }
 
 func checkLive(c trial, plan rollouttest.PlanFunc) error {
 	return rollouttest.CheckLive(c.Spec, plan, c.Snapshot, c.behavior)
@@ -81,4 +83,9 @@ func checkChanged(c trial, f factory) error {
 		return err
 	}
 	return rollouttest.CheckNoThrash(c.next, second, s, c.behavior)
+}
+
+// checkMinds lets users change their minds: the cluster is the same all the way.
+func checkMinds(c trial, f factory) error {
+	return rollouttest.CheckChanges(f, c.Snapshot, c.behavior, c.changes...)
 }
