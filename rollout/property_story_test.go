@@ -40,6 +40,9 @@ type moment struct {
 	// spec in force, and the number of its change.
 	spec    rollout.Spec
 	chapter int
+	// update is the hash of its revision; templates are those of all revisions of the story, by hash.
+	update    string
+	templates map[string]*corev1.PodTemplateSpec
 	// begin is when the spec came into force; before and after are from around the carrying out of the plan.
 	begin, before, after rollout.Snapshot
 	// seen is what the controller sees, decided its plan, and plan what is carried out of it.
@@ -62,7 +65,10 @@ func tell(w witness) func(trial, factory) error {
 			return err
 		}
 		n := &narrator{trial: c, cluster: cluster, witness: w, asked: map[string]time.Time{}}
+		templates := map[string]*corev1.PodTemplateSpec{rollouttest.Hash(c.Spec): &c.Spec.Template}
 		for i, change := range c.changes {
+			hash := rollouttest.Hash(change.Spec)
+			templates[hash] = &change.Spec.Template
 			if err := cluster.SetSpec(change.Spec); err != nil {
 				return err
 			}
@@ -74,12 +80,16 @@ func tell(w witness) func(trial, factory) error {
 			if !last {
 				steps = c.changes[i+1].After
 			}
+			// Patches say to the second when they were made: what follows within one cannot be told apart.
+			cluster.Tick(time.Second)
 			const forGood = 80
 			fails := len(c.behavior.Failing) > 0 // which goes on for ever
 			if fails {
 				steps = min(steps, forGood)
 			}
-			n.now = moment{trial: c, spec: change.Spec, chapter: i, begin: cluster.Snapshot()}
+			n.now = moment{
+				trial: c, spec: change.Spec, chapter: i, update: hash, templates: templates, begin: cluster.Snapshot(),
+			}
 			n.told = len(cluster.Events())
 			rests, err := n.chapter(plan, steps)
 			switch {
@@ -316,8 +326,8 @@ func revisionOf(p *corev1.Pod) string { return p.Labels[appsv1.DefaultDaemonSetU
 
 // old tells whether the node runs pods, and none of the update revision.
 func (s *moment) old(in rollout.Snapshot, node string) bool {
-	pods, update := onNode(in, node), rollouttest.Hash(s.spec)
-	return len(pods) > 0 && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return revisionOf(p) == update })
+	pods := onNode(in, node)
+	return len(pods) > 0 && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return revisionOf(p) == s.update })
 }
 
 // outside tells whether the strategy's selector does not match the node.

@@ -29,8 +29,10 @@ func (v Violation) String() string {
 // Verify checks a plan against the invariants that one plan alone can break, and returns what it breaks in
 // order of invariant, node and message; nil if nothing. It is a second opinion, for tests, simulations, and
 // controllers that want a guard before they act: it is written from the rules and prefers obvious loops to fast
-// ones. With [Planner] it shares only what a template means for revisions and tolerations, and when a pod is
-// ready (packages history, tolerations and lifecycle). Its time grows with the number of objects, not its square.
+// ones. With [Planner] it shares only what a template means for revisions and tolerations, when a pod is ready or
+// its update in place complete, what a hook says, and how images are spelled (packages history, tolerations, lifecycle,
+// inplace and predownload). Patches are applied to copies of their pods by code of its own. Its time grows with the
+// number of objects, not its square.
 //
 //	plan, err := planner.Plan(snapshot)
 //	if violations := rollout.Verify(spec, snapshot, plan); len(violations) > 0 {
@@ -40,29 +42,41 @@ func (v Violation) String() string {
 // The spec is the one given to [New], with or without its defaults.
 //
 //	 0  Input         the spec is valid; the snapshot keeps its contract
-//	 1  Budget        deletes of serving pods stay within maxUnavailable (B2, B3)
+//	 1  Budget        deletes of serving pods, also by way of their hook, and updates in place stay within maxUnavailable
+//	                  (B2, B3)
 //	 2  Surge         creates beside outdated pods stay within maxSurge (B4), and are none without it (M1)
 //	 3  One per node  no create on a node that is not to run the pod, or that has a live pod of that revision
 //	                  or a Failed one (M1) or several (M3); no two on one node; none but of the update revision
 //	                  (T1), which exists, is created or requested (R3)
-//	 4  Hands off     no delete that M2 to M5, B3 or B4 do not allow; no patch but the relabelling of R3; no
+//	 4  Hands off     no delete that M2 to M5, B3 or B4 do not allow; no patch but for R3, I4, I5 and L2 to L4; no
 //	                  revision deleted that is in use, within the history limit or newer than another that
 //	                  could go (R4); none renumbered but the update revision, to max+1 (R3)
-//	 6  Held          paused or OnDelete: no create or delete that begins a node (T4, T5)
-//	 7  Frozen        no create or delete at all, of revisions neither (T4)
-//	11  Burst         creates and deletes, each, within burst (M6); Failed pods wait for their back-off (M2)
+//	 5  Partition     nothing begins a node that takes a place of partition, and its target is held (T2); with
+//	                  holdRevision what it lost comes back as it was (T1); a first installation leaves as many
+//	                  nodes empty as partitionedScaling says (T7)
+//	 6  Held          nodeSelector, paused, frozen, OnDelete, InPlaceOnly: no create, delete or patch that begins a
+//	                  node (T3 to T5, I1)
+//	 7  Frozen        no create or delete at all, of revisions neither, and no deletion prepared (T4, L2)
+//	 8  Hooks         no delete of a pod that the preDelete hook holds (L2)
+//	 9  In place      patches demand the pod's UID, and change of it only what I2, L3 and L4 allow, each by its own
+//	                  subresource; after each, the pod contains what its revision label says, or its state
+//	                  annotation says that it is to come; unready first, and the grace period (I4); ready again when
+//	                  complete (I5); only pods and changes that can be updated in place (I1 to I3)
+//	10  Pulls         per image within parallelism, those in flight included; of images that are needed, on nodes that
+//	                  wait for an update, in their order, after minUpdatedReadyPods and back-offs (D1, D2)
+//	11  Burst         creates, deletes and new updates in place, each, within burst (M6); Failed pods wait for their
+//	                  back-off (M2)
 //	12  Accounting    exactly one Decision per node and stray pod, in order, each with a reason and known
-//	                  codes; each action belongs to one; states, targets and what is spent, the counters of
-//	                  Decisions, Status and Budget agree with the snapshot; the update revision and its object
+//	                  codes; each action belongs to one; states, targets, what holds and what is spent, the counters
+//	                  of Decisions, Status and Budget agree with the snapshot; the update revision and its object
 //	                  are the template's (R1, R3); the memory keeps the back-offs (M2)
 //	14  Idempotent    no action on what is marked, requested or not there; no object acted on twice
-//	15  NextWake      after Now, and not after the instant at which a pod becomes available (B5), a back-off ends
-//	                  (M2), or the plan itself says that a wait ends
+//	15  NextWake      after Now, and not after the instant at which a pod becomes available (B5), a back-off (M2, D1) or
+//	                  a grace period (I4) ends, or the plan itself says that a wait ends
 //
 // What is requested ([Snapshot.InFlight]) counts as done. Verify does not tell whether all that is due was
 // planned: an empty plan with right decisions passes. Invariants 13 and 16 to 18 and the rest of 14 and 15
-// speak of several plans, and are held by property tests; 5 and 8 to 10 are about features that the Spec
-// does not have.
+// speak of several plans, and are held by property tests.
 func Verify(spec Spec, snapshot Snapshot, plan Plan) []Violation {
 	v := &verifier{spec: spec.Default(), snapshot: snapshot, plan: plan}
 	v.checkInput()

@@ -213,7 +213,7 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		updated:  v.updates[hash],
 		ready:    readiness.Ready,
 		avail:    readiness.Available,
-		complete: !unfinished(object) || inplace.Completed(object).Done,
+		complete: !unfinished(object) || !knownIncomplete(object),
 	}
 	if state := lifecycle.StateOf(object); !marked {
 		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
@@ -234,6 +234,13 @@ func unfinished(pod *corev1.Pod) bool {
 	default:
 		return true
 	}
+}
+
+// knownIncomplete tells whether the update in place of the pod waits for something (I5). A record that cannot be read tells
+// nothing.
+func knownIncomplete(pod *corev1.Pod) bool {
+	waits := inplace.Completed(pod).Waits
+	return len(waits) > 0 && !slices.Contains(waits, inplace.Wait{Code: inplace.UnreadableState})
 }
 
 // observeRequests notes what is in flight to the nodes.

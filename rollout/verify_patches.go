@@ -26,10 +26,10 @@ func (v *verifier) observePatches() {
 		pod.patches = append(pod.patches, verifiedStepOf(before, patch))
 	}
 	for _, pod := range v.pods {
-		last := pod.last()
 		if len(pod.patches) == 0 || pod.marked {
 			continue
 		}
+		last := pod.last()
 		if last == nil { // who knows what becomes of it
 			pod.begun = pod.outdated() && pod.node != nil
 			continue

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/status"
@@ -96,19 +99,67 @@ func plantedBugs() []plantedBug {
 			return awake
 		}, 15},
 		{"another target", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			planted := false // what partition holds is V5
 			for i := range p.Decisions {
+				planted = planted || p.Decisions[i].Target != rollout.TargetHeld
 				p.Decisions[i].Target = (p.Decisions[i].Target + 1) % (rollout.TargetHeld + 1)
 			}
-			return len(p.Decisions) > 0
+			return planted
 		}, 12},
+		{"a larger partition", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Budget.Partition++
+			return true
+		}, 12},
+		{"hooked after all", func(s *rollout.Spec, snapshot *rollout.Snapshot, p *rollout.Plan) bool {
+			s.Lifecycle.PreDelete = &lifecycle.Hook{Finalizers: []string{"planted.example/hook"}}
+			for _, d := range p.Deletes {
+				for _, pod := range snapshot.Pods {
+					if pod.UID == d.UID {
+						pod.Finalizers = append(slices.Clip(pod.Finalizers), "planted.example/hook")
+					}
+				}
+			}
+			return len(p.Deletes) > 0
+		}, 8},
+		{"a patch that was sent", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			for _, patch := range p.Patches {
+				s.InFlight.Patches = append(s.InFlight.Patches, patch.UID)
+			}
+			return len(p.Patches) > 0
+		}, 14},
+		{"a patch for any namesake", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Patches) > 0 {
+				p.Patches[0].Data = bytes.Replace(p.Patches[0].Data, []byte(`"uid"`), []byte(`"name"`), 1)
+			}
+			return len(p.Patches) > 0
+		}, 9},
+		{"another image", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			i := slices.IndexFunc(p.Patches, func(patch rollout.Patch) bool { return bytes.Contains(patch.Data, []byte(`"image":"`)) })
+			if i >= 0 {
+				p.Patches[i].Data = bytes.ReplaceAll(p.Patches[i].Data, []byte(`"image":"`), []byte(`"image":"planted`))
+			}
+			return i >= 0
+		}, 9},
+		{"a pull twice", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			if len(p.Pulls) > 0 {
+				p.Pulls = append(p.Pulls, p.Pulls[0])
+			}
+			return len(p.Pulls) > 0
+		}, 14},
+		{"a pull that was started", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			for _, pull := range p.Pulls {
+				s.InFlight.Pulls = append(s.InFlight.Pulls, predownload.Request{Node: pull.Node, Image: pull.Image})
+			}
+			return len(p.Pulls) > 0
+		}, 14},
 		{"unavailable inverted", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
 			for i := range p.Decisions {
 				p.Decisions[i].Unavailable = !p.Decisions[i].Unavailable
 			}
 			return len(p.Decisions) > 0
 		}, 12},
-		{"one more waiting", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
-			p.Budget.Waiting++
+		{"more waiting than there are nodes", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+			p.Budget.Waiting += int32(len(p.Decisions)) + 1 // some may count or not, see Budget.Waiting
 			return true
 		}, 12},
 		{"a memory emptied", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
@@ -137,8 +188,13 @@ func plantedBugs() []plantedBug {
 
 // TestVerifyFindsPlantedBugs spoils plans of the planner.
 func TestVerifyFindsPlantedBugs(t *testing.T) {
-	scenarios := rollouttest.AnyScenario()
+	rare := map[string][]rollouttest.SpecOption{ // what would hardly ever be drawn
+		"another image":           {rollouttest.InPlace(), rollouttest.MaxUnavailable("50%"), rollouttest.Released()},
+		"a pull twice":            {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), rollouttest.Released()},
+		"a pull that was started": {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), rollouttest.Released()},
+	}
 	for _, bug := range plantedBugs() {
+		scenarios := rollouttest.AnyScenario(rare[bug.name]...)
 		t.Run(bug.name, func(t *testing.T) {
 			planted := false
 			rapid.Check(t, func(t *rapid.T) {
@@ -170,6 +226,21 @@ func planFor(t *rapid.T, c rollouttest.Scenario) rollout.Plan {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// anyPatches are patches that make sense and such that do not.
+func anyPatches() []string {
+	return []string{
+		"", "{}", "[]", "null", `{"metadata":null}`, `{"metadata":{"uid":1,"labels":2}}`, `{"spec":null}`, `{"status":{"conditions":[1]}}`,
+		`{"metadata":{"labels":{"controller-revision-hash":"x","lifecycle.apps.kruise.io/state":"PreparingDelete"}}}`,
+		`{"metadata":{"labels":{"controller-revision-hash":null},"finalizers":[1]}}`,
+		`{"metadata":{"labels":{"lifecycle.apps.kruise.io/state":"PreparingUpdate"},"finalizers":["x"]}}`,
+		`{"metadata":{"annotations":{"apps.kruise.io/inplace-update-state":"{\"nextContainerImages\":{\"main\":\"x\"}}"}}}`,
+		`{"spec":{"containers":[{"name":"main","image":"x","resources":{"requests":{"cpu":"1","memory":null}}}]}}`,
+		`{"spec":{"containers":[{"name":"other"},{"image":"x"},2]}}`, `{"spec":{"containers":[]}}`, `{"$patch":"delete"}`,
+		`{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"InPlaceUpdateReady","status":"False"}]}}`,
+		`{"status":{"conditions":null,"phase":"Failed"}}`,
+	}
 }
 
 // anyPlan draws actions and decisions about what is in the snapshot, and now and then about what is not.
@@ -209,8 +280,16 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 		})
 		several("patches", func() {
 			p := pod.Draw(t, "pod")
-			data := rapid.SampledFrom([]string{"", "{}", "[]", "null", `{"metadata":null}`, `{"metadata":{"uid":1,"labels":2}}`}).Draw(t, "data")
-			plan.Patches = append(plan.Patches, rollout.Patch{Node: node.Draw(t, "node"), Pod: p.Name, UID: p.UID, Type: types.MergePatchType, Data: []byte(data)})
+			data := rapid.SampledFrom(anyPatches()).Draw(t, "data")
+			kind := rapid.SampledFrom([]types.PatchType{types.MergePatchType, types.StrategicMergePatchType, types.JSONPatchType}).Draw(t, "type")
+			subresource := rapid.SampledFrom([]string{"", "status", "resize", "x"}).Draw(t, "subresource")
+			plan.Patches = append(plan.Patches, rollout.Patch{
+				Node: node.Draw(t, "node"), Pod: p.Name, UID: p.UID, Type: kind, Subresource: subresource, Data: []byte(data),
+			})
+		})
+		several("pulls", func() {
+			image := rapid.SampledFrom([]string{"", "agent:v3", "x"}).Draw(t, "image")
+			plan.Pulls = append(plan.Pulls, rollout.Pull{Pull: predownload.Pull{Node: node.Draw(t, "node"), Image: image}})
 		})
 		several("revisions", func() {
 			action := rollout.RevisionAction{Verb: rollout.RevisionVerb(code.Draw(t, "verb")), Name: revision.Draw(t, "revision")}

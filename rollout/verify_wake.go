@@ -3,6 +3,8 @@ package rollout
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -38,9 +40,13 @@ func (v *verifier) checkNextWake() {
 // unready shows itself when it is observed.
 func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bool) {
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
-	if condition == nil || !pod.outdated() || node.bestOutdated() != pod || !v.isCandidate(node, pod) ||
-		v.holdsUpdate(node, pod) != LimitNone || pod.preparing || !v.underWay(pod) || len(pod.patches) > 0 {
+	if condition == nil || condition.Status == corev1.ConditionTrue || !pod.outdated() || node.bestOutdated() != pod ||
+		!v.isCandidate(node, pod) || v.holdsUpdate(node, pod) != LimitNone || !v.underWay(pod) || pod.goes() ||
+		v.spec.Lifecycle.InPlaceUpdate.Matches(pod.object) {
 		return time.Time{}, false
+	}
+	if len(pod.patches) > 0 && (pod.last() == nil || revisionOf(pod.last()) != pod.hash) {
+		return time.Time{}, false // it is updated now
 	}
 	grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
 	return condition.LastTransitionTime.Add(grace), true
