@@ -179,7 +179,7 @@ const (
 	LimitNodeSelector
 	// LimitInPlaceOnly: the method is InPlaceOnly, and the pod cannot be updated in place (I1).
 	LimitInPlaceOnly
-	// LimitHook: a hook must let the pod go first (L2, L3).
+	// LimitHook: a hook is waited for (L2, L3).
 	LimitHook
 	// LimitGracePeriod between making a pod unready and updating it in place (I4).
 	LimitGracePeriod

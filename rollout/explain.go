@@ -349,7 +349,7 @@ var waitTexts = [limits]string{
 	LimitBackoff:         "failed pods were deleted there a short time ago",
 	LimitMinReadySeconds: "new pods have not been ready for minReadySeconds",
 	LimitDesired:         "pods there serve until available pods outnumber desired",
-	LimitHook:            "a hook must let the pod go first",
+	LimitHook:            "a hook is waited for",
 	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
 	LimitPartition:       "a first installation leaves the partition empty",
 	LimitFrozen:          "repair is due, but the set is frozen",

@@ -45,3 +45,13 @@ func FuzzPlanSafetyAlong(f *testing.F) { fuzz(f, safeAlong) }
 func FuzzPlanLive(f *testing.F) { fuzz(f, live) }
 
 func FuzzPlanRecovery(f *testing.F) { fuzz(f, changed) }
+
+func FuzzPlanWithEverything(f *testing.F) { fuzz(f, safeKruise) }
+
+func FuzzPlanWakeWithEverything(f *testing.F) { fuzz(f, wakesKruise) }
+
+func FuzzPlanMinds(f *testing.F) { fuzz(f, minds) }
+
+func FuzzStories(f *testing.F) { fuzz(f, toldAll) }
+
+func FuzzStoriesSafety(f *testing.F) { fuzz(f, toldSafe) }

@@ -25,6 +25,7 @@ var (
 	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, rollouttest.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
 	comesBack     = property{"V5 comes back as it was", onePlan(moving, rollouttest.Partition("100%"), rollouttest.HoldRevision()), verified(5)}
 	accountedFor  = property{"V12 accounting of holds", onePlan(moving, rollouttest.Partition("50%")), verified(12)}
+	safeKruise    = property{"all, with everything", everything(), once(checkSafe)}
 	pureKruise    = property{"V13 pure, with everything", everything(), once(checkPure)}
 	requestedOnce = property{"V14 idempotent, with everything", everything(), once(checkIdempotent)}
 	wakesKruise   = property{"V15 next wake, with everything", everything(), once(checkNextWake)}
@@ -40,7 +41,7 @@ func TestPlanIsSafeInPlace(t *testing.T) {
 	test(t, truthful, notResized, burstInPlace, budgetInPlace, pulled)
 }
 
-func TestPlanWithEverything(t *testing.T) { test(t, pureKruise, requestedOnce, wakesKruise) }
+func TestPlanWithEverything(t *testing.T) { test(t, safeKruise, pureKruise, requestedOnce, wakesKruise) }
 
 // moving specs let their set roll.
 func moving(s *rollout.Spec) {

@@ -157,9 +157,14 @@ func (v *verifier) plainlyObstructed(p *verifiedPod) bool {
 
 // beginError is why the update of the pod in place cannot begin.
 func (v *verifier) beginError(p *verifiedPod) error {
-	target := inplace.Target{Revision: v.plan.Status.UpdateRevision}
-	_, err := v.updateOf(p.hash).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+	_, err := v.begin(p)
 	return err
+}
+
+// begin is what there is to do now to update the pod in place, by package inplace.
+func (v *verifier) begin(p *verifiedPod) (inplace.Step, error) {
+	target := inplace.Target{Revision: v.plan.Status.UpdateRevision}
+	return v.updateOf(p.hash).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
 }
 
 // updateOf is the change from a revision to the template.

@@ -154,8 +154,8 @@ func (v *verifier) waits(node *verifiedNode) bool {
 	return waits && (!unclear || v.saysWaits[node.name])
 }
 
-// waiting is waits. What is wrong with the pod itself is seen only when its turn comes, and until then the plan may take it
-// for one that waits: that is unclear.
+// waiting is waits. What is wrong with the pod itself, or how far it is, is seen only when its turn comes, and until then the
+// plan may take it for one that waits: that is unclear.
 func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
 	best := node.bestOutdated()
 	if !v.isCandidate(node, best) || len(node.creates) > 0 || best.goes() || best.begun ||
@@ -171,8 +171,11 @@ func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
 	case v.underWay(best):
 		return false, false // but for a hook or the grace period
 	}
-	err := v.beginError(best)
-	return true, err != nil && (method == inplace.Only || !errors.Is(err, inplace.ErrObstacle))
+	step, err := v.begin(best)
+	if err == nil { // one that an earlier update has made unready may be in the grace period of this one already
+		return true, len(step.Patches) == 0
+	}
+	return true, method == inplace.Only || !errors.Is(err, inplace.ErrObstacle)
 }
 
 // outdated is active and of another revision.

@@ -161,7 +161,8 @@ func (c *Cluster) dueReadiness(p *simulated) happening {
 		return happening{kind: PodFailed, at: start}
 	case slices.Contains(c.behavior.NeverReady, hash):
 		return happening{}
-	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settledReady(p.Pod)) && !containersReady(p.Pod):
+	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settledReady(p.Pod)) && !containersReady(p.Pod),
+		!open && p.Status.Phase != corev1.PodRunning: // a closed gate keeps a pod from being Ready, not from running
 		return happening{kind: PodStarted, at: start}
 	case !open || settledReady(p.Pod):
 		return happening{}
