@@ -41,7 +41,9 @@ func TestPlanIsSafeInPlace(t *testing.T) {
 	test(t, truthful, notResized, burstInPlace, budgetInPlace, pulled)
 }
 
-func TestPlanWithEverything(t *testing.T) { test(t, safeKruise, pureKruise, requestedOnce, wakesKruise) }
+func TestPlanWithEverything(t *testing.T) {
+	test(t, safeKruise, pureKruise, requestedOnce, wakesKruise)
+}
 
 // moving specs let their set roll.
 func moving(s *rollout.Spec) {
