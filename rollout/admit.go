@@ -98,7 +98,7 @@ func (r *run) update(i int32, wasReady bool) {
 	reason := ReasonOutdatedNotReady
 	if wasReady {
 		reason = ReasonOutdated
-		if full, limit := r.spent(); full && !(d.Unavailable && !r.surge()) {
+		if full, limit := r.spent(); full && (r.surge() || !d.Unavailable) {
 			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
 			d.Limit = limit

@@ -132,8 +132,8 @@ func (p Plan) Because(d *Decision) string {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
 		return p.obstacle(d.Reason)
-	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonUpdateHook, ReasonGracePeriod,
-		ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
+	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonUpdateHook,
+		ReasonGracePeriod, ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")

@@ -19,13 +19,13 @@ func preDownload(parallelism string) kit.SpecOption {
 	}
 }
 
-// running gives the pod the container that its revision's template has.
-func running(image string) kit.PodOption {
-	return func(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{{Name: "main", Image: image}} }
+// running gives an old pod the container that its revision's template has.
+func running(p *corev1.Pod) {
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
 }
 
 func TestPreDownloadD1(t *testing.T) {
-	old := oldPod(running("agent:v1"))
+	old := oldPod(running)
 	waits := func(node string) string { return node + ": outdated>update wait Budget " + node + "0 maxUnavailable" }
 	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
 	reported := func(n *corev1.Node) {
@@ -68,7 +68,7 @@ func TestPreDownloadD1(t *testing.T) {
 		{
 			name: "broken nodes first", why: "D2, B6: not Ready is admitted first, here kept back by burst",
 			spec:  []kit.SpecOption{preDownload("1"), kit.Burst("1")},
-			fleet: []spot{on("a", oldPod(running("agent:v1"), kit.Unready())), on("b", old), on("c", oldPod(running("agent:v1"), kit.Unready()))},
+			fleet: []spot{on("a", oldPod(running, kit.Unready())), on("b", old), on("c", oldPod(running, kit.Unready()))},
 			acts:  "pull agent:v2 on a, delete c0 OutdatedNotReady",
 			want: []string{"a: outdated>update wait Burst a0 burst U", waits("b"),
 				"c: outdated>update replace OutdatedNotReady c0 U"},
@@ -77,7 +77,7 @@ func TestPreDownloadD1(t *testing.T) {
 }
 
 func TestPreDownloadInFlightAndFailed(t *testing.T) {
-	old := oldPod(running("agent:v1"))
+	old := oldPod(running)
 	fleet := []spot{on("a", old), on("b", old), on("c", old)}
 	tests := []struct {
 		name, why string
@@ -120,7 +120,7 @@ func TestPreDownloadPull(t *testing.T) {
 		s.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 		s.PreDownload.TimeoutSeconds = 60
 		s.PreDownload.BackoffLimit = new(int32(1))
-	}).add(on("a", oldPod(running("agent:v1"))), on("b", oldPod(running("agent:v1"))))
+	}).add(on("a", oldPod(running)), on("b", oldPod(running)))
 	plan := l.plan(t)
 	want := []rollout.Pull{{
 		Pull: predownload.Pull{
@@ -139,7 +139,7 @@ func TestPreDownloadPull(t *testing.T) {
 
 func TestPreDownloadMinUpdatedReadyPods(t *testing.T) {
 	l := newLab(preDownload("1"), func(s *rollout.Spec) { s.PreDownload.MinUpdatedReadyPods = new(intstr.FromInt32(1)) })
-	l.add(on("a", oldPod(running("agent:v1"))), on("b", oldPod(running("agent:v1"))))
+	l.add(on("a", oldPod(running)), on("b", oldPod(running)))
 	if plan := l.plan(t); len(plan.Pulls) > 0 {
 		t.Errorf("got %s, want no pull: no pod of the update revision is ready", acts(plan))
 	}

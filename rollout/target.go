@@ -52,6 +52,7 @@ func (r *run) partition() {
 			if now, old := r.liveRevisions(&r.nodes[i]); now || old {
 				base++
 			}
+		case placement.Leave: // what runs there is no part of the rollout
 		}
 	}
 	budget := &r.plan.Budget

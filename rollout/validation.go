@@ -205,7 +205,7 @@ func (s Strategy) validateBudgets(path *field.Path) field.ErrorList {
 	switch {
 	case surge.value > 0 && (s.Method == inplace.IfPossible || s.Method == inplace.Only):
 		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
-			fmt.Sprintf("must be 0 or unset with method %s: a pod that is updated in place has no second one beside it", s.Method)))
+			fmt.Sprintf("must be 0 or unset with method %s: a pod that is updated in place has none beside it", s.Method)))
 	case unavailable.value > 0 && surge.value > 0:
 		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
 			"must be 0 or unset while maxUnavailable is not 0: only one of the two budgets can be in use"))

@@ -124,8 +124,8 @@ func (v *verifier) checkDiff(d *Decision) {
 	}
 	if d.Diff > 0 {
 		if diff := &v.plan.Diffs[d.Diff-1]; diff.To != v.plan.Status.UpdateRevision || diff.Update.InPlace() {
-			v.report(12, d.Node, "I2: decision with a diff to revision %q that can be made in place (%t), right is one to %q that "+
-				"cannot", diff.To, diff.Update.InPlace(), v.plan.Status.UpdateRevision)
+			v.report(12, d.Node, "I2: decision with a diff to revision %q that can be made in place (%t), right is one to %q "+
+				"that cannot", diff.To, diff.Update.InPlace(), v.plan.Status.UpdateRevision)
 		}
 	}
 	replaces := d.Verb == VerbReplace && d.Reason != ReasonOutdatedFailed || d.Reason == ReasonHeld && d.Limit == LimitInPlaceOnly
@@ -178,7 +178,9 @@ func (v *verifier) checkActions() {
 	planned, decided := make(map[verifiedOwner]verifiedActions), make(map[verifiedOwner]verifiedActions)
 	add := func(to map[verifiedOwner]verifiedActions, owner verifiedOwner, n verifiedActions) {
 		sum := to[owner]
-		to[owner] = verifiedActions{sum.creates + n.creates, sum.deletes + n.deletes, sum.patches + n.patches, sum.pulls + n.pulls}
+		to[owner] = verifiedActions{
+			sum.creates + n.creates, sum.deletes + n.deletes, sum.patches + n.patches, sum.pulls + n.pulls,
+		}
 	}
 	explained := func(node, pod string, reason Reason) {
 		if reason == ReasonNone || reason >= reasons {
@@ -207,8 +209,8 @@ func (v *verifier) checkActions() {
 	maps.Copy(all, decided)
 	for owner := range all {
 		if p, d := planned[owner], decided[owner]; p != d {
-			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes, %d patches and %d pulls, the plan holds "+
-				"%d, %d, %d and %d", owner, d.creates, d.deletes, d.patches, d.pulls, p.creates, p.deletes, p.patches, p.pulls)
+			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes, %d patches and %d pulls, the plan "+
+				"holds %d, %d, %d and %d", owner, d.creates, d.deletes, d.patches, d.pulls, p.creates, p.deletes, p.patches, p.pulls)
 		}
 	}
 }

@@ -170,10 +170,10 @@ func labelPatch(s *handmade, name string, state lifecycle.State) {
 		name, lifecycle.StateLabel, state, lifecycle.TimestampAnnotation))
 }
 
-// conditionPatch sets a condition of a pod.
-func conditionPatch(s *handmade, name string, kind corev1.PodConditionType, status corev1.ConditionStatus) {
-	s.patchOf(name, "status", fmt.Sprintf(`{"metadata":{"uid":"uid-%s"},"status":{"conditions":[{"type":%q,"status":%q}]}}`,
-		name, kind, status))
+// conditionPatch makes a condition of a pod False.
+func conditionPatch(s *handmade, name string, kind corev1.PodConditionType) {
+	s.patchOf(name, "status", fmt.Sprintf(`{"metadata":{"uid":"uid-%s"},"status":{"conditions":[{"type":%q,"status":"False"}]}}`,
+		name, kind))
 }
 
 // patchTo is the plan's patch of the pod to the subresource.

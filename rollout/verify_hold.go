@@ -103,7 +103,7 @@ func (v *verifier) holdsUpdate(node *verifiedNode, pod *verifiedPod) Limit {
 	switch {
 	case v.spec.Strategy.Frozen:
 		return LimitFrozen
-	case v.spec.Strategy.Paused && !(pod != nil && v.underWay(pod)):
+	case v.spec.Strategy.Paused && (pod == nil || !v.underWay(pod)):
 		return LimitPaused
 	default:
 		return node.hold

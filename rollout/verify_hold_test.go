@@ -154,6 +154,14 @@ func TestVerifyPartition(t *testing.T) {
 			plant: func(s *handmade) { s.create("d") }, want: 5, mention: "T7: 4 missing pods are created, right are at most 3",
 		},
 		{
+			name: "a first installation that has begun", why: "T7: 4 - 1 - 1 nodes; one whose pod terminates keeps its place", scene: handFleet(handInstallation(), func(s *handmade) {
+				gone := handMarked(handPod("a-new", freshHash, "available"))
+				gone.Spec.NodeName = "a"
+				s.snapshot.Pods = append(s.snapshot.Pods, gone)
+			}),
+			plant: func(s *handmade) { s.create("d") }, want: 5, mention: "T7: 3 missing pods are created, right are at most 2",
+		},
+		{
 			name: "a first installation on the wrong nodes", why: "T7: ascending by name", scene: handFleet(handInstallation()),
 			plant: func(s *handmade) {
 				s.plan.Creates[2].Node = "d"
@@ -282,7 +290,7 @@ func TestVerifyInPlaceReading(t *testing.T) {
 		{
 			name: "one too many", why: "V1: the budget counts updates in place", scene: scene(),
 			plant: func(s *handmade) { // b's pod is made unready too
-				conditionPatch(s, "b-old", lifecycle.InPlaceUpdateReady, corev1.ConditionFalse)
+				conditionPatch(s, "b-old", lifecycle.InPlaceUpdateReady)
 				s.bring()
 			},
 			want: 1, mention: "by its choice: b, c",
@@ -292,7 +300,7 @@ func TestVerifyInPlaceReading(t *testing.T) {
 				s.spec.Burst = newPercent("50%")
 			}),
 			plant: func(s *handmade) {
-				conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady, corev1.ConditionFalse)
+				conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady)
 				s.bring()
 			},
 			want: 11, mention: "2 new updates in place, right are at most 1",

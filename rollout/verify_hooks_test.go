@@ -145,7 +145,7 @@ func TestVerifyHooks(t *testing.T) {
 			name: "a mark without the gate", why: "L4: the condition would have no effect", scene: handFleet(handPods("unready", "a-new"), onPods(func(p *corev1.Pod) {
 				p.Spec.ReadinessGates = p.Spec.ReadinessGates[:1]
 			}, "a-new")),
-			plant: func(s *handmade) { conditionPatch(s, "a-new", lifecycle.PodReady, corev1.ConditionFalse) }, want: 9, mention: "KruisePodReady of a pod without that readiness gate",
+			plant: func(s *handmade) { conditionPatch(s, "a-new", lifecycle.PodReady) }, want: 9, mention: "KruisePodReady of a pod without that readiness gate",
 		},
 		{
 			name: "beside two pods of which one stays, with surge", why: "M3: beside one", scene: handFleet(handPods("available", "a-old", "a-older"), preDelete,

@@ -31,16 +31,19 @@ func (c *verifiedPatched) check() {
 	c.checkBegun()
 	c.checkRevision()
 	c.checkState()
-	c.checkMetadata("label", c.change.labels, c.last.Labels, func(t *corev1.PodTemplateSpec) map[string]string { return t.Labels })
+	c.checkMetadata("label", c.change.labels, c.last.Labels,
+		func(t *corev1.PodTemplateSpec) map[string]string { return t.Labels })
 	c.checkMetadata("annotation", c.change.annotations, c.last.Annotations,
 		func(t *corev1.PodTemplateSpec) map[string]string { return t.Annotations })
 	c.checkFinalizers()
 	c.checkConditions()
 	c.checkContainers()
 	for i := range c.pod.patches {
-		// The label may name what is there already, or is to come with the next batches; never what only another patch brings.
+		// The label may name what is there already, or is to come with the next batches; never what only another patch
+		// brings.
 		after := c.pod.patches[i].after
-		if c.changesRevision(after) || i == len(c.pod.patches)-1 && (c.goesOn() || len(c.change.images)+len(c.change.resources) > 0) {
+		changes := c.goesOn() || len(c.change.images)+len(c.change.resources) > 0
+		if c.changesRevision(after) || changes && i == len(c.pod.patches)-1 {
 			c.checkTruth(after)
 		}
 	}
@@ -49,7 +52,7 @@ func (c *verifiedPatched) check() {
 // changesRevision tells whether the pod is at another revision then, and not only at a duplicate of it (R3).
 func (c *verifiedPatched) changesRevision(after *corev1.Pod) bool {
 	from, to := revisionOf(c.first), revisionOf(after)
-	return from != to && !(c.updates[from] && c.updates[to])
+	return from != to && (!c.updates[from] || !c.updates[to])
 }
 
 // goesOn tells whether the patches go on with an update whose label the pod has already: its next batch.
@@ -124,7 +127,7 @@ func (c *verifiedPatched) checkMetadata(kind string, keys []string, has map[stri
 		switch {
 		case !c.pod.begun && !c.goesOn():
 			c.wrong(4, "changes the %s %s without an update in place", kind, key)
-		case there && !(named && value == want) || !there && !dropped:
+		case there && (!named || value != want) || !there && !dropped:
 			c.wrong(9, "changes the %s %s to %q, right is only what the templates name", kind, key, value)
 		}
 	}
@@ -236,7 +239,8 @@ func (c *verifiedPatched) checkContainers() {
 		}
 	}
 	for _, name := range c.change.images {
-		if !taken && (c.pending == nil || c.pending.NextContainerImages[name] == "") && c.first.Annotations[inplace.GraceKey] == "" {
+		later := c.pending != nil && c.pending.NextContainerImages[name] != "" || c.first.Annotations[inplace.GraceKey] != ""
+		if !taken && !later {
 			c.wrong(9, "changes the image of container %s, and not the revision label with it", name)
 		}
 	}
@@ -256,92 +260,6 @@ func (c *verifiedPatched) checkContainers() {
 	if taken && c.spec.Strategy.InPlace.CgroupV1 && len(c.change.images) > 0 && len(c.change.resources) > 0 {
 		c.wrong(9, "I4: changes images and resources in one step, which cgroup v1 cannot")
 	}
-}
-
-// checkTruth is the heart of V9: the pod contains what its revision label says, or its state annotation says that it is
-// to come. What others made of a container that the update does not change is theirs.
-func (c *verifiedPatched) checkTruth(after *corev1.Pod) {
-	template := c.templateAt(revisionOf(after))
-	state, err := inplace.StateOf(after)
-	if err != nil {
-		c.wrong(9, "changes a pod whose state annotation cannot be read then: %v", err)
-		return
-	}
-	if template == nil {
-		return
-	}
-	if state == nil {
-		state = &inplace.State{}
-	}
-	pending := c.pending
-	if pending == nil {
-		pending = &inplace.State{}
-	}
-	for i := range after.Spec.Containers {
-		has := &after.Spec.Containers[i]
-		want, had, before := containerNamed(template.Spec.Containers, has.Name),
-			containerNamed(c.first.Spec.Containers, has.Name), &corev1.Container{}
-		if c.old != nil {
-			before = containerNamed(c.old.Spec.Containers, has.Name)
-		}
-		if want == nil || had == nil {
-			continue
-		}
-		next := pending.NextContainerImages[has.Name]
-		others := before != nil && before.Image == want.Image && had.Image == has.Image && next == ""
-		goesOn := has.Image == next && c.goesOn() // the annotation was the promise, and it is kept
-		if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !others && !goesOn {
-			c.wrong(9, "container %s has image %s, but the revision label says %s", has.Name, has.Image, want.Image)
-		}
-		if c.spec.Strategy.InPlace.Resize {
-			c.checkResources(has, had, before, want, state.NextContainerResources[has.Name], pending.NextContainerResources[has.Name])
-		}
-	}
-}
-
-// checkResources is checkTruth for the cpu and memory that the template names.
-func (c *verifiedPatched) checkResources(has, had, before, want *corev1.Container, next, pending corev1.ResourceRequirements) {
-	if before == nil {
-		before = &corev1.Container{}
-	}
-	type lists struct{ has, had, before, want, next, pending corev1.ResourceList }
-	for _, l := range []lists{
-		{has.Resources.Limits, had.Resources.Limits, before.Resources.Limits, want.Resources.Limits, next.Limits, pending.Limits},
-		{has.Resources.Requests, had.Resources.Requests, before.Resources.Requests, want.Resources.Requests, next.Requests, pending.Requests},
-	} {
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			wanted, named := l.want[name]
-			_, later := l.pending[name]
-			others := equalQuantity(l.before, l.want, name) && sameQuantity(l.had, l.has, name) && !later
-			goesOn := c.goesOn() && equalQuantity(l.has, l.pending, name)
-			if named && !equalQuantity(l.has, l.want, name) && !equalQuantity(l.next, l.want, name) && !others && !goesOn {
-				c.wrong(9, "container %s has another %s than %s, which the revision label says", has.Name, name, wanted.String())
-			}
-		}
-	}
-}
-
-// equalQuantity tells whether both lists have the resource, and as much of it.
-func equalQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
-	one, has := a[name]
-	other, had := b[name]
-	return has && had && one.Cmp(other) == 0
-}
-
-// sameQuantity is equalQuantity, or neither has any.
-func sameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
-	_, has := a[name]
-	_, had := b[name]
-	return !has && !had || equalQuantity(a, b, name)
-}
-
-func containerNamed(list []corev1.Container, name string) *corev1.Container {
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
 }
 
 // differsInMore tells what keeps a pod of one template from being made one of the other in place (I2); empty: nothing. It

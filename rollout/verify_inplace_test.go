@@ -5,105 +5,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
-
-// begun has one outdated pod, b-old, that is not Ready and begun in place, beside an updated one, a-new.
-func begun(changes ...change) func() *handmade {
-	return handFleet(append([]change{handPods("available", "a-new"), handPods("unready", "b-old"), inPlaceBy(inplace.IfPossible)}, changes...)...)
-}
-
-// cpu gives the container of a template, or of a pod, a request.
-func cpu(of *corev1.PodSpec, quantity string) {
-	of.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
-}
-
-// resizing changes the image and the cpu of container main.
-func resizing(options inplace.Options) change {
-	return func(s *handmade) {
-		templates(func(t *corev1.PodTemplateSpec) { cpu(&t.Spec, "100m") }, func(t *corev1.PodTemplateSpec) { cpu(&t.Spec, "200m") })(s)
-		cpu(&s.pod("a-new").Spec, "200m")
-		cpu(&s.pod("b-old").Spec, "100m")
-		s.spec.Strategy.InPlace = options
-	}
-}
-
-// relabelling changes a label and an annotation of the template too.
-func relabelling(s *handmade) {
-	templates(
-		func(t *corev1.PodTemplateSpec) {
-			t.Labels["tier"], t.Annotations = "old", map[string]string{"note": "x"}
-		},
-		func(t *corev1.PodTemplateSpec) { t.Labels["tier"] = "new" },
-	)(s)
-	s.pod("b-old").Labels["tier"], s.pod("b-old").Annotations = "old", map[string]string{"note": "x", "mine": "yes"}
-}
-
-// prioritised has a second container, which is updated in a later batch than main.
-func prioritised(s *handmade) {
-	second := func(tag, priority string) corev1.Container {
-		return corev1.Container{Name: "second", Image: "reg.example/second:" + tag, Env: []corev1.EnvVar{{
-			Name: "KRUISE_CONTAINER_BARRIER", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: "barrier"}, Key: priority,
-			}},
-		}}}
-	}
-	first := func(c *corev1.Container) { c.Env = second("", "p_2").Env }
-	add := func(tag string) func(*corev1.PodTemplateSpec) {
-		return func(t *corev1.PodTemplateSpec) {
-			first(&t.Spec.Containers[0])
-			t.Spec.Containers = append(t.Spec.Containers, second(tag, "p_1"))
-		}
-	}
-	templates(add("v1"), add("v2"))(s)
-	for name, tag := range map[string]string{"a-new": "v2", "b-old": "v1"} {
-		pod := s.pod(name)
-		first(&pod.Spec.Containers[0])
-		pod.Spec.Containers = append(pod.Spec.Containers, second(tag, "p_1"))
-	}
-}
-
-// between is the moment between the two batches of prioritised.
-func between(s *handmade) {
-	prioritised(s)
-	pod := s.pod("b-old")
-	pod.Labels["controller-revision-hash"] = freshHash
-	pod.Spec.Containers[0].Image = "reg.example/agent:v2"
-	made(time.Hour, "b-old")(s)
-	pod.Annotations = map[string]string{inplace.StateKey: `{"revision":"fresh","updateTimestamp":"2026-01-15T11:00:00Z",` +
-		`"lastContainerStatuses":{"main":{"imageID":"before"}},"updateImages":true,"nextContainerImages":{"second":"reg.example/second:v2"},` +
-		`"preCheckBeforeNext":{"containersRequiredReady":["main"]}}`}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "after", Ready: true}, {Name: "second", ImageID: "second", Ready: true}}
-}
-
-func TestVerifyAcceptsInPlace(t *testing.T) {
-	runAccepts(t, []acceptRow{
-		{name: "an image", why: "I4: unready, then the image, in one plan", scene: begun()},
-		{name: "a resize and an image", why: "I4: the resize comes before the label", scene: begun(resizing(inplace.Options{Resize: true}))},
-		{name: "labels and annotations", why: "I2: what the templates name; what others wrote stays", scene: begun(relabelling)},
-		{name: "the first batch", why: "I5: the annotation lists the second", scene: begun(prioritised)},
-		{name: "the next batch", why: "I5: the annotation is kept", scene: begun(between)},
-		{name: "made unready", why: "I4: no more until the grace period ends", scene: begun(graceful)},
-		{name: "grace over", why: "I4: exactly as long is enough", scene: begun(graceful, made(30*time.Second, "b-old"))},
-		{name: "a container of others", why: "V9: it is theirs, whatever it runs", scene: begun(onPods(func(p *corev1.Pod) {
-			p.Spec.Containers = append([]corev1.Container{{Name: "injected", Image: "x"}}, p.Spec.Containers...)
-		}, "b-old"))},
-		{name: "updated in place before", why: "I5: the condition is given back", scene: handFleet(handPods("available", "a-new"), inPlaceBy(inplace.IfPossible),
-			made(time.Hour, "a-new"))},
-		{name: "a merge patch", why: "it can say the same of labels", scene: func() *handmade {
-			s := handFleet(handPods("unready", "a-new"), inStateOf(lifecycle.PreparingDelete, "a-new"))()
-			s.patchTo("a-new", "").Type = types.MergePatchType
-			return s
-		}},
-	})
-}
-
-func graceful(s *handmade) { s.spec.Strategy.InPlace.GracePeriodSeconds = 30 }
 
 func TestVerifyInPlace(t *testing.T) {
 	const revision = "controller-revision-hash"
@@ -363,7 +269,7 @@ func TestVerifyInPlace(t *testing.T) {
 		{
 			name: "made unready for nothing", why: "V4: hands off", scene: begun(),
 			plant: func(s *handmade) {
-				conditionPatch(s, "a-new", lifecycle.InPlaceUpdateReady, corev1.ConditionFalse)
+				conditionPatch(s, "a-new", lifecycle.InPlaceUpdateReady)
 			},
 			want: 4, mention: "I4: makes a pod unready that is not updated in place",
 		},
@@ -374,6 +280,31 @@ func TestVerifyInPlace(t *testing.T) {
 		{
 			name: "another condition", why: "it is not the rollout's", scene: begun(),
 			plant: edit("status", func(p *rewritten) { p.addCondition("Odd", corev1.ConditionTrue) }), want: 9, mention: "sets condition Odd",
+		},
+		{
+			name: "cpu of a pod that is updated", why: "V9: not without the label", scene: resized,
+			plant: func(s *handmade) {
+				s.patchOf("a-new", "resize", `{"metadata":{"uid":"uid-a-new"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"300m"}}}]}}`)
+			},
+			want: 9, mention: "resizes container main, and does not change the revision label with it",
+		},
+		{
+			name: "a resize that restarts, not made unready", why: "I4: the resize policy says so", scene: begun(resizing(inplace.Options{Resize: true}), restarting),
+			plant: func(s *handmade) { s.unpatch("b-old", "status") }, want: 9, mention: "restarts a container before the pod is made unready",
+		},
+		{
+			name: "a label for a pod without one", why: "R3: only duplicates are relabelled", scene: handFleet(handPods("available", "a-new"), func(s *handmade) {
+				s.spec.TemplateGeneration = new(int64(3))
+				s.pod("a-new").Labels = map[string]string{"pod-template-generation": "3"}
+			}),
+			plant: func(s *handmade) { s.relabel("a-new") }, want: 4, mention: "R3: relabels a pod that carries no duplicate",
+		},
+		{
+			name: "a handler that is none", why: "L3: another value", scene: handFleet(handPods("unready", "a-old"), inPlaceBy(inplace.IfPossible), inPlaceHook, inStateOf(lifecycle.Updated, "a-old")),
+			plant: func(s *handmade) {
+				s.plan.Patches[0].Data = []byte(handReplaced(string(s.plan.Patches[0].Data), `"wanted"`, `"other"`))
+			},
+			want: 9, mention: "changes the label drain",
 		},
 		{
 			name: "nothing", why: "V4: hands off", scene: begun(),

@@ -2,7 +2,9 @@ package rollout
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,9 +119,9 @@ func mergeList(name string, list, changes []any) ([]any, error) {
 	case "finalizers":
 		for _, value := range changes {
 			if _, ok := value.(string); !ok {
-				return nil, fmt.Errorf("a finalizer is no text")
+				return nil, errors.New("a finalizer is no text")
 			}
-			if !contains(list, value) {
+			if !slices.Contains(list, value) {
 				list = append(list, value)
 			}
 		}
@@ -151,13 +153,4 @@ func mergeList(name string, list, changes []any) ([]any, error) {
 		}
 	}
 	return list, nil
-}
-
-func contains(list []any, value any) bool {
-	for _, element := range list {
-		if element == value {
-			return true
-		}
-	}
-	return false
 }

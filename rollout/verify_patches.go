@@ -39,7 +39,8 @@ func (v *verifier) observePatches() {
 		pod.dismissed = !pod.leaving && state == lifecycle.PreparingDelete
 		updates := revisionOf(last) != revisionOf(first)
 		prepares := !pod.preparing && state == lifecycle.PreparingUpdate
-		unready := readyInPlace(first) && !readyInPlace(last) && first.Annotations[inplace.StateKey] == last.Annotations[inplace.StateKey]
+		unready := readyInPlace(first) && !readyInPlace(last) &&
+			first.Annotations[inplace.StateKey] == last.Annotations[inplace.StateKey]
 		pod.begun = pod.outdated() && pod.node != nil && (updates || prepares || unready)
 	}
 }
@@ -116,7 +117,8 @@ func (v *verifier) checkSteps(pod *verifiedPod) {
 func (v *verifier) checkStep(pod *verifiedPod, step *verifiedStep, i int) {
 	name, change := pod.object.Name, changeBetween(step.before, step.after)
 	if step.uid != string(pod.object.UID) {
-		v.report(9, pod.name, "patch of pod %s demands UID %q, right is %q: it could hit a namesake", name, step.uid, pod.object.UID)
+		v.report(9, pod.name, "patch of pod %s demands UID %q, right is %q: it could hit a namesake", name, step.uid,
+			pod.object.UID)
 	}
 	if step.version != "" && (i > 0 || step.version != pod.object.ResourceVersion) {
 		v.report(9, pod.name, "patch %d of pod %s demands resource version %q, which the pod does not have then", i+1, name,
@@ -166,7 +168,8 @@ func (v *verifier) checkUnreadyFirst(pod *verifiedPod, step *verifiedStep, chang
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
 	if condition == nil || condition.Status == corev1.ConditionTrue ||
 		condition.LastTransitionTime.Unix()+int64(grace) > v.snapshot.Now.Unix() {
-		v.report(9, pod.name, "I4: patch of pod %s restarts a container before the %d s of grace are over", pod.object.Name, grace)
+		v.report(9, pod.name, "I4: patch of pod %s restarts a container before the %d s of grace are over",
+			pod.object.Name, grace)
 	}
 }
 

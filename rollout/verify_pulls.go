@@ -81,7 +81,8 @@ func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode)
 	case !v.needs(node, pull.Image):
 		v.report(10, pull.Node, "D1: pull of %s, which the node reports or its pod uses", pull.Image)
 	case !v.mayPull(node, pull.Image):
-		v.report(10, pull.Node, "D1: pull of %s, which failed there: its back-off is not over, or it is not tried again", pull.Image)
+		v.report(10, pull.Node, "D1: pull of %s, which failed there: its back-off is not over, or it is not tried again",
+			pull.Image)
 	}
 	var secrets []string
 	options := v.spec.PreDownload
@@ -90,8 +91,8 @@ func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode)
 	}
 	if pull.Revision != v.plan.Status.UpdateRevision || !slices.Equal(pull.Secrets, secrets) ||
 		pull.Timeout != time.Duration(options.TimeoutSeconds)*time.Second || pull.BackoffLimit != *options.BackoffLimit {
-		v.report(12, pull.Node, "D1: pull of %s for revision %q with secrets %q, timeout %s and back-off limit %d, right are %q, %q, "+
-			"%d s and %d", pull.Image, pull.Revision, pull.Secrets, pull.Timeout, pull.BackoffLimit,
+		v.report(12, pull.Node, "D1: pull of %s for revision %q with secrets %q, timeout %s and back-off limit %d, right are "+
+			"%q, %q, %d s and %d", pull.Image, pull.Revision, pull.Secrets, pull.Timeout, pull.BackoffLimit,
 			v.plan.Status.UpdateRevision, secrets, options.TimeoutSeconds, *options.BackoffLimit)
 	}
 }

@@ -19,7 +19,7 @@ func (v *verifier) checkReading(d *Decision) {
 		return
 	}
 	// Of two pods in flight to one node it depends on what is seen first what the node is.
-	if want := v.state(node); d.State != want && !(node.asksUpdated && node.asksOld) {
+	if want := v.state(node); d.State != want && (!node.asksUpdated || !node.asksOld) {
 		v.report(12, d.Node, "decision with state %s, right is %s", d.State, want)
 	}
 	v.checkTarget(d, node)

@@ -131,7 +131,7 @@ func TestBadInput(t *testing.T) {
 			[]string{"-f", "-"}, "standard input: document 3: metadata.name: Duplicate value: apps.kruise.io DaemonSet web/agent was there before, in standard input: document 2"},
 		{"invalid set of OpenKruise", "every mistake, with the manifest's paths", join(smallNode, smallKruise+"      partition: -1\n      maxSurge: 1\n"), []string{"-f", "-"},
 			"standard input: document 2: spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: \"1\": " +
-				"must be 0 or unset with method InPlaceIfPossible: a pod that is updated in place has no second one beside it\n" +
+				"must be 0 or unset with method InPlaceIfPossible: a pod that is updated in place has none beside it\n" +
 				"standard input: document 2: spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must not be negative"},
 		{"setting that cannot be honoured", "never ignored", join(smallNode, smallKruise+"  nodePatches: [{}]\n"), []string{"-f", "-"},
 			"standard input: document 2: spec.nodePatches: Forbidden: is not supported: every node gets the template as it is"},

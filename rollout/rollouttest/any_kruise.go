@@ -240,7 +240,8 @@ func (f *fleet) inPlaceMotions() []PodOption {
 func (f *fleet) updatingTo(spec rollout.Spec, at time.Time) PodOption {
 	update := UpdatingTo(spec, at)
 	return func(p *corev1.Pod) {
-		if slices.Contains(f.hashes, p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]) && p.Spec.NodeName != "" && !lifecycle.Terminal(p) {
+		known := slices.Contains(f.hashes, p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey])
+		if known && p.Spec.NodeName != "" && !lifecycle.Terminal(p) {
 			update(p)
 		}
 	}
@@ -256,7 +257,8 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
 		}
 		AtRevision(Hash(spec))(p)
 		stamp := at.UTC().Format(time.RFC3339)
-		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`, Hash(spec), stamp))(p)
+		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,
+			Hash(spec), stamp))(p)
 		PodAnnotation(inplace.GraceKey, fmt.Sprintf(`{"revision":%q,"containerImages":{%q:%q},"graceSeconds":%d}`,
 			Hash(spec), container.Name, container.Image, grace))(p)
 		Gated(lifecycle.InPlaceUpdateReady)(p)
@@ -321,7 +323,8 @@ func takeOff(p *corev1.Pod, hook *lifecycle.Hook) {
 	for key := range hook.Labels {
 		delete(p.Labels, key)
 	}
-	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return slices.Contains(hook.Finalizers, f) })
+	handled := func(f string) bool { return slices.Contains(hook.Finalizers, f) }
+	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), handled)
 }
 
 // drawImages draws which images a node reports.

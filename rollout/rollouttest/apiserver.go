@@ -191,7 +191,8 @@ func resize(spec, wanted *corev1.PodSpec) error {
 			continue
 		}
 		to := wanted.Containers[at].Resources
-		if err := errors.Join(resizable(c.Resources.Limits, to.Limits), resizable(c.Resources.Requests, to.Requests)); err != nil {
+		err := errors.Join(resizable(c.Resources.Limits, to.Limits), resizable(c.Resources.Requests, to.Requests))
+		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
 		c.Resources.Limits, c.Resources.Requests = to.Limits.DeepCopy(), to.Requests.DeepCopy()

@@ -101,7 +101,8 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 			r.updated[e.UID] = true
 		}
 	}
-	return r, r.holdPartition()
+	err = r.holdPartition()
+	return r, err
 }
 
 // holdPartition is T2, in as many words.
@@ -267,7 +268,9 @@ func (r *rest) lost() int {
 }
 
 func unreadable(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Wait) bool { return w.Code == inplace.UnreadableState })
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Wait) bool {
+		return w.Code == inplace.UnreadableState
+	})
 }
 
 // obstructed tells whether the pod cannot be updated in place, whatever the reason (I2, I3).
@@ -295,6 +298,7 @@ func (r *rest) finished(p *corev1.Pod) error {
 	switch state := lifecycle.StateOf(p); state {
 	case lifecycle.PreparingNormal, lifecycle.PreparingUpdate, lifecycle.Updating, lifecycle.Updated, lifecycle.PreparingDelete:
 		return fmt.Errorf("which is still %s", state)
+	case lifecycle.Normal, "":
 	}
 	if completion := inplace.Completed(p); !completion.Done {
 		return fmt.Errorf("whose in-place update is not complete: %v", completion.Waits)
@@ -308,7 +312,8 @@ func (r *rest) finished(p *corev1.Pod) error {
 // asTemplate compares a pod that was updated in place with what a new one would be.
 func (r *rest) asTemplate(p *corev1.Pod) error {
 	hooked := map[string]bool{}
-	for _, hook := range []*lifecycle.Hook{r.spec.Lifecycle.PreDelete, r.spec.Lifecycle.InPlaceUpdate, r.spec.Lifecycle.PreNormal} {
+	hooks := r.spec.Lifecycle
+	for _, hook := range []*lifecycle.Hook{hooks.PreDelete, hooks.InPlaceUpdate, hooks.PreNormal} {
 		if hook != nil {
 			for key := range hook.Labels {
 				hooked[key] = true // its controller puts it on and takes it off
@@ -334,7 +339,8 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 		case p.Spec.Containers[at].Image != want.Image:
 			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, p.Spec.Containers[at].Image, want.Image)
 		case !sameResources(want.Resources, p.Spec.Containers[at].Resources):
-			return fmt.Errorf("whose container %s has resources %v instead of %v", want.Name, p.Spec.Containers[at].Resources, want.Resources)
+			return fmt.Errorf("whose container %s has resources %v instead of %v",
+				want.Name, p.Spec.Containers[at].Resources, want.Resources)
 		case len(resized(p, at)) > 0:
 			return fmt.Errorf("whose container %s does not have the resources of its spec", want.Name)
 		}

@@ -21,7 +21,9 @@ type Change struct {
 //
 // The planner of each spec comes from the function. The cluster is one and the same all the way, so that a kubelet that is
 // behind or a watch that lags meets the next spec in the middle of things.
-func CheckChanges(planner func(rollout.Spec) (PlanFunc, error), snapshot rollout.Snapshot, behavior Behavior, changes ...Change) error {
+func CheckChanges(
+	planner func(rollout.Spec) (PlanFunc, error), snapshot rollout.Snapshot, behavior Behavior, changes ...Change,
+) error {
 	if len(changes) == 0 {
 		return nil
 	}

@@ -167,7 +167,8 @@ func resized(p *corev1.Pod, i int) []corev1.ResourceName {
 	}
 	var changed []corev1.ResourceName
 	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if !sameQuantity(container.Resources.Limits, has.Limits, name) || !sameQuantity(container.Resources.Requests, has.Requests, name) {
+		if !sameQuantity(container.Resources.Limits, has.Limits, name) ||
+			!sameQuantity(container.Resources.Requests, has.Requests, name) {
 			changed = append(changed, name)
 		}
 	}

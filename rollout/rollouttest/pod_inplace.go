@@ -20,7 +20,7 @@ import (
 func Gated(kind corev1.PodConditionType) PodOption {
 	return func(p *corev1.Pod) {
 		if !hasGate(p, kind) {
-			p.Spec.ReadinessGates = append(p.Spec.ReadinessGates[:len(p.Spec.ReadinessGates):len(p.Spec.ReadinessGates)],
+			p.Spec.ReadinessGates = append(slices.Clip(p.Spec.ReadinessGates),
 				corev1.PodReadinessGate{ConditionType: kind})
 		}
 		setCondition(p, kind, corev1.ConditionTrue, hourAgo().Time)
@@ -92,7 +92,9 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 		containers := slices.Clone(p.Spec.Containers)
 		var moved []string
 		for i := range containers {
-			at := slices.IndexFunc(spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == containers[i].Name })
+			at := slices.IndexFunc(spec.Template.Spec.Containers, func(c corev1.Container) bool {
+				return c.Name == containers[i].Name
+			})
 			if at < 0 {
 				continue
 			}

@@ -24,7 +24,11 @@ func (s Scenario) writeKruise(b *strings.Builder) {
 	for _, h := range []struct {
 		name string
 		hook *lifecycle.Hook
-	}{{"preDelete", s.Spec.Lifecycle.PreDelete}, {"inPlaceUpdate", s.Spec.Lifecycle.InPlaceUpdate}, {"preNormal", s.Spec.Lifecycle.PreNormal}} {
+	}{
+		{"preDelete", s.Spec.Lifecycle.PreDelete},
+		{"inPlaceUpdate", s.Spec.Lifecycle.InPlaceUpdate},
+		{"preNormal", s.Spec.Lifecycle.PreNormal},
+	} {
 		if h.hook != nil {
 			fmt.Fprintf(b, " %s{%v %v marks=%v}", h.name, h.hook.Labels, h.hook.Finalizers, h.hook.MarkPodNotReady)
 		}
@@ -36,7 +40,8 @@ func (s Scenario) writeKruise(b *strings.Builder) {
 	}
 	if kruise(&s.Spec) {
 		fmt.Fprintf(b, " template{%s}", containers(s.Spec.Template.Spec.Containers))
-		fmt.Fprintf(b, " labels=%v annotations=%v finalizers=%v", s.Spec.Template.Labels, s.Spec.Template.Annotations, s.Spec.Template.Finalizers)
+		meta := s.Spec.Template.ObjectMeta
+		fmt.Fprintf(b, " labels=%v annotations=%v finalizers=%v", meta.Labels, meta.Annotations, meta.Finalizers)
 	}
 }
 
@@ -66,21 +71,21 @@ func containers(list []corev1.Container) string {
 	var words []string
 	for i := range list {
 		c := &list[i]
-		word := c.Name + " " + c.Image
+		word := []string{c.Name, c.Image}
 		for _, part := range []struct {
 			name string
 			list corev1.ResourceList
 		}{{"requests", c.Resources.Requests}, {"limits", c.Resources.Limits}} {
 			for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 				if quantity, ok := part.list[name]; ok {
-					word += fmt.Sprintf(" %s.%s=%s", part.name, name, quantity.String())
+					word = append(word, fmt.Sprintf("%s.%s=%s", part.name, name, quantity.String()))
 				}
 			}
 		}
 		for _, env := range c.Env {
-			word += " $" + env.Name
+			word = append(word, "$"+env.Name)
 		}
-		words = append(words, word)
+		words = append(words, strings.Join(word, " "))
 	}
 	return strings.Join(words, "; ")
 }

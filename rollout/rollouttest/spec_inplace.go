@@ -1,6 +1,8 @@
 package rollouttest
 
 import (
+	"slices"
+
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -151,7 +153,7 @@ func PodTemplateAnnotation(key, value string) SpecOption {
 // PodTemplateFinalizer adds a finalizer to the template.
 func PodTemplateFinalizer(name string) SpecOption {
 	return func(s *rollout.Spec) {
-		s.Template.Finalizers = append(s.Template.Finalizers[:len(s.Template.Finalizers):len(s.Template.Finalizers)], name)
+		s.Template.Finalizers = append(slices.Clip(s.Template.Finalizers), name)
 	}
 }
 
@@ -172,14 +174,14 @@ func Limits(name corev1.ResourceName, quantity string) SpecOption {
 // Env sets an environment variable of the first container to a value.
 func Env(name, value string) SpecOption {
 	return container(func(c *corev1.Container) {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], corev1.EnvVar{Name: name, Value: value})
+		c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: name, Value: value})
 	})
 }
 
 // EnvFromLabel lets an environment variable of the first container read a label of the pod.
 func EnvFromLabel(name, key string) SpecOption {
 	return container(func(c *corev1.Container) {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + key + "']"},
 		}})
 	})
@@ -188,7 +190,7 @@ func EnvFromLabel(name, key string) SpecOption {
 // RestartToResize makes the first container restart when the amount of the resource changes.
 func RestartToResize(name corev1.ResourceName) SpecOption {
 	return container(func(c *corev1.Container) {
-		c.ResizePolicy = append(c.ResizePolicy[:len(c.ResizePolicy):len(c.ResizePolicy)],
+		c.ResizePolicy = append(slices.Clip(c.ResizePolicy),
 			corev1.ContainerResizePolicy{ResourceName: name, RestartPolicy: corev1.RestartContainer})
 	})
 }
