@@ -60,5 +60,6 @@
 // counts only selected nodes against maxUnavailable, and broken outdated pods not at all (B2), takes percentages of
 // the stored status (T2, M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating
 // Failed pods and keeps Succeeded ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog
-// ExtendedDaemonSet picks victims past its budget (B3) and deletes pods on nodes that are merely not schedulable (P3). DESIGN.md lists every difference with its rule; the conformance tests find no other.
+// ExtendedDaemonSet picks victims past its budget (B3) and deletes pods on nodes that are merely not schedulable (P3).
+// DESIGN.md lists every difference with its rule; the conformance tests find no other.
 package rollout

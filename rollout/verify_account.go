@@ -209,8 +209,9 @@ func (v *verifier) checkActions() {
 	maps.Copy(all, decided)
 	for owner := range all {
 		if p, d := planned[owner], decided[owner]; p != d {
-			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes, %d patches and %d pulls, the plan "+
-				"holds %d, %d, %d and %d", owner, d.creates, d.deletes, d.patches, d.pulls, p.creates, p.deletes, p.patches, p.pulls)
+			v.report(12, owner.node, "the decision about %s counts %d creates, %d deletes, %d patches and %d pulls, "+
+				"the plan holds %d, %d, %d and %d", owner,
+				d.creates, d.deletes, d.patches, d.pulls, p.creates, p.deletes, p.patches, p.pulls)
 		}
 	}
 }
