@@ -14,7 +14,7 @@ func Resizing(pod *corev1.Pod) bool {
 		return false
 	}
 	text, _ := annotation(pod, StateKey, oldStateKey)
-	if !strings.Contains(text, `"updateResources":true`) && strings.IndexByte(text, '\\') < 0 {
+	if !strings.Contains(text, `"updateResources":true`) && !strings.Contains(text, `\`) {
 		return false
 	}
 	for i := range pod.Spec.Containers {
