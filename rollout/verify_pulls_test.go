@@ -97,7 +97,7 @@ func TestVerifyAcceptsPulls(t *testing.T) {
 		{name: "a percentage", why: "D2: of the 4 nodes that need the image, rounded up", scene: pulling(parallel("26%"))},
 		{name: "one in flight", why: "V10: it counts, on whatever node", scene: pulling(inFlightPulls(newImage, "x"))},
 		{name: "there already", why: "D1: d reports it", scene: pulling(handHas("d", newImage))},
-		{name: "backed off", why: "10 s after the first failure", scene: pulling(failedPull(10*time.Second))},
+		{name: "backed off", why: "10 s after the first failure", scene: pulling(failedPull(10 * time.Second))},
 		{name: "a failure in the future", why: "a clock was set back: it is now", scene: pulling(failedPull(-time.Hour))},
 		{name: "enough ready", why: "D1: a fifth of 5 is 1", scene: handFleet(handPods("available", "a-new", "b-old", "c-old", "d-old"), atMost("1"), func(s *handmade) {
 			s.spec.PreDownload = &predownload.Options{}
@@ -109,7 +109,7 @@ func TestVerifyAcceptsPulls(t *testing.T) {
 func TestVerifyPulls(t *testing.T) {
 	held := pulling(partitionOf("1"))
 	updated := pulling(handPods("available", "f-new"))
-	retried := pulling(failedPull(10*time.Second))
+	retried := pulling(failedPull(10 * time.Second))
 	fields := func(apply func(*rollout.Pull)) func(*handmade) {
 		return func(s *handmade) { apply(&s.plan.Pulls[0]) }
 	}
@@ -210,7 +210,7 @@ func TestVerifyPulls(t *testing.T) {
 			plant: func(s *handmade) { s.snapshot.FailedPulls[0].Count = 4 }, want: 10, mention: "or it is not tried again",
 		},
 		{
-			name: "asleep in the back-off", why: "the clock ends it", scene: pulling(failedPull(9*time.Second)),
+			name: "asleep in the back-off", why: "the clock ends it", scene: pulling(failedPull(9 * time.Second)),
 			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "node d: D1: the back-off of the pull of reg.example/agent:v2 ends at 2026-01-15T12:00:01Z",
 		},
 		{

@@ -42,7 +42,7 @@ func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bo
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
 	if condition == nil || condition.Status == corev1.ConditionTrue || !pod.outdated() || node.bestOutdated() != pod ||
 		!v.isCandidate(node, pod) || v.holdsUpdate(node, pod) != LimitNone || !v.underWay(pod) || pod.goes() ||
-		v.spec.Lifecycle.InPlaceUpdate.Matches(pod.object) {
+		!v.spec.Lifecycle.Next(pod.object, lifecycle.Update, pod.complete).Proceed { // it waits for its hook first
 		return time.Time{}, false
 	}
 	if len(pod.patches) > 0 && (pod.last() == nil || revisionOf(pod.last()) != pod.hash) {
