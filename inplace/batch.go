@@ -23,6 +23,9 @@ type batch struct {
 	metadata changedMetadata
 	// unfinished are containers of earlier batches that are not done.
 	unfinished map[string]bool
+	// version of the pod that the next patch must find, if any. An update that was still going on may have brought what
+	// this one would then take for its own.
+	version string
 }
 
 // choose returns the containers of the next batch, sorted (I5): those without a launch priority, those of the highest
@@ -107,13 +110,14 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 	}
 	var patches []lifecycle.Patch
 	if resized != nil {
-		p, err := patch("resize", body{Metadata: bodyMetadata{UID: b.pod.UID}, Spec: &bodySpec{Containers: resized}})
+		p, err := patch("resize", body{Metadata: b.metadataOfNext(), Spec: &bodySpec{Containers: resized}})
 		if err != nil {
 			return nil, err
 		}
 		patches = append(patches, p)
 	}
-	spec := body{Metadata: bodyMetadata{UID: b.pod.UID, Labels: labels, Annotations: annotations}}
+	spec := body{Metadata: b.metadataOfNext()}
+	spec.Metadata.Labels, spec.Metadata.Annotations = labels, annotations
 	if images != nil {
 		spec.Spec = &bodySpec{Containers: images}
 	}
@@ -122,6 +126,13 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 		return nil, err
 	}
 	return append(patches, p), nil
+}
+
+// metadataOfNext says which pod the next patch is for. Only the first of a step can tell its version: each changes it.
+func (b *batch) metadataOfNext() bodyMetadata {
+	metadata := bodyMetadata{UID: b.pod.UID, ResourceVersion: b.version}
+	b.version = ""
+	return metadata
 }
 
 // record brings the state up to date: what each container of the batch ran, and what is left for later ones.

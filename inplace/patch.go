@@ -21,6 +21,8 @@ type body struct {
 
 type bodyMetadata struct {
 	UID types.UID `json:"uid,omitempty"`
+	// ResourceVersion makes the API server refuse the patch if the pod has changed since.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Keys with a null are dropped, all others stay.
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]*string `json:"annotations,omitempty"`
@@ -60,7 +62,7 @@ func patch(subresource string, b body) (lifecycle.Patch, error) {
 
 // unreadyPatch makes pod not ready (I4). Ready follows its readiness gates only when the kubelet looks; endpoints have
 // to lose the pod before that.
-func unreadyPatch(pod *corev1.Pod, now time.Time) (lifecycle.Patch, error) {
+func unreadyPatch(pod *corev1.Pod, metadata bodyMetadata, now time.Time) (lifecycle.Patch, error) {
 	conditions := []bodyCondition{{
 		Type: lifecycle.InPlaceUpdateReady, Status: corev1.ConditionFalse,
 		LastTransitionTime: metav1.NewTime(now), Reason: "StartInPlaceUpdate",
@@ -72,7 +74,7 @@ func unreadyPatch(pod *corev1.Pod, now time.Time) (lifecycle.Patch, error) {
 			Message: fmt.Sprintf("condition of readiness gate %q is %q", lifecycle.InPlaceUpdateReady, corev1.ConditionFalse),
 		})
 	}
-	return patch("status", body{Metadata: bodyMetadata{UID: pod.UID}, Status: &bodyStatus{Conditions: conditions}})
+	return patch("status", body{Metadata: metadata, Status: &bodyStatus{Conditions: conditions}})
 }
 
 // readyPatch lets pod be ready again. Ready itself is the kubelet's to set.

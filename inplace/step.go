@@ -53,6 +53,8 @@ type Step struct {
 // none, come the patch of the resize subresource and that of the pod itself.
 //
 // An earlier update need not be complete: what it has not brought yet and the new one does not overrule is taken over.
+// The first patch then carries the pod's resource version, if it has one: a client that is behind gets a conflict, and
+// asks again when it sees what the earlier update has brought meanwhile.
 //
 // The error wraps [ErrObstacle] if the update or the pod cannot be updated in place, which includes a pod that lacks a
 // container or resource that changes, whose QoS class would change because others gave it resources, or that is to be
@@ -135,6 +137,7 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 	b.work.settle(pod)
 	for _, wait := range p.waits {
 		b.unfinished[wait.Container] = true
+		b.version = pod.ResourceVersion
 		p.state.carry(b.state, pod, wait.Container)
 	}
 	for _, c := range b.work {
@@ -198,7 +201,7 @@ func unready(b *batch, grace time.Duration) (step Step, wait bool, err error) {
 	since := b.now
 	condition := conditionOf(b.pod, lifecycle.InPlaceUpdateReady)
 	if condition == nil || condition.Status != corev1.ConditionFalse {
-		p, err := unreadyPatch(b.pod, b.now)
+		p, err := unreadyPatch(b.pod, b.metadataOfNext(), b.now)
 		if err != nil {
 			return Step{}, false, err
 		}

@@ -75,6 +75,11 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
 		return r.prepareDelete(i, j, reason)
 	}
+	if p.traits.has(leaving) && p.traits.has(patched) { // it may have been taken back
+		p.traits |= dismissed
+		r.note(i, VerbWait, ReasonRequested, p)
+		return false
+	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
 		p.traits |= dismissed
 		r.refuse(i, p, limit)

@@ -154,16 +154,16 @@ func (r *run) comesBackOld(i int32) bool {
 // settled tells whether a pod of the update revision is all that it is to be.
 func (p *pod) settled() bool { return p.traits.has(available) && !p.traits.has(incomplete) }
 
-// serves is B2, for one pod: it does the daemon's work and will after this plan. An outdated pod that is to be, or may
-// be, on its way through an in-place update does not: it will stop as soon as its hook, or the watch, lets it.
+// serves is B2, for one pod: it does the daemon's work and will after this plan. One that is on its way through an in-place
+// update, or may be, because a patch of it is not seen yet, does not: it stops as soon as its hook, or the watch, lets it.
 func (p *pod) serves() bool {
 	switch t := p.traits; {
-	case t.has(gone | leaving | begun):
+	case t.has(gone | leaving | begun | patched):
 		return false
 	case t.has(current):
 		return p.settled()
 	default:
-		return t.has(ready) && !t.has(preparing|patched)
+		return t.has(ready) && !t.has(preparing)
 	}
 }
 

@@ -64,9 +64,10 @@ func (p property) check(t *rapid.T) {
 	}
 }
 
-// test checks each property as a subtest.
+// test checks each property as a subtest, beside other tests.
 func test(t *testing.T, properties ...property) {
 	t.Helper()
+	t.Parallel()
 	for _, p := range properties {
 		t.Run(p.name, rapid.MakeCheck(p.check))
 	}

@@ -26,13 +26,59 @@ var (
 	toldTruth    = property{"V9, as witnessed", stories(), tell(witness{at: witnessTruth})}
 	toldPulls    = property{"V10, as witnessed", stories(onePullAtATime), tell(witness{at: witnessPulls})}
 	toldEnd      = property{"V16, as witnessed", stories(), tell(witness{end: witnessEnd})}
+	toldSecond   = property{"V16, second updates", secondUpdates(), tell(witness{end: witnessEnd})}
 	toldIdentity = property{"V17, as witnessed", stories(), tell(witness{at: witnessIdentity})}
 	toldAll      = property{"everything, as witnessed", stories(), tell(witness{witnessAll, witnessEnd})}
 )
 
 func TestStoriesAreSafe(t *testing.T) { test(t, toldSafe) }
 
-func TestStoriesEndWell(t *testing.T) { test(t, toldAll, toldPulls) }
+func TestStoriesEndWell(t *testing.T) { test(t, toldAll, toldPulls, toldSecond) }
+
+// A rollback that comes before the watch shows what the update before it has begun must not take the budget twice: what
+// is in flight may be anything, also on a pod that is of the update revision now (B2).
+func TestRollbackCountsWhatIsNotSeen(t *testing.T) {
+	first := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	next := altered(first, rollouttest.Image(nextImage))
+	c := trial{count: 1, world: world{lag: 3}, Scenario: rollouttest.Scenario{Spec: first, Snapshot: rollout.Snapshot{
+		Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a", "b"),
+		Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(first, 1)},
+		Pods: []*corev1.Pod{
+			rollouttest.Pod("agent-a", rollouttest.Of(first), rollouttest.OnNode("a")),
+			rollouttest.Pod("agent-b", rollouttest.Of(first), rollouttest.OnNode("b")),
+		},
+	}}}
+	begun := 0
+	for after := range 40 {
+		c.changes = []rollouttest.Change{{Spec: next}, {After: after, Spec: first}}
+		err := tell(witness{at: func(s *moment) error {
+			if s.chapter == 1 && len(s.events) == 0 && len(s.seen.InFlight.Patches) > 0 {
+				begun++
+			}
+			return twoUnready(s.before)
+		}})(c, realPlanner)
+		if err != nil {
+			t.Errorf("rolled back after %d steps: %v", after, err)
+		}
+	}
+	if begun == 0 {
+		t.Error("no rollback came while a patch was in flight: the test shows nothing")
+	}
+}
+
+// twoUnready reports a cluster in which more than one pod was made unready for an update.
+func twoUnready(s rollout.Snapshot) error {
+	var list []string
+	for _, p := range s.Pods {
+		if unready(p) {
+			list = append(list, p.Name)
+		}
+	}
+	if len(list) > 1 {
+		return fmt.Errorf("V1: pods %v are updated at a time, 1 may", list)
+	}
+	return nil
+}
 
 func witnessAll(s *moment) error {
 	return errors.Join(witnessBudget(s), witnessHeld(s), witnessIdentity(s), witnessHooks(s), witnessPulls(s), witnessTruth(s))
@@ -63,6 +109,19 @@ func stories(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 			c.Snapshot.Pods = append(c.Snapshot.Pods, rollouttest.Pod("agent-"+name, rollouttest.Of(c.Spec), rollouttest.OnNode(name)))
 		}
 		drawWorld(t, &c)
+		return c
+	})
+}
+
+// secondUpdates generates stories of an image that nodes can never pull, and of one that takes its place.
+func secondUpdates() *rapid.Generator[trial] {
+	return rapid.Map(stories(), func(c trial) trial {
+		stuck := altered(c.Spec, rollouttest.Image(nextImage))
+		stuck.Strategy.Method = inplace.IfPossible
+		c.behavior.Stuck, c.behavior.NeverReady, c.behavior.Failing = []string{nextImage}, nil, nil
+		c.behavior.Restart, c.behavior.Resize, c.world.stubborn = 0, 0, nil
+		c.world.bad, c.world.unfair = true, false
+		c.changes = []rollouttest.Change{{Spec: stuck}, {After: 4 + c.count, Spec: altered(stuck, rollouttest.Image("agent:v3"))}}
 		return c
 	})
 }

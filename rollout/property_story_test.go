@@ -50,6 +50,8 @@ type moment struct {
 	decided, plan rollout.Plan
 	// events since the spec came into force.
 	events []rollouttest.Event
+	// updates counts how often each pod was updated in place in the whole story.
+	updates map[types.UID]int
 }
 
 // witness reports what must not be at a moment. At the end of the story, when all has come to rest, the plan is empty.
@@ -167,7 +169,13 @@ func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
 	}
 	n.views, n.sent = append(n.views, s.before), append(n.sent, s.plan)
 	s.after = n.cluster.Snapshot()
-	s.events = n.cluster.Events()[n.told:]
+	all := n.cluster.Events()
+	s.events, s.updates = all[n.told:], map[types.UID]int{}
+	for _, e := range all {
+		if e.Kind == rollouttest.PodUpdated {
+			s.updates[e.UID]++
+		}
+	}
 	if n.witness.at != nil {
 		if err := n.witness.at(s); err != nil {
 			return false, err
@@ -302,8 +310,9 @@ func (n *narrator) recent() string {
 
 // What witnesses look at.
 
-func (s *moment) pod(in rollout.Snapshot, uid types.UID) *corev1.Pod {
-	for _, p := range in.Pods {
+// podWith is the pod of that UID; nil if there is none.
+func podWith(s rollout.Snapshot, uid types.UID) *corev1.Pod {
+	for _, p := range s.Pods {
 		if p.UID == uid {
 			return p
 		}

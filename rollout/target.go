@@ -58,10 +58,13 @@ func (r *run) partition() {
 	budget := &r.plan.Budget
 	budget.Partition = r.partitionSize.roundDown(base)
 	r.holdPartition()
-	if r.spec.Strategy.PartitionedScaling && r.revision.First {
+	if r.scales() {
 		r.installs = max(0, desired-budget.Partition-updated)
 	}
 }
+
+// scales tells whether a first installation leaves nodes empty (T7).
+func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.revision.First }
 
 // isFilled tells whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
 // revision, be it one that terminates or has Failed. What it loses is to come back there, not on another node.
@@ -103,13 +106,13 @@ func (r *run) partitionTurn(i int32) int {
 
 // partitionable tells whether the node can be held: it has nothing of the update revision, and something to hold. With
 // holdRevision a lost pod comes back as it was, so that a node without a pod can be held too, unless what comes back is
-// the update revision.
+// the update revision, and does so at once.
 func (r *run) partitionable(i int32) bool {
 	n := &r.nodes[i]
 	now, old := r.liveRevisions(n)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !now && (old || r.spec.Strategy.HoldRevision && r.revisionBefore(i) != r.revision.Update.Hash)
+		return !now && (old || r.spec.Strategy.HoldRevision && (r.scales() || r.revisionBefore(i) != r.revision.Update.Hash))
 	case placement.Keep:
 		return !now && old
 	default:

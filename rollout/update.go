@@ -74,20 +74,25 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	}
 	p.traits |= begun
 	patches := transition.Patches(p.object, now)
-	if transition.Proceed {
-		patches = append(patches, step.Patches...)
-		if len(step.Patches) == 0 { // else the grace period begins when this plan's patch is seen
+	changes := transition.Proceed
+	switch {
+	case changes && len(patches) > 0:
+		// Both may be for this very version of the pod, which the first of them changes: the update waits for the next plan.
+		changes = false
+	case changes:
+		patches = step.Patches
+		if len(patches) == 0 { // else the grace period begins when this plan's patch is seen
 			r.wake(step.Until)
 		}
 	}
 	switch {
-	case transition.Proceed && step.Begun:
+	case changes && step.Begun:
 		r.note(i, VerbUpdate, reason, p)
 		r.patch(d, p, r.revision.Update.Hash, reason, patches...)
 	case len(patches) > 0:
 		r.note(i, VerbPrepare, reason, p)
 		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
-	case transition.Proceed:
+	case changes:
 		r.waitUntil(i, p, ReasonGracePeriod, LimitGracePeriod, step.Until)
 	default:
 		r.note(i, VerbWait, ReasonUpdateHook, p)

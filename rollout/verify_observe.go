@@ -109,7 +109,7 @@ func (p *verifiedPod) serves() bool {
 	if !p.active() || p.leaving {
 		return false
 	}
-	return p.updated && p.settled() || !p.updated && p.ready && !p.preparing && !p.patched
+	return !p.patched && (p.updated && p.settled() || !p.updated && p.ready && !p.preparing)
 }
 
 // settled is available, and done with its update in place: what cannot be completed must stop the rollout.

@@ -9,6 +9,9 @@ import (
 // checkTruth is the heart of V9: the pod contains what its revision label says, or its state annotation says that it is
 // to come. What others made of a container that the update does not change is theirs.
 func (c *verifiedPatched) checkTruth(after *corev1.Pod) {
+	if _, ok := c.first.Annotations[inplace.GraceKey]; ok && c.goesOn() {
+		return // what Kruise has begun ends as its record says
+	}
 	template := c.templateAt(revisionOf(after))
 	state, err := inplace.StateOf(after)
 	if err != nil {
