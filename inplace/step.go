@@ -127,7 +127,10 @@ func (u *Update) obstructed(pod *corev1.Pod) error {
 func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now time.Time) *batch {
 	b := &batch{pod: pod, now: now, work: work{}, unfinished: map[string]bool{}}
 	b.state = &State{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
-	b.work.add(p.next)
+	// What is left of a state that is not of the revision the pod is at, nobody knows.
+	if p.state != nil && p.state.Revision == pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] {
+		b.work.add(p.next)
+	}
 	if p.grace != nil {
 		b.work.add(p.grace.work)
 		b.metadata.add(p.grace.metadata)
@@ -338,7 +341,8 @@ func (p *progress) preparing(pod *corev1.Pod) bool {
 	if condition == nil || condition.Status != corev1.ConditionFalse || p.grace != nil {
 		return false
 	}
-	return p.state == nil || condition.LastTransitionTime.After(p.state.lastPatch())
+	// While an update is under way, the condition is that update's, whatever the clocks of its writers say.
+	return p.state == nil || len(p.waits) == 0 && condition.LastTransitionTime.After(p.state.lastPatch())
 }
 
 // Unfinished reports whether [Continue] or [Cancel] may have something to do for pod. It neither decodes nor allocates,

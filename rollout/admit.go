@@ -102,6 +102,7 @@ func (r *run) update(i int32, wasReady bool) {
 			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
 			d.Limit = limit
+			r.finish(i, n.other)
 			return
 		}
 	}
@@ -113,6 +114,7 @@ func (r *run) update(i int32, wasReady bool) {
 		}
 	case waits:
 		r.wait(i)
+		r.finish(i, n.other)
 	case cannot:
 	}
 }

@@ -79,15 +79,18 @@ func (r *run) returns(n *node, d *Decision, t traits) bool {
 	}
 }
 
-// better tells whether a is to stay rather than b (M3): available, ready, bound, not leaving, older, name.
+// better tells whether a is to stay rather than b (M3): available, ready, bound, without a patch in flight, not leaving,
+// older, name.
 func better(a, b *pod) bool {
 	for _, want := range [...]traits{available, ready, bound} {
 		if a.traits.has(want) != b.traits.has(want) {
 			return a.traits.has(want)
 		}
 	}
-	if a.traits.has(leaving) != b.traits.has(leaving) {
-		return b.traits.has(leaving)
+	for _, avoid := range [...]traits{patched, leaving} { // a patch in flight may have asked the pod to leave
+		if a.traits.has(avoid) != b.traits.has(avoid) {
+			return b.traits.has(avoid)
+		}
 	}
 	return byAge(*a, *b) < 0
 }

@@ -39,7 +39,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "NewPod", "InPlaceUnfinished",
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held",
-			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
+			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
 			"Frozen", "Vanished", "Unattributable",
 		}},
 	}

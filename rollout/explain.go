@@ -132,8 +132,8 @@ func (p Plan) Because(d *Decision) string {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
 		return p.obstacle(d.Reason)
-	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonUpdateHook,
-		ReasonGracePeriod, ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
+	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonPutBack,
+		ReasonUpdateHook, ReasonGracePeriod, ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
 		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
@@ -173,7 +173,7 @@ var reasonTexts = [reasons]string{
 	ReasonReleased:           "the pod is to leave, and no preDelete hook holds it",
 	ReasonNewPod:             "the readiness gates of the new pod are opened",
 	ReasonBegun:              "its update was begun, and goes on",
-	ReasonInPlaceUnfinished:  "an in-place update or one of its hooks goes on",
+	ReasonInPlaceUnfinished:  "an update in place, or a hook, goes on",
 	ReasonTakenBack:          " was to be deleted or updated, and is not any more",
 	ReasonOutdatedNotReady:   "the outdated pod is not ready, so replacing it disturbs nobody",
 	ReasonOutdatedFailed:     "the outdated pod has failed, and the update revision may mend it",
@@ -188,6 +188,7 @@ var reasonTexts = [reasons]string{
 	ReasonRevisionUnreadable: "the lost pod is to come back at its old revision, which cannot be read",
 	ReasonPreDelete:          " is to be deleted, and waits for its preDelete hook",
 	ReasonPreNormal:          " waits for its preNormal hook",
+	ReasonPutBack:            " was updated, and waits for its inPlaceUpdate hook to be put back",
 	ReasonUpdateHook:         " is to be updated in place, and waits for its inPlaceUpdate hook",
 	ReasonGracePeriod:        " was made unready, and is updated in place after the grace period",
 	ReasonInPlaceUnreadable:  " has a record of its last in-place update that cannot be read, so it is left alone",

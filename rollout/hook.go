@@ -86,7 +86,7 @@ func (r *run) finish(i, j int32) {
 	if inplace.Preparing(p.object) {
 		advance = inplace.Cancel
 	}
-	if step, err := advance(p.object, now); err == nil {
+	if step, err := advance(p.object, now); err == nil && !r.disturbs(p, step) {
 		patches = append(patches, step.Patches...)
 		r.wake(step.Until)
 	}
@@ -102,6 +102,12 @@ func (r *run) finish(i, j int32) {
 	}
 	r.note(i, VerbPatch, reason, p)
 	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
+}
+
+// disturbs tells whether a step would make a pod unready that serves and is outdated: the next batch of an update that is
+// no longer wanted. What comes next for the pod is up to the budget.
+func (r *run) disturbs(p *pod, step inplace.Step) bool {
+	return step.Begun && p.traits.has(ready) && !p.traits.has(current)
 }
 
 // fresh tells whether the conditions of a pod's readiness gates were never set, so that the patch opens them (I3, L4).

@@ -144,6 +144,16 @@ func preDeleteScenes() []scene {
 			acts: "patch a0 Superseded", want: []string{"a: surging>update prepare Superseded a0"},
 		},
 		{
+			name: "the new pod is only taken back", why: "M3: it may yet leave, so the other one stays until it serves",
+			spec: surge, fleet: []spot{on("a", newPod(hooked, asked), oldPod())},
+			acts: "patch a0 TakenBack", want: []string{"a: surging>update patch TakenBack a0"},
+		},
+		{
+			name: "the old pod with a patch in flight", why: "M3: it may have been asked to leave, so the other one stays",
+			spec: surge, fleet: []spot{on("a", oldPod(hooked), oldPod(hooked))}, patching: []string{"a0"},
+			want: []string{"a: outdated>update wait Requested a0"},
+		},
+		{
 			name: "superseded and leaving", why: "the node has nothing but the new pod and one on its way out",
 			spec: surge, fleet: []spot{on("a", oldPod(hooked, asked), newPod())},
 			want: []string{"a: updated>update wait PreDelete a0 hook"},
@@ -233,20 +243,20 @@ func preNormalScenes() []scene {
 			want:  []string{"a: starting>update wait PreNormal a0 hook U"},
 		},
 		{
-			name: "not there yet", why: "L3: Normal when all its handlers are there",
+			name: "not there yet", why: "L3: Normal when all its handlers are there; until then it does not serve",
 			spec: []kit.SpecOption{hook}, fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal)))},
-			want: []string{"a: updated>update none UpToDate"},
+			want: []string{"a: starting>update wait PreNormal a0 hook U"},
 		},
 		{
 			name: "there", why: "L3",
 			spec: []kit.SpecOption{hook}, fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal), serving))},
-			acts: "patch a0 InPlaceUnfinished", want: []string{"a: updated>update patch InPlaceUnfinished a0"},
+			acts: "patch a0 InPlaceUnfinished", want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
 		},
 		{
 			name: "frozen", why: "T4: what completes goes on",
 			spec:  []kit.SpecOption{hook, kit.Frozen()},
 			fleet: []spot{on("a", newPod(inState(lifecycle.PreparingNormal), serving))},
-			acts:  "patch a0 InPlaceUnfinished", want: []string{"a: updated>update patch InPlaceUnfinished a0"},
+			acts:  "patch a0 InPlaceUnfinished", want: []string{"a: starting>update patch InPlaceUnfinished a0 U"},
 		},
 	}
 }

@@ -87,6 +87,14 @@ func resizedTo(wanted, given string) kit.PodOption {
 	}
 }
 
+// halfUpdated is a ready pod with a batch to come.
+func halfUpdated(p *corev1.Pod) {
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "any", Ready: true}, {Name: "side", ImageID: "any", Ready: true}}
+	p.Annotations = map[string]string{inplace.StateKey: `{"revision":"any","updateTimestamp":"2026-01-01T11:59:00Z",` +
+		`"lastContainerStatuses":null,"nextContainerImages":{"side":"side:v2"}}`}
+}
+
 func unreadableRecord(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: "{"} }
 
 func otherContainer(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }
@@ -216,6 +224,28 @@ func inPlaceScenes() []scene {
 			want: []string{"b: outdated>update update Begun b0 U"},
 		},
 		{
+			name: "the hook is not put back", why: "L3: the pod does not serve yet, so the rollout waits, and says for what",
+			spec: hookedUpdate, fleet: []spot{on("a", oldPod(updatable, hooked)), on("b", newPod(updatable, inState(lifecycle.Updated)))},
+			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: starting>update wait PutBack b0 hook U"},
+		},
+		{
+			name: "put back", why: "L3: Normal",
+			spec: hookedUpdate, fleet: []spot{on("b", newPod(updatable, hooked, inState(lifecycle.Updated)))},
+			acts: "patch b0 InPlaceUnfinished", want: []string{"b: starting>update patch InPlaceUnfinished b0 U"},
+		},
+		{
+			name: "a hook of a waiting node", why: "L3: it goes on, whatever the update waits for",
+			spec: hookedUpdate, fleet: []spot{on("a", oldPod(updatable, hooked, inState(lifecycle.Updated))), on("b", newPod(kit.Unready()))},
+			acts: "patch a0 InPlaceUnfinished",
+			want: []string{"a: outdated>update patch InPlaceUnfinished a0 maxUnavailable", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "the next batch of a held pod", why: "V6, V1: it would restart a container that serves, outside the budget",
+			spec: append(inPlace, partition("1")), fleet: []spot{on("a", oldPod(updatable, halfUpdated)), on("b", oldPod(updatable))},
+			acts: "patch b0/status Outdated, patch b0 Outdated",
+			want: []string{"a: outdated>held hold Held a0 partition", "b: outdated>update update Outdated b0 U"},
+		},
+		{
 			name: "held while the hook is asked", why: "T2: taken back",
 			spec: append(hookedUpdate, partition("1")), fleet: []spot{on("b", oldPod(updatable, hooked, inState(lifecycle.PreparingUpdate)))},
 			acts: "patch b0 TakenBack", want: []string{"b: outdated>held patch TakenBack b0 partition U"},
@@ -229,6 +259,11 @@ func inPlaceScenes() []scene {
 			name: "an unreadable record", why: "fail closed: nothing is done to a pod whose last update cannot be understood",
 			spec: inPlace, fleet: []spot{on("b", oldPod(updatable, kit.Unready(), unreadableRecord))},
 			want: []string{"b: outdated>update wait InPlaceUnreadable b0 U"},
+		},
+		{
+			name: "an unreadable record of the last update", why: "the pod waits for ever, so that has to be said",
+			spec: inPlace, fleet: []spot{on("b", newPod(updatable, inGrace(ago(0)), unreadableRecord))},
+			want: []string{"b: starting>update wait InPlaceUnreadable b0 U"},
 		},
 		{
 			name: "an unreadable record stops nothing else", why: "the pod serves and is not begun, so its place goes to the next one",

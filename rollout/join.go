@@ -150,6 +150,8 @@ func motion(object *corev1.Pod) traits {
 		t |= leaving
 	case lifecycle.PreparingUpdate:
 		t |= preparing | moving
+	case lifecycle.PreparingNormal, lifecycle.Updated:
+		t |= moving | incomplete
 	default:
 		t |= moving
 	}
@@ -162,8 +164,14 @@ func motion(object *corev1.Pod) traits {
 // isIncomplete tells whether an in-place update is known not to be complete (I5). Of a record that cannot be read nobody
 // knows; a pod that is ready all the same must not keep other nodes from being updated.
 func isIncomplete(object *corev1.Pod) bool {
-	waits := inplace.Completed(object).Waits
-	return len(waits) > 0 && waits[0].Code != inplace.UnreadableState
+	return !inplace.Completed(object).Done && !isUnreadable(object)
+}
+
+// isUnreadable tells whether the record of the pod's in-place update cannot be read.
+func isUnreadable(object *corev1.Pod) bool {
+	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.Wait) bool {
+		return w.Code == inplace.UnreadableState
+	})
 }
 
 // atGeneration decides for pods without a revision hash (R5).

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
@@ -181,6 +182,17 @@ var inPlaceMutants = []mutant{
 	{
 		"resizes cost nothing", "a pod that never gets its resources counts as serving", toldBudget,
 		withRoom(func(p *corev1.Pod) bool { return isTrue(p, corev1.PodReady) && !asSpec(p) }),
+	},
+	{
+		"updated pods have nothing in flight", "a rollback makes updated what was just begun", toldRollback,
+		func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+			return func(s rollout.Snapshot) (rollout.Plan, error) {
+				s.InFlight.Patches = slices.DeleteFunc(slices.Clone(s.InFlight.Patches), func(uid types.UID) bool {
+					return revisionOf(podWith(s, uid)) == rollouttest.Hash(spec)
+				})
+				return plan(s)
+			}
+		},
 	},
 	{
 		"burst is for deletes", "in-place updates begin without limit", burstInPlace,

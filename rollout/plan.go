@@ -49,6 +49,11 @@ type Plan struct {
 	Status status.Status
 	// Memory to pass to the next plan.
 	Memory Memory
+	// FailedPulls are those of the snapshot, to be handed in again: one per node and image, and none that lies in the
+	// future, because a clock that was set back would keep it from ever being tried again.
+	FailedPulls []predownload.Failure
+	// PullWaits say for each image why no more pulls are asked for (D1). Nil while no node waits for its update.
+	PullWaits []predownload.Wait
 	// NextWake is when to plan again if nothing else happens: the same snapshot plans and reports the same at any
 	// instant before it. Zero: for ever; only a change of the cluster or the spec calls for another plan.
 	NextWake time.Time

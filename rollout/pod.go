@@ -29,7 +29,7 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 	pod.GenerateName = p.spec.Name + "-"
 	pod.Namespace = p.spec.Namespace
 	pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = create.Revision
-	if p.spec.TemplateGeneration != nil {
+	if p.spec.TemplateGeneration != nil && create.Template == nil {
 		pod.Labels[TemplateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)
 	}
 	if p.spec.Strategy.Method != inplace.Recreate {

@@ -50,8 +50,6 @@ type moment struct {
 	decided, plan rollout.Plan
 	// events since the spec came into force.
 	events []rollouttest.Event
-	// updates counts how often each pod was updated in place in the whole story.
-	updates map[types.UID]int
 }
 
 // witness reports what must not be at a moment. At the end of the story, when all has come to rest, the plan is empty.
@@ -169,13 +167,7 @@ func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
 	}
 	n.views, n.sent = append(n.views, s.before), append(n.sent, s.plan)
 	s.after = n.cluster.Snapshot()
-	all := n.cluster.Events()
-	s.events, s.updates = all[n.told:], map[types.UID]int{}
-	for _, e := range all {
-		if e.Kind == rollouttest.PodUpdated {
-			s.updates[e.UID]++
-		}
-	}
+	s.events = n.cluster.Events()[n.told:]
 	if n.witness.at != nil {
 		if err := n.witness.at(s); err != nil {
 			return false, err

@@ -36,13 +36,12 @@ func witnessBudget(s *moment) error {
 	return nil
 }
 
-// without lists the nodes without a Ready pod. A watch that is behind may not show that a container restarts for an update
-// while the next one begins, and then nobody can tell for which of them it did: what was updated twice is left out.
+// without lists the nodes without a Ready pod.
 func (s *moment) without(at rollout.Snapshot) []string {
 	var list []string
 	for _, node := range at.Nodes {
 		if !slices.ContainsFunc(onNode(at, node.Name), func(p *corev1.Pod) bool {
-			return s.world.lag > 0 && s.updates[p.UID] > 1 || p.Status.Phase == corev1.PodRunning && isTrue(p, corev1.PodReady) && gatesOpen(p) &&
+			return p.Status.Phase == corev1.PodRunning && isTrue(p, corev1.PodReady) && gatesOpen(p) &&
 				(revisionOf(p) != s.update || asSpec(p)) // outdated pods serve while they are Ready (B2)
 		}) {
 			list = append(list, node.Name)
@@ -89,6 +88,9 @@ func witnessHeld(s *moment) error {
 		if s.old(s.begin, node.Name) {
 			atFirst++
 		}
+		if s.spec.Strategy.HoldRevision && len(onNode(s.begin, node.Name)) == 0 {
+			return nil // a place may be taken for a pod that is lost, and then nobody knows any more what it was
+		}
 		// With holdRevision a node that has lost its pod can take a place: the old one comes back.
 		if s.old(s.after, node.Name) || s.spec.Strategy.HoldRevision && len(onNode(s.after, node.Name)) == 0 {
 			still++
@@ -127,9 +129,8 @@ func carriesGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
 // not make again.
 func witnessIdentity(s *moment) error {
 	for _, d := range s.plan.Deletes {
-		p, seen := podWith(s.begin, d.UID), podWith(s.seen, d.UID)
-		// What leaves as far as the controller can see may go, even if it was taken back a moment ago.
-		if p != nil && s.stays(p) && len(s.behavior.Failing) == 0 && lifecycle.StateOf(seen) != lifecycle.PreparingDelete {
+		p := podWith(s.begin, d.UID)
+		if p != nil && s.stays(p) && len(s.behavior.Failing) == 0 {
 			return fmt.Errorf("V17: pod %s is deleted, and could be updated in place", d.Pod)
 		}
 	}
@@ -188,6 +189,9 @@ func witnessHooks(s *moment) error {
 		}
 	}
 	for _, p := range s.before.Pods {
+		if lifecycle.StateOf(p) == lifecycle.Updating {
+			continue // it was let go already, whatever it carries since
+		}
 		if now := podWith(s.after, p.UID); now != nil && imageOf(now) != imageOf(p) && carries(p, s.spec.Lifecycle.InPlaceUpdate) {
 			return fmt.Errorf("L3: pod %s is updated in place, and its hook holds it", p.Name)
 		}
@@ -261,9 +265,8 @@ func witnessTruth(s *moment) error {
 		if s.world.part == 0 && cpu.Cmp(want.Resources.Requests[corev1.ResourceCPU]) != 0 {
 			return fmt.Errorf("V9: pod %s has %s of cpu, its revision says another amount", p.Name, cpu.String())
 		}
-		// Of images with one ID nobody can tell which one a container was started from, within a second, and of a watch that
-		// is behind not either, while a kubelet restarts it.
-		if status := p.Status.ContainerStatuses; s.behavior.SameID == nil && s.world.lag == 0 && isTrue(p, lifecycle.InPlaceUpdateReady) && len(status) > 0 && status[0].Image != imageOf(p) {
+		// Of images with one ID nobody can tell which one a container was started from, within a second.
+		if status := p.Status.ContainerStatuses; s.behavior.SameID == nil && isTrue(p, lifecycle.InPlaceUpdateReady) && len(status) > 0 && status[0].Image != imageOf(p) {
 			return fmt.Errorf("I5: pod %s is made ready, and still runs %s", p.Name, status[0].Image)
 		}
 		if err := s.quietly(p); err != nil {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,6 +13,7 @@ import (
 // pull is part of step 8: pull images ahead on the nodes that wait for their update, in the order in which they will be
 // admitted (D1, D2). While no node waits, everything updates in one batch, and there is nothing to be ahead of.
 func (r *run) pull() {
+	r.plan.FailedPulls = slices.Clone(r.snapshot.FailedPulls)
 	strategy := r.spec.Strategy
 	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || strategy.Paused || strategy.Frozen {
 		return
@@ -32,6 +34,7 @@ func (r *run) pull() {
 		r.decision(i).Pulls++
 		r.plan.Pulls = append(r.plan.Pulls, Pull{Pull: pull, Revision: r.revision.Update.Hash})
 	}
+	r.plan.FailedPulls, r.plan.PullWaits = selection.Failures, selection.Waits
 	r.wake(selection.Wake)
 }
 

@@ -78,8 +78,10 @@ const (
 	ReasonRevisionUnreadable
 	// ReasonPreDelete: the pod leaves as soon as its preDelete hook lets it go (L2).
 	ReasonPreDelete
-	// ReasonPreNormal: the new pod is marked not ready until its preNormal hook is there (L3, L4).
+	// ReasonPreNormal: the new pod waits for the handlers of its preNormal hook (L3).
 	ReasonPreNormal
+	// ReasonPutBack: the pod was updated in place, and waits for the handlers of its inPlaceUpdate hook to be back (L3).
+	ReasonPutBack
 	// ReasonUpdateHook: the pod is updated as soon as its inPlaceUpdate hook lets it go (L3).
 	ReasonUpdateHook
 	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
@@ -140,6 +142,7 @@ var reasonNames = [reasons]string{
 	ReasonRevisionUnreadable: "RevisionUnreadable",
 	ReasonPreDelete:          "PreDelete",
 	ReasonPreNormal:          "PreNormal",
+	ReasonPutBack:            "PutBack",
 	ReasonUpdateHook:         "UpdateHook",
 	ReasonGracePeriod:        "GracePeriod",
 	ReasonInPlaceUnreadable:  "InPlaceUnreadable",

@@ -117,7 +117,7 @@ func (r *run) choose(i int32) {
 		return
 	}
 	switch {
-	case r.pods[n.current].traits.has(available):
+	case r.pods[n.current].serves(): // one that is taken back may yet leave
 		r.delete(i, n.other, VerbDelete, ReasonSuperseded)
 	case !r.pods[n.other].traits.has(ready):
 		r.delete(i, n.other, VerbDelete, ReasonNotReadyBesideNew)
@@ -134,20 +134,9 @@ func (r *run) createMissing(i int32) {
 	switch {
 	case !n.terminating && !n.leaving:
 		r.create(i, VerbCreate, ReasonMissing)
-	case r.surge() && !r.leavesCurrent(n):
+	case r.surge(): // what leaves is of another revision: one of the update revision is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
-}
-
-// leavesCurrent tells whether a pod of the update revision, which stays until its hook lets it go, leaves the node: a
-// second one of that revision cannot stand beside it (V3).
-func (r *run) leavesCurrent(n *node) bool {
-	for j := n.first; j < n.end; j++ {
-		if t := r.pods[j].traits; t.has(leaving) && t.has(current) && !t.has(gone) {
-			return true
-		}
-	}
-	return false
 }
 
 // excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do

@@ -71,10 +71,16 @@ func (r *run) explainStarting(i int32, n *node) {
 	}
 	p := &r.pods[n.current]
 	switch {
-	case p.traits.has(moving) && lifecycle.StateOf(p.object) == lifecycle.PreparingNormal && !p.traits.has(ready) &&
-		r.spec.Lifecycle.PreNormal != nil && r.spec.Lifecycle.PreNormal.MarkPodNotReady:
+	case p.traits.has(incomplete) && lifecycle.StateOf(p.object) == lifecycle.PreparingNormal:
 		r.note(i, VerbWait, ReasonPreNormal, p)
 		r.decision(i).Limit = LimitHook
+		return
+	case p.traits.has(incomplete) && lifecycle.StateOf(p.object) == lifecycle.Updated:
+		r.note(i, VerbWait, ReasonPutBack, p)
+		r.decision(i).Limit = LimitHook
+		return
+	case !p.traits.has(ready) && isUnreadable(p.object):
+		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
 	case p.traits.has(incomplete), !p.traits.has(ready) && p.traits.has(moving) && !inplace.Completed(p.object).Done:
 		r.note(i, VerbWait, ReasonUpdating, p)

@@ -1,6 +1,9 @@
 package rollout
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -63,4 +66,37 @@ func (r *run) carriers() []history.Carrier {
 		carriers[i].Live = true
 	}
 	return carriers
+}
+
+// templateOf is the template of the revision with that hash; nil if there is none, or two, or it cannot be read. It is
+// decoded once per plan.
+func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
+	if hash == "" {
+		return nil
+	}
+	if r.templates == nil {
+		r.templates = make(map[string]*olderTemplate, len(r.snapshot.Revisions))
+		for _, revision := range r.snapshot.Revisions {
+			hash := history.HashOf(revision)
+			if r.templates[hash] != nil {
+				revision = nil
+			}
+			r.templates[hash] = &olderTemplate{revision: revision}
+		}
+	}
+	t := r.templates[hash]
+	if t == nil {
+		return nil
+	}
+	if t.revision != nil {
+		t.template, _ = history.Template(t.revision)
+		t.revision = nil
+	}
+	return t.template
+}
+
+// olderTemplate is the template of a revision, which is decoded when somebody asks.
+type olderTemplate struct {
+	revision *appsv1.ControllerRevision // not decoded yet; nil: done, or there are two of that hash
+	template *corev1.PodTemplateSpec    // nil: cannot be read
 }

@@ -31,8 +31,8 @@ type run struct {
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes
 	revision history.Resolution
-	// templates of older revisions, decoded when somebody asks; nil for those that cannot be read.
-	templates map[string]*corev1.PodTemplateSpec
+	// templates of the revisions, by hash.
+	templates map[string]*olderTemplate
 
 	inFlight inFlight
 	backoffs backoffs
@@ -102,7 +102,7 @@ const (
 	leaving                         // through its preDelete hook, as labelled or as this plan labels it (L2)
 	preparing                       // for an in-place update, as labelled or as this plan labels it (L3)
 	moving                          // an in-place update or a hook of it is not finished
-	incomplete                      // its in-place update is not complete, though it is ready (I5)
+	incomplete                      // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
 	begun                           // this plan begins, or goes on, to update it in place
 	dismissed                       // this plan would delete it, if its hook, burst or frozen let it
 

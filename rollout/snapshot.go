@@ -24,8 +24,9 @@ type Snapshot struct {
 	// Revisions of the set ([ClaimRevisions] picks them). Names must be unique, and none may belong to another
 	// controller. Empty is fine: a first installation.
 	Revisions []*appsv1.ControllerRevision
-	// FailedPulls are the pulls of images that failed, as often as they did in a row. They are tried again after a
-	// back-off, up to the limit of predownload.Options.
+	// FailedPulls are the pulls of images that failed, as often as they did in a row: Plan.FailedPulls of the plan before,
+	// with what has failed since. They are tried again after a back-off, up to the limit of predownload.Options; take one
+	// out to begin anew.
 	FailedPulls []predownload.Failure
 	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value:
 	// nothing.

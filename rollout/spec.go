@@ -71,8 +71,9 @@ type Strategy struct {
 	// PartitionedScaling leaves the nodes that Partition would hold empty during a first installation (T7).
 	// Default: false.
 	PartitionedScaling bool
-	// HoldRevision recreates a pod that is lost on a node held by Partition or NodeSelector at the revision it ran (T1).
-	// Default: false, at the update revision.
+	// HoldRevision recreates a pod that is lost on a node held by Partition or NodeSelector at the revision it ran, as long
+	// as that is seen, else at the stable one (T1). A node without a pod, also one that joins, then takes a place of
+	// Partition like one with an old pod (T2). Default: false, at the update revision.
 	HoldRevision bool
 	// Method says whether pods are recreated or updated in place (I1). With in-place, MaxSurge must be 0. Default (""):
 	// Recreate.

@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -157,4 +159,44 @@ func (r *run) holdsUpdate(i int32) Limit {
 		return n.hold
 	}
 	return limit
+}
+
+// revisionFor is the revision of a pod to be created on the node (T1): the update revision, or with holdRevision on a
+// held node the one its lost pod was of, else the stable one.
+func (r *run) revisionFor(i int32) string {
+	n := &r.nodes[i]
+	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
+		return r.revision.Update.Hash
+	}
+	return r.revisionBefore(i)
+}
+
+// revisionBefore is the revision that a pod the node has lost was of, else the stable one.
+func (r *run) revisionBefore(i int32) string {
+	return cmp.Or(r.lostRevision(i), r.revision.Stable.Hash)
+}
+
+// lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it. Pods that M1 ignores
+// are seen, too.
+func (r *run) lostRevision(i int32) string {
+	n := &r.nodes[i]
+	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
+	var youngest time.Time
+	found := ""
+	look := func(p *pod) {
+		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
+			if p.traits.has(current) {
+				found, youngest = r.revision.Update.Hash, created
+			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
+				found, youngest = value, created
+			}
+		}
+	}
+	for j := n.first; j < n.end; j++ {
+		look(&r.pods[j])
+	}
+	for j := first; j < len(r.ignored) && r.ignored[j].node == i; j++ {
+		look(&r.ignored[j])
+	}
+	return found
 }

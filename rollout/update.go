@@ -1,16 +1,10 @@
 package rollout
 
 import (
-	"cmp"
 	"errors"
-	"slices"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
-	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Replacing a pod and updating it in place are part of step 8 (I rules).
@@ -111,71 +105,4 @@ func (r *run) diff(hash int32) int32 {
 		h.diff = int32(len(r.plan.Diffs))
 	}
 	return h.diff
-}
-
-// templateOf is the template of the revision with that hash; nil if there is none, or two, or it cannot be read. It is
-// decoded once per plan.
-func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
-	if hash == "" {
-		return nil
-	}
-	if template, ok := r.templates[hash]; ok {
-		return template
-	}
-	var template *corev1.PodTemplateSpec
-	found := 0
-	for _, revision := range r.snapshot.Revisions {
-		if history.HashOf(revision) == hash {
-			found++
-			template, _ = history.Template(revision)
-		}
-	}
-	if found != 1 {
-		template = nil
-	}
-	if r.templates == nil {
-		r.templates = make(map[string]*corev1.PodTemplateSpec)
-	}
-	r.templates[hash] = template
-	return template
-}
-
-// revisionFor is the revision of a pod to be created on the node (T1): the update revision, or with holdRevision on a
-// held node the one its lost pod was of, else the stable one.
-func (r *run) revisionFor(i int32) string {
-	n := &r.nodes[i]
-	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
-		return r.revision.Update.Hash
-	}
-	return r.revisionBefore(i)
-}
-
-// revisionBefore is the revision that a pod the node has lost was of, else the stable one.
-func (r *run) revisionBefore(i int32) string {
-	return cmp.Or(r.lostRevision(i), r.revision.Stable.Hash)
-}
-
-// lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it. Pods that M1 ignores
-// are seen, too.
-func (r *run) lostRevision(i int32) string {
-	n := &r.nodes[i]
-	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
-	var youngest time.Time
-	found := ""
-	look := func(p *pod) {
-		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
-			if p.traits.has(current) {
-				found, youngest = r.revision.Update.Hash, created
-			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
-				found, youngest = value, created
-			}
-		}
-	}
-	for j := n.first; j < n.end; j++ {
-		look(&r.pods[j])
-	}
-	for j := first; j < len(r.ignored) && r.ignored[j].node == i; j++ {
-		look(&r.ignored[j])
-	}
-	return found
 }

@@ -161,15 +161,15 @@ func validateContainers(path *field.Path, containers []corev1.Container, seen ma
 }
 
 func (s Strategy) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	switch s.Type {
 	case RollingUpdate:
+		errs = s.validateBudgets(path)
 	case OnDelete:
-		// The API server does not look at the rest of OnDelete either; it takes no effect.
-		return nil
+		// The API server does not look at the budgets of OnDelete either; they take no effect.
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("type"), s.Type, []StrategyType{RollingUpdate, OnDelete})}
 	}
-	errs := s.validateBudgets(path)
 	if _, err := validateQuantity(path.Child("partition"), *s.Partition, 100); err != nil {
 		errs = append(errs, err)
 	}

@@ -130,7 +130,7 @@ func (v *verifier) surplus(pod *verifiedPod) bool {
 func (v *verifier) superseded(pod *verifiedPod) bool {
 	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.goes() && p.ran(pod.node) }
 	if pod.ready {
-		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.avail })
+		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.serves() })
 	}
 	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsUpdate(pod.node)
 }
@@ -141,6 +141,7 @@ func betterOf(a, b *verifiedPod) int {
 		trueFirst(a.avail, b.avail),
 		trueFirst(a.ready, b.ready),
 		trueFirst(a.object.Spec.NodeName != "", b.object.Spec.NodeName != ""),
+		trueFirst(!a.patched, !b.patched),
 		trueFirst(!a.leaving, !b.leaving),
 		a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
 		cmp.Compare(a.object.Name, b.object.Name),

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,8 +35,15 @@ func (s *handmade) replan() *handmade {
 func (s *handmade) bring() {
 	frozen, sent := s.spec, s.snapshot
 	frozen.Strategy.Frozen = true
-	sent.InFlight = sent.InFlight.With(s.plan)
 	before, ok := handPlanned(s.spec, s.snapshot)
+	// A patch in flight may be any, but this one only relabels a pod of the update revision, which goes on serving.
+	disturbing := s.plan
+	disturbing.Patches = slices.DeleteFunc(slices.Clone(s.plan.Patches), func(p rollout.Patch) bool {
+		return p.Reason == rollout.ReasonDuplicateRevision && slices.ContainsFunc(before.Decisions, func(d rollout.Decision) bool {
+			return d.Node == p.Node && d.State == rollout.StateUpdated
+		})
+	})
+	sent.InFlight = sent.InFlight.With(disturbing)
 	after, sentToo := handPlanned(frozen, sent)
 	if !ok || !sentToo {
 		return

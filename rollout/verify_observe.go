@@ -215,7 +215,11 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		avail:    readiness.Available,
 		complete: !unfinished(object) || !knownIncomplete(object),
 	}
-	if state := lifecycle.StateOf(object); !marked {
+	state := lifecycle.StateOf(object)
+	if state == lifecycle.PreparingNormal || state == lifecycle.Updated {
+		pod.complete = false // its hook has not let it serve yet (L3)
+	}
+	if !marked {
 		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
 	}
 	if !labelled && v.spec.TemplateGeneration != nil { // R5

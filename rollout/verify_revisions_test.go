@@ -96,7 +96,10 @@ func TestVerifyPatches(t *testing.T) {
 		},
 		{
 			name: "in flight", why: "it was sent before", scene: duplicated,
-			plant: func(s *handmade) { s.snapshot.InFlight.Patches = []types.UID{"uid-a-new"} }, want: 14, mention: "second patch of pod a-new",
+			plant: func(s *handmade) {
+				s.snapshot.InFlight.Patches = []types.UID{"uid-a-new"}
+				s.spend(1, 0)
+			}, want: 14, mention: "second patch of pod a-new",
 		},
 	})
 	s := duplicated()
