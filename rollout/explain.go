@@ -173,7 +173,7 @@ var reasonTexts = [reasons]string{
 	ReasonReleased:           "the pod is to leave, and no preDelete hook holds it",
 	ReasonNewPod:             "the readiness gates of the new pod are opened",
 	ReasonBegun:              "its update was begun, and goes on",
-	ReasonInPlaceUnfinished:  "an update in place, or a hook, goes on",
+	ReasonInPlaceUnfinished:  "an in-place update or a hook goes on",
 	ReasonTakenBack:          " was to be deleted or updated, and is not any more",
 	ReasonOutdatedNotReady:   "the outdated pod is not ready, so replacing it disturbs nobody",
 	ReasonOutdatedFailed:     "the outdated pod has failed, and the update revision may mend it",

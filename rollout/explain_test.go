@@ -39,7 +39,7 @@ func TestExplainHoldsAndSteps(t *testing.T) {
 		{scene{name: "updating", why: "I5", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", newPod(updatingSince(ago(0))))}},
 			`a: starting; waits: pod a0 is being updated in place; counts against maxUnavailable`},
 		{scene{name: "complete", why: "I4", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", newPod(restarted(ago(0))))}},
-			`a: starting; patch pod a0: an update in place, or a hook, goes on; counts against maxUnavailable`},
+			`a: starting; patch pod a0: an in-place update or a hook goes on; counts against maxUnavailable`},
 		{scene{name: "asked", why: "L2", spec: []kit.SpecOption{draining}, fleet: []spot{on("a", oldPod(hooked))}},
 			`a: outdated; prepare pod a0: the pod is outdated, and the budget allows it; counts against maxUnavailable`},
 		{scene{name: "preDelete", why: "L2", spec: []kit.SpecOption{draining}, fleet: []spot{on("a", oldPod(hooked, asked))}},

@@ -243,7 +243,7 @@ func TestPodOfFeatures(t *testing.T) {
 
 // T1: a lost pod on a held node is built from its old revision.
 func TestPodOfAnOlderRevision(t *testing.T) {
-	l := newLab(holdRevision, partition("1")).add(on("a"), on("b", oldPod()))
+	l := newLab(holdRevision, partition("2")).add(on("a"), on("b", oldPod()))
 	plan := l.plan(t)
 	if len(plan.Creates) != 1 || plan.Creates[0].Revision != l.old {
 		t.Fatalf("got %s, want one create at the old revision", acts(plan))

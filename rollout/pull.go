@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -13,7 +14,9 @@ import (
 // pull is part of step 8: pull images ahead on the nodes that wait for their update, in the order in which they will be
 // admitted (D1, D2). While no node waits, everything updates in one batch, and there is nothing to be ahead of.
 func (r *run) pull() {
-	r.plan.FailedPulls = slices.Clone(r.snapshot.FailedPulls)
+	r.plan.FailedPulls = slices.SortedFunc(slices.Values(r.snapshot.FailedPulls), func(a, b predownload.Failure) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Count, b.Count), a.At.Compare(b.At))
+	})
 	strategy := r.spec.Strategy
 	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || strategy.Paused || strategy.Frozen {
 		return

@@ -75,10 +75,11 @@ func (r *run) isFilled(n *node) bool {
 }
 
 // holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
-// the selector holds, then to all others, each ascending by name (T2).
+// the selector holds, then to all others, each ascending by name (T2). Nodes that have lost their pod come after those
+// that have it: what is held must not be updated for the sake of a node that has nothing to hold.
 func (r *run) holdPartition() {
 	budget := &r.plan.Budget
-	for turn := range 3 {
+	for turn := range partitionTurns {
 		for i := range r.nodes {
 			if budget.Partitioned >= budget.Partition {
 				return
@@ -95,14 +96,22 @@ func (r *run) holdPartition() {
 	}
 }
 
+const partitionTurns = 5
+
 func (r *run) partitionTurn(i int32) int {
+	n := &r.nodes[i]
+	_, old := r.liveRevisions(n)
 	switch {
 	case r.outcome(i) == placement.Keep:
 		return 0
-	case r.nodes[i].hold != LimitNone:
+	case old && n.hold != LimitNone:
 		return 1
-	default:
+	case old:
 		return 2
+	case n.hold != LimitNone:
+		return 3
+	default:
+		return 4
 	}
 }
 

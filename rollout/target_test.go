@@ -174,14 +174,14 @@ func selectorScenes() []scene {
 func TestTargetT1HoldRevision(t *testing.T) { playScenes(t, holdRevisionScenes()) }
 
 func holdRevisionScenes() []scene {
-	hold := []kit.SpecOption{holdRevision, partition("1"), kit.MaxUnavailable("100%")}
+	hold := []kit.SpecOption{holdRevision, partition("2"), kit.MaxUnavailable("100%")}
 	selector := []kit.SpecOption{holdRevision, nodeType("canary")}
 	return []scene{
 		{
 			name: "a lost pod comes back as the stable revision", why: "T1: nothing tells what it was",
 			spec: hold, fleet: []spot{on("a"), on("b", oldPod())},
-			acts: "delete b0 Outdated, create a Missing at old",
-			want: []string{"a: missing>held create Missing U", "b: outdated>update replace Outdated b0 U"},
+			acts: "create a Missing at old",
+			want: []string{"a: missing>held create Missing U", "b: outdated>held hold Held b0 partition"},
 		},
 		{
 			name: "unselected nodes too", why: "T1: nodes held by T2 or T3",
@@ -195,6 +195,12 @@ func holdRevisionScenes() []scene {
 			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
 		},
 		{
+			name: "what is held comes before what was lost", why: "T2: a node that has nothing to hold takes no place from one that has",
+			spec: []kit.SpecOption{holdRevision, partition("1")}, fleet: []spot{on("a"), on("b", oldPod())},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
 			name: "what comes back updated takes no place", why: "T2: after repair the node has an updated pod",
 			spec: hold, fleet: []spot{on("a", newPod(terminating())), on("b", oldPod())},
 			want: []string{"a: terminating>update wait Terminating U", "b: outdated>held hold Held b0 partition"},
@@ -202,8 +208,7 @@ func holdRevisionScenes() []scene {
 		{
 			name: "a lost pod that is still seen", why: "T1: the revision it ran; it comes back when the pod is gone",
 			spec: hold, fleet: []spot{on("a", oldPod(terminating())), on("b", oldPod())},
-			acts: "delete b0 Outdated",
-			want: []string{"a: terminating>held wait Terminating U", "b: outdated>update replace Outdated b0 U"},
+			want: []string{"a: terminating>held wait Terminating U", "b: outdated>held hold Held b0 partition"},
 		},
 		{
 			name: "a failed pod that is going is still seen", why: "T1: M1 ignores it, but it says what the node ran",
@@ -227,7 +232,7 @@ func holdRevisionScenes() []scene {
 
 // unreadable is a held node that has lost a pod of a revision whose template cannot be read.
 func unreadable() *lab {
-	l := newLab(holdRevision, partition("1")).add(on("a"), on("b", oldPod()))
+	l := newLab(holdRevision, partition("2")).add(on("a"), on("b", oldPod()))
 	l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
 	return l
 }
@@ -236,7 +241,7 @@ func TestTargetT1RevisionUnreadable(t *testing.T) {
 	l := unreadable()
 	compare(t, l, l.plan(t), "", []string{
 		"a: missing>held wait RevisionUnreadable U",
-		"b: outdated>update wait Budget b0 maxUnavailable",
+		"b: outdated>held hold Held b0 partition",
 	}, "fail closed: at the update revision the pod would be past the partition")
 }
 

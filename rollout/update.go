@@ -61,32 +61,36 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return cannot
 	}
+	patches := transition.Patches(p.object, now)
+	if transition.Proceed && len(patches) > 0 {
+		// Both may be for this very version of the pod, which the first of them changes: the update waits for the next plan.
+		r.note(i, VerbPatch, ReasonInPlaceUnfinished, p)
+		r.patch(d, p, r.hashes[p.hash].value, ReasonInPlaceUnfinished, patches...)
+		if isNew {
+			r.wait(i)
+		}
+		return cannot
+	}
 	if isNew {
 		r.left.updates-- // frozen holds the node, so that it does not come here
 	} else {
 		reason = ReasonBegun
 	}
 	p.traits |= begun
-	patches := transition.Patches(p.object, now)
-	changes := transition.Proceed
-	switch {
-	case changes && len(patches) > 0:
-		// Both may be for this very version of the pod, which the first of them changes: the update waits for the next plan.
-		changes = false
-	case changes:
+	if transition.Proceed {
 		patches = step.Patches
 		if len(patches) == 0 { // else the grace period begins when this plan's patch is seen
 			r.wake(step.Until)
 		}
 	}
 	switch {
-	case changes && step.Begun:
+	case transition.Proceed && step.Begun:
 		r.note(i, VerbUpdate, reason, p)
 		r.patch(d, p, r.revision.Update.Hash, reason, patches...)
 	case len(patches) > 0:
 		r.note(i, VerbPrepare, reason, p)
 		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
-	case changes:
+	case transition.Proceed:
 		r.waitUntil(i, p, ReasonGracePeriod, LimitGracePeriod, step.Until)
 	default:
 		r.note(i, VerbWait, ReasonUpdateHook, p)

@@ -50,8 +50,10 @@ func (v *verifier) observePartition() {
 			continue
 		}
 		base++
-		// With holdRevision an empty node is held at what would come back there, if that is another revision.
-		if !updated && (old || v.spec.Strategy.HoldRevision && !v.revisionsBefore(node)[v.plan.Status.UpdateRevision]) {
+		// With holdRevision an empty node is held at what would come back there, if that is another revision, or does not
+		// come back at once (T7).
+		lost := v.spec.Strategy.HoldRevision && (v.scales() || !v.revisionsBefore(node)[v.plan.Status.UpdateRevision])
+		if !updated && (old || lost) {
 			candidates = append(candidates, node)
 		}
 	}
@@ -70,14 +72,17 @@ func (v *verifier) observePartition() {
 // partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector holds
 // its nodes anyway.
 func (n *verifiedNode) partitionTurn() int {
+	turn := 2
 	switch {
 	case n.outcome == placement.Keep:
-		return 0
+		turn = 0
 	case n.hold == LimitNodeSelector:
-		return 1
-	default:
-		return 2
+		turn = 1
 	}
+	if !n.holdsOld() { // what is held comes before what was lost
+		turn += 3
+	}
+	return turn
 }
 
 // holdsUpdated and holdsOld tell whether the node has a pod of the update revision, or of another, in use or asked for.
@@ -261,11 +266,15 @@ func (v *verifier) stable() map[string]bool {
 	return hashes
 }
 
+// scales tells whether T7 applies: no revision of another template was ever there.
+func (v *verifier) scales() bool {
+	other := func(revision *appsv1.ControllerRevision) bool { return !v.holdsTemplate(revision) }
+	return v.spec.Strategy.PartitionedScaling && !slices.ContainsFunc(v.snapshot.Revisions, other)
+}
+
 // checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
 func (v *verifier) checkInstalls() {
-	other := func(revision *appsv1.ControllerRevision) bool { return !v.holdsTemplate(revision) }
-	if !v.spec.Strategy.PartitionedScaling || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 ||
-		slices.ContainsFunc(v.snapshot.Revisions, other) {
+	if !v.scales() || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 {
 		return
 	}
 	// One that terminates or has Failed keeps its place: what is lost comes back there.

@@ -49,7 +49,7 @@ func handInstallation() change {
 
 // lostOnHeld has node a empty, which partition holds, while c's pod shows that the old revision is the stable one.
 func lostOnHeld() func() *handmade {
-	return handFleet(handPods("available", "a", "c-old"), partitionOf("1"), handStrategy(holdingRevisions))
+	return handFleet(handPods("available", "a", "c-old"), partitionOf("2"), handStrategy(holdingRevisions))
 }
 
 func TestVerifyPartition(t *testing.T) {

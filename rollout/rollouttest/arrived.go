@@ -34,6 +34,8 @@ type rest struct {
 	partition     int
 	// updated are the pods that were updated in place on the way.
 	updated map[types.UID]bool
+	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force.
+	released map[types.UID]bool
 }
 
 // arrived tells what is wrong with a cluster at rest; begin is what it showed when the spec came into force.
@@ -79,7 +81,7 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 	r := &rest{
 		Cluster: c, revisions: slices.Concat(c.revisions, begin.Revisions),
 		outcome: map[string]placement.Outcome{}, on: map[string][]*corev1.Pod{}, names: sortedKeys(c.nodes),
-		held: map[string]bool{}, outside: map[string]bool{}, updated: map[types.UID]bool{},
+		held: map[string]bool{}, outside: map[string]bool{}, updated: map[types.UID]bool{}, released: map[types.UID]bool{},
 	}
 	for _, p := range c.pods {
 		if node, ok := placement.TargetNode(p.Pod); ok {
@@ -97,8 +99,12 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 		r.outside[name] = !selector.Matches(labels.Set(c.nodes[name].Labels))
 	}
 	for _, e := range c.events {
-		if e.Kind == PodUpdated {
+		switch e.Kind {
+		case PodUpdated:
 			r.updated[e.UID] = true
+		case PodReleased:
+			r.released[e.UID] = true
+		default: // says nothing about what the pod should look like
 		}
 	}
 	err = r.holdPartition()
@@ -125,13 +131,18 @@ func (r *rest) holdPartition() error {
 		return err
 	}
 	turn := func(name string) int {
+		_, old := r.live(r.on[name])
+		lost := 0
+		if !old { // what is held comes before what was lost
+			lost = 3
+		}
 		switch {
 		case r.outcome[name] == placement.Keep:
-			return 0
+			return lost
 		case r.outside[name]:
-			return 1
+			return lost + 1
 		default:
-			return 2
+			return lost + 2
 		}
 	}
 	slices.SortFunc(candidates, func(a, b string) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a, b)) })
@@ -321,8 +332,9 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 		}
 	}
 	for _, key := range sortedKeys(r.spec.Template.Labels) {
-		if want := r.spec.Template.Labels[key]; p.Labels[key] != want && !hooked[key] {
-			return fmt.Errorf("which has label %s=%s instead of %s", key, p.Labels[key], want)
+		has, ok := p.Labels[key]
+		if want := r.spec.Template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
+			return fmt.Errorf("which has label %s=%s instead of %s", key, has, want)
 		}
 	}
 	for _, key := range sortedKeys(r.spec.Template.Annotations) {

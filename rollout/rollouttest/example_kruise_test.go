@@ -62,7 +62,7 @@ func ExamplePartitionedScaling() {
 
 func ExampleHoldRevision() {
 	for _, options := range [][]rollouttest.SpecOption{nil, {rollouttest.HoldRevision()}} {
-		s := fleetOf("oo", append(options, rollouttest.Partition("1"))...)
+		s := fleetOf("oo", append(options, rollouttest.Partition("2"))...)
 		rollouttest.Failed()(s.Snapshot.Pods[0])
 		c := cluster(s, rollouttest.Behavior{})
 		rollouttest.Run(reporter{}, c)
@@ -73,8 +73,8 @@ func ExampleHoldRevision() {
 	// Output:
 	// b agent:v1
 	// a agent:v2
+	// b agent:v1
 	// a agent:v1
-	// b agent:v2
 }
 
 func ExampleInPlace() {
