@@ -206,7 +206,7 @@ func (m *model) surplus(n *nodeSituation, running []*corev1.Pod) (surplus []*cor
 	case current == nil || other == nil:
 	case m.on(keepReplacesNothing) && n.outcome == placement.Keep && current.Spec.NodeName == "":
 		// It cannot start here, so it follows nobody.
-	case m.available(current) && !(onItsWayOut(current) && m.on(leavingIsGone)) || !m.ready(other):
+	case m.available(current) && (!onItsWayOut(current) || !m.on(leavingIsGone)) || !m.ready(other):
 		surplus = append(surplus, other)
 	}
 	return surplus

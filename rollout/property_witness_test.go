@@ -215,7 +215,7 @@ func imageOf(p *corev1.Pod) string { return p.Spec.Containers[0].Image }
 
 // witnessPulls counts pulls per image, and sees to it that they are where an update waits (V10, D1).
 func witnessPulls(s *moment) error {
-	if s.trial.Spec.PreDownload == nil {
+	if s.Spec.PreDownload == nil {
 		return nil
 	}
 	count := map[string]int{}
@@ -223,7 +223,7 @@ func witnessPulls(s *moment) error {
 		count[pull.Image]++
 	}
 	for image, n := range count {
-		if most := int(s.trial.Spec.PreDownload.Parallelism.IntVal); n > most {
+		if most := int(s.Spec.PreDownload.Parallelism.IntVal); n > most {
 			return fmt.Errorf("V10: %d pulls of %s at a time, %d may", n, image, most)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // admitted (D1, D2). While no node waits, everything updates in one batch, and there is nothing to be ahead of.
 func (r *run) pull() {
 	r.plan.FailedPulls = slices.SortedFunc(slices.Values(r.snapshot.FailedPulls), func(a, b predownload.Failure) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Count, b.Count), a.At.Compare(b.At))
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image),
+			cmp.Compare(a.Count, b.Count), a.At.Compare(b.At))
 	})
 	strategy := r.spec.Strategy
 	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || strategy.Paused || strategy.Frozen {
