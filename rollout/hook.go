@@ -82,8 +82,8 @@ func (r *run) finish(i, j int32) {
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	patches := hooks.Next(p.object, lifecycle.Keep, inplace.Completed(p.object).Done).Patches(p.object, now)
-	advance := inplace.Continue
-	if inplace.Preparing(p.object) {
+	advance, cancels := inplace.Continue, inplace.Preparing(p.object)
+	if cancels {
 		advance = inplace.Cancel
 	}
 	if step, err := advance(p.object, now); err == nil && !r.disturbs(p, step) {
@@ -95,7 +95,7 @@ func (r *run) finish(i, j int32) {
 	}
 	reason := ReasonInPlaceUnfinished
 	switch {
-	case p.traits.has(leaving|preparing) || inplace.Preparing(p.object):
+	case p.traits.has(leaving|preparing) || cancels:
 		reason = ReasonTakenBack
 	case !p.traits.has(ready) && fresh(p.object):
 		reason = ReasonNewPod
