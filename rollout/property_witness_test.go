@@ -357,7 +357,7 @@ func (s *moment) begun(at rollout.Snapshot) []string {
 	for _, node := range at.Nodes {
 		if !slices.Contains(list, node.Name) && slices.ContainsFunc(onNode(at, node.Name), func(p *corev1.Pod) bool {
 			state := lifecycle.StateOf(p)
-			return state == lifecycle.PreparingDelete || state == lifecycle.PreparingUpdate
+			return state != "" && state != lifecycle.Normal
 		}) {
 			list = append(list, node.Name)
 		}

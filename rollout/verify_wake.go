@@ -45,8 +45,8 @@ func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bo
 		!v.spec.Lifecycle.Next(pod.object, lifecycle.Update, pod.complete).Proceed { // it waits for its hook first
 		return time.Time{}, false
 	}
-	if len(pod.patches) > 0 && (pod.last() == nil || revisionOf(pod.last()) != pod.hash) {
-		return time.Time{}, false // it is updated now
+	if len(pod.patches) > 0 {
+		return time.Time{}, false // it is updated now, or made ready for that, and the next plan sees what that brought
 	}
 	grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
 	return condition.LastTransitionTime.Add(grace), true

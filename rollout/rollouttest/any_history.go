@@ -37,8 +37,8 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 		update.Revision = 1
 		list = append(list, update)
 	case "collision":
-		// Its name, and other data.
-		if f.messy {
+		// Its name, and other data. A pod that was updated in place would be unlike its revision.
+		if f.messy && !updatesInPlace(&f.spec) {
 			update.Data = *Revision(f.old[0], 1).Data.DeepCopy()
 			list = append(list, update)
 		}
