@@ -73,7 +73,7 @@
 // For Advanced DaemonSet (OpenKruise v1.8 and later; v1beta1 came after it), Decode and rollout.New together refuse
 // what its webhook refuses, except for an inPlaceUpdate hook, which works here, and for what rollout.New does not look
 // at in the pod template. Beyond that:
-//   - a node selector or a hook that no node or pod could match, a burst of 0 and pre-download settings out of range are
+//   - a node selector or a hook that is no valid one, a burst of 0 and pre-download settings out of range are
 //     errors, which the webhook lets pass;
 //   - an annotation that cannot be read is an error, where OpenKruise takes the default: one pull at a time, 300 seconds,
 //     pods on all nodes;
