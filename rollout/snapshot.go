@@ -47,7 +47,8 @@ type InFlight struct {
 	Creates []InFlightCreate
 	// Deletes are UIDs of pods whose deletion was asked for.
 	Deletes []types.UID
-	// Patches are UIDs of pods for which a patch was sent.
+	// Patches are UIDs of pods for which a patch was sent. As nobody knows what it will show, such a pod does not serve
+	// until it is seen (B2), and nothing else is done to it.
 	Patches []types.UID
 	// Revisions are names of revisions for which any action was sent.
 	Revisions []string
