@@ -233,8 +233,9 @@ func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if status == nil {
 		return true
 	}
-	// An empty ID is that of a container that does not run: the image is not there yet.
-	if last, ok := s.LastContainerStatuses[name]; ok && status.ImageID != "" && status.ImageID != last.ImageID {
+	// An empty ID is that of a container that does not run: the image is not there yet. If none ran before the update
+	// either, the first to run may be one that was on its way when the update came, with the image of before.
+	if last, ok := s.LastContainerStatuses[name]; ok && last.ImageID != "" && status.ImageID != "" && status.ImageID != last.ImageID {
 		return false
 	}
 	record := s.Records[name]

@@ -255,6 +255,7 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
 			p.Spec.Containers[0].Image == container.Image {
 			return
 		}
+		metadataOf(spec)(p)
 		AtRevision(Hash(spec))(p)
 		stamp := at.UTC().Format(time.RFC3339)
 		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,

@@ -2,7 +2,6 @@ package rollouttest
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -119,8 +118,7 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 		state.ContainerBatchesRecord = []inplace.Batch{{Timestamp: metav1.NewTime(began), Containers: slices.Compact(moved)}}
 		p.Spec.Containers = containers
 		setDefaultRequests(&p.Spec)
-		p.Labels = maps.Clone(p.Labels)
-		maps.Copy(p.Labels, spec.Template.Labels)
+		metadataOf(spec)(p)
 		AtRevision(state.Revision)(p)
 		text, err := json.Marshal(state)
 		if err == nil { // it is: a state always encodes
@@ -129,6 +127,18 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 		Gated(lifecycle.InPlaceUpdateReady)(p)
 		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, began)
 		setCondition(p, corev1.PodReady, corev1.ConditionFalse, began)
+	}
+}
+
+// metadataOf gives the pod the labels and annotations of the template, as an update in place does.
+func metadataOf(spec rollout.Spec) PodOption {
+	return func(p *corev1.Pod) {
+		for key, value := range spec.Template.Labels {
+			p.Labels = with(p.Labels, key, value)
+		}
+		for key, value := range spec.Template.Annotations {
+			p.Annotations = with(p.Annotations, key, value)
+		}
 	}
 }
 
