@@ -18,6 +18,9 @@ func (v *verifier) checkNextWake() {
 	for i := range v.plan.Decisions {
 		d := &v.plan.Decisions[i]
 		v.checkWake(d.Node, d.Until, "the clock ends a wait")
+		if d.Reason == ReasonGracePeriod && d.Until.IsZero() {
+			v.report(15, d.Node, "I4: waits for the end of the grace period, right is to say when that is")
+		}
 	}
 	for _, node := range v.nodes {
 		for _, pod := range node.pods {

@@ -256,6 +256,8 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
 			return
 		}
 		metadataOf(spec)(p)
+		p.Spec.Containers = slices.Clone(p.Spec.Containers)
+		p.Spec.Containers[0].Resources = *container.Resources.DeepCopy() // OpenKruise has more to come than images, we do not
 		AtRevision(Hash(spec))(p)
 		stamp := at.UTC().Format(time.RFC3339)
 		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,
