@@ -235,7 +235,8 @@ func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	}
 	// An empty ID is that of a container that does not run: the image is not there yet. If none ran before the update
 	// either, the first to run may be one that was on its way when the update came, with the image of before.
-	if last, ok := s.LastContainerStatuses[name]; ok && last.ImageID != "" && status.ImageID != "" && status.ImageID != last.ImageID {
+	last := s.LastContainerStatuses[name].ImageID
+	if last != "" && status.ImageID != "" && status.ImageID != last {
 		return false
 	}
 	record := s.Records[name]
