@@ -79,14 +79,17 @@ func (r *run) isFilled(n *node) bool {
 // that have it: what is held must not be updated for the sake of a node that has nothing to hold.
 func (r *run) holdPartition() {
 	budget := &r.plan.Budget
-	for turn := range partitionTurns {
-		for i := range r.nodes {
+	var turns [partitionTurns][]*node
+	for i := range r.nodes {
+		turn := r.partitionTurn(int32(i))
+		if turn != none && len(turns[turn]) < int(budget.Partition) {
+			turns[turn] = append(turns[turn], &r.nodes[i])
+		}
+	}
+	for _, nodes := range turns {
+		for _, n := range nodes {
 			if budget.Partitioned >= budget.Partition {
 				return
-			}
-			n := &r.nodes[i]
-			if r.partitionTurn(int32(i)) != turn || !r.partitionable(int32(i)) {
-				continue
 			}
 			budget.Partitioned++
 			if n.hold == LimitNone {
@@ -98,11 +101,20 @@ func (r *run) holdPartition() {
 
 const partitionTurns = 5
 
+// partitionTurn is the turn in which the node is offered a place, or none. It can be held if it has nothing of the update
+// revision, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a pod can be
+// held too, unless what comes back is the update revision, and does so at once.
 func (r *run) partitionTurn(i int32) int {
 	n := &r.nodes[i]
-	_, old := r.liveRevisions(n)
+	now, old := r.liveRevisions(n)
+	keep := r.outcome(i) == placement.Keep
+	lost := func() bool {
+		return r.spec.Strategy.HoldRevision && (r.scales() || r.revisionBefore(i) != r.revision.Update.Hash)
+	}
 	switch {
-	case r.outcome(i) == placement.Keep:
+	case now || r.outcome(i) == placement.Leave || !old && (keep || !lost()):
+		return none
+	case keep:
 		return 0
 	case old && n.hold != LimitNone:
 		return 1
@@ -112,22 +124,6 @@ func (r *run) partitionTurn(i int32) int {
 		return 3
 	default:
 		return 4
-	}
-}
-
-// partitionable tells whether the node can be held: it has nothing of the update revision, and something to hold. With
-// holdRevision a lost pod comes back as it was, so that a node without a pod can be held too, unless what comes back is
-// the update revision, and does so at once.
-func (r *run) partitionable(i int32) bool {
-	n := &r.nodes[i]
-	now, old := r.liveRevisions(n)
-	switch r.outcome(i) {
-	case placement.Run:
-		return !now && (old || r.spec.Strategy.HoldRevision && (r.scales() || r.revisionBefore(i) != r.revision.Update.Hash))
-	case placement.Keep:
-		return !now && old
-	default:
-		return false
 	}
 }
 
