@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
 // DiffRevisions is [Diff] of the templates that two revisions store. The error wraps [ErrUnreadable] and names the
@@ -129,7 +131,7 @@ func readable(path string, typ reflect.Type, tree any) error {
 			}
 		}
 	default:
-		if typ == reflect.TypeFor[resource.Quantity]() && unboundedQuantity(tree) {
+		if typ == reflect.TypeFor[resource.Quantity]() && quantities.Unbounded(tree) {
 			return fmt.Errorf("field %s: %w", path, errQuantity)
 		}
 	}
@@ -152,23 +154,6 @@ func memberType(typ reflect.Type, name string) reflect.Type {
 }
 
 var errQuantity = errors.New("a quantity too long to read")
-
-// unboundedQuantity reports whether a JSON value, read as a quantity, could take time without bound.
-func unboundedQuantity(value any) bool {
-	var text string
-	switch value := value.(type) {
-	case string:
-		text = value
-	case json.Number:
-		text = string(value)
-	}
-	const maxLength, maxExponentLength = 128, 5 // a sign and four digits, or five digits
-	if len(text) > maxLength {
-		return true
-	}
-	e := strings.IndexAny(text, "eE")
-	return e >= 0 && len(text)-e-1 > maxExponentLength
-}
 
 // empty reports whether a value says nothing, like the fields that newer API versions merely add (R2).
 func empty(tree any) bool {

@@ -30,6 +30,9 @@ const (
 	// resources with which its QoS class would change, or its kubelet cannot resize. Not found by [Obstruct], which
 	// knows no change, but by [Update.Begin].
 	Unlike
+	// Overridden: its resources are overridden on its node (P8), and are not those wanted there, or would be changed by the
+	// update. For whoever plans, too.
+	Overridden
 )
 
 // obstructionTexts are the texts of the obstructions, by number.
@@ -42,6 +45,7 @@ var obstructionTexts = [...]string{
 	NoReadinessGate: "no readiness gate InPlaceUpdateReady",
 	NoRevision:      "revision unknown",
 	Unlike:          "not what its revision says",
+	Overridden:      "its resources are overridden on its node, and have to change",
 }
 
 // String says it in a few words; empty for the zero value. A value that is none of them: its number.

@@ -128,8 +128,8 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// resourcesByContainer is decoded only after a look at its quantities: annotations are anybody's to write, and
-// resource.ParseQuantity computes ten to the power of a negative exponent, whatever its size.
+// resourcesByContainer is decoded only after a look at its quantities: annotations are anybody's to write (see
+// quantities.Unbounded).
 type resourcesByContainer map[string]corev1.ResourceRequirements
 
 func (r *resourcesByContainer) UnmarshalJSON(data []byte) error {

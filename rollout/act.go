@@ -46,13 +46,17 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		d.Limit = LimitPartition
 		return false
 	}
-	hash := r.revisionFor(i)
+	n, hash := &r.nodes[i], r.revisionFor(i)
 	var template *corev1.PodTemplateSpec
 	if hash != r.revision.Update.Hash {
 		if template = r.templateOf(hash); template == nil {
 			r.note(i, VerbWait, ReasonRevisionUnreadable, nil)
 			return false
 		}
+	}
+	if verb == VerbCreate && !r.slow.creates() {
+		r.refuse(i, nil, LimitSlowStart)
+		return false
 	}
 	if limit := r.left.take(&r.left.creates); limit != LimitNone {
 		r.refuse(i, nil, limit)
@@ -61,10 +65,16 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	if installs {
 		r.installs--
 	}
-	r.nodes[i].creating = template == nil
+	if verb == VerbCreate {
+		r.slow.created()
+	}
+	n.creating = hash == r.goalHash(n)
 	d.Creates++
 	r.note(i, verb, reason, nil)
-	r.plan.Creates = append(r.plan.Creates, Create{Node: d.Node, Revision: hash, Template: template, Reason: reason})
+	r.plan.Creates = append(r.plan.Creates, Create{
+		Node: d.Node, Revision: hash, Template: template, Reason: reason,
+		Resources: r.resourcesFor(n, hash), Canary: n.canary && hash == r.revision.Update.Hash,
+	})
 	return true
 }
 
@@ -108,7 +118,9 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 }
 
 func (r *run) deletion(node string, p *pod, reason Reason) Delete {
-	return Delete{Node: node, Pod: p.object.Name, UID: p.object.UID, Revision: r.hashes[p.hash].value, Reason: reason}
+	// What a predecessor's pod carries says nothing to the planner, but the caller finds it on the pod.
+	revision := p.object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	return Delete{Node: node, Pod: p.object.Name, UID: p.object.UID, Revision: revision, Reason: reason}
 }
 
 // refuse records that a limit kept an action from the plan.
@@ -118,10 +130,14 @@ func (r *run) refuse(i int32, p *pod, limit Limit) {
 }
 
 func refusal(limit Limit) Reason {
-	if limit == LimitFrozen {
+	switch limit {
+	case LimitFrozen:
 		return ReasonFrozen
+	case LimitSlowStart:
+		return ReasonSlowStart
+	default:
+		return ReasonBurst
 	}
-	return ReasonBurst
 }
 
 // note records what is done about a node. Of several things, the one with the highest verb is shown.
@@ -183,6 +199,7 @@ func (r *run) mergeDuplicateRevisions() {
 // patch enters patches of one pod, in the order in which they are to be sent.
 func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
 	for _, patch := range patches {
+		p.traits |= touched
 		d.Patches++
 		r.plan.Patches = append(r.plan.Patches, Patch{
 			Node: d.Node, Pod: p.object.Name, UID: p.object.UID,

@@ -12,6 +12,7 @@ func (r *run) admit() {
 	for i := range r.nodes {
 		d := &r.plan.Decisions[i]
 		d.Unavailable, d.Surging = r.spends(int32(i))
+		r.exempt(int32(i))
 		if d.Unavailable {
 			budget.Unavailable++
 		}
@@ -91,6 +92,11 @@ func (r *run) update(i int32, wasReady bool) {
 		r.hold(i, limit)
 		return
 	}
+	if !r.isReadable(r.goalHash(n)) {
+		r.note(i, VerbWait, ReasonRevisionUnreadable, nil) // nothing could follow the pod
+		r.finish(i, n.other)
+		return
+	}
 	if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {
 		r.hold(i, LimitInPlaceOnly)
 		return
@@ -98,7 +104,7 @@ func (r *run) update(i int32, wasReady bool) {
 	reason := ReasonOutdatedNotReady
 	if wasReady {
 		reason = ReasonOutdated
-		if full, limit := r.spent(); full && (r.surge() || !d.Unavailable) {
+		if full, limit := r.spent(); full && !d.Exempt && (r.surge() || !d.Unavailable) {
 			r.wait(i)
 			r.note(i, VerbWait, ReasonBudget, other)
 			d.Limit = limit
@@ -106,9 +112,16 @@ func (r *run) update(i int32, wasReady bool) {
 			return
 		}
 	}
+	if !r.slow.replaces() && !r.underWay(i) {
+		r.wait(i)
+		r.note(i, VerbWait, ReasonBudget, other)
+		d.Limit = LimitSlowStart
+		r.finish(i, n.other)
+		return
+	}
 	switch r.begin(i, reason) {
 	case begins:
-		if !r.surge() && !d.Unavailable {
+		if !r.surge() && !d.Unavailable && !d.Exempt {
 			d.Unavailable = true
 			r.plan.Budget.Unavailable++
 		}
@@ -152,8 +165,11 @@ func (r *run) begin(i int32, reason Reason) outcome {
 		if !r.create(i, VerbSurge, reason) {
 			return waits
 		}
-		d.Surging = true
-		r.plan.Budget.Surging++
+		r.slow.replaced(&r.nodes[i])
+		if !d.Exempt {
+			d.Surging = true
+			r.plan.Budget.Surging++
+		}
 		return begins
 	}
 	if r.spec.Strategy.Method != inplace.Recreate && !d.obstructed() {
@@ -168,5 +184,6 @@ func (r *run) begin(i int32, reason Reason) outcome {
 	if !r.delete(i, r.nodes[i].other, VerbReplace, reason) {
 		return waits
 	}
+	r.slow.replaced(&r.nodes[i])
 	return begins
 }

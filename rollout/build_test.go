@@ -41,6 +41,8 @@ type scene struct {
 	patching []string
 	// backoffs that the memory holds; a Revision of "update" or "old" stands for its hash.
 	backoffs []rollout.Backoff
+	// set changes what the rest does not reach: the memory, marks of revisions.
+	set func(*lab)
 
 	// acts are the actions in order: "delete a0 Failed, create b Missing". Pods of node a are a0, a1, …
 	acts string
@@ -207,6 +209,9 @@ func (s scene) lab() *lab {
 		entry.Revision = l.hash(entry.Revision)
 		l.snapshot.Memory.Backoffs = append(l.snapshot.Memory.Backoffs, entry)
 	}
+	if s.set != nil {
+		s.set(l)
+	}
 	return l
 }
 
@@ -290,7 +295,7 @@ func lines(plan rollout.Plan) []string {
 }
 
 // line writes a decision as "node: state>target verb Reason", then what is set of: pod, limit, until=+duration,
-// U (Unavailable), S (Surging).
+// U (Unavailable), S (Surging), X (Exempt), C (Canary).
 func line(d rollout.Decision) string {
 	s := fmt.Sprintf("%s: %s>%s %s %s", d.Node, d.State, d.Target, d.Verb, d.Reason)
 	if d.Pod != "" {
@@ -307,6 +312,12 @@ func line(d rollout.Decision) string {
 	}
 	if d.Surging {
 		s += " S"
+	}
+	if d.Exempt {
+		s += " X"
+	}
+	if d.Canary {
+		s += " C"
 	}
 	return s
 }
@@ -354,8 +365,8 @@ func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 	}
 	for _, a := range plan.Patches {
 		if p := pods[a.UID]; p == nil || p.Name != a.Pod ||
-			a.Revision != l.update && a.Revision != p.Labels["controller-revision-hash"] {
-			t.Errorf("patch %+v does not name a pod of the snapshot with its UID, and its or the update revision", a)
+			a.Revision != l.update && a.Revision != plan.Canary.Stable && a.Revision != p.Labels["controller-revision-hash"] {
+			t.Errorf("patch %+v does not name a pod of the snapshot with its UID, and its, the update or the stable revision", a)
 		}
 		c := acted[owner(a.Node, a.Pod)]
 		c.patches++

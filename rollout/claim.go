@@ -13,12 +13,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// newPredecessor finds the pods of the set that this one takes over from; nil: there is none.
+func newPredecessor(spec Spec) (*predecessor, error) {
+	if spec.Predecessor == nil {
+		return nil, nil
+	}
+	p := &predecessor{uids: spec.Predecessor.UIDs, selector: labels.Nothing()}
+	var err error
+	if p.own, err = metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	if spec.Predecessor.Selector != nil {
+		if p.selector, err = metav1.LabelSelectorAsSelector(spec.Predecessor.Selector); err != nil {
+			return nil, fmt.Errorf("spec.predecessor.selector: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// predecessor decides whether a pod belongs to the set that this one takes over from.
+type predecessor struct {
+	uids          []types.UID
+	own, selector labels.Selector // the set's selector, and the predecessor's
+}
+
+// owns tells whether the pod is the predecessor's: it controls it, or nobody does and only its selector matches. Nil owns
+// nothing.
+func (p *predecessor) owns(object metav1.Object) bool {
+	if p == nil {
+		return false
+	}
+	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
+		return slices.Contains(p.uids, controller.UID)
+	}
+	set := labels.Set(object.GetLabels())
+	return p.selector.Matches(set) && !p.own.Matches(set)
+}
+
 // Claims says whose pods are whose. Each slice is ordered by pod name, then UID.
 type Claims struct {
 	// Pods of the set: those it controls, and those to adopt. Pass them to [Snapshot].
 	Pods []*corev1.Pod
 	// Adopt lists the orphans among Pods, which match the selector: give them the set's controller reference.
 	Adopt []*corev1.Pod
+	// Old lists the pods of the predecessor among Pods: they are replaced, and stay whose they are until then.
+	Old []*corev1.Pod
 	// Release lists pods that the set controls although the selector does not match them any more: take the
 	// reference away. They are not among Pods.
 	Release []*corev1.Pod
@@ -29,13 +68,29 @@ type Claims struct {
 // not adopted, and a terminating pod is not released, because both will be gone soon: as the controllers do it. An
 // object without a namespace counts as one in the default namespace.
 //
-// It fails if the selector is missing, empty or malformed, and on a nil pod.
+// With a predecessor its pods in the namespace are the set's, too: those that it controls, and those without a controller
+// that its selector matches and the set's does not.
+//
+// It fails if a selector is missing, empty or malformed, and on a nil pod.
 func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	own, adopt, release, err := claimAll(spec, "Pods", pods)
 	if err != nil {
 		return Claims{}, err
 	}
-	return Claims{Pods: own, Adopt: adopt, Release: release}, nil
+	claims := Claims{Pods: own, Adopt: adopt, Release: release}
+	old, err := newPredecessor(spec)
+	if err != nil {
+		return Claims{}, err
+	}
+	for _, pod := range pods {
+		if namespace := cmp.Or(pod.Namespace, DefaultNamespace); namespace == cmp.Or(spec.Namespace, DefaultNamespace) && old.owns(pod) {
+			claims.Old = append(claims.Old, pod)
+		}
+	}
+	slices.SortFunc(claims.Old, byName)
+	claims.Pods = append(claims.Pods, claims.Old...)
+	slices.SortFunc(claims.Pods, byName)
+	return claims, nil
 }
 
 // RevisionClaims says whose revisions are whose, as [Claims] does for pods.

@@ -13,10 +13,6 @@ func (r *run) classify() {
 		for j := n.first; j < n.end; j++ {
 			r.sort(n, d, j)
 		}
-		if d.Placement.Outcome == placement.Run {
-			d.Facts |= status.Desired
-			r.plan.Budget.Desired++
-		}
 		r.settleRequest(n)
 		d.State = r.state(n, d)
 		d.Target = r.targetOf(int32(i))
@@ -33,6 +29,7 @@ func (r *run) scaleLimits() {
 	}
 	budget.MaxUnavailable = r.maxUnavailable.roundUp(budget.Desired)
 	budget.MaxSurge = r.maxSurge.roundUp(budget.Desired)
+	budget.MaxUnschedulable = r.unschedulable.roundUp(budget.Desired)
 }
 
 // sort enters one pod of a node: as a fact for the status, and as the one to stay if it is the best of its kind.
@@ -49,7 +46,7 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	if t.has(available) {
 		d.Facts |= status.Available
 	}
-	if t.has(current) {
+	if t.has(updated) {
 		d.Facts |= status.Updated
 	}
 	kept := &n.other
@@ -115,6 +112,8 @@ func (r *run) state(n *node, d *Decision) State {
 		return StateIneligible
 	case hasCurrent && hasOther:
 		return StateSurging
+	case n.current != none && r.pods[n.current].settled() && n.goal == toStable:
+		return StateStable
 	case n.current != none && r.pods[n.current].settled():
 		return StateUpdated
 	case hasCurrent:
@@ -130,8 +129,8 @@ func (r *run) state(n *node, d *Decision) State {
 	}
 }
 
-// targetOf applies T1: only a node that has something else is held back; what is lost comes back at the update
-// revision, or with holdRevision as it was.
+// targetOf applies T1 and T6: only a node that has something else is held back; what is lost comes back at the revision
+// where the node is to end, or with holdRevision as it was.
 func (r *run) targetOf(i int32) Target {
 	d := r.decision(i)
 	switch {
@@ -139,6 +138,8 @@ func (r *run) targetOf(i int32) Target {
 		return TargetNone
 	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(i):
 		return TargetHeld
+	case r.nodes[i].goal == toStable:
+		return TargetStable
 	default:
 		return TargetUpdate
 	}
@@ -148,13 +149,13 @@ func (r *run) targetOf(i int32) Target {
 func (r *run) comesBackOld(i int32) bool {
 	switch r.decision(i).State {
 	case StateMissing, StateTerminating, StateBroken:
-		return r.revisionFor(i) != r.revision.Update.Hash
+		return r.revisionFor(i) != r.goalHash(&r.nodes[i])
 	default:
 		return false
 	}
 }
 
-// settled tells whether a pod of the update revision is all that it is to be.
+// settled tells whether a pod of its node's target revision is all that it is to be.
 func (p *pod) settled() bool { return p.traits.has(available) && !p.traits.has(incomplete) }
 
 // serves is B2, for one pod: it does the daemon's work and will after this plan. One that is on its way through an in-place
@@ -180,7 +181,7 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// newPods tells whether the node holds, or is about to get, pods of the update revision that are available, and such
+// newPods tells whether the node holds, or is about to get, pods of its target revision that are available, and such
 // that are not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
 // be bound now, so it says nothing of the revision; counting it would stop the rollout for as long as the taint is there.
 func (r *run) newPods(i int32) (availableOnes, unavailableOnes bool) {

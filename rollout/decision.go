@@ -32,6 +32,10 @@ type Decision struct {
 	// Unavailable: the node counts against MaxUnavailable, after this plan (B2). Surging: it holds a place of
 	// MaxSurge, after this plan (B4).
 	Unavailable, Surging bool
+	// Exempt: the node would count, but is left out of the budgets (B8).
+	Exempt bool
+	// Canary: it is a canary node.
+	Canary bool
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
 	// nothing, or nobody asked.
 	Obstruction inplace.Obstruction
@@ -67,7 +71,9 @@ const (
 	StateStarting
 	// StateUpdated is a node whose pod is at the update revision and available.
 	StateUpdated
-	// StateOutdated is a node whose pod is of another revision.
+	// StateStable is a node whose pod is at the stable revision, as it should be, and available (T6).
+	StateStable
+	// StateOutdated is a node whose pod is of another revision than it should be, or has other resources (P8).
 	StateOutdated
 	// StateSurging is a node that holds a pod of the update revision beside one of another (B4).
 	StateSurging
@@ -85,7 +91,7 @@ func (s State) String() string {
 }
 
 var stateNames = [states]string{
-	"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "outdated",
+	"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "stable", "outdated",
 	"surging", "vanished", "unattributed",
 }
 
@@ -98,6 +104,8 @@ const (
 	TargetNone Target = iota
 	// TargetUpdate is the update revision (T1).
 	TargetUpdate
+	// TargetStable is the stable revision, while another is tried elsewhere or has failed (T6).
+	TargetStable
 	// TargetHeld is whatever the node has; if that is lost, the update revision (T1).
 	TargetHeld
 
@@ -109,7 +117,7 @@ func (t Target) String() string {
 	return name(targetNames[:], t)
 }
 
-var targetNames = [targets]string{"none", "update", "held"}
+var targetNames = [targets]string{"none", "update", "stable", "held"}
 
 // Verb is what is done about a node.
 type Verb uint8
@@ -183,6 +191,10 @@ const (
 	LimitHook
 	// LimitGracePeriod between making a pod unready and updating it in place (I4).
 	LimitGracePeriod
+	// LimitCanary: the canary is paused (C7).
+	LimitCanary
+	// LimitSlowStart: as many nodes are under way as the rollout may begin with (B7).
+	LimitSlowStart
 
 	limits // count
 )
@@ -195,4 +207,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
+	"canary", "slowStart",
 }

@@ -21,24 +21,25 @@ func TestStringsAreExhaustive(t *testing.T) {
 		want      []string
 	}{
 		{"State", "in the order of the constants", func(v uint8) string { return rollout.State(v).String() }, []string{
-			"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "outdated", "surging",
+			"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "stable",
+			"outdated", "surging",
 			"vanished", "unattributed",
 		}},
 		{"Target", "in the order of the constants", func(v uint8) string { return rollout.Target(v).String() },
-			[]string{"none", "update", "held"}},
+			[]string{"none", "update", "stable", "held"}},
 		{"Verb", "in ascending importance", func(v uint8) string { return rollout.Verb(v).String() },
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart",
 		}},
 		{"RevisionVerb", "in the order of the constants", func(v uint8) string { return rollout.RevisionVerb(v).String() },
-			[]string{"create", "renumber", "delete"}},
+			[]string{"create", "renumber", "annotate", "delete"}},
 		{"Reason", "the names of the constants", func(v uint8) string { return rollout.Reason(v).String() }, []string{
-			"None", "Ineligible", "Kept", "UpToDate", "Missing", "BesideTerminating", "Leaving", "Failed", "Succeeded", "Surplus",
-			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "Released", "NewPod", "InPlaceUnfinished",
+			"None", "Ineligible", "Kept", "UpToDate", "Stable", "Missing", "BesideTerminating", "Leaving", "Failed", "Succeeded", "Surplus",
+			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "CanaryLabel", "Released", "NewPod", "InPlaceUnfinished",
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
-			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "Serving", "Held",
+			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "SlowStart", "Serving", "Held",
 			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
 			"Frozen", "Vanished", "Unattributable",
 		}},
@@ -67,9 +68,9 @@ func TestStringsAreExhaustive(t *testing.T) {
 	// The last constants of each, so that a new one cannot be added without its name above.
 	last := []string{
 		rollout.StateUnattributed.String(), rollout.TargetHeld.String(), rollout.VerbSurge.String(),
-		rollout.LimitGracePeriod.String(), rollout.DeleteRevision.String(), rollout.ReasonUnattributable.String(),
+		rollout.LimitSlowStart.String(), rollout.DeleteRevision.String(), rollout.ReasonUnattributable.String(),
 	}
-	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "gracePeriodSeconds", "delete", "Unattributable"}, last); diff != "" {
+	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "slowStart", "delete", "Unattributable"}, last); diff != "" {
 		t.Errorf("last constants, -want +got:\n%s", diff)
 	}
 }
@@ -84,7 +85,7 @@ func TestMarshalText(t *testing.T) {
 		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.State(v) }, uint8(rollout.StateUnattributed)},
 		{"Target", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Target(v) }, uint8(rollout.TargetHeld)},
 		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
-		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitGracePeriod)},
+		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitSlowStart)},
 		{"Reason", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Reason(v) }, uint8(rollout.ReasonUnattributable)},
 		{"RevisionVerb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.RevisionVerb(v) },
 			uint8(rollout.DeleteRevision)},
@@ -115,6 +116,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
 		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
+		canaryScenes(), canaryJoinedScenes(), slowStartScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -59,6 +60,11 @@ func (p Plan) explain(d *Decision) string {
 		b.WriteString("; holds a place of maxSurge")
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
+	case d.Exempt:
+		b.WriteString("; is left out of the budget by maxUnschedulable")
+	}
+	if d.Canary {
+		b.WriteString("; is a canary node")
 	}
 	return b.String()
 }
@@ -120,6 +126,8 @@ func (p Plan) Because(d *Decision) string {
 		return because
 	case ReasonHeld:
 		return "its pod " + d.Pod + " is outdated, but " + p.held(d)
+	case ReasonStable:
+		return text(reasonTexts[:], d.Reason) + ", " + p.elsewhere()
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
 	case ReasonOutdated, ReasonOutdatedNotReady:
@@ -127,7 +135,7 @@ func (p Plan) Because(d *Decision) string {
 			return text(reasonTexts[:], d.Reason) + "; not in place: " + p.obstruction(d)
 		}
 		return text(reasonTexts[:], d.Reason)
-	case ReasonTerminating, ReasonFrozen, ReasonBurst:
+	case ReasonTerminating, ReasonFrozen, ReasonBurst, ReasonSlowStart:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
@@ -140,15 +148,37 @@ func (p Plan) Because(d *Decision) string {
 	}
 }
 
+// elsewhere is why a node is at the stable revision.
+func (p Plan) elsewhere() string {
+	switch p.Canary.Phase {
+	case canary.Failed:
+		return "as the update revision has failed"
+	case canary.Paused:
+		return "while the canary is paused"
+	default:
+		return "while the update revision is tried on other nodes"
+	}
+}
+
 // obstacle is what keeps a repair waiting.
 func (p Plan) obstacle(reason Reason) string {
+	if reason == ReasonSlowStart {
+		return p.slow()
+	}
 	if reason == ReasonBurst {
 		return fmt.Sprintf("this plan already has the %d creates, deletes or updates in place that burst allows", p.Budget.Burst)
 	}
 	return text(reasonTexts[:], reason)
 }
 
+func (p Plan) slow() string {
+	return fmt.Sprintf("slow start lets %d nodes be under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
+}
+
 func (p Plan) spent(limit Limit) string {
+	if limit == LimitSlowStart {
+		return p.slow()
+	}
 	all := p.Budget.Unavailable
 	if limit == LimitMaxSurge {
 		all = p.Budget.Surging
@@ -161,6 +191,9 @@ var reasonTexts = [reasons]string{
 	ReasonNone:               "no reason",
 	ReasonKept:               ", but a pod that runs may stay",
 	ReasonUpToDate:           "its pod is at the update revision and available",
+	ReasonStable:             "its pod is at the stable revision and available",
+	ReasonCanaryLabel:        "the canary label is put on its pod, or taken off",
+	ReasonSlowStart:          "slow start lets no more nodes be under way",
 	ReasonMissing:            "the node is eligible and has no pod",
 	ReasonBesideTerminating:  "the node's pods are terminating, and maxSurge lets the new one start at once",
 	ReasonFailed:             "the pod has failed",
@@ -185,7 +218,7 @@ var reasonTexts = [reasons]string{
 	ReasonBackoff:            " has failed, and failed pods of this node were deleted a short time ago",
 	ReasonServing:            " serves until available pods outnumber desired",
 	ReasonPartitionedScaling: "a first installation leaves the partition empty",
-	ReasonRevisionUnreadable: "the lost pod is to come back at its old revision, which cannot be read",
+	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
 	ReasonPreDelete:          " is to be deleted, and waits for its preDelete hook",
 	ReasonPreNormal:          " waits for its preNormal hook",
 	ReasonPutBack:            " was updated, and waits for its inPlaceUpdate hook to be put back",
@@ -202,6 +235,7 @@ var holdTexts = [limits]string{
 	LimitPaused:      "the rollout is paused",
 	LimitFrozen:      "the set is frozen",
 	LimitInPlaceOnly: "the method is InPlaceOnly",
+	LimitCanary:      "the canary is paused, and replaces nothing",
 	LimitOnDelete:    "the strategy is OnDelete: a pod is replaced when somebody deletes it",
 }
 
@@ -249,7 +283,7 @@ type Wait struct {
 	// Reason and Limit that the nodes share.
 	Reason Reason
 	Limit  Limit
-	// Size of the limit in nodes, for maxUnavailable and maxSurge; in actions, for burst. 0 for others.
+	// Size of the limit in nodes, for maxUnavailable, maxSurge and slow start; in actions, for burst. 0 for others.
 	Size int32
 	// Nodes that wait, in ascending order.
 	Nodes []string
@@ -300,6 +334,8 @@ func (p Plan) size(limit Limit) int32 {
 		return p.Budget.Burst
 	case LimitPartition:
 		return p.Budget.Partition
+	case LimitSlowStart:
+		return p.Budget.SlowStart
 	default:
 		return 0
 	}
@@ -333,6 +369,8 @@ func (w Wait) because() string {
 	switch {
 	case w.Limit == LimitBurst:
 		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
+	case w.Limit == LimitSlowStart:
+		return fmt.Sprintf("slow start lets %d nodes be under way now", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

@@ -3,12 +3,15 @@ package rollout_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -57,6 +60,58 @@ func TestExplainHoldsAndSteps(t *testing.T) {
 				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
 			}
 		})
+	}
+}
+
+// What Explain says while a revision is tried, while a rollout gathers speed, and of nodes left out of the budgets.
+func TestExplainCanary(t *testing.T) {
+	one := []kit.SpecOption{kit.Canary("1")}
+	slow := []kit.SpecOption{kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, "1", "9")}
+	tests := []struct {
+		scene
+		says string // of node "a"
+	}{
+		{scene{name: "elsewhere", why: "T6", spec: one, fleet: []spot{on("a", oldPod()), on("b", newPod())}},
+			`a: stable; nothing to do: its pod is at the stable revision and available, while the update revision is tried on other nodes`},
+		{scene{name: "paused", why: "C7", spec: one, set: paused("b"), fleet: []spot{on("a", oldPod()), on("b", onTrial())}},
+			`a: stable; nothing to do: its pod is at the stable revision and available, while the canary is paused`},
+		{scene{name: "failed", why: "C7", spec: one, set: failedRevision, fleet: []spot{on("a", oldPod())}},
+			`a: stable; nothing to do: its pod is at the stable revision and available, as the update revision has failed`},
+		{scene{name: "a canary node", why: "C1", spec: one, fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
+			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; counts against maxUnavailable; is a canary node`},
+		{scene{name: "the label", why: "after the promotion", spec: one, set: withMark("update", history.PromotedAnnotation, "x"), fleet: []spot{on("a", onTrial())}},
+			`a: updated; patch pod a0: the canary label is put on its pod, or taken off`},
+		{scene{name: "slow start", why: "B7: missing", spec: slow, fleet: []spot{on("a"), on("b", newPod(kit.Created(ago(0)), kit.Unready()))}},
+			`a: missing; waits: slow start lets 1 nodes be under way now, and 1 were before this plan; counts against maxUnavailable`},
+		{scene{name: "slow start, outdated", why: "B7: to be replaced", spec: slow, fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
+			`a: outdated; waits: its pod a0 is outdated, but slow start lets 1 nodes be under way now, and 0 were before this plan`},
+		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
+			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
+		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
+			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; not in place: its resources are overridden on its node, ` +
+				`and have to change; counts against maxUnavailable`},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.lab().plan(t).Explain("a"); got != tt.says {
+				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
+			}
+		})
+	}
+}
+
+// What waits for slow start is one group, with the limit.
+func TestWaitsForSlowStart(t *testing.T) {
+	l := newLab(kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, "1", "9")).add(on("a", oldPod()), on("b", oldPod()), on("c", oldPod()))
+	want := []rollout.Wait{{Reason: rollout.ReasonBudget, Limit: rollout.LimitSlowStart, Size: 1, Nodes: []string{"a", "b"}}}
+	got := l.plan(t).Waits()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
+	}
+	if got, want := got[0].String(), "2 nodes wait: slow start lets 1 nodes be under way now (a, b)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -130,9 +130,18 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
 		record.traits |= incomplete
 	}
-	value, labelled := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	if !labelled && r.atGeneration(object) {
+	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	switch {
+	case r.predecessor.owns(object):
+		value = "" // whatever it carries was given by another set
+	case !hasHash && r.atGeneration(object):
 		record.traits |= byGeneration
+	}
+	if r.labels && object.Labels[CanaryLabel] != "" {
+		record.traits |= labelled
+	}
+	if object.Annotations[placement.DigestAnnotation] != "" {
+		record.traits |= digested
 	}
 	record.hash = read.hash(value)
 	if !record.traits.has(marked | finished) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // MemoryVersion is the version of [Memory] that this library writes.
@@ -22,6 +24,8 @@ type Memory struct {
 	Backoffs []Backoff `json:"backoffs,omitempty"`
 	// Rollout that is or was last under way.
 	Rollout Record `json:"rollout,omitzero"`
+	// Canary of the update revision (C rules).
+	Canary canary.Record `json:"canary,omitzero"`
 	// Conditions as last reported, for their transition times (S3).
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// CollisionCount of revision names, as apps/v1 keeps it in the status (R3). Nil: none so far.
@@ -64,8 +68,14 @@ type Backoff struct {
 type Record struct {
 	// Revision is the hash of the update revision.
 	Revision string `json:"revision,omitempty"`
-	// Began is when this revision was first planned for.
+	// Began is when this revision was first planned for, or promoted.
 	Began time.Time `json:"began,omitzero"`
+	// Paused is for how long the rollout was paused, up to PausedSince; PausedSince is zero while it is not (B7).
+	Paused      time.Duration `json:"paused,omitempty"`
+	PausedSince time.Time     `json:"pausedSince,omitzero"`
+	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
+	// without a canary.
+	Stable string `json:"stable,omitempty"`
 	// Completed tells that every node was at the revision and available once (S3).
 	Completed bool `json:"completed,omitempty"`
 }

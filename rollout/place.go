@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // place is step 1: put the nodes in order and evaluate each once (P2, P3).
@@ -15,6 +18,7 @@ func (r *run) place() error {
 	ordered := byNodeName(r.snapshot.Nodes)
 	r.nodes = make([]node, len(ordered))
 	r.plan.Decisions = make([]Decision, len(ordered), len(ordered)+strayRoom)
+	overrides := r.overrides.Evaluator()
 	for i, object := range ordered {
 		if i > 0 && object.Name == ordered[i-1].Name {
 			problem := fmt.Sprintf("names must be unique: there are two nodes %q", object.Name)
@@ -24,6 +28,11 @@ func (r *run) place() error {
 		d := &r.plan.Decisions[i]
 		d.Node = object.Name
 		d.Placement = r.matcher.Evaluate(object)
+		if d.Placement.Outcome == placement.Run {
+			d.Facts |= status.Desired
+			r.plan.Budget.Desired++
+		}
+		r.override(int32(i), overrides)
 	}
 	return nil
 }

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -45,6 +47,13 @@ type Plan struct {
 	// Diffs say what updates in place from the revisions that candidates carry would change, or why they are not
 	// possible (I2), in no order that means anything. Nil with method Recreate.
 	Diffs []Diff
+	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Idle without
+	// one.
+	Canary Canary
+	// OverrideConflicts are between overrides that match one node and container, and MalformedOverrides the annotations of
+	// nodes that cannot be read (P8). Each in the order of nodes, then containers.
+	OverrideConflicts  []OverrideConflict
+	MalformedOverrides []MalformedOverride
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
 	// Memory to pass to the next plan.
@@ -86,8 +95,42 @@ type Create struct {
 	Revision string
 	// Template is the pod template of that revision if it is not the update revision (T1); else nil.
 	Template *corev1.PodTemplateSpec
+	// Resources that differ on this node from those of the template (P8); nil: none.
+	Resources []placement.Resources
+	// Canary: the pod is one of the canary's, and is labelled so.
+	Canary bool
 	// Reason for this create.
 	Reason Reason
+}
+
+// Canary is how the trial of a revision stands.
+type Canary struct {
+	// Finding is the phase, and the reason with what gave it.
+	canary.Finding
+	// Revision on trial, Stable the one to go back to, by hash.
+	Revision, Stable string
+	// Nodes of the canary, in ascending order, and how many there should be.
+	Nodes  []string
+	Wanted int32
+	// Until is when what is waited for is over, by the clock alone; zero: not by the clock.
+	Until time.Time
+	// Stale lists the commands that name another revision.
+	Stale []string
+}
+
+// OverrideConflict is between two overrides on several nodes (P8).
+type OverrideConflict struct {
+	placement.Conflict
+	// Node is the first one, by name, Nodes their number.
+	Node  string
+	Nodes int32
+}
+
+// MalformedOverride is an annotation of a node that cannot be read (P8).
+type MalformedOverride struct {
+	// Node that has it.
+	Node string
+	placement.Malformed
 }
 
 // Delete asks for the deletion of one pod.
@@ -151,6 +194,9 @@ type RevisionAction struct {
 	Number int64
 	// Object to create; nil for the other verbs.
 	Object *appsv1.ControllerRevision
+	// Annotations to set, and RemoveAnnotations those to remove, for AnnotateRevision.
+	Annotations       map[string]string
+	RemoveAnnotations []string
 }
 
 // RevisionVerb is what a RevisionAction does.
@@ -162,6 +208,8 @@ const (
 	CreateRevision RevisionVerb = iota
 	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
 	RenumberRevision
+	// AnnotateRevision records the verdict of a canary on the revision (C6).
+	AnnotateRevision
 	// DeleteRevision deletes a duplicate (R3) or one beyond the history limit (R4).
 	DeleteRevision
 
@@ -173,7 +221,7 @@ func (v RevisionVerb) String() string {
 	return name(revisionVerbNames[:], v)
 }
 
-var revisionVerbNames = [revisionVerbs]string{"create", "renumber", "delete"}
+var revisionVerbNames = [revisionVerbs]string{"create", "renumber", "annotate", "delete"}
 
 // Budget shows the limits of a plan and what is spent of them, after its repairs and admissions.
 type Budget struct {
@@ -194,6 +242,11 @@ type Budget struct {
 	Partition int32
 	// Partitioned is the number of nodes that take a place of Partition: <= Partition.
 	Partitioned int32
+	// SlowStart is how many nodes may be under way now (B7), UnderWay how many are before this plan's creates and
+	// replacements. Both 0 without slow start or while no rollout is under way.
+	SlowStart, UnderWay int32
+	// MaxUnschedulable in nodes, a percentage resolved, and Exempt the number of nodes left out of the budgets for it (B8).
+	MaxUnschedulable, Exempt int32
 	// Waiting is the number of nodes that would be updated now if the budget or the burst let them. A pod that turns out
 	// when its turn comes not to be one that can be updated (its record cannot be read, say) counts until then.
 	Waiting int32

@@ -24,6 +24,11 @@ type Planner struct {
 	maxSurge       quantity
 	burst          quantity
 	partitionSize  quantity
+	increase       quantity // of SlowStart
+	maxParallel    quantity // of SlowStart
+	unschedulable  quantity // MaxUnschedulable
+	overrides      *placement.Overrides
+	predecessor    *predecessor
 	selector       labels.Selector // of the strategy (T3); empty: no node is held by it
 	images         []string        // of the template
 	secrets        []string        // to pull them with
@@ -49,6 +54,7 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 		return Plan{}, err
 	}
 	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installs: unlimited}
+	r.labels = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {
 		return Plan{}, err
 	}
@@ -78,6 +84,9 @@ func compile(spec Spec) (*Planner, error) {
 		{&p.maxSurge, *spec.Strategy.MaxSurge},
 		{&p.burst, *spec.Burst},
 		{&p.partitionSize, *spec.Strategy.Partition},
+		{&p.unschedulable, *spec.Strategy.MaxUnschedulable},
+		{&p.increase, *spec.Strategy.slowStart().Increase},
+		{&p.maxParallel, *spec.Strategy.slowStart().MaxParallel},
 	} {
 		// The budgets of OnDelete are not validated, and not used.
 		*q.to, _ = parseQuantity(q.from)
@@ -92,6 +101,12 @@ func compile(spec Spec) (*Planner, error) {
 		if p.selector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {
 			return nil, fmt.Errorf("spec.strategy.nodeSelector: %w", err)
 		}
+	}
+	if p.predecessor, err = newPredecessor(spec); err != nil {
+		return nil, err
+	}
+	if p.overrides, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides); err != nil {
+		return nil, fmt.Errorf("spec.overrides: %w", err)
 	}
 	if p.matcher, err = placement.Compile(&p.spec.Template); err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)

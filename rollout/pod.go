@@ -26,9 +26,13 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 		template = create.Template
 	}
 	pod := placement.Pod(template, create.Node)
+	placement.Overridden{Resources: create.Resources}.Apply(pod)
 	pod.GenerateName = p.spec.Name + "-"
 	pod.Namespace = p.spec.Namespace
 	pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = create.Revision
+	if create.Canary {
+		pod.Labels[CanaryLabel] = "true"
+	}
 	if p.spec.TemplateGeneration != nil && create.Template == nil {
 		pod.Labels[TemplateGenerationLabel] = strconv.FormatInt(*p.spec.TemplateGeneration, 10)
 	}

@@ -42,14 +42,14 @@ func (r *run) pull() {
 	r.wake(selection.Wake)
 }
 
-// waiting yields the nodes whose update waits for the budget or the burst, in the order of B6.
+// waiting yields the nodes whose update to the update revision waits for the budget or the burst, in the order of B6.
 func (r *run) waiting() iter.Seq[predownload.Candidate] {
 	return func(yield func(predownload.Candidate) bool) {
 		var uses []string
 		for _, wantReady := range [...]bool{false, true} {
 			for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
 				n := &r.nodes[i]
-				if !n.waits || r.pods[n.other].traits.has(ready) != wantReady {
+				if !n.waits || n.goal != toUpdate || r.pods[n.other].traits.has(ready) != wantReady {
 					continue
 				}
 				uses = appendImages(uses[:0], &r.pods[n.other].object.Spec)
@@ -76,7 +76,7 @@ func (r *run) updatedReady() int32 {
 	var count int32
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if r.outcome(int32(i)) == placement.Run && n.current != none && r.pods[n.current].traits.has(ready) {
+		if r.outcome(int32(i)) == placement.Run && n.goal == toUpdate && n.current != none && r.pods[n.current].traits.has(ready) {
 			count++
 		}
 	}

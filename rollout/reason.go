@@ -15,6 +15,10 @@ const (
 	// ReasonUpToDate: the node's pod is at the update revision and available.
 	ReasonUpToDate
 
+	// ReasonStable: the node's pod is at the stable revision and available, as it should be while another is tried elsewhere
+	// or has failed (T6).
+	ReasonStable
+
 	// ReasonMissing: the node should run the pod and has no pod object (M1).
 	ReasonMissing
 	// ReasonBesideTerminating: the node's pods are on their way out, and surge allows a new one at once (M1).
@@ -35,6 +39,9 @@ const (
 	ReasonNodeGone
 	// ReasonDuplicateRevision: the pod's revision equals the update revision and is merged into it (R3).
 	ReasonDuplicateRevision
+
+	// ReasonCanaryLabel: the canary label is put on the pod, or taken off.
+	ReasonCanaryLabel
 
 	// ReasonReleased: the pod leaves, and no preDelete hook holds it any more (L2).
 	ReasonReleased
@@ -68,13 +75,15 @@ const (
 	ReasonBudget
 	// ReasonBurst: the repair is due, but this plan has as many creates or deletes as it may hold (M6).
 	ReasonBurst
+	// ReasonSlowStart: the pod is missing, but as many nodes are under way as slow start lets there be (B7).
+	ReasonSlowStart
 	// ReasonServing: the pod may not run here any more, but serves until there are enough others (M4).
 	ReasonServing
 	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T2 to T5, I1).
 	ReasonHeld
 	// ReasonPartitionedScaling: the node is empty, and a first installation leaves the partition empty (T7).
 	ReasonPartitionedScaling
-	// ReasonRevisionUnreadable: the lost pod is to come back at a revision that cannot be read (T1).
+	// ReasonRevisionUnreadable: the node is to have, or to get back, a revision that cannot be read (T1, T6).
 	ReasonRevisionUnreadable
 	// ReasonPreDelete: the pod leaves as soon as its preDelete hook lets it go (L2).
 	ReasonPreDelete
@@ -111,6 +120,9 @@ var reasonNames = [reasons]string{
 	ReasonIneligible:         "Ineligible",
 	ReasonKept:               "Kept",
 	ReasonUpToDate:           "UpToDate",
+	ReasonStable:             "Stable",
+	ReasonCanaryLabel:        "CanaryLabel",
+	ReasonSlowStart:          "SlowStart",
 	ReasonMissing:            "Missing",
 	ReasonBesideTerminating:  "BesideTerminating",
 	ReasonLeaving:            "Leaving",

@@ -11,6 +11,7 @@ import (
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.left = r.newLeft()
+	r.slow = r.newSlow()
 	excess := r.excessServing()
 	for i := range r.nodes {
 		i := int32(i)
@@ -22,6 +23,7 @@ func (r *run) repair() {
 		}
 	}
 	r.reviseHistory()
+	r.markRevisions()
 	r.mergeDuplicateRevisions()
 	r.repairStrays()
 }
@@ -101,8 +103,10 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 		r.delete(i, j, VerbDelete, ReasonFailed)
 	case n.current != none || n.other != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
-	default:
-		r.delete(i, j, VerbReplace, ReasonOutdatedFailed)
+	case !n.slotted && !r.slow.replaces():
+		r.refuse(i, &r.pods[j], LimitSlowStart)
+	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
+		r.slow.replaced(n)
 	}
 }
 
@@ -128,15 +132,21 @@ func (r *run) choose(i int32) {
 // first.
 func (r *run) createMissing(i int32) {
 	n := &r.nodes[i]
-	if n.current != none || n.other != none || n.finished || n.requested != requestedNothing {
-		return
-	}
 	switch {
+	case !r.misses(n):
 	case !n.terminating && !n.leaving:
 		r.create(i, VerbCreate, ReasonMissing)
-	case r.surge(): // what leaves is of another revision: one of the update revision is taken back (L2)
+	default: // what leaves is of another revision: one of the target revision is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
+}
+
+// misses tells whether a run node is to get a pod at once (M1).
+func (r *run) misses(n *node) bool {
+	if n.current != none || n.other != none || n.finished || n.requested != requestedNothing {
+		return false
+	}
+	return !n.terminating && !n.leaving || r.surge()
 }
 
 // excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
@@ -151,7 +161,7 @@ func (r *run) excessServing() int32 {
 			}
 		}
 	}
-	return serving - r.plan.Budget.Desired
+	return serving - (r.plan.Budget.Desired - r.exemptMissing())
 }
 
 // lingers tells whether available pods of a leave node stay until there are enough others (M4).

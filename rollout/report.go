@@ -15,6 +15,7 @@ func (r *run) report() {
 		counts.Add(r.plan.Decisions[i].Facts)
 	}
 	r.nameUsers()
+	r.reportOverrides()
 	r.plan.Status = status.Summarize(r.statusInput(counts))
 	r.plan.Memory = r.memory()
 }
@@ -49,6 +50,8 @@ func (r *run) explainRest(i int32) {
 		d.Reason = ReasonKept
 	case StateUpdated:
 		d.Reason = ReasonUpToDate
+	case StateStable:
+		d.Reason = ReasonStable
 	case StateStarting, StateSurging:
 		r.explainStarting(i, n)
 	default:
@@ -110,6 +113,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		MaxUnavailable:    r.plan.Budget.MaxUnavailable,
 		Unavailable:       r.plan.Budget.Unavailable,
 		MaxSurge:          r.plan.Budget.MaxSurge,
+		Trial:             r.statusTrial(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
 	}
@@ -148,15 +152,13 @@ func (r *run) completedRevision() string {
 }
 
 func (r *run) memory() Memory {
-	rollout := r.remembered.Rollout
-	if rollout.Revision != r.revision.Update.Hash {
-		rollout = Record{Revision: r.revision.Update.Hash, Began: r.snapshot.Now}
-	}
+	rollout := r.record
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{
 		Version:        MemoryVersion,
 		Backoffs:       r.backoffs.memory(func(node string) bool { return r.index.find(node) != none }),
 		Rollout:        rollout,
+		Canary:         r.canaryRecord(),
 		Conditions:     r.plan.Status.Conditions,
 		CollisionCount: r.revision.CollisionCount,
 	}

@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -16,6 +17,8 @@ func (r *run) resolve() error {
 		Carriers:       r.carriers(),
 		Limit:          *r.spec.RevisionHistoryLimit,
 		CollisionCount: r.remembered.CollisionCount,
+		Canary:         r.spec.Strategy.Canary != nil,
+		LastStable:     r.remembered.Rollout.Stable,
 	})
 	if err != nil {
 		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
@@ -24,28 +27,27 @@ func (r *run) resolve() error {
 	relabel := setOf(r.revision.Relabel)
 	for i := range r.hashes {
 		h := &r.hashes[i]
-		h.current = matches[h.value]
+		h.update = matches[h.value]
+		h.stable = h.value == r.revision.Stable.Hash
 		h.relabel = relabel[h.value]
-	}
-	for _, pods := range [...][]pod{r.pods, r.ignored} {
-		for i := range pods {
-			if p := &pods[i]; r.hashes[p.hash].current || p.traits.has(byGeneration) {
-				p.traits |= current
-			}
-		}
 	}
 	for _, create := range r.snapshot.InFlight.Creates {
 		i := r.index.find(create.Node)
 		switch {
 		case i == none:
 		case create.Revision == "" || matches[create.Revision]:
-			r.nodes[i].requested = requestedCurrent
-		case r.nodes[i].requested == requestedNothing:
-			r.nodes[i].requested = requestedOther
+			r.nodes[i].asked |= askedUpdate
+		case create.Revision == r.revision.Stable.Hash:
+			r.nodes[i].asked |= askedStable
+		default:
+			r.nodes[i].asked |= askedOther
 		}
 	}
 	return nil
 }
+
+// isUpdate tells whether the pod carries the update revision, with whatever resources.
+func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
 
 // carriers lists the revisions that pods carry, those requested and not observed yet included.
 func (r *run) carriers() []history.Carrier {
@@ -95,8 +97,29 @@ func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 	return t.template
 }
 
+// isReadable tells whether pods can be made of the revision with that hash.
+func (r *run) isReadable(hash string) bool {
+	return hash == r.revision.Update.Hash || r.templateOf(hash) != nil
+}
+
+// overridesOf is what the spec's overrides mean for the template of an older revision (P8).
+func (r *run) overridesOf(hash string) *placement.Overrides {
+	template := r.templateOf(hash)
+	if template == nil {
+		return nil
+	}
+	t := r.templates[hash]
+	if t.overrides == nil {
+		// New has validated the overrides.
+		t.overrides, _ = placement.CompileOverrides(r.spec.Namespace, r.spec.Name, template, r.spec.Overrides)
+	}
+	return t.overrides
+}
+
 // olderTemplate is the template of a revision, which is decoded when somebody asks.
 type olderTemplate struct {
 	revision *appsv1.ControllerRevision // not decoded yet; nil: done, or there are two of that hash
 	template *corev1.PodTemplateSpec    // nil: cannot be read
+	// overrides for its containers; nil: nobody asked.
+	overrides *placement.Overrides
 }

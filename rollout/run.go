@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -34,9 +35,18 @@ type run struct {
 	// templates of the revisions, by hash.
 	templates map[string]*olderTemplate
 
+	// overridden are the effects of overrides on nodes that have any, node.overridden - 1 being the ordinal (P8).
+	overridden []placement.Overridden
+	// trial is how the canary stands, record what is known of the rollout.
+	trial  canary.Judgement
+	record Record
+
+	// labels tells that canary labels are looked for.
+	labels   bool
 	inFlight inFlight
 	backoffs backoffs
 	left     left
+	slow     slow
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
 }
@@ -48,15 +58,24 @@ type node struct {
 	// current is the pod of the update revision that stays, other the one of another revision that stays (M3):
 	// ordinals in run.pods, or none.
 	current, other int32
-	// requested is what an in-flight create will bring.
+	// asked is of which revisions there are creates in flight, requested what that brings for the node's target.
+	asked     asked
 	requested requested
+	// overridden is the place in run.overridden of the node's overrides, counted from 1. 0: none.
+	overridden int32
+	// goal is the revision the node is to end at if nothing holds it (T1, T6).
+	goal goal
+	// canary: it is a canary node.
+	canary bool
 	// terminating: a pod is marked for deletion and not finished. finished: one that is not marked has.
 	terminating, finished bool
 	// leaving: a pod leaves through its preDelete hook, so that it is neither current nor other (L2).
 	leaving bool
 	// waits: the node could be updated now if the budget or the burst let it.
 	waits bool
-	// creating: this plan creates a pod of the update revision here.
+	// slotted: this plan begins the node, and slow start has counted it (B7).
+	slotted bool
+	// creating: this plan creates a pod of the target revision here.
 	creating bool
 	// hold names what holds the node at its revision (T2, T3, T5); LimitNone: nothing. See also run.holds.
 	hold Limit
@@ -66,6 +85,25 @@ type node struct {
 const (
 	none      = -1
 	unlimited = -1
+)
+
+// goal is a revision that nodes are to end at.
+type goal uint8
+
+const (
+	toUpdate goal = iota
+	toStable
+
+	goals // count
+)
+
+// asked is a set of revisions of which pods were asked for.
+type asked uint8
+
+const (
+	askedUpdate asked = 1 << iota
+	askedStable
+	askedOther
 )
 
 // requested tells of which kind an in-flight create on a node is.
@@ -96,7 +134,10 @@ const (
 	available                       // B5
 	bound                           // to its node by the scheduler
 	byGeneration                    // no hash label; the template generation label matches (R5)
-	current                         // at the update revision
+	updated                         // at the update revision, with the resources wanted there
+	current                         // at the revision of its node's goal, with the resources wanted there
+	digested                        // carries a digest of overridden resources (P8)
+	labelled                        // carries the canary label
 	doomed                          // this plan deletes it
 	patched                         // a patch of it is in flight
 	leaving                         // through its preDelete hook, as labelled or as this plan labels it (L2)
@@ -104,6 +145,7 @@ const (
 	moving                          // an in-place update or a hook of it is not finished
 	incomplete                      // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
 	begun                           // this plan begins, or goes on, to update it in place
+	touched                         // this plan patches it
 	dismissed                       // this plan would delete it, if its hook, burst or frozen let it
 
 	finished = failed | succeeded
@@ -116,10 +158,12 @@ func (t traits) has(some traits) bool { return t&some != 0 }
 type hash struct {
 	value   string
 	live    bool // by a pod that is neither marked nor finished
-	current bool // its revision is the update revision
+	update  bool // its revision is the update revision
+	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)
-	// diff is the ordinal in Plan.Diffs, plus 1, of what an in-place update of its pods would change; 0: nobody asked.
-	diff int32
+	// diff is the ordinal in Plan.Diffs, plus 1, of what an in-place update of its pods to a goal would change; 0: nobody
+	// asked.
+	diff [goals]int32
 }
 
 // through walks the nine steps.
@@ -137,6 +181,7 @@ func (r *run) through() error {
 	r.classify()
 	r.repair()
 	r.admit()
+	r.labelCanaries()
 	r.pull()
 	r.report()
 	return nil

@@ -1,6 +1,9 @@
 package rollout
 
 import (
+	"slices"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -8,7 +11,9 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // Spec says what is to run on the nodes and how changes reach them. It is a plain value in the library's own
@@ -48,6 +53,13 @@ type Spec struct {
 	// Lifecycle has the hooks that pods wait for before they are deleted, around in-place updates, and before they are
 	// Normal (L rules). Default: none.
 	Lifecycle lifecycle.Hooks
+	// Overrides give the containers on some nodes other resources than the template (P8). Node annotations, which count
+	// more, need nothing here. A changed override is rolled out like a changed template, on the nodes that it changes.
+	// Default: none.
+	Overrides []placement.Override
+	// Predecessor is the set that this one takes over from. [Claim] then finds its pods too, and they count as outdated.
+	// Default (nil): none.
+	Predecessor *Predecessor
 	// PreDownload pulls the images of the update revision ahead of the rollout (D rules). Default (nil): no pulls.
 	PreDownload *predownload.Options
 }
@@ -80,10 +92,42 @@ type Strategy struct {
 	Method inplace.Method
 	// InPlace says what may be updated in place, and how. Not used with Recreate.
 	InPlace inplace.Options
+	// Canary tries each new revision on a few nodes first (C rules). Not with OnDelete. Default (nil): none.
+	Canary *canary.Options
+	// SlowStart lets a rollout gather speed (B7). Default (nil): full speed from the start.
+	SlowStart *SlowStart
+	// MaxUnschedulable is how many nodes may be left out of the budgets because the scheduler finds no room for their pod,
+	// their pod does not terminate, or they are unreachable (B8): an integer, or a percentage of desired, rounded up.
+	// Default (nil): 0.
+	MaxUnschedulable *intstr.IntOrString
 	// Paused begins no node; begun nodes finish, and repair goes on (T4). Default: false.
 	Paused bool
 	// Frozen, in addition, creates and deletes nothing at all (T4). Default: false.
 	Frozen bool
+}
+
+// SlowStart bounds the nodes under way, those that wait for their new pod to be available, by a limit that rises from
+// Increase by Increase every Interval up to MaxParallel (B7). The zero value rises by one node a minute up to 250.
+type SlowStart struct {
+	// Interval between two steps. Positive. Default (0): one minute.
+	Interval time.Duration
+	// Increase of the limit at each step: an integer of at least 1, or a percentage of desired from 1%, rounded up.
+	// Default (nil): 1.
+	Increase *intstr.IntOrString
+	// MaxParallel is the highest limit: an integer of at least 1, or a percentage of desired from 1%, rounded up.
+	// Default (nil): 250.
+	MaxParallel *intstr.IntOrString
+}
+
+// Predecessor is a set whose pods this one replaces: a DaemonSet that an ExtendedDaemonSet follows, or the other way
+// round. Its pods count as outdated pods of their nodes, whatever revision they carry, and are replaced under the
+// budgets. The predecessor must not create pods any more: delete it first, and leave its pods behind.
+type Predecessor struct {
+	// UIDs of the controllers of its pods: the DaemonSet's own, or those of an ExtendedDaemonSet's replica sets. Default
+	// (none): they are gone, and the pods have no controller (any more).
+	UIDs []types.UID
+	// Selector of its pods. Pods without a controller that it matches are taken over, too. Default (nil): none.
+	Selector *metav1.LabelSelector
 }
 
 // StrategyType names a way to update.
@@ -106,6 +150,9 @@ const (
 	DefaultRevisionHistoryLimit = 10
 	DefaultBurst                = 250
 	DefaultMaxUnavailable       = 1
+	DefaultSlowStartInterval    = time.Minute
+	DefaultSlowStartIncrease    = 1
+	DefaultSlowStartMaxParallel = 250
 )
 
 // Default returns a deep copy of the spec in which every unset field has its default. It does not validate: what
@@ -120,6 +167,11 @@ func (s Spec) Default() Spec {
 	s.Strategy.MaxSurge = clone(s.Strategy.MaxSurge)
 	s.Strategy.Partition = clone(s.Strategy.Partition)
 	s.Strategy.NodeSelector = s.Strategy.NodeSelector.DeepCopy()
+	s.Strategy.MaxUnschedulable = clone(s.Strategy.MaxUnschedulable)
+	s.Overrides = cloneOverrides(s.Overrides)
+	if s.Predecessor != nil {
+		s.Predecessor = &Predecessor{UIDs: slices.Clone(s.Predecessor.UIDs), Selector: s.Predecessor.Selector.DeepCopy()}
+	}
 	s.Lifecycle = s.Lifecycle.DeepCopy()
 
 	setDefault(&s.Namespace, DefaultNamespace)
@@ -131,6 +183,13 @@ func (s Spec) Default() Spec {
 	setDefault(&s.Strategy.MaxSurge, new(intstr.FromInt32(0)))
 	setDefault(&s.Strategy.Partition, new(intstr.FromInt32(0)))
 	setDefault(&s.Strategy.Method, inplace.Recreate)
+	setDefault(&s.Strategy.MaxUnschedulable, new(intstr.FromInt32(0)))
+	if s.Strategy.Canary != nil {
+		s.Strategy.Canary = new(s.Strategy.Canary.Default())
+	}
+	if s.Strategy.SlowStart != nil {
+		s.Strategy.SlowStart = s.Strategy.slowStart()
+	}
 	if s.PreDownload != nil {
 		s.PreDownload = new(s.PreDownload.Default())
 	}
@@ -142,6 +201,36 @@ func (s Spec) Default() Spec {
 		s.Strategy.MaxUnavailable = &unavailable
 	}
 	return s
+}
+
+// slowStart is the slow start with its defaults, also if there is none.
+func (s Strategy) slowStart() *SlowStart {
+	var slow SlowStart
+	if s.SlowStart != nil {
+		slow = *s.SlowStart
+	}
+	slow.Increase, slow.MaxParallel = clone(slow.Increase), clone(slow.MaxParallel)
+	setDefault(&slow.Interval, DefaultSlowStartInterval)
+	setDefault(&slow.Increase, new(intstr.FromInt32(DefaultSlowStartIncrease)))
+	setDefault(&slow.MaxParallel, new(intstr.FromInt32(DefaultSlowStartMaxParallel)))
+	return &slow
+}
+
+func cloneOverrides(overrides []placement.Override) []placement.Override {
+	if overrides == nil {
+		return nil
+	}
+	list := make([]placement.Override, len(overrides))
+	for i, o := range overrides {
+		o.NodeSelector = *o.NodeSelector.DeepCopy()
+		containers := make(map[string]corev1.ResourceRequirements, len(o.Containers))
+		for name, resources := range o.Containers {
+			containers[name] = *resources.DeepCopy()
+		}
+		o.Containers = containers
+		list[i] = o
+	}
+	return list
 }
 
 func clone[T any](p *T) *T {

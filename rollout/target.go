@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // target is step 4: what holds each node back (T rules). Whether a hold matters is seen in classify: a node that is at
@@ -17,9 +18,20 @@ func (r *run) target() {
 		for i := range r.nodes {
 			r.nodes[i].hold = LimitOnDelete
 		}
+		r.record = r.rolloutRecord()
+		r.aim()
 		return
 	}
 	r.holdUnselected()
+	r.tryCanary()
+	r.record = r.rolloutRecord()
+	r.aim()
+	if r.trial.Phase == canary.Failed { // all nodes go back, past T2 and T3 (C7)
+		for i := range r.nodes {
+			r.nodes[i].hold = LimitNone
+		}
+		return
+	}
 	r.partition()
 }
 
@@ -71,12 +83,13 @@ func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.rev
 // isFilled tells whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
 // revision, be it one that terminates or has Failed. What it loses is to come back there, not on another node.
 func (r *run) isFilled(n *node) bool {
-	return n.requested == requestedCurrent || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(current) })
+	return n.asked&askedUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(updated) })
 }
 
 // holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
-// the selector holds, then to all others, each ascending by name (T2). Nodes that have lost their pod come after those
-// that have it: what is held must not be updated for the sake of a node that has nothing to hold.
+// the selector holds, then to all others, each ascending by name (T2), and canary nodes last, so that they are the first to
+// be updated (C7). Nodes that have lost their pod come after those that have it: what is held must not be updated for the
+// sake of a node that has nothing to hold.
 func (r *run) holdPartition() {
 	budget := &r.plan.Budget
 	var turns [partitionTurns][]*node
@@ -99,7 +112,7 @@ func (r *run) holdPartition() {
 	}
 }
 
-const partitionTurns = 5
+const partitionTurns = 6
 
 // partitionTurn is the turn in which the node is offered a place, or none. It can be held if it has nothing of the update
 // revision, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a pod can be
@@ -114,6 +127,8 @@ func (r *run) partitionTurn(i int32) int {
 	switch {
 	case now || r.outcome(i) == placement.Leave || !old && (keep || !lost()):
 		return none
+	case n.canary:
+		return 5
 	case keep:
 		return 0
 	case old && n.hold != LimitNone:
@@ -130,11 +145,11 @@ func (r *run) partitionTurn(i int32) int {
 // liveRevisions tells whether the node has, or is about to get, pods of the update revision, and of others, that will be
 // there after this plan's repairs.
 func (r *run) liveRevisions(n *node) (now, old bool) {
-	now, old = n.requested == requestedCurrent, n.requested == requestedOther
+	now, old = n.asked&askedUpdate != 0, n.asked&^askedUpdate != 0
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
 		case t.has(marked | finished):
-		case t.has(current):
+		case t.has(updated):
 			now = true
 		default:
 			old = true
@@ -150,6 +165,8 @@ func (r *run) holds(n *node) Limit {
 		return LimitFrozen
 	case strategy.Paused:
 		return LimitPaused
+	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
+		return LimitCanary // it replaces nothing (C7)
 	default:
 		return n.hold
 	}
@@ -166,14 +183,18 @@ func (r *run) holdsUpdate(i int32) Limit {
 	return limit
 }
 
-// revisionFor is the revision of a pod to be created on the node (T1): the update revision, or with holdRevision on a
-// held node the one its lost pod was of, else the stable one.
+// revisionFor is the revision of a pod to be created on the node (T1, T6): that of its goal, or with holdRevision on a
+// held node the one its lost pod was of, else the stable one. A node that is to end at the stable revision does not come
+// back at the one on trial.
 func (r *run) revisionFor(i int32) string {
 	n := &r.nodes[i]
 	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
-		return r.revision.Update.Hash
+		return r.goalHash(n)
 	}
-	return r.revisionBefore(i)
+	if before := r.revisionBefore(i); n.goal == toUpdate || before != r.revision.Update.Hash {
+		return before
+	}
+	return r.revision.Stable.Hash
 }
 
 // revisionBefore is the revision that a pod the node has lost was of, else the stable one.
@@ -190,7 +211,7 @@ func (r *run) lostRevision(i int32) string {
 	found := ""
 	look := func(p *pod) {
 		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
-			if p.traits.has(current) {
+			if p.traits.has(updated) {
 				found, youngest = r.revision.Update.Hash, created
 			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
 				found, youngest = value, created

@@ -19,12 +19,18 @@ func (r *run) obstruct(i int32) bool {
 	if d.Obstruction = inplace.Obstruct(p.object); d.Obstruction != 0 {
 		return true
 	}
-	diff := r.diff(p.hash)
-	if r.plan.Diffs[diff-1].Update.InPlace() {
-		return false
+	n := &r.nodes[i]
+	diff := r.diff(p.hash, n.goal)
+	update := r.plan.Diffs[diff-1].Update
+	if !update.InPlace() {
+		d.Diff = diff
+		return true
 	}
-	d.Diff = diff
-	return true
+	if !r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.has(digested) {
+		d.Obstruction = inplace.Overridden // I2 is about what the template says
+		return true
+	}
+	return false
 }
 
 // underWay tells whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
@@ -51,8 +57,9 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
-	target := inplace.Target{Revision: r.revision.Update.Hash}
-	step, err := r.plan.Diffs[r.diff(p.hash)-1].Update.Begin(p.object, target, metadata, now)
+	goal := r.goalHash(&r.nodes[i])
+	target := inplace.Target{Revision: goal}
+	step, err := r.plan.Diffs[r.diff(p.hash, r.nodes[i].goal)-1].Update.Begin(p.object, target, metadata, now)
 	switch {
 	case errors.Is(err, inplace.ErrObstacle):
 		d.Obstruction = inplace.Unlike
@@ -73,6 +80,7 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	}
 	if isNew {
 		r.left.updates-- // frozen holds the node, so that it does not come here
+		r.slow.replaced(&r.nodes[i])
 	} else {
 		reason = ReasonBegun
 	}
@@ -86,7 +94,7 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	switch {
 	case transition.Proceed && step.Begun:
 		r.note(i, VerbUpdate, reason, p)
-		r.patch(d, p, r.revision.Update.Hash, reason, patches...)
+		r.patch(d, p, goal, reason, patches...)
 	case len(patches) > 0:
 		r.note(i, VerbPrepare, reason, p)
 		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
@@ -101,12 +109,13 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 
 // diff is the ordinal in the plan's Diffs, plus 1, of what an update in place would change of the pods of a revision.
 // They are compared once per plan. An unknown revision has nothing to compare, which is an obstacle (I3).
-func (r *run) diff(hash int32) int32 {
+func (r *run) diff(hash int32, to goal) int32 {
 	h := &r.hashes[hash]
-	if h.diff == 0 {
-		update := inplace.Diff(r.templateOf(h.value), &r.spec.Template, r.spec.Strategy.InPlace)
-		r.plan.Diffs = append(r.plan.Diffs, Diff{From: h.value, To: r.revision.Update.Hash, Update: update})
-		h.diff = int32(len(r.plan.Diffs))
+	if h.diff[to] == 0 {
+		target := node{goal: to}
+		update := inplace.Diff(r.templateOf(h.value), r.goalTemplate(&target), r.spec.Strategy.InPlace)
+		r.plan.Diffs = append(r.plan.Diffs, Diff{From: h.value, To: r.goalHash(&target), Update: update})
+		h.diff[to] = int32(len(r.plan.Diffs))
 	}
-	return h.diff
+	return h.diff[to]
 }

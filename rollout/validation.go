@@ -40,6 +40,8 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(),
 			"must be at least 1; strategy.frozen stops all creates and deletes"))
 	}
+	errs = append(errs, placement.ValidateOverrides(s.Overrides, path.Child("overrides"))...)
+	errs = append(errs, s.validatePredecessor(path.Child("predecessor"))...)
 	errs = append(errs, s.Lifecycle.Validate(path.Child("lifecycle"))...)
 	if s.PreDownload != nil {
 		errs = append(errs, s.PreDownload.Validate(path.Child("preDownload"))...)
@@ -107,6 +109,23 @@ func (s Spec) validateSelector(path *field.Path) field.ErrorList {
 			fmt.Sprintf("must match the selector %q", selector)))
 	}
 	return errs
+}
+
+func (s Spec) validatePredecessor(path *field.Path) field.ErrorList {
+	if s.Predecessor == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, uid := range s.Predecessor.UIDs {
+		if uid == "" || uid == s.UID {
+			errs = append(errs, field.Invalid(path.Child("uids").Index(i), uid, "must not be empty, nor the set's own"))
+		}
+	}
+	if s.Predecessor.Selector == nil {
+		return errs
+	}
+	return append(errs, metav1validation.ValidateLabelSelector(s.Predecessor.Selector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 }
 
 func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
@@ -177,6 +196,16 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, metav1validation.ValidateLabelSelector(s.NodeSelector,
 			metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
 	}
+	if _, err := validateQuantity(path.Child("maxUnschedulable"), *s.MaxUnschedulable, 100); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, s.validateSlowStart(path.Child("slowStart"))...)
+	if s.Canary != nil {
+		if s.Type == OnDelete {
+			errs = append(errs, field.Forbidden(path.Child("canary"), "not together with OnDelete, which updates no node by itself"))
+		}
+		errs = append(errs, s.Canary.Validate(path.Child("canary"))...)
+	}
 	switch s.Method {
 	case inplace.Recreate, inplace.IfPossible, inplace.Only:
 	default:
@@ -185,6 +214,29 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	}
 	if grace := s.InPlace.GracePeriodSeconds; grace < 0 {
 		errs = append(errs, field.Invalid(path.Child("inPlace", "gracePeriodSeconds"), grace, "must not be negative"))
+	}
+	return errs
+}
+
+// validateSlowStart is B7.
+func (s Strategy) validateSlowStart(path *field.Path) field.ErrorList {
+	if s.SlowStart == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if s.SlowStart.Interval <= 0 {
+		errs = append(errs, field.Invalid(path.Child("interval"), s.SlowStart.Interval.String(), "must be positive"))
+	}
+	for _, q := range []struct {
+		name  string
+		value intstr.IntOrString
+	}{{"increase", *s.SlowStart.Increase}, {"maxParallel", *s.SlowStart.MaxParallel}} {
+		at := path.Child(q.name)
+		if quantity, err := validateQuantity(at, q.value, math.MaxInt32); err != nil {
+			errs = append(errs, err)
+		} else if quantity.value == 0 {
+			errs = append(errs, field.Invalid(at, q.value.String(), "must be positive: no pod could ever be created"))
+		}
 	}
 	return errs
 }

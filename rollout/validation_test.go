@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -61,6 +64,34 @@ func TestValidate(t *testing.T) {
 			[]string{`spec.template.metadata.labels: Invalid value: must match the selector "app=agent"`}},
 		{"bad template label", "the API server would refuse every pod", func(s *rollout.Spec) { s.Template.Labels["a b"] = "x" },
 			[]string{"spec.template.metadata.labels: Invalid value: name part must consist of"}},
+
+		{"canary", "valid", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{} }, nil},
+		{"canary of none", "C1", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{Replicas: number(0)} },
+			[]string{"spec.strategy.canary.replicas: Invalid value"}},
+		{"canary with OnDelete", "C7", func(s *rollout.Spec) { s.Strategy.Canary, s.Strategy.Type = &canary.Options{}, rollout.OnDelete },
+			[]string{"spec.strategy.canary: Forbidden: not together with OnDelete"}},
+		{"slow start", "valid", func(s *rollout.Spec) { s.Strategy.SlowStart = &rollout.SlowStart{} }, nil},
+		{"slow start of nothing", "B7: all must be positive", func(s *rollout.Spec) {
+			s.Strategy.SlowStart = &rollout.SlowStart{Interval: -1, Increase: number(0), MaxParallel: quantity("0%")}
+		}, []string{
+			"spec.strategy.slowStart.interval: Invalid value: must be positive",
+			"spec.strategy.slowStart.increase: Invalid value: must be positive",
+			"spec.strategy.slowStart.maxParallel: Invalid value: must be positive",
+		}},
+		{"slow start of nonsense", "B7", func(s *rollout.Spec) {
+			s.Strategy.SlowStart = &rollout.SlowStart{Increase: quantity("all"), MaxParallel: number(-1)}
+		}, []string{
+			"spec.strategy.slowStart.increase: Invalid value: must be an integer or a percentage",
+			"spec.strategy.slowStart.maxParallel: Invalid value: must not be negative",
+		}},
+		{"slow start of more than all", "B7: all at once", func(s *rollout.Spec) {
+			s.Strategy.SlowStart = &rollout.SlowStart{Increase: quantity("150%")}
+		}, nil},
+		{"maxUnschedulable in percent", "B8: all of them", func(s *rollout.Spec) { s.Strategy.MaxUnschedulable = quantity("100%") }, nil},
+		{"too much maxUnschedulable", "B8: more than all", func(s *rollout.Spec) { s.Strategy.MaxUnschedulable = quantity("101%") },
+			[]string{"spec.strategy.maxUnschedulable: Invalid value: must not be more than 100%"}},
+		{"override without name", "P8: conflicts name it", func(s *rollout.Spec) { s.Overrides = []placement.Override{{}} },
+			[]string{"spec.overrides[0].name: Required value"}},
 
 		{"no containers", "there is nothing to run", func(s *rollout.Spec) { s.Template.Spec.Containers = nil },
 			[]string{"spec.template.spec.containers: Required value: at least one container is needed"}},
@@ -295,6 +326,25 @@ func TestFieldErrorsOfOtherErrors(t *testing.T) {
 	}
 }
 
+// The defaults of what is off unless it is set.
+func TestDefaultOfOptions(t *testing.T) {
+	spec := rollout.Spec{Strategy: rollout.Strategy{Canary: &canary.Options{}, SlowStart: &rollout.SlowStart{}}}
+	got := spec.Default().Strategy
+	want := rollout.SlowStart{Interval: time.Minute, Increase: new(intstr.FromInt32(1)), MaxParallel: new(intstr.FromInt32(250))}
+	if diff := cmp.Diff(want, *got.SlowStart); diff != "" {
+		t.Errorf("slow start, -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(canary.Options{}.Default(), *got.Canary); diff != "" {
+		t.Errorf("canary, -want +got:\n%s", diff)
+	}
+	if spec.Strategy.SlowStart.Interval != 0 || spec.Strategy.Canary.Replicas != nil {
+		t.Error("the spec itself has changed")
+	}
+	if diff := cmp.Diff(spec.Default(), spec.Default().Default()); diff != "" {
+		t.Errorf("defaulting twice is not the same, -once +twice:\n%s", diff)
+	}
+}
+
 func TestDefault(t *testing.T) {
 	got := rollout.Spec{}.Default()
 	want := rollout.Spec{
@@ -302,6 +352,7 @@ func TestDefault(t *testing.T) {
 		Strategy: rollout.Strategy{
 			Type: rollout.RollingUpdate, MaxUnavailable: new(intstr.FromInt32(1)), MaxSurge: new(intstr.FromInt32(0)),
 			Partition: new(intstr.FromInt32(0)), Method: inplace.Recreate,
+			MaxUnschedulable: new(intstr.FromInt32(0)),
 		},
 		RevisionHistoryLimit: new(int32(10)), Burst: new(intstr.FromInt32(250)),
 	}
@@ -347,6 +398,10 @@ func TestDefaultSharesNothing(t *testing.T) {
 	build := func() rollout.Spec {
 		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), kit.TemplateGeneration(5), kit.NodeSelector("a", "b"))
 		spec.Strategy.MaxUnavailable = new(intstr.FromInt32(0))
+		kit.SlowStart(time.Minute, "1", "2")(&spec)
+		kit.MaxUnschedulable("3")(&spec)
+		big("2")(&spec)
+		follows(&spec)
 		return spec
 	}
 	spec := build()
@@ -357,6 +412,10 @@ func TestDefaultSharesNothing(t *testing.T) {
 	copied.Template.Spec.Containers[0].Image = "changed"
 	*copied.TemplateGeneration, *copied.RevisionHistoryLimit = 99, 99
 	copied.Burst.IntVal, copied.Strategy.MaxSurge.IntVal, copied.Strategy.MaxUnavailable.IntVal = 99, 99, 99
+	copied.Strategy.SlowStart.Increase.IntVal, copied.Strategy.MaxUnschedulable.IntVal = 99, 99
+	copied.Overrides[0].NodeSelector.MatchLabels["size"] = "changed"
+	copied.Overrides[0].Containers["changed"] = corev1.ResourceRequirements{}
+	copied.Predecessor.UIDs[0], copied.Predecessor.Selector.MatchLabels["app"] = "changed", "changed"
 	if diff := cmp.Diff(build(), spec); diff != "" {
 		t.Errorf("a change of the copy shows in the spec:\n%s", diff)
 	}

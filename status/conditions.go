@@ -3,6 +3,7 @@ package status
 import (
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,25 +18,93 @@ const (
 	//	False    RolloutComplete                            the rollout was seen complete, now or earlier
 	//	False    RolloutHeld, OnDelete                      all that is not held is done
 	//	True     RolloutInProgress, WaitingForAvailability  it goes on by itself
+	//	True     CanaryOnTrial                              it is tried, and goes on once it is promoted
 	//	Unknown  PausedBySpec, FrozenBySpec,                it is not done, and does not go on
-	//	         HeldPodsUseUpBudget
+	//	         CanaryOnHold, CanaryRejected,
+	//	         CanaryWithoutNodes, HeldPodsUseUpBudget
 	//
 	// The first row that applies counts. So Progressing=False is what to wait for after a change of the spec,
 	// once ObservedGeneration has caught up.
 	ConditionProgressing = "Progressing"
+	// ConditionCanary tells of the trial of the update revision, whether or not the set is paused or frozen:
+	//
+	//	True   CanaryOnTrial, CanaryOnHold, CanaryWithoutNodes  it is on trial
+	//	False  CanaryRejected, CanaryPromoted                   it was, with that result
+	//
+	// In the place of these reasons stands that of the Trial, if it is fit for a condition. A revision that never was on
+	// trial has no such condition.
+	ConditionCanary = "Canary"
 )
 
-// conditions returns the conditions of a set, in order of their types.
+// What the API lets a condition hold, in bytes.
+const (
+	maxReason  = 1024
+	maxMessage = 32768
+)
+
+// conditions returns the conditions of a set. The one that a set may lack comes last, so that the others keep their
+// places.
 func conditions(in *Input, p progress, state State, reason Reason) []metav1.Condition {
 	available, availableReason := metav1.ConditionTrue, EnoughNodesAvailable
 	if in.Counts.Unavailable > max(0, in.MaxUnavailable) {
 		available, availableReason = metav1.ConditionFalse, TooFewNodesAvailable
 	}
 	progressing, progressingReason := progressingOf(in, p, state, reason)
-	return []metav1.Condition{
-		condition(in, ConditionAvailable, available, availableReason, availableMessage(in)),
-		condition(in, ConditionProgressing, progressing, progressingReason, progressingMessage(in, p)),
+	list := make([]metav1.Condition, 0, 3)
+	list = append(list,
+		condition(in, ConditionAvailable, available, availableReason.String(), availableMessage(in)),
+		condition(in, ConditionProgressing, progressing, progressingReason.String(), progressingMessage(in, p)))
+	if tried, reason := canaryOf(&in.Trial); reason != ReasonNone {
+		list = append(list, condition(in, ConditionCanary, tried, reasonOf(&in.Trial, reason), cut(in.Trial.Message)))
 	}
+	return list
+}
+
+// canaryOf is the condition Canary; without a reason there is none.
+func canaryOf(t *Trial) (metav1.ConditionStatus, Reason) {
+	switch {
+	case t.State == Canary:
+		return metav1.ConditionTrue, CanaryOnTrial
+	case t.State == CanaryPaused:
+		return metav1.ConditionTrue, CanaryOnHold
+	case t.State == Stuck:
+		return metav1.ConditionTrue, CanaryWithoutNodes
+	case t.State == CanaryFailed:
+		return metav1.ConditionFalse, CanaryRejected
+	case t.Promoted:
+		return metav1.ConditionFalse, CanaryPromoted
+	default:
+		return "", ReasonNone
+	}
+}
+
+// reasonOf is the reason that the trial gives, or the other one if the API would refuse that in a condition.
+func reasonOf(t *Trial, otherwise Reason) string {
+	if len(t.Reason) == 0 || len(t.Reason) > maxReason {
+		return otherwise.String()
+	}
+	for i := range len(t.Reason) {
+		switch c := t.Reason[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '_'):
+		case i > 0 && i < len(t.Reason)-1 && (c == ',' || c == ':'):
+		default:
+			return otherwise.String()
+		}
+	}
+	return t.Reason
+}
+
+// cut shortens a message that the API would refuse, between two characters.
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end]
 }
 
 func progressingOf(in *Input, p progress, state State, reason Reason) (metav1.ConditionStatus, Reason) {
@@ -44,7 +113,7 @@ func progressingOf(in *Input, p progress, state State, reason Reason) (metav1.Co
 		return metav1.ConditionFalse, RolloutComplete
 	case p.reached:
 		return metav1.ConditionFalse, restReason(in, p)
-	case state == Updating:
+	case state == Updating, state == Canary:
 		return metav1.ConditionTrue, reason
 	default:
 		return metav1.ConditionUnknown, reason
@@ -52,14 +121,14 @@ func progressingOf(in *Input, p progress, state State, reason Reason) (metav1.Co
 }
 
 func condition(
-	in *Input, kind string, status metav1.ConditionStatus, reason Reason, message string,
+	in *Input, kind string, status metav1.ConditionStatus, reason, message string,
 ) metav1.Condition {
 	return metav1.Condition{
 		Type:               kind,
 		Status:             status,
 		ObservedGeneration: in.Generation,
 		LastTransitionTime: transition(in, kind, status),
-		Reason:             reason.String(),
+		Reason:             reason,
 		Message:            message,
 	}
 }

@@ -1,7 +1,9 @@
 package status_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +146,131 @@ func TestTransitionTimeS3(t *testing.T) {
 				t.Errorf("since %v, want %v: %s", got, tt.want, tt.why)
 			}
 		})
+	}
+}
+
+func TestConditionCanary(t *testing.T) {
+	const long = "x"
+	tests := []struct {
+		name  string
+		why   string
+		trial status.Trial
+		want  string // status, reason and message; empty: no such condition
+	}{
+		{"none", "a set without a canary has nothing to say about one", status.Trial{}, ""},
+		{"none, with words", "words alone put nothing on trial", status.Trial{Reason: "Because", Message: "m"}, ""},
+		{"no state of a trial", "Running is no state of one", status.Trial{State: status.Running}, ""},
+		{"runs", "it is on trial", status.Trial{State: status.Canary}, "True CanaryOnTrial "},
+		{"runs, with words", "the trial knows more", status.Trial{State: status.Canary, Reason: "Observing", Message: "4m0s left"},
+			"True Observing 4m0s left"},
+		{"paused", "it is on trial still", status.Trial{State: status.CanaryPaused}, "True CanaryOnHold "},
+		{"without nodes", "it is on trial still", status.Trial{State: status.Stuck}, "True CanaryWithoutNodes "},
+		{"failed", "it was on trial", status.Trial{State: status.CanaryFailed}, "False CanaryRejected "},
+		{"promoted", "it was on trial", status.Trial{Promoted: true}, "False CanaryPromoted "},
+		{"promoted, with words", "how is worth telling", status.Trial{Promoted: true, Reason: "Validated", Message: "by command"},
+			"False Validated by command"},
+		{"promoted and on trial", "what goes on counts", status.Trial{State: status.Canary, Promoted: true}, "True CanaryOnTrial "},
+		{"promoted and failed", "what it stands at counts", status.Trial{State: status.CanaryFailed, Promoted: true},
+			"False CanaryRejected "},
+
+		{"one letter", "the shortest reason", status.Trial{State: status.Canary, Reason: "z"}, "True z "},
+		{"edges of the alphabet", "all letters are letters", status.Trial{State: status.Canary, Reason: "aAzZ"}, "True aAzZ "},
+		{"digits", "a reason may hold and end with digits", status.Trial{State: status.Canary, Reason: "A09"}, "True A09 "},
+		{"underscore at the end", "it may end with one", status.Trial{State: status.Canary, Reason: "A_"}, "True A_ "},
+		{"marks inside", "commas and colons may stand inside", status.Trial{State: status.Canary, Reason: "A,B:C"}, "True A,B:C "},
+		{"digit first", "a reason begins with a letter", status.Trial{State: status.Canary, Reason: "0A"}, "True CanaryOnTrial "},
+		{"underscore first", "a reason begins with a letter", status.Trial{State: status.Canary, Reason: "_A"}, "True CanaryOnTrial "},
+		{"comma first", "a reason begins with a letter", status.Trial{State: status.Canary, Reason: ",A"}, "True CanaryOnTrial "},
+		{"comma last", "a reason does not end with one", status.Trial{State: status.Canary, Reason: "A,"}, "True CanaryOnTrial "},
+		{"colon last", "a reason does not end with one", status.Trial{State: status.Canary, Reason: "A:"}, "True CanaryOnTrial "},
+		{"space", "a reason is one word", status.Trial{State: status.Canary, Reason: "A B"}, "True CanaryOnTrial "},
+		{"beyond ASCII", "a reason is ASCII", status.Trial{State: status.Canary, Reason: "Ä"}, "True CanaryOnTrial "},
+		{"longest reason", "1024 bytes are allowed", status.Trial{State: status.Canary, Reason: strings.Repeat(long, 1024)},
+			"True " + strings.Repeat(long, 1024) + " "},
+		{"too long a reason", "1025 bytes are not", status.Trial{State: status.Canary, Reason: strings.Repeat(long, 1025)},
+			"True CanaryOnTrial "},
+		{"longest message", "32768 bytes are allowed", status.Trial{State: status.Canary, Message: strings.Repeat(long, 32768)},
+			"True CanaryOnTrial " + strings.Repeat(long, 32768)},
+		{"too long a message", "it is cut", status.Trial{State: status.Canary, Message: strings.Repeat(long, 32769)},
+			"True CanaryOnTrial " + strings.Repeat(long, 32768)},
+		{"too long by half a character", "it is cut between characters",
+			status.Trial{State: status.Canary, Message: strings.Repeat(long, 32767) + "é"},
+			"True CanaryOnTrial " + strings.Repeat(long, 32767)},
+		{"no character at all", "nothing is left to cut", status.Trial{State: status.Canary, Message: strings.Repeat("\x80", 40000)},
+			"True CanaryOnTrial "},
+	}
+	table := rows{}
+	for _, tt := range tests {
+		table.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			for _, set := range []string{"rolling", "paused", "frozen"} {
+				in := done()
+				in.Trial, in.Paused, in.Frozen = tt.trial, set == "paused", set == "frozen"
+				got, list := "", status.Summarize(in).Conditions
+				if len(list) > 2 {
+					got = string(list[2].Status) + " " + list[2].Reason + " " + list[2].Message
+				}
+				if got != tt.want {
+					t.Errorf("%s: got %.80q, want %.80q: %s", set, got, tt.want, tt.why)
+				}
+			}
+		})
+	}
+}
+
+// A trial, its reboot, its pause, its promotion; another that fails: what one status says feeds the next.
+func TestConditionCanaryFollowsTheRevision(t *testing.T) {
+	steps := []struct {
+		name     string
+		why      string
+		revision string
+		trial    status.Trial
+		settled  int32 // of 10
+		word     status.State
+		canary   string // status, and since which step; empty: none
+		rollout  string // the same of Progressing
+	}{
+		{"installed", "nothing is on trial", "r1", status.Trial{}, 10, status.Running, "", "False 0"},
+		{"begun", "a new revision is tried", "r2", status.Trial{State: status.Canary}, 0, status.Canary, "True 1", "True 1"},
+		{"observed", "the clock runs", "r2", status.Trial{State: status.Canary}, 2, status.Canary, "True 1", "True 1"},
+		{"reboot", "a canary node that is away is no news", "r2", status.Trial{State: status.Canary}, 1, status.Canary, "True 1", "True 1"},
+		{"back", "nor is its return", "r2", status.Trial{State: status.Canary}, 2, status.Canary, "True 1", "True 1"},
+		{"paused", "it is still on trial, but does not go on", "r2", status.Trial{State: status.CanaryPaused}, 2,
+			status.CanaryPaused, "True 1", "Unknown 5"},
+		{"reboot while paused", "a node that is away is no news", "r2", status.Trial{State: status.CanaryPaused}, 1,
+			status.CanaryPaused, "True 1", "Unknown 5"},
+		{"unpaused", "it goes on", "r2", status.Trial{State: status.Canary}, 2, status.Canary, "True 1", "True 7"},
+		{"promoted", "the trial is over, the rollout is not", "r2", status.Trial{Promoted: true}, 2, status.Updating, "False 8", "True 7"},
+		{"complete", "now it is", "r2", status.Trial{Promoted: true}, 10, status.Running, "False 8", "False 9"},
+		{"reboot later", "reopens nothing", "r2", status.Trial{Promoted: true}, 9, status.Running, "False 8", "False 9"},
+		{"next", "another revision is tried", "r3", status.Trial{State: status.Canary}, 0, status.Canary, "True 11", "True 11"},
+		{"on all nodes", "however many canary nodes there are", "r3", status.Trial{State: status.Canary}, 10, status.Canary, "True 11", "True 11"},
+		{"failed", "it goes back", "r3", status.Trial{State: status.CanaryFailed}, 10, status.CanaryFailed, "False 13", "Unknown 13"},
+		{"went back", "and the reason stays", "r3", status.Trial{State: status.CanaryFailed}, 0, status.CanaryFailed, "False 13", "Unknown 13"},
+		{"rolled back", "r2 needs no trial", "r2", status.Trial{}, 10, status.Running, "", "False 15"},
+	}
+	var last status.Status
+	table := rows{}
+	for i, step := range steps {
+		table.check(t, step.name, step.why)
+		in := status.Input{
+			Now:            noon.Add(time.Duration(i) * time.Minute),
+			Counts:         status.Counts{Desired: 10, Available: 10, Updated: step.settled},
+			UpdateRevision: step.revision, Settled: step.settled, Acting: true, MaxUnavailable: 1, Trial: step.trial,
+			Previous: last.Conditions, CompletedRevision: last.CompletedRevision,
+		}
+		if step.trial.State == status.Unknown && step.settled < 9 {
+			in.Outdated = 10 - step.settled
+		}
+		last = status.Summarize(in)
+		since := map[string]string{}
+		for _, c := range last.Conditions {
+			since[c.Type] = fmt.Sprintf("%s %d", c.Status, int(c.LastTransitionTime.Sub(noon)/time.Minute))
+		}
+		if last.State != step.word || since["Canary"] != step.canary || since["Progressing"] != step.rollout {
+			t.Errorf("%s: %v, Canary %q, Progressing %q; want %v, %q, %q: %s", step.name, last.State, since["Canary"],
+				since["Progressing"], step.word, step.canary, step.rollout, step.why)
+		}
 	}
 }
 

@@ -24,9 +24,12 @@
 //     for any facts and in any order of nodes.
 //   - S2: the state is one of eight words; what a person decided (Frozen, Paused) outranks what is observed.
 //   - S3: a condition's transition time changes when its status does, and only then. Progressing is about the
-//     revision: once its rollout was seen complete, no reboot and no joining node reopens it.
+//     revision: once its rollout was seen complete, no reboot and no joining node reopens it. Canary is about the
+//     revision too: a canary node that is away changes nothing.
 //   - Progressing is False exactly when waiting for the rollout can end: it is complete, or the spec lets it
-//     go no further. It is True while the rollout goes on by itself, Unknown while somebody has to act first.
+//     go no further. It is True while the rollout goes on by itself or is on trial, Unknown while somebody has to act
+//     first.
+//   - A revision on trial, or one that failed it, is never complete, even if it has reached every node (C1, C4).
 //
 // # Differences from the three controllers
 //
@@ -36,5 +39,6 @@
 //     node holds an available old pod beside a new one that never started. Completion here needs
 //     Input.Settled.
 //   - ExtendedDaemonSet has conditions and a state word, but no word for a rollout that is stuck, and it
-//     leaves canary nodes out of its desired count.
+//     leaves canary nodes out of its desired count. It has four conditions for what is one here: Canary says that
+//     a revision is on trial, paused, failed or promoted, and keeps the reason for as long as that is so.
 package status

@@ -57,6 +57,24 @@ func ExampleSummarize() {
 	// Progressing=Unknown HeldPodsUseUpBudget: 3 of 10 nodes updated and available, 2 held back, 5 waiting for the budget, 2 unavailable while held back
 }
 
+// Two canary nodes have the revision, eight are to wait for its promotion.
+func ExampleSummarize_canary() {
+	s := status.Summarize(status.Input{
+		Now:            time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC),
+		Counts:         status.Counts{Desired: 10, Current: 10, Ready: 10, Available: 10, Updated: 2},
+		UpdateRevision: "7d9f", StableRevision: "5c66", Settled: 2, MaxUnavailable: 1,
+		Trial: status.Trial{State: status.CanaryPaused, Reason: "CannotStart", Message: "ErrImagePull of main on node a"},
+	})
+	fmt.Println(s.State, s.Reason)
+	for _, c := range s.Conditions[1:] {
+		fmt.Printf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	// Output:
+	// CanaryPaused CanaryOnHold
+	// Progressing=Unknown CanaryOnHold: 2 of 10 nodes updated and available
+	// Canary=True CannotStart: ErrImagePull of main on node a
+}
+
 func ExampleStatus_DaemonSetStatus() {
 	s := status.Status{Counts: status.Counts{Desired: 3, Current: 3, Ready: 2, Available: 2, Unavailable: 1, Updated: 3}}
 	ds := s.DaemonSetStatus()

@@ -85,7 +85,7 @@ var scenes = rapid.Custom(func(t *rapid.T) scene {
 	small := rapid.Int32Range(0, 3)
 	previous := rapid.Custom(func(t *rapid.T) metav1.Condition {
 		return metav1.Condition{
-			Type:   rapid.SampledFrom([]string{"Available", "Progressing", "Other"}).Draw(t, "type"),
+			Type:   rapid.SampledFrom([]string{"Available", "Progressing", "Canary", "Other"}).Draw(t, "type"),
 			Status: rapid.SampledFrom([]metav1.ConditionStatus{"True", "False", "Unknown"}).Draw(t, "status"),
 			LastTransitionTime: rapid.SampledFrom([]metav1.Time{
 				{}, metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(time.Hour)),
@@ -101,11 +101,49 @@ var scenes = rapid.Custom(func(t *rapid.T) scene {
 		Unavailable:     small.Draw(t, "unavailable"),
 		MaxSurge:        rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "maxSurge"),
 		HeldUnavailable: small.Draw(t, "held unavailable"),
-		Previous:        rapid.SliceOfN(previous, 0, 3).Draw(t, "previous"),
+		Trial: status.Trial{
+			State:    rapid.SampledFrom(trialStates).Draw(t, "trial"),
+			Promoted: flag("promoted", 3),
+			Reason:   rapid.SampledFrom(trialReasons).Draw(t, "trial reason"),
+			Message:  rapid.SampledFrom([]string{"", "pod agent-x1 restarted 6 times"}).Draw(t, "trial message"),
+		},
+		Previous: rapid.SliceOfN(previous, 0, 3).Draw(t, "previous"),
 	})
 })
 
+// Half of the sets have nothing on trial. Those of a trial that are no states of one count as that.
+var trialStates = []status.State{
+	status.Unknown, status.Unknown, status.Unknown, status.Unknown, status.Running, 77,
+	status.Canary, status.CanaryPaused, status.CanaryFailed, status.Stuck,
+}
+
+var trialReasons = []string{"", "TooManyRestarts", "too many restarts"}
+
 type summarize func(status.Input) status.Status
+
+// trialOf is what the oracle says of the condition Canary: its status and reason, empty if there is none.
+func trialOf(trial status.Trial) string {
+	word, reason := "", ""
+	switch trial.State {
+	case status.Canary:
+		word, reason = "True", "CanaryOnTrial"
+	case status.CanaryPaused:
+		word, reason = "True", "CanaryOnHold"
+	case status.Stuck:
+		word, reason = "True", "CanaryWithoutNodes"
+	case status.CanaryFailed:
+		word, reason = "False", "CanaryRejected"
+	default:
+		if !trial.Promoted {
+			return ""
+		}
+		word, reason = "False", "CanaryPromoted"
+	}
+	if trial.Reason == trialReasons[1] {
+		reason = trial.Reason
+	}
+	return word + " " + reason
+}
 
 // verdict is what the oracle says: S2, S3 and the latch, node by node.
 func verdict(s scene) seen {
@@ -122,8 +160,11 @@ func verdict(s scene) seen {
 		free = free || n.outdated() && !keeps
 		held = held || keeps
 	}
+	trial := in.Trial.State
+	tried := trial == status.Canary || trial == status.CanaryPaused || trial == status.CanaryFailed || trial == status.Stuck
+	complete, reached = complete && !tried, reached && !tried
 	recordable := in.Counts.Desired > 0 || none
-	latched := in.UpdateRevision != "" && (in.CompletedRevision == in.UpdateRevision || complete && recordable)
+	latched := !tried && in.UpdateRevision != "" && (in.CompletedRevision == in.UpdateRevision || complete && recordable)
 
 	var v seen
 	if latched {
@@ -146,8 +187,16 @@ func verdict(s scene) seen {
 		v.State, v.Reason = status.Frozen, status.FrozenBySpec
 	case in.Paused:
 		v.State, v.Reason = status.Paused, status.PausedBySpec
+	case trial == status.CanaryFailed:
+		v.State, v.Reason = status.CanaryFailed, status.CanaryRejected
+	case trial == status.CanaryPaused:
+		v.State, v.Reason = status.CanaryPaused, status.CanaryOnHold
+	case trial == status.Stuck:
+		v.State, v.Reason = status.Stuck, status.CanaryWithoutNodes
 	case blocked && in.Waiting != 0 && !in.Acting:
 		v.State, v.Reason = status.Stuck, status.HeldPodsUseUpBudget
+	case trial == status.Canary:
+		v.State, v.Reason = status.Canary, status.CanaryOnTrial
 	case !free && (reached || latched):
 		v.State, v.Reason = status.Running, rest
 	case in.Acting || free && in.Waiting == 0:
@@ -160,7 +209,7 @@ func verdict(s scene) seen {
 		v.Progressing = "False " + status.RolloutComplete.String()
 	case reached:
 		v.Progressing = "False " + rest.String()
-	case v.State == status.Updating:
+	case v.State == status.Updating || v.State == status.Canary:
 		v.Progressing = "True " + v.Reason.String()
 	default:
 		v.Progressing = "Unknown " + v.Reason.String()
@@ -174,8 +223,20 @@ func sceneViolation(f summarize, s scene) error {
 	if errs := validation.ValidateConditions(got.Conditions, field.NewPath("conditions")); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
-	if len(got.Conditions) != 2 || got.Conditions[0].Type != "Available" || got.Conditions[1].Type != "Progressing" {
-		return fmt.Errorf("conditions are not Available, Progressing: %v", got.Conditions)
+	var types []string
+	canary := ""
+	for _, c := range got.Conditions {
+		if types = append(types, c.Type); c.Type == "Canary" {
+			if canary = string(c.Status) + " " + c.Reason; c.Message != s.in.Trial.Message {
+				return fmt.Errorf("the condition Canary says %q, the trial %q", c.Message, s.in.Trial.Message)
+			}
+		}
+	}
+	if want := trialOf(s.in.Trial); canary != want {
+		return fmt.Errorf("the condition Canary is %q, want %q", canary, want)
+	}
+	if want := []string{"Available", "Progressing", "Canary"}; !slices.Equal(types, want[:min(len(types), 3)]) || len(types) < 2 {
+		return fmt.Errorf("conditions are not %v: %v", want, types)
 	}
 	if want := verdict(s); look(got) != want {
 		return fmt.Errorf("got %v, the oracle says %v", look(got), want)
@@ -200,6 +261,14 @@ func sceneViolation(f summarize, s scene) error {
 		if !c.LastTransitionTime.Time.Equal(since) {
 			return fmt.Errorf("%s is %s since %v, want %v", c.Type, c.Status, c.LastTransitionTime, since)
 		}
+	}
+	// A canary node that is away, or back, is no news of the trial (S3).
+	away := s.in
+	away.Settled, away.Counts.Available, away.Counts.Ready = 0, 0, 0
+	away.Acting, away.Waiting = !away.Acting, 0
+	if other := f(away); s.in.Trial.State != status.Unknown && s.in.HeldUnavailable == 0 &&
+		trialOf(s.in.Trial) != "" && !s.in.Trial.Promoted && look(other) != look(got) {
+		return fmt.Errorf("%v while nodes are away, %v before", look(other), look(got))
 	}
 	next := s.in
 	next.Now, next.Previous, next.CompletedRevision = noon.Add(time.Hour), got.Conditions, got.CompletedRevision
@@ -239,6 +308,12 @@ func arbitraryProperty(t *rapid.T) {
 		Settled: n("settled"), Outdated: n("outdated"), Held: n("held"), Waiting: n("waiting"),
 		MaxUnavailable: n("maxUnavailable"), Unavailable: n("spent"), MaxSurge: n("maxSurge"),
 		HeldUnavailable: n("held unavailable"),
+		Trial: status.Trial{
+			State:    status.State(rapid.Uint8().Draw(t, "trial")),
+			Promoted: rapid.Bool().Draw(t, "promoted"),
+			Reason:   rapid.OneOf(rapid.String(), rapid.StringMatching(`[A-Za-z0-9_,:]{0,4}`)).Draw(t, "reason"),
+			Message:  rapid.String().Draw(t, "message"),
+		},
 	}
 	s := status.Summarize(in)
 	if s.State == status.Unknown || s.Reason == status.ReasonNone {
@@ -300,6 +375,48 @@ func TestScenePropertyRejectsMutants(t *testing.T) {
 			}
 			return s
 		},
+		"the canary is not known": with(func(in *status.Input) { in.Trial = status.Trial{Promoted: in.Trial.Promoted} }),
+		"a pause of the canary is not known": with(func(in *status.Input) {
+			if in.Trial.State == status.CanaryPaused {
+				in.Trial.State = status.Canary
+			}
+		}),
+		"a failed canary is one that runs": with(func(in *status.Input) {
+			if in.Trial.State == status.CanaryFailed {
+				in.Trial.State = status.Canary
+			}
+		}),
+		"a promotion is not known":      with(func(in *status.Input) { in.Trial.Promoted = false }),
+		"the trial's reason is dropped": with(func(in *status.Input) { in.Trial.Reason = "" }),
+		"any reason will do": func(in status.Input) status.Status {
+			s := status.Summarize(in)
+			for i := range s.Conditions {
+				if s.Conditions[i].Type == "Canary" && in.Trial.Reason != "" {
+					s.Conditions[i].Reason = in.Trial.Reason
+				}
+			}
+			return s
+		},
+		"the canary outranks the pause": func(in status.Input) status.Status {
+			if in.Trial.State == status.Canary {
+				in.Paused, in.Frozen = false, false
+			}
+			return status.Summarize(in)
+		},
+		"a canary that covers every node is complete": func(in status.Input) status.Status {
+			s := status.Summarize(in)
+			plain := in
+			plain.Trial = status.Trial{}
+			if in.Trial.State == status.Canary {
+				s.CompletedRevision = status.Summarize(plain).CompletedRevision
+			}
+			return s
+		},
+		"a canary is stuck while its node reboots": with(func(in *status.Input) {
+			if in.Trial.State == status.Canary && in.Settled == 0 {
+				in.Trial.State = status.Stuck
+			}
+		}),
 		"availability by the budget": func(in status.Input) status.Status {
 			was := in.Counts
 			in.Counts.Available = in.Counts.Desired - in.Unavailable
@@ -340,6 +457,10 @@ func TestScenesAreVaried(t *testing.T) {
 		{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""},
 		{status.Paused, status.PausedBySpec, "False RolloutComplete", ""},
 		{status.Frozen, status.FrozenBySpec, "Unknown FrozenBySpec", ""},
+		{status.Canary, status.CanaryOnTrial, "True CanaryOnTrial", ""},
+		{status.CanaryPaused, status.CanaryOnHold, "Unknown CanaryOnHold", ""},
+		{status.CanaryFailed, status.CanaryRejected, "Unknown CanaryRejected", ""},
+		{status.Stuck, status.CanaryWithoutNodes, "Unknown CanaryWithoutNodes", ""},
 	} {
 		if !found[want] {
 			t.Errorf("no scene is %v", want)

@@ -20,7 +20,7 @@ const (
 	Paused
 	// Frozen: the spec lets nothing be created or deleted (T4).
 	Frozen
-	// Canary: the update revision is being tried on some nodes (C1).
+	// Canary: the update revision is being tried on its canary nodes (C1).
 	Canary
 	// CanaryPaused: the trial was paused by its checks or by command (C3, C5).
 	CanaryPaused
@@ -79,6 +79,16 @@ const (
 	EnoughNodesAvailable
 	// TooFewNodesAvailable: more nodes are unavailable than maxUnavailable.
 	TooFewNodesAvailable
+	// CanaryOnTrial: the update revision is being tried (C1).
+	CanaryOnTrial
+	// CanaryOnHold: its trial is paused, until somebody lifts the pause (C3, C5).
+	CanaryOnHold
+	// CanaryRejected: it failed its trial, and all nodes go back to the stable revision (C4, C7).
+	CanaryRejected
+	// CanaryWithoutNodes: no node can be a canary node, so that nothing will be promoted (C1).
+	CanaryWithoutNodes
+	// CanaryPromoted: the update revision was tried and is promoted (C2, C5).
+	CanaryPromoted
 
 	reasons // count
 )
@@ -86,6 +96,7 @@ const (
 var reasonNames = [reasons]string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
+	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryPromoted",
 }
 
 // String is the name of the reason, or Reason(n) for a value without a name.

@@ -20,6 +20,7 @@ var stateNames = []string{
 var reasonNames = []string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete", "PausedBySpec",
 	"FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
+	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryPromoted",
 }
 
 // Every value a uint8 can have, named or not.

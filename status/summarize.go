@@ -41,6 +41,9 @@ type Input struct {
 	// Acting: the plan acts, or an earlier request is not observed yet.
 	Acting bool
 
+	// Trial is how the canary of the update revision stands (C rules). The zero value: there is none.
+	Trial Trial
+
 	// MaxUnavailable is the limit on unavailable nodes, percentages resolved (B1). 0 with surge.
 	MaxUnavailable int32
 	// Unavailable is what is spent of MaxUnavailable after the plan (B2). It is not Counts.Unavailable: an
@@ -57,6 +60,29 @@ type Input struct {
 	Previous []metav1.Condition
 	// CompletedRevision of the last Status. Empty: none.
 	CompletedRevision string
+}
+
+// Trial is how the canary of a revision stands, as far as the status goes. It outlives the reboot of a canary node: what
+// it says follows the revision (S3).
+type Trial struct {
+	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). Unknown, and any other:
+	// nothing is on trial.
+	State State
+	// Promoted tells that the update revision was tried and is promoted. It counts only while nothing is on trial.
+	Promoted bool
+	// Reason and Message of the condition Canary. A reason that the API would refuse for a condition, the empty one too,
+	// gives way to one of this package; a message that is too long is cut.
+	Reason, Message string
+}
+
+// on tells whether the revision is tried, or was and failed: its rollout is then not complete, wherever its pods are.
+func (t *Trial) on() bool {
+	switch t.State {
+	case Canary, CanaryPaused, CanaryFailed, Stuck:
+		return true
+	default:
+		return false
+	}
 }
 
 // Status of a set. The zero value is that of a set not planned yet.
@@ -77,7 +103,7 @@ type Status struct {
 	// MaxUnavailable - Unavailable) of the Input. It tells of the budget alone, not whether anything is
 	// paused or held.
 	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
-	// Conditions are Available and Progressing, in this order.
+	// Conditions are Available, Progressing and, of a revision that is or was tried, Canary, in this order.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// CompletedRevision is UpdateRevision if its rollout was seen complete, now or earlier, and empty
 	// otherwise. A rollout that is superseded before it is complete clears it, so that a rollback is a
@@ -88,9 +114,11 @@ type Status struct {
 // Summarize derives the status of a set.
 //
 // The state is the first that applies:
-//   - Frozen, Paused: the spec says so, even if nothing is left to do.
-//   - Stuck: nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses up the limit in
-//     force.
+//   - Frozen, Paused: the spec says so, even if nothing is left to do. Both stop a canary (C7).
+//   - CanaryFailed, CanaryPaused: the trial says so.
+//   - Stuck: the canary has no nodes; or nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses
+//     up the limit in force.
+//   - Canary: the revision is on trial.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.
@@ -98,7 +126,8 @@ type Status struct {
 //
 // A rollout is complete when every desired node is settled. Without desired nodes it is complete too, but
 // recorded as such only if no other node has a pod either: one there may be outdated, and its node may become
-// desired.
+// desired. While the revision is on trial, and after it failed, it is not complete, even if canary nodes are all there
+// are; what was recorded before is forgotten.
 func Summarize(in Input) Status {
 	in.Counts.Unavailable = minus(in.Counts.Desired, in.Counts.Available)
 	p := progressOf(&in)
@@ -165,6 +194,9 @@ func progressOf(in *Input) progress {
 		p.held = outdated
 	}
 	p.free = outdated - p.held
+	if in.Trial.on() {
+		return p
+	}
 	p.reached = p.free == 0 && int64(p.settled)+int64(p.held) >= int64(in.Counts.Desired)
 	p.complete = p.reached && p.held == 0
 	seen := p.complete && (in.Counts.Desired > 0 || in.Counts.Misscheduled <= 0)
@@ -178,8 +210,16 @@ func stateOf(in *Input, p progress) (State, Reason) {
 		return Frozen, FrozenBySpec
 	case in.Paused:
 		return Paused, PausedBySpec
+	case in.Trial.State == CanaryFailed:
+		return CanaryFailed, CanaryRejected
+	case in.Trial.State == CanaryPaused:
+		return CanaryPaused, CanaryOnHold
+	case in.Trial.State == Stuck:
+		return Stuck, CanaryWithoutNodes
 	case stuck(in):
 		return Stuck, HeldPodsUseUpBudget
+	case in.Trial.State == Canary:
+		return Canary, CanaryOnTrial
 	case p.free > 0 || !p.reached && !p.latched:
 		if !in.Acting && (in.Waiting > 0 || p.free == 0) {
 			return Updating, WaitingForAvailability

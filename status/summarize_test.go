@@ -57,6 +57,14 @@ func (r rows) check(t *testing.T, name, why string) {
 	r[name] = true
 }
 
+// trying is a canary on two of ten nodes: both have an available pod of the revision, the rest is as before.
+func trying() status.Input {
+	in := done()
+	in.Counts.Updated, in.Settled = 2, 2
+	in.Trial = status.Trial{State: status.Canary, Reason: "Observing", Message: "for another 4m0s"}
+	return in
+}
+
 // seen is what a row of a table looks at.
 type seen struct {
 	State       status.State
@@ -77,6 +85,10 @@ func TestSummarizeState(t *testing.T) {
 		complete   = seen{status.Running, status.RolloutComplete, "False RolloutComplete", "new"}
 		isStuck    = seen{status.Stuck, status.HeldPodsUseUpBudget, "Unknown HeldPodsUseUpBudget", ""}
 		isHeld     = seen{status.Running, status.RolloutHeld, "False RolloutHeld", ""}
+		onTrial    = seen{status.Canary, status.CanaryOnTrial, "True CanaryOnTrial", ""}
+		onHold     = seen{status.CanaryPaused, status.CanaryOnHold, "Unknown CanaryOnHold", ""}
+		rejected   = seen{status.CanaryFailed, status.CanaryRejected, "Unknown CanaryRejected", ""}
+		nodeless   = seen{status.Stuck, status.CanaryWithoutNodes, "Unknown CanaryWithoutNodes", ""}
 	)
 	tests := []struct {
 		name string
@@ -213,6 +225,58 @@ func TestSummarizeState(t *testing.T) {
 			func(in *status.Input) { in.CompletedRevision = "old" }, inProgress},
 		{"unknown is not latched", "no name equals no name, but records nothing", underWay,
 			func(in *status.Input) { in.UpdateRevision = "" }, inProgress},
+
+		{"canary", "it is tried, and goes on once it is promoted (C1)", trying, nil, onTrial},
+		{"canary, begun", "what its nodes do now is no other word (S2)", trying,
+			func(in *status.Input) { in.Settled, in.Outdated, in.Waiting, in.Acting = 1, 1, 1, true }, onTrial},
+		{"canary on every node", "settled everywhere is not promoted (C1)", done,
+			func(in *status.Input) { in.Trial.State = status.Canary }, onTrial},
+		{"canary, all others held", "nor is a partition as far as it gets", done,
+			func(in *status.Input) {
+				in.Counts.Updated, in.Settled, in.Outdated, in.Held, in.Trial.State = 7, 7, 3, 3, status.Canary
+			}, onTrial},
+		{"canary without desired nodes", "nothing to roll out to, and yet not promoted", done,
+			func(in *status.Input) { in.Counts, in.Settled, in.Trial.State = status.Counts{}, 0, status.Canary }, onTrial},
+		{"canary of what was complete", "the record is of a revision that is not on trial any more", done,
+			func(in *status.Input) { in.CompletedRevision, in.Trial.State = "new", status.Canary }, onTrial},
+		{"canary blocked", "its nodes wait for a budget that only a person can free", stuck,
+			func(in *status.Input) { in.Trial.State = status.Canary }, isStuck},
+		{"canary paused", "somebody has to lift the pause (C3)", trying,
+			func(in *status.Input) { in.Trial.State = status.CanaryPaused }, onHold},
+		{"canary paused and blocked", "the pause has to be lifted first", stuck,
+			func(in *status.Input) { in.Trial.State = status.CanaryPaused }, onHold},
+		{"canary paused on every node", "settled everywhere is not promoted (C1)", done,
+			func(in *status.Input) { in.Trial.State = status.CanaryPaused }, onHold},
+		{"canary failed", "somebody has to change the template, or to retry (C4)", trying,
+			func(in *status.Input) { in.Trial.State = status.CanaryFailed }, rejected},
+		{"canary failed, going back", "the way back is not the rollout of the revision (C7)", underWay,
+			func(in *status.Input) { in.Trial.State = status.CanaryFailed }, rejected},
+		{"canary failed on every node", "what failed is not complete", done,
+			func(in *status.Input) { in.Trial.State = status.CanaryFailed }, rejected},
+		{"canary failed and blocked", "that it failed is what to know first", stuck,
+			func(in *status.Input) { in.Trial.State = status.CanaryFailed }, rejected},
+		{"canary without nodes", "nothing will be promoted until there are some (C1)", trying,
+			func(in *status.Input) { in.Trial.State = status.Stuck }, nodeless},
+		{"canary without nodes, acting", "repair elsewhere does not change that", trying,
+			func(in *status.Input) { in.Trial.State, in.Acting = status.Stuck, true }, nodeless},
+		{"canary, set paused", "a person's decision about the set stops the canary too (C7)", trying,
+			func(in *status.Input) { in.Paused = true },
+			seen{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""}},
+		{"canary paused, set frozen", "of two stops the one of the set is told", trying,
+			func(in *status.Input) { in.Frozen, in.Trial.State = true, status.CanaryPaused },
+			seen{status.Frozen, status.FrozenBySpec, "Unknown FrozenBySpec", ""}},
+		{"canary failed, set paused", "the condition Canary tells of the failure", trying,
+			func(in *status.Input) { in.Paused, in.Trial.State = true, status.CanaryFailed },
+			seen{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""}},
+		{"canary on every node, set paused", "a pause completes nothing", done,
+			func(in *status.Input) { in.Paused, in.Trial.State = true, status.Canary },
+			seen{status.Paused, status.PausedBySpec, "Unknown PausedBySpec", ""}},
+		{"promoted", "from then on it is a rollout like any other", underWay,
+			func(in *status.Input) { in.Trial.Promoted = true }, inProgress},
+		{"promoted and complete", "and ends like any other", done,
+			func(in *status.Input) { in.Trial.Promoted = true }, complete},
+		{"no state of a trial", "it counts as none on trial", done,
+			func(in *status.Input) { in.Trial.State = status.Updating }, complete},
 
 		{"negative numbers", "they count as 0: nothing settled, nothing held, nothing stuck", func() status.Input {
 			return status.Input{Now: noon, Counts: status.Counts{Desired: 1, Updated: 1, Available: 1}, Acting: true,

@@ -26,7 +26,8 @@ var excused = map[string]map[string]string{
 	},
 }
 
-// unlayered are the directories whose packages need no place in the list: nothing in the list may import them.
+// unlayered are the directories whose packages need no place in the list: nothing in the list may import them, except
+// internal packages that the list names.
 var unlayered = []string{"examples", "internal"}
 
 func TestLibraryImportsPointDown(t *testing.T) {
@@ -68,12 +69,14 @@ Text with ` + "`code`" + `.
 | ` + "`rollout`" + ` | plans |
 | ` + "`examples/plan`" + ` | shows |
 | ` + "`placement`" + ` | places |
+| ` + "`internal/shared`" + ` | is shared |
+| ` + "other `internal/…`" + ` | tests |
 
 ## After
 
 | ` + "`below`" + ` | not this table either |
 `)
-	want := layers{"rollout/manifest": 0, "rollout/rollouttest": 0, "rollout": 1, "placement": 3}
+	want := layers{"rollout/manifest": 0, "rollout/rollouttest": 0, "rollout": 1, "placement": 3, "internal/shared": 4}
 	if !maps.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
@@ -82,6 +85,7 @@ Text with ` + "`code`" + `.
 func TestCheckImportsSeesPlantedOffences(t *testing.T) {
 	list := layers{
 		"rollout/simulate": 0, "rollout/manifest": 0, "rollout": 1, "placement": 2, "lifecycle": 3, "tolerations": 4,
+		"internal/shared": 5,
 	}
 	tests := []struct {
 		name      string
@@ -142,6 +146,15 @@ func TestCheckImportsSeesPlantedOffences(t *testing.T) {
 			name: "the module's root", why: "there is no package at the root",
 			directory: ".", imported: "strings",
 			want: ". is not in the list",
+		},
+		{
+			name: "internal package of the list", why: "what two packages share has a place below both",
+			directory: "placement", imported: modulePath + "/internal/shared",
+		},
+		{
+			name: "up from an internal package", why: "its place holds for it, too",
+			directory: "internal/shared", imported: modulePath + "/placement",
+			want: "internal/shared imports placement, which is not below it",
 		},
 		{
 			name: "tools that import upwards", why: "test support stands outside the list",
@@ -231,13 +244,19 @@ func parseLayers(document string) layers {
 		}
 		firstCell := strings.Split(line, "|")[1]
 		for _, match := range codeSpan.FindAllStringSubmatch(firstCell, -1) {
-			if !isUnlayered(match[1]) {
+			if isPlaced(match[1]) {
 				list[match[1]] = row
 			}
 		}
 		row++
 	}
 	return list
+}
+
+// isPlaced reports whether a row gives the package a place. Others it only describes.
+func isPlaced(directory string) bool {
+	return !isUnlayered(directory) ||
+		strings.HasPrefix(directory, "internal/") && !strings.HasSuffix(directory, "/…")
 }
 
 func isUnlayered(directory string) bool {

@@ -57,6 +57,12 @@ type Input struct {
 	Limit int32
 	// CollisionCount is the one last stored, nil if none was.
 	CollisionCount *int32
+	// Canary tells that new revisions are tried before they are rolled out: the marks of promotions then decide which
+	// revision is the stable one (C6).
+	Canary bool
+	// LastStable is the hash of the revision that was the stable one when the last trial began; "" if none is known. It
+	// counts while no mark is there yet.
+	LastStable string
 }
 
 // Revision names a revision, created already or not.
@@ -80,9 +86,12 @@ type Renumber struct {
 type Resolution struct {
 	// Update is the revision of the template.
 	Update Revision
-	// Stable is C6's stable revision without canary marks: of the revisions with other data, the highest that a
-	// live pod carries, else Update.
+	// Stable is C6's stable revision. With Input.Canary: Update if it is promoted, else the highest that is. Without it,
+	// and without marks: of the revisions with other data, the highest that a live pod carries and that has not failed,
+	// else Update.
 	Stable Revision
+	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
+	Promoted, Marked bool
 	// First tells that no revision has other data than the template's: nothing was ever rolled out before it.
 	First bool
 	// Matches are the hashes of all revisions whose data is the template's (R2), sorted: Update.Hash, and those of
@@ -201,7 +210,9 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 		}
 	}
 	out.First = len(others) == 0
-	out.Stable = stable(out.Update, others, in.Carriers)
+	out.Promoted = Promoted(update) || slices.ContainsFunc(duplicates, Promoted)
+	out.Marked = out.Promoted || slices.ContainsFunc(others, Promoted)
+	out.Stable = stable(&out, others, in)
 	r.deduplicate(&out, duplicates, others, in.Carriers)
 	trim(&out, others, in.Carriers, in.Limit)
 	return out, nil
@@ -294,16 +305,32 @@ func (r *Resolver) deduplicate(
 	slices.Sort(out.Relabel)
 }
 
-// stable returns the revision to fall back to (C6 without marks). A revision that shares the update revision's hash
-// cannot be told from it by a pod's label.
-func stable(update Revision, others []*appsv1.ControllerRevision, carriers []Carrier) Revision {
+// stable returns the revision to fall back to (C6). A revision that shares the update revision's hash cannot be told
+// from it by a pod's label. The number says which promotion was the last: a revision becomes the highest when it becomes
+// the update revision again.
+func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+	marks := in.Canary && out.Marked
+	if marks && out.Promoted {
+		return out.Update
+	}
+	known := in.Canary && !marks && hasHash(others, in.LastStable)
 	for _, revision := range slices.Backward(others) {
 		hash := HashOf(revision)
-		if hash != update.Hash && slices.Contains(carriers, Carrier{Hash: hash, Live: true}) {
+		var is bool
+		switch {
+		case hash == out.Update.Hash:
+		case marks:
+			is = Promoted(revision)
+		case known:
+			is = hash == in.LastStable
+		default:
+			is = !Failed(revision) && slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true})
+		}
+		if is {
 			return reviewed(revision)
 		}
 	}
-	return update
+	return out.Update
 }
 
 func reviewed(revision *appsv1.ControllerRevision) Revision {

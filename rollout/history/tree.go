@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
 // maxDepth bounds the recursion over data; a pod template nests less than thirty deep.
@@ -132,7 +134,7 @@ func readable(typ reflect.Type, tree any) ([]finding, error) {
 		}
 		typ = pointee(typ)
 		if isLeaf(typ) {
-			if typ == reflect.TypeFor[resource.Quantity]() && unboundedQuantity(tree) {
+			if typ == reflect.TypeFor[resource.Quantity]() && quantities.Unbounded(tree) {
 				tooLong = append(tooLong, path())
 			}
 			return
@@ -209,24 +211,6 @@ func normal(tree any) any {
 		}
 	}
 	return nil
-}
-
-// unboundedQuantity reports whether reading a quantity could take time without bound: resource.ParseQuantity
-// computes ten to the power of a negative exponent, whatever its size.
-func unboundedQuantity(value any) bool {
-	var text string
-	switch value := value.(type) {
-	case string:
-		text = value
-	case json.Number:
-		text = string(value)
-	}
-	const maxLength, maxExponentLength = 128, 5 // a sign and four digits, or five digits
-	if len(text) > maxLength {
-		return true
-	}
-	e := strings.IndexAny(text, "eE")
-	return e >= 0 && len(text)-e-1 > maxExponentLength
 }
 
 // isLeaf reports whether a struct reads its JSON itself, so that its Go fields say nothing about the JSON.

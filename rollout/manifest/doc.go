@@ -11,7 +11,8 @@
 //	snapshot.Memory = set.Memory
 //
 // [Decode] reads one manifest, [FromDaemonSet] translates the typed object that a client hands out, and [Objects] finds
-// the objects in a dump of a cluster, manifests among them.
+// the objects in a dump of a cluster, manifests among them. For ExtendedDaemonSets there are [DecodeSetting] and
+// [PredecessorOf], too.
 //
 // # Contract
 //
@@ -66,6 +67,66 @@
 //
 // Strategy.HoldRevision and Strategy.InPlace.GracePeriodSeconds have no field in the manifest, and stay unset.
 //
+// # ExtendedDaemonSet
+//
+// The ExtendedDaemonSet of Datadog, datadoghq.com/v1alpha1, becomes a Spec as follows. Defaults are those of New, which
+// are the same as EDS's.
+//
+//	manifest                                            Spec
+//	spec.template                                       Template, with the label and the annotation below
+//	spec.selector                                       Selector, or Template (below)
+//	spec.strategy.rollingUpdate.
+//	  maxUnavailable                                    Strategy.MaxUnavailable
+//	  maxPodSchedulerFailure                            Strategy.MaxUnschedulable
+//	  maxParallelPodCreation                            Strategy.SlowStart.MaxParallel; over 250, Burst as well
+//	  slowStartIntervalDuration                         Strategy.SlowStart.Interval
+//	  slowStartAdditiveIncrease                         Strategy.SlowStart.Increase
+//	spec.strategy.canary.
+//	  replicas, duration, noRestartsDuration,
+//	  nodeSelector, nodeAntiAffinityKeys                Strategy.Canary, the fields of these names
+//	  validationMode                                    Strategy.Canary.Mode
+//	  autoPause.enabled, autoFail.enabled               Strategy.Canary.{AutoPause,AutoFail}.Disabled, the other way round
+//	  autoPause.*, autoFail.*                           Strategy.Canary.{AutoPause,AutoFail}, the fields of these names
+//	metadata.annotations
+//	  extendeddaemonset.datadoghq.com/rolling-update-paused: "true"
+//	                                                    Strategy.Paused
+//	  extendeddaemonset.datadoghq.com/rollout-frozen: "true"
+//	                                                    Strategy.Frozen
+//	  extendeddaemonset.datadoghq.com/canary-paused: "true"
+//	                                                    Strategy.Canary.Commands.Pause: daemonplan.io/canary-pause, or "*"
+//	  extendeddaemonset.datadoghq.com/canary-unpaused: "true"
+//	                                                    Strategy.Canary.Commands.Unpause: daemonplan.io/canary-unpause, or "*"
+//	  daemonplan.io/canary-validate, or extendeddaemonset.datadoghq.com/canary-valid
+//	                                                    Strategy.Canary.Commands.Validate
+//	  daemonplan.io/canary-fail, daemonplan.io/canary-retry
+//	                                                    Strategy.Canary.Commands.{Fail,Retry}
+//	  extendeddaemonset.datadoghq.com/old-daemonset     Set.OldDaemonSet
+//	  extendeddaemonset.datadoghq.com/canary-paused-reason
+//	                                                    Set.CanaryPausedReason
+//	status.canary.nodes                                 Set.Memory.Canary.Nodes
+//
+// Revisions are ControllerRevisions here, and commands name these; EDS's canary-valid names one of its replica sets. A
+// command that names something else is ignored, and reported in the plan. canary-paused and canary-unpaused name nothing,
+// and are for whatever revision is on trial ("*") unless an annotation of this library says which one they were meant for.
+// Unset, a validation mode is auto. EDS has a setting of the operator for that, EDS_VALIDATION_MODE: where it is manual, set
+// Strategy.Canary.Mode if it is empty.
+//
+// Pods get what EDS puts on every pod, so that its users find them: the label extendeddaemonset.datadoghq.com/name, which
+// is the Selector, and the annotation cluster-autoscaler.kubernetes.io/daemonset-pod, by which the cluster autoscaler knows
+// them as daemon pods although their owner is no DaemonSet. Both stand in the Template, and so in its revisions. The name of
+// a template is dropped. spec.selector is documented as one of pods, and the controller selects nodes with it. If the
+// template's labels match, it is added to the Selector; if not, to the node affinity that the Template requires.
+//
+// An ExtendedDaemonsetSetting gives containers other resources on some nodes. [Object.Setting] reads one and [Overrides]
+// picks those of a set. One with a mistake is left out; that does not touch the others.
+//
+// Pods are controlled by the set itself. The pods of a running ExtendedDaemonSet are controlled by its
+// ExtendedDaemonSetReplicaSets: to take them over, stop EDS's controller and name the UIDs of the replica sets in
+// Spec.Predecessor, or delete the replica sets with --cascade=orphan. The pods count as outdated and are replaced under
+// the budgets. For a set that follows a DaemonSet, or the other way round, Spec.Predecessor is [PredecessorOf] the old one.
+//
+// spec.strategy.reconcileFrequency has no place in a Spec: a plan says itself when to plan again.
+//
 // # Differences from the controllers
 //
 // For apps/v1 DaemonSet (Kubernetes v1.36.3), [FromDaemonSet] lists the places where a Spec says more or less.
@@ -84,5 +145,15 @@
 //   - with updateStrategy.type OnDelete nothing below rollingUpdate counts, and the Spec has none of it;
 //   - a set with a deletion timestamp is frozen, and an unreadable template generation counts as absent, as for apps/v1.
 //
-// Datadog ExtendedDaemonSet is refused with an error that says what can be read.
+// For ExtendedDaemonSet (commit b6860a00c9fc of 2026-04-10), Decode and rollout.New together refuse what its validation
+// refuses, and an object that makes its controller panic is an error or works. Beyond that:
+//   - 0 is refused for maxUnavailable (B1), replicas (C1), maxParallelPodCreation, slowStartAdditiveIncrease and
+//     slowStartIntervalDuration (B7), which in EDS stop the rollout, skip the canary, create no pod and divide by zero;
+//   - a percentage that is none and a malformed canary.nodeSelector are errors, where its controller panics and takes all
+//     nodes;
+//   - autoFail.canaryTimeout works with validationMode manual: EDS panics;
+//   - a setting whose reference is to another kind, or that names a container twice, is an error. EDS applies the first,
+//     and with the second recreates pods for ever;
+//   - a name longer than 63 bytes is an error: it is the value of a label;
+//   - a set with a deletion timestamp is frozen, as for apps/v1.
 package manifest

@@ -25,11 +25,28 @@ func FuzzDecode(f *testing.F) {
 			f.Add([]byte(c.manifest.text(version)))
 		}
 	}
+	for _, c := range documentedEDSs() {
+		f.Add([]byte(c.manifest.text()))
+	}
+	f.Add([]byte(edsSetting{reference: toFoo, selector: "{matchLabels: {a: b}}", containers: "{name: daemon, resources: {limits: {cpu: 1}}}"}.text() +
+		"---\n" + eds{canary: "replicas: 1", spec: "  selector: {matchLabels: {zone: a}}\n", status: "canary: {nodes: [a]}"}.text()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
+		var settings []manifest.Setting
 		for object, err := range manifest.Objects(data) {
+			if err != nil {
+				continue
+			}
+			_ = object.Decode(new(corev1.Pod))
+			setting, err := object.Setting()
 			if err == nil {
-				_ = object.Decode(new(corev1.Pod))
+				settings = append(settings, setting)
+			} else if object.IsSetting() && err.Error() == "" {
+				t.Fatal("an error without a message")
+			}
+			if set, err := object.Set(); err == nil {
+				set.Spec.Overrides = manifest.Overrides(set.Spec, settings)
+				mustPlan(t, set)
 			}
 		}
 		set, err := manifest.Decode(data)
@@ -42,22 +59,27 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		planner, err := rollout.New(set.Spec)
-		if err != nil {
-			if len(manifest.FieldErrors(set.Spec, err)) == 0 {
-				t.Fatalf("New fails with an error that names no field: %v", err)
-			}
-			return
-		}
-		snapshot := smallSnapshot(set)
-		plan, err := planner.Plan(snapshot)
-		if err != nil {
-			t.Fatalf("Plan: %v", err)
-		}
-		for _, violation := range rollout.Verify(set.Spec, snapshot, plan) {
-			t.Errorf("%v", violation)
-		}
+		mustPlan(t, set)
 	})
+}
+
+// mustPlan plans for the set if New takes it. If it does not, its error names a field.
+func mustPlan(t *testing.T, set manifest.Set) {
+	planner, err := rollout.New(set.Spec)
+	if err != nil {
+		if len(manifest.FieldErrors(set.Spec, err)) == 0 {
+			t.Fatalf("New fails with an error that names no field: %v", err)
+		}
+		return
+	}
+	snapshot := smallSnapshot(set)
+	plan, err := planner.Plan(snapshot)
+	if err != nil {
+		t.Fatalf("Plan: %v", err)
+	}
+	for _, violation := range rollout.Verify(set.Spec, snapshot, plan) {
+		t.Errorf("%v", violation)
+	}
 }
 
 // smallSnapshot has three nodes, of which one is tainted, and two pods.

@@ -32,6 +32,7 @@ const (
 	mustBeArray   = "must be a list"
 	mustBeBase64  = "must be a string in base64"
 	mustBeTime    = "must be a time such as 2006-01-02T15:04:05Z"
+	mustBeSpan    = "must be a duration such as 90s or 10m"
 	mustBeAmount  = "must be a quantity such as 100m or 64Mi"
 	mustBeIntOr   = "must be a whole number or a string such as 10%"
 	mustBeOnce    = "must not be given twice"
@@ -168,6 +169,8 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		want = mustBeTime
+	case reflect.TypeFor[metav1.Duration]():
+		want = mustBeSpan
 	case reflect.TypeFor[resource.Quantity]():
 		want = mustBeAmount
 	case reflect.TypeFor[intstr.IntOrString]():

@@ -15,8 +15,15 @@ import (
 type Set struct {
 	// Spec to pass to rollout.New. It has no defaults filled in and is not validated.
 	Spec rollout.Spec
-	// Memory is what the object's status remembers: the collision count. The zero value if it has none.
+	// Memory is what the object's status remembers: the collision count, or the canary nodes of an ExtendedDaemonSet. The
+	// zero value if it has neither.
 	Memory rollout.Memory
+	// OldDaemonSet is the name of the DaemonSet, in the same namespace, whose pods an ExtendedDaemonSet takes over. If that
+	// set is there still, Spec.Predecessor is [PredecessorOf] it, for the caller to set; a manifest does not have its UID and
+	// its selector. Empty: none.
+	OldDaemonSet string
+	// CanaryPausedReason is why somebody paused the canary of an ExtendedDaemonSet. It decides nothing. Empty: not said.
+	CanaryPausedReason string
 	// Unknown lists the paths of what was ignored, as the controller of the manifest ignores it too, sorted: fields that
 	// this API version does not know (typing errors and newer fields), a template-generation annotation that is no
 	// number, and an annotation that has an effect in another API version only.
@@ -24,10 +31,11 @@ type Set struct {
 }
 
 // supported lists what Decode reads, for error messages.
-const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1"
+const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1, " +
+	"ExtendedDaemonSet of datadoghq.com/v1alpha1"
 
 // Decode reads a manifest: one YAML or JSON document with one object of a supported kind, that is DaemonSet of apps/v1,
-// of apps.kruise.io/v1alpha1 or of apps.kruise.io/v1beta1.
+// of apps.kruise.io/v1alpha1 or of apps.kruise.io/v1beta1, or ExtendedDaemonSet of datadoghq.com/v1alpha1.
 //
 // Every value of the wrong type is reported at once, as an aggregate of *field.Error with the paths of the manifest;
 // [rollout.FieldErrors] lists them. So is a key that is there twice in JSON; in YAML it is an error of the syntax.
@@ -50,6 +58,8 @@ func (o Object) Set() (Set, error) {
 		return decodeKruiseAlpha(o)
 	case kruiseV1beta1 + " " + daemonSetKind:
 		return decodeKruiseBeta(o)
+	case edsAPIVersion + " " + edsKind:
+		return decodeEDS(o)
 	default:
 		return Set{}, unsupported(o)
 	}
@@ -83,6 +93,8 @@ func place(spec rollout.Spec, path string) string {
 		return translate(path, kruiseAlphaPaths[:], kruisePaths[:], daemonSetPaths[:])
 	case kruiseV1beta1 + " " + daemonSetKind:
 		return translate(path, kruiseBetaPaths[:], kruisePaths[:], daemonSetPaths[:])
+	case edsAPIVersion + " " + edsKind:
+		return translate(path, edsPaths[:])
 	default:
 		return path
 	}
@@ -118,14 +130,17 @@ func unwrapSingle(err error) error {
 }
 
 func unsupported(o Object) error {
-	if o.Kind != daemonSetKind {
-		return field.NotSupported(field.NewPath("kind"), o.Kind, []string{daemonSetKind})
+	versions := []string{daemonSetAPIVersion, kruiseV1alpha1, kruiseV1beta1}
+	switch {
+	case o.Kind == edsKind:
+		versions = []string{edsAPIVersion}
+	case o.Kind != daemonSetKind:
+		return field.NotSupported(field.NewPath("kind"), o.Kind, []string{daemonSetKind, edsKind})
 	}
 	if o.APIVersion == "" {
 		return field.Required(field.NewPath("apiVersion"), supported)
 	}
-	return field.NotSupported(field.NewPath("apiVersion"), o.APIVersion,
-		[]string{daemonSetAPIVersion, kruiseV1alpha1, kruiseV1beta1})
+	return field.NotSupported(field.NewPath("apiVersion"), o.APIVersion, versions)
 }
 
 // decode reads the object strictly and tells which fields it ignored.

@@ -248,7 +248,8 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeErrors(t *testing.T) {
-	const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1"
+	const supported = "supported: DaemonSet of apps/v1, apps.kruise.io/v1alpha1 and apps.kruise.io/v1beta1, " +
+		"ExtendedDaemonSet of datadoghq.com/v1alpha1"
 	const head = "apiVersion: apps/v1\nkind: DaemonSet\n"
 	type test struct {
 		row
@@ -265,7 +266,7 @@ func TestDecodeErrors(t *testing.T) {
 		{row{"no kind", "nothing says what it is"}, "apiVersion: apps/v1\n", "kind: Required value: says what the object is"},
 		{row{"no apiVersion", "the kind alone is ambiguous"}, "kind: DaemonSet\n", "apiVersion: Required value: " + supported},
 		{row{"other kind", "names what is supported"}, "apiVersion: apps/v1\nkind: Deployment\n",
-			`kind: Unsupported value: "Deployment": supported values: "DaemonSet"`},
+			`kind: Unsupported value: "Deployment": supported values: "DaemonSet", "ExtendedDaemonSet"`},
 		{row{"other version", "names what is supported"}, "apiVersion: extensions/v1beta1\nkind: DaemonSet\n",
 			`apiVersion: Unsupported value: "extensions/v1beta1": supported values: "apps/v1", "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"`},
 		{row{"kind is a number", "it must be a string"}, "apiVersion: apps/v1\nkind: 5\n", "kind: Invalid value: \"5\": must be a string"},

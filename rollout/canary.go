@@ -1,0 +1,330 @@
+package rollout
+
+import (
+	"encoding/json"
+	"iter"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// The canary is part of step 4: it says which nodes are to end at the update revision, and which at the stable one (C
+// rules, T6). Package canary decides, this file asks it.
+
+// CanaryLabel is on the pods of canary nodes while a revision is on trial, with the value "true", as the
+// ExtendedDaemonSet sets it.
+const CanaryLabel = "extendeddaemonsetreplicaset.datadoghq.com/canary"
+
+// tryCanary chooses the canary nodes and judges what runs there.
+func (r *run) tryCanary() {
+	options := r.spec.Strategy.Canary
+	if options == nil {
+		return
+	}
+	in := canary.Input{
+		Now:      r.snapshot.Now,
+		Revision: r.revision.Update.Hash,
+		Name:     r.revision.Update.Name,
+		Known:    r.known(),
+		Record:   r.remembered.Canary,
+		Halted:   r.spec.Strategy.Paused || r.spec.Strategy.Frozen,
+	}
+	if existing := r.revision.Update.Existing; existing != nil {
+		in.Annotations = existing.Annotations
+	}
+	if in.Known == canary.NotKnown {
+		choice := canary.Choose(*options, r.choosing())
+		in.Wanted = choice.Wanted
+		in.Nodes = make([]canary.Node, 0, len(choice.Nodes))
+		for _, name := range choice.Nodes {
+			in.Nodes = append(in.Nodes, r.canaryNode(r.index.find(name)))
+		}
+	}
+	r.trial = canary.Judge(*options, in)
+	r.wake(r.trial.Wake)
+	r.plan.Canary = Canary{
+		Finding: r.trial.Finding, Revision: in.Revision, Stable: r.revision.Stable.Hash,
+		Wanted: in.Wanted, Until: r.trial.Until, Stale: r.trial.Stale,
+	}
+	if !r.onTrial() {
+		return
+	}
+	for i := range in.Nodes {
+		n := r.index.find(in.Nodes[i].Name)
+		r.nodes[n].canary = true
+		r.decision(n).Canary = true
+		r.plan.Canary.Nodes = append(r.plan.Canary.Nodes, in.Nodes[i].Name)
+	}
+}
+
+// onTrial tells whether the update revision is being tried.
+func (r *run) onTrial() bool {
+	return r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused
+}
+
+// known tells whether the update revision needs no trial (C6).
+func (r *run) known() canary.Known {
+	switch {
+	case r.revision.First:
+		return canary.KnownFirst
+	case r.revision.Promoted || r.revision.Stable.Hash == r.revision.Update.Hash:
+		return canary.KnownStable
+	default:
+		return canary.NotKnown
+	}
+}
+
+func (r *run) choosing() canary.Choosing {
+	return canary.Choosing{
+		Desired: r.plan.Budget.Desired,
+		Chosen:  r.remembered.Canary.Nodes,
+		Find: func(name string) (canary.Candidate, bool) {
+			if i := r.index.find(name); i != none {
+				return r.canaryCandidate(i)
+			}
+			return canary.Candidate{}, false
+		},
+		All: iter.Seq[canary.Candidate](func(yield func(canary.Candidate) bool) {
+			for i := range r.nodes {
+				if c, ok := r.canaryCandidate(int32(i)); ok && !yield(c) {
+					return
+				}
+			}
+		}),
+	}
+}
+
+// canaryCandidate is the node, if it runs the pod and the strategy's selector lets it go (C1).
+func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
+	n := &r.nodes[i]
+	if r.outcome(i) != placement.Run || n.hold == LimitNodeSelector {
+		return canary.Candidate{}, false
+	}
+	c := canary.Candidate{Name: n.object.Name, Labels: n.object.Labels, Updated: r.hasUpdate(n)}
+	for j := n.first; j < n.end; j++ {
+		c.Restarts = addRestarts(c.Restarts, &r.pods[j].object.Status)
+	}
+	return c, true
+}
+
+func addRestarts(sum int32, status *corev1.PodStatus) int32 {
+	for _, containers := range [...][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range containers {
+			sum = int32(min(int64(sum)+int64(max(containers[i].RestartCount, 0)), math.MaxInt32))
+		}
+	}
+	return sum
+}
+
+// hasUpdate tells whether the node has, or is about to get, a live pod of the update revision.
+func (r *run) hasUpdate(n *node) bool {
+	if n.asked&askedUpdate != 0 {
+		return true
+	}
+	for j := n.first; j < n.end; j++ {
+		if p := &r.pods[j]; !p.traits.has(marked|finished) && r.isUpdate(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) canaryNode(i int32) canary.Node {
+	n := &r.nodes[i]
+	c := canary.Node{Name: n.object.Name}
+	for j := n.first; j < n.end; j++ {
+		p := &r.pods[j]
+		if !r.isUpdate(p) {
+			continue
+		}
+		c.Pods = append(c.Pods, p.object)
+		if p.settled() && !p.traits.has(marked|leaving) {
+			c.Available = true
+		}
+	}
+	return c
+}
+
+// aim gives each node its goal (T1, T6), and each pod its place relative to it. If nothing is left to go back to, nodes stay
+// where they are, failed or not.
+func (r *run) aim() {
+	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
+	var overrides *placement.Evaluator
+	if stable {
+		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if stable && r.goesStable(n) {
+			n.goal = toStable
+			r.override(int32(i), overrides)
+		}
+		switch wanted := [...]asked{toUpdate: askedUpdate, toStable: askedStable}[n.goal]; {
+		case n.asked&wanted != 0:
+			n.requested = requestedCurrent
+		case n.asked != 0:
+			n.requested = requestedOther
+		}
+		for j := n.first; j < n.end; j++ {
+			p := &r.pods[j]
+			if r.isUpdate(p) {
+				if n.goal != toUpdate {
+					p.traits |= updated
+				} else if r.hasResources(n, p) {
+					p.traits |= updated | current
+				}
+			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
+				p.traits |= current
+			}
+		}
+	}
+	for i := range r.ignored {
+		if p := &r.ignored[i]; r.isUpdate(p) {
+			p.traits |= updated
+		}
+	}
+}
+
+// goesStable is T6, and C7 for a canary that rests.
+func (r *run) goesStable(n *node) bool {
+	switch {
+	case r.trial.Phase == canary.Failed:
+		return true
+	case n.canary && r.trial.Phase == canary.Running && !r.spec.Strategy.Paused && !r.spec.Strategy.Frozen:
+		return false
+	default:
+		return !r.hasUpdate(n)
+	}
+}
+
+func (r *run) goalHash(n *node) string {
+	if n.goal == toStable {
+		return r.revision.Stable.Hash
+	}
+	return r.revision.Update.Hash
+}
+
+// goalTemplate is the template that goes with goalHash; nil if it cannot be read.
+func (r *run) goalTemplate(n *node) *corev1.PodTemplateSpec {
+	if n.goal == toStable {
+		return r.templateOf(r.revision.Stable.Hash)
+	}
+	return &r.spec.Template
+}
+
+// markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another
+// is tried. Where revisions were marked once, the marks are kept up without a canary, too: it may come back (C6).
+func (r *run) markRevisions() {
+	update := r.revision.Update
+	if r.spec.Strategy.Frozen {
+		return // as all of the history
+	}
+	if r.spec.Strategy.Canary == nil {
+		if r.revision.Marked && !history.Promoted(update.Existing) {
+			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+		}
+		return
+	}
+	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
+		r.annotate(update, r.trial.Set, r.trial.Remove)
+	}
+	if r.trial.Phase != canary.Idle && !r.revision.Marked {
+		r.annotate(r.revision.Stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+	}
+}
+
+// stamp is the value of a mark.
+func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) }
+
+// annotate plans marks on a revision; one that this plan creates gets them at once.
+func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
+	if revision.Existing == nil {
+		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 {
+			object.Annotations = set
+		}
+		return
+	}
+	if !r.inFlight.revisions[revision.Name] {
+		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
+			Verb: AnnotateRevision, Name: revision.Name, UID: revision.Existing.UID, Number: revision.Number,
+			Annotations: set, RemoveAnnotations: remove,
+		})
+	}
+}
+
+// labelCanaries puts the canary label on the pods on trial, and takes it from all others.
+func (r *run) labelCanaries() {
+	if !r.labels || r.spec.Strategy.Frozen {
+		return
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		for j := n.first; j < n.end; j++ {
+			p := &r.pods[j]
+			want := n.canary && r.isUpdate(p)
+			if want == p.traits.has(labelled) || p.traits.has(gone|finished|dismissed|patched|touched) {
+				continue // what this plan patches already can wait
+			}
+			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)
+			r.patch(r.decision(int32(i)), p, r.hashes[p.hash].value, ReasonCanaryLabel, canaryLabel(p.object, want))
+		}
+	}
+}
+
+func canaryLabel(object *corev1.Pod, want bool) lifecycle.Patch {
+	type metadata struct {
+		UID    types.UID          `json:"uid"`
+		Labels map[string]*string `json:"labels"`
+	}
+	var value *string
+	if want {
+		value = new("true")
+	}
+	// Strings always encode.
+	data, _ := json.Marshal(map[string]metadata{"metadata": {UID: object.UID, Labels: map[string]*string{CanaryLabel: value}}})
+	return lifecycle.Patch{Type: types.StrategicMergePatchType, Data: data}
+}
+
+// canaryRecord is what to remember of the canary. Without one it is nothing, but while pods carry the label the nodes are
+// remembered, because somebody has to take it off.
+func (r *run) canaryRecord() canary.Record {
+	if r.spec.Strategy.Canary != nil {
+		return r.trial.Record
+	}
+	for i := range r.pods {
+		if p := &r.pods[i]; p.traits.has(labelled) {
+			return canary.Record{Nodes: r.remembered.Canary.Nodes}
+		}
+	}
+	return canary.Record{}
+}
+
+// statusTrial is the canary as far as the status goes (S2).
+func (r *run) statusTrial() status.Trial {
+	if r.spec.Strategy.Canary == nil {
+		return status.Trial{}
+	}
+	trial := status.Trial{Reason: r.trial.Reason.String(), Message: r.trial.Message()}
+	switch r.trial.Phase {
+	case canary.Running:
+		trial.State = status.Canary
+		if r.trial.Reason == canary.NoNodes {
+			trial.State = status.Stuck
+		}
+	case canary.Paused:
+		trial.State = status.CanaryPaused
+	case canary.Failed:
+		trial.State = status.CanaryFailed
+	default:
+		trial.Promoted = r.trial.Reason == canary.Promoted || r.trial.Reason == canary.Validated
+	}
+	return trial
+}

@@ -1,0 +1,75 @@
+package rollout
+
+import (
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// Overrides are part of steps 1 and 4: what a node's containers get belongs to where the node is to end (P8).
+
+// override notes what overrides give a node's containers, for the template of its goal.
+func (r *run) override(i int32, overrides *placement.Evaluator) {
+	n := &r.nodes[i]
+	n.overridden = 0
+	effect := overrides.Evaluate(n.object)
+	if len(effect.Resources) == 0 && len(effect.Malformed) == 0 && len(effect.Conflicts) == 0 {
+		return
+	}
+	r.overridden = append(r.overridden, effect)
+	n.overridden = int32(len(r.overridden))
+}
+
+// overriddenOn is the effect of overrides on a node, nil if there is none.
+func (r *run) overriddenOn(n *node) *placement.Overridden {
+	if n.overridden == 0 {
+		return nil
+	}
+	return &r.overridden[n.overridden-1]
+}
+
+// hasResources tells whether a pod that carries the node's target revision has the resources that the node gives it. A
+// malformed annotation says nothing of pods that run.
+func (r *run) hasResources(n *node, p *pod) bool {
+	effect := r.overriddenOn(n)
+	if effect == nil {
+		return !p.traits.has(digested)
+	}
+	return len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest
+}
+
+// resourcesFor are the resources of a pod of that revision to be created on the node.
+func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
+	if hash == r.goalHash(n) {
+		if effect := r.overriddenOn(n); effect != nil {
+			return effect.Resources
+		}
+		return nil
+	}
+	return r.overridesOf(hash).Evaluate(n.object).Resources
+}
+
+// reportOverrides lists what is wrong with overrides: the conflicts once each, the malformed annotations by node.
+func (r *run) reportOverrides() {
+	if len(r.overridden) == 0 {
+		return
+	}
+	seen := make(map[placement.Conflict]int)
+	for i := range r.nodes {
+		effect := r.overriddenOn(&r.nodes[i])
+		if effect == nil {
+			continue
+		}
+		name := r.nodes[i].object.Name
+		for _, conflict := range effect.Conflicts {
+			at, ok := seen[conflict]
+			if !ok {
+				at = len(r.plan.OverrideConflicts)
+				seen[conflict] = at
+				r.plan.OverrideConflicts = append(r.plan.OverrideConflicts, OverrideConflict{Conflict: conflict, Node: name})
+			}
+			r.plan.OverrideConflicts[at].Nodes++
+		}
+		for _, malformed := range effect.Malformed {
+			r.plan.MalformedOverrides = append(r.plan.MalformedOverrides, MalformedOverride{Node: name, Malformed: malformed})
+		}
+	}
+}

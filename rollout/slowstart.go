@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// slow is what slow start lets a plan begin (B7).
+type slow struct {
+	on bool
+	// left is how many more nodes may be under way, missing how many of them nodes without a pod take first.
+	left, missing int32
+}
+
+// creates tells whether a missing pod may be created.
+func (s *slow) creates() bool { return !s.on || s.left > 0 }
+
+func (s *slow) created() {
+	s.left--
+	s.missing--
+}
+
+// replaces tells whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
+// leave, so that deletes never outrun creates.
+func (s *slow) replaces() bool { return !s.on || s.left > max(s.missing, 0) }
+
+// replaced takes a place for the node, once.
+func (s *slow) replaced(n *node) {
+	if !n.slotted {
+		n.slotted = true
+		s.left--
+	}
+}
+
+// newSlow resolves the limit and counts the nodes under way.
+func (r *run) newSlow() slow {
+	options := r.spec.Strategy.SlowStart
+	if options == nil || r.completedRevision() == r.revision.Update.Hash {
+		return slow{}
+	}
+	budget := &r.plan.Budget
+	interval := options.Interval
+	elapsed := r.record.elapsed(r.snapshot.Now)
+	steps := int64(elapsed / interval)
+	highest := r.maxParallel.roundUp(budget.Desired)
+	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.roundUp(budget.Desired)), int64(highest)))
+	s := slow{on: true, left: budget.SlowStart}
+	var expiry time.Time
+	for i := range r.nodes {
+		if r.outcome(int32(i)) != placement.Run {
+			continue
+		}
+		if until, under := r.isUnderWay(&r.nodes[i], interval); under {
+			budget.UnderWay++
+			if !until.IsZero() && (expiry.IsZero() || until.Before(expiry)) {
+				expiry = until
+			}
+		}
+		if r.misses(&r.nodes[i]) && r.isReadable(r.revisionFor(int32(i))) {
+			s.missing++
+		}
+	}
+	if r.installs != unlimited { // the others stay empty (T7)
+		s.missing = min(s.missing, r.installs)
+	}
+	s.left = max(0, s.left-budget.UnderWay)
+	r.wake(expiry)
+	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
+		r.wake(r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval))
+	}
+	return s
+}
+
+// isUnderWay tells whether the node waits for its new pod: its pod is on its way out, or the new one is not available
+// yet. The latter counts for one interval, so that a revision that does not come up is left to the budget. What B8 could
+// exempt does not count.
+func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, under bool) {
+	starting := n.requested == requestedCurrent
+	if n.current != none && !r.pods[n.current].settled() {
+		p := &r.pods[n.current]
+		since := p.object.CreationTimestamp.Time
+		if state, err := inplace.StateOf(p.object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
+			since = state.UpdateTimestamp.Time
+		}
+		if end := since.Add(interval); r.snapshot.Now.Before(end) {
+			starting, until = true, end
+		}
+	}
+	switch {
+	case !starting && !n.terminating && !n.leaving:
+		return time.Time{}, false
+	case r.isolated(n):
+		return time.Time{}, false
+	case n.terminating || n.leaving || n.requested == requestedCurrent:
+		return time.Time{}, true
+	default:
+		return until, true
+	}
+}
+
+// rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is
+// promoted.
+func (r *run) rolloutRecord() Record {
+	now, record := r.snapshot.Now, r.remembered.Rollout
+	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
+	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
+		record = Record{Revision: r.revision.Update.Hash, Began: now, Completed: record.Completed && record.Revision == r.revision.Update.Hash}
+	}
+	record.Stable = ""
+	if r.spec.Strategy.Canary != nil {
+		record.Stable = r.revision.Stable.Hash
+	}
+	paused := r.spec.Strategy.Paused || r.spec.Strategy.Frozen
+	switch {
+	case paused && record.PausedSince.IsZero():
+		record.PausedSince = now
+	case !paused && !record.PausedSince.IsZero():
+		record.Paused += max(0, now.Sub(record.PausedSince))
+		record.PausedSince = time.Time{}
+	}
+	return record
+}
+
+// elapsed is for how long the rollout has gone on, pauses left out.
+func (r Record) elapsed(now time.Time) time.Duration {
+	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
+		now = r.PausedSince
+	}
+	return max(0, now.Sub(r.Began)-max(0, r.Paused))
+}

@@ -1,0 +1,232 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// rolling is the memory of a rollout of the update revision that began that long ago.
+func rolling(d time.Duration) func(*lab) {
+	return func(l *lab) {
+		l.snapshot.Memory.Version = rollout.MemoryVersion
+		l.snapshot.Memory.Rollout = rollout.Record{Revision: l.update, Began: ago(d)}
+	}
+}
+
+func TestSlowStartB7(t *testing.T) { playScenes(t, slowStartScenes()) }
+
+func slowStartScenes() []scene {
+	all := kit.MaxUnavailable("100%")
+	slow := func(increase, highest string) []kit.SpecOption {
+		return []kit.SpecOption{all, kit.SlowStart(time.Minute, increase, highest)}
+	}
+	one := slow("1", "250")
+	waits := func(node string) string { return node + ": missing>update wait SlowStart slowStart U" }
+	creates := func(node string) string { return node + ": missing>update create Missing U" }
+	fresh := func(age time.Duration) podOf { return newPod(kit.Created(ago(age)), kit.Unready()) }
+	return []scene{
+		{
+			name: "begins with one", why: "B7: (1 + 0) times 1", spec: one, set: rolling(0),
+			fleet: []spot{on("a"), on("b"), on("c")}, acts: "create a Missing",
+			want: []string{creates("a"), waits("b"), waits("c")},
+		},
+		{
+			name: "just before the next step", why: "B7: whole intervals count", spec: one, set: rolling(time.Minute - 1),
+			fleet: []spot{on("a"), on("b")}, acts: "create a Missing",
+			want: []string{creates("a"), waits("b")},
+		},
+		{
+			name: "the next step", why: "B7: at that very instant", spec: one, set: rolling(time.Minute),
+			fleet: []spot{on("a"), on("b"), on("c")}, acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b"), waits("c")},
+		},
+		{
+			name: "percentages round up", why: "B7: 34% of 3 is 2", spec: slow("34%", "250"), set: rolling(0),
+			fleet: []spot{on("a"), on("b"), on("c")}, acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b"), waits("c")},
+		},
+		{
+			name: "maxParallel", why: "B7: the highest limit", spec: slow("1", "2"), set: rolling(time.Hour),
+			fleet: []spot{on("a"), on("b"), on("c")}, acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b"), waits("c")},
+		},
+		{
+			name: "what is under way counts", why: "B7: not as ExtendedDaemonSet, which counts each call by itself", spec: one, set: rolling(time.Minute),
+			fleet: []spot{on("a", fresh(30*time.Second)), on("b"), on("c")}, acts: "create b Missing",
+			want: []string{"a: starting>update wait NotReady a0 U", creates("b"), waits("c")},
+		},
+		{
+			name: "but for one interval only", why: "B7: at the end of it no more; what does not come up is left to the budget", spec: one, set: rolling(time.Minute),
+			fleet: []spot{on("a", fresh(time.Minute)), on("b"), on("c")}, acts: "create b Missing, create c Missing",
+			want: []string{"a: starting>update wait NotReady a0 U", creates("b"), creates("c")},
+		},
+		{
+			name: "what terminates counts", why: "B7: its node is under way", spec: one, set: rolling(time.Minute),
+			fleet: []spot{on("a", oldPod(terminating())), on("b"), on("c")}, acts: "create b Missing",
+			want: []string{"a: terminating>update wait Terminating U", creates("b"), waits("c")},
+		},
+		{
+			name: "what is requested counts", why: "B7", spec: one, set: rolling(0), requested: []string{"a"},
+			fleet: []spot{on("a"), on("b")},
+			want:  []string{"a: starting>update wait Requested U", waits("b")},
+		},
+		{
+			name: "replacements", why: "B7: as the limit lets them", spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod()), on("b", oldPod())}, acts: "delete b0 Outdated",
+			want: []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update replace Outdated b0 U"},
+		},
+		{
+			name: "broken ones too", why: "B7: deletes never outrun creates", spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod(kit.Unready()))}, acts: "delete b0 OutdatedNotReady",
+			want: []string{"a: outdated>update wait Budget a0 slowStart U", "b: outdated>update replace OutdatedNotReady b0 U"},
+		},
+		{
+			name: "failed ones too", why: "B7", spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(kit.Failed())), on("b", oldPod(kit.Failed()))}, acts: "delete a0 OutdatedFailed",
+			want: []string{"a: broken>update replace OutdatedFailed a0 U", "b: broken>update wait SlowStart b0 slowStart U"},
+		},
+		{
+			name: "two failed pods of a node", why: "B7 counts nodes", spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(kit.Failed()), oldPod(kit.Failed()))}, acts: "delete a0 OutdatedFailed, delete a1 OutdatedFailed",
+			want: []string{"a: broken>update replace OutdatedFailed a0 U"},
+		},
+		{
+			name: "missing pods first", why: "B7: replacements get what those leave", spec: one, set: rolling(time.Minute),
+			fleet: []spot{on("a", oldPod(kit.Failed())), on("b"), on("c"), on("d", oldPod())}, acts: "create b Missing, create c Missing",
+			want: []string{
+				"a: broken>update wait SlowStart a0 slowStart U", creates("b"), creates("c"), "d: outdated>update wait Budget d0 slowStart",
+			},
+		},
+		{
+			name: "surge", why: "B7: a new pod beside the old one is a create", set: rolling(0),
+			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")},
+			fleet: []spot{on("a", oldPod()), on("b", oldPod())}, acts: "create b Outdated",
+			want: []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update surge Outdated S"},
+		},
+		{
+			name: "unreachable nodes hold no slot", why: "B7, B8: whatever maxUnschedulable is", spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(terminating())).with(func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+			}), on("b")}, acts: "create b Missing",
+			want: []string{"a: terminating>update wait Terminating U", creates("b")},
+		},
+		{
+			name: "no rollout", why: "B7: a rollout that was complete is over", spec: one, fleet: []spot{on("a"), on("b")},
+			set: func(l *lab) {
+				rolling(0)(l)
+				l.snapshot.Memory.Rollout.Completed = true
+			},
+			acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b")},
+		},
+		{
+			name: "paused time does not count", why: "B7: it was paused for all of the hour but a minute", spec: one, fleet: []spot{on("a"), on("b"), on("c")},
+			set: func(l *lab) {
+				rolling(time.Hour)(l)
+				l.snapshot.Memory.Rollout.Paused = 59 * time.Minute
+			},
+			acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b"), waits("c")},
+		},
+		{
+			name: "while paused", why: "B7: the limit stays what it was, not the first slot", spec: append(slow("1", "250"), kit.Paused()),
+			fleet: []spot{on("a"), on("b"), on("c")},
+			set: func(l *lab) {
+				rolling(time.Hour)(l)
+				l.snapshot.Memory.Rollout.PausedSince = ago(59 * time.Minute)
+			},
+			acts: "create a Missing, create b Missing",
+			want: []string{creates("a"), creates("b"), waits("c")},
+		},
+		{
+			name: "a clock set back", why: "B7: not below 0", spec: one, set: rolling(-time.Hour),
+			fleet: []spot{on("a"), on("b")}, acts: "create a Missing",
+			want: []string{creates("a"), waits("b")},
+		},
+	}
+}
+
+// The plan comes back when the limit rises, or when a node is no longer under way (B7).
+func TestSlowStartWake(t *testing.T) {
+	tests := []struct {
+		name, why string
+		set       func(*lab)
+		fleet     []spot
+		spec      []kit.SpecOption
+		want      time.Duration // 0: never
+	}{
+		{"next step", "at the end of the interval", rolling(90 * time.Second), []spot{on("a"), on("b"), on("c")}, nil, 30 * time.Second},
+		{"highest reached", "it rises no more", rolling(time.Hour), []spot{on("a"), on("b"), on("c")}, nil, 0},
+		{"a pod under way", "its interval ends first", rolling(80 * time.Second),
+			[]spot{on("a", newPod(kit.Created(ago(50*time.Second)), kit.Unready())), on("b"), on("c")}, nil, 10 * time.Second},
+		{"paused", "the clock stands", rolling(0), []spot{on("a"), on("b")}, []kit.SpecOption{kit.Paused()}, 0},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(append(tt.spec, kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, "1", "3"))...).add(tt.fleet...)
+			tt.set(l)
+			var want time.Time
+			if tt.want > 0 {
+				want = kit.Noon().Add(tt.want)
+			}
+			if got := l.plan(t).NextWake; !got.Equal(want) {
+				t.Errorf("wakes at %v, want %v: %s", got, want, tt.why)
+			}
+		})
+	}
+}
+
+// The rollout's clock begins again when the canary is promoted (B7), and pauses are kept out of it.
+func TestRolloutRecord(t *testing.T) {
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		set       func(*lab)
+		want      func(*lab) rollout.Record
+	}{
+		{"first seen", "it begins now", nil, func(*lab) {},
+			func(l *lab) rollout.Record { return rollout.Record{Revision: l.update, Began: kit.Noon()} }},
+		{"goes on", "it began when it began", nil, rolling(time.Hour),
+			func(l *lab) rollout.Record { return rollout.Record{Revision: l.update, Began: ago(time.Hour)} }},
+		{"paused", "since when is remembered", []kit.SpecOption{kit.Paused()}, rolling(time.Hour),
+			func(l *lab) rollout.Record {
+				return rollout.Record{Revision: l.update, Began: ago(time.Hour), PausedSince: kit.Noon()}
+			}},
+		{"still frozen", "since when it was", []kit.SpecOption{kit.Frozen()}, func(l *lab) {
+			rolling(time.Hour)(l)
+			l.snapshot.Memory.Rollout.PausedSince = ago(time.Minute)
+		}, func(l *lab) rollout.Record {
+			return rollout.Record{Revision: l.update, Began: ago(time.Hour), PausedSince: ago(time.Minute)}
+		}},
+		{"goes on after a pause", "the pause is added up", nil, func(l *lab) {
+			rolling(time.Hour)(l)
+			l.snapshot.Memory.Rollout.Paused, l.snapshot.Memory.Rollout.PausedSince = time.Minute, ago(time.Minute)
+		}, func(l *lab) rollout.Record {
+			return rollout.Record{Revision: l.update, Began: ago(time.Hour), Paused: 2 * time.Minute}
+		}},
+		{"promoted", "C2, B7: it begins anew", []kit.SpecOption{kit.Canary("1")}, func(l *lab) {
+			rolling(time.Hour)(l)
+			l.snapshot.Memory.Canary = sinceThenRecord(l, 20*time.Minute, "a")
+		}, func(l *lab) rollout.Record {
+			return rollout.Record{Revision: l.update, Began: kit.Noon(), Stable: l.old}
+		}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(tt.spec...).add(on("a", newPod()), on("b", oldPod()))
+			tt.set(l)
+			if got, want := l.plan(t).Memory.Rollout, tt.want(l); got != want {
+				t.Errorf("got %+v\nwant %+v: %s", got, want, tt.why)
+			}
+		})
+	}
+}
