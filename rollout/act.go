@@ -55,6 +55,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		}
 	}
 	if verb == VerbCreate && !r.slow.creates() {
+		r.slowed()
 		r.refuse(i, nil, LimitSlowStart)
 		return false
 	}

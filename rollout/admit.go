@@ -116,6 +116,7 @@ func (r *run) update(i int32, wasReady bool) {
 		r.wait(i)
 		r.note(i, VerbWait, ReasonBudget, other)
 		d.Limit = LimitSlowStart
+		r.slowed()
 		r.finish(i, n.other)
 		return
 	}

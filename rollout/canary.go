@@ -43,10 +43,7 @@ func (r *run) tryCanary() {
 	if in.Known == canary.NotKnown {
 		choice := canary.Choose(*options, r.choosing())
 		in.Wanted = choice.Wanted
-		in.Nodes = make([]canary.Node, 0, len(choice.Nodes))
-		for _, name := range choice.Nodes {
-			in.Nodes = append(in.Nodes, r.canaryNode(r.index.find(name)))
-		}
+		in.Nodes = r.canaryNodes(choice.Nodes)
 	}
 	r.trial = canary.Judge(*options, in)
 	r.wake(r.trial.Wake)
@@ -137,20 +134,33 @@ func (r *run) hasUpdate(n *node) bool {
 	return false
 }
 
-func (r *run) canaryNode(i int32) canary.Node {
-	n := &r.nodes[i]
-	c := canary.Node{Name: n.object.Name}
-	for j := n.first; j < n.end; j++ {
-		p := &r.pods[j]
-		if !r.isUpdate(p) {
-			continue
+// canaryNodes shows the pods of the update revision on the nodes of those names.
+func (r *run) canaryNodes(names []string) []canary.Node {
+	nodes := make([]canary.Node, len(names))
+	pods := make([]*corev1.Pod, 0, len(names)) // of all of them, side by side
+	for i, name := range names {
+		at := r.index.find(name)
+		n := &r.nodes[at]
+		nodes[i].Name = n.object.Name
+		first := len(pods)
+		for j := n.first; j < n.end; j++ {
+			p := &r.pods[j]
+			if !r.isUpdate(p) {
+				continue
+			}
+			pods = append(pods, p.object)
+			if p.settled() && !p.traits.has(marked|leaving) {
+				nodes[i].Available = true
+			}
 		}
-		c.Pods = append(c.Pods, p.object)
-		if p.settled() && !p.traits.has(marked|leaving) {
-			c.Available = true
+		for _, p := range r.ignoredOn(at) {
+			if r.isUpdate(&p) {
+				pods = append(pods, p.object)
+			}
 		}
+		nodes[i].Pods = pods[first:len(pods):len(pods)]
 	}
-	return c
+	return nodes
 }
 
 // aim gives each node its goal (T1, T6), and each pod its place relative to it. If nothing is left to go back to, nodes stay

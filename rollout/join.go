@@ -32,8 +32,9 @@ func (r *run) join() error {
 		name, ok := placement.TargetNode(object)
 		record, wake := read.pod(object)
 		if record.traits.has(marked) && record.traits.has(finished) {
-			// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1).
-			if record.node = r.index.find(name); ok && record.node != none && r.spec.Strategy.HoldRevision {
+			// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1), and that it
+			// failed on a canary node (C2).
+			if record.node = r.index.find(name); ok && record.node != none && r.remembersIgnored() {
 				r.ignored = append(r.ignored, record)
 			}
 			continue
@@ -56,6 +57,8 @@ func (r *run) join() error {
 	slices.SortFunc(r.ignored, func(a, b pod) int { return cmp.Or(cmp.Compare(a.node, b.node), byAge(a, b)) })
 	return nil
 }
+
+func (r *run) remembersIgnored() bool { return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil }
 
 // group sorts the records by node, counting instead of comparing; within a node by age, name and UID.
 func (r *run) group(records []pod) {

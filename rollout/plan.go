@@ -243,7 +243,8 @@ type Budget struct {
 	// Partitioned is the number of nodes that take a place of Partition: <= Partition.
 	Partitioned int32
 	// SlowStart is how many nodes may be under way now (B7), UnderWay how many are before this plan's creates and
-	// replacements. Both 0 without slow start or while no rollout is under way.
+	// replacements. Both 0 without slow start or while no rollout is under way. While no node waits for them, they may change
+	// before Plan.NextWake.
 	SlowStart, UnderWay int32
 	// MaxUnschedulable in nodes, a percentage resolved, and Exempt the number of nodes left out of the budgets for it (B8).
 	MaxUnschedulable, Exempt int32

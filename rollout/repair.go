@@ -104,6 +104,7 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 	case n.current != none || n.other != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
 	case !n.slotted && !r.slow.replaces():
+		r.slowed()
 		r.refuse(i, &r.pods[j], LimitSlowStart)
 	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
 		r.slow.replaced(n)

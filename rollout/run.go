@@ -27,7 +27,7 @@ type run struct {
 	nodes    []node           // ascending by name
 	pods     []pod            // grouped by node, node.first to node.end
 	strays   []pod            // pods on no known node
-	ignored  []pod            // those M1 ignores, by node; kept only with holdRevision
+	ignored  []pod            // those M1 ignores, by node; kept only with holdRevision or a canary
 	index    index            // of the nodes, by name
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes

@@ -13,6 +13,8 @@ type slow struct {
 	on bool
 	// left is how many more nodes may be under way, missing how many of them nodes without a pod take first.
 	left, missing int32
+	// expiry is when the first node is no longer under way by the clock alone, step when the limit rises; zero: never.
+	expiry, step time.Time
 }
 
 // creates tells whether a missing pod may be created.
@@ -48,15 +50,14 @@ func (r *run) newSlow() slow {
 	highest := r.maxParallel.roundUp(budget.Desired)
 	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.roundUp(budget.Desired)), int64(highest)))
 	s := slow{on: true, left: budget.SlowStart}
-	var expiry time.Time
 	for i := range r.nodes {
 		if r.outcome(int32(i)) != placement.Run {
 			continue
 		}
 		if until, under := r.isUnderWay(&r.nodes[i], interval); under {
 			budget.UnderWay++
-			if !until.IsZero() && (expiry.IsZero() || until.Before(expiry)) {
-				expiry = until
+			if !until.IsZero() && (s.expiry.IsZero() || until.Before(s.expiry)) {
+				s.expiry = until
 			}
 		}
 		if r.misses(&r.nodes[i]) && r.isReadable(r.revisionFor(int32(i))) {
@@ -67,11 +68,16 @@ func (r *run) newSlow() slow {
 		s.missing = min(s.missing, r.installs)
 	}
 	s.left = max(0, s.left-budget.UnderWay)
-	r.wake(expiry)
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
-		r.wake(r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval))
+		s.step = r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval)
 	}
 	return s
+}
+
+// slowed sees to it that a node that slow start has turned down is looked at again when there may be room.
+func (r *run) slowed() {
+	r.wake(r.slow.expiry)
+	r.wake(r.slow.step)
 }
 
 // isUnderWay tells whether the node waits for its new pod: its pod is on its way out, or the new one is not available

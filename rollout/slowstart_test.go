@@ -164,6 +164,7 @@ func TestSlowStartWake(t *testing.T) {
 		{"highest reached", "it rises no more", rolling(time.Hour), []spot{on("a"), on("b"), on("c")}, nil, 0},
 		{"a pod under way", "its interval ends first", rolling(80 * time.Second),
 			[]spot{on("a", newPod(kit.Created(ago(50*time.Second)), kit.Unready())), on("b"), on("c")}, nil, 10 * time.Second},
+		{"nobody waits", "it rises for nobody", rolling(90 * time.Second), []spot{on("a", newPod(kit.Created(ago(0)), kit.Unready()))}, nil, 0},
 		{"paused", "the clock stands", rolling(0), []spot{on("a"), on("b")}, []kit.SpecOption{kit.Paused()}, 0},
 	}
 	rows := uniqueRows{}

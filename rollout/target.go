@@ -206,7 +206,6 @@ func (r *run) revisionBefore(i int32) string {
 // are seen, too.
 func (r *run) lostRevision(i int32) string {
 	n := &r.nodes[i]
-	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
 	var youngest time.Time
 	found := ""
 	look := func(p *pod) {
@@ -221,8 +220,19 @@ func (r *run) lostRevision(i int32) string {
 	for j := n.first; j < n.end; j++ {
 		look(&r.pods[j])
 	}
-	for j := first; j < len(r.ignored) && r.ignored[j].node == i; j++ {
-		look(&r.ignored[j])
+	ignored := r.ignoredOn(i)
+	for j := range ignored {
+		look(&ignored[j])
 	}
 	return found
+}
+
+// ignoredOn are the pods of a node that M1 ignores, if the run remembers them.
+func (r *run) ignoredOn(i int32) []pod {
+	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
+	end := first
+	for end < len(r.ignored) && r.ignored[end].node == i {
+		end++
+	}
+	return r.ignored[first:end]
 }
