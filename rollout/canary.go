@@ -3,7 +3,9 @@ package rollout
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -246,7 +248,7 @@ func (r *run) markRevisions() {
 	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
 		r.annotate(update, r.trial.Set, r.trial.Remove)
 	}
-	if r.trial.Phase != canary.Idle && !r.revision.Marked {
+	if r.trial.Phase != canary.Idle && !r.revision.Marked && r.revision.Stable.Hash != update.Hash {
 		r.annotate(r.revision.Stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
 	}
 }
@@ -258,14 +260,14 @@ func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) 
 func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
 	if revision.Existing == nil {
 		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 {
-			object.Annotations = set
+			object.Annotations = maps.Clone(set)
 		}
 		return
 	}
 	if !r.inFlight.revisions[revision.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 			Verb: AnnotateRevision, Name: revision.Name, UID: revision.Existing.UID, Number: revision.Number,
-			Annotations: set, RemoveAnnotations: remove,
+			Annotations: maps.Clone(set), RemoveAnnotations: slices.Clone(remove),
 		})
 	}
 }

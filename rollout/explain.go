@@ -172,7 +172,7 @@ func (p Plan) obstacle(reason Reason) string {
 }
 
 func (p Plan) slow() string {
-	return fmt.Sprintf("slow start lets %d nodes be under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
+	return fmt.Sprintf("slow start allows %d under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
 }
 
 func (p Plan) spent(limit Limit) string {
@@ -193,7 +193,7 @@ var reasonTexts = [reasons]string{
 	ReasonUpToDate:           "its pod is at the update revision and available",
 	ReasonStable:             "its pod is at the stable revision and available",
 	ReasonCanaryLabel:        "the canary label is put on its pod, or taken off",
-	ReasonSlowStart:          "slow start lets no more nodes be under way",
+	ReasonSlowStart:          "slow start allows no more under way",
 	ReasonMissing:            "the node is eligible and has no pod",
 	ReasonBesideTerminating:  "the node's pods are terminating, and maxSurge lets the new one start at once",
 	ReasonFailed:             "the pod has failed",
@@ -370,7 +370,7 @@ func (w Wait) because() string {
 	case w.Limit == LimitBurst:
 		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
 	case w.Limit == LimitSlowStart:
-		return fmt.Sprintf("slow start lets %d nodes be under way now", w.Size)
+		return fmt.Sprintf("slow start allows %d under way now", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

@@ -82,9 +82,9 @@ func TestExplainCanary(t *testing.T) {
 		{scene{name: "the label", why: "after the promotion", spec: one, set: withMark("update", history.PromotedAnnotation, "x"), fleet: []spot{on("a", onTrial())}},
 			`a: updated; patch pod a0: the canary label is put on its pod, or taken off`},
 		{scene{name: "slow start", why: "B7: missing", spec: slow, fleet: []spot{on("a"), on("b", newPod(kit.Created(ago(0)), kit.Unready()))}},
-			`a: missing; waits: slow start lets 1 nodes be under way now, and 1 were before this plan; counts against maxUnavailable`},
+			`a: missing; waits: slow start allows 1 under way now, and 1 were before this plan; counts against maxUnavailable`},
 		{scene{name: "slow start, outdated", why: "B7: to be replaced", spec: slow, fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
-			`a: outdated; waits: its pod a0 is outdated, but slow start lets 1 nodes be under way now, and 0 were before this plan`},
+			`a: outdated; waits: its pod a0 is outdated, but slow start allows 1 under way now, and 0 were before this plan`},
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
 		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
@@ -110,7 +110,7 @@ func TestWaitsForSlowStart(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
-	if got, want := got[0].String(), "2 nodes wait: slow start lets 1 nodes be under way now (a, b)"; got != want {
+	if got, want := got[0].String(), "2 nodes wait: slow start allows 1 under way now (a, b)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

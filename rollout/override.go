@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -36,15 +38,23 @@ func (r *run) hasResources(n *node, p *pod) bool {
 	return len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest
 }
 
-// resourcesFor are the resources of a pod of that revision to be created on the node.
+// resourcesFor are the resources of a pod of that revision to be created on the node. They are a copy: those of the
+// overrides serve all plans.
 func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
-	if hash == r.goalHash(n) {
-		if effect := r.overriddenOn(n); effect != nil {
-			return effect.Resources
-		}
+	var resources []placement.Resources
+	if effect := r.overriddenOn(n); effect != nil && hash == r.goalHash(n) {
+		resources = effect.Resources
+	} else if hash != r.goalHash(n) {
+		resources = r.overridesOf(hash).Evaluate(n.object).Resources
+	}
+	if len(resources) == 0 {
 		return nil
 	}
-	return r.overridesOf(hash).Evaluate(n.object).Resources
+	resources = slices.Clone(resources)
+	for i := range resources {
+		resources[i].Resources = *resources[i].Resources.DeepCopy()
+	}
+	return resources
 }
 
 // reportOverrides lists what is wrong with overrides: the conflicts once each, the malformed annotations by node.
