@@ -68,6 +68,7 @@ func TestLinesOfEmbeddedRecordings(t *testing.T) {
 		{name: "kruise-inplace/batches.jsonl", why: "updates by launch priority", cases: 100},
 		{name: "kruise-inplace/hooks.jsonl", why: "hooks and pods", cases: 150},
 		{name: "kruise-inplace/predownload.jsonl", why: "pull jobs", cases: 150},
+		{name: "eds/overrides.jsonl", why: "settings and annotations of nodes", cases: 150},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

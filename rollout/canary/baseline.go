@@ -1,0 +1,71 @@
+package canary
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Baseline is how often the containers of a pod had restarted before it got the revision on trial. A pod that is updated
+// in place keeps its counts, and those of before say nothing about the revision.
+type Baseline struct {
+	UID types.UID `json:"uid"`
+	// Restarts by container; containers that had not restarted are left out.
+	Restarts map[string]int32 `json:"restarts,omitempty"`
+}
+
+// baselines finds out which restarts of a pod count.
+type baselines struct {
+	// known are those on record, in ascending order of UIDs.
+	known []Baseline
+	// began is when the canary on record began; zero: its record was lost, or it begins now.
+	began time.Time
+}
+
+func newBaselines(r Record, revision string) baselines {
+	if r.Revision != revision {
+		return baselines{}
+	}
+	return baselines{known: ordered(r.Before, compareBaselines), began: r.Began}
+}
+
+// of is the baseline of a pod of the revision. One that was there before the canary began and turns up at the revision
+// only now has been updated in place: what it restarted so far, the restart for the update included, does not count. One
+// of which a lost record might have known more has no baseline: all of its restarts count.
+func (b baselines) of(pod *corev1.Pod) Baseline {
+	at, found := slices.BinarySearchFunc(b.known, Baseline{UID: pod.UID}, compareBaselines)
+	base := Baseline{UID: pod.UID}
+	switch {
+	case found:
+		for container, restarts := range b.known[at].Restarts {
+			base.set(container, restarts)
+		}
+	case pod.UID != "" && predates(pod.CreationTimestamp.Time, b.began):
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+			for i := range statuses {
+				base.set(statuses[i].Name, statuses[i].RestartCount)
+			}
+		}
+	}
+	return base
+}
+
+func (b *Baseline) set(container string, restarts int32) {
+	if restarts <= 0 {
+		return
+	}
+	if b.Restarts == nil {
+		b.Restarts = make(map[string]int32)
+	}
+	b.Restarts[container] = restarts
+}
+
+// predates tells whether a pod was created before the canary began. Creation times have whole seconds.
+func predates(created, began time.Time) bool {
+	return created.Before(began.Truncate(time.Second))
+}
+
+func compareBaselines(a, b Baseline) int { return strings.Compare(string(a.UID), string(b.UID)) }

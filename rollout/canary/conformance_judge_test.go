@@ -1,0 +1,288 @@
+package canary_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// judged is where a canary stands, as far as both can say it.
+type judged struct {
+	phase  string
+	reason canary.Reason
+	word   string // of the controller for the reason
+	until  time.Time
+	// restarting and restarted are when restarts began and when the last was.
+	restarting, restarted time.Time
+}
+
+func (j judged) String() string {
+	clock := func(at time.Time) string {
+		if at.IsZero() {
+			return "-"
+		}
+		return at.Format(time.TimeOnly)
+	}
+	return fmt.Sprintf("%s %v %q until %s, restarts from %s to %s",
+		j.phase, j.reason, j.word, clock(j.until), clock(j.restarting), clock(j.restarted))
+}
+
+// judge is where the canary stands after one sync of each of the two controllers.
+func (p peer) judge(t *setting) judged {
+	out, because, problem := p.watch(t)
+	if problem != "" {
+		return judged{phase: "panic: " + problem}
+	}
+	next := *t
+	next.tried.Status.Conditions = out.Conditions
+	promoted, left := p.promote(&next, out, t.failed())
+	switch {
+	case out.Failed && promoted && p.is(validateDoesNotRevive) && !t.failed():
+		// A command comes before what is only now found out (C5).
+		return judged{phase: "promoted"}
+	case out.Failed && promoted:
+		return judged{phase: "failed, but promoted"}
+	case out.Failed:
+		return judged{phase: "failed", reason: because.failed, word: wordOf(because.failed, out.FailedReason)}
+	case promoted:
+		return judged{phase: "promoted"}
+	}
+	j := judged{phase: "running"}
+	if out.Paused {
+		j = judged{phase: "paused", reason: because.paused, word: wordOf(because.paused, out.PausedReason)}
+	} else if t.spec.Duration != nil && left >= 0 && t.pods == nil {
+		j.until = t.now.Add(left).UTC()
+	}
+	if c := conditionOf(out.Conditions, restartingCondition); c != nil {
+		j.restarting, j.restarted = c.LastTransitionTime.UTC(), c.LastUpdateTime.UTC()
+	}
+	return j
+}
+
+// wordOf is the controller's word, where it has one of its own. A command can carry a reason there; here it cannot.
+func wordOf(reason canary.Reason, word string) string {
+	switch reason {
+	case canary.ByCommand:
+		return ""
+	case canary.TooManyRestarts:
+		return cmp.Or(word, "Unknown")
+	default:
+		return word
+	}
+}
+
+// failReason is the reason for which the controller writes a word.
+func failReason(word string) canary.Reason {
+	switch word {
+	case "":
+		return canary.ByCommand
+	case "TimeoutExceeded":
+		return canary.TimedOut
+	case "RestartsTimeoutExceeded":
+		return canary.RestartsGoOn
+	default:
+		return canary.TooManyRestarts
+	}
+}
+
+func pauseReason(word string) canary.Reason {
+	switch {
+	case word == "SlowStartTimeoutExceeded":
+		return canary.SlowStart
+	case slices.Contains(cannotStart, word):
+		return canary.CannotStart
+	default:
+		return canary.TooManyRestarts
+	}
+}
+
+// judgedBy is our judgement in the same words.
+func judgedBy(j canary.Judgement) judged {
+	out := judged{
+		phase: map[canary.Phase]string{
+			canary.Idle: "promoted", canary.Running: "running", canary.Paused: "paused", canary.Failed: "failed",
+		}[j.Phase],
+	}
+	switch j.Phase {
+	case canary.Idle:
+		return out
+	case canary.Running:
+		out.until = j.Until.UTC()
+	case canary.Paused, canary.Failed:
+		out.reason = j.Reason
+		out.word = wordOf(j.Reason, map[canary.Reason]string{
+			canary.SlowStart: "SlowStartTimeoutExceeded", canary.RestartsGoOn: "RestartsTimeoutExceeded",
+			canary.TimedOut:    "TimeoutExceeded",
+			canary.CannotStart: j.Detail, canary.TooManyRestarts: cmp.Or(j.Detail, j.Recorded),
+		}[j.Reason])
+	}
+	if j.Phase != canary.Failed {
+		out.restarting, out.restarted = j.Record.Restarting.UTC(), j.Record.Disturbed.UTC()
+	}
+	return out
+}
+
+// input is what the controller was given, in our words.
+func (t *setting) input() (canary.Options, canary.Input) {
+	o := t.spec.options()
+	if t.said(pausedAnnotation) {
+		o.Commands.Pause = canary.Any
+	}
+	if t.said(unpausedAnnotation) {
+		o.Commands.Unpause = canary.Any
+	}
+	o.Commands.Validate = t.annotations[validAnnotation]
+	in := canary.Input{
+		Now: t.now, Revision: t.tried.Spec.TemplateGeneration, Name: t.tried.Metadata.Name,
+		Record: canary.Record{Revision: t.tried.Spec.TemplateGeneration},
+		Halted: t.said(haltedAnnotation) || t.said(frozenAnnotation),
+	}
+	for _, c := range t.tried.Status.Conditions {
+		switch {
+		case c.Type == restartingCondition:
+			in.Record.Restarting, in.Record.Restarted = c.LastTransitionTime.Time, c.LastUpdateTime.Time
+			in.Record.Disturbed = c.LastUpdateTime.Time
+		case c.Status != "True":
+		case c.Type == beganCondition:
+			in.Record.Began = c.LastTransitionTime.Time
+		case c.Type == failedCondition:
+			in.Annotations = map[string]string{history.FailedAnnotation: "", history.FailedMessageAnnotation: c.Reason}
+			if reason := failReason(c.Reason); reason != canary.ByCommand {
+				in.Annotations[history.FailedAnnotation] = reason.String()
+			}
+		case c.Type == pausedCondition:
+			in.Record.Pause = &canary.Finding{
+				Phase: canary.Paused, Reason: pauseReason(c.Reason), Detail: c.Reason, At: c.LastTransitionTime.Time,
+			}
+		}
+	}
+	return o, in
+}
+
+// trial is the setting of a canary that has only just begun, as far as the clock is concerned.
+func (c *statusCase) trial() *setting {
+	s := c.setting()
+	s.tried.Metadata.CreationTimestamp.Time, s.active = s.now, new(replicaSet)
+	return s
+}
+
+// input of a look at the pods. The clock has only just been started: the recordings do not tell how far it has run.
+func (c *statusCase) input() (canary.Options, canary.Input) {
+	t := c.setting()
+	o, in := t.input()
+	in.Wanted = int32(len(t.nodes))
+	for _, name := range t.nodes {
+		// One that is gone, or may not run the pod, is no canary node (C1).
+		pod, fits := t.pods[name]
+		if !fits {
+			continue
+		}
+		n := canary.Node{Name: name}
+		if pod != nil && t.upToDate(pod) {
+			n.Pods, n.Available = []*corev1.Pod{pod}, isReady(pod) && pod.DeletionTimestamp == nil
+		}
+		in.Nodes = append(in.Nodes, n)
+		in.Record.Nodes = append(in.Record.Nodes, name)
+	}
+	slices.Sort(in.Record.Nodes)
+	return o, in
+}
+
+// input of a look at the clock, with a canary node on which all is well: the recordings have no pods. The clock has run
+// since the replica set was created.
+func (c *promotionCase) input() (canary.Options, canary.Input) {
+	t := c.setting()
+	o, in := t.input()
+	if o.Mode == canary.Auto && o.NoRestartsDuration == nil {
+		o.NoRestartsDuration = new(time.Duration) // unset, it is the controller's word for none
+	}
+	switch {
+	case t.active == nil:
+		in.Known = canary.KnownFirst
+	case t.active.Metadata.Name == t.tried.Metadata.Name:
+		in.Known = canary.KnownStable
+	}
+	in.Wanted = 1
+	in.Nodes = []canary.Node{{Name: "node", Available: true, Pods: []*corev1.Pod{{}}}}
+	in.Record.Nodes = []string{"node"}
+	in.Record.Began, in.Record.Since = t.created(), t.created()
+	return o, in
+}
+
+// TestConformanceStatus compares Judge with the recorded looks at the pods of canaries.
+func TestConformanceStatus(t *testing.T) {
+	count := tally{file: "eds/canary-status.jsonl", of: judgeRules, own: watchRules}
+	for _, c := range recordings[statusCase](t, count.file) {
+		count.cases++
+		s := c.trial()
+		o, in := c.input()
+		if fields := s.spec.refused(); len(fields) > 0 {
+			count.refused++
+			assertRefused(t, c.Name, o, fields)
+		}
+		j := canary.Judge(o, in)
+		ours := judgedBy(j)
+		ours.until = time.Time{}
+		assertJudgement(t, c.Name, o, in, j)
+		assertWake(t, c.Name, o, in, j)
+		if len(s.spec.refused()) > 0 {
+			// Judge makes sense of it all the same.
+			if _, ok := explain(judgeRules, func(p peer) bool { return p.judge(s) == ours }); !ok {
+				t.Errorf("%s: unexplained, if not refused: %v", c.Name, ours)
+			}
+			continue
+		}
+		if !count.add(func(p peer) bool { return p.judge(s) == ours }) {
+			t.Errorf("%s: unexplained:\n%v; model of the rules:\n%v", c.Name, ours, peer{rules: allRules}.judge(s))
+		}
+	}
+	count.report(t)
+}
+
+// refused names the fields for which the options are refused.
+func (s *canarySpec) refused() (fields []string) {
+	if s.ValidationMode == canary.Manual && s.Duration != nil {
+		fields = append(fields, "canary.duration")
+	}
+	if s.ValidationMode == canary.Manual && s.NoRestartsDuration != nil {
+		fields = append(fields, "canary.noRestartsDuration")
+	}
+	if s.AutoFail.Enabled && s.AutoPause.Enabled && s.AutoFail.MaxRestarts < s.AutoPause.MaxRestarts {
+		fields = append(fields, "canary.autoFail.maxRestarts")
+	}
+	return fields
+}
+
+// TestConformancePromotion compares Judge with the recorded promotions.
+func TestConformancePromotion(t *testing.T) {
+	count := tally{file: "eds/canary-promotion.jsonl", of: judgeRules, own: clockRules}
+	for _, c := range recordings[promotionCase](t, count.file) {
+		count.cases++
+		s := c.setting()
+		if s.spec == nil {
+			count.aside++ // no canary, nothing to judge
+			continue
+		}
+		o, in := c.input()
+		if fields := s.spec.refused(); len(fields) > 0 {
+			count.refused++
+			assertRefused(t, c.Name, o, fields)
+			continue
+		}
+		j := canary.Judge(o, in)
+		ours := judgedBy(j)
+		assertJudgement(t, c.Name, o, in, j)
+		assertWake(t, c.Name, o, in, j)
+		if !count.add(func(p peer) bool { return p.judge(s) == ours }) {
+			t.Errorf("%s: unexplained:\n%v; model of the rules:\n%v", c.Name, ours, peer{rules: allRules}.judge(s))
+		}
+	}
+	count.report(t)
+}

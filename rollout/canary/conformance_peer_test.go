@@ -1,0 +1,340 @@
+package canary_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// peer is a naive model of the recorded controller. Without rules it does what the controller did; each rule makes it do
+// in one respect what DESIGN demands.
+type peer struct {
+	rules ruleSet
+	// byName: where the controller follows the order of a list that has none, names decide. That is no rule: what comes of
+	// it is one of the controller's choices.
+	byName bool
+}
+
+func (p peer) is(r rule) bool { return p.rules>>r&1 == 1 }
+
+// setting is what the controller looks at when it judges a canary.
+type setting struct {
+	now         time.Time
+	annotations map[string]string
+	spec        *canarySpec // nil: no canaries
+	tried       replicaSet
+	active      *replicaSet // nil: there is none
+	same        bool        // as tried, by identity
+	nodes       []string
+	pods        map[string]*corev1.Pod
+	surplus     []corev1.Pod // to be deleted whatever comes of the trial
+}
+
+func (t *setting) said(annotation string) bool { return t.annotations[annotation] == "true" }
+
+func (t *setting) failed() bool {
+	return isTrue(t.tried.Status.Conditions, failedCondition) || t.said(failedAnnotation)
+}
+
+// upToDate tells whether the pod is of the replica set on trial.
+func (t *setting) upToDate(pod *corev1.Pod) bool {
+	return pod.Annotations[hashAnnotation] == t.tried.Spec.TemplateGeneration
+}
+
+// paused tells whether the canary is paused already, and the reason.
+func (t *setting) paused() (paused bool, reason string) {
+	if c := conditionOf(t.tried.Status.Conditions, pausedCondition); c != nil && c.Status == "True" {
+		return true, c.Reason
+	}
+	if !t.said(pausedAnnotation) {
+		return false, ""
+	}
+	if reason, ok := t.annotations[reasonAnnotation]; ok {
+		return true, reason
+	}
+	return true, "Unknown"
+}
+
+// watch is the controller's look at the pods of a canary. The problem is what makes it panic.
+func (p peer) watch(t *setting) (out statusOutcome, because reasons, problem string) {
+	out.Creates, out.Deletes, out.CanaryLabelAddedTo, out.CleanedUpPods = []string{}, []string{}, []string{}, []string{}
+	out.Status.Status = "canary"
+	var watched, leaving []*corev1.Pod
+	var missing []string
+	again := false
+	nodes := t.nodes
+	if p.is(firstReasonCounts) {
+		nodes = inOrder(nodes)
+	}
+	for _, node := range nodes {
+		out.Status.Desired++
+		pod, fits := t.pods[node]
+		switch {
+		case !fits:
+		case pod == nil:
+			missing = append(missing, node)
+		case pod.DeletionTimestamp != nil:
+			again = true
+			if t.upToDate(pod) {
+				leaving = append(leaving, pod)
+			}
+		case !t.upToDate(pod):
+			out.Deletes = append(out.Deletes, pod.Name)
+		default:
+			out.Status.Current++
+			if isReady(pod) {
+				out.Status.Ready++
+				out.Status.Available++
+			}
+			watched = append(watched, pod)
+		}
+	}
+	out.Conditions = append([]condition{}, t.tried.Status.Conditions...)
+	p.recall(t, &out, &because)
+	if problem := p.judgePods(t, watched, leaving, &out, &because); problem != "" {
+		return out, because, problem
+	}
+	if len(missing) > 0 && !out.Paused && !out.Failed {
+		out.Creates = missing
+		again = true
+	}
+	if again || !out.Failed && !out.Paused && out.Status.Desired != out.Status.Ready {
+		out.RequeueAfterSeconds = 1
+	}
+	if out.Failed {
+		out.Status.Status = "canary-failed"
+	}
+	for _, node := range t.nodes {
+		if pod := t.pods[node]; pod != nil && pod.Labels[ownerLabel] == t.tried.Metadata.Name && pod.Labels[canaryLabel] != "true" {
+			out.CanaryLabelAddedTo = append(out.CanaryLabelAddedTo, pod.Name)
+		}
+	}
+	slices.Sort(out.CanaryLabelAddedTo)
+	for _, pod := range t.surplus {
+		if pod.DeletionTimestamp == nil {
+			out.CleanedUpPods = append(out.CleanedUpPods, pod.Name)
+		}
+	}
+	return out, because, ""
+}
+
+const (
+	ownerLabel  = "extendeddaemonsetreplicaset.datadoghq.com/name"
+	canaryLabel = "extendeddaemonsetreplicaset.datadoghq.com/canary"
+)
+
+// reasons of a verdict in our words.
+type reasons struct{ failed, paused canary.Reason }
+
+// recall reads what was found before, and what was commanded.
+func (p peer) recall(t *setting, out *statusOutcome, because *reasons) {
+	out.Failed, because.failed = t.failed(), canary.ByCommand
+	if c := conditionOf(out.Conditions, failedCondition); out.Failed && c != nil && p.is(failKeepsReason) {
+		out.FailedReason, because.failed = c.Reason, failReason(c.Reason)
+	}
+	out.Paused, out.PausedReason = t.paused()
+	because.paused = pauseReason(out.PausedReason)
+	if t.said(pausedAnnotation) && (p.is(pauseCommandComesFirst) || !isTrue(out.Conditions, pausedCondition)) {
+		because.paused = canary.ByCommand
+	}
+	out.Unpaused = t.said(unpausedAnnotation)
+	if out.Unpaused && p.is(unpauseLiftsAutomaticPauses) {
+		p.lift(t, out)
+	}
+}
+
+// lift is what the command to unpause does.
+func (p peer) lift(t *setting, out *statusOutcome) {
+	if !t.said(pausedAnnotation) || !p.is(unpauseLiftsAutomaticPauses) {
+		out.Paused, out.PausedReason = false, ""
+	}
+}
+
+// verdicts takes the reasons for a fail or a pause that a look at the pods gives.
+type verdicts struct {
+	peer
+	t       *setting
+	out     *statusOutcome
+	because *reasons
+	// before: the canary was paused by itself before. now: there is a reason to pause it now.
+	before, now bool
+}
+
+func (v *verdicts) fail(reason canary.Reason, word string) {
+	if !v.out.Failed {
+		v.out.Failed, v.out.FailedReason, v.because.failed = true, word, reason
+	}
+}
+
+func (v *verdicts) pause(reason canary.Reason, word string) {
+	switch {
+	case v.before && v.is(pauseKeepsReason):
+	case v.t.said(pausedAnnotation) && v.is(pauseCommandComesFirst):
+	case v.now && v.is(firstReasonCounts):
+	default:
+		v.out.Paused, v.out.PausedReason, v.because.paused = true, word, reason
+	}
+	v.now = true
+}
+
+// judgePods fails or pauses the canary by its pods, and writes the conditions.
+func (p peer) judgePods(t *setting, pods, leaving []*corev1.Pod, out *statusOutcome, because *reasons) (problem string) {
+	if t.spec == nil {
+		return ""
+	}
+	if !p.is(leavingPodsDisturb) {
+		leaving = nil
+	}
+	seen := p.restarts(t, slices.Concat(pods, leaving))
+	v := &verdicts{peer: p, t: t, out: out, because: because, before: out.Paused && because.paused != canary.ByCommand}
+	var last trouble // of the last pod
+	var stuckReason, stuckMessage string
+	for _, pod := range pods {
+		if last, problem = p.troubleOf(t, pod); problem != "" {
+			return problem
+		}
+		if last.stuck != "" {
+			stuckReason, stuckMessage = last.stuck, fmt.Sprintf("Pod %s cannot start with reason: %s", pod.Name, last.stuck)
+		}
+		v.add(last, seen)
+	}
+	if p.is(timeoutsNeedNoPod) {
+		v.timeOut(seen)
+	}
+	out.set(t.now, failedCondition, out.Failed, out.FailedReason, "")
+	out.set(t.now, pausedCondition, out.Paused, out.PausedReason, "")
+	if c := conditionOf(out.Conditions, restartingCondition); seen.last.After(lastUpdate(c)) {
+		out.set(seen.last, restartingCondition, true, stuckReason, seen.message)
+	}
+	if c := conditionOf(out.Conditions, restartingCondition); c != nil && p.is(restartsAreDatedAsSeen) {
+		c.LastTransitionTime = metav1.NewTime(p.firstRestart(t.tried.Status.Conditions, seen))
+	}
+	out.set(t.now, cannotStartCondition, last.stuck != "", stuckReason, stuckMessage)
+	return ""
+}
+
+// add adds what is wrong with a pod.
+func (v *verdicts) add(found trouble, seen restartsSeen) {
+	spec := v.t.spec
+	if spec.AutoFail.Enabled && found.restarts > spec.AutoFail.MaxRestarts {
+		v.fail(canary.TooManyRestarts, found.why)
+	}
+	if !v.is(timeoutsNeedNoPod) {
+		v.timeOut(seen)
+	}
+	switch {
+	case v.out.Failed:
+	case v.out.Unpaused:
+		v.lift(v.t, v.out)
+	case !spec.AutoPause.Enabled:
+	case found.stuck == "SlowStartTimeoutExceeded":
+		v.pause(canary.SlowStart, found.stuck)
+	case found.stuck != "":
+		v.pause(canary.CannotStart, found.stuck)
+	case found.restarts > spec.AutoPause.MaxRestarts:
+		v.pause(canary.TooManyRestarts, found.why)
+	}
+}
+
+// timeOut fails what took too long.
+func (v *verdicts) timeOut(seen restartsSeen) {
+	spec, conditions := v.t.spec, v.t.tried.Status.Conditions
+	if !spec.AutoFail.Enabled || v.t.said(pausedAnnotation) && v.is(timeoutsWaitForPauseCommand) {
+		return
+	}
+	if limit := spec.AutoFail.MaxRestartsDuration; limit != nil && v.restartsSpan(conditions, seen) > limit.Duration {
+		v.fail(canary.RestartsGoOn, "RestartsTimeoutExceeded")
+	}
+	began := conditionOf(conditions, beganCondition)
+	if limit := spec.timeout(); limit != nil && began != nil && v.t.now.Sub(began.LastTransitionTime.Time) > *limit {
+		v.fail(canary.TimedOut, "TimeoutExceeded")
+	}
+}
+
+func lastUpdate(c *condition) time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.LastUpdateTime.Time
+}
+
+// restartsSeen is what the pods tell of restarts: the first since the canary began, and the last.
+type restartsSeen struct {
+	first, last time.Time
+	message     string
+}
+
+func (p peer) restarts(t *setting, pods []*corev1.Pod) (seen restartsSeen) {
+	began := t.now
+	if c := conditionOf(t.tried.Status.Conditions, beganCondition); c != nil {
+		began = c.LastTransitionTime.Time
+	}
+	for _, pod := range pods {
+		at, why := latestRestart(pod)
+		if at.After(seen.last) {
+			seen.last, seen.message = at, fmt.Sprintf("Pod %s restarting with reason: %s", pod.Name, why)
+		}
+		if !at.IsZero() && !at.Before(began) && (seen.first.IsZero() || at.Before(seen.first)) {
+			seen.first = at
+		}
+	}
+	return seen
+}
+
+// restartsSpan is for how long restarts went on.
+func (p peer) restartsSpan(conditions []condition, seen restartsSeen) time.Duration {
+	first := p.firstRestart(conditions, seen)
+	if first.IsZero() {
+		return 0
+	}
+	last := lastUpdate(conditionOf(conditions, restartingCondition))
+	if p.is(restartsAreDatedAsSeen) && seen.last.After(last) {
+		last = seen.last
+	}
+	return last.Sub(first)
+}
+
+// firstRestart is when restarts began; zero: they did not.
+func (p peer) firstRestart(conditions []condition, seen restartsSeen) (first time.Time) {
+	if c := conditionOf(conditions, restartingCondition); c != nil {
+		first = c.LastTransitionTime.Time
+	}
+	if p.is(restartsAreDatedAsSeen) && !seen.first.IsZero() && (first.IsZero() || seen.first.Before(first)) {
+		first = seen.first
+	}
+	return first
+}
+
+// set writes a condition. One that is false is not added, and keeps its reason.
+func (o *statusOutcome) set(at time.Time, kind string, value bool, reason, message string) {
+	status := map[bool]string{true: "True", false: "False"}[value]
+	c := conditionOf(o.Conditions, kind)
+	if c == nil {
+		if value {
+			at := metav1.NewTime(at)
+			o.Conditions = append(o.Conditions, condition{kind, status, reason, message, at, at})
+		}
+		return
+	}
+	if c.Status != status {
+		c.Status, c.LastTransitionTime = status, metav1.NewTime(at)
+	}
+	c.LastUpdateTime = metav1.NewTime(at)
+	if value {
+		c.Reason, c.Message = reason, message
+	}
+}
+
+// timeout of the canary, nil if there is none. One that the duration reaches is ignored.
+func (s *canarySpec) timeout() *time.Duration {
+	limit := durationOf(s.AutoFail.CanaryTimeout)
+	if limit == nil || s.Duration != nil && *limit <= s.Duration.Duration {
+		return nil
+	}
+	return limit
+}

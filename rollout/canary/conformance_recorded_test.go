@@ -1,0 +1,233 @@
+package canary_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/internal/conformance"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// The recordings are of the ExtendedDaemonSet controller. It keeps a set ("daemonSet" here) and a replica set for each
+// template; what it finds out about a canary it writes into the conditions of the replica set on trial.
+const (
+	annotationPrefix   = "extendeddaemonset.datadoghq.com/"
+	validAnnotation    = annotationPrefix + "canary-valid"
+	pausedAnnotation   = annotationPrefix + "canary-paused"
+	reasonAnnotation   = annotationPrefix + "canary-paused-reason"
+	unpausedAnnotation = annotationPrefix + "canary-unpaused"
+	failedAnnotation   = annotationPrefix + "canary-failed"
+	haltedAnnotation   = annotationPrefix + "rolling-update-paused"
+	frozenAnnotation   = annotationPrefix + "rollout-frozen"
+	hashAnnotation     = annotationPrefix + "templatehash"
+)
+
+// Types of conditions.
+const (
+	beganCondition       = "Canary"
+	failedCondition      = "Canary-Failed"
+	pausedCondition      = "Canary-Paused"
+	restartingCondition  = "PodRestarting"
+	cannotStartCondition = "PodCannotStart"
+)
+
+type daemonSet struct {
+	Metadata metav1.ObjectMeta
+	Spec     struct {
+		Strategy struct{ Canary *canarySpec }
+	}
+	Status setStatus
+}
+
+type canarySpec struct {
+	ValidationMode               canary.Mode
+	Replicas                     *intstr.IntOrString
+	Duration, NoRestartsDuration *metav1.Duration
+	NodeSelector                 *metav1.LabelSelector
+	NodeAntiAffinityKeys         []string
+	AutoPause                    struct {
+		Enabled              bool
+		MaxRestarts          int32
+		MaxSlowStartDuration *metav1.Duration
+	}
+	AutoFail struct {
+		Enabled                            bool
+		MaxRestarts                        int32
+		MaxRestartsDuration, CanaryTimeout *metav1.Duration
+	}
+}
+
+type replicaSet struct {
+	Metadata metav1.ObjectMeta
+	Spec     struct {
+		Template           corev1.PodTemplateSpec
+		TemplateGeneration string
+	}
+	Status replicaSetStatus
+}
+
+type replicaSetStatus struct {
+	Status                             string
+	Desired, Current, Ready, Available int32
+	IgnoredUnresponsiveNodes           int32
+	Conditions                         []condition
+}
+
+type condition struct {
+	Type, Status, Reason, Message      string
+	LastTransitionTime, LastUpdateTime metav1.Time
+}
+
+// setStatus is the status of the daemonSet.
+type setStatus struct {
+	ActiveReplicaSet                             string
+	State, Reason                                string
+	Desired, Current, Ready, Available, UpToDate int32
+	IgnoredUnresponsiveNodes                     int32
+	Canary                                       *struct {
+		ReplicaSet string
+		Nodes      []string
+	}
+	Conditions []condition
+}
+
+// conditionOf returns the condition of the type, nil if there is none.
+func conditionOf(conditions []condition, kind string) *condition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(conditions []condition, kind string) bool {
+	c := conditionOf(conditions, kind)
+	return c != nil && c.Status == "True"
+}
+
+// statusCase is a line of canary-status: one look at the pods of a canary.
+type statusCase struct {
+	Name  string
+	Input struct {
+		Now               time.Time
+		ExtendedDaemonSet daemonSet
+		ReplicaSet        replicaSet
+		CanaryNodes       []string
+		Nodes             []corev1.Node
+		// PodByNode has a key for each node that may run the pod; nil: it has none.
+		PodByNode     map[string]*corev1.Pod
+		PodsToCleanUp []corev1.Pod
+	}
+	Expect struct {
+		statusOutcome
+		Panic string
+	}
+}
+
+// statusOutcome is what the controller made of it.
+type statusOutcome struct {
+	Failed, Paused, Unpaused          bool
+	FailedReason, PausedReason        string
+	Creates, Deletes                  []string
+	CanaryLabelAddedTo, CleanedUpPods []string
+	Status                            replicaSetStatus
+	Conditions                        []condition
+	RequeueAfterSeconds               float64
+}
+
+// promotionCase is a line of canary-promotion: which replica set is to be the active one.
+type promotionCase struct {
+	Name  string
+	Input struct {
+		Now                time.Time
+		ExtendedDaemonSet  daemonSet
+		ActiveReplicaSet   *replicaSet
+		UpToDateReplicaSet replicaSet
+		SameObject         bool
+	}
+	Expect promotionOutcome
+}
+
+type promotionOutcome struct {
+	Current                                 string
+	RequeueAfterSeconds, PendingSeconds     float64
+	CanaryEnded, IsCanaryActive             bool
+	IsFailed, IsPaused, IsUnpaused, IsValid bool
+	PausedReason, RestoresTemplateOf        string
+	Status                                  setStatus
+}
+
+// nodesCase is a line of canary-nodes: which nodes are the canary.
+type nodesCase struct {
+	Name  string
+	Input struct {
+		ExtendedDaemonSet  daemonSet
+		ReplicaSet         replicaSet
+		Nodes              []corev1.Node
+		Pods               []corev1.Pod
+		CurrentCanaryNodes []string
+	}
+	Expect struct {
+		Deterministic, SizeVaries         bool
+		Nodes, MustInclude, From          []string
+		Count                             int
+		ObservedSets                      [][]string
+		ObservedSizes                     []int
+		Errors                            []string
+		Wanted                            *int
+		ControllerWouldCallSelectNodes    bool
+		ObservedCountsByAntiAffinityValue []map[string]int
+	}
+}
+
+// recordings decodes a recorded file.
+func recordings[C any](tb testing.TB, file string) []*C {
+	tb.Helper()
+	var all []*C
+	for name, line := range conformance.Lines(tb, file) {
+		c := new(C)
+		if err := json.Unmarshal(line, c); err != nil {
+			tb.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func durationOf(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
+}
+
+// options are the spec in our words.
+func (s *canarySpec) options() canary.Options {
+	return canary.Options{
+		Replicas: s.Replicas, Mode: s.ValidationMode,
+		Duration: durationOf(s.Duration), NoRestartsDuration: durationOf(s.NoRestartsDuration),
+		NodeSelector: s.NodeSelector, NodeAntiAffinityKeys: s.NodeAntiAffinityKeys,
+		AutoPause: canary.AutoPause{
+			Disabled: !s.AutoPause.Enabled, MaxRestarts: &s.AutoPause.MaxRestarts,
+			MaxSlowStartDuration: durationOf(s.AutoPause.MaxSlowStartDuration),
+		},
+		AutoFail: canary.AutoFail{
+			Disabled: !s.AutoFail.Enabled, MaxRestarts: &s.AutoFail.MaxRestarts,
+			MaxRestartsDuration: durationOf(s.AutoFail.MaxRestartsDuration), CanaryTimeout: durationOf(s.AutoFail.CanaryTimeout),
+		},
+	}
+}
+
+// startOf is when the pod was accepted by its kubelet.
+func startOf(pod *corev1.Pod) (at time.Time, ok bool) {
+	if pod.Status.StartTime == nil {
+		return time.Time{}, false
+	}
+	return pod.Status.StartTime.Time, true
+}

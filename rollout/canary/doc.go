@@ -1,0 +1,82 @@
+// Package canary tries a new revision on a few nodes first: it chooses the nodes, judges their pods, and says when the
+// trial is paused, failed or promoted.
+//
+// [Choose] picks the nodes and keeps them; [Judge] looks at their pods and finds one [Phase] with one [Reason]:
+//
+//	choice := canary.Choose(options, canary.Choosing{Desired: desired, Chosen: record.Nodes, Find: find, All: all})
+//	j := canary.Judge(options, canary.Input{
+//		Now: now, Revision: hash, Name: name, Annotations: annotations, // of the ControllerRevision on trial
+//		Record: record, Nodes: nodes, Wanted: choice.Wanted,
+//	})
+//	record = j.Record // for the next judgement; losing it starts the clock again
+//	// j.Set and j.Remove are the verdict, to be put on the ControllerRevision.
+//	// j.Message() says it in words; come back at j.Wake, if nothing else happens before.
+//
+// [Options] have defaults and a Validate; [Commands] are what people want of a canary; [Examine] is what Judge reads off
+// one pod, for those who show it. A planner of package rollout does all this by itself.
+//
+// # Contract
+//
+// Every function is a function of its arguments: no I/O, clock, randomness or package state, and nothing depends on map
+// iteration or on the order of nodes and pods. Inputs are neither written nor retained, except that strings are kept. Nil
+// pods, sources and options are answered, not refused. What Validate refuses is read in the strict sense: it promotes
+// nothing early and chooses no node too many. Choose is O(n log n) in the candidates, and does not ask for them if enough
+// nodes are chosen; Judge is O(n log n) in the canary's pods.
+//
+// # Guarantees
+//
+// They are rules C1 to C7 of DESIGN.md:
+//   - Chosen nodes stay chosen while they can be, also for the next template, and a percentage below 100% leaves out at
+//     least one node of several (C1).
+//   - The clock promotes a revision at the very instant at which its duration has passed, if every canary node has an
+//     available pod then, and nothing is paused (C2).
+//   - A verdict is given once. A revision that is promoted stays so; one that has failed stays so until the command retry,
+//     and validate does not revive it (C5, C6).
+//   - A lost record starts the clock again. Verdicts are read off the ControllerRevision, commands are in the options; what
+//     is lost is how long it ran, an automatic pause whose cause is gone, and what was disturbed while no pod shows it (C6).
+//   - A clock that was set back, and kubelets whose clocks are ahead, delay but never hasten a promotion.
+//   - Until Wake, the same input is judged the same.
+//
+// # How the rules are read
+//
+//   - Restarts of a pod are those of its container that restarted most, as in ExtendedDaemonSet; init containers count,
+//     ephemeral ones do not. Of a pod that was updated in place, only the restarts since it got the revision count.
+//   - Restarts "go on" from the first to the last restart of any canary pod since the canary began (C4).
+//   - Pods that are terminating, failed or succeeded give no reason for a pause or a fail; they do disturb (C2).
+//   - A failed pod, and an evicted one that terminates, disturb as long as they are there.
+//   - A restart of which the kubelet gives no time counts from the start that followed, and not at all if that is not known
+//     either: without a record of counts it would otherwise disturb for ever.
+//   - A pod that has neither start nor creation time has had its maxSlowStartDuration.
+//   - An automatic pause on record outlasts that AutoPause is turned off; only unpause lifts it.
+//   - While the command pause stands, nothing but a fail by command or by too many restarts, and validate, changes the
+//     phase: C5 names the command before the other fails. The timeout has passed as soon as it is taken back.
+//   - A retry that stood there before a revision failed is obeyed when it has failed: one value works once.
+//
+// # Differences from the three controllers
+//
+// The Kubernetes DaemonSet controller (v1.36.3) and OpenKruise have no canaries; their partition is a rule of package
+// rollout (T2).
+//
+// The Datadog ExtendedDaemonSet (recorded cases in internal/conformance; each difference has an entry in the tests):
+//   - It looks at canaryTimeout and maxRestartsDuration only where a canary pod exists, and at the restarts of the sync
+//     before. Here neither needs a pod (C4).
+//   - It forgets why a revision failed after one sync, and why a pod cannot start if the last node is healthy. Here the
+//     reason stays on record, and the first node by name gives it (C3, C6).
+//   - Its unpause does nothing while no canary pod exists, and does not lift a condition from before. Here it lifts every
+//     automatic pause of its revision (C3).
+//   - It panics for a pod that cannot start and has no start time, and for a container that terminated in no way. Here the
+//     time runs from the creation, and the reason is empty.
+//   - It takes only ContainerCreating for a slow start, which pods with init containers never show; here PodInitializing
+//     counts too (C3).
+//   - It promotes a failed canary once its duration is over, counts the duration from the creation of the revision whether
+//     or not a pod runs, and asks to be called again in the past. Here the clock runs while the pods are watched, ends at
+//     the very instant, and Wake is ahead or absent (C2, C5).
+//   - Its commands name no revision, so that a stale one hits the next. Here it is reported (C5).
+//   - It deletes all outdated pods of canary nodes at once, also when it has failed; here they take their places in the
+//     budgets (C7), which is the planner's business.
+//   - It lets nodes that cannot run the pod use up the quota of their label value, ignores an invalid selector, keeps
+//     nodes that are gone, unselects none when fewer are wanted, fails if there are too few, and breaks ties at random.
+//     Here candidates can run the pod, an invalid selector is an error, and C1 decides the rest.
+//   - It does not count restarts of init containers when it chooses nodes; a caller of Choose does.
+//   - It skips the canary where a percentage comes to no node. Here it comes to one (C1).
+package canary

@@ -1,0 +1,214 @@
+package canary
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// Input is what Judge decides on.
+type Input struct {
+	// Now is the instant of the snapshot.
+	Now time.Time
+	// Revision is the hash of the revision to judge, Name the name of its ControllerRevision.
+	Revision, Name string
+	// Annotations of its ControllerRevision, on which verdicts stand (C6); nil if it does not exist yet.
+	Annotations map[string]string
+	// Known tells that the revision needs no trial (C6): it is the stable one already, there is no other (a first
+	// installation), or it was promoted before.
+	Known Known
+	// Record of the previous judgement; the zero value if it was lost.
+	Record Record
+	// Nodes are the canary nodes, each once, in any order.
+	Nodes []Node
+	// Wanted is how many canary nodes there should be.
+	Wanted int32
+	// Halted: the spec is paused or frozen, so that the clock does not run and does not promote (C2, C7).
+	Halted bool
+}
+
+// Known says why a revision needs no trial.
+type Known uint8
+
+// The ways in which a revision can be known.
+const (
+	// NotKnown: it must be tried.
+	NotKnown Known = iota
+	// KnownFirst: there is no other revision.
+	KnownFirst
+	// KnownStable: it is the stable revision, or was promoted before (a rollback).
+	KnownStable
+)
+
+// Node is a canary node.
+type Node struct {
+	// Name of the node.
+	Name string
+	// Available: the node holds an available pod of the revision (B5), that is not on its way out.
+	Available bool
+	// Pods of the revision on the node, terminating and failed ones too, in any order. Nil ones are passed over.
+	Pods []*corev1.Pod
+}
+
+// Judgement is the result of Judge.
+type Judgement struct {
+	// Finding is the state of the canary and the reason for it.
+	Finding
+	// Set and Remove are annotations to be set on, and removed from, the ControllerRevision: the verdict (C6). They come
+	// again until they are seen there. What is to be removed may be absent.
+	Set    map[string]string
+	Remove []string
+	// Record for the next judgement.
+	Record Record
+	// Until is when what is waited for is over, by the clock alone; zero: not by the clock.
+	Until time.Time
+	// Wake is the earliest instant at which the same input would be judged differently, with the record that it has or with
+	// the one for the next judgement; zero: never.
+	Wake time.Time
+	// Stale lists the commands that name another revision, "pause 5d8f7b9c4", in the order of the fields of Commands.
+	Stale []string
+}
+
+// Judge decides how the trial of a revision stands (C2 to C6). Of what is true at once, this decides, in this order: a
+// promotion or fail that is on record, the commands fail and validate, too many restarts, the command pause, the promotion
+// by the clock, the other reasons for a fail, the reasons for an automatic pause (C5).
+//
+// A revision that has failed stays so until the command retry, even if Known says that it needs no trial; only the mark of
+// a promotion on its ControllerRevision counts more. An automatic pause stays until the command unpause, even if AutoPause
+// is turned off meanwhile. The commands are obeyed and the fails of C4 take place while the set is halted, too.
+//
+// Unset options have their defaults. Options that Validate refuses promote nothing early: with an unknown mode the clock
+// promotes nothing, a negative duration counts as its default, a negative number of restarts as 0.
+func Judge(o Options, in Input) Judgement {
+	t := trial{rules: o.rules(), in: in}
+	var stale []string
+	t.orders, stale = o.Commands.sort(in.Revision, in.Name)
+	t.evidence = gather(t.rules, in.Nodes, newBaselines(in.Record, in.Revision))
+	j := t.judge(o.Commands.Retry)
+	j.Stale = stale
+	return j
+}
+
+// trial is what a judgement rests on, all but the record.
+type trial struct {
+	rules
+	orders
+	evidence
+	in Input
+}
+
+// judge goes by the verdict on record, if there is one, else it finds one (C6).
+func (t *trial) judge(retry string) Judgement {
+	record := t.in.Record
+	start := func(time.Time) Record { return record }
+	if record.Revision != t.in.Revision {
+		record, start = Record{Revision: t.in.Revision}, t.begin
+	}
+	_, marked := t.in.Annotations[history.PromotedAnnotation]
+	_, failed := t.in.Annotations[history.FailedAnnotation]
+	promoted := false
+	if v := record.Verdict; v != nil {
+		promoted = v.Phase == Idle
+		failed = failed || v.Phase == Failed
+	}
+	retries := failed && t.retry && t.in.Annotations[history.RetriedAnnotation] != retry
+	switch {
+	case marked, promoted, t.in.Known != NotKnown && !failed:
+		return t.idle(record.Verdict, marked, promoted)
+	case retries:
+		j := t.tried(t.begin)
+		j.retried(retry)
+		return j
+	case failed:
+		return t.failed(record)
+	default:
+		return t.tried(start)
+	}
+}
+
+// idle is the judgement on a revision that needs no trial. Until its mark is seen the record says that it was promoted.
+func (t *trial) idle(verdict *Finding, marked, promoted bool) Judgement {
+	f := Finding{Phase: Idle, Reason: Stable}
+	if t.in.Known == KnownFirst {
+		f.Reason = FirstInstallation
+	}
+	if marked {
+		return Judgement{Finding: f}
+	}
+	if promoted {
+		f = *verdict
+	}
+	if f.At.IsZero() {
+		f.At = t.in.Now
+	}
+	return t.promote(f)
+}
+
+// promote is the judgement that the revision is promoted, by f.
+func (t *trial) promote(f Finding) Judgement {
+	return Judgement{
+		Finding: f,
+		Set:     map[string]string{history.PromotedAnnotation: f.At.UTC().Format(time.RFC3339)},
+		Record:  Record{Revision: t.in.Revision, Verdict: &f},
+	}
+}
+
+// failed is the judgement on a revision whose fail is on record. The canary nodes are kept for the next template (C1).
+func (t *trial) failed(record Record) Judgement {
+	f := failedBefore(t.in.Annotations)
+	if v := record.Verdict; v != nil && v.Phase == Failed {
+		f = *v
+	}
+	if len(t.names) > 0 {
+		record.Nodes = t.names
+	}
+	record.Before = t.baselines(record.Began)
+	return t.fail(f, record)
+}
+
+// fail is the judgement that the revision has failed, by f.
+func (t *trial) fail(f Finding, record Record) Judgement {
+	j := Judgement{Finding: f, Record: Record{
+		Revision: record.Revision, Began: record.Began, Nodes: slices.Clone(record.Nodes), Before: record.Before, Verdict: &f,
+	}}
+	if _, seen := t.in.Annotations[history.FailedAnnotation]; !seen {
+		j.Set = f.annotations()
+	}
+	return j
+}
+
+// begin is the record of a canary that begins at an instant.
+func (t *trial) begin(at time.Time) Record { return begin(t.in.Revision, &t.evidence, at) }
+
+// tried is the judgement on a revision that is on trial, by the record of a canary that goes on or begins.
+func (t *trial) tried(start func(time.Time) Record) Judgement {
+	f, record := t.decide(start(t.in.Now), t.in.Now)
+	if f.Phase == Idle {
+		return t.promote(f)
+	}
+	if f.Phase == Failed {
+		j := t.fail(f, record)
+		j.Wake = t.wake(f, start) // by the record that has no verdict yet, a promotion would come first
+		return j
+	}
+	next := func(time.Time) Record { return record }
+	return Judgement{Finding: f, Record: record, Until: t.until(f, record), Wake: t.wake(f, next, start)}
+}
+
+// retried adds to the judgement on a revision that had failed before that the command retry was obeyed. A verdict that was
+// given again takes the place of the one before.
+func (j *Judgement) retried(value string) {
+	if j.Set == nil {
+		j.Set = make(map[string]string)
+	}
+	if j.Phase == Failed {
+		maps.Copy(j.Set, j.annotations())
+	} else {
+		j.Remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+	}
+	j.Set[history.RetriedAnnotation] = value
+}

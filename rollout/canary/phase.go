@@ -1,0 +1,107 @@
+package canary
+
+import "strconv"
+
+// Phase is where a canary stands.
+type Phase uint8
+
+// The phases.
+const (
+	// Idle: nothing is on trial. The update revision is the stable one.
+	Idle Phase = iota
+	// Running: the revision is tried on the canary nodes.
+	Running
+	// Paused: the trial rests, by command or by its checks (C3).
+	Paused
+	// Failed: the revision is given up, and all nodes go back to the stable one (C4).
+	Failed
+
+	phases // count
+)
+
+// Reason says why a canary stands where it stands.
+type Reason uint8
+
+// The reasons, grouped by phase.
+const (
+	ReasonNone Reason = iota
+
+	// Idle.
+
+	// FirstInstallation: there is no other revision to go back to (C6).
+	FirstInstallation
+	// Stable: the revision is the stable one, or was promoted before (C6).
+	Stable
+	// Promoted: this judgement, or one that is not seen on the ControllerRevision yet, promoted it by the clock (C2).
+	Promoted
+	// Validated: it was promoted by command (C5).
+	Validated
+
+	// Running.
+
+	// NoNodes: there is no canary node, so that nothing can be promoted (C1).
+	NoNodes
+	// Starting: not every canary node holds an available pod of the revision.
+	Starting
+	// Observing: the clock of Duration runs.
+	Observing
+	// Settling: Duration has passed, but not NoRestartsDuration since the last restart, failure or eviction.
+	Settling
+	// AwaitingValidation: mode Manual waits for the command.
+	AwaitingValidation
+	// Halted: the set is paused or frozen.
+	Halted
+
+	// Paused or Failed.
+
+	// ByCommand: somebody asked for it (C5).
+	ByCommand
+	// TooManyRestarts of one pod (C3, C4).
+	TooManyRestarts
+	// CannotStart: a container cannot start; Finding.Detail says why (C3).
+	CannotStart
+	// SlowStart: a pod is still being created after MaxSlowStartDuration (C3).
+	SlowStart
+	// RestartsGoOn: restarts went on for longer than MaxRestartsDuration (C4).
+	RestartsGoOn
+	// TimedOut: the canary took longer than CanaryTimeout (C4).
+	TimedOut
+
+	canaryReasons // count
+)
+
+// String is the phase in one word.
+func (p Phase) String() string { return text(phaseNames[:], uint8(p)) }
+
+// String is the reason as a word, the one on [history.FailedAnnotation].
+func (r Reason) String() string { return text(reasonNames[:], uint8(r)) }
+
+var phaseNames = [phases]string{Idle: "Idle", Running: "Running", Paused: "Paused", Failed: "Failed"}
+
+var reasonNames = [canaryReasons]string{
+	ReasonNone:         "None",
+	FirstInstallation:  "FirstInstallation",
+	Stable:             "Stable",
+	Promoted:           "Promoted",
+	Validated:          "Validated",
+	NoNodes:            "NoNodes",
+	Starting:           "Starting",
+	Observing:          "Observing",
+	Settling:           "Settling",
+	AwaitingValidation: "AwaitingValidation",
+	Halted:             "Halted",
+	ByCommand:          "ByCommand",
+	TooManyRestarts:    "TooManyRestarts",
+	CannotStart:        "CannotStart",
+	SlowStart:          "SlowStart",
+	RestartsGoOn:       "RestartsGoOn",
+	TimedOut:           "TimedOut",
+}
+
+// text is the name of a code, or its number if it has none.
+func text(names []string, code uint8) string {
+	if int(code) < len(names) {
+		return names[code]
+	}
+	return "code " + strconv.Itoa(int(code))
+}

@@ -1,0 +1,122 @@
+package canary
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Record is what must be remembered about a canary, as part of rollout.Memory. The zero value is always safe: losing it
+// starts the canary's clock again (C6).
+type Record struct {
+	// Revision is the hash of the revision on trial.
+	Revision string `json:"revision,omitempty"`
+	// Began is when its canary began (C4).
+	Began time.Time `json:"began,omitzero"`
+	// Nodes are the canary nodes, in ascending order. They outlive a change of the revision (C1).
+	Nodes []string `json:"nodes,omitempty"`
+	// Elapsed is how far the clock had run at Since; Since is zero while it does not run (C2). In nanoseconds in JSON.
+	Elapsed time.Duration `json:"elapsed,omitempty"`
+	Since   time.Time     `json:"since,omitzero"`
+	// Disturbed is when a canary pod last restarted, failed or was evicted (C2).
+	Disturbed time.Time `json:"disturbed,omitzero"`
+	// Restarting is when the restarts began, Restarted when a canary pod last restarted (C4).
+	Restarting time.Time `json:"restarting,omitzero"`
+	Restarted  time.Time `json:"restarted,omitzero"`
+	// Before are the restarts that do not count, of pods that were there before the canary began, in ascending order of UIDs.
+	Before []Baseline `json:"before,omitempty"`
+	// Pause is the automatic pause that was not lifted yet (C3).
+	Pause *Finding `json:"pause,omitempty"`
+	// Verdict on the revision: a promotion until it is seen on the ControllerRevision, a fail as long as it stands (C6).
+	Verdict *Finding `json:"verdict,omitempty"`
+}
+
+// begin is the record of a canary that begins. Pods that are there already may have been disturbed at any time before.
+func begin(revision string, e *evidence, now time.Time) Record {
+	r := Record{Revision: revision, Began: now, Nodes: slices.Clone(e.names)}
+	if len(e.seen) > 0 {
+		r.Disturbed = now
+	}
+	return r
+}
+
+// advance brings the record up to now, with everything that depends on it: what it says of the future, which a clock that
+// was set back makes of the past, counts as now.
+func (r Record) advance(e *evidence, now time.Time) Record {
+	r.Verdict = nil // none that counts, or this would not be asked
+	if r.Began.IsZero() || r.Began.After(now) {
+		r.Began = now
+	}
+	r.Elapsed = max(0, r.Elapsed)
+	r.Since = earlier(r.Since, now)
+	if len(e.names) == 0 || joined(r.Nodes, e.names) {
+		r.Elapsed, r.Since = 0, time.Time{}
+	}
+	r.Nodes = slices.Clone(e.names)
+	r.Before = e.baselines(r.Began)
+	r.Disturbed = earlier(r.Disturbed, now)
+	if e.disturbing {
+		r.Disturbed = now
+	}
+	r.Restarting = earlier(r.Restarting, now)
+	r.Restarted = earlier(r.Restarted, now)
+	for i := range e.restarts {
+		at := earlier(e.restarts[i].at, now)
+		r.Disturbed = later(r.Disturbed, at)
+		if at.Before(r.Began) {
+			continue // of the revision that the pod had before it was updated in place, or before the canary began anew
+		}
+		r.Restarted = later(r.Restarted, at)
+		if r.Restarting.IsZero() || at.Before(r.Restarting) {
+			r.Restarting = at
+		}
+	}
+	return r
+}
+
+// elapsed is how far the clock has run at now.
+func (r *Record) elapsed(now time.Time) time.Duration {
+	if r.Since.IsZero() {
+		return r.Elapsed
+	}
+	if sum := r.Elapsed + now.Sub(r.Since); sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// run lets the clock run from now on, or stops it (C2). It starts when every node holds an available pod, and once it has
+// started it does not wait for them any more. A clock that goes on leaves the record as it is, so that nobody has to store
+// it again.
+func (r *Record) run(runs bool, e *evidence, now time.Time) {
+	switch {
+	case !runs:
+		r.Elapsed, r.Since = r.elapsed(now), time.Time{}
+	case r.Since.IsZero() && (e.available || r.Elapsed > 0):
+		r.Since = now
+	}
+}
+
+// joined tells whether there is a name that was not there before.
+func joined(before, names []string) bool {
+	before = ordered(before, strings.Compare)
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, found := slices.BinarySearch(before, name)
+		return !found
+	})
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
