@@ -7,7 +7,7 @@ BENCH     ?= .
 COUNT     ?= 6
 OUT       ?= build/bench.txt
 BASE      ?=
-MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload
+MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload ./rollout/canary
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
@@ -24,6 +24,7 @@ help: ## list the targets
 demo: ## plan a small rollout and print why each node is where it is
 	$(GO) run ./examples/plan
 	$(GO) run ./examples/plan -example kruise
+	$(GO) run ./examples/plan -example eds
 
 .PHONY: test
 test: ## vet and test every module, recorded conformance cases included

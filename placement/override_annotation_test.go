@@ -65,6 +65,7 @@ func TestOverrideAnnotation(t *testing.T) {
 		{"several", "told at once", `{"limits":{"CPU":"1","cpu":"-1"}}`,
 			"!limits[CPU]: Invalid value: 'CPU': must be cpu, memory, ephemeral-storage, hugepages-<size>, or have a domain; " +
 				"limits[cpu]: Invalid value: '-1': must not be negative"},
+		{"many", "reports stay short", `{"limits":{"` + strings.Repeat("x", 1000) + `":"1"}}`, "!limits[" + strings.Repeat("x", 393)},
 		{"claims object", "the wrong type", `{"claims":{}}`, "!claims: not a list"},
 		{"claims null", "the wrong type", `{"claims":null}`, "!claims: not a list"},
 		{"claim string", "the wrong type", `{"claims":["gpu"]}`, "!claims[0]: not an object"},

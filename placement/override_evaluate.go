@@ -2,6 +2,7 @@ package placement
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -203,7 +204,8 @@ func (s *slot) read(text string) (*effect, string) {
 		for i, mistake := range mistakes {
 			problems[i] = mistake.Error()
 		}
-		return nil, strings.Join(problems, "; ")
+		const enough = 400 // an annotation can hold thousands of mistakes, and nodes are many
+		return nil, fmt.Sprintf("%.*s", enough, strings.Join(problems, "; "))
 	}
 	return s.effect(resources, ""), ""
 }

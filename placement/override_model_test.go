@@ -80,7 +80,7 @@ func (c *recordedOverride) modelWanted(on overrideRuleSet) (map[string]corev1.Re
 	for _, container := range c.Input.ReplicaSet.Spec.Template.Spec.Containers {
 		name := container.Name
 		wanted[name] = container.Resources
-		if entry := c.settingEntry(name, true); entry != nil && !(on.has(refusedByServer) && overcommitted(*entry)) {
+		if entry := c.settingEntry(name, true); entry != nil && (!on.has(refusedByServer) || !overcommitted(*entry)) {
 			wanted[name] = *entry
 		}
 		if text, ok := annotations[name]; ok {

@@ -31,10 +31,10 @@
 // # The way through a plan
 //
 // Nine steps, each in the file of its name: place (which nodes run the pod), join (which pods are where), resolve (which
-// revision is which), target (what holds a node back), classify (one state per node), repair (what must happen regardless
+// revision is which), target (at which revision each node is to end, and what holds it back), classify (one state per node), repair (what must happen regardless
 // of a rollout), admit (spend the budgets), act (turn both into actions) and report (decisions, status, memory).
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
-// update, L lifecycle, D pre-download, S status.
+// update, L lifecycle, D pre-download, C canary, S status.
 //
 // # Contract
 //
@@ -60,6 +60,7 @@
 // counts only selected nodes against maxUnavailable, and broken outdated pods not at all (B2), takes percentages of
 // the stored status (T2, M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating
 // Failed pods and keeps Succeeded ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog
-// ExtendedDaemonSet picks victims past its budget (B3) and deletes pods on nodes that are merely not schedulable (P3).
+// ExtendedDaemonSet picks victims past its budget (B3), deletes pods on nodes that are merely not schedulable (P3), promotes a
+// failed canary when its time is over (C4), counts its slow start by calls (B7) and overlooks removed settings (P8).
 // DESIGN.md lists every difference with its rule; the conformance tests find no other.
 package rollout

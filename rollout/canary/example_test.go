@@ -151,3 +151,30 @@ func ExampleClass_String() {
 	fmt.Println(canary.Transient, canary.Permanent)
 	// Output: Transient Permanent
 }
+
+func ExamplePhase_MarshalText() {
+	text, err := canary.Paused.MarshalText()
+	fmt.Println(string(text), err)
+	// Output: Paused <nil>
+}
+
+func ExamplePhase_UnmarshalText() {
+	var p canary.Phase
+	fmt.Println(p.UnmarshalText([]byte("Failed")), p)
+	fmt.Println(p.UnmarshalText([]byte("Asleep")))
+	// Output:
+	// <nil> Failed
+	// "Asleep" is no code of a canary
+}
+
+func ExampleReason_MarshalText() {
+	text, err := canary.SlowStart.MarshalText()
+	fmt.Println(string(text), err)
+	// Output: SlowStart <nil>
+}
+
+func ExampleReason_UnmarshalText() {
+	var r canary.Reason
+	fmt.Println(r.UnmarshalText([]byte("TimedOut")), r)
+	// Output: <nil> TimedOut
+}

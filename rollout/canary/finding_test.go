@@ -116,6 +116,15 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("%s became %+v: %v", data, got, err)
 	}
+	if !strings.Contains(string(data), `"phase":"Paused","reason":"SlowStart"`) {
+		t.Errorf("%s does not name its codes", data)
+	}
+	for _, text := range []string{`{"phase":"Asleep"}`, `{"reason":"Bored"}`, `{"phase":"code 9"}`} {
+		var f canary.Finding
+		if err := json.Unmarshal([]byte(text), &f); err == nil || f != (canary.Finding{}) {
+			t.Errorf("%s is read as %+v", text, f)
+		}
+	}
 	if data, err := json.Marshal(canary.Record{}); string(data) != "{}" {
 		t.Errorf("the empty record is %s: %v", data, err)
 	}

@@ -48,7 +48,7 @@ func FuzzHostile(f *testing.F) {
 	s.in.Record.Before = []canary.Baseline{{UID: "b"}, {UID: "a", Restarts: map[string]int32{"agent": 1}}}
 	f.Add(asJSON(s.o), asJSON(s.in.Record), asJSON(s.in.Nodes[0].Pods[0]), "failed", int64(0), "zone")
 	f.Add(`{"Replicas":"0%","Duration":-1,"AutoFail":{"MaxRestarts":-5,"CanaryTimeout":-9223372036854775808}}`,
-		`{"revision":"5d8f7b9c4","elapsed":-1,"nodes":["z","a",""],"verdict":{"phase":99},"pause":{"phase":0}}`,
+		`{"revision":"5d8f7b9c4","elapsed":-1,"nodes":["z","a",""],"verdict":{"phase":"Running"},"pause":{"phase":"Idle","reason":"Promoted"}}`,
 		`{"status":{"containerStatuses":[{"restartCount":-2147483648,"lastState":{"terminated":{}}}]}}`, "retry", int64(-1)<<62, "")
 	f.Fuzz(func(t *testing.T, options, record, pod, text string, seconds int64, key string) {
 		var o canary.Options

@@ -1,6 +1,10 @@
 package canary
 
-import "strconv"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
 
 // Phase is where a canary stands.
 type Phase uint8
@@ -73,8 +77,28 @@ const (
 // String is the phase in one word.
 func (p Phase) String() string { return text(phaseNames[:], uint8(p)) }
 
+// MarshalText is String: a stored [Record] does not depend on the numbers of the codes.
+func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. Any other text is an error.
+func (p *Phase) UnmarshalText(name []byte) error {
+	code, err := parse(phaseNames[:], name)
+	*p = Phase(code)
+	return err
+}
+
 // String is the reason as a word, the one on [history.FailedAnnotation].
 func (r Reason) String() string { return text(reasonNames[:], uint8(r)) }
+
+// MarshalText is String: a stored [Record] does not depend on the numbers of the codes.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. Any other text is an error.
+func (r *Reason) UnmarshalText(name []byte) error {
+	code, err := parse(reasonNames[:], name)
+	*r = Reason(code)
+	return err
+}
 
 var phaseNames = [phases]string{Idle: "Idle", Running: "Running", Paused: "Paused", Failed: "Failed"}
 
@@ -104,4 +128,13 @@ func text(names []string, code uint8) string {
 		return names[code]
 	}
 	return "code " + strconv.Itoa(int(code))
+}
+
+// parse is the code of a name.
+func parse(names []string, name []byte) (uint8, error) {
+	code := slices.Index(names, string(name))
+	if code < 0 {
+		return 0, fmt.Errorf("%q is no code of a canary", name)
+	}
+	return uint8(code), nil
 }
