@@ -188,7 +188,7 @@ func (r *run) mergeDuplicateRevisions() {
 		n := &r.nodes[i]
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
-			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|patched) {
+			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|begun|patched) {
 				continue
 			}
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)

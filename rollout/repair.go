@@ -24,7 +24,6 @@ func (r *run) repair() {
 	}
 	r.reviseHistory()
 	r.markRevisions()
-	r.mergeDuplicateRevisions()
 	r.repairStrays()
 }
 

@@ -181,6 +181,7 @@ func (r *run) through() error {
 	r.classify()
 	r.repair()
 	r.admit()
+	r.mergeDuplicateRevisions()
 	r.labelCanaries()
 	r.pull()
 	r.report()
