@@ -84,7 +84,7 @@ func (r *run) known() canary.Known {
 func (r *run) choosing() canary.Choosing {
 	return canary.Choosing{
 		Desired: r.plan.Budget.Desired,
-		Chosen:  r.remembered.Canary.Nodes,
+		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
 			if i := r.index.find(name); i != none {
 				return r.canaryCandidate(i)
@@ -99,6 +99,20 @@ func (r *run) choosing() canary.Choosing {
 			}
 		}),
 	}
+}
+
+// chosen are the nodes chosen before. If that was forgotten, the label tells on whose pods a canary was.
+func (r *run) chosen() []string {
+	if nodes := r.remembered.Canary.Nodes; len(nodes) > 0 {
+		return nodes
+	}
+	var nodes []string
+	for i := range r.pods {
+		if p := &r.pods[i]; p.traits.has(labelled) && !p.traits.has(marked|finished) {
+			nodes = append(nodes, r.nodes[p.node].object.Name)
+		}
+	}
+	return nodes
 }
 
 // canaryCandidate is the node, if it runs the pod and the strategy's selector lets it go (C1).
@@ -196,11 +210,6 @@ func (r *run) aim() {
 			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
 				p.traits |= current
 			}
-		}
-	}
-	for i := range r.ignored {
-		if p := &r.ignored[i]; r.isUpdate(p) {
-			p.traits |= updated
 		}
 	}
 }
@@ -313,7 +322,7 @@ func (r *run) canaryRecord() canary.Record {
 	}
 	for i := range r.pods {
 		if p := &r.pods[i]; p.traits.has(labelled) {
-			return canary.Record{Nodes: r.remembered.Canary.Nodes}
+			return canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}
 		}
 	}
 	return canary.Record{}
@@ -330,6 +339,10 @@ func (r *run) statusTrial() status.Trial {
 		trial.State = status.Canary
 		if r.trial.Reason == canary.NoNodes {
 			trial.State = status.Stuck
+		}
+		for i := range r.plan.Decisions {
+			d := &r.plan.Decisions[i]
+			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld && d.Limit == LimitPartition
 		}
 	case canary.Paused:
 		trial.State = status.CanaryPaused

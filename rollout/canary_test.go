@@ -13,9 +13,9 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// trying is the memory of a canary of the update revision on these nodes, which began half an hour ago and whose clock has
+// tryingOn is the memory of a canary of the update revision on these nodes, which began half an hour ago and whose clock has
 // run for a minute.
-func trying(nodes ...string) func(*lab) {
+func tryingOn(nodes ...string) func(*lab) {
 	return func(l *lab) {
 		l.snapshot.Memory.Version = rollout.MemoryVersion
 		l.snapshot.Memory.Canary = canary.Record{
@@ -24,10 +24,10 @@ func trying(nodes ...string) func(*lab) {
 	}
 }
 
-// sinceThen is trying with a clock that began to run that long ago.
+// sinceThen is tryingOn with a clock that began to run that long ago.
 func sinceThen(d time.Duration, nodes ...string) func(*lab) {
 	return func(l *lab) {
-		trying(nodes...)(l)
+		tryingOn(nodes...)(l)
 		l.snapshot.Memory.Canary.Since = ago(d)
 	}
 }
@@ -37,10 +37,10 @@ func sinceThenRecord(l *lab, d time.Duration, nodes ...string) canary.Record {
 	return l.snapshot.Memory.Canary
 }
 
-// paused is trying with an automatic pause.
+// paused is tryingOn with an automatic pause.
 func paused(nodes ...string) func(*lab) {
 	return func(l *lab) {
-		trying(nodes...)(l)
+		tryingOn(nodes...)(l)
 		l.snapshot.Memory.Canary.Since = time.Time{}
 		l.snapshot.Memory.Canary.Pause = &canary.Finding{Phase: canary.Paused, Reason: canary.TooManyRestarts, At: ago(time.Minute)}
 	}
@@ -69,8 +69,8 @@ func failedRevision(l *lab) {
 	withMark("update", history.FailedAnnotation, canary.TimedOut.String())(l)
 }
 
-// onTrial is a pod of the update revision with the canary label.
-func onTrial(options ...kit.PodOption) podOf {
+// trialPod is a pod of the update revision with the canary label.
+func trialPod(options ...kit.PodOption) podOf {
 	return newPod(append(options, kit.PodLabel(rollout.CanaryLabel, "true"))...)
 }
 
@@ -89,52 +89,52 @@ func canaryScenes() []scene {
 			want:  []string{begins, stays("b"), stays("c")},
 		},
 		{
-			name: "a lost pod elsewhere", why: "T6: it comes back at the stable revision", spec: one, set: trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b"), on("c", oldPod())},
+			name: "a lost pod elsewhere", why: "T6: it comes back at the stable revision", spec: one, set: tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b"), on("c", oldPod())},
 			acts:  "create b Missing at old",
 			want:  []string{tried, "b: missing>stable create Missing U", stays("c")},
 		},
 		{
-			name: "a lost pod on the canary node", why: "T6: it comes back at the update revision", spec: one, set: trying("a"),
+			name: "a lost pod on the canary node", why: "T6: it comes back at the update revision", spec: one, set: tryingOn("a"),
 			fleet: []spot{on("a"), on("b", oldPod())},
 			acts:  "create a Missing",
 			want:  []string{"a: missing>update create Missing U C", stays("b")},
 		},
 		{
-			name: "a node that has the update already", why: "T6: it keeps it, though it is none of the canary's", spec: one, set: trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b", newPod()), on("c", oldPod())},
+			name: "a node that has the update already", why: "T6: it keeps it, though it is none of the canary's", spec: one, set: tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b", newPod()), on("c", oldPod())},
 			want:  []string{tried, "b: updated>update none UpToDate", stays("c")},
 		},
 		{
-			name: "a failed pod of the update elsewhere", why: "T6, M2: it is not live, so its node goes stable, at once", spec: one, set: trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b", newPod(kit.Failed())), on("c", oldPod())},
+			name: "a failed pod of the update elsewhere", why: "T6, M2: it is not live, so its node goes stable, at once", spec: one, set: tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b", newPod(kit.Failed())), on("c", oldPod())},
 			acts:  "delete b0 OutdatedFailed",
 			want:  []string{tried, "b: broken>stable replace OutdatedFailed b0 U", stays("c")},
 		},
 		{
-			name: "a surplus pod", why: "T6, M3: of two stable ones one goes, as ever", spec: one, set: trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b", oldPod(), oldPod())},
+			name: "a surplus pod", why: "T6, M3: of two stable ones one goes, as ever", spec: one, set: tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b", oldPod(), oldPod())},
 			acts:  "delete b1 Surplus",
 			want:  []string{tried, "b: stable>stable delete Surplus b1"},
 		},
 		{
-			name: "a pod of neither revision", why: "T6: it goes to the stable one, under the budgets", spec: one, set: trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b", podAt("older")), on("c", oldPod())},
+			name: "a pod of neither revision", why: "T6: it goes to the stable one, under the budgets", spec: one, set: tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b", podAt("older")), on("c", oldPod())},
 			acts:  "delete b0 Outdated",
 			want:  []string{tried, "b: outdated>stable replace Outdated b0 U", stays("c")},
 		},
 		{
-			name: "an update in flight elsewhere", why: "T6: what is requested counts as done", spec: one, set: trying("a"), requested: []string{"b"},
-			fleet: []spot{on("a", onTrial()), on("b"), on("c", oldPod())},
+			name: "an update in flight elsewhere", why: "T6: what is requested counts as done", spec: one, set: tryingOn("a"), requested: []string{"b"},
+			fleet: []spot{on("a", trialPod()), on("b"), on("c", oldPod())},
 			want:  []string{tried, "b: starting>update wait Requested U", stays("c")},
 		},
 		{
-			name: "a stable pod in flight", why: "T6: it is what the node should have", spec: one, set: trying("a"), requested: []string{"b@old"},
-			fleet: []spot{on("a", onTrial()), on("b")},
+			name: "a stable pod in flight", why: "T6: it is what the node should have", spec: one, set: tryingOn("a"), requested: []string{"b@old"},
+			fleet: []spot{on("a", trialPod()), on("b")},
 			want:  []string{tried, "b: starting>stable wait Requested U"},
 		},
 		{
-			name: "the label", why: "it is put on the pods of the canary, and taken off others", spec: one, set: trying("a"),
+			name: "the label", why: "it is put on the pods of the canary, and taken off others", spec: one, set: tryingOn("a"),
 			fleet: []spot{on("a", newPod()), on("b", oldPod(kit.PodLabel(rollout.CanaryLabel, "true")))},
 			acts:  "patch a0 CanaryLabel, patch b0 CanaryLabel",
 			want:  []string{"a: updated>update patch CanaryLabel a0 C", "b: stable>stable patch CanaryLabel b0"},
@@ -142,7 +142,7 @@ func canaryScenes() []scene {
 		{
 			name: "promoted", why: "C2: at that very instant; C7: the rollout goes on with the next plan's candidates in this one",
 			spec: one, set: sinceThen(10*time.Minute, "a"),
-			fleet: []spot{on("a", onTrial()), on("b", oldPod()), on("c", oldPod())},
+			fleet: []spot{on("a", trialPod()), on("b", oldPod()), on("c", oldPod())},
 			acts:  "patch a0 CanaryLabel, delete c0 Outdated",
 			want: []string{
 				"a: updated>update patch CanaryLabel a0", "b: outdated>update wait Budget b0 maxUnavailable", "c: outdated>update replace Outdated c0 U",
@@ -150,17 +150,17 @@ func canaryScenes() []scene {
 		},
 		{
 			name: "not yet promoted", why: "C2: a nanosecond is missing", spec: one, set: sinceThen(10*time.Minute-1, "a"),
-			fleet: []spot{on("a", onTrial()), on("b", oldPod())},
+			fleet: []spot{on("a", trialPod()), on("b", oldPod())},
 			want:  []string{tried, stays("b")},
 		},
 		{
 			name: "not available at the end", why: "C2: that must still be so", spec: one, set: sinceThen(time.Hour, "a"),
-			fleet: []spot{on("a", onTrial(kit.Unready())), on("b", oldPod())},
+			fleet: []spot{on("a", trialPod(kit.Unready())), on("b", oldPod())},
 			want:  []string{"a: starting>update wait NotReady a0 U C", stays("b")},
 		},
 		{
 			name: "failed", why: "C4, C7: all nodes go back, within the budget, broken ones at once", spec: one, set: failedRevision,
-			fleet: []spot{on("a", onTrial(kit.Unready())), on("b", newPod()), on("c", newPod()), on("d", oldPod()), on("e")},
+			fleet: []spot{on("a", trialPod(kit.Unready())), on("b", newPod()), on("c", newPod()), on("d", oldPod()), on("e")},
 			acts:  "delete a0 OutdatedNotReady, create e Missing at old",
 			want: []string{
 				"a: outdated>stable replace OutdatedNotReady a0 U", "b: outdated>stable wait Budget b0 maxUnavailable",
@@ -179,13 +179,13 @@ func canaryScenes() []scene {
 			want:  []string{"a: missing>stable create Missing U C", stays("b")},
 		},
 		{
-			name: "the set is paused", why: "C7: that stops a canary, too", spec: append(one, kit.Paused()), set: trying("a"),
+			name: "the set is paused", why: "C7: that stops a canary, too", spec: append(one, kit.Paused()), set: tryingOn("a"),
 			fleet: []spot{on("a"), on("b", oldPod())},
 			acts:  "create a Missing at old",
 			want:  []string{"a: missing>stable create Missing U C", stays("b")},
 		},
 		{
-			name: "the set is frozen", why: "C7, T4: nothing is created, whatever is missing", spec: append(one, kit.Frozen()), set: trying("a"),
+			name: "the set is frozen", why: "C7, T4: nothing is created, whatever is missing", spec: append(one, kit.Frozen()), set: tryingOn("a"),
 			fleet: []spot{on("a"), on("b", oldPod())},
 			want:  []string{"a: missing>stable wait Frozen frozen U C", stays("b")},
 		},
@@ -219,7 +219,7 @@ func canaryScenes() []scene {
 			want:  []string{"a: outdated>stable wait RevisionUnreadable", stays("b")},
 		},
 		{
-			name: "an in-flight patch of the label", why: "what was asked for is not asked for again", spec: one, set: trying("a"), patching: []string{"a0"},
+			name: "an in-flight patch of the label", why: "what was asked for is not asked for again", spec: one, set: tryingOn("a"), patching: []string{"a0"},
 			fleet: []spot{on("a", newPod()), on("b", oldPod())},
 			want:  []string{"a: updated>update none UpToDate U C", stays("b")},
 		},
@@ -265,6 +265,13 @@ func canaryJoinedScenes() []scene {
 			want:  []string{"a: outdated>stable replace Outdated a0 U", stays("b")},
 		},
 		{
+			name: "failed, and one held before", why: "C7: nodes go back to the stable revision, not on to it past what the user holds",
+			spec: []kit.SpecOption{kit.Canary("1"), nodeType("other")}, set: failedRevision,
+			fleet: []spot{on("a", podAt("older")), on("b", oldPod()), on("c", podAt("older")).with(kit.Label("nodeType", "other"))},
+			acts:  "delete c0 Outdated",
+			want:  []string{"a: outdated>held hold Held a0 nodeSelector", stays("b"), "c: outdated>stable replace Outdated c0 U"},
+		},
+		{
 			name: "failed and paused", why: "C7: but not past T4",
 			spec: []kit.SpecOption{kit.Canary("1"), kit.Paused()}, set: failedRevision,
 			fleet: []spot{on("a", newPod()), on("b", oldPod())},
@@ -300,13 +307,13 @@ func canaryJoinedScenes() []scene {
 		},
 		{
 			name: "paused, other resources", why: "C7, P8: a paused canary replaces nothing", spec: []kit.SpecOption{kit.Canary("1")}, set: overridden,
-			fleet: []spot{on("a", onTrial()), on("b", oldPod())},
+			fleet: []spot{on("a", trialPod()), on("b", oldPod())},
 			want:  []string{"a: outdated>held hold Held a0 canary C", stays("b")},
 		},
 		{
 			name: "held at what it ran", why: "T1, T6: with holdRevision what is lost comes back as it was, also during a canary",
-			spec: []kit.SpecOption{kit.Canary("1"), holdRevision, nodeType("canary")}, set: all(withMark("old", history.PromotedAnnotation, "x"), trying("b")),
-			fleet: []spot{on("a", oldPod(terminating())), on("b", onTrial()).with(kit.Label("nodeType", "canary"))},
+			spec: []kit.SpecOption{kit.Canary("1"), holdRevision, nodeType("canary")}, set: all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("b")),
+			fleet: []spot{on("a", oldPod(terminating())), on("b", trialPod()).with(kit.Label("nodeType", "canary"))},
 			want:  []string{"a: terminating>stable wait Terminating U", "b: updated>update none UpToDate C"},
 		},
 	}
@@ -321,7 +328,7 @@ func TestCanaryMarks(t *testing.T) {
 		set       func(*lab)
 		want      []string
 	}{
-		{"while it runs", "C6: the stable revision is marked, so that it cannot be mistaken later", nil, trying("a"),
+		{"while it runs", "C6: the stable revision is marked, so that it cannot be mistaken later", nil, tryingOn("a"),
 			[]string{"annotate old set promoted=" + now}},
 		{"while it runs, marked already", "once", nil, withMark("old", history.PromotedAnnotation, "x"), nil},
 		{"promoted", "C6", nil, sinceThen(time.Hour, "a"), []string{"annotate update set promoted=" + now}},
@@ -331,9 +338,9 @@ func TestCanaryMarks(t *testing.T) {
 		{"no canary any more", "C6: a canary may come back, and then the stable revision must be right",
 			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, withMark("old", history.PromotedAnnotation, "x"),
 			[]string{"annotate update set promoted=" + now}},
-		{"frozen", "T4: the history rests", []kit.SpecOption{kit.Frozen()}, trying("a"), nil},
+		{"frozen", "T4: the history rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"), nil},
 		{"in flight", "what was asked for is not asked for again", nil, func(l *lab) {
-			trying("a")(l)
+			tryingOn("a")(l)
 			for _, object := range l.snapshot.Revisions {
 				l.snapshot.InFlight.Revisions = append(l.snapshot.InFlight.Revisions, object.Name)
 			}
@@ -343,7 +350,7 @@ func TestCanaryMarks(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(on("a", onTrial()), on("b", oldPod()))
+			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(on("a", trialPod()), on("b", oldPod()))
 			if tt.set != nil {
 				tt.set(l)
 			}
@@ -459,11 +466,13 @@ func TestCanaryNodes(t *testing.T) {
 		{"fewest restarts", "C1", nil, nil, []spot{shaky, shakier, on("c", oldPod())}, []string{"c"}},
 		{"second fewest restarts", "C1: those of all containers, init containers included", []kit.SpecOption{kit.Canary("2")}, nil,
 			[]spot{shaky, shakier, on("c", oldPod())}, []string{"a", "c"}},
-		{"sticky", "C1: chosen nodes stay chosen", nil, trying("c"), []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"c"}},
+		{"sticky", "C1: chosen nodes stay chosen", nil, tryingOn("c"), []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"c"}},
 		{"lost memory", "C6: on the nodes that have the update already", nil, nil, []spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod())}, []string{"c"}},
-		{"cordoned for good", "C1: one that is no longer run is replaced", nil, trying("c"),
+		{"cordoned for good", "C1: one that is no longer run is replaced", nil, tryingOn("c"),
 			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod()).keep()}, []string{"a"}},
-		{"vanished", "C1", nil, trying("x"), []spot{on("a", oldPod()), on("b", oldPod())}, []string{"a"}},
+		{"lost memory, another template", "C1: the label tells which nodes were chosen", nil, func(l *lab) { kit.Image("agent:v3")(&l.spec) },
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", trialPod())}, []string{"c"}},
+		{"vanished", "C1", nil, tryingOn("x"), []spot{on("a", oldPod()), on("b", oldPod())}, []string{"a"}},
 		{"percent", "C1: rounded up", []kit.SpecOption{kit.Canary("50%")}, nil,
 			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"a", "b"}},
 		{"never all by accident", "95% of two would be all", []kit.SpecOption{kit.Canary("95%")}, nil,
@@ -491,7 +500,7 @@ func TestCanaryNodes(t *testing.T) {
 // Pods of canary nodes are created with the canary label, others without.
 func TestCanaryPodLabel(t *testing.T) {
 	l := newLab(kit.Canary("1")).add(on("a"), on("b"))
-	all(withMark("old", history.PromotedAnnotation, "x"), trying("a"))(l)
+	all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("a"))(l)
 	planner, err := rollout.New(l.spec)
 	if err != nil {
 		t.Fatal(err)
@@ -512,8 +521,8 @@ func TestCanaryPodLabel(t *testing.T) {
 
 // Without a canary, labels that one has left are taken off (the memory tells that there was one).
 func TestCanaryLabelAfterwards(t *testing.T) {
-	l := newLab().add(on("a", onTrial()), on("b", newPod()))
-	trying("a")(l)
+	l := newLab().add(on("a", trialPod()), on("b", newPod()))
+	tryingOn("a")(l)
 	plan := l.plan(t)
 	if got, want := acts(plan), "patch a0 CanaryLabel"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -526,5 +535,38 @@ func TestCanaryLabelAfterwards(t *testing.T) {
 	}
 	if plan := l.plan(t); !plan.Empty() || plan.Memory.Canary.Nodes != nil {
 		t.Errorf("got %s and %v remembered, want nothing", acts(plan), plan.Memory.Canary.Nodes)
+	}
+}
+
+// The state says when nothing but a person can make a canary go on (S2).
+func TestCanaryState(t *testing.T) {
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		set       func(*lab)
+		want      string
+	}{
+		{"running", "S2", nil, tryingOn("a"), "Canary CanaryOnTrial"},
+		{"paused", "S2", nil, paused("a"), "CanaryPaused CanaryOnHold"},
+		{"failed", "S2", nil, failedRevision, "CanaryFailed CanaryRejected"},
+		{"without nodes", "S2: a canary without nodes is stuck", []kit.SpecOption{kit.CanaryOn("canary", "yes")}, nil, "Stuck CanaryWithoutNodes"},
+		{"held by the partition", "S2: its node will not be updated", []kit.SpecOption{partition("100%")}, withMark("old", history.PromotedAnnotation, "x"),
+			"Stuck CanaryHeld"},
+		{"the set is paused", "S2: that counts first", []kit.SpecOption{kit.Paused()}, tryingOn("a"), "Paused PausedBySpec"},
+		{"promoted", "S2: the rollout goes on", nil, withMark("update", history.PromotedAnnotation, "x"), "Updating RolloutInProgress"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(on("a", oldPod()), on("b", oldPod()))
+			if tt.set != nil {
+				tt.set(l)
+			}
+			got := l.plan(t).Status
+			if got := got.State.String() + " " + got.Reason.String(); got != tt.want {
+				t.Errorf("got %s, want %s: %s", got, tt.want, tt.why)
+			}
+		})
 	}
 }

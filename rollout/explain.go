@@ -128,6 +128,8 @@ func (p Plan) Because(d *Decision) string {
 		return "its pod " + d.Pod + " is outdated, but " + p.held(d)
 	case ReasonStable:
 		return text(reasonTexts[:], d.Reason) + ", " + p.elsewhere()
+	case ReasonSuperseded, ReasonNotReadyBesideNew, ReasonOutdatedFailed:
+		return p.ofTarget(d)
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
 	case ReasonOutdated, ReasonOutdatedNotReady:
@@ -142,10 +144,19 @@ func (p Plan) Because(d *Decision) string {
 		return p.obstacle(d.Reason)
 	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonPutBack,
 		ReasonUpdateHook, ReasonGracePeriod, ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
-		return "pod " + d.Pod + text(reasonTexts[:], d.Reason)
+		return "pod " + d.Pod + p.ofTarget(d)
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
 	}
+}
+
+// ofTarget is the text of a reason that speaks of the revision where the node is to end.
+func (p Plan) ofTarget(d *Decision) string {
+	says := text(reasonTexts[:], d.Reason)
+	if d.Target == TargetStable {
+		return strings.ReplaceAll(says, "the update revision", "the stable revision")
+	}
+	return says
 }
 
 // elsewhere is why a node is at the stable revision.
@@ -155,6 +166,10 @@ func (p Plan) elsewhere() string {
 		return "as the update revision has failed"
 	case canary.Paused:
 		return "while the canary is paused"
+	}
+	switch p.Canary.Reason {
+	case canary.NoNodes:
+		return "while the canary of the update revision has no node"
 	default:
 		return "while the update revision is tried on other nodes"
 	}

@@ -58,7 +58,9 @@ func (r *run) join() error {
 	return nil
 }
 
-func (r *run) remembersIgnored() bool { return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil }
+func (r *run) remembersIgnored() bool {
+	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil
+}
 
 // group sorts the records by node, counting instead of comparing; within a node by age, name and UID.
 func (r *run) group(records []pod) {

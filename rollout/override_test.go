@@ -94,8 +94,8 @@ func overrideScenes() []scene {
 		},
 		{
 			name: "during a canary", why: "T6: at the stable revision, with the resources wanted there", spec: []kit.SpecOption{big("2"), kit.Canary("1")},
-			set:   trying("a"),
-			fleet: []spot{on("a", onTrial()), on("b", oldPod()).with(isBig), on("c", oldPod(withCPU("2"))).with(isBig)},
+			set:   tryingOn("a"),
+			fleet: []spot{on("a", trialPod()), on("b", oldPod()).with(isBig), on("c", oldPod(withCPU("2"))).with(isBig)},
 			acts:  "delete b0 Outdated",
 			want: []string{
 				"a: updated>update none UpToDate C", "b: outdated>stable replace Outdated b0 U", "c: stable>stable none Stable",

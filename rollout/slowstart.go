@@ -40,7 +40,7 @@ func (s *slow) replaced(n *node) {
 // newSlow resolves the limit and counts the nodes under way.
 func (r *run) newSlow() slow {
 	options := r.spec.Strategy.SlowStart
-	if options == nil || r.completedRevision() == r.revision.Update.Hash {
+	if options == nil || r.completedRevision() == r.revision.Update.Hash && !r.anyOutdated() {
 		return slow{}
 	}
 	budget := &r.plan.Budget
@@ -78,6 +78,17 @@ func (r *run) newSlow() slow {
 func (r *run) slowed() {
 	r.wake(r.slow.expiry)
 	r.wake(r.slow.step)
+}
+
+// anyOutdated tells whether a node is to be updated, although the rollout of the revision was complete: overrides have
+// changed (P8).
+func (r *run) anyOutdated() bool {
+	for i := range r.nodes {
+		if r.plan.Decisions[i].State == StateOutdated {
+			return true
+		}
+	}
+	return false
 }
 
 // isUnderWay tells whether the node waits for its new pod: its pod is on its way out, or the new one is not available

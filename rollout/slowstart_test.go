@@ -125,6 +125,16 @@ func slowStartScenes() []scene {
 			want: []string{creates("a"), creates("b")},
 		},
 		{
+			name: "overrides after the rollout", why: "B7, P8: a changed override is rolled out under the same budgets", spec: slow("1", "1"),
+			fleet: []spot{on("a", newPod(withCPU("2"))), on("b", newPod(withCPU("2")))},
+			set: func(l *lab) {
+				rolling(time.Hour)(l)
+				l.snapshot.Memory.Rollout.Completed = true
+			},
+			acts: "delete b0 Outdated",
+			want: []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update replace Outdated b0 U"},
+		},
+		{
 			name: "paused time does not count", why: "B7: it was paused for all of the hour but a minute", spec: one, fleet: []spot{on("a"), on("b"), on("c")},
 			set: func(l *lab) {
 				rolling(time.Hour)(l)

@@ -26,13 +26,15 @@ func (r *run) target() {
 	r.tryCanary()
 	r.record = r.rolloutRecord()
 	r.aim()
-	if r.trial.Phase == canary.Failed { // all nodes go back, past T2 and T3 (C7)
-		for i := range r.nodes {
-			r.nodes[i].hold = LimitNone
-		}
+	r.partition()
+	if r.trial.Phase != canary.Failed {
 		return
 	}
-	r.partition()
+	for i := range r.nodes {
+		if n := &r.nodes[i]; r.hasUpdate(n) { // what has the failed revision goes back, past T2 and T3 (C7)
+			n.hold = LimitNone
+		}
+	}
 }
 
 // holdUnselected is T3.
@@ -210,7 +212,7 @@ func (r *run) lostRevision(i int32) string {
 	found := ""
 	look := func(p *pod) {
 		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
-			if p.traits.has(updated) {
+			if r.isUpdate(p) {
 				found, youngest = r.revision.Update.Hash, created
 			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
 				found, youngest = value, created

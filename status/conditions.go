@@ -21,7 +21,8 @@ const (
 	//	True     CanaryOnTrial                              it is tried, and goes on once it is promoted
 	//	Unknown  PausedBySpec, FrozenBySpec,                it is not done, and does not go on
 	//	         CanaryOnHold, CanaryRejected,
-	//	         CanaryWithoutNodes, HeldPodsUseUpBudget
+	//	         CanaryWithoutNodes, CanaryHeld,
+	//	         HeldPodsUseUpBudget
 	//
 	// The first row that applies counts. So Progressing=False is what to wait for after a change of the spec,
 	// once ObservedGeneration has caught up.

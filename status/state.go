@@ -87,6 +87,8 @@ const (
 	CanaryRejected
 	// CanaryWithoutNodes: no node can be a canary node, so that nothing will be promoted (C1).
 	CanaryWithoutNodes
+	// CanaryHeld: the spec holds a node of the canary at its old revision, so that it cannot be promoted by the clock (T2, C7).
+	CanaryHeld
 	// CanaryPromoted: the update revision was tried and is promoted (C2, C5).
 	CanaryPromoted
 
@@ -96,7 +98,7 @@ const (
 var reasonNames = [reasons]string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
-	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryPromoted",
+	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 }
 
 // String is the name of the reason, or Reason(n) for a value without a name.

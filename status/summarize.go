@@ -68,6 +68,8 @@ type Trial struct {
 	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). Unknown, and any other:
 	// nothing is on trial.
 	State State
+	// Held tells that something in the spec holds a node of the canary at its old revision (T2).
+	Held bool
 	// Promoted tells that the update revision was tried and is promoted. It counts only while nothing is on trial.
 	Promoted bool
 	// Reason and Message of the condition Canary. A reason that the API would refuse for a condition, the empty one too,
@@ -218,6 +220,8 @@ func stateOf(in *Input, p progress) (State, Reason) {
 		return Stuck, CanaryWithoutNodes
 	case stuck(in):
 		return Stuck, HeldPodsUseUpBudget
+	case in.Trial.State == Canary && in.Trial.Held && !in.Acting:
+		return Stuck, CanaryHeld
 	case in.Trial.State == Canary:
 		return Canary, CanaryOnTrial
 	case p.free > 0 || !p.reached && !p.latched:

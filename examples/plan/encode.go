@@ -6,8 +6,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/status"
@@ -15,7 +17,8 @@ import (
 
 // document is the plan as -o json and -o yaml print it. Codes appear by their names. Fields are only ever added.
 type document struct {
-	// Namespace and Name of the DaemonSet, and the apiVersion that tells which kind of DaemonSet it is.
+	// Namespace and Name of the DaemonSet, and the apiVersion that tells which kind of DaemonSet it is; datadoghq.com/v1alpha1
+	// is an ExtendedDaemonSet.
 	Namespace           string `json:"namespace"`
 	Name                string `json:"name"`
 	DaemonSetAPIVersion string `json:"daemonSetAPIVersion"`
@@ -26,6 +29,10 @@ type document struct {
 	Status status.Status `json:"status"`
 	// Budget of the rollout, in nodes, and how many nodes count against it after this plan; that may be more.
 	Budget budget `json:"budget"`
+	// Canary says how the trial of the update revision stands; absent if the strategy has none.
+	Canary *trial `json:"canary,omitempty"`
+	// Overrides are the conflicts between settings, and the annotations of nodes that cannot be read.
+	Overrides []override `json:"overrides,omitempty"`
 	// Revisions, the newest first.
 	Revisions []revision `json:"revisions"`
 	// Diffs say what updates of the pods of this plan change, and whether that can be made in place. None with recreation.
@@ -42,6 +49,8 @@ type document struct {
 	Hooks    []podWait `json:"hooks,omitempty"`
 	// Nodes has one entry per node, by name, and then one per pod on a node that is gone.
 	Nodes []decision `json:"nodes"`
+	// Memory to pass to the next plan, with -memory.
+	Memory rollout.Memory `json:"memory"`
 	// Warnings say what in the input makes the plan doubtful.
 	Warnings []string `json:"warnings,omitempty"`
 	// Ignored counts the objects of other kinds, by apiVersion (but for v1) and kind.
@@ -56,7 +65,13 @@ type budget struct {
 	Burst          int32 `json:"burst"`
 	Partition      int32 `json:"partition"`
 	Partitioned    int32 `json:"partitioned"`
-	Waiting        int32 `json:"waiting"`
+	// SlowStart is how many nodes may be under way now, UnderWay how many were; absent without slow start.
+	SlowStart int32 `json:"slowStart,omitempty"`
+	UnderWay  int32 `json:"underWay,omitempty"`
+	// MaxUnschedulable is how many nodes may be left out of the budget, Exempt how many are.
+	MaxUnschedulable int32 `json:"maxUnschedulable,omitempty"`
+	Exempt           int32 `json:"exempt,omitempty"`
+	Waiting          int32 `json:"waiting"`
 }
 
 type actions struct {
@@ -67,7 +82,7 @@ type actions struct {
 	Creates   []podAction      `json:"creates"`
 }
 
-// revisionAction creates, renumbers or deletes a ControllerRevision.
+// revisionAction creates, renumbers, annotates or deletes a ControllerRevision.
 type revisionAction struct {
 	Verb   string `json:"verb"`
 	Name   string `json:"name"`
@@ -75,6 +90,9 @@ type revisionAction struct {
 	UID    string `json:"uid,omitempty"` // a precondition; none for a create
 	// Object to create.
 	Object *appsv1.ControllerRevision `json:"object,omitempty"`
+	// Annotations to set and to remove: the verdict of a canary.
+	Annotations       map[string]string `json:"annotations,omitempty"`
+	RemoveAnnotations []string          `json:"removeAnnotations,omitempty"`
 }
 
 // podAction acts on one pod, or creates one.
@@ -86,6 +104,9 @@ type podAction struct {
 	// RevisionName is the ControllerRevision that has the template of a pod to create.
 	RevisionName string `json:"revisionName,omitempty"`
 	Reason       string `json:"reason"`
+	// Canary: the pod is one of the canary's. Resources are what its containers get in place of the template's.
+	Canary    bool                                   `json:"canary,omitempty"`
+	Resources map[string]corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Type of a patch, such as application/strategic-merge-patch+json; Subresource of the pod to send it to, absent for
 	// the pod itself; and its data.
 	Type        string          `json:"type,omitempty"`
@@ -127,6 +148,9 @@ type decision struct {
 	Surging     bool `json:"surging,omitempty"`
 	// NotInPlace says why the pod is recreated, or held, and not updated in place.
 	NotInPlace string `json:"notInPlace,omitempty"`
+	// Canary: it is a canary node. Exempt: it would count against the budget, but is left out of it.
+	Canary bool `json:"canary,omitempty"`
+	Exempt bool `json:"exempt,omitempty"`
 }
 
 func (r *result) encode(out io.Writer, format string) error {
@@ -166,8 +190,12 @@ func (r *result) document() (document, error) {
 			MaxUnavailable: p.Budget.MaxUnavailable, Unavailable: p.Budget.Unavailable,
 			MaxSurge: p.Budget.MaxSurge, Surging: p.Budget.Surging,
 			Partition: p.Budget.Partition, Partitioned: p.Budget.Partitioned,
+			SlowStart: p.Budget.SlowStart, UnderWay: p.Budget.UnderWay,
+			MaxUnschedulable: p.Budget.MaxUnschedulable, Exempt: p.Budget.Exempt,
 			Burst: p.Budget.Burst, Waiting: p.Budget.Waiting,
 		},
+		Canary:        r.trial(),
+		Overrides:     r.overrides(),
 		Revisions:     r.revisions(),
 		Diffs:         r.diffs(),
 		Actions:       r.actions(),
@@ -177,6 +205,7 @@ func (r *result) document() (document, error) {
 		Updating: r.updating(),
 		Hooks:    r.hookWaits(),
 		Nodes:    []decision{},
+		Memory:   p.Memory,
 		Warnings: r.warnings(),
 		Ignored:  r.input.ignored,
 	}
@@ -195,7 +224,10 @@ func (r *result) actions() actions {
 		Revisions: []revisionAction{}, Patches: []podAction{}, Pulls: []pull{}, Deletes: []podAction{}, Creates: []podAction{},
 	}
 	for _, a := range p.Revisions {
-		list.Revisions = append(list.Revisions, revisionAction{a.Verb.String(), a.Name, a.Number, string(a.UID), a.Object})
+		list.Revisions = append(list.Revisions, revisionAction{
+			Verb: a.Verb.String(), Name: a.Name, Number: a.Number, UID: string(a.UID), Object: a.Object,
+			Annotations: a.Annotations, RemoveAnnotations: a.RemoveAnnotations,
+		})
 	}
 	for _, a := range p.Patches {
 		list.Patches = append(list.Patches, podAction{
@@ -221,6 +253,7 @@ func (r *result) actions() actions {
 	for _, a := range p.Creates {
 		list.Creates = append(list.Creates, podAction{
 			Node: a.Node, Revision: a.Revision, RevisionName: names[a.Revision], Reason: a.Reason.String(),
+			Canary: a.Canary, Resources: byContainer(a.Resources),
 		})
 	}
 	return list
@@ -230,10 +263,22 @@ func (r *result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until),
-		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d),
+		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt,
 	}
 	if d.Limit != rollout.LimitNone {
 		one.Limit = d.Limit.String()
 	}
 	return one
+}
+
+// byContainer are the resources of each container.
+func byContainer(list []placement.Resources) map[string]corev1.ResourceRequirements {
+	if len(list) == 0 {
+		return nil
+	}
+	resources := make(map[string]corev1.ResourceRequirements, len(list))
+	for _, one := range list {
+		resources[one.Container] = one.Resources
+	}
+	return resources
 }

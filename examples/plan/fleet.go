@@ -17,16 +17,24 @@ var fleetFile []byte
 //go:embed kruise.yaml
 var kruiseFile []byte
 
+// edsFile is what "kubectl get nodes,pods,controllerrevisions,extendeddaemonsets -o yaml" printed for the demo of
+// ExtendedDaemonSet, three nodes, while its canary ran. It is made up; the tests write it.
+//
+//go:embed eds.yaml
+var edsFile []byte
+
 // How messages call the embedded fleets.
 const (
 	fleetName  = "fleet.yaml"
 	kruiseName = "kruise.yaml"
+	edsName    = "eds.yaml"
 )
 
 // The values of -example.
 const (
 	exampleKubernetes = "kubernetes"
 	exampleKruise     = "kruise"
+	exampleEDS        = "eds"
 )
 
 // fleetTime is when the fleets were recorded.
@@ -36,8 +44,12 @@ func fleetTime() time.Time {
 
 // addExample reads an embedded fleet.
 func (in *input) addExample(name string) error {
-	if name == exampleKruise {
+	switch name {
+	case exampleKruise:
 		return in.add(kruiseName, kruiseFile)
+	case exampleEDS:
+		return in.add(edsName, edsFile)
+	default:
+		return in.add(fleetName, fleetFile)
 	}
-	return in.add(fleetName, fleetFile)
 }

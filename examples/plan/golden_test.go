@@ -116,9 +116,9 @@ func TestJSONAgreesWithTable(t *testing.T) {
 	}
 }
 
-// TestExamplesKeepTheInvariants has the plans of both fleets checked by the library.
+// TestExamplesKeepTheInvariants has the plans of all fleets checked by the library.
 func TestExamplesKeepTheInvariants(t *testing.T) {
-	for _, name := range []string{exampleKubernetes, exampleKruise} {
+	for _, name := range []string{exampleKubernetes, exampleKruise, exampleEDS} {
 		in := newInput()
 		if err := in.addExample(name); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestHelp(t *testing.T) {
 	if code != 0 || stdout != "" || !strings.HasPrefix(stderr, "usage: plan ") {
 		t.Errorf("-h: exit code %d, standard output %q, standard error %q", code, stdout, stderr)
 	}
-	for _, flag := range []string{"-explain NODE", "-example FLEET", "-n SET", "-resize\n", "-cgroup-v1\n", "-pre-download\n"} {
+	for _, flag := range []string{"-explain NODE", "-example FLEET", "-n SET", "-resize\n", "-cgroup-v1\n", "-pre-download\n", "-memory FILE"} {
 		if !strings.Contains(stderr, "  "+flag) {
 			t.Errorf("-h does not tell of %s:\n%s", flag, stderr)
 		}

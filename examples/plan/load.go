@@ -25,7 +25,9 @@ type input struct {
 	pods      []*corev1.Pod
 	revisions []*appsv1.ControllerRevision
 	sets      []*set
-	ignored   map[string]int // objects of other kinds, by apiVersion and kind
+	settings  []manifest.Setting // ExtendedDaemonsetSettings
+	warnings  []string           // about objects that count for nothing because of a mistake
+	ignored   map[string]int     // objects of other kinds, by apiVersion and kind
 	bytes     int
 
 	origins map[any]string    // where each object above was read
@@ -148,6 +150,10 @@ func (in *input) addObject(object manifest.Object, origin string) error {
 		return take(in, object, origin, &in.revisions)
 	case object.Kind == "DaemonSet" && (group == groupApps || group == groupKruise):
 		return in.addSet(object, group, origin)
+	case object.Kind == "ExtendedDaemonSet" && group == groupEDS:
+		return in.addSet(object, group, origin)
+	case object.IsSetting():
+		return in.addSetting(object, origin)
 	default:
 		in.ignored[kindName(object)]++
 		// Nothing of it is used, but a broken file should not go unnoticed.
@@ -188,7 +194,7 @@ func (in *input) addSet(object manifest.Object, group, origin string) error {
 	if err != nil {
 		return err
 	}
-	s := &set{Set: decoded, group: group}
+	s := &set{Set: decoded, group: group, object: object}
 	var meta metav1.PartialObjectMetadata
 	if err := object.Decode(&meta); err != nil {
 		return err

@@ -1,14 +1,15 @@
 // Command plan tells what a DaemonSet would do next on every node of a cluster, and why. It changes nothing and
 // talks to no cluster: it reads the objects that kubectl prints.
 //
-// Without arguments it plans an embedded fleet in the middle of a rollout; there is a second one, of an Advanced
-// DaemonSet of OpenKruise that updates its pods in place:
+// Without arguments it plans an embedded fleet in the middle of a rollout. There are two more: an Advanced DaemonSet of
+// OpenKruise that updates its pods in place, and the demo of Datadog's ExtendedDaemonSet while its canary runs:
 //
 //	go run ./examples/plan
 //	go run ./examples/plan -example kruise
+//	go run ./examples/plan -example eds
 //
-// To plan a cluster, hand it nodes, pods, controller revisions and the DaemonSet, of Kubernetes or of OpenKruise
-// (daemonsets.apps.kruise.io):
+// To plan a cluster, hand it nodes, pods, controller revisions and the DaemonSet, of Kubernetes, of OpenKruise
+// (daemonsets.apps.kruise.io) or of Datadog (extendeddaemonsets and extendeddaemonsetsettings.datadoghq.com):
 //
 //	kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
 //	go run ./examples/plan -f dump.json -name node-agent
@@ -22,18 +23,38 @@
 // every stored revision. If it has no uid either, it counts as not created yet: pods without an owner are its own if
 // its selector matches them, and all others belong to somebody else.
 //
+// A command before the flags shows the set as the kubectl plugin of ExtendedDaemonSet does, or prints the line of kubectl
+// that gives the command to the set, and what the next plan would do then:
+//
+//	go run ./examples/plan get -example eds
+//	go run ./examples/plan canary pause foo -f dump.json
+//
+//	get               one line: NAME DESIRED CURRENT READY UP-TO-DATE AVAILABLE STATUS ACTIVE CANARY AGE
+//	revisions         one line for each revision; also get-ers
+//	pods              the pods that are not ready, with reasons
+//	diff              what the new revision changes in the active one
+//	canary pods       the pods of the canary, with nodes, restarts and reasons
+//	canary validate   promote the revision on trial; likewise canary pause, unpause, fail, and retry for one that failed
+//	pause, unpause    the rollout; also pause-rolling-update, unpause-rolling-update
+//	freeze, unfreeze  the rollout; also freeze-rollout, unfreeze-rollout
+//
+// The clock of a canary is in the memory of the plan. To have it, and to see the canary come to its end, keep what -o json
+// prints, and pass it to the next call with -memory. Without it the clock starts at -now.
+//
 // Flags:
 //
 //	-f FILE         read objects from a file (YAML or JSON, one or many documents, lists as kubectl prints them), from
 //	                every .yaml, .yml and .json file of a directory, or from standard input (-); repeatable
-//	-example FLEET  plan an embedded fleet: kubernetes (the default without -f) or kruise; not with -f
-//	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME, where both kinds are
-//	                there with daemonset.apps/ or daemonset.apps.kruise.io/ before it; both flags may be given
+//	-example FLEET  plan an embedded fleet: kubernetes (the default without -f), kruise or eds; not with -f
+//	-n, -name SET   plan this DaemonSet, if there are several: NAME, NAMESPACE or NAMESPACE/NAME, where several kinds are
+//	                there with daemonset.apps/, daemonset.apps.kruise.io/ or extendeddaemonset.datadoghq.com/ before it; both
+//	                flags may be given
 //	-o FORMAT       table (default), wide (every node), json or yaml (see the type document)
 //	-explain NODE   only explain this node; without -o and -diff
 //	-diff           only show what the update would change in the pods, and whether it restarts them, or can be made in
 //	                place; without -o
 //	-now TIME       plan for this time (RFC 3339); by default the embedded fleet's, and with -f the present
+//	-memory FILE    begin with the memory of an earlier plan: what -o json printed then
 //	-timing         print to standard error how long reading and planning took
 //
 // What the manifest of an Advanced DaemonSet does not say, because it is a setting of OpenKruise or of the nodes:
@@ -84,6 +105,8 @@ type options struct {
 	diff     bool
 	timing   bool
 	now      time.Time
+	memory   string // a file; empty: none
+	words    string // a command; empty: plan
 }
 
 // run is main with its surroundings handed in. Everything is written to memory first, so that bad input leaves no
@@ -142,8 +165,14 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 	if err != nil {
 		return err
 	}
+	in.surround(target)
 	if err := opts.settings.apply(in, target); err != nil {
 		return err
+	}
+	if opts.memory != "" {
+		if target.Memory, err = readMemory(opts.memory); err != nil {
+			return err
+		}
 	}
 	read := clock()
 	result, err := in.decide(target, opts.now)
@@ -164,6 +193,8 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 // write prints what was asked for.
 func write(out io.Writer, opts options, r *result) error {
 	switch {
+	case opts.words != "":
+		return r.command(out, opts)
 	case opts.explain != "":
 		return r.explain(out, opts.explain)
 	case opts.diff:
@@ -178,6 +209,13 @@ func write(out io.Writer, opts options, r *result) error {
 
 func parse(args []string, usage io.Writer) (options, error) {
 	var opts options
+	words, name, args, err := takeWords(args)
+	if err != nil {
+		return opts, err
+	}
+	if opts.words = words; name != "" {
+		opts.filters = append(opts.filters, name)
+	}
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	collect := func(to *[]string) func(string) error {
@@ -190,15 +228,15 @@ func parse(args []string, usage io.Writer) (options, error) {
 		}
 	}
 	flags.Func("f", "read objects from `FILE`: a file, a directory, or - for standard input (repeatable)", collect(&opts.files))
-	flags.Func("example", "plan this embedded `FLEET`: kubernetes (default) or kruise", func(value string) error {
-		if value != exampleKubernetes && value != exampleKruise {
-			return errors.New("must be kubernetes or kruise")
+	flags.Func("example", "plan this embedded `FLEET`: kubernetes (default), kruise or eds", func(value string) error {
+		if value != exampleKubernetes && value != exampleKruise && value != exampleEDS {
+			return errors.New("must be kubernetes, kruise or eds")
 		}
 		opts.example = value
 		return nil
 	})
-	flags.Func("n", "plan this `SET`: NAME, NAMESPACE or NAMESPACE/NAME, of either kind or after daemonset.apps/ or "+
-		"daemonset.apps.kruise.io/", collect(&opts.filters))
+	flags.Func("n", "plan this `SET`: NAME, NAMESPACE or NAMESPACE/NAME, of any kind or after daemonset.apps/, "+
+		"daemonset.apps.kruise.io/ or extendeddaemonset.datadoghq.com/", collect(&opts.filters))
 	flags.Func("name", "the same as -n; both may be given", collect(&opts.filters))
 	flags.Func("o", "output `FORMAT`: table, wide, json or yaml (default table)", func(value string) error {
 		if !slices.Contains([]string{"table", "wide", "json", "yaml"}, value) {
@@ -228,11 +266,20 @@ func parse(args []string, usage io.Writer) (options, error) {
 		}
 		return nil
 	})
-	err := flags.Parse(args)
+	flags.Func("memory", "take the memory of an earlier plan from `FILE`, what -o json printed then", func(value string) error {
+		if value == "" {
+			return errors.New("must not be empty")
+		}
+		opts.memory = value
+		return nil
+	})
+	err = flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT | -explain NODE | -diff] [-now TIME] [-timing]\n"+
-			"       plan -example kruise [FLAG]...")
+			"       plan -example kruise|eds [FLAG]...\n"+
+			"       plan COMMAND [SET] [-f FILE]... [-n SET] [-now TIME]\n"+
+			"commands: "+strings.Join(knownWords(), ", "))
 		flags.SetOutput(usage)
 		flags.PrintDefaults()
 	case err == nil && flags.NArg() > 0:
@@ -241,6 +288,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 		err = errors.New("-example and -f exclude each other")
 	case err == nil && opts.settings.cgroupV1 && !opts.settings.resize:
 		err = errors.New("-cgroup-v1 is about how cpu and memory are changed in place; it needs -resize")
+	case err == nil && opts.words != "" && (opts.explain != "" || opts.diff || opts.output != ""):
+		err = fmt.Errorf("%s prints text of its own; -o, -diff and -explain are for plans", opts.words)
 	case err == nil && opts.explain != "" && opts.diff:
 		err = errors.New("-explain and -diff exclude each other")
 	case err == nil && opts.explain != "" && opts.output != "":

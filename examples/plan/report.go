@@ -17,6 +17,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/command"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -25,7 +26,7 @@ func (r *result) report(out io.Writer, wide bool) {
 	r.reportStatus(out)
 	fmt.Fprintf(out, "\n%s\n", printable(r.stateLine()))
 	fmt.Fprintln(out, r.budgetLine())
-	for _, line := range r.strategyLines() {
+	for _, line := range slices.Concat(r.strategyLines(), r.paceLines(), r.canaryLines()) {
 		fmt.Fprintln(out, printable(line))
 	}
 	fmt.Fprintln(out)
@@ -33,6 +34,9 @@ func (r *result) report(out io.Writer, wide bool) {
 	fmt.Fprintln(out)
 	r.reportInPlace(out)
 	r.warn(out)
+	for _, one := range r.overrides() {
+		fmt.Fprintf(out, "Overrides: %s.\n", printable(one.String()))
+	}
 	r.reportActions(out)
 	r.reportPods(out)
 	fmt.Fprintln(out)
@@ -52,8 +56,12 @@ func (r *result) report(out io.Writer, wide bool) {
 	}
 }
 
-// reportStatus prints what "kubectl get ds" prints, with the same widths.
+// reportStatus prints what "kubectl get ds" prints, with the same widths, or what "kubectl get eds" does.
 func (r *result) reportStatus(out io.Writer) {
+	if r.set.group == groupEDS {
+		fmt.Fprint(out, command.Table(command.Get(r.view())))
+		return
+	}
 	table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tDESIRED\tCURRENT\tREADY\tUP-TO-DATE\tAVAILABLE\tNODE SELECTOR\tAGE")
 	s := r.plan.Status
@@ -144,6 +152,10 @@ func (r *result) reportActions(out io.Writer) {
 	}
 	reasons := r.reasons()
 	for _, action := range r.plan.Revisions {
+		if action.Verb == rollout.AnnotateRevision {
+			fmt.Fprintf(out, "Annotate revision %s: %s\n", cells(action.Name, annotationsText(&action))...)
+			continue
+		}
 		fmt.Fprintf(out, "%s revision %s (number %d)\n", cells(capital(action.Verb.String()), action.Name, action.Number)...)
 	}
 	r.reportPatches(out, reasons)
@@ -165,8 +177,14 @@ func (r *result) reportActions(out io.Writer) {
 	if n := len(r.plan.Creates); n > 0 {
 		list := section(out, "Create", n)
 		for _, action := range r.plan.Creates {
-			fmt.Fprintf(list, "  %s\trevision %s\t%s\n",
-				cells(action.Node, action.Revision, reasons(action.Node, action.Reason))...)
+			because := reasons(action.Node, action.Reason)
+			if action.Canary {
+				because += ", for the canary"
+			}
+			if text := resourcesText(action.Resources); text != "" {
+				because += "; " + text
+			}
+			fmt.Fprintf(list, "  %s\trevision %s\t%s\n", cells(action.Node, action.Revision, because)...)
 		}
 		_ = list.Flush() // to memory
 	}
@@ -223,10 +241,14 @@ func nodesWait(n int) string { return agree(n, "node waits", "nodes wait") }
 
 // most is how many nodes a budget allows.
 func (r *result) most(limit rollout.Limit) int32 {
-	if limit == rollout.LimitMaxSurge {
+	switch limit {
+	case rollout.LimitMaxSurge:
 		return r.plan.Budget.MaxSurge
+	case rollout.LimitSlowStart:
+		return r.plan.Budget.SlowStart
+	default:
+		return r.plan.Budget.MaxUnavailable
 	}
-	return r.plan.Budget.MaxUnavailable
 }
 
 // some names the first few.
@@ -256,6 +278,9 @@ func (r *result) wakeLine() string {
 
 func (r *result) claimLines() []string {
 	var lines []string
+	if line := r.takeoverLine(); line != "" {
+		lines = append(lines, line)
+	}
 	if n := len(r.claims.Adopt); n > 0 {
 		lines = append(lines, agree(n, "pod is", "pods are")+" owned by nobody and counted here: to be adopted.")
 	}

@@ -11,29 +11,40 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// The API groups that have a DaemonSet.
+// The API groups that have a DaemonSet, or an ExtendedDaemonSet.
 const (
 	groupApps   = "apps"
 	groupKruise = "apps.kruise.io"
+	groupEDS    = "datadoghq.com"
 )
 
 // set is a DaemonSet that was read.
 type set struct {
 	manifest.Set
-	group string
-	meta  metav1.ObjectMeta // for what the spec leaves out: the age
+	group  string
+	meta   metav1.ObjectMeta // for what the spec leaves out: the age
+	object manifest.Object   // for commands to patch
 }
 
 // kindOf is the kind of a set with the group, but for that of Kubernetes, as errors name it.
 func kindOf(group string) string {
-	if group == groupApps {
+	switch group {
+	case groupApps:
 		return "DaemonSet"
+	case groupEDS:
+		return "ExtendedDaemonSet"
+	default:
+		return group + " DaemonSet"
 	}
-	return group + " DaemonSet"
 }
 
 // resourceOf is how "kubectl get -o name" begins the name of a set. No namespace could be called so: it has a dot.
-func resourceOf(group string) string { return "daemonset." + group }
+func resourceOf(group string) string {
+	if group == groupEDS {
+		return "extendeddaemonset." + group
+	}
+	return "daemonset." + group
+}
 
 func (s *set) fullName() string { return s.Spec.Namespace + "/" + s.Spec.Name }
 
@@ -67,7 +78,7 @@ func (in *input) choose(filters []string) (*set, error) {
 	}
 	slices.Sort(all)
 	slices.Sort(matching)
-	const none = "there is no DaemonSet of apps/v1 or apps.kruise.io in the input"
+	const none = "there is no DaemonSet of apps/v1 or apps.kruise.io, and no ExtendedDaemonSet, in the input"
 	switch {
 	case len(chosen) == 1:
 		return chosen[0], nil

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,12 +14,13 @@ import (
 // warnings say what in the input makes a plan look harmless, or like a first installation, that is neither: pods that
 // were not read, or that the set cannot know for its own.
 func (r *result) warnings() []string {
+	lines := slices.Clone(r.input.warnings)
 	if len(r.input.pods) == 0 {
-		return []string{"There is no Pod in the input."}
+		return append(lines, "There is no Pod in the input.")
 	}
 	n, one := r.foreign()
 	if n == 0 {
-		return nil
+		return lines
 	}
 	line := agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
 	of := metav1.GetControllerOfNoCopy(one)
@@ -33,9 +35,9 @@ func (r *result) warnings() []string {
 		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
 	}
 	if r.set.Spec.UID == "" {
-		return []string{line + "; the DaemonSet in the input has no uid."}
+		return append(lines, line+"; the "+strings.TrimPrefix(kindOf(r.set.group), groupKruise+" ")+" in the input has no uid.")
 	}
-	return []string{line + "."}
+	return append(lines, line+".")
 }
 
 // foreign counts the pods that would be the set's but for their controller, and returns the first of them.
@@ -46,7 +48,7 @@ func (r *result) foreign() (n int, first *corev1.Pod) {
 	}
 	for _, pod := range r.input.pods {
 		of := metav1.GetControllerOfNoCopy(pod)
-		if of == nil || of.UID == r.set.Spec.UID && of.UID != "" || pod.Namespace != r.set.Spec.Namespace ||
+		if of == nil || of.UID == r.set.Spec.UID && of.UID != "" || r.succeeds(of.UID) || pod.Namespace != r.set.Spec.Namespace ||
 			!selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}

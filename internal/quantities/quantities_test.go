@@ -25,6 +25,7 @@ func TestUnbounded(t *testing.T) {
 		{"bool", "no text", true, false},
 		{"number", "JSON numbers are read, too", json.Number("1e-30000000"), true},
 		{"exponent", "what this is about", "1e-30000000", true},
+		{"nothing before the exponent", "a reader may look at the exponent first", "e-30000000", true},
 		{"upper case", "it is an exponent, too", "1E-30000000", true},
 		{"five characters", "the longest that is read", "1e-9999", false},
 		{"five digits", "the longest that is read", json.Number("1e99999"), false},

@@ -15,6 +15,8 @@ type Baseline struct {
 	UID types.UID `json:"uid"`
 	// Restarts by container; containers that had not restarted are left out.
 	Restarts map[string]int32 `json:"restarts,omitempty"`
+	// InPlace: the pod was updated in place, which restarts its containers once, maybe after it was seen.
+	InPlace bool `json:"inPlace,omitempty"`
 }
 
 // baselines finds out which restarts of a pod count.
@@ -40,10 +42,12 @@ func (b baselines) of(pod *corev1.Pod) Baseline {
 	base := Baseline{UID: pod.UID}
 	switch {
 	case found:
+		base.InPlace = b.known[at].InPlace
 		for container, restarts := range b.known[at].Restarts {
 			base.set(container, restarts)
 		}
 	case pod.UID != "" && predates(pod.CreationTimestamp.Time, b.began):
+		base.InPlace = true
 		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 			for i := range statuses {
 				base.set(statuses[i].Name, statuses[i].RestartCount)

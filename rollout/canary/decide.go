@@ -64,7 +64,7 @@ func (t *trial) restartsGoOn(record *Record) bool {
 func (t *trial) lastRestart() Finding {
 	var last restart
 	for _, r := range t.restarts {
-		if r.at.After(last.at) {
+		if r.at.After(last.at) && !r.update {
 			last = r
 		}
 	}

@@ -35,7 +35,9 @@ type seen struct {
 
 // restart is the last restart of a pod.
 type restart struct {
-	at      time.Time
+	at time.Time
+	// update: it may have been for an update in place, so that restarts do not go on by it (C4).
+	update  bool
 	finding Finding
 }
 
@@ -72,7 +74,9 @@ func (e *evidence) look(r rules, node string, pod *corev1.Pod, base Baseline) {
 		Node: node, Pod: pod.Name, Container: report.Restarted, Detail: report.Terminated, Restarts: report.Restarts,
 	}
 	if !report.LastRestart.IsZero() {
-		e.restarts = append(e.restarts, restart{at: report.LastRestart, finding: restarted})
+		e.restarts = append(e.restarts, restart{
+			at: report.LastRestart, update: base.InPlace && report.Restarts <= 1, finding: restarted,
+		})
 	}
 	terminating := pod.DeletionTimestamp != nil
 	if pod.Status.Phase == corev1.PodFailed || terminating && evicted(pod) {

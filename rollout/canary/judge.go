@@ -119,6 +119,10 @@ func (t *trial) judge(retry string) Judgement {
 	switch {
 	case marked, promoted, t.in.Known != NotKnown && !failed:
 		return t.idle(record.Verdict, marked, promoted)
+	case retries && t.in.Known != NotKnown:
+		j := t.idle(nil, false, false)
+		j.retried(retry)
+		return j
 	case retries:
 		j := t.tried(t.begin)
 		j.retried(retry)

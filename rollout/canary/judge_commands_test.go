@@ -282,6 +282,9 @@ func TestJudgeKeepsBaselines(t *testing.T) {
 		if j.Phase != canary.Running || len(j.Record.Before) != 2 || j.Record.Before[0].Restarts["agent"] != 9 {
 			t.Fatalf("judged %s with baselines %v", say(j), j.Record.Before)
 		}
+		if j.Record.Before[1].Restarts != nil || !j.Record.Before[1].InPlace {
+			t.Fatalf("what did not restart has the baseline %v", j.Record.Before[1])
+		}
 		s.in.Record = j.Record
 	}
 	s.in.Nodes[0] = good("a", times(12))

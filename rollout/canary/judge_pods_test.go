@@ -145,7 +145,7 @@ func TestJudgePauses(t *testing.T) {
 		{"updated in place", "what a pod restarted before it got the revision says nothing about it", func(s *situation) {
 			s.in.Record.Began = ago(10 * time.Minute)
 			s.in.Nodes[0] = good("a", times(9), restarted("trace", 1, ago(time.Hour), "Error"))
-		}, `Running Observing; clock 1m0s running since -3m0s; began -10m0s; disturbed -2m0s; restarting -2m0s; restarted -2m0s; until 6m0s; wake 6m0s`},
+		}, `Running Observing; clock 1m0s running since -3m0s; began -10m0s; disturbed -2m0s; until 6m0s; wake 6m0s`},
 		{"updated in place before", "only the restarts since then count, by container", func(s *situation) {
 			s.in.Record.Began = ago(10 * time.Minute)
 			s.in.Record.Before = []canary.Baseline{
@@ -263,6 +263,19 @@ func TestJudgeFails(t *testing.T) {
 			s.o.AutoFail.MaxRestartsDuration, s.o.AutoFail.Disabled = minutes(3), true
 			s.in.Record.Restarting, s.in.Record.Restarted = ago(9*time.Minute), ago(4*time.Minute)
 		}, `Running Observing; clock 1m0s running since -3m0s; restarting -9m0s; restarted -4m0s; until 6m0s; wake 6m0s`},
+		{"updates in place", "C4: restarts for the update itself are not restarts that go on", func(s *situation) {
+			s.o.AutoFail.MaxRestartsDuration, s.in.Record.Began = minutes(3), ago(10*time.Minute)
+			s.in.Nodes[0] = good("a", restarted("agent", 7, ago(8*time.Minute), ""))
+			s.in.Record.Before = []canary.Baseline{{UID: "uid-b-1", InPlace: true, Restarts: map[string]int32{"agent": 3}}}
+			s.in.Nodes[1] = good("b", restarted("agent", 4, ago(2*time.Minute), ""))
+		}, `Running Observing; clock 1m0s running since -3m0s; began -10m0s; disturbed -2m0s; until 6m0s; wake 6m0s`},
+		{"restarts after updates in place", "C4: any further ones are", func(s *situation) {
+			s.o.AutoFail.MaxRestartsDuration, s.in.Record.Began = minutes(3), ago(10*time.Minute)
+			s.in.Nodes[0] = good("a", restarted("agent", 2, ago(7*time.Minute), ""))
+			s.in.Record.Before = []canary.Baseline{{UID: "uid-a-1"}, {UID: "uid-b-1", InPlace: true, Restarts: map[string]int32{"agent": 3}}}
+			s.in.Nodes[1] = good("b", restarted("agent", 5, ago(2*time.Minute), ""))
+			s.in.Nodes = append(s.in.Nodes, good("c", restarted("agent", 5, ago(time.Minute), "")))
+		}, `Failed RestartsGoOn b b-1 agent x2 at now; began -10m0s; set failed=RestartsGoOn; set failed-message=restarts have gone on for too long: container agent of pod b-1 on node b restarted 2 times`},
 		{"timeout to come", "C4: exactly that long is not longer", func(s *situation) {
 			s.o.AutoFail.CanaryTimeout = minutes(20)
 		}, `Running Observing; clock 1m0s running since -3m0s; until 6m0s; wake 1ns`},

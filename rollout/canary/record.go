@@ -64,8 +64,8 @@ func (r Record) advance(e *evidence, now time.Time) Record {
 	for i := range e.restarts {
 		at := earlier(e.restarts[i].at, now)
 		r.Disturbed = later(r.Disturbed, at)
-		if at.Before(r.Began) {
-			continue // of the revision that the pod had before it was updated in place, or before the canary began anew
+		if at.Before(r.Began) || e.restarts[i].update {
+			continue // for the revision that the pod had before, for the update, or before the canary began anew
 		}
 		r.Restarted = later(r.Restarted, at)
 		if r.Restarting.IsZero() || at.Before(r.Restarting) {

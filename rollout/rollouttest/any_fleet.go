@@ -36,6 +36,11 @@ func AnyScenario(options ...SpecOption) *rapid.Generator[Scenario] {
 // period of OpenKruise; nodes report images, and pulls are in flight or failed. Pods are what their revision says, or what
 // is under way: none carries the hash of a revision whose images it does not have.
 //
+// If the spec has what the Datadog ExtendedDaemonSet adds, revisions are marked as promoted or failed, nodes have
+// annotations that override resources, some of them malformed, pods have the resources of their node, of their template or
+// of an override that is gone, have restarted, wait for one reason or another, or are unschedulable, and a canary is
+// remembered, well or badly.
+//
 // The spec must be valid. Older revisions have its template with the image agent:v2, agent:v1 or agent:v0, and differ in
 // resources, labels, annotations or environment too if the spec updates in place.
 func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
@@ -48,12 +53,13 @@ func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
 		if f.messy {
 			f.stray(rapid.SliceOfN(f.anyStray(), 0, 3).Draw(t, "strays"))
 		}
-		snapshot := rollout.Snapshot{Now: Noon(), Nodes: f.nodes, Pods: f.pods, Revisions: f.drawRevisions(t)}
+		snapshot := rollout.Snapshot{Now: Noon(), Nodes: f.nodes, Pods: f.pods, Revisions: f.drawMarks(t, f.drawRevisions(t))}
 		if f.messy {
 			snapshot.InFlight = f.drawInFlight(t)
 			snapshot.Memory = f.drawMemory(t)
 			f.drawPulls(t, &snapshot)
 		}
+		f.drawRecord(t, &snapshot.Memory)
 		if pick(t, "reversed", false, true) {
 			slices.Reverse(snapshot.Nodes)
 			slices.Reverse(snapshot.Pods)
@@ -105,8 +111,10 @@ type drawnNode struct {
 type drawnPod struct {
 	where   func(node string) PodOption
 	options []PodOption
-	// revision is the hash, or whatever says which revision the pod is of; dress and motion are for after the options.
-	revision, dress, motion PodOption
+	// revision is the hash, or whatever says which revision the pod is of; dress, motion and trial are for after the
+	// options.
+	revision, dress, motion, trial PodOption
+	resources                      resourcesKind
 }
 
 // settle names the nodes and puts the pods on them.
@@ -130,12 +138,14 @@ func (f *fleet) place(node string, pods []drawnPod) {
 		pod.Spec.Containers = template.Spec.Containers
 		pod.Spec.Tolerations = template.Spec.Tolerations
 		p.revision(pod)
+		f.giveResources(p.resources, node, pod)
 		p.dress(pod)
 		p.where(node)(pod)
 		for _, option := range p.options {
 			option(pod)
 		}
 		p.motion(pod)
+		p.trial(pod)
 		f.pods = append(f.pods, pod)
 	}
 }
@@ -192,6 +202,7 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 			n.options = append(n.options, pick(t, "taints", taints...)...)
 		}
 		n.options = append(n.options, f.drawImages(t)...)
+		n.options = append(n.options, f.drawNodeOverride(t)...)
 		if f.messy {
 			n.pods = rapid.SliceOfN(f.anyPod(), 0, 4).Draw(t, "pods")
 		} else {
@@ -208,7 +219,7 @@ func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
 		return drawnPod{
 			where: OnNode, revision: AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
 			options: []PodOption{pick(t, "life", healthy, healthy, healthy, healthy, Unready(), Ready(Noon()), Failed())},
-			dress:   f.drawDress(t), motion: f.drawMotion(t),
+			dress:   f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
 		}
 	})
 }
@@ -233,7 +244,7 @@ func (f *fleet) anyPodAt(wheres ...func(string) PodOption) *rapid.Generator[draw
 				Created(Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
 				pick(t, "mark", unmarked, unmarked, unmarked, unmarked, Terminating(Noon().Add(-time.Second))),
 			},
-			dress: f.drawDress(t), motion: f.drawMotion(t),
+			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
 		}
 	})
 }

@@ -81,6 +81,21 @@ func TestApplyExecutesEachAction(t *testing.T) {
 			want: "12:00:00 refused " + revision.Name,
 		},
 		{
+			name: "annotate revision", why: "annotations are set and removed",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{{
+				Verb: rollout.AnnotateRevision, Name: revision.Name, UID: revision.UID,
+				Annotations: map[string]string{"b": "2", "a": "1"}, RemoveAnnotations: []string{"z", "c"},
+			}}},
+			want: "12:00:00 revision annotated " + revision.Name + " (a=1, b=2, c-, z-)",
+		},
+		{
+			name: "annotate a namesake", why: "the UID is a precondition",
+			plan: rollout.Plan{Revisions: []rollout.RevisionAction{{
+				Verb: rollout.AnnotateRevision, Name: revision.Name, UID: "other", RemoveAnnotations: []string{"a"},
+			}}},
+			want: "12:00:00 refused " + revision.Name + " (a-)",
+		},
+		{
 			name: "delete revision", why: "it is removed",
 			plan: rollout.Plan{Revisions: []rollout.RevisionAction{
 				{Verb: rollout.DeleteRevision, Name: revision.Name, UID: revision.UID},
@@ -235,6 +250,19 @@ func TestApplyReportsWhatNoServerWouldTake(t *testing.T) {
 			}},
 		},
 		{
+			"annotate without annotations", "there is nothing to do",
+			rollout.Plan{Revisions: []rollout.RevisionAction{
+				{Verb: rollout.AnnotateRevision, Name: revision.Name, UID: revision.UID},
+			}},
+		},
+		{
+			"annotate both ways", "an annotation is set or removed, not both",
+			rollout.Plan{Revisions: []rollout.RevisionAction{{
+				Verb: rollout.AnnotateRevision, Name: revision.Name, UID: revision.UID,
+				Annotations: map[string]string{"a": "1"}, RemoveAnnotations: []string{"a"},
+			}}},
+		},
+		{
 			"unknown verb", "nobody knows what to do",
 			rollout.Plan{Revisions: []rollout.RevisionAction{{Verb: 99, Name: revision.Name}}},
 		},
@@ -251,6 +279,35 @@ func TestApplyReportsWhatNoServerWouldTake(t *testing.T) {
 				t.Errorf("no error; what happened: %s", told(c))
 			}
 		})
+	}
+}
+
+func TestApplyAnnotatesARevision(t *testing.T) {
+	spec := rollouttest.Spec("agent")
+	revision := rollouttest.Marked(rollouttest.Revision(spec, 1), map[string]string{"stays": "s", "changes": "before", "goes": "g"})
+	c, err := rollouttest.NewCluster(spec, rollout.Snapshot{
+		Now: rollouttest.Noon(), Revisions: []*appsv1.ControllerRevision{revision},
+	}, rollouttest.Behavior{Lag: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Snapshot().Revisions[0]
+	if err := c.Apply(rollout.Plan{Revisions: []rollout.RevisionAction{{
+		Verb: rollout.AnnotateRevision, Name: revision.Name, UID: revision.UID,
+		Annotations: map[string]string{"changes": "after", "comes": "c"}, RemoveAnnotations: []string{"goes", "never there"},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Snapshot(); len(s.InFlight.Revisions) != 1 || s.Revisions[0] != before {
+		t.Errorf("a lagging watch shows %v, in flight %v", s.Revisions[0].Annotations, s.InFlight.Revisions)
+	}
+	c.Tick(0)
+	after := c.Snapshot().Revisions[0]
+	if got := fmt.Sprint(after.Annotations); got != "map[changes:after comes:c stays:s]" || after.Revision != 1 {
+		t.Errorf("annotations %s, number %d", got, after.Revision)
+	}
+	if got := fmt.Sprint(before.Annotations); got != "map[changes:before goes:g stays:s]" {
+		t.Errorf("the object of before was written: %s", got)
 	}
 }
 

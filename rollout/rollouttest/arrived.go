@@ -32,6 +32,9 @@ type rest struct {
 	// held are the nodes that the partition holds, and outside those that the selector of the strategy does.
 	held, outside map[string]bool
 	partition     int
+	// stable is the hash of the revision that all nodes go back to, as the canary of the update revision has failed; empty:
+	// it has not (C7).
+	stable string
 	// updated are the pods that were updated in place on the way.
 	updated map[types.UID]bool
 	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force.
@@ -107,8 +110,36 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 		default: // says nothing about what the pod should look like
 		}
 	}
+	if r.stable = c.wentBack(); r.stable != "" {
+		clear(r.outside)
+		return r, nil // past T2 and T3
+	}
 	err = r.holdPartition()
 	return r, err
+}
+
+// wentBack is the hash of the stable revision if the update revision is marked as failed, and not as promoted; else it is
+// empty.
+func (c *Cluster) wentBack() string {
+	if c.spec.Strategy.Canary == nil {
+		return ""
+	}
+	failed, stable := false, (*appsv1.ControllerRevision)(nil)
+	for _, revision := range c.revisions {
+		_, rejected := revision.Annotations[history.FailedAnnotation]
+		switch {
+		case holds(revision, &c.spec.Template) && history.Promoted(revision):
+			return ""
+		case holds(revision, &c.spec.Template):
+			failed = failed || rejected
+		case history.Promoted(revision) && (stable == nil || revision.Revision > stable.Revision):
+			stable = revision
+		}
+	}
+	if !failed || stable == nil {
+		return ""
+	}
+	return history.HashOf(stable)
 }
 
 // holdPartition is T2, in as many words.
@@ -167,10 +198,16 @@ func (r *rest) live(pods []*corev1.Pod) (now, old bool) {
 	return now, old
 }
 
-// current tells whether the pod is at the update revision: its hash is that of a revision with the template's data,
-// or it has none and its template generation is the set's (R2, R5).
-func (r *rest) current(p *corev1.Pod) bool {
+// current tells whether the pod is at the revision that its node is to end at, with the resources of the node.
+func (r *rest) current(p *corev1.Pod) bool { return r.atTarget(p) && r.resourced(p) }
+
+// atTarget tells whether the pod is at the update revision: its hash is that of a revision with the template's data,
+// or it has none and its template generation is the set's (R2, R5). After a canary has failed it is the stable one.
+func (r *rest) atTarget(p *corev1.Pod) bool {
 	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	if r.stable != "" {
+		return hash == r.stable
+	}
 	if !labelled {
 		generation := r.spec.TemplateGeneration
 		return generation != nil && p.Labels[rollout.TemplateGenerationLabel] == strconv.FormatInt(*generation, 10)
@@ -207,6 +244,30 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 		return fmt.Errorf("has pod %s, %w", pods[0].Name, err)
 	}
 	return nil
+}
+
+// resourced tells whether the pod records the resources that are overridden for its node (P8). While an annotation cannot be
+// read, whatever it records will do.
+func (r *rest) resourced(p *corev1.Pod) bool {
+	name, ok := placement.TargetNode(p)
+	node := r.nodes[name]
+	if !ok || node == nil {
+		return true
+	}
+	by := effect(&r.spec, r.template(p), node)
+	return len(by.Malformed) > 0 || p.Annotations[placement.DigestAnnotation] == by.Digest
+}
+
+// template is the one that a pod at its node's target revision was made from.
+func (r *rest) template(p *corev1.Pod) *corev1.PodTemplateSpec {
+	if r.stable != "" {
+		for _, revision := range r.revisions {
+			if template, err := history.Template(revision); err == nil && history.HashOf(revision) == revisionOf(p) {
+				return template
+			}
+		}
+	}
+	return &r.spec.Template
 }
 
 // unknown tells whether the node waits for a revision that may be one of those that cannot be read (T1).
@@ -286,7 +347,7 @@ func unreadable(p *corev1.Pod) bool {
 
 // obstructed tells whether the pod cannot be updated in place, whatever the reason (I2, I3).
 func (r *rest) obstructed(p *corev1.Pod) bool {
-	if inplace.Obstruct(p) != 0 {
+	if inplace.Obstruct(p) != 0 || r.atTarget(p) { // for overridden resources pods are made anew
 		return true
 	}
 	hash := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -322,6 +383,10 @@ func (r *rest) finished(p *corev1.Pod) error {
 
 // asTemplate compares a pod that was updated in place with what a new one would be.
 func (r *rest) asTemplate(p *corev1.Pod) error {
+	like := &corev1.Pod{Spec: *r.template(p).Spec.DeepCopy()}
+	if node := r.nodes[p.Spec.NodeName]; node != nil {
+		effect(&r.spec, r.template(p), node).Apply(like)
+	}
 	hooked := map[string]bool{}
 	hooks := r.spec.Lifecycle
 	for _, hook := range []*lifecycle.Hook{hooks.PreDelete, hooks.InPlaceUpdate, hooks.PreNormal} {
@@ -342,8 +407,8 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 			return fmt.Errorf("which has annotation %s=%s instead of %s", key, p.Annotations[key], want)
 		}
 	}
-	for i := range r.spec.Template.Spec.Containers {
-		want := &r.spec.Template.Spec.Containers[i]
+	for i := range like.Spec.Containers {
+		want := &like.Spec.Containers[i]
 		at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
 		switch {
 		case at < 0:

@@ -35,6 +35,23 @@ type Behavior struct {
 	Lag int
 	// NeverReady are hashes of revisions whose pods start but never become Ready.
 	NeverReady []string
+	// Create is how long the containers of a pod are created after it was bound: the kubelet shows them as waiting with
+	// ContainerCreating, and Start counts from their creation. Default (0): no time, and the kubelet does not show it.
+	// Negative: for ever.
+	Create time.Duration
+	// Crashing are hashes of revisions whose pods never become Ready, because their first container ends as soon as it has
+	// started, again and again: after Start, and then after the back-off of a kubelet, 10 s doubling to 5 minutes.
+	Crashing []string
+	// Crashes is how often such a container ends before it stays up. Default (0): always.
+	Crashes int
+	// Waiting are reasons for which the containers of a revision's pods wait instead of starting, by the revision's hash:
+	// ErrImagePull, which becomes ImagePullBackOff after 15 s, or any other, which stays. Containers that run already do.
+	Waiting map[string]string
+	// Full are nodes without room for another pod: the scheduler reports those that are pinned there as unschedulable.
+	Full []string
+	// Silent are nodes whose kubelet does nothing any more: pods there neither start nor end, nor do pulls. That the node
+	// looks so is for [Unreachable] to say.
+	Silent []string
 	// Failing are hashes of revisions whose pods Fail when they should become Ready.
 	Failing []string
 	// Stuck are images that cannot be pulled: containers that are to run them in the place of another go on as they are.

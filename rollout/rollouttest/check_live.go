@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,19 +40,7 @@ func (c *Cluster) checkLive(plan PlanFunc, begin rollout.Snapshot) error {
 	if err := c.arrived(begin); err != nil {
 		return fmt.Errorf("V16: settled after %d steps, but %w\n%s", r.Steps, err, recent(c))
 	}
-	for _, later := range []time.Duration{0, time.Hour, 365 * 24 * time.Hour} {
-		for _, memory := range []rollout.Memory{r.Plan.Memory, {}} {
-			s := c.Snapshot()
-			s.Now, s.Memory = s.Now.Add(later), memory
-			switch p, err := plan(s); {
-			case err != nil:
-				return fmt.Errorf("V16: settled, but %v later: %w", later, err)
-			case !p.Empty():
-				return fmt.Errorf("V16: settled, but %v later the plan has %d actions: %s", later, Actions(p), actions(p))
-			}
-		}
-	}
-	return nil
+	return c.checkStaysEmpty(plan, r)
 }
 
 // CheckNoThrash checks V17 on the way that [CheckLive] takes. Since the spec stays as it is and kubelets are fair,

@@ -210,8 +210,21 @@ func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p
 	}
 	done := Prefix(p, n)
 	requested := rollout.InFlight{}.With(done)
-	requested.Patches = nil // a pod may have several steps to go
-	return errors.Join(patchedAgain(done, next), repeated(requested, next), verify(spec, after, next))
+	requested.Patches, requested.Revisions = nil, nil // a pod may have several steps to go, and a revision several actions
+	return errors.Join(revisedAgain(done, next), patchedAgain(done, next), repeated(requested, next), verify(spec, after, next))
+}
+
+// revisedAgain reports an action on a revision that does what one before it did. Marks may come again with another instant.
+func revisedAgain(done, next rollout.Plan) error {
+	for _, a := range next.Revisions {
+		if slices.ContainsFunc(done.Revisions, func(before rollout.RevisionAction) bool {
+			return before.Name == a.Name && before.Verb == a.Verb &&
+				slices.Equal(sortedKeys(before.Annotations), sortedKeys(a.Annotations))
+		}) {
+			return fmt.Errorf("%s of revision %s again", a.Verb, a.Name)
+		}
+	}
+	return nil
 }
 
 // patchedAgain reports a patch that does what one before it did, for whatever version of its pod.

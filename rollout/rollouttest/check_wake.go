@@ -9,6 +9,8 @@ import (
 
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // CheckNextWake checks V15. With nothing but the clock changed, a plan made before NextWake must hold the same
@@ -16,19 +18,32 @@ import (
 // NextWake must come to an end: each object and each back-off can wake a few times only. The durations are further
 // instants to try, counted from the snapshot's Now; those at which the plan may differ are left out.
 //
-// The same actions are patches of the same effect, with the instants of that plan in them. Pulls that failed after Now, by
-// a clock that was set back since, are left out: they count from whatever is now until somebody says from when.
+// The later plans know what the first one remembers of the rollout and of its canary, whose clocks begin with it if they did
+// not run yet. A plan that obeys the command retry begins a canary whenever it is made, and is left out.
+//
+// The same actions are patches of the same effect, with the instants of that plan in them. Pulls that failed after Now, and
+// back-offs that began then, by a clock that was set back since, are left out: they count from whatever is now until somebody
+// says from when.
 func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Duration) error {
 	snapshot.FailedPulls = slices.DeleteFunc(slices.Clone(snapshot.FailedPulls), func(f predownload.Failure) bool {
 		return f.At.After(snapshot.Now)
+	})
+	snapshot.Memory.Backoffs = slices.DeleteFunc(slices.Clone(snapshot.Memory.Backoffs), func(b rollout.Backoff) bool {
+		return b.Since.After(snapshot.Now)
 	})
 	p, err := plan(snapshot)
 	if err != nil {
 		return fmt.Errorf("V15: %w", err)
 	}
+	if slices.ContainsFunc(p.Revisions, func(a rollout.RevisionAction) bool {
+		_, retries := a.Annotations[history.RetriedAnnotation]
+		return retries
+	}) {
+		return nil
+	}
 	wake := p.NextWake
 	for _, now := range quiet(snapshot.Now, wake, after) {
-		later := snapshot
+		later := remembering(snapshot, p)
 		later.Now = now
 		again, err := plan(later)
 		if err != nil {
@@ -42,12 +57,16 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 			return fmt.Errorf("V15: NextWake is %v, but after %v it is %v", wake, now.Sub(snapshot.Now), again.NextWake)
 		}
 	}
-	return checkWakesEnd(plan, snapshot, wake)
+	return checkWakesEnd(plan, remembering(snapshot, p), wake)
 }
 
 func checkWakesEnd(plan PlanFunc, snapshot rollout.Snapshot, wake time.Time) error {
-	const perObject = 2
+	const perObject, aCanary = 2, 10
 	most := perObject * (len(snapshot.Nodes) + len(snapshot.Pods) + len(snapshot.Memory.Backoffs) + len(snapshot.FailedPulls))
+	if wake.IsZero() {
+		return nil
+	}
+	most += aCanary
 	for n := 0; !wake.IsZero(); n++ {
 		if n > most {
 			return fmt.Errorf("V15: still waking up at %v, after %d times", wake, n)
@@ -60,9 +79,24 @@ func checkWakesEnd(plan PlanFunc, snapshot rollout.Snapshot, wake time.Time) err
 		if err != nil {
 			return fmt.Errorf("V15: %w", err)
 		}
-		wake = p.NextWake
+		wake, snapshot = p.NextWake, remembering(snapshot, p)
 	}
 	return nil
+}
+
+// remembering is the snapshot with what the plan remembers of clocks that run: without it they would begin anew at each plan.
+func remembering(snapshot rollout.Snapshot, p rollout.Plan) rollout.Snapshot {
+	if snapshot.Memory.Version != rollout.MemoryVersion {
+		snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion}
+	}
+	before := snapshot.Memory.Rollout
+	snapshot.Memory.Rollout = p.Memory.Rollout
+	// That it is complete is seen by whoever looks again.
+	snapshot.Memory.Rollout.Completed = before.Completed && before.Revision == p.Memory.Rollout.Revision
+	if v := p.Memory.Canary.Verdict; v == nil || v.Phase != canary.Failed { // which a command may revive at once
+		snapshot.Memory.Canary = p.Memory.Canary
+	}
+	return snapshot
 }
 
 // quiet are instants at which the plan must be the same: those given, and some close to the edges.
@@ -82,10 +116,16 @@ func quiet(now, wake time.Time, after []time.Duration) []time.Time {
 }
 
 // timeless is the plan without what may change while nobody wakes up: memory, transition times of conditions that
-// change now, in patches too, and facts about single nodes that no counter of the status shows.
+// change now, in patches too, marks that say when they were made, facts about single nodes that no counter of the status
+// shows, and what slow start allows and counts as long as nobody is turned down for it (B7).
 func timeless(p rollout.Plan, instants ...time.Time) rollout.Plan {
 	p.Memory, p.NextWake = rollout.Memory{}, time.Time{}
 	p.Patches = dateless(p.Patches, instants...)
+	p.Revisions = unmarked(p.Revisions, instants...)
+	p.Budget.SlowStart, p.Budget.UnderWay = 0, 0
+	if slices.ContainsFunc(instants, p.Canary.At.Equal) {
+		p.Canary.At = time.Time{}
+	}
 	p.Decisions = slices.Clone(p.Decisions)
 	for i := range p.Decisions {
 		p.Decisions[i].Facts = 0

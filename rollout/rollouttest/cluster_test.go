@@ -323,7 +323,7 @@ func TestEventKindsHaveNames(t *testing.T) {
 		}
 		seen[kind.String()] = true
 	}
-	if last := rollouttest.PullFailed; kind != last+1 {
+	if last := rollouttest.PodDrained; kind != last+1 {
 		t.Errorf("names end before kind %d, kinds after %d", kind, last)
 	}
 }

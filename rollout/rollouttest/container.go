@@ -145,7 +145,7 @@ func (c *Cluster) restarts(p *simulated) bool {
 
 func (c *Cluster) restartsContainer(p *simulated, i int) bool {
 	container := &p.Spec.Containers[i]
-	if !p.up && statusOf(p.Pod, container.Name) == nil || slices.Contains(c.behavior.Stuck, container.Image) {
+	if !p.up && unstarted(statusOf(p.Pod, container.Name)) || slices.Contains(c.behavior.Stuck, container.Image) {
 		return false
 	}
 	r := p.running[i]
@@ -158,7 +158,7 @@ func (c *Cluster) restartsContainer(p *simulated, i int) bool {
 func resized(p *corev1.Pod, i int) []corev1.ResourceName {
 	container := &p.Spec.Containers[i]
 	status := statusOf(p, container.Name)
-	if status == nil {
+	if unstarted(status) {
 		return nil
 	}
 	var has corev1.ResourceRequirements
@@ -193,7 +193,11 @@ func (c *Cluster) moveContainer(p *simulated, i int, kind EventKind) {
 	changed := p.DeepCopy()
 	container := &changed.Spec.Containers[i]
 	if kind == ContainerRestarted {
-		c.startContainer(p, changed, i)
+		if reason := c.behavior.Waiting[revisionOf(p.Pod)]; reason != "" {
+			c.holdUp(p, changed, i, reason)
+		} else {
+			c.startContainer(p, changed, i)
+		}
 		setReady(changed, container.Name, false)
 		if conditionStatus(changed, corev1.PodReady) == corev1.ConditionTrue {
 			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)
@@ -210,7 +214,8 @@ func (c *Cluster) moveContainer(p *simulated, i int, kind EventKind) {
 // startContainers makes all containers ready, and starts those that have not run yet.
 func (c *Cluster) startContainers(p *simulated, changed *corev1.Pod) {
 	for i := range changed.Spec.Containers {
-		if name := changed.Spec.Containers[i].Name; statusOf(changed, name) == nil {
+		name := changed.Spec.Containers[i].Name
+		if status := statusOf(changed, name); status == nil || status.State.Waiting != nil {
 			c.startContainer(p, changed, i)
 		}
 		setReady(changed, changed.Spec.Containers[i].Name, true)
@@ -228,7 +233,9 @@ func (c *Cluster) startContainer(p *simulated, changed *corev1.Pod, i int) {
 			corev1.ContainerStatus{Name: container.Name, RestartCount: -1})
 		status = &changed.Status.ContainerStatuses[len(changed.Status.ContainerStatuses)-1]
 	}
-	status.RestartCount++
+	if status.State.Waiting == nil { // one that waits is counted already, or never was
+		status.RestartCount++
+	}
 	if status.ImageID == "" || !slices.Contains(c.behavior.SameID, container.Image) {
 		status.ImageID = ImageID(container.Image)
 	}

@@ -25,6 +25,10 @@
 //	V15         [CheckNextWake]
 //	V16, V18    [CheckLive], with users who change the spec [CheckChanges]
 //	V17         [CheckNoThrash], with users who change the spec [CheckChanges]
+//	C1 to C7    [CheckCanary], [CheckCanaryEnds]; plan by plan [CanaryWatch]
+//
+// Scenarios with what the Datadog ExtendedDaemonSet adds come from [AnyCanaryScenario]; [AnyScenario] has none of it. An
+// [AnyCanaryWorld] is a fleet at rest whose set has just got a template to try.
 //
 // # The cluster
 //
@@ -40,8 +44,8 @@
 //   - a pod of a node that is gone is collected.
 //
 // A node pulls the images it is asked to, and reports them. [Behavior] says how long all that takes, and what goes wrong:
-// revisions that never become Ready or fail, kubelets that never restart a container or give it another image under the
-// same ID, hooks that nobody sees to, pulls that fail.
+// revisions that never become Ready, fail, crash or cannot be pulled, kubelets that never restart a container or give it
+// another image under the same ID, or say nothing at all, nodes without room, hooks that nobody sees to, pulls that fail.
 //
 // Patches are merged, and refused, as an API server does it: strategic ones by the tags of the API's types, for each
 // subresource only what belongs to it, with the UID and the resource version as preconditions.
@@ -55,8 +59,10 @@
 //
 // # What the cluster leaves out
 //
-// Nodes do not change by themselves and taints evict nobody, room on nodes and other sets do not exist, and of what an API
+// Nodes do not change by themselves and taints evict nobody, other sets do not exist, and of what an API
 // server refuses only some: changes of a pod's spec beyond images and resources, and other names. Patches with directives
-// are not merged. A test of an unkind world is unkind itself between two plans: [Cluster.SetNode], [Cluster.RemoveNode] and
-// [Cluster.SetPod] change objects, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory.
+// are not merged. A test of an unkind world is unkind itself between two plans: [Cluster.ChangeNode], [Cluster.Drain],
+// [Cluster.RemoveNode], [Cluster.Evict], [Cluster.Crash] and [Cluster.SetPod] change objects, [Cluster.SetBehavior] their
+// surroundings, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory. A [Mishap] is any of
+// that in data.
 package rollouttest

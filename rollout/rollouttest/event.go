@@ -21,7 +21,8 @@ type Event struct {
 	UID types.UID
 	// Revision is the hash that the pod carries afterwards, or the hash of the revision.
 	Revision string
-	// Detail is the container, or the handlers of hooks; empty if there is nothing to add.
+	// Detail is the container, its reason to wait or the pod's to fail, the handlers of hooks, or the annotations of a
+	// revision that were set or removed; empty if there is nothing to add.
 	Detail string
 }
 
@@ -40,12 +41,13 @@ func (e Event) String() string {
 // EventKind says what happened.
 type EventKind uint8
 
-// The kinds of events. The first nine, up to Refused, are requests of a plan, the others what scheduler, kubelets, pod
-// garbage collector and the controllers of users do.
+// The kinds of events. The first ten, up to Refused, are requests of a plan, the others what scheduler, kubelets, pod
+// garbage collector, the controllers of users and their administrators do.
 const (
-	// RevisionCreated, RevisionRenumbered, RevisionDeleted: a revision action took effect.
+	// RevisionCreated, RevisionRenumbered, RevisionAnnotated, RevisionDeleted: a revision action took effect.
 	RevisionCreated EventKind = iota
 	RevisionRenumbered
+	RevisionAnnotated
 	RevisionDeleted
 	// PodPatched: a patch took effect.
 	PodPatched
@@ -86,6 +88,16 @@ const (
 	PullDone
 	// PullFailed: a node could not pull an image.
 	PullFailed
+	// PodUnscheduled: the scheduler found no room for a pod on its node.
+	PodUnscheduled
+	// ContainersCreated: all containers of a pod run, and are not ready yet.
+	ContainersCreated
+	// ContainerWaiting: a container waits instead of starting, with the reason as the detail.
+	ContainerWaiting
+	// ContainerCrashed: a container ended by itself, and is to be started again.
+	ContainerCrashed
+	// PodDrained: an administrator marked a pod for deletion.
+	PodDrained
 
 	eventKinds // count
 )
@@ -99,7 +111,8 @@ func (k EventKind) String() string {
 }
 
 var eventNames = [eventKinds]string{
-	"revision created", "revision renumbered", "revision deleted", "patched", "updated", "pull started", "deleted",
-	"created", "refused", "bound", "ready", "failed", "gone", "collected", "started", "unready", "restarted", "resized",
-	"released", "hooked", "pulled", "pull failed",
+	"revision created", "revision renumbered", "revision annotated", "revision deleted", "patched", "updated",
+	"pull started", "deleted", "created", "refused", "bound", "ready", "failed", "gone", "collected", "started", "unready",
+	"restarted", "resized", "released", "hooked", "pulled", "pull failed", "unschedulable", "containers created", "waiting",
+	"crashed", "drained",
 }

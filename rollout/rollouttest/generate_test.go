@@ -34,6 +34,27 @@ func TestAnyScenarioKeepsTheContract(t *testing.T) {
 // A generator that never draws a case makes every property about it hold for nothing. What is listed here must occur
 // among the first few hundred examples, which are the same in every run.
 func TestAnyScenarioReachesEveryCase(t *testing.T) {
+	reachesEveryCase(t, rollouttest.AnyScenario(), func(note func(string, bool), s rollouttest.Scenario, plan rollout.Plan) {
+		noteSpec(note, s.Spec)
+		noteNodes(note, s)
+		notePods(note, s)
+		noteHistory(note, s)
+		notePlan(func(what string, is bool) {
+			if !canaryOnly[what] {
+				note(what, is)
+			} else if is {
+				t.Errorf("%s without a canary", what)
+			}
+		}, plan)
+		noteKruise(note, s)
+	})
+}
+
+// reachesEveryCase plans for the first examples of a generator and lists what was noted too seldom.
+func reachesEveryCase(
+	t *testing.T, gen *rapid.Generator[rollouttest.Scenario], look func(func(string, bool), rollouttest.Scenario, rollout.Plan),
+) {
+	t.Helper()
 	const examples = 2000
 	seen := map[string]int{}
 	note := func(what string, is bool) {
@@ -43,7 +64,6 @@ func TestAnyScenarioReachesEveryCase(t *testing.T) {
 			seen[what] += 0
 		}
 	}
-	gen := rollouttest.AnyScenario()
 	for seed := range examples {
 		s := gen.Example(seed)
 		planner, err := rollout.New(s.Spec)
@@ -54,12 +74,7 @@ func TestAnyScenarioReachesEveryCase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noteSpec(note, s.Spec)
-		noteNodes(note, s)
-		notePods(note, s)
-		noteHistory(note, s)
-		notePlan(note, plan)
-		noteKruise(note, s)
+		look(note, s, plan)
 	}
 	var missing []string
 	for what, n := range seen {

@@ -113,6 +113,9 @@ func (c *Cluster) delay(p *simulated, configured, otherwise time.Duration) time.
 // due says what happens to the pod next; nothing if it has no instant.
 func (c *Cluster) due(p *simulated) happening {
 	var first happening
+	if c.silent(p.Spec.NodeName) {
+		return c.dueHook(p)
+	}
 	for _, h := range [...]happening{c.dueContainer(p), c.duePod(p), c.dueHook(p)} {
 		if h.before(first) {
 			first = h
@@ -141,6 +144,8 @@ func (c *Cluster) duePod(p *simulated) happening {
 		return c.dueReadiness(p)
 	case !fits(p.Pod, c.nodes[node]):
 		return happening{}
+	case slices.Contains(c.behavior.Full, node):
+		return dueUnscheduled(p, c.now)
 	}
 	return happening{kind: PodBound, at: c.now}
 }
@@ -161,6 +166,11 @@ func (c *Cluster) dueReadiness(p *simulated) happening {
 		return happening{kind: PodFailed, at: start}
 	case slices.Contains(c.behavior.NeverReady, hash):
 		return happening{}
+	}
+	if h, troubled := c.dueTrouble(p, hash); troubled {
+		return h
+	}
+	switch {
 	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settledReady(p.Pod)) && !containersReady(p.Pod),
 		!open && p.Status.Phase != corev1.PodRunning: // a closed gate keeps a pod from being Ready, not from running
 		return happening{kind: PodStarted, at: start}
@@ -223,6 +233,12 @@ func (c *Cluster) happen(h happening) {
 	case ContainerRestarted, ContainerResized:
 		c.moveContainer(p, h.container, h.kind)
 		return
+	case ContainerCrashed:
+		c.crash(p)
+		return
+	case ContainerWaiting:
+		c.wait(p)
+		return
 	case PodGone, PodCollected:
 		c.remove(p)
 	default:
@@ -231,6 +247,11 @@ func (c *Cluster) happen(h happening) {
 		case PodBound:
 			changed.Spec.NodeName, _ = placement.TargetNode(p.Pod)
 			setCondition(changed, corev1.PodScheduled, corev1.ConditionTrue, c.now)
+			c.beginCreating(changed)
+		case PodUnscheduled:
+			setUnscheduled(changed, c.now)
+		case ContainersCreated:
+			c.createContainers(p, changed)
 		case PodFailed:
 			changed.Status.Phase = corev1.PodFailed
 			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)

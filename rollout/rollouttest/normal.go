@@ -3,6 +3,7 @@ package rollouttest
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -19,6 +20,31 @@ func dateless(patches []rollout.Patch, instants ...time.Time) []rollout.Patch {
 			patch.Data = bytes.ReplaceAll(patch.Data, []byte(at.UTC().Format(time.RFC3339)), []byte("then"))
 		}
 		list[i] = patch
+	}
+	return list
+}
+
+// unmarked replaces the given instants in the annotations that revisions get.
+func unmarked(actions []rollout.RevisionAction, instants ...time.Time) []rollout.RevisionAction {
+	list := make([]rollout.RevisionAction, len(actions))
+	then := func(marks map[string]string) map[string]string {
+		marks = maps.Clone(marks)
+		for key, value := range marks {
+			for _, at := range instants {
+				if value == at.UTC().Format(time.RFC3339) {
+					marks[key] = "then"
+				}
+			}
+		}
+		return marks
+	}
+	for i, action := range actions {
+		action.Annotations = then(action.Annotations)
+		if action.Object != nil {
+			action.Object = action.Object.DeepCopy()
+			action.Object.Annotations = then(action.Object.Annotations)
+		}
+		list[i] = action
 	}
 	return list
 }

@@ -38,9 +38,10 @@ func (c *Cluster) pullEnds(p *pull) happening {
 	if failed := c.behavior.FailedPulls; failed < 0 || c.failures(p) < failed {
 		h.kind = PullFailed
 	}
-	if p.timeout > 0 && (c.behavior.Pull < 0 || delay > p.timeout) {
+	never := c.behavior.Pull < 0 || c.silent(p.node)
+	if p.timeout > 0 && (never || delay > p.timeout) {
 		h.kind, delay = PullFailed, p.timeout
-	} else if c.behavior.Pull < 0 {
+	} else if never {
 		return happening{}
 	}
 	h.at = c.after(p.since, delay)

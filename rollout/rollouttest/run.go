@@ -80,6 +80,9 @@ func (c *Cluster) Steps() int {
 		hooks.InPlaceUpdate != nil || hooks.PreNormal != nil {
 		perObject = 30
 	}
+	if canarying(&c.spec) { // two rollouts in one, and another one back
+		perObject *= 3
+	}
 	objects := len(c.nodes) + len(c.pods) + len(c.revisions)
 	return (20 + perObject*objects) * (1 + max(0, c.behavior.Lag))
 }

@@ -92,6 +92,7 @@ func (s Scenario) writeSpec(b *strings.Builder) {
 		fmt.Fprintf(b, " templateGeneration=%d", *generation)
 	}
 	s.writeKruise(b)
+	s.writeCanary(b)
 	template := &s.Spec.Template.Spec
 	if template.NodeName != "" {
 		fmt.Fprintf(b, " nodeName=%s", template.NodeName)
@@ -131,6 +132,7 @@ func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
 			fmt.Fprintf(w, " obstacle{%s}", o)
 		}
 	}
+	w.marks(r)
 	w.WriteByte('\n')
 }
 
@@ -151,6 +153,7 @@ func (w writer) node(n *corev1.Node) {
 	for _, image := range n.Status.Images {
 		fmt.Fprintf(w, " has%v", image.Names)
 	}
+	w.overrides(n)
 	w.WriteByte('\n')
 }
 
@@ -193,6 +196,7 @@ func (w writer) pod(p *corev1.Pod) {
 		w.WriteString(" terminating")
 	}
 	w.kruise(p)
+	w.trial(p)
 	w.WriteByte('\n')
 }
 
@@ -226,6 +230,7 @@ func (w writer) memory(m rollout.Memory) {
 	for _, b := range m.Backoffs {
 		fmt.Fprintf(w, " backoff{%s %q %v since -%v}", b.Node, w.hash(b.Revision), b.Delay, w.now.Sub(b.Since))
 	}
+	w.record(m)
 	w.WriteByte('\n')
 }
 

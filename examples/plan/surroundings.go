@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// The replica sets of ExtendedDaemonSet's own controller, and the label by which their pods name the set.
+const (
+	edsReplicaSetKind = "ExtendedDaemonSetReplicaSet"
+	edsNameLabel      = "extendeddaemonset.datadoghq.com/name"
+)
+
+// addSetting takes in an ExtendedDaemonsetSetting. One with a mistake counts for nothing, and no other one suffers.
+func (in *input) addSetting(object manifest.Object, origin string) error {
+	setting, err := object.Setting()
+	if err != nil {
+		for line := range strings.Lines(at(origin, err).Error()) {
+			in.warnings = append(in.warnings, "ignored setting: "+strings.TrimSuffix(line, "\n"))
+		}
+		return nil
+	}
+	meta := metav1.ObjectMeta{Name: setting.Override.Name, Namespace: setting.Namespace}
+	if err := in.enter(object.Kind, &meta, origin); err != nil {
+		return err
+	}
+	in.settings = append(in.settings, setting)
+	return nil
+}
+
+// surround puts into the spec what stands in other objects than its manifest.
+func (in *input) surround(s *set) {
+	s.Spec.Overrides = manifest.Overrides(s.Spec, in.settings)
+	s.Spec.Predecessor = in.predecessor(s)
+}
+
+// predecessor is what the set takes over from: the DaemonSet that its annotation names, whether it is there still or only
+// its pods are, and the replica sets of ExtendedDaemonSet's own controller. Nil: nothing.
+func (in *input) predecessor(s *set) *rollout.Predecessor {
+	var found rollout.Predecessor
+	if s.OldDaemonSet != "" {
+		for _, old := range in.sets {
+			if old.group == groupApps && old.Spec.Name == s.OldDaemonSet && old.Spec.Namespace == s.Spec.Namespace {
+				found = manifest.PredecessorOf(old.Spec)
+			}
+		}
+	}
+	for _, pod := range in.pods {
+		of := metav1.GetControllerOfNoCopy(pod)
+		if of == nil || of.UID == "" || pod.Namespace != s.Spec.Namespace || slices.Contains(found.UIDs, of.UID) {
+			continue
+		}
+		group, _, _ := strings.Cut(of.APIVersion, "/")
+		fromDaemonSet := s.OldDaemonSet != "" && of.Kind == "DaemonSet" && group == groupApps && of.Name == s.OldDaemonSet
+		fromReplicaSet := s.group == groupEDS && group == groupEDS && of.Kind == edsReplicaSetKind &&
+			pod.Labels[edsNameLabel] == s.Spec.Name
+		if fromDaemonSet || fromReplicaSet {
+			found.UIDs = append(found.UIDs, of.UID)
+		}
+	}
+	if len(found.UIDs) == 0 && found.Selector == nil {
+		return nil
+	}
+	return &found
+}
+
+// succeeds tells whether the set takes over the pods of that controller.
+func (r *result) succeeds(uid types.UID) bool {
+	predecessor := r.set.Spec.Predecessor
+	return predecessor != nil && slices.Contains(predecessor.UIDs, uid)
+}
+
+// takeoverLine says whose pods are taken over; empty: nobody's.
+func (r *result) takeoverLine() string {
+	old := len(r.claims.Old)
+	if old == 0 {
+		return ""
+	}
+	return agree(old, "pod is", "pods are") +
+		" of another controller, which this set takes over from: outdated, whatever it runs there."
+}
+
+// readMemory reads the memory of an earlier plan: from what -o json printed then, or alone.
+func readMemory(file string) (rollout.Memory, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return rollout.Memory{}, reading(file, err)
+	}
+	var document struct {
+		Memory *json.RawMessage `json:"memory"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return rollout.Memory{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if document.Memory != nil {
+		data = *document.Memory
+	}
+	var memory rollout.Memory
+	if err := json.Unmarshal(data, &memory); err != nil {
+		return rollout.Memory{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if memory.Version != rollout.MemoryVersion {
+		return rollout.Memory{}, fmt.Errorf("%s: there is no memory of version %d in it", file, rollout.MemoryVersion)
+	}
+	return memory, nil
+}

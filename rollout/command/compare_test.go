@@ -1,0 +1,105 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/command"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func TestDiff(t *testing.T) {
+	for _, c := range []struct {
+		name, why string
+		phase     canary.Phase
+		change    func(*command.View)
+		want      string
+	}{
+		{"running", "active and on trial", canary.Running, nil, "foo-8z7lr foo-xdj4b 1"},
+		{"failed", "active and failed", canary.Failed, nil, "foo-8z7lr foo-xdj4b 1"},
+		{"rolling out", "stable and update", canary.Idle, nil, "foo-8z7lr foo-xdj4b 1"},
+		{"rolled out", "nothing is left", canary.Idle, func(v *command.View) { v.Plan.Status.StableRevision = newHash }, newName + " " + newName + " 0"},
+		{"update not stored", "it is in the spec", canary.Idle, func(v *command.View) { v.Snapshot.Revisions = v.Snapshot.Revisions[:1] }, "foo-8z7lr xdj4b 1"},
+		{"stable not stored", "nobody knows what it was", canary.Running, func(v *command.View) { v.Snapshot.Revisions = v.Snapshot.Revisions[1:] },
+			`there is no revision with the hash "8z7lr"`},
+		{"failed not stored", "nobody knows what it is, if the spec is another by now", canary.Failed, func(v *command.View) {
+			v.Snapshot.Revisions, v.Plan.Status.UpdateRevision = v.Snapshot.Revisions[:1], "next"
+		}, `there is no revision with the hash "xdj4b"`},
+		{"unreadable", "says which", canary.Running, func(v *command.View) { v.Snapshot.Revisions[0].Data.Raw = []byte("x") }, "foo-8z7lr or foo-xdj4b: old: "},
+		{"no plan", "nothing is nothing", canary.Idle, func(v *command.View) { v.Plan = rollout.Plan{} }, "  0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "" || c.why == "" {
+				t.Fatal("a row needs a name and a reason")
+			}
+			view := demo(c.phase)
+			if c.change != nil {
+				c.change(&view)
+			}
+			d, err := command.Diff(view)
+			got := d.From + " " + d.To + " " + string(rune('0'+len(d.Changes)))
+			if err != nil {
+				if got = err.Error(); d.From != "" || d.To != "" || d.Changes != nil {
+					t.Errorf("%+v beside an error", d)
+				}
+			}
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s: %q, want %q", c.why, got, c.want)
+			}
+		})
+	}
+}
+
+func TestEffects(t *testing.T) {
+	decision := func(node, pod string, state rollout.State, verb rollout.Verb) rollout.Decision {
+		return rollout.Decision{Node: node, Pod: pod, State: state, Verb: verb}
+	}
+	a := decision("a", "a-1", rollout.StateUpdated, rollout.VerbNone)
+	later := a
+	later.Until, later.Diff = rollouttest.Noon(), 3
+	otherPod := a
+	otherPod.Pod = "a-2"
+	gone1 := decision("x", "x-1", rollout.StateVanished, rollout.VerbNone)
+	gone2 := decision("x", "x-2", rollout.StateVanished, rollout.VerbDelete)
+	gone2Kept := decision("x", "x-2", rollout.StateVanished, rollout.VerbWait)
+	b := decision("b", "", rollout.StateMissing, rollout.VerbCreate)
+	for _, c := range []struct {
+		name, why     string
+		before, after []rollout.Decision
+		want          string
+	}{
+		{"same", "nothing differs", []rollout.Decision{a, b}, []rollout.Decision{a, b}, ""},
+		{"empty", "nothing is nothing", nil, nil, ""},
+		{"until", "another end of the wait is no other decision", []rollout.Decision{a}, []rollout.Decision{later}, ""},
+		{"verb", "that is", []rollout.Decision{a, b}, []rollout.Decision{a, decision("b", "", rollout.StateMissing, rollout.VerbWait)}, "b:create>wait"},
+		{"pod", "another pod is spoken of", []rollout.Decision{a}, []rollout.Decision{otherPod}, "a:none>none"},
+		{"only after", "a node came", []rollout.Decision{a}, []rollout.Decision{a, b}, "b:>create"},
+		{"only before", "a node went", []rollout.Decision{a, b}, []rollout.Decision{b}, "a:none>"},
+		{"order", "does not count", []rollout.Decision{b, a}, []rollout.Decision{a, b}, ""},
+		{"vanished", "by pod", []rollout.Decision{gone1, gone2}, []rollout.Decision{gone1, gone2Kept}, "x:delete>wait"},
+		{"all", "in order of nodes", []rollout.Decision{gone2, b}, []rollout.Decision{a}, "a:>none b:create> x:delete>"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "" || c.why == "" {
+				t.Fatal("a row needs a name and a reason")
+			}
+			var words []string
+			for _, e := range command.Effects(rollout.Plan{Decisions: c.before}, rollout.Plan{Decisions: c.after}) {
+				word := e.Node + ":"
+				if e.Before != nil {
+					word += e.Before.Verb.String()
+				}
+				word += ">"
+				if e.After != nil {
+					word += e.After.Verb.String()
+				}
+				words = append(words, word)
+			}
+			if got := strings.Join(words, " "); got != c.want {
+				t.Errorf("%s: %q, want %q", c.why, got, c.want)
+			}
+		})
+	}
+}

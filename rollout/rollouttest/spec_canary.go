@@ -1,0 +1,122 @@
+package rollouttest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// Options for what the Datadog ExtendedDaemonSet adds. Those for canaries turn the canary on.
+
+// Canary tries new revisions on so many nodes first (C1): "2", or a percentage such as "10%".
+func Canary(replicas string) SpecOption {
+	return tried(func(o *canary.Options) { o.Replicas = new(intstr.Parse(replicas)) })
+}
+
+// CanaryFor sets how long canary pods must be available, and how long without restarts, before promotion (C2).
+func CanaryFor(duration, noRestarts time.Duration) SpecOption {
+	return tried(func(o *canary.Options) {
+		o.Mode, o.Duration, o.NoRestartsDuration = canary.Auto, new(duration), new(noRestarts)
+	})
+}
+
+// CanaryManual promotes by command only (C2).
+func CanaryManual() SpecOption {
+	return tried(func(o *canary.Options) { o.Mode, o.Duration, o.NoRestartsDuration = canary.Manual, nil, nil })
+}
+
+// CanaryOn adds a label that canary nodes must have (C1).
+func CanaryOn(key, value string) SpecOption {
+	return tried(func(o *canary.Options) {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+		if old := o.NodeSelector; old != nil {
+			selector.MatchLabels, selector.MatchExpressions = with(old.MatchLabels, key, value), old.MatchExpressions
+		}
+		o.NodeSelector = selector
+	})
+}
+
+// CanarySpread spreads canary nodes over the values of these labels (C1).
+func CanarySpread(keys ...string) SpecOption {
+	return tried(func(o *canary.Options) { o.NodeAntiAffinityKeys = slices.Clone(keys) })
+}
+
+// AutoPause sets when a canary is paused (C3).
+func AutoPause(options canary.AutoPause) SpecOption {
+	return tried(func(o *canary.Options) { o.AutoPause = options })
+}
+
+// AutoFail sets when a revision is given up (C4).
+func AutoFail(options canary.AutoFail) SpecOption {
+	return tried(func(o *canary.Options) { o.AutoFail = options })
+}
+
+// Command gives the commands that are in force, in the place of those before (C5).
+func Command(commands canary.Commands) SpecOption {
+	return tried(func(o *canary.Options) { o.Commands = commands })
+}
+
+// tried changes the options of the canary. The specs that options are applied to may share theirs.
+func tried(change func(*canary.Options)) SpecOption {
+	return func(s *rollout.Spec) {
+		var options canary.Options
+		if s.Strategy.Canary != nil {
+			options = *s.Strategy.Canary
+		}
+		change(&options)
+		s.Strategy.Canary = &options
+	}
+}
+
+// SlowStart lets rollouts gather speed (B7): increase and maxParallel are "2", or a percentage such as "10%".
+func SlowStart(interval time.Duration, increase, maxParallel string) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.SlowStart = &rollout.SlowStart{
+			Interval: interval, Increase: new(intstr.Parse(increase)), MaxParallel: new(intstr.Parse(maxParallel)),
+		}
+	}
+}
+
+// MaxUnschedulable leaves so many nodes out of the budgets (B8): "2", or a percentage such as "10%".
+func MaxUnschedulable(quantity string) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.MaxUnschedulable = new(intstr.Parse(quantity)) }
+}
+
+// Override adds overrides of resources (P8).
+func Override(overrides ...placement.Override) SpecOption {
+	return func(s *rollout.Spec) { s.Overrides = append(slices.Clip(s.Overrides), overrides...) }
+}
+
+// Promoted returns the revision of the spec, as [Revision] does, with the mark of a promotion an hour before [Noon] (C6).
+func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
+	return Marked(Revision(spec, number), map[string]string{
+		history.PromotedAnnotation: hourAgo().UTC().Format(time.RFC3339),
+	})
+}
+
+// Rejected returns the revision of the spec, as [Revision] does, with the mark of a canary that failed (C6).
+func Rejected(spec rollout.Spec, number int64, reason canary.Reason) *appsv1.ControllerRevision {
+	return Marked(Revision(spec, number), map[string]string{history.FailedAnnotation: reason.String()})
+}
+
+// Marked returns a copy of the revision with these annotations added; nil of nil.
+func Marked(revision *appsv1.ControllerRevision, annotations map[string]string) *appsv1.ControllerRevision {
+	if revision == nil {
+		return nil
+	}
+	revision = revision.DeepCopy()
+	if revision.Annotations == nil {
+		revision.Annotations = map[string]string{}
+	}
+	maps.Copy(revision.Annotations, annotations)
+	return revision
+}
