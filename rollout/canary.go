@@ -342,7 +342,7 @@ func (r *run) statusTrial() status.Trial {
 		}
 		for i := range r.plan.Decisions {
 			d := &r.plan.Decisions[i]
-			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld && d.Limit == LimitPartition
+			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld
 		}
 	case canary.Paused:
 		trial.State = status.CanaryPaused

@@ -311,6 +311,13 @@ func canaryJoinedScenes() []scene {
 			want:  []string{"a: outdated>held hold Held a0 canary C", stays("b")},
 		},
 		{
+			name: "held at what others are at", why: "T1: after the promotion too what is lost on a held node does not come back updated",
+			spec:  []kit.SpecOption{kit.Canary("1"), holdRevision, partition("2")},
+			set:   all(withMark("update", history.PromotedAnnotation, "x")),
+			fleet: []spot{on("a", newPod()), on("b"), on("c", oldPod())}, acts: "create b Missing at old",
+			want: []string{"a: updated>update none UpToDate", "b: missing>held create Missing U", "c: outdated>held hold Held c0 partition"},
+		},
+		{
 			name: "held at what it ran", why: "T1, T6: with holdRevision what is lost comes back as it was, also during a canary",
 			spec: []kit.SpecOption{kit.Canary("1"), holdRevision, nodeType("canary")}, set: all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("b")),
 			fleet: []spot{on("a", oldPod(terminating())), on("b", trialPod()).with(kit.Label("nodeType", "canary"))},
@@ -538,6 +545,15 @@ func TestCanaryLabelAfterwards(t *testing.T) {
 	}
 }
 
+// A deletion that is only in flight does not make the revision of its pod one that nobody carries: with the memory lost, and
+// before the first mark is seen, the update revision would be promoted without a trial (C6).
+func TestCanaryDeletionInFlight(t *testing.T) {
+	l := scene{spec: []kit.SpecOption{kit.Canary("1")}, fleet: []spot{on("a", oldPod())}, deleting: []string{"a0"}}.lab()
+	if got := l.plan(t).Canary.Phase; got != canary.Running {
+		t.Errorf("the canary is %s, want running", got)
+	}
+}
+
 // The state says when nothing but a person can make a canary go on (S2).
 func TestCanaryState(t *testing.T) {
 	tests := []struct {
@@ -552,6 +568,7 @@ func TestCanaryState(t *testing.T) {
 		{"without nodes", "S2: a canary without nodes is stuck", []kit.SpecOption{kit.CanaryOn("canary", "yes")}, nil, "Stuck CanaryWithoutNodes"},
 		{"held by the partition", "S2: its node will not be updated", []kit.SpecOption{partition("100%")}, withMark("old", history.PromotedAnnotation, "x"),
 			"Stuck CanaryHeld"},
+		{"held, as it cannot be in place", "S2, I1", []kit.SpecOption{kit.InPlaceOnly()}, withMark("old", history.PromotedAnnotation, "x"), "Stuck CanaryHeld"},
 		{"the set is paused", "S2: that counts first", []kit.SpecOption{kit.Paused()}, tryingOn("a"), "Paused PausedBySpec"},
 		{"promoted", "S2: the rollout goes on", nil, withMark("update", history.PromotedAnnotation, "x"), "Updating RolloutInProgress"},
 	}

@@ -149,7 +149,8 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		record.traits |= digested
 	}
 	record.hash = read.hash(value)
-	if !record.traits.has(marked | finished) {
+	if object.DeletionTimestamp == nil && !record.traits.has(finished) {
+		// A deletion that is only in flight may not have come about: what the pod carries is still there to go back to (C6).
 		r.hashes[record.hash].live = true
 	}
 	return record, availableAt

@@ -157,7 +157,7 @@ func (t traits) has(some traits) bool { return t&some != 0 }
 // hash is one distinct revision hash carried by pods.
 type hash struct {
 	value   string
-	live    bool // by a pod that is neither marked nor finished
+	live    bool // by a pod that is neither seen to be marked nor finished
 	update  bool // its revision is the update revision
 	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -116,6 +117,18 @@ func specOptions(a *arguments) ([]kit.SpecOption, error) {
 		{"env", pair(setting)},
 		{"label", pair(kit.PodTemplateLabel)},
 		{"annotation", pair(kit.PodTemplateAnnotation)},
+
+		{"canary", canaries},
+		{"duration", period(func(o *canary.Options) **time.Duration { return &o.Duration })},
+		{"noRestarts", period(func(o *canary.Options) **time.Duration { return &o.NoRestartsDuration })},
+		{"canaryTimeout", period(func(o *canary.Options) **time.Duration { return &o.AutoFail.CanaryTimeout })},
+		{"maxRestartsDuration", period(func(o *canary.Options) **time.Duration { return &o.AutoFail.MaxRestartsDuration })},
+		{"maxSlowStart", period(func(o *canary.Options) **time.Duration { return &o.AutoPause.MaxSlowStartDuration })},
+		{"validation", sure(validating)},
+		{"canarySelector", pair(kit.CanaryOn)},
+		{"spread", sure(func(key string) kit.SpecOption { return kit.CanarySpread(key) })},
+		{"slowStart", slowStart},
+		{"maxUnschedulable", sure(kit.MaxUnschedulable)},
 	} {
 		value := a.named(known.key)
 		if value == "" {
@@ -213,4 +226,55 @@ func setting(name, value string) kit.SpecOption {
 		container.Env = slices.DeleteFunc(slices.Clone(container.Env), func(e corev1.EnvVar) bool { return e.Name == name })
 		kit.Env(name, value)(s)
 	}
+}
+
+// canaries is the number of canary nodes; none turns the canary off.
+func canaries(replicas string) (kit.SpecOption, error) {
+	if replicas == "none" {
+		return func(s *rollout.Spec) { s.Strategy.Canary = nil }, nil
+	}
+	return kit.Canary(replicas), nil
+}
+
+// validating is the way of promotion: auto, or manual, which has no durations.
+func validating(mode string) kit.SpecOption {
+	if mode == string(canary.Manual) {
+		return kit.CanaryManual()
+	}
+	return ofCanary(func(o *canary.Options) { o.Mode = canary.Mode(mode) })
+}
+
+// period sets a duration of the canary; none takes it away.
+func period(field func(*canary.Options) **time.Duration) func(string) (kit.SpecOption, error) {
+	return func(text string) (kit.SpecOption, error) {
+		if text == "none" {
+			return ofCanary(func(o *canary.Options) { *field(o) = nil }), nil
+		}
+		d, err := time.ParseDuration(text)
+		return ofCanary(func(o *canary.Options) { *field(o) = new(d) }), err
+	}
+}
+
+func ofCanary(change func(*canary.Options)) kit.SpecOption {
+	return func(s *rollout.Spec) {
+		var options canary.Options
+		if s.Strategy.Canary != nil {
+			options = s.Strategy.Canary.DeepCopy()
+		}
+		change(&options)
+		s.Strategy.Canary = &options
+	}
+}
+
+// slowStart is interval,increase,maxParallel; none turns it off.
+func slowStart(text string) (kit.SpecOption, error) {
+	if text == "none" {
+		return func(s *rollout.Spec) { s.Strategy.SlowStart = nil }, nil
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%s must be interval,increase,maxParallel", text)
+	}
+	interval, err := time.ParseDuration(parts[0])
+	return kit.SlowStart(interval, parts[1], parts[2]), err
 }

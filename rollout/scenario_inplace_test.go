@@ -267,6 +267,10 @@ func patchParts(patch *rollout.Patch) []string {
 	}
 	var metadata []string
 	for key := range data.Labels {
+		if key == rollout.CanaryLabel {
+			parts = append(parts, canaryLabelled(data.Labels[key]))
+			continue
+		}
 		if key != lifecycle.StateLabel && key != appsv1.DefaultDaemonSetUniqueLabelKey {
 			metadata = append(metadata, "label "+key)
 		}

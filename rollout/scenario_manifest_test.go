@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -23,25 +24,34 @@ func (s *stage) manifest(*arguments) error {
 	if err != nil {
 		return err
 	}
+	return s.apply(text)
+}
+
+func (s *stage) apply(text []byte) error {
 	set, err := manifest.Decode(text)
 	if err != nil {
 		return s.refused(set.Spec, err)
 	}
 	spec, before := set.Spec, s.cluster.Spec()
 	spec.Generation = before.Generation + 1
-	if spec.UID == "" { // the API server gives it one
+	switch {
+	case s.applied != nil: // the object is the same, whatever it says now
+		spec.UID, spec.Predecessor = before.UID, before.Predecessor
+	case spec.UID == "": // the API server gives it one
 		spec.UID = types.UID("set-" + spec.Name)
 	}
 	spec.Strategy.HoldRevision = before.Strategy.HoldRevision
 	kept := before.Strategy.InPlace
 	kept.EnvFromMetadata = spec.Strategy.InPlace.EnvFromMetadata
 	spec.Strategy.InPlace = kept
+	spec.Overrides = manifest.Overrides(spec, s.given)
 	if _, err := rollout.New(spec); err != nil {
 		return s.refused(spec, err)
 	}
 	for _, field := range set.Unknown {
 		s.printf("warning: %s has no effect", field)
 	}
+	s.applied, s.kept = text, set.Memory
 	return s.cluster.SetSpec(spec)
 }
 
@@ -58,14 +68,16 @@ func (s *stage) refused(spec rollout.Spec, err error) error {
 }
 
 // objects: objects <<EOF. Pods and revisions of the set that another controller has left: the text is what kubectl get -o
-// yaml prints of them. The cluster begins anew with the nodes and the spec that it has, and without any memory.
-// Revisions are called by their hash, which the text has.
+// yaml prints of them. The cluster begins anew with the nodes and the spec that it has, and without any memory but what the
+// status in the manifest remembers. Revisions are called by their hash, which the text has. The replica sets of an
+// ExtendedDaemonSet are the predecessor.
 func (s *stage) objects(*arguments) error {
 	text, err := s.takeText()
 	if err != nil {
 		return err
 	}
-	snapshot := rollout.Snapshot{Now: s.cluster.Now()}
+	snapshot := rollout.Snapshot{Now: s.cluster.Now(), Memory: s.kept}
+	spec := s.cluster.Spec()
 	for object, err := range manifest.Objects(text) {
 		if err != nil {
 			return err
@@ -81,6 +93,13 @@ func (s *stage) objects(*arguments) error {
 			snapshot.Revisions = append(snapshot.Revisions, revision)
 			hash := history.HashOf(revision)
 			s.hashes[hash] = hash
+		case "ExtendedDaemonSetReplicaSet":
+			replicaSet := &metav1.PartialObjectMetadata{}
+			err = object.Decode(replicaSet)
+			if spec.Predecessor == nil {
+				spec.Predecessor = &rollout.Predecessor{}
+			}
+			spec.Predecessor.UIDs = append(spec.Predecessor.UIDs, replicaSet.UID)
 		default:
 			err = fmt.Errorf("a %s is neither a Pod nor a ControllerRevision", object.Kind)
 		}
@@ -88,7 +107,7 @@ func (s *stage) objects(*arguments) error {
 			return err
 		}
 	}
-	return s.begin(s.cluster.Spec(), snapshot)
+	return s.begin(spec, snapshot)
 }
 
 // named replaces the hashes of revisions, which differ between versions of k8s.io/api, by their names.

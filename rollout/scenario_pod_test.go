@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,11 +12,12 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// pod: pod add NODE name=x [revision=r1] [owner=none] [created=-2h] [state=ready|started|pending], pod delete|fail|unready POD,
+// pod: pod add NODE name=x [revision=r1] [owner=none] [created=-2h] [state=ready|started|pending], pod delete|fail|unready|crash|evict POD,
 // pod label POD k=v|k-, pod finalizer POD name|name-.
 //
 // POD is the name of a pod, or of a node that holds just one. delete is what kubectl delete does, fail lets the pod
-// Fail, unready its readiness probe, for as long as the pod is there. label and finalizer are for a user's controller that
+// Fail, unready its readiness probe, for as long as the pod is there. crash ends its first container once, evict is what a
+// kubelet does that is short of memory. label and finalizer are for a user's controller that
 // sees to hooks by hand.
 func (s *stage) pod(a *arguments) error {
 	verb, name := a.next(), a.next()
@@ -25,6 +27,13 @@ func (s *stage) pod(a *arguments) error {
 	p, err := s.findPod(name)
 	if err != nil {
 		return err
+	}
+	switch verb {
+	case "crash", "evict":
+		if does := map[string]func(string) bool{"crash": s.cluster.Crash, "evict": s.cluster.Evict}[verb]; !does(p.Name) {
+			return errors.New("the pod does not run")
+		}
+		return nil
 	}
 	p = p.DeepCopy()
 	switch verb {

@@ -85,8 +85,12 @@ func (s *stage) explain(a *arguments) error {
 	return nil
 }
 
-// row is what kubectl get ds prints.
+// row is what kubectl get ds prints, or kubectl get eds.
 func (s *stage) row(plan rollout.Plan) {
+	if s.cluster.Spec().Kind == "ExtendedDaemonSet" {
+		s.edsRow(plan)
+		return
+	}
 	selector := "<none>"
 	if wanted := s.cluster.Spec().Template.Spec.NodeSelector; len(wanted) > 0 {
 		selector = labels.FormatLabels(wanted)
@@ -111,6 +115,16 @@ func counters(plan rollout.Plan) []string {
 
 // rest says what waits and why, when the planner would look again, and the state in one word (S2).
 func (s *stage) rest(plan rollout.Plan) {
+	if s.cluster.Spec().Strategy.Canary != nil {
+		s.trial(plan)
+	}
+	for _, conflict := range plan.OverrideConflicts {
+		s.printf("overrides of %s conflict on %s (%d in all): %s wins over %s", conflict.Container, conflict.Node,
+			conflict.Nodes, conflict.Winner, conflict.Loser)
+	}
+	for _, malformed := range plan.MalformedOverrides {
+		s.printf("malformed override of %s on %s: %s", malformed.Container, malformed.Node, malformed.Problem)
+	}
 	for _, wait := range plan.Waits() {
 		s.printf("%s", wait)
 	}
@@ -132,11 +146,15 @@ func (s *stage) actions(plan rollout.Plan) []string {
 	var lines []string
 	for i := range plan.Revisions {
 		action := &plan.Revisions[i]
-		_, hash, _ := strings.Cut(action.Name, "-")
+		hash := action.Name[strings.LastIndex(action.Name, "-")+1:]
 		line := fmt.Sprintf("%s revision %s", action.Verb, s.revision(hash))
-		if action.Verb != rollout.DeleteRevision {
+		if action.Verb == rollout.CreateRevision || action.Verb == rollout.RenumberRevision {
 			line += fmt.Sprintf(" as number %d", action.Number)
 		}
+		if action.Object != nil {
+			line += s.verdicts(action.Object.Annotations, nil)
+		}
+		line += s.verdicts(action.Annotations, action.RemoveAnnotations)
 		lines = append(lines, line)
 	}
 	for rest := plan.Patches; len(rest) > 0; {
@@ -156,7 +174,14 @@ func (s *stage) actions(plan rollout.Plan) []string {
 	}
 	for i := range plan.Creates {
 		create := &plan.Creates[i]
-		lines = append(lines, fmt.Sprintf("create on %s at %s (%s)", create.Node, s.revision(create.Revision), create.Reason))
+		line := fmt.Sprintf("create on %s at %s (%s)", create.Node, s.revision(create.Revision), create.Reason)
+		if create.Canary {
+			line += " as a canary"
+		}
+		for i := range create.Resources {
+			line += fmt.Sprintf(", %s gets%s", create.Resources[i].Container, amountsOf(&create.Resources[i].Resources))
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // run: run [1m]. Plans and executes whenever something has happened or NextWake has come, and at no other time,
-// until everything rests, or for that long. One line for each plan that has actions or another NextWake, and one for
-// the last.
+// until everything rests, or for that long. One line for each plan that has actions, another NextWake or another state of
+// the canary, and one for the last.
 func (s *stage) run(a *arguments) error {
 	began := s.cluster.Now()
 	var limit time.Duration
@@ -22,7 +22,11 @@ func (s *stage) run(a *arguments) error {
 			return err
 		}
 	}
-	rows := [][]string{slices.Concat([]string{"AFTER"}, counterNames, []string{"NEXT WAKE", "PLAN"})}
+	columns := []string{"NEXT WAKE", "PLAN"}
+	if s.cluster.Spec().Strategy.Canary != nil {
+		columns = []string{"CANARY", "NEXT WAKE", "PLAN"}
+	}
+	rows := [][]string{slices.Concat([]string{"AFTER"}, counterNames, columns)}
 	last, err := s.runOn(limit, func(p planned) {
 		wake := "none"
 		if !p.plan.NextWake.IsZero() {
@@ -32,7 +36,11 @@ func (s *stage) run(a *arguments) error {
 		if len(p.actions) > 0 {
 			does = strings.Join(p.actions, "; ")
 		}
-		rows = append(rows, slices.Concat([]string{p.at.Sub(began).String()}, counters(p.plan), []string{wake, does}))
+		rest := []string{wake, does}
+		if len(columns) > len(rest) {
+			rest = []string{s.canaryState(p.plan), wake, does}
+		}
+		rows = append(rows, slices.Concat([]string{p.at.Sub(began).String()}, counters(p.plan), rest))
 	})
 	if err != nil {
 		return err
@@ -73,6 +81,7 @@ const (
 func (s *stage) runOn(limit time.Duration, tell func(planned)) (rollout.Plan, error) {
 	var last planned
 	var told time.Time // the NextWake that was last told
+	trial := ""        // the state of the canary that was last told
 	seen, stale, quiet := -1, false, time.Duration(0)
 	for end := s.cluster.Now().Add(cmp.Or(limit, longest)); s.cluster.Now().Before(end); {
 		wake := last.plan.NextWake
@@ -83,16 +92,17 @@ func (s *stage) runOn(limit time.Duration, tell func(planned)) (rollout.Plan, er
 				return plan, err
 			}
 			last = planned{at: s.cluster.Now(), plan: plan, actions: s.actions(plan)}
-			if len(last.actions) > 0 || !plan.NextWake.IsZero() && !plan.NextWake.Equal(told) {
+			state := s.canaryState(plan)
+			if len(last.actions) > 0 || !plan.NextWake.IsZero() && !plan.NextWake.Equal(told) || state != trial {
 				tell(last)
-				told, last.at = plan.NextWake, time.Time{}
+				told, trial, last.at = plan.NextWake, state, time.Time{}
 			}
 			if err := s.execute(plan, claims); err != nil {
 				return plan, err
 			}
 			// With a lagging view, what is seen next changes although nothing happens.
 			stale = s.cluster.Behind()
-		} else if quiet += time.Second; quiet > restful && wake.IsZero() {
+		} else if quiet += time.Second; quiet > restful && wake.IsZero() && s.rests() {
 			break
 		}
 		if err := s.tick(time.Second); err != nil {
@@ -109,3 +119,6 @@ func (s *stage) runOn(limit time.Duration, tell func(planned)) (rollout.Plan, er
 	}
 	return plan, err
 }
+
+// rests tells whether nothing happens by itself any more. What is held never comes to an end.
+func (s *stage) rests() bool { return s.cluster.Next().IsZero() || len(s.failing)+len(s.down) > 0 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -27,6 +29,11 @@ type stage struct {
 	// probe fails, and nodes whose kubelet is down.
 	failing map[types.UID]bool
 	down    map[string]bool
+	applied []byte             // the manifest in force, if the spec is that of one
+	given   []manifest.Setting // the settings that overrides come from
+	kept    rollout.Memory     // what the manifest's status remembers
+	single  bool               // no node may hold two pods any more
+	before  rollout.Spec       // of the set that was taken over
 
 	text string // of the command that is played, if it has one
 	out  []string
@@ -46,6 +53,9 @@ func (s *stage) do(line string) error {
 		"step": s.step, "run": s.run, "install": s.install, "advance": s.advance,
 		"status": s.status, "explain": s.explain, "pods": s.pods, "patches": s.patches, "diff": s.diff,
 		"manifest": s.manifest, "objects": s.objects,
+		"canary": s.canary, "marks": s.marks, "fleet": s.fleet, "ramp": s.ramp, "forget": s.forget, "command": s.command,
+		"kubectl": s.kubectl, "behave": s.behave, "edit": s.edit, "annotate": s.annotate, "settings": s.settings,
+		"takeover": s.takeover,
 	}[a.next()]
 	switch {
 	case !ok:
@@ -153,6 +163,10 @@ func hashWithImage(spec rollout.Spec, image string) string {
 // [holdRevision=true] [method=InPlaceOnly] [resize=true] [cgroupV1=true] [envFromMetadata=true] [gracePeriod=10]
 // [parallelism=2] [minUpdatedReadyPods=1]
 //
+// and for what ExtendedDaemonSet has: [canary=2|none] [duration=5m] [noRestarts=5m] [validation=manual] [canaryTimeout=1h]
+// [maxRestartsDuration=5m] [maxSlowStart=5m] [canarySelector=key:value] [spread=zone] [slowStart=1m,1,250|none]
+// [maxUnschedulable=1]
+//
 // and in the template: [requests=cpu:1,memory:1Gi] [limits=cpu:1] [restartToResize=memory] [env=NAME:value]
 // [label=key:value] [annotation=key:value].
 func (s *stage) changeSpec(a *arguments) error {
@@ -170,10 +184,17 @@ func (s *stage) changeSpec(a *arguments) error {
 	return s.cluster.SetSpec(spec)
 }
 
-// node: node add NAME [label=k=v,…] [taint=k=v:Effect], node remove NAME, node label NAME k=v|k-,
-// node taint NAME k=v:Effect|k-, node cordon NAME, node down NAME, node up NAME.
+// node: node add NAME [label=k=v,…] [taint=k=v:Effect], node add 200 (n001 and so on), node remove NAME, node label NAME k=v|k-,
+// node taint NAME k=v:Effect|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
+// node unreachable|reachable NAME.
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
+	if count, err := strconv.Atoi(name); err == nil && verb == "add" {
+		for i := range count {
+			s.setNode(kit.Node(fmt.Sprintf("n%03d", i+1)))
+		}
+		return nil
+	}
 	old := s.nodes[name]
 	if (old == nil) != (verb == "add") {
 		return fmt.Errorf("there is no node %s, or there is one already", name)
@@ -196,8 +217,18 @@ func (s *stage) node(a *arguments) error {
 		s.changeNode(name, func(n *corev1.Node) { relabel(n, a.next()) })
 	case "taint":
 		s.changeNode(name, func(n *corev1.Node) { retaint(n, a.next()) })
+	case "annotate":
+		s.changeNode(name, func(n *corev1.Node) { reannotate(n, a.next()) })
 	case "cordon":
 		s.changeNode(name, kit.Cordoned())
+	case "uncordon":
+		s.changeNode(name, kit.Uncordoned())
+	case "drain":
+		s.drain(name)
+	case "unreachable":
+		s.unreachable(name)
+	case "reachable":
+		s.reachable(name)
 	case "down":
 		s.changeNode(name, kit.NotReady())
 		s.down[name] = true
@@ -234,6 +265,15 @@ func relabel(object metav1.Object, label string) {
 	}
 	key, value, _ := strings.Cut(label, "=")
 	labels[key] = value
+}
+
+func reannotate(n *corev1.Node, annotation string) {
+	if key, ok := strings.CutSuffix(annotation, "-"); ok {
+		delete(n.Annotations, key)
+		return
+	}
+	key, value, _ := strings.Cut(annotation, "=")
+	kit.NodeAnnotation(key, value)(n)
 }
 
 func retaint(n *corev1.Node, taint string) {
@@ -315,10 +355,11 @@ func (s *stage) execute(plan rollout.Plan, claims rollout.Claims) error {
 	spec := s.cluster.Spec().Default()
 	for _, p := range claims.Adopt {
 		adopted := p.DeepCopy()
-		adopted.OwnerReferences = append(adopted.OwnerReferences, metav1.OwnerReference{
-			APIVersion: spec.APIVersion, Kind: spec.Kind, Name: spec.Name, UID: spec.UID, Controller: new(true),
-		})
+		adopted.OwnerReferences = append(adopted.OwnerReferences, ownerOf(spec))
 		s.cluster.SetPod(adopted)
 	}
-	return s.cluster.Apply(plan)
+	if err := s.cluster.Apply(plan); err != nil {
+		return err
+	}
+	return s.doubled()
 }

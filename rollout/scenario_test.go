@@ -122,7 +122,7 @@ func firstLine(command string) string {
 }
 
 // citation is the number of a rule or an invariant.
-var citation = regexp.MustCompile(`\b[PRMTBILDSV]\d+\b`)
+var citation = regexp.MustCompile(`\b[PRMTBILDCSV]\d+\b`)
 
 func parseTranscript(text string) (*transcript, error) {
 	script := &transcript{}
@@ -189,6 +189,13 @@ func narration(lines []string) (rest []string) {
 // TestScenarioFaults holds the runner to its word: a transcript that breaks the form, or asks for what there is not,
 // must not pass for one without differences.
 func TestScenarioFaults(t *testing.T) {
+	object := func(name string) string {
+		return "<<EOF\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: " + name + "}\nspec:\n" +
+			"  selector: {matchLabels: {app: " + name + "}}\n  template:\n    metadata: {labels: {app: " + name + "}}\n    spec:\n" +
+			"      containers: [{name: main, image: a}]\nEOF\n"
+	}
+	apply := func(name string) string { return "manifest " + object(name) }
+	takeover := func(name string) string { return "takeover " + object(name) }
 	const begin = "# Placement (P2).\n\n# One node.\ncluster nodes=a\n----\n\n"
 	tests := []struct{ name, why, text, want string }{
 		{"empty", "nothing is told", "", "1: a transcript begins with"},
@@ -214,6 +221,21 @@ func TestScenarioFaults(t *testing.T) {
 		{"line after a text", "texts have lines too", begin + "# Why.\nobjects <<EOF\nkind: Pod\nmetadata: {name: p, uid: u}\nEOF\nfly\n----\n", "12: fly: there is no command"},
 		{"object of a wrong kind", "it would be left out", begin + "# Why.\nobjects <<EOF\nkind: Job\nEOF\n----\n", "8: objects <<EOF: a Job is neither"},
 		{"bad quantity", "it is no amount", begin + "# Why.\nspec limits=cpu\n----\n", "8: spec limits=cpu: limits: cpu must be"},
+		{"nothing to edit", "there is no object", begin + "# Why.\nedit a=b\n----\n", "8: edit a=b: no manifest was applied yet"},
+		{"nothing to edit there", "a typo must not add a field", begin + "# Why.\n" + apply("a") + "edit spec.template.spec.containers.1.image=b\n----\n",
+			"19: edit spec.template.spec.containers.1.image=b: spec.template.spec.containers.1.image: there is no 1"},
+		{"no pair", "nothing would change", begin + "# Why.\n" + apply("a") + "edit spec\n----\n", "19: edit spec: spec must be path=value"},
+		{"no canary", "nobody would obey", begin + "# Why.\ncommand pause=r1\n----\n", "8: command pause=r1: the set has no canary"},
+		{"no plugin", "kubectl knows more than we do", begin + "# Why.\nkubectl get ds\n----\n", "8: kubectl get ds: only the plugin eds"},
+		{"no command of the plugin", "a typo must not do nothing", begin + "# Why.\nkubectl eds melt\n----\n", "8: kubectl eds melt: "},
+		{"no reason to wait", "nothing would wait", begin + "# Why.\nbehave waiting=v2\n----\n", "8: behave waiting=v2: v2 must be image:reason"},
+		{"half a slow start", "it has three parts", begin + "# Why.\nspec slowStart=1m\n----\n", "8: spec slowStart=1m: slowStart: 1m must be"},
+		{"nothing to crash", "a pod that has Failed runs no container", begin + "# Why.\ninstall\npod fail a\npod crash a\n----\n",
+			"10: pod crash a: the pod does not run"},
+		{"takeover by itself", "there is nothing to take over", begin + "# Why.\n" + takeover("a") + takeover("a") + "----\n",
+			"19: takeover <<EOF: this is the set that there is"},
+		{"two pods", "that is what a takeover must not do", begin + "# Why.\ninstall\n" + takeover("b") + "run\n----\n",
+			"20: run: node a holds 2 pods"},
 		{"no cluster", "there is nothing to plan for", "# Placement (P2).\n\n# Why.\nstep\n----\n", "4: step: there is no cluster yet"},
 	}
 	seen := map[string]bool{}

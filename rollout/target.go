@@ -199,9 +199,14 @@ func (r *run) revisionFor(i int32) string {
 	return r.revision.Stable.Hash
 }
 
-// revisionBefore is the revision that a pod the node has lost was of, else the stable one.
+// revisionBefore is the revision that a pod the node has lost was of, else the stable one, and once that is the update
+// revision, the one that other nodes are still held at.
 func (r *run) revisionBefore(i int32) string {
-	return cmp.Or(r.lostRevision(i), r.revision.Stable.Hash)
+	stable := r.revision.Stable.Hash
+	if stable == r.revision.Update.Hash {
+		stable = r.revision.Older.Hash
+	}
+	return cmp.Or(r.lostRevision(i), stable)
 }
 
 // lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it. Pods that M1 ignores

@@ -122,10 +122,10 @@ func (v *verifier) checkDiff(d *Decision) {
 		v.report(12, d.Node, "I2: decision with diff %d, but the plan has %d", d.Diff, len(v.plan.Diffs))
 		return
 	}
-	if d.Diff > 0 {
-		if diff := &v.plan.Diffs[d.Diff-1]; diff.To != v.plan.Status.UpdateRevision || diff.Update.InPlace() {
+	if node := v.nodeOf[d.Node]; d.Diff > 0 && node != nil {
+		if diff := &v.plan.Diffs[d.Diff-1]; diff.To != v.goalHash(node) || diff.Update.InPlace() {
 			v.report(12, d.Node, "I2: decision with a diff to revision %q that can be made in place (%t), right is one to %q "+
-				"that cannot", diff.To, diff.Update.InPlace(), v.plan.Status.UpdateRevision)
+				"that cannot", diff.To, diff.Update.InPlace(), v.goalHash(node))
 		}
 	}
 	replaces := d.Verb == VerbReplace && d.Reason != ReasonOutdatedFailed || d.Reason == ReasonHeld && d.Limit == LimitInPlaceOnly

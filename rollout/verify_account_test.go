@@ -148,7 +148,7 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "unknown limit", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitGracePeriod + 1 }, want: 12, mention: "unknown code", raw: true,
+			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitSlowStart + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "a node in the state of a vanished one", why: "it is in the snapshot", scene: handSteady,

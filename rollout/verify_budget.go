@@ -12,7 +12,7 @@ import (
 
 // verifiedLimits are the numbers of the spec, percentages resolved.
 type verifiedLimits struct {
-	desired, maxUnavailable, maxSurge, burst, partition int
+	desired, maxUnavailable, maxSurge, maxUnschedulable, burst, partition int
 	// partitioned nodes take a place of partition.
 	partitioned int
 	// surge: the spec asks for maxSurge, even if a percentage of no nodes makes it 0.
@@ -29,6 +29,7 @@ func (v *verifier) resolveLimits() verifiedLimits {
 	if v.spec.Strategy.Type == RollingUpdate { // OnDelete has no budgets
 		l.maxUnavailable = ofDesired(v.spec.Strategy.MaxUnavailable, l.desired, 99)
 		l.maxSurge = ofDesired(v.spec.Strategy.MaxSurge, l.desired, 99)
+		l.maxUnschedulable = ofDesired(v.spec.Strategy.MaxUnschedulable, l.desired, 99)
 		l.surge = ofDesired(v.spec.Strategy.MaxSurge, 1, 99) > 0
 	}
 	l.burst = max(1, ofDesired(v.spec.Burst, l.desired, 0))
@@ -49,10 +50,14 @@ func ofDesired(value *intstr.IntOrString, desired, carry int) int {
 func (v *verifier) surges() bool { return v.limits.surge }
 
 // unavailable counts the nodes that use up maxUnavailable after the plan (B2).
-func (v *verifier) unavailable() int { return v.count(v.isUnavailable) }
+func (v *verifier) unavailable() int {
+	return v.count(func(node *verifiedNode) bool { return v.isUnavailable(node) && !node.exempt })
+}
 
 // surging counts the nodes that hold a place of maxSurge after the plan (B4).
-func (v *verifier) surging() int { return v.count(v.isSurging) }
+func (v *verifier) surging() int {
+	return v.count(func(node *verifiedNode) bool { return v.isSurging(node) && !node.exempt })
+}
 
 // count tells how many nodes satisfy f.
 func (v *verifier) count(f func(*verifiedNode) bool) int {
@@ -65,35 +70,36 @@ func (v *verifier) count(f func(*verifiedNode) bool) int {
 	return count
 }
 
-// isUnavailable tells whether the node uses up maxUnavailable after the plan (B2). On a keep node that counts
-// whose pods of the update revision, if any, are all not available or not done, whatever else serves there: it is the
-// revision that is judged.
+// isUnavailable tells whether the node uses up maxUnavailable after the plan (B2), unless it is exempt. On a keep node that
+// counts whose pods of the revision where it is to end, if any, are all not available or not done, whatever else serves
+// there: it is the revision that is judged.
 func (v *verifier) isUnavailable(node *verifiedNode) bool {
-	updated := func(p *verifiedPod) bool { return p.stays() && p.updated && p.ran(node) }
+	current := func(p *verifiedPod) bool { return p.stays() && p.current && p.ran(node) }
 	switch node.outcome {
 	case placement.Run:
 		return !node.any((*verifiedPod).goesOnServing)
 	case placement.Keep:
-		return node.any(updated) && !node.any(func(p *verifiedPod) bool { return updated(p) && p.settled() })
+		return node.any(current) && !node.any(func(p *verifiedPod) bool { return current(p) && p.settled() })
 	default: // nothing on a leave node counts
 		return false
 	}
 }
 
-// isSurging tells whether the node holds a place of maxSurge after the plan (B4): for a pod of the update revision
-// that is not available, failed ones included, and requested and created ones too.
+// isSurging tells whether the node holds a place of maxSurge after the plan (B4), unless it is exempt: for a pod of the
+// revision where it is to end that is not available, failed ones included, and requested and created ones too.
 func (v *verifier) isSurging(node *verifiedNode) bool {
 	if !v.surges() || node.outcome == placement.Leave {
 		return false
 	}
-	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.updated && !p.settled() && p.ran(node) })
-	requested := node.outcome == placement.Run && v.requestsUpdate(node)
-	return starting || requested || slices.ContainsFunc(node.creates, v.isUpdate)
+	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.current && !p.settled() && p.ran(node) })
+	requested := node.outcome == placement.Run && v.requestsGoal(node)
+	isGoal := func(hash string) bool { return v.isGoal(node, hash) }
+	return starting || requested || slices.ContainsFunc(node.creates, isGoal)
 }
 
-// requestsUpdate tells whether a pod of the update revision is in flight to the node.
-func (v *verifier) requestsUpdate(node *verifiedNode) bool {
-	return slices.ContainsFunc(node.requested, v.isUpdate)
+// requestsGoal tells whether a pod of the revision where the node is to end is in flight to it.
+func (v *verifier) requestsGoal(node *verifiedNode) bool {
+	return slices.ContainsFunc(node.requested, func(hash string) bool { return v.isGoal(node, hash) })
 }
 
 // checkBudget is V1. By choice is what takes a node its last serving pod, an outdated Ready one, for the sake of the
@@ -102,7 +108,7 @@ func (v *verifier) checkBudget() {
 	var chosen []string
 	for _, node := range v.nodes {
 		taken := func(p *verifiedPod) bool {
-			return p.serves() && !p.updated && (p.begun || p.goes() && !v.surplus(p) && !v.superseded(p))
+			return p.serves() && !p.current && (p.begun || p.goes() && !v.surplus(p) && !v.superseded(p))
 		}
 		if node.outcome == placement.Run && node.any(taken) && !node.any((*verifiedPod).goesOnServing) {
 			chosen = append(chosen, node.name)
@@ -152,4 +158,5 @@ func (v *verifier) checkBurst() {
 	if begun > v.limits.burst {
 		v.report(11, "", "%d new updates in place, right are at most %d (M6)", begun, v.limits.burst)
 	}
+	v.checkSlowStart()
 }

@@ -92,8 +92,15 @@ func (v *verifier) checkReported() {
 	equal("budget.unavailable", int64(b.Unavailable), unavailable)
 	equal("budget.maxSurge", int64(b.MaxSurge), v.limits.maxSurge)
 	equal("budget.surging", int64(b.Surging), v.surging())
+	equal("budget.maxUnschedulable", int64(b.MaxUnschedulable), v.limits.maxUnschedulable)
+	equal("budget.exempt", int64(b.Exempt), v.count(func(node *verifiedNode) bool { return node.exempt }))
+	equal("budget.slowStart", int64(b.SlowStart), v.slow.limit)
+	equal("budget.underWay", int64(b.UnderWay), v.slow.underWay)
 	equal("budget.partition", int64(b.Partition), v.limits.partition)
 	equal("budget.partitioned", int64(b.Partitioned), v.limits.partitioned)
+	if stable := v.plan.Status.StableRevision; !v.trial.stables[stable] {
+		v.report(12, "", "C6: status.stableRevision is %q, right is %q", stable, sortedKeys(v.trial.stables))
+	}
 	if v.plan.NodeSelector != v.selector {
 		v.report(12, "", "T3: nodeSelector is %q, right is %q", v.plan.NodeSelector, v.selector)
 	}

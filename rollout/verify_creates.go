@@ -31,6 +31,10 @@ func (v *verifier) checkCreates() {
 			v.report(3, create.Node, "more than one create")
 		default:
 			v.checkCreate(node, create.Revision)
+			v.checkResourcesOf(create, node)
+			if right := node.canary && create.Revision == v.plan.Status.UpdateRevision; create.Canary != right {
+				v.report(12, create.Node, "C1: create with canary %t, right is %t", create.Canary, right)
+			}
 		}
 		seen[create.Node] = true
 	}
@@ -43,14 +47,18 @@ func (v *verifier) checkRevisionOf(create *Create, node *verifiedNode) {
 	right, invariant := map[string]bool{update: true}, 3
 	if node != nil {
 		right = v.rightRevisions(node)
-		if v.spec.Strategy.HoldRevision && node.hold != LimitNone {
+		switch {
+		case node.goesStable && v.isUpdate(create.Revision):
+			invariant = 6 // T6: the revision on trial, or one that has failed, is kept from it
+		case v.spec.Strategy.HoldRevision && node.hold != LimitNone:
 			invariant = heldInvariant(node.hold)
 		}
 	}
 	switch {
 	case create.Revision == "" || !right[create.Revision]:
-		v.report(invariant, create.Node, "T1: create at revision %q, right is the update revision, or with holdRevision the "+
-			"one that a held node lost: %q", create.Revision, sortedKeys(right))
+		v.report(invariant, create.Node, "T1: create at revision %q, right is the update revision, on nodes that no trial "+
+			"has reached the stable one (T6), or with holdRevision the one that a held node lost: %q", create.Revision,
+			sortedKeys(right))
 	case create.Revision == update && create.Template != nil:
 		v.report(3, create.Node, "T1: create at the update revision with a template, right is none: it is the Spec's")
 	case create.Revision == update:
@@ -82,8 +90,8 @@ func (v *verifier) revisionsOfCreates() map[string]bool {
 // checkCreate judges a create by what is on the node. What the plan deletes still counts: a delete is not
 // observed before the create is sent.
 func (v *verifier) checkCreate(node *verifiedNode, revision string) {
-	inFlight := func(hash string) bool { return v.isUpdate(hash) == v.isUpdate(revision) }
-	if slices.ContainsFunc(node.requested, inFlight) || len(node.requested) > 0 && (!v.surges() || !v.isUpdate(revision)) {
+	inFlight := func(hash string) bool { return v.isGoal(node, hash) == v.isGoal(node, revision) }
+	if slices.ContainsFunc(node.requested, inFlight) || len(node.requested) > 0 && (!v.surges() || !v.isGoal(node, revision)) {
 		v.report(14, node.name, "create, although one is in flight")
 		return
 	}

@@ -28,9 +28,9 @@ func (v *verifier) checkDeletes() {
 		case pod.marked:
 			v.report(14, d.Node, "delete of pod %s, which is marked for deletion or requested to be", d.Pod)
 		default:
-			if d.Pod != pod.object.Name || d.Node != pod.name || d.Revision != pod.hash {
+			if carries := revisionOf(pod.object); d.Pod != pod.object.Name || d.Node != pod.name || d.Revision != carries {
 				v.report(12, d.Node, "delete of pod %q at revision %q, but UID %q is pod %q of node %q at revision %q",
-					d.Pod, d.Revision, d.UID, pod.object.Name, pod.name, pod.hash)
+					d.Pod, d.Revision, d.UID, pod.object.Name, pod.name, carries)
 			}
 			v.checkHook(d, pod)
 			v.checkDelete(pod)
@@ -78,9 +78,9 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 		v.checkBackoff(pod)
 	case v.surplus(pod):
 		// M3.
-	case pod.updated:
-		v.report(4, pod.name, "delete of pod %s, the best of the update revision here; right is to leave it alone (M3)",
-			pod.object.Name)
+	case pod.current:
+		v.report(4, pod.name, "delete of pod %s, the best of revision %s, where the node is to end; right is to leave it alone "+
+			"(M3)", pod.object.Name, v.goalHash(pod.node))
 	case v.superseded(pod):
 		// M3, B4.
 	default:
@@ -93,7 +93,7 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node, hold := pod.node, v.holds(pod.node)
 	if hold == LimitPaused && v.underWay(pod) {
-		hold = node.hold // T4: what was begun is finished
+		hold = v.holdsRolling(node) // T4: what was begun is finished
 	}
 	others := func(p *verifiedPod) bool { return p != pod && p.stays() }
 	switch {
@@ -117,22 +117,22 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 	}
 }
 
-// surplus tells whether M3 prefers another pod of the node: one of the update revision if this one is, else one of
-// another revision. Whether that one may go for its part is judged by itself.
+// surplus tells whether M3 prefers another pod of the node: one that is where the node is to end if this one is, else one
+// that is not. Whether that one may go for its part is judged by itself.
 func (v *verifier) surplus(pod *verifiedPod) bool {
 	return pod.node.any(func(p *verifiedPod) bool {
-		return p.active() && !p.leaves() && p.updated == pod.updated && betterOf(p, pod) < 0
+		return p.active() && !p.leaves() && p.current == pod.current && betterOf(p, pod) < 0
 	})
 }
 
 // superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and
 // the old one is not Ready (M3).
 func (v *verifier) superseded(pod *verifiedPod) bool {
-	stays := func(p *verifiedPod) bool { return !p.marked && p.updated && !p.goes() && p.ran(pod.node) }
+	stays := func(p *verifiedPod) bool { return !p.marked && p.current && !p.goes() && p.ran(pod.node) }
 	if pod.ready {
 		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.serves() })
 	}
-	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsUpdate(pod.node)
+	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsGoal(pod.node)
 }
 
 // betterOf is M3's order of pods, the one to keep first. Of two that serve alike the one that was on its way out goes.
@@ -178,7 +178,7 @@ func (v *verifier) checkLeaving() {
 			bared = append(bared, node.name)
 		}
 	}
-	if stay >= v.limits.desired {
+	if stay >= v.limits.desired-v.exemptMissing() {
 		return
 	}
 	for _, name := range bared {
@@ -212,10 +212,10 @@ func (v *verifier) checkBackoff(pod *verifiedPod) {
 }
 
 func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
-	if !pod.updated && v.holds(pod.node) == LimitNone {
+	if !pod.current && v.holds(pod.node) == LimitNone {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.updated == pod.updated && !p.goes() })
+	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.current == pod.current && !p.goes() })
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.

@@ -64,6 +64,7 @@ func (s *handmade) bring() {
 		s.spend(after.Budget.Unavailable, after.Budget.Surging)
 	}
 	s.plan.NextWake, s.plan.Memory = before.NextWake, before.Memory
+	s.plan.Status.StableRevision = before.Status.StableRevision
 	for _, d := range s.plan.Deletes { // those that the planner would not delete now, too
 		s.plan.Memory.Backoffs = append(s.plan.Memory.Backoffs, rollout.Backoff{
 			Node: d.Node, Revision: d.Revision, Delay: time.Second, Since: s.snapshot.Now,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -38,6 +39,14 @@ func (v *verifier) observeHolds() {
 		v.selector = selector.String()
 	}
 	v.observePartition()
+	if v.trial.phase != canary.Failed {
+		return
+	}
+	for _, node := range v.nodes {
+		if node.carriesUpdate() { // what has failed goes back, past T2 and T3 (C7)
+			node.hold = LimitNone
+		}
+	}
 }
 
 // observePartition is T2: of the base, nodes without an updated pod take the places in turn.
@@ -70,7 +79,7 @@ func (v *verifier) observePartition() {
 }
 
 // partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector holds
-// its nodes anyway.
+// its nodes anyway. Canary nodes are the last, so that they are updated first (C7).
 func (n *verifiedNode) partitionTurn() int {
 	turn := 2
 	switch {
@@ -82,6 +91,9 @@ func (n *verifiedNode) partitionTurn() int {
 	if !n.holdsOld() { // what is held comes before what was lost
 		turn += 3
 	}
+	if n.canary {
+		turn = 6
+	}
 	return turn
 }
 
@@ -91,13 +103,21 @@ func (n *verifiedNode) holdsUpdated() bool {
 }
 
 func (n *verifiedNode) holdsOld() bool {
-	return n.asksOld || n.any((*verifiedPod).outdated)
+	return n.asksOld || n.any(func(p *verifiedPod) bool { return p.active() && !p.updated })
 }
 
 // holds names what keeps the node from being begun, frozen left out: that allows less, see checkFrozen.
 func (v *verifier) holds(node *verifiedNode) Limit {
 	if v.spec.Strategy.Paused {
 		return LimitPaused
+	}
+	return v.holdsRolling(node)
+}
+
+// holdsRolling is holds of a set that is not paused. A canary that is paused replaces nothing (C7).
+func (v *verifier) holdsRolling(node *verifiedNode) Limit {
+	if v.trial.phase == canary.Paused && !node.goesStable {
+		return LimitCanary
 	}
 	return node.hold
 }
@@ -111,7 +131,7 @@ func (v *verifier) holdsUpdate(node *verifiedNode, pod *verifiedPod) Limit {
 	case v.spec.Strategy.Paused && (pod == nil || !v.underWay(pod)):
 		return LimitPaused
 	default:
-		return node.hold
+		return v.holdsRolling(node)
 	}
 }
 
@@ -131,7 +151,7 @@ func (p *verifiedPod) leaves() bool {
 	}
 	switch p.node.outcome {
 	case placement.Run:
-		return !p.updated && p.node.hold == LimitNone
+		return !p.current && p.node.hold == LimitNone
 	case placement.Keep:
 		return false
 	default:
@@ -157,7 +177,9 @@ func (v *verifier) obstructed(p *verifiedPod) bool {
 
 // plainlyObstructed leaves out what is seen only when the pod's turn comes.
 func (v *verifier) plainlyObstructed(p *verifiedPod) bool {
-	return inplace.Obstruct(p.object) != 0 || !v.updateOf(p.hash).InPlace()
+	update := v.updateOf(p)
+	return inplace.Obstruct(p.object) != 0 || !update.InPlace() || !v.fits(p) ||
+		len(update.Resources) > 0 && digestOf(p.object) != "" // I2 is about what the template says
 }
 
 // beginError is why the update of the pod in place cannot begin.
@@ -168,18 +190,25 @@ func (v *verifier) beginError(p *verifiedPod) error {
 
 // begin is what there is to do now to update the pod in place, by package inplace.
 func (v *verifier) begin(p *verifiedPod) (inplace.Step, error) {
-	target := inplace.Target{Revision: v.plan.Status.UpdateRevision}
-	return v.updateOf(p.hash).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+	target := inplace.Target{Revision: v.goalHash(p.node)}
+	return v.updateOf(p).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
 }
 
-// updateOf is the change from a revision to the template.
-func (v *verifier) updateOf(hash string) *inplace.Update {
-	if update, ok := v.diffs[hash]; ok {
+// updateOf is the change from the pod's revision to that where its node is to end.
+func (v *verifier) updateOf(p *verifiedPod) *inplace.Update {
+	key := verifiedDiff{p.hash, p.node.goesStable}
+	if update, ok := v.diffs[key]; ok {
 		return update
 	}
-	update := inplace.Diff(v.templateOf(hash), &v.spec.Template, v.spec.Strategy.InPlace)
-	v.diffs[hash] = update
+	update := inplace.Diff(v.templateOf(p.hash), v.goalTemplate(p.node), v.spec.Strategy.InPlace)
+	v.diffs[key] = update
 	return update
+}
+
+// verifiedDiff names the revision of a pod, and where it is to go.
+type verifiedDiff struct {
+	from       string
+	goesStable bool
 }
 
 // templateOf is the template of the revision with the hash; nil if no revision has it, or several, or it cannot be read.
@@ -202,13 +231,16 @@ func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
 	return template
 }
 
-// rightRevisions are the revisions that a pod created on the node may be of (T1): the update revision, or with
-// holdRevision on a node that T2 or T3 holds what it had before.
+// rightRevisions are the revisions that a pod created on the node may be of (T1): that where it is to end, or with
+// holdRevision on a node that T2 or T3 holds what it had before, but not the one on trial elsewhere (T6).
 func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
 	if v.spec.Strategy.HoldRevision && (node.hold == LimitPartition || node.hold == LimitNodeSelector) {
-		return v.revisionsBefore(node)
+		before := v.revisionsBefore(node)
+		if !node.goesStable || !before[v.plan.Status.UpdateRevision] {
+			return before
+		}
 	}
-	return map[string]bool{v.plan.Status.UpdateRevision: true}
+	return map[string]bool{v.goalHash(node): true}
 }
 
 // revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for
@@ -218,52 +250,20 @@ func (v *verifier) revisionsBefore(node *verifiedNode) map[string]bool {
 	ran, found := "", false
 	for _, pod := range slices.Concat(node.pods, node.ignored) {
 		hash, created := pod.hash, pod.object.CreationTimestamp.Time
-		if pod.updated {
+		if pod.atUpdate {
 			hash = v.plan.Status.UpdateRevision
 		}
-		if (pod.updated || v.templateOf(hash) != nil) && (!found || created.After(youngest)) {
+		if (pod.atUpdate || v.templateOf(hash) != nil) && (!found || created.After(youngest)) {
 			ran, youngest, found = hash, created, true
 		}
 	}
 	if found {
 		return map[string]bool{ran: true}
 	}
-	if stable := v.stable(); len(stable) > 0 {
-		return stable
+	if v.isUpdate(v.trial.stable) { // what other nodes are still held at
+		return v.olderRevisions()
 	}
-	return map[string]bool{v.plan.Status.UpdateRevision: true}
-}
-
-// stable are the hashes of the highest older revision that a live pod, or a requested one, carries (C6): one, but for
-// revisions of one number. None: the update revision is the stable one.
-func (v *verifier) stable() map[string]bool {
-	live := make(map[string]bool)
-	for _, pod := range v.pods {
-		if pod.active() {
-			live[pod.hash] = true
-		}
-	}
-	for _, create := range v.snapshot.InFlight.Creates {
-		if create.Revision != "" {
-			live[create.Revision] = true
-		}
-	}
-	hashes := make(map[string]bool)
-	var highest int64
-	for _, revision := range v.snapshot.Revisions {
-		hash := history.HashOf(revision)
-		if v.holdsTemplate(revision) || hash == v.plan.Status.UpdateRevision || !live[hash] {
-			continue
-		}
-		if len(hashes) == 0 || revision.Revision > highest {
-			highest = revision.Revision
-			clear(hashes)
-		}
-		if revision.Revision == highest {
-			hashes[hash] = true
-		}
-	}
-	return hashes
+	return v.trial.stables
 }
 
 // scales tells whether T7 applies: no revision of another template was ever there.
@@ -274,24 +274,14 @@ func (v *verifier) scales() bool {
 
 // checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
 func (v *verifier) checkInstalls() {
-	if !v.scales() || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 {
+	left, limited := v.installs()
+	if !limited {
 		return
 	}
-	// One that terminates or has Failed keeps its place: what is lost comes back there.
-	filled := func(node *verifiedNode) bool {
-		return node.asksUpdated || node.any(func(p *verifiedPod) bool { return p.updated })
-	}
-	left := v.limits.desired - v.limits.partition
-	for _, node := range v.nodes {
-		if node.outcome == placement.Run && filled(node) {
-			left--
-		}
-	}
-	left = max(0, left)
 	installed, skipped := 0, ""
 	for _, node := range v.nodes {
 		switch {
-		case node.outcome != placement.Run || filled(node) || node.asksOld || node.any((*verifiedPod).active):
+		case node.outcome != placement.Run || node.filled() || node.asksOld || node.any((*verifiedPod).active):
 			// Nothing is missing here.
 		case len(node.creates) > 0:
 			installed++
@@ -306,4 +296,24 @@ func (v *verifier) checkInstalls() {
 		v.report(5, "", "T7: %d missing pods are created, right are at most %d: desired %d - partition %d - nodes at the "+
 			"update revision", installed, left, v.limits.desired, v.limits.partition)
 	}
+}
+
+// installs is how many more nodes may get a pod in a first installation with a partition (T7), and whether that is limited.
+func (v *verifier) installs() (left int, limited bool) {
+	if !v.scales() || v.spec.Strategy.Type != RollingUpdate || v.limits.partition == 0 {
+		return 0, false
+	}
+	left = v.limits.desired - v.limits.partition
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run && node.filled() {
+			left--
+		}
+	}
+	return max(0, left), true
+}
+
+// filled tells whether the node takes its place in a first installation. One whose pod terminates or has Failed keeps it:
+// what is lost comes back there.
+func (n *verifiedNode) filled() bool {
+	return n.asksUpdated || n.any(func(p *verifiedPod) bool { return p.updated })
 }

@@ -82,7 +82,7 @@ func TestVerifyHooks(t *testing.T) {
 		},
 		{
 			name: "prepared although it is right", why: "V4: nothing asks for its delete", scene: handFleet(handPods("unready", "a-new"), preDelete, hookedBy("a-new")),
-			plant: func(s *handmade) { labelPatch(s, "a-new", lifecycle.PreparingDelete) }, want: 4, mention: "a-new, the best of the update revision",
+			plant: func(s *handmade) { labelPatch(s, "a-new", lifecycle.PreparingDelete) }, want: 4, mention: "a-new, the best of revision fresh",
 		},
 		{
 			name: "prepared beyond the budget", why: "V1: a pod that leaves serves no more", scene: handFleet(handPods("available", "a-old", "b-old"), preDelete, hookedBy("a-old", "b-old"), atMost("1")),

@@ -65,10 +65,13 @@ func (c *verifiedPatched) checkRevision() {
 	if !slices.Contains(c.change.labels, appsv1.DefaultDaemonSetUniqueLabelKey) {
 		return
 	}
-	hash, update := revisionOf(c.last), c.plan.Status.UpdateRevision
+	hash, right := revisionOf(c.last), c.plan.Status.UpdateRevision
+	if c.pod.begun {
+		right = c.goalHash(c.pod.node)
+	}
 	switch {
-	case hash != update:
-		c.wrong(9, "sets revision %q, right is %q", hash, update)
+	case hash != right:
+		c.wrong(9, "sets revision %q, right is %q", hash, right)
 	case !c.pod.begun && !c.updates[c.pod.hash]:
 		c.wrong(4, "R3: relabels a pod that carries no duplicate of the update revision")
 	}
@@ -111,6 +114,10 @@ func (c *verifiedPatched) checkMetadata(kind string, keys []string, has map[stri
 	of func(*corev1.PodTemplateSpec) map[string]string,
 ) {
 	for _, key := range keys {
+		if kind == "label" && key == CanaryLabel {
+			c.checkCanaryLabel(has)
+			continue
+		}
 		if c.ownMetadata(kind, key, has) {
 			continue
 		}

@@ -95,7 +95,10 @@ func TestVerifyInPlace(t *testing.T) {
 		},
 		{
 			name: "from an unknown revision", why: "I3", scene: begun(),
-			plant: func(s *handmade) { s.snapshot.Revisions = s.snapshot.Revisions[1:] }, want: 9, mention: "I3: begins an update in place from revision",
+			plant: func(s *handmade) {
+				s.snapshot.Revisions, s.plan.Status.StableRevision = s.snapshot.Revisions[1:], freshHash
+			},
+			want: 9, mention: "I3: begins an update in place from revision",
 		},
 		{
 			name: "a template that differs in more", why: "I2: a volume", scene: begun(),
@@ -320,7 +323,7 @@ func TestVerifyInPlace(t *testing.T) {
 				s.bring()
 				s.withFacts("b", "dpu")
 			},
-			want: 4, mention: "M3: begins an update beside a pod of the update revision",
+			want: 4, mention: "M3: begins an update beside a pod of the revision",
 		},
 		{
 			name: "on a keep node", why: "M4: it replaces nothing", scene: begun(),

@@ -30,13 +30,21 @@ type verifier struct {
 	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool // those of updates that R3 may keep
 	limits  verifiedLimits
+	trial   verifiedTrial
+	judged  *verifiedCanary // nil: the spec asks for no canary
+	slow    verifiedSlow
+	// remembered is the memory of the snapshot, if its layout is known.
+	remembered Memory
+	overrides  verifiedOverrides
+	// predecessor tells whether a pod is of the set that this one takes over from.
+	predecessor func(*corev1.Pod) bool
 	// selector is the strategy's, as text; empty: it holds nothing (T3).
 	selector string
 	// backoffs are the ends of the back-offs of Failed pods (M2).
 	backoffs map[verifiedBackoff]time.Time
 	// templates of revisions and diffs from them to the template, by hash, as they are asked for.
 	templates map[string]*corev1.PodTemplateSpec
-	diffs     map[string]*inplace.Update
+	diffs     map[verifiedDiff]*inplace.Update
 	// saysWaits are the nodes of which the plan says that the budget keeps them waiting, mayWait those of which it has more
 	// important things to say.
 	saysWaits, mayWait map[string]bool
@@ -47,16 +55,23 @@ type verifiedNode struct {
 	name    string
 	object  *corev1.Node
 	outcome placement.Outcome
-	tainted bool           // a taint makes the outcome Leave (P3, M4)
-	hold    Limit          // what holds it: T2, T3 or T5
-	pods    []*verifiedPod // M1's ignored ones not; ordered by name and UID
-	ignored []*verifiedPod // those
+	tainted bool  // a taint makes the outcome Leave (P3, M4)
+	hold    Limit // what holds it: T2, T3 or T5
+	canary  bool  // the plan tries the update revision here (C1)
+	// goesStable: it is to end at the stable revision (T6); else at the update revision.
+	goesStable bool
+	overridden verifiedOverridden // what it gives to the containers of where it is to end (P8)
+	exempt     bool               // the plan leaves it out of the budgets, and may (B8)
+	pods       []*verifiedPod     // M1's ignored ones not; ordered by name and UID
+	ignored    []*verifiedPod     // those
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
 	// asksUpdated and asksOld: creates of the update revision, and of another one, are in flight, observed or not.
 	asksUpdated, asksOld bool
-	creates              []string // hashes of the pods that the plan creates here
+	// asksCurrent and asksOther: the same by whether it is where the node is to end.
+	asksCurrent, asksOther bool
+	creates                []string // hashes of the pods that the plan creates here
 }
 
 // verifiedPod is one pod.
@@ -64,11 +79,13 @@ type verifiedPod struct {
 	object    *corev1.Pod
 	name      string        // of its node (P7); empty: not attributable
 	node      *verifiedNode // nil: a stray
-	hash      string        // of its revision; empty: none
+	hash      string        // of its revision; empty: none, or another set's
 	marked    bool          // for deletion, in the snapshot or in flight
 	terminal  bool          // Failed or Succeeded
 	failed    bool          // Failed
-	updated   bool          // at the update revision
+	atUpdate  bool          // carries the update revision
+	updated   bool          // and has the resources that its node wants there (P8)
+	current   bool          // is where its node is to end: at that revision, with the resources wanted there
 	ready     bool          // as B5 has it
 	avail     bool          // as B5 has it
 	complete  bool          // its update in place is (I5), if there was any
@@ -109,7 +126,7 @@ func (p *verifiedPod) serves() bool {
 	if !p.active() || p.leaving {
 		return false
 	}
-	return !p.patched && (p.updated && p.settled() || !p.updated && p.ready && !p.preparing)
+	return !p.patched && (p.current && p.settled() || !p.current && p.ready && !p.preparing)
 }
 
 // settled is available, and done with its update in place: what cannot be completed must stop the rollout.
@@ -126,14 +143,24 @@ const verifiedGenerationLabel = "pod-template-generation"
 
 // observe attributes pods and requests to nodes and marks what the plan deletes, creates and patches.
 func (v *verifier) observe() {
-	v.templates, v.diffs = make(map[string]*corev1.PodTemplateSpec), make(map[string]*inplace.Update)
+	v.templates, v.diffs = make(map[string]*corev1.PodTemplateSpec), make(map[verifiedDiff]*inplace.Update)
+	if v.snapshot.Memory.Version == MemoryVersion {
+		v.remembered = v.snapshot.Memory
+	}
 	v.updates, v.newest = v.updateRevision()
+	v.predecessor = v.predecessors()
+	v.overrides = v.compileOverrides()
 	v.observeNodes()
 	v.limits = v.resolveLimits()
 	v.observePods()
 	v.observeRequests()
+	v.observeTrial()
+	v.observeGoals()
 	v.observeHolds()
 	v.settleRequests()
+	if v.spec.Strategy.Canary != nil {
+		v.judged = v.observeCanary()
+	}
 	v.backoffs = v.backoffEnds(v.snapshot.Memory)
 	for i := range v.plan.Deletes {
 		if pod := v.pods[v.plan.Deletes[i].UID]; pod != nil {
@@ -149,9 +176,11 @@ func (v *verifier) observe() {
 	for i := range v.plan.Decisions {
 		d := &v.plan.Decisions[i]
 		v.saysWaits[d.Node] = d.Reason == ReasonBudget || d.Pulls > 0
-		v.mayWait[d.Node] = !v.saysWaits[d.Node] && (d.Verb > VerbHold || d.Reason == ReasonBurst)
+		v.mayWait[d.Node] = !v.saysWaits[d.Node] && (d.Verb > VerbHold || d.Reason == ReasonBurst || d.Limit == LimitSlowStart)
 	}
 	v.observePatches()
+	v.observeExempt()
+	v.observeSlow()
 }
 
 func (v *verifier) observeNodes() {
@@ -210,7 +239,7 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 		marked:   marked,
 		terminal: object.Status.Phase == corev1.PodFailed || object.Status.Phase == corev1.PodSucceeded,
 		failed:   object.Status.Phase == corev1.PodFailed,
-		updated:  v.updates[hash],
+		atUpdate: v.updates[hash],
 		ready:    readiness.Ready,
 		avail:    readiness.Available,
 		complete: !unfinished(object) || !knownIncomplete(object),
@@ -222,9 +251,12 @@ func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
 	if !marked {
 		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
 	}
-	if !labelled && v.spec.TemplateGeneration != nil { // R5
+	switch {
+	case v.predecessor(object): // whatever it carries was given by another set
+		pod.hash, pod.atUpdate = "", false
+	case !labelled && v.spec.TemplateGeneration != nil: // R5
 		generation := strconv.FormatInt(*v.spec.TemplateGeneration, 10)
-		pod.updated = object.Labels[verifiedGenerationLabel] == generation
+		pod.atUpdate = object.Labels[verifiedGenerationLabel] == generation
 	}
 	return pod
 }
@@ -271,19 +303,23 @@ func (v *verifier) settleRequests() {
 	for _, node := range v.nodes {
 		node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
 			return node.any(func(p *verifiedPod) bool {
-				return p.active() && !p.leaves() && p.updated == v.isUpdate(hash)
+				return p.active() && !p.leaves() && p.current == v.isGoal(node, hash)
 			})
 		})
 	}
 }
 
 // sameRevision tells whether the pod is of the revision with the hash; the empty hash stands for the update
-// revision.
+// revision. Where the node is to end, a pod with other resources is like one of another revision (P8).
 func (v *verifier) sameRevision(p *verifiedPod, hash string) bool {
-	if v.isUpdate(hash) {
-		return p.updated
+	switch {
+	case v.isGoal(p.node, hash):
+		return p.current
+	case v.isUpdate(hash):
+		return p.atUpdate
+	default:
+		return p.hash == hash
 	}
-	return p.hash == hash
 }
 
 // isUpdate tells whether the hash of a requested pod is the update revision's.

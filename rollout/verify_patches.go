@@ -37,7 +37,8 @@ func (v *verifier) observePatches() {
 		first := pod.patches[0].before
 		state := lifecycle.StateOf(last)
 		pod.dismissed = !pod.leaving && state == lifecycle.PreparingDelete
-		updates := revisionOf(last) != revisionOf(first)
+		from, to := revisionOf(first), revisionOf(last)
+		updates := from != to && (!v.updates[from] || !v.updates[to]) // else only relabelled (R3)
 		prepares := !pod.preparing && state == lifecycle.PreparingUpdate
 		unready := readyInPlace(first) && !readyInPlace(last) &&
 			first.Annotations[inplace.StateKey] == last.Annotations[inplace.StateKey]
@@ -99,7 +100,10 @@ func (v *verifier) checkSteps(pod *verifiedPod) {
 			return
 		}
 		v.checkStep(pod, step, i)
-		if revision := step.patch.Revision; last != nil && revision != revisionOf(step.after) && revision != revisionOf(last) {
+		// A predecessor's pod is at no revision of the set, whatever it carries.
+		revision := step.patch.Revision
+		known := last == nil || revision == revisionOf(step.after) || revision == revisionOf(last)
+		if !known && (revision != "" || !v.predecessor(pod.object)) {
 			v.report(12, pod.name, "patch of pod %s says that the pod is at revision %q then, but it is at %q", pod.object.Name,
 				revision, revisionOf(step.after))
 		}
@@ -207,8 +211,8 @@ func (c *verifiedPatched) checkBegun() {
 	switch {
 	case node.outcome != placement.Run:
 		c.wrong(4, "M4: begins an update on a node that is to %s", node.outcome)
-	case node.any(func(p *verifiedPod) bool { return p.active() && p.updated }) || len(node.requested) > 0:
-		c.wrong(4, "M3: begins an update beside a pod of the update revision, there or requested")
+	case node.any(func(p *verifiedPod) bool { return p.active() && p.current }) || len(node.requested) > 0:
+		c.wrong(4, "M3: begins an update beside a pod of the revision to which it leads, there or requested")
 	case pod.ready && node.any(func(p *verifiedPod) bool { return p != pod && p.stays() }):
 		c.wrong(4, "B3: begins the update of a Ready pod beside another live pod")
 	}
@@ -219,8 +223,12 @@ func (c *verifiedPatched) checkBegun() {
 		c.wrong(9, "I3: begins an update in place of a pod without the readiness gate %s", lifecycle.InPlaceUpdateReady)
 	case c.old == nil || pod.hash == "":
 		c.wrong(9, "I3: begins an update in place from revision %q, which is not known", pod.hash)
+	case !c.fits(pod):
+		c.wrong(9, "P8: begins an update in place of a pod whose node wants other resources for it than it was created with")
+	case c.goalTemplate(node) == nil:
+		c.wrong(9, "I3: begins an update in place to revision %q, which is not known", c.goalHash(node))
 	default:
-		if why := differsInMore(c.old, &c.spec.Template, c.spec.Strategy.InPlace); why != "" {
+		if why := differsInMore(c.old, c.goalTemplate(node), c.spec.Strategy.InPlace); why != "" {
 			c.wrong(9, "I2: begins an update in place from a template that differs in %s", why)
 		}
 	}

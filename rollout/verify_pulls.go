@@ -56,7 +56,7 @@ func (v *verifier) updatedReady() (ready, needed int) {
 func (v *verifier) waitingOrder() []*verifiedNode {
 	var order []*verifiedNode
 	for _, node := range v.nodes {
-		if v.waits(node) {
+		if v.waits(node) && !node.goesStable {
 			order = append(order, node)
 		}
 	}
@@ -76,6 +76,8 @@ func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode)
 		v.report(10, pull.Node, "D1: pull of %s, which is no image of the update revision", pull.Image)
 	case v.pullsInFlight(pull.Image)[pull.Node]:
 		v.report(14, pull.Node, "pull of %s, which is in flight", pull.Image)
+	case node.goesStable:
+		v.report(10, pull.Node, "D1: pull of %s on a node that is to end at the stable revision (T6)", pull.Image)
 	case !slices.Contains(order, node):
 		v.report(10, pull.Node, "D1: pull of %s on a node that does not wait for an update (state %s)", pull.Image, v.state(node))
 	case !v.needs(node, pull.Image):

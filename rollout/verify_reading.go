@@ -12,22 +12,25 @@ import (
 func (v *verifier) checkReading(d *Decision) {
 	node := v.nodeOf[d.Node]
 	if node == nil {
-		if d.Target != TargetNone || d.Unavailable || d.Surging {
-			v.report(12, d.Node, "stray pod %s with target %s, unavailable %t and surging %t, right are none: it is on no node",
-				d.Pod, d.Target, d.Unavailable, d.Surging)
+		if d.Target != TargetNone || d.Unavailable || d.Surging || d.Exempt || d.Canary {
+			v.report(12, d.Node, "stray pod %s with target %s, unavailable %t, surging %t, exempt %t and canary %t, right are "+
+				"none: it is on no node", d.Pod, d.Target, d.Unavailable, d.Surging, d.Exempt, d.Canary)
 		}
 		return
 	}
 	// Of two pods in flight to one node it depends on what is seen first what the node is.
-	if want := v.state(node); d.State != want && (!node.asksUpdated || !node.asksOld) {
+	if want := v.state(node); d.State != want && (!node.asksCurrent || !node.asksOther) {
 		v.report(12, d.Node, "decision with state %s, right is %s", d.State, want)
 	}
 	v.checkTarget(d, node)
-	if want := v.isUnavailable(node); d.Unavailable != want {
+	if want := v.isUnavailable(node) && !node.exempt; d.Unavailable != want {
 		v.report(12, d.Node, "B2: unavailable is %t, right is %t", d.Unavailable, want)
 	}
-	if want := v.isSurging(node); d.Surging != want {
+	if want := v.isSurging(node) && !node.exempt; d.Surging != want {
 		v.report(12, d.Node, "B4: surging is %t, right is %t", d.Surging, want)
+	}
+	if d.Canary != node.canary {
+		v.report(12, d.Node, "C1: canary is %t, right is %t: whether the plan's canary has the node", d.Canary, node.canary)
 	}
 	switch waits := v.waits(node); {
 	case waits && (d.Verb == VerbNone || d.Verb == VerbHold):
@@ -63,15 +66,17 @@ func (v *verifier) state(node *verifiedNode) State {
 		return StateIneligible
 	}
 	stays := func(p *verifiedPod) bool { return p.active() && !p.leaves() }
-	updated := v.requestsUpdate(node) || node.any(func(p *verifiedPod) bool { return stays(p) && p.updated })
-	outdated := len(node.requested) > 0 && !v.requestsUpdate(node) ||
-		node.any(func(p *verifiedPod) bool { return stays(p) && !p.updated })
+	current := v.requestsGoal(node) || node.any(func(p *verifiedPod) bool { return stays(p) && p.current })
+	outdated := len(node.requested) > 0 && !v.requestsGoal(node) ||
+		node.any(func(p *verifiedPod) bool { return stays(p) && !p.current })
 	switch {
-	case updated && outdated:
+	case current && outdated:
 		return StateSurging
-	case updated && node.bestUpdatedServes():
+	case current && node.bestCurrentServes() && node.goesStable:
+		return StateStable
+	case current && node.bestCurrentServes():
 		return StateUpdated
-	case updated:
+	case current:
 		return StateStarting
 	case outdated:
 		return StateOutdated
@@ -84,15 +89,22 @@ func (v *verifier) state(node *verifiedNode) State {
 	}
 }
 
-// bestUpdatedServes tells whether the pod of the update revision that M3 keeps is available and done with its update.
-func (n *verifiedNode) bestUpdatedServes() bool {
+// bestCurrentServes tells whether the pod that M3 keeps, of those at the revision where the node is to end, is available
+// and done with its update.
+func (n *verifiedNode) bestCurrentServes() bool {
+	best := n.bestCurrent()
+	return best != nil && best.settled()
+}
+
+// bestCurrent is that pod; nil: there is none.
+func (n *verifiedNode) bestCurrent() *verifiedPod {
 	var best *verifiedPod
 	for _, p := range n.pods {
-		if p.active() && p.updated && (best == nil || betterOf(p, best) < 0) {
+		if p.active() && p.current && (best == nil || betterOf(p, best) < 0) {
 			best = p
 		}
 	}
-	return best != nil && best.settled()
+	return best
 }
 
 // target is T1, and what holds the node if anything does: only what is there can be held, or with holdRevision what
@@ -109,15 +121,18 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 		}
 		// What keeps a pod from being updated in place is asked only where it could be updated now, and what is wrong with
 		// the pod itself when its turn comes.
-		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) &&
+		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.goalTemplate(node) != nil &&
 			(v.plainlyObstructed(best) || v.obstructed(best) && !v.saysWaits[node.name]) {
 			return TargetHeld, LimitInPlaceOnly
 		}
 	case StateMissing, StateTerminating, StateBroken:
-		if right := v.rightRevisions(node); !right[v.plan.Status.UpdateRevision] {
+		if right := v.rightRevisions(node); !right[v.goalHash(node)] {
 			return TargetHeld, node.hold
 		}
-	default: // it is at the update revision, or about to be
+	default: // it is where it is to end, or about to be
+	}
+	if node.goesStable {
+		return TargetStable, LimitNone
 	}
 	return TargetUpdate, LimitNone
 }
@@ -137,7 +152,7 @@ func (n *verifiedNode) bestOutdated() *verifiedPod {
 // plan's deletes, and nothing is requested. Without surge an outdated pod that is not Ready need not be alone (B3).
 func (v *verifier) isCandidate(node *verifiedNode, best *verifiedPod) bool {
 	if node.outcome != placement.Run || best == nil || best.patched || len(node.requested) > 0 ||
-		node.any(func(p *verifiedPod) bool { return p.active() && p.updated }) {
+		node.any(func(p *verifiedPod) bool { return p.active() && p.current }) {
 		return false
 	}
 	alone := !node.any(func(p *verifiedPod) bool { return p != best && p.stays() })
@@ -158,7 +173,7 @@ func (v *verifier) waits(node *verifiedNode) bool {
 // plan may take it for one that waits: that is unclear.
 func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
 	best := node.bestOutdated()
-	if !v.isCandidate(node, best) || len(node.creates) > 0 || best.goes() || best.begun ||
+	if !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
 		v.holdsUpdate(node, best) != LimitNone {
 		return false, false
 	}
@@ -178,5 +193,5 @@ func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
 	return true, method == inplace.Only || !errors.Is(err, inplace.ErrObstacle)
 }
 
-// outdated is active and of another revision.
-func (p *verifiedPod) outdated() bool { return p.active() && !p.updated }
+// outdated is active, and not at the revision, or not with the resources, where its node is to end.
+func (p *verifiedPod) outdated() bool { return p.active() && !p.current }

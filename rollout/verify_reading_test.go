@@ -89,7 +89,7 @@ func TestVerifyReading(t *testing.T) {
 		},
 		{
 			name: "a stray surging", why: "it is on no node", scene: handStrays,
-			plant: func(s *handmade) { s.plan.Decisions[6].Surging = true }, want: 12, mention: "and surging true", raw: true,
+			plant: func(s *handmade) { s.plan.Decisions[6].Surging = true }, want: 12, mention: "surging true", raw: true,
 		},
 		{
 			name: "unavailable, but told available", why: "B2: nothing serves there", scene: crowd,

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -85,17 +84,22 @@ func (v *verifier) checkRevisions() {
 	for _, revision := range v.snapshot.Revisions {
 		known[revision.Name] = revision
 	}
-	acted := make(map[string]bool)
+	acted, annotated := make(map[string]bool), make(map[string]bool)
 	for _, name := range v.snapshot.InFlight.Revisions {
-		acted[name] = true
+		acted[name], annotated[name] = true, true
 	}
 	for i := range v.plan.Revisions {
 		action := &v.plan.Revisions[i]
-		if acted[action.Name] {
+		// A mark is beside the number: a rollback may get both at once.
+		done := acted
+		if action.Verb == AnnotateRevision {
+			done = annotated
+		}
+		if done[action.Name] {
 			v.report(14, "", "second action on revision %s, counting what is in flight", action.Name)
 			continue
 		}
-		acted[action.Name] = true
+		done[action.Name] = true
 		revision := known[action.Name]
 		switch {
 		case action.Verb == CreateRevision:
@@ -104,6 +108,8 @@ func (v *verifier) checkRevisions() {
 			v.report(14, "", "%s of revision %s with UID %q, which is not in the snapshot", action.Verb, action.Name, action.UID)
 		case action.Verb == DeleteRevision:
 			v.checkDeleteRevision(revision)
+		case action.Verb == AnnotateRevision:
+			v.checkMarks(action, revision)
 		case action.Verb != RenumberRevision:
 			v.report(12, "", "revision %s: there is no verb %d", action.Name, uint8(action.Verb))
 		case history.HashOf(revision) != v.plan.Status.UpdateRevision || !v.holdsTemplate(revision):
@@ -138,6 +144,7 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 		v.report(12, "", "R1: revision %s is to be created from an object of that name that holds the template", action.Name)
 		return
 	}
+	v.checkNewMarks(object)
 	if taken || slices.ContainsFunc(v.snapshot.Revisions, v.holdsTemplate) {
 		v.report(14, "", "R3: create of revision %s, but its name is taken or the template has a revision", action.Name)
 		return
@@ -169,14 +176,18 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	if v.carried(revision) {
 		v.report(4, "", "R4: delete of revision %s, which pods carry", revision.Name)
 	}
+	if !v.holdsTemplate(revision) && history.HashOf(revision) == v.trial.stable {
+		v.report(4, "", "R4: delete of the stable revision %s", revision.Name)
+	}
 }
 
-// carried tells whether a pod is of the revision, one that ends or is requested included. The stable revision always is.
+// carried tells whether a pod is of the revision, one that ends or is requested included.
 func (v *verifier) carried(revision *appsv1.ControllerRevision) bool {
 	hash := history.HashOf(revision)
-	observed := slices.ContainsFunc(v.snapshot.Pods, func(pod *corev1.Pod) bool {
-		return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash
-	})
+	observed := false
+	for _, pod := range v.pods {
+		observed = observed || pod.hash == hash
+	}
 	requested := slices.ContainsFunc(v.snapshot.InFlight.Creates, func(c InFlightCreate) bool { return c.Revision == hash })
 	return observed || requested
 }
@@ -203,7 +214,8 @@ func (v *verifier) checkHistoryLimit() {
 			gone = append(gone, revision)
 		default:
 			stay++
-			if !slices.Contains(v.snapshot.InFlight.Revisions, revision.Name) && !v.carried(revision) {
+			if !slices.Contains(v.snapshot.InFlight.Revisions, revision.Name) && !v.carried(revision) &&
+				!v.trial.stables[history.HashOf(revision)] {
 				oldest = min(oldest, revision.Revision)
 			}
 		}

@@ -184,7 +184,7 @@ func TestVerifyRevisions(t *testing.T) {
 		},
 		{
 			name: "unknown verb", why: "codes are declared ones", scene: old(0),
-			plant: func(s *handmade) { s.plan.Revisions[0].Verb = rollout.DeleteRevision + 1 }, want: 12, mention: "there is no verb 3",
+			plant: func(s *handmade) { s.plan.Revisions[0].Verb = rollout.DeleteRevision + 1 }, want: 12, mention: "there is no verb 4",
 		},
 		{
 			name: "create without an object", why: "there is nothing to send",

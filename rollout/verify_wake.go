@@ -1,12 +1,14 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // checkNextWake is the part of V15 that one plan shows.
@@ -37,6 +39,8 @@ func (v *verifier) checkNextWake() {
 		}
 	}
 	v.checkPullWakes()
+	v.checkTrialWake()
+	v.checkSlowWake()
 }
 
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4). One that this plan makes
@@ -47,6 +51,9 @@ func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bo
 		!v.isCandidate(node, pod) || v.holdsUpdate(node, pod) != LimitNone || !v.underWay(pod) || pod.goes() ||
 		!v.spec.Lifecycle.Next(pod.object, lifecycle.Update, pod.complete).Proceed { // it waits for its hook first
 		return time.Time{}, false
+	}
+	if v.beginError(pod) != nil {
+		return time.Time{}, false // nobody knows what an earlier update left behind
 	}
 	if len(pod.patches) > 0 {
 		return time.Time{}, false // it is updated now, or made ready for that, and the next plan sees what that brought
@@ -77,7 +84,7 @@ func (v *verifier) waitsForBackoff(node *verifiedNode, pod *verifiedPod) bool {
 // hasBackoff tells whether the deletion of Failed pods such as this one is slowed down: outdated ones of nodes that
 // are not held go at once, for another revision follows (M2).
 func (v *verifier) hasBackoff(pod *verifiedPod) bool {
-	return pod.updated || v.holds(pod.node) != LimitNone
+	return pod.current || v.holds(pod.node) != LimitNone
 }
 
 // checkMemory is the part of V12 that the next plan needs for M2: the back-offs that are under way go on, and those of
@@ -106,6 +113,52 @@ func (v *verifier) checkMemory() {
 		if v.nodeOf[key.node] != nil && end.After(v.snapshot.Now) && remembered[key].Before(end) {
 			v.report(12, key.node, "M2: memory forgets that the back-off of revision %q ends at %s", key.revision,
 				end.UTC().Format(time.RFC3339Nano))
+		}
+	}
+}
+
+// checkTrialWake is the part of V15 about the canary: the clock, the timeout, and what the plan itself says.
+func (v *verifier) checkTrialWake() {
+	options := v.spec.Strategy.Canary
+	v.checkWake("", v.plan.Canary.Until, "the clock ends what the canary waits for")
+	if !v.onTrial() {
+		return
+	}
+	record := v.plan.Memory.Canary
+	c := v.judged
+	if options.Mode == canary.Auto && v.trial.phase == canary.Running && !record.Since.IsZero() &&
+		c.allAvailable() {
+		v.checkWake("", record.Since.Add(*options.Duration-record.Elapsed), "C2: the canary has lasted for its duration")
+	}
+	if fail := options.AutoFail; !fail.Disabled && fail.CanaryTimeout != nil && !c.pause {
+		v.checkWake("", record.Began.Add(*fail.CanaryTimeout+1), "C4: the canary has taken longer than its timeout")
+	}
+}
+
+// checkSlowWake is the part of V15 about B7 and B8.
+func (v *verifier) checkSlowWake() {
+	// Only who was turned down waits for a place.
+	waits := slices.ContainsFunc(v.plan.Decisions, func(d Decision) bool { return d.Limit == LimitSlowStart })
+	if waits {
+		v.checkWake("", v.slow.rises, "B7: the limit rises")
+		v.checkWake("", v.slow.ends, "B7: a node is no longer under way")
+	}
+	spare := v.count(func(node *verifiedNode) bool { return node.exempt }) < v.limits.maxUnschedulable
+	for _, node := range v.nodes {
+		under := false
+		if waits && v.slow.on && node.outcome == placement.Run {
+			_, under = v.isUnderWay(node)
+		}
+		// What the plan itself makes of the node does not tell what it will leave out.
+		untouched := len(node.creates) == 0 && !node.any(func(p *verifiedPod) bool { return p.goes() || p.begun })
+		counts := spare && untouched && (v.isUnavailable(node) || v.isSurging(node))
+		if v.isolated(node) || !under && !counts {
+			continue
+		}
+		for _, pod := range node.pods {
+			if deleted := pod.object.DeletionTimestamp; deleted != nil && !pod.terminal {
+				v.checkWake(node.name, deleted.Time, "B8: pod "+pod.object.Name+" is terminating for too long")
+			}
 		}
 	}
 }

@@ -123,7 +123,7 @@ type summarize func(status.Input) status.Status
 
 // trialOf is what the oracle says of the condition Canary: its status and reason, empty if there is none.
 func trialOf(trial status.Trial) string {
-	word, reason := "", ""
+	var word, reason string
 	switch trial.State {
 	case status.Canary:
 		word, reason = "True", "CanaryOnTrial"

@@ -68,7 +68,7 @@ type Trial struct {
 	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). Unknown, and any other:
 	// nothing is on trial.
 	State State
-	// Held tells that something in the spec holds a node of the canary at its old revision (T2).
+	// Held tells that something in the spec holds a node of the canary at its old revision (T2, I1).
 	Held bool
 	// Promoted tells that the update revision was tried and is promoted. It counts only while nothing is on trial.
 	Promoted bool

@@ -90,6 +90,9 @@ type Resolution struct {
 	// and without marks: of the revisions with other data, the highest that a live pod carries and that has not failed,
 	// else Update.
 	Stable Revision
+	// Older is the highest revision with other data that a live pod carries and that has not failed, else Update: what is still
+	// there of the time before Update, promoted or not.
+	Older Revision
 	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
 	Promoted, Marked bool
 	// First tells that no revision has other data than the template's: nothing was ever rolled out before it.
@@ -212,6 +215,7 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 	out.First = len(others) == 0
 	out.Promoted = Promoted(update) || slices.ContainsFunc(duplicates, Promoted)
 	out.Marked = out.Promoted || slices.ContainsFunc(others, Promoted)
+	out.Older = older(&out, others, in)
 	out.Stable = stable(&out, others, in)
 	r.deduplicate(&out, duplicates, others, in.Carriers)
 	trim(&out, others, in.Carriers, in.Limit)
@@ -314,19 +318,23 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 		return out.Update
 	}
 	known := in.Canary && !marks && hasHash(others, in.LastStable)
+	if !marks && !known {
+		return out.Older
+	}
 	for _, revision := range slices.Backward(others) {
 		hash := HashOf(revision)
-		var is bool
-		switch {
-		case hash == out.Update.Hash:
-		case marks:
-			is = Promoted(revision)
-		case known:
-			is = hash == in.LastStable
-		default:
-			is = !Failed(revision) && slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true})
+		if hash != out.Update.Hash && (marks && Promoted(revision) || known && hash == in.LastStable) {
+			return reviewed(revision)
 		}
-		if is {
+	}
+	return out.Update
+}
+
+// older returns Resolution.Older.
+func older(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+	for _, revision := range slices.Backward(others) {
+		hash := HashOf(revision)
+		if hash != out.Update.Hash && !Failed(revision) && slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true}) {
 			return reviewed(revision)
 		}
 	}

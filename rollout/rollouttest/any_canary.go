@@ -216,7 +216,8 @@ func (f *fleet) drawResources(t *rapid.T) resourcesKind {
 	if !canarying(&f.spec) {
 		return resourcesPlain
 	}
-	return pick(t, "resources", resourcesWanted, resourcesWanted, resourcesWanted, resourcesWanted, resourcesPlain, resourcesOther)
+	return pick(t, "resources",
+		resourcesWanted, resourcesWanted, resourcesWanted, resourcesWanted, resourcesPlain, resourcesOther)
 }
 
 // giveResources overrides the resources of a pod that is to be on the node.
@@ -298,7 +299,9 @@ func (f *fleet) drawMarks(t *rapid.T, revisions []*appsv1.ControllerRevision) []
 		return revisions
 	}
 	promoted := map[string]string{history.PromotedAnnotation: "2026-01-01T10:00:00Z"}
-	failed := map[string]string{history.FailedAnnotation: canary.TooManyRestarts.String(), history.FailedMessageAnnotation: "so they say"}
+	failed := map[string]string{
+		history.FailedAnnotation: canary.TooManyRestarts.String(), history.FailedMessageAnnotation: "so they say",
+	}
 	none := map[string]string(nil)
 	marked := make([]*appsv1.ControllerRevision, len(revisions))
 	for i, r := range revisions {

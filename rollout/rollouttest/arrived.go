@@ -118,30 +118,6 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 	return r, err
 }
 
-// wentBack is the hash of the stable revision if the update revision is marked as failed, and not as promoted; else it is
-// empty.
-func (c *Cluster) wentBack() string {
-	if c.spec.Strategy.Canary == nil {
-		return ""
-	}
-	failed, stable := false, (*appsv1.ControllerRevision)(nil)
-	for _, revision := range c.revisions {
-		_, rejected := revision.Annotations[history.FailedAnnotation]
-		switch {
-		case holds(revision, &c.spec.Template) && history.Promoted(revision):
-			return ""
-		case holds(revision, &c.spec.Template):
-			failed = failed || rejected
-		case history.Promoted(revision) && (stable == nil || revision.Revision > stable.Revision):
-			stable = revision
-		}
-	}
-	if !failed || stable == nil {
-		return ""
-	}
-	return history.HashOf(stable)
-}
-
 // holdPartition is T2, in as many words.
 func (r *rest) holdPartition() error {
 	quantity := r.spec.Default().Strategy.Partition
@@ -246,30 +222,6 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 	return nil
 }
 
-// resourced tells whether the pod records the resources that are overridden for its node (P8). While an annotation cannot be
-// read, whatever it records will do.
-func (r *rest) resourced(p *corev1.Pod) bool {
-	name, ok := placement.TargetNode(p)
-	node := r.nodes[name]
-	if !ok || node == nil {
-		return true
-	}
-	by := effect(&r.spec, r.template(p), node)
-	return len(by.Malformed) > 0 || p.Annotations[placement.DigestAnnotation] == by.Digest
-}
-
-// template is the one that a pod at its node's target revision was made from.
-func (r *rest) template(p *corev1.Pod) *corev1.PodTemplateSpec {
-	if r.stable != "" {
-		for _, revision := range r.revisions {
-			if template, err := history.Template(revision); err == nil && history.HashOf(revision) == revisionOf(p) {
-				return template
-			}
-		}
-	}
-	return &r.spec.Template
-}
-
 // unknown tells whether the node waits for a revision that may be one of those that cannot be read (T1).
 func (r *rest) unknown(node string) bool {
 	return r.spec.Strategy.HoldRevision && (r.held[node] || r.outside[node]) &&
@@ -363,66 +315,6 @@ func (r *rest) obstructed(p *corev1.Pod) bool {
 		found = template
 	}
 	return !inplace.Diff(found, &r.spec.Template, r.spec.Strategy.InPlace).InPlace()
-}
-
-// finished tells what a pod at rest still waits for, or is not.
-func (r *rest) finished(p *corev1.Pod) error {
-	switch state := lifecycle.StateOf(p); state {
-	case lifecycle.PreparingNormal, lifecycle.PreparingUpdate, lifecycle.Updating, lifecycle.Updated, lifecycle.PreparingDelete:
-		return fmt.Errorf("which is still %s", state)
-	case lifecycle.Normal, "":
-	}
-	if completion := inplace.Completed(p); !completion.Done {
-		return fmt.Errorf("whose in-place update is not complete: %v", completion.Waits)
-	}
-	if r.updated[p.UID] && r.current(p) {
-		return r.asTemplate(p)
-	}
-	return nil
-}
-
-// asTemplate compares a pod that was updated in place with what a new one would be.
-func (r *rest) asTemplate(p *corev1.Pod) error {
-	like := &corev1.Pod{Spec: *r.template(p).Spec.DeepCopy()}
-	if node := r.nodes[p.Spec.NodeName]; node != nil {
-		effect(&r.spec, r.template(p), node).Apply(like)
-	}
-	hooked := map[string]bool{}
-	hooks := r.spec.Lifecycle
-	for _, hook := range []*lifecycle.Hook{hooks.PreDelete, hooks.InPlaceUpdate, hooks.PreNormal} {
-		if hook != nil {
-			for key := range hook.Labels {
-				hooked[key] = true // its controller puts it on and takes it off
-			}
-		}
-	}
-	for _, key := range sortedKeys(r.spec.Template.Labels) {
-		has, ok := p.Labels[key]
-		if want := r.spec.Template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
-			return fmt.Errorf("which has label %s=%s instead of %s", key, has, want)
-		}
-	}
-	for _, key := range sortedKeys(r.spec.Template.Annotations) {
-		if want := r.spec.Template.Annotations[key]; p.Annotations[key] != want {
-			return fmt.Errorf("which has annotation %s=%s instead of %s", key, p.Annotations[key], want)
-		}
-	}
-	for i := range like.Spec.Containers {
-		want := &like.Spec.Containers[i]
-		at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
-		switch {
-		case at < 0:
-			return fmt.Errorf("which has no container %s", want.Name)
-		case p.Spec.Containers[at].Image != want.Image:
-			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, p.Spec.Containers[at].Image, want.Image)
-		case !sameResources(want.Resources, p.Spec.Containers[at].Resources):
-			return fmt.Errorf("whose container %s has resources %v instead of %v",
-				want.Name, p.Spec.Containers[at].Resources, want.Resources)
-		case len(resized(p, at)) > 0:
-			return fmt.Errorf("whose container %s does not have the resources of its spec", want.Name)
-		}
-	}
-	return nil
 }
 
 // heldEnough is V5, seen from the end: of the nodes that the partition could hold at the beginning as many are outdated

@@ -96,7 +96,8 @@ func (f *canaryFacts) readRevisions() {
 		}
 		if hash := history.HashOf(r); !f.update[hash] || r.Name == f.name {
 			f.update[hash] = true
-			f.failed, f.retry = cmp.Or(f.failed, r.Annotations[history.FailedAnnotation]), r.Annotations[history.RetriedAnnotation]
+			f.failed = cmp.Or(f.failed, r.Annotations[history.FailedAnnotation])
+			f.retry = r.Annotations[history.RetriedAnnotation]
 			f.promoted = f.promoted || history.Promoted(r)
 		}
 	}

@@ -3,7 +3,6 @@ package rollouttest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 //   - C1: at most so many canary nodes as the strategy wants, all of them nodes that may be; a node that was chosen stays
 //     chosen while it may be one;
 //   - C1, C6: no other node is chosen while one that may be a canary node is at the revision and is none;
-//   - T6: while a revision is on trial, no pod of it is created or begun outside the canary nodes, and no more nodes are given
-//     it than are wanted; nodes that may not be canary nodes any more do not count;
+//   - T6: while a revision is on trial, no pod of it is created or begun outside the canary nodes, but on nodes that have it
+//     already. So no more nodes are given it than are wanted, but for those that take the place of nodes that left the canary;
 //   - C7: no pod of the stable revision that serves is deleted outside the canary nodes, nor anywhere while the canary or the
 //     set rests; then, and after a fail, no pod of the revision is created or begun;
 //   - C2: no revision is promoted by the clock before that has run, by the time of the snapshots, for the whole duration, while
@@ -37,7 +36,6 @@ type CanaryWatch struct {
 	revision string   // on trial
 	lost     bool     // the memory of it
 	nodes    []string // of the plan before
-	given    map[string]bool
 
 	started, ticking bool
 	elapsed          time.Duration
@@ -67,19 +65,14 @@ func (w *CanaryWatch) begin(f *canaryFacts, p *rollout.Plan) {
 	if w.promoted == nil {
 		w.promoted, w.failed, w.tried = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	if w.given == nil || w.revision != p.Canary.Revision {
-		w.revision, w.given = p.Canary.Revision, map[string]bool{}
-		w.restart()
-	}
 	w.lost = f.snapshot.Memory.Canary.Revision != p.Canary.Revision
-	if w.lost {
+	if w.lost || w.revision != p.Canary.Revision {
+		w.revision = p.Canary.Revision
 		w.restart()
-		maps.DeleteFunc(w.given, func(node string, _ bool) bool { return !f.holdsUpdate(node) })
 	}
 	if len(f.snapshot.Memory.Canary.Nodes) == 0 {
 		w.nodes = nil
 	}
-	maps.DeleteFunc(w.given, func(node string, _ bool) bool { return !f.candidate[node] })
 	if w.ticking {
 		w.elapsed += f.snapshot.Now.Sub(w.last)
 	}
@@ -195,13 +188,8 @@ func (w *CanaryWatch) checkActions(f *canaryFacts, p *rollout.Plan) error {
 		switch {
 		case rests:
 			return fmt.Errorf("C7: %s of the revision on trial on node %s, while the canary is %s", what, node, p.Canary.Phase)
-		case !slices.Contains(p.Canary.Nodes, node):
+		case !slices.Contains(p.Canary.Nodes, node) && !f.holdsUpdate(node): // one that has it keeps it
 			return fmt.Errorf("T6: %s of the revision on trial on node %s, outside the canary", what, node)
-		}
-		w.given[node] = true
-		if wanted := f.wanted(); len(w.given) > wanted {
-			return fmt.Errorf("C1: %s of the revision on trial on node %s makes %d nodes, wanted are %d: %v",
-				what, node, len(w.given), wanted, sortedKeys(w.given))
 		}
 		return nil
 	}
@@ -276,7 +264,8 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	quiet := *f.options.NoRestartsDuration
 	for _, last := range [...]time.Time{f.restarted(nodes), w.disturbed} {
 		if !last.IsZero() && now.Sub(last) < quiet {
-			return fmt.Errorf("C2: revision %s is promoted %v after a canary pod was disturbed, and not %v", f.name, now.Sub(last), quiet)
+			return fmt.Errorf("C2: revision %s is promoted %v after a canary pod was disturbed, and not %v",
+				f.name, now.Sub(last), quiet)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func CheckCanaryEnds(planner func(rollout.Spec) (PlanFunc, error), w World, endi
 	case err != nil:
 		return err
 	case !r.Settled:
-		return fmt.Errorf("C: %w after %d steps; last plan: %s\n%s", errUnsettled, steps, actions(r.Plan), recent(c))
+		return fmt.Errorf("V16: %w after %d steps; last plan: %s\n%s", errUnsettled, steps, actions(r.Plan), recent(c))
 	}
 	f, err := factsOf(c.spec, r.Snapshot)
 	if err != nil {
@@ -172,7 +172,8 @@ func (c *Cluster) checkEnding(f *canaryFacts, r Result, begin rollout.Snapshot, 
 		}
 		switch {
 		case revisionOf(p) != stable:
-			return fmt.Errorf("C7: node %s has pod %s of revision %s, and should have one of %s", node, p.Name, revisionOf(p), stable)
+			return fmt.Errorf("C7: node %s has pod %s of revision %s, and should have one of %s",
+				node, p.Name, revisionOf(p), stable)
 		case !lifecycle.Ready(p) || ending == EndsFailed && !lifecycle.Available(p, c.spec.MinReadySeconds, c.now):
 			return fmt.Errorf("C7: node %s has pod %s, which is not available", node, p.Name)
 		case ending == EndsFailed && len(by.Malformed) == 0 && p.Annotations[placement.DigestAnnotation] != by.Digest:

@@ -129,5 +129,6 @@ func (c *Cluster) Befall(m Mishap) {
 		set(Paused())
 	case UnpauseSet:
 		set(Rolling())
+	case mishapKinds:
 	}
 }

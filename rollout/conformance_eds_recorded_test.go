@@ -1,0 +1,127 @@
+package rollout_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// edsRecorded is the outcome that was recorded.
+func edsRecorded(c *edsCase, file string) edsOutcome {
+	e := c.Expect
+	switch file {
+	case "rolling":
+		o := edsOutcome{creates: act{from: e.CreateFrom, count: e.CreateCount}, deletes: act{from: e.DeleteFrom,
+			count: e.DeleteCount},
+			counters: e.Status, panics: e.Error != ""}
+		o.deletes.must = e.CleanedUpPods
+		return o
+	case "ers-reconcile":
+		return edsOutcome{creates: act{must: e.Create, from: e.ChooseCreate.From, count: e.ChooseCreate.Count},
+			deletes:  act{must: e.Delete, from: e.ChooseDelete.From, count: e.ChooseDelete.Count},
+			counters: e.ReplicaSetStat, panics: e.Panic != ""}
+	default:
+		return edsOutcome{}
+	}
+}
+
+// String is the outcome in an order of its own, so that equal outcomes have equal strings.
+func (o edsOutcome) String() string {
+	if o.panics {
+		return "panics"
+	}
+	settled := func(a act) string {
+		if a.count >= len(a.from) {
+			a = act{must: slices.Concat(a.must, a.from)}
+		}
+		must, from := slices.Sorted(slices.Values(a.must)), slices.Sorted(slices.Values(a.from))
+		if a.count == 0 {
+			from = nil
+		}
+		return fmt.Sprintf("%v and %d of %v", slices.Compact(must), a.count, from)
+	}
+	return fmt.Sprintf("creates %s, deletes %s, %v", settled(o.creates), settled(o.deletes), o.counters)
+}
+
+func TestConformanceEDSModel(t *testing.T) {
+	for _, file := range []string{"rolling", "ers-reconcile"} {
+		bad := 0
+		for _, c := range edsLines[edsCase](t, file) {
+			role := edsRoleIn(c, file)
+			got, want := newEDSModel(newEDSWorld(t, c, role), 0).outcome().String(), edsRecorded(c, file).String()
+			if got != want {
+				bad++
+				if bad < 12 {
+					t.Errorf("%s %v:\n got %s\nwant %s", c.Name, c.Features, got, want)
+				}
+			}
+		}
+		t.Log(file, bad)
+	}
+}
+
+// TestConformanceEDSFilterModel holds the model's filter to what was recorded, call by call.
+func TestConformanceEDSFilterModel(t *testing.T) {
+	bad := 0
+	for _, c := range edsLines[edsCase](t, "filter") {
+		m := newEDSModel(newEDSWorld(t, c, edsFilterAlone), 0)
+		for i, want := range append([]edsFiltered{c.Expect.edsFiltered}, c.Expect.Later...) {
+			if i > 0 {
+				m.at = m.now().Add(edsSeconds(c.Input.LaterCallsAtSeconds[i-1]))
+			}
+			if got, want := edsFilterString(edsFilteredBy(m.filter())), edsFilterString(want); got != want {
+				bad++
+				if bad < 12 {
+					t.Errorf("%s, call %d, %v:\n got %s\nwant %s", c.Name, i, c.Features, got, want)
+				}
+			}
+		}
+	}
+	t.Log(bad)
+}
+
+func edsFilteredBy(views []*edsView) edsFiltered {
+	f := edsFiltered{PodByNode: make(map[string]*string)}
+	for _, v := range views {
+		for _, p := range v.goes {
+			f.PodsToDelete = append(f.PodsToDelete, p.Name)
+		}
+		if v.object == nil || v.outcome != placement.Run {
+			continue
+		}
+		f.PodByNode[v.name] = nil
+		if len(v.kept) > 0 {
+			f.PodByNode[v.name] = &v.kept[0].Name
+		}
+	}
+	return f
+}
+
+func edsFilterString(f edsFiltered) string {
+	s := ""
+	for _, name := range slices.Sorted(maps.Keys(f.PodByNode)) {
+		pod := "-"
+		if p := f.PodByNode[name]; p != nil {
+			pod = *p
+		}
+		s += name + "=" + pod + " "
+	}
+	return s + fmt.Sprint("delete ", slices.Sorted(slices.Values(f.PodsToDelete)))
+}
+
+// edsRoleIn is the role of the replica set in a recording of the file.
+func edsRoleIn(c *edsCase, file string) edsRole {
+	switch {
+	case file == "filter":
+		return edsFilterAlone
+	case file == "ers-reconcile":
+		return edsRoleOf(c)
+	case len(c.Input.CanaryNodes) > 0:
+		return edsStable
+	default:
+		return edsActive
+	}
+}

@@ -1,0 +1,129 @@
+package rollout_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// The properties of canaries whose memory is lost (C6): their clock begins again, and that is all.
+var (
+	lossDelays    = statement{"a loss never hastens the promotion", lossyWorlds(), checkLossDelays}
+	lossKeeps     = statement{"a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(rollouttest.EndsFailed))}
+	lossPromotes  = statement{"promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(rollouttest.EndsPromoted))}
+	lossAlways    = statement{"without memory nothing is promoted by the clock", worlds(rollouttest.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
+	lossIsOutside = statement{"a loss touches nothing outside the canary", lossyAnyWorlds(), observed(observeOutside, observeVerdicts)}
+)
+
+func TestCanaryWithoutMemory(t *testing.T) {
+	testTales(t, lossDelays, lossKeeps, lossPromotes, lossAlways, lossIsOutside)
+}
+
+// lossy lets the tale lose its memory, and what else befalls pods.
+func lossy(t *rapid.T, c tale, kinds ...rollouttest.MishapKind) tale {
+	kinds = append(kinds, rollouttest.LoseMemory, rollouttest.LoseMemory)
+	for range rapid.IntRange(1, 3).Draw(t, "mishaps") {
+		m := rollouttest.Mishap{
+			After: rapid.IntRange(0, 12).Draw(t, "after"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
+			Node: rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name,
+		}
+		c.Mishaps = append(c.Mishaps, m)
+		c.turns = append(c.turns, turn{after: m.After, mishap: m})
+	}
+	return c
+}
+
+func lossyWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := lossy(t, promptWorlds().Draw(t, "tale"), rollouttest.CrashPods, rollouttest.EvictPods)
+		c.Spec.Strategy.Canary.AutoFail.Disabled = true
+		return c
+	})
+}
+
+func lossyHealthyWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, worlds(rollouttest.Released()).Draw(t, "tale")) })
+}
+
+func lossyIllWorlds() *rapid.Generator[tale] {
+	// Of the restarts only those that the pods show count after a loss, so it is the time that fails them.
+	fails := rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, illWorlds(rollouttest.Rolling(), fails).Draw(t, "tale")) })
+}
+
+func lossyAnyWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, eitherWorlds(rollouttest.Rolling()).Draw(t, "tale")) })
+}
+
+// checkLossDelays compares the tale with the same one without losses: the promotion comes no earlier, and later by no more
+// than a clock that began again at the last loss says.
+func checkLossDelays(c tale, f factory) error {
+	lossless := c
+	lossless.turns = slices.Clone(c.turns)
+	quiet := true
+	for i := range lossless.turns {
+		if lossless.turns[i].mishap.Kind == rollouttest.LoseMemory {
+			lossless.turns[i].mishap = rollouttest.Mishap{Kind: rollouttest.FindNode} // which never was lost
+		} else {
+			quiet = false
+		}
+	}
+	without, err := lossless.tell(f)
+	if err != nil {
+		return fmt.Errorf("without losses: %w", err)
+	}
+	with, err := c.tell(f, observeVerdicts)
+	if err != nil {
+		return err
+	}
+	name := nameOf(c.Spec)
+	early, late := without.when[name], with.when[name]
+	switch {
+	case early.IsZero() != late.IsZero():
+		return fmt.Errorf("C6: promoted at %v with losses, and at %v without\n%s", late, early, with.recently())
+	case late.Before(early):
+		return fmt.Errorf("C6: promoted at %v with losses, and at %v without\n%s", late, early, with.recently())
+	}
+	o := c.Spec.Strategy.Canary
+	if again := with.lost.Add(max(*o.Duration, *o.NoRestartsDuration)); quiet && late.After(early) && late.After(again) {
+		return fmt.Errorf("C6: promoted at %v with losses, later than a new clock at %v says\n%s", late, again, with.recently())
+	}
+	return nil
+}
+
+// checkForgetful loses the memory before every plan.
+func checkForgetful(c tale, f factory) error {
+	forgetful := func(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+		plan, err := f(spec)
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			s.Memory = rollout.Memory{}
+			return plan(s)
+		}, err
+	}
+	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.Behavior)
+	if err != nil {
+		return err
+	}
+	plan, err := shuffled(forgetful, c.seed)(c.Spec)
+	if err != nil {
+		return err
+	}
+	const enough = 60 // it wakes up for ever
+	s := &sight{tale: &c, cluster: cluster, marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{}}
+	outside := observeOutside(c)
+	if _, err := cluster.Run(plan, enough, func(rollout.Snapshot, rollout.Plan) error { return outside(s) }); err != nil {
+		return err
+	}
+	if s.readMarks(); s.marked[nameOf(c.Spec)] {
+		return errors.New("C6: the clock was never the same for two plans, and the revision is promoted")
+	}
+	return nil
+}

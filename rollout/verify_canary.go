@@ -1,0 +1,319 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// verifiedCanary is what Verify finds out about the trial by itself: what is on record, which commands count, and which
+// nodes are the canary's. What it cannot know for certain it does not hold against the plan.
+type verifiedCanary struct {
+	*verifier
+	options canary.Options // with defaults
+	object  *appsv1.ControllerRevision
+	// record of the trial of this very revision; the zero value if there is none, or if it begins anew.
+	record canary.Record
+	// fresh: there is no such record.
+	fresh bool
+	// known: the revision needs no trial. promoted and failed: that is on record. retried: a fail is, but is taken back.
+	known, promoted, failed, retried      bool
+	pause, unpause, validate, fail, retry bool
+	chosen                                []string // the nodes chosen before
+	candidates                            []*verifiedNode
+	wanted                                int
+	// nodes of the canary; not certain: others join them, and nobody can tell which.
+	nodes   []*verifiedNode
+	certain bool
+}
+
+// checkTrial judges what the plan says of the trial (C1 to C6).
+func (v *verifier) checkTrial() {
+	trial := &v.plan.Canary
+	if v.spec.Strategy.Canary == nil {
+		if trial.Phase != canary.Idle || len(trial.Nodes) > 0 || trial.Wanted != 0 || len(trial.Stale) > 0 ||
+			!trial.Until.IsZero() {
+			v.report(12, "", "C1: canary %s with nodes %q, right is none: the spec asks for none", trial.Phase, trial.Nodes)
+		}
+		return
+	}
+	if trial.Phase > canary.Failed {
+		v.report(12, "", "canary with an unknown phase (code %d)", uint8(trial.Phase))
+		return
+	}
+	if trial.Revision != v.plan.Status.UpdateRevision || !v.trial.stables[trial.Stable] {
+		v.report(12, "", "C6: canary of revision %q with the stable revision %q, right are %q and %q", trial.Revision,
+			trial.Stable, v.plan.Status.UpdateRevision, sortedKeys(v.trial.stables))
+	}
+	v.judged.checkStale()
+	v.judged.checkCanaryNodes()
+	v.judged.checkPhase()
+	v.judged.checkRecord()
+	v.judged.checkVerdict()
+}
+
+func (v *verifier) observeCanary() *verifiedCanary {
+	c := &verifiedCanary{verifier: v, options: *v.spec.Strategy.Canary, object: v.updateObject()}
+	update := v.plan.Status.UpdateRevision
+	name := v.spec.Name + "-" + update
+	annotations := map[string]string{}
+	if c.object != nil {
+		name, annotations = c.object.Name, c.object.Annotations
+	}
+	commands := c.options.Commands
+	names := func(command string) bool {
+		return command != "" && (command == canary.Any || command == update || command == name)
+	}
+	revived, _, _ := strings.Cut(commands.Retry, "/")
+	c.pause, c.unpause, c.validate, c.fail, c.retry = names(commands.Pause), names(commands.Unpause),
+		names(commands.Validate), names(commands.Fail), names(revived)
+
+	c.record, c.fresh = v.remembered.Canary, false
+	if c.record.Revision != update {
+		c.record, c.fresh = canary.Record{}, true
+	}
+	verdict := c.record.Verdict
+	_, c.promoted = annotations[history.PromotedAnnotation]
+	_, c.failed = annotations[history.FailedAnnotation]
+	c.promoted = c.promoted || verdict != nil && verdict.Phase == canary.Idle
+	c.failed = c.failed || verdict != nil && verdict.Phase == canary.Failed
+	_, template := v.marked()
+	first := !slices.ContainsFunc(v.snapshot.Revisions, func(r *appsv1.ControllerRevision) bool { return !v.holdsTemplate(r) })
+	c.known = first || template || v.trial.stable == update
+	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != commands.Retry {
+		c.retried = true
+		c.record, c.fresh = canary.Record{}, true
+	}
+	c.chosen = v.chosenBefore()
+	c.observeCanaryNodes()
+	return c
+}
+
+// chosenBefore are the canary nodes that are remembered, or if none is, those on which a live pod carries the label.
+func (v *verifier) chosenBefore() []string {
+	if remembered := v.remembered.Canary.Nodes; len(remembered) > 0 {
+		return remembered
+	}
+	var labelled []string
+	for _, node := range v.nodes {
+		if node.any(func(p *verifiedPod) bool { return p.active() && p.object.Labels[CanaryLabel] != "" }) {
+			labelled = append(labelled, node.name)
+		}
+	}
+	return labelled
+}
+
+// updateObject is the object of the update revision; nil: it is not there yet.
+func (v *verifier) updateObject() *appsv1.ControllerRevision {
+	var object *appsv1.ControllerRevision
+	for _, revision := range v.snapshot.Revisions {
+		if v.holdsTemplate(revision) && history.HashOf(revision) == v.plan.Status.UpdateRevision &&
+			(object == nil || revision.Revision > object.Revision ||
+				revision.Revision == object.Revision && revision.Name > object.Name) {
+			object = revision
+		}
+	}
+	return object
+}
+
+// observeCanaryNodes finds the nodes of the canary: those chosen before, also for another revision, as long as they are
+// candidates. If they are too many, those that are updated stay, then those that come first (C1).
+func (c *verifiedCanary) observeCanaryNodes() {
+	c.candidates = c.canaryCandidates()
+	c.wanted = c.wantedNodes()
+	if c.onTrial() {
+		c.nodes, c.certain = c.trial.nodes, true
+		return
+	}
+	for _, node := range c.candidates {
+		if slices.Contains(c.chosen, node.name) {
+			c.nodes = append(c.nodes, node)
+		}
+	}
+	if len(c.nodes) > c.wanted {
+		slices.SortStableFunc(c.nodes, func(a, b *verifiedNode) int { return trueFirst(a.carriesUpdate(), b.carriesUpdate()) })
+		c.nodes = c.nodes[:c.wanted]
+	}
+	c.certain = len(c.nodes) == min(c.wanted, len(c.candidates))
+}
+
+// carriesUpdate tells whether the node has a live pod of the update revision, or one is asked for.
+func (n *verifiedNode) carriesUpdate() bool {
+	return n.asksUpdated || n.any(func(p *verifiedPod) bool { return p.active() && p.atUpdate })
+}
+
+// wantedNodes is the number of canary nodes that there should be (C1): at least one, no more than desired, and a percentage
+// below 100 leaves one out, unless there is only one.
+func (c *verifiedCanary) wantedNodes() int {
+	replicas, most := c.options.Replicas, c.limits.desired
+	if replicas.StrVal != "" && replicas.StrVal != "100%" {
+		most--
+	}
+	return max(1, min(ofDesired(replicas, c.limits.desired, 99), most))
+}
+
+// checkStale is C5: commands that name another revision are reported.
+func (c *verifiedCanary) checkStale() {
+	var stale []string
+	for _, command := range []struct {
+		verb, value string
+		counts      bool
+	}{
+		{"pause", c.options.Commands.Pause, c.pause},
+		{"unpause", c.options.Commands.Unpause, c.unpause},
+		{"validate", c.options.Commands.Validate, c.validate},
+		{"fail", c.options.Commands.Fail, c.fail},
+		{"retry", c.options.Commands.Retry, c.retry},
+	} {
+		if command.value != "" && !command.counts {
+			stale = append(stale, command.verb+" "+command.value)
+		}
+	}
+	if !slices.Equal(c.plan.Canary.Stale, stale) {
+		c.report(12, "", "C5: stale commands are %q, right are %q", c.plan.Canary.Stale, stale)
+	}
+}
+
+// checkCanaryNodes is C1.
+func (c *verifiedCanary) checkCanaryNodes() {
+	names := c.plan.Canary.Nodes
+	if !c.onTrial() {
+		if len(names) > 0 {
+			c.report(12, "", "C1: canary nodes %q, although nothing is on trial (%s)", names, c.trial.phase)
+		}
+		return
+	}
+	if int(c.plan.Canary.Wanted) != c.wanted {
+		c.report(12, "", "C1: %d canary nodes are wanted, right are %d", c.plan.Canary.Wanted, c.wanted)
+	}
+	fit := make(map[string]bool)
+	for _, node := range c.candidates {
+		fit[node.name] = true
+	}
+	for i, name := range names {
+		switch {
+		case !fit[name]:
+			c.report(6, name, "C1: canary node that does not run the pod, or that a selector leaves out")
+		case i > 0 && names[i-1] >= name:
+			c.report(12, name, "C1: canary node after %s, right are nodes in ascending order, each once", names[i-1])
+		}
+	}
+	right := min(c.wanted, len(c.candidates))
+	switch {
+	case len(names) > right:
+		c.report(6, "", "C1: %d canary nodes, right are at most %d", len(names), right)
+	case len(names) < right:
+		c.report(12, "", "C1: %d canary nodes, right are %d", len(names), right)
+	}
+	stay := 0
+	for name := range fit {
+		if slices.Contains(c.chosen, name) && slices.Contains(names, name) {
+			stay++
+		} else if slices.Contains(c.chosen, name) && c.remembers(fit) <= c.wanted {
+			c.report(6, name, "C1: a canary node that was chosen before and is still fit is given up")
+		}
+	}
+	if c.remembers(fit) > c.wanted && stay < len(names) {
+		c.report(6, "", "C1: only %d of %d canary nodes were chosen before, although enough of those are still fit", stay,
+			len(names))
+	}
+}
+
+// remembers counts the nodes chosen before that are still fit.
+func (c *verifiedCanary) remembers(fit map[string]bool) int {
+	count := 0
+	for name := range maps.Keys(fit) {
+		if slices.Contains(c.chosen, name) {
+			count++
+		}
+	}
+	return count
+}
+
+// checkPhase is C2 to C6: what is on record and the commands leave no choice; else the pods and the clock must give a
+// reason for what the plan says.
+func (c *verifiedCanary) checkPhase() {
+	phase := c.trial.phase
+	wrong := func(invariant int, right, why string) {
+		c.report(invariant, "", "C5, C6: canary is %s (%s), right is %s: %s", phase, c.plan.Canary.Reason, right, why)
+	}
+	idle, failed := phase == canary.Idle, phase == canary.Failed
+	switch {
+	case c.promoted || c.known && (!c.failed || c.retried):
+		if !idle {
+			wrong(12, "Idle", "the revision is promoted, or needs no canary")
+		}
+	case c.failed && !c.retried:
+		if !failed {
+			wrong(6, "Failed", "that is on record, and nobody has retried it")
+		}
+	case c.fail:
+		if !failed {
+			wrong(6, "Failed", "by command")
+		}
+	case c.validate:
+		if !idle {
+			wrong(12, "Idle", "validated by command")
+		}
+	case idle:
+		if why := c.notPassed(); why != "" {
+			wrong(6, "on trial", why)
+		}
+	case failed:
+		if !c.mayFail() {
+			wrong(12, "on trial", "nothing shows that it has failed")
+		}
+	case phase == canary.Running:
+		if why := c.mustRest(); why != "" {
+			wrong(6, "Paused or Failed", why)
+		}
+	default:
+		if !c.mayPause() {
+			wrong(12, "Running", "nothing shows that it is to rest")
+		}
+	}
+}
+
+// checkVerdict is C6: what was decided is remembered, and written on the revision as soon as that is there.
+func (c *verifiedCanary) checkVerdict() {
+	phase, record := c.trial.phase, c.plan.Memory.Canary
+	key := history.PromotedAnnotation
+	switch phase {
+	case canary.Failed:
+		key = history.FailedAnnotation
+	case canary.Idle:
+	default:
+		return
+	}
+	if c.object != nil && !c.retried {
+		if _, seen := c.object.Annotations[key]; seen {
+			return
+		}
+	}
+	if verdict := record.Verdict; record.Revision != c.plan.Status.UpdateRevision || verdict == nil || verdict.Phase != phase {
+		c.report(12, "", "C6: memory forgets that the canary is %s", phase)
+	}
+	if c.object == nil || c.spec.Strategy.Frozen || slices.Contains(c.snapshot.InFlight.Revisions, c.object.Name) {
+		return
+	}
+	if !slices.ContainsFunc(c.plan.Revisions, func(action RevisionAction) bool {
+		_, sets := action.Annotations[key]
+		return action.Verb == AnnotateRevision && action.Name == c.object.Name && sets
+	}) {
+		c.report(12, "", "C6: nothing writes %s on revision %s, right is to mark it: the canary is %s", key, c.object.Name, phase)
+	}
+}
+
+// earliest is the earlier of two instants.
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

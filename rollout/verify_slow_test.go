@@ -1,0 +1,227 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// handSlowly turns slow start on: the limit rises by so many every minute, up to a maximum, and has done so for a while.
+func handSlowly(increase, most string, since time.Duration) change {
+	return func(s *handmade) {
+		s.spec.Strategy.SlowStart = &rollout.SlowStart{Increase: new(intstr.Parse(increase)), MaxParallel: new(intstr.Parse(most))}
+		s.snapshot.Memory.Version = rollout.MemoryVersion
+		s.snapshot.Memory.Rollout = rollout.Record{Revision: freshHash, Began: handNow().Add(-since)}
+	}
+}
+
+// handUnreachable makes the named nodes so.
+func handUnreachable(nodes ...string) change {
+	return func(s *handmade) {
+		for _, name := range nodes {
+			for _, n := range s.snapshot.Nodes {
+				if n.Name == name {
+					n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+				}
+			}
+		}
+	}
+}
+
+// handHomeless are pods for which the scheduler finds no room.
+func handHomeless(names ...string) change {
+	return onPods(func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		})
+	}, names...)
+}
+
+// handTerminating are pods that are to be gone in so long.
+func handTerminating(in time.Duration, names ...string) change {
+	return onPods(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: handNow().Add(in)} }, names...)
+}
+
+func handLeavingOut(quantity string) change {
+	return handStrategy(func(s *rollout.Strategy) { s.MaxUnschedulable = new(intstr.Parse(quantity)) })
+}
+
+func handCreated(ago time.Duration, names ...string) change {
+	return onPods(func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(handNow().Add(-ago)) }, names...)
+}
+
+func handSurgingBy(n int32) change {
+	return func(s *handmade) {
+		s.spec.Strategy.MaxUnavailable, s.spec.Strategy.MaxSurge = nil, new(intstr.FromInt32(n))
+	}
+}
+
+func TestVerifyAcceptsSlowStart(t *testing.T) {
+	old := handPods("available", "a-old", "b-old", "c-old", "d-old", "e-old")
+	runAccepts(t, []acceptRow{
+		{name: "one of five", why: "B7: the first step", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 0))},
+		{name: "the third step", why: "B7: 3 after two minutes", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 2*time.Minute))},
+		{name: "a percentage", why: "B7: 21% of 5 is 2", scene: handFleet(old, atMost("5"), handSlowly("21%", "100%", 0))},
+		{name: "no more than the maximum", why: "B7", scene: handFleet(old, atMost("5"), handSlowly("2", "3", time.Hour))},
+		{name: "missing pods first", why: "B7: replacements get what they leave", scene: handFleet(old, handPods("", "f", "g"), atMost("5"),
+			handSlowly("3", "250", 0))},
+		{name: "more missing than the limit", why: "B7: creates are slow too", scene: handFleet(handPods("", "a", "b", "c"), handSlowly("2", "250", 0))},
+		{name: "one is under way", why: "B7: it takes a place", scene: handFleet(old, handPods("unready", "f-new"), atMost("5"),
+			handCreated(30*time.Second, "f-new"), handSlowly("2", "250", 0))},
+		{name: "one has been for too long", why: "B7: one interval", scene: handFleet(old, handPods("unready", "f-new"), atMost("5"),
+			handCreated(time.Minute, "f-new"), handSlowly("2", "250", 0))},
+		{name: "one terminates", why: "B7: it takes a place", scene: handFleet(old, handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"),
+			atMost("5"), handSlowly("2", "250", 0))},
+		{name: "one terminates for too long", why: "B8: it takes none", scene: handFleet(old, handPods("available", "f-old"),
+			handTerminating(-1, "f-old"), atMost("5"), handSlowly("2", "250", 0))},
+		{name: "complete", why: "B7: a rollout only", scene: handFleet(handPods("", "a", "b", "c"), handSlowly("1", "250", 0),
+			func(s *handmade) { s.snapshot.Memory.Rollout.Completed = true })},
+		{name: "promoted now", why: "B7: the clock begins anew", scene: handFleet(handWithTrial, handPods("available", "a-new"), handOldPods(), atMost("5"),
+			handRecorded(func(r *canary.Record) { r.Elapsed = time.Hour }), handSlowly("1", "250", time.Hour))},
+		{name: "paused for a while", why: "B7: that does not count", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 3*time.Minute),
+			func(s *handmade) { s.snapshot.Memory.Rollout.Paused = 2 * time.Minute })},
+		{name: "paused", why: "B7: nor does this", scene: handFleet(old, handPods("", "f", "g", "h"), handSlowly("1", "250", 3*time.Minute),
+			handStrategy(func(s *rollout.Strategy) { s.Paused = true }),
+			func(s *handmade) { s.snapshot.Memory.Rollout.PausedSince = handNow().Add(-2 * time.Minute) })},
+		{name: "with surge", why: "B7: a new pod beside the old one is under way", scene: handFleet(old, handSurgingBy(5), handSlowly("2", "250", 0))},
+		{name: "in place", why: "B7: an update takes a place", scene: handFleet(old, atMost("5"), inPlaceBy("InPlaceIfPossible"), handSlowly("2", "250", 0))},
+		{name: "Failed pods", why: "B7: broken ones too", scene: handFleet(handPods("failed", "a-old", "b-old", "c-old"), handSlowly("2", "250", 0))},
+		{name: "an unreachable node", why: "B8: left out", scene: handFleet(handPods("unready", "a-new"), handOldPods(), handUnreachable("a"), atMost("1"),
+			handLeavingOut("1"))},
+		{name: "more of them than may be left out", why: "B8: the others count", scene: handFleet(handPods("unready", "a-new", "f-new"), handOldPods(),
+			handUnreachable("a", "f"), atMost("2"), handLeavingOut("10%"))},
+		{name: "no room", why: "B8: left out", scene: handFleet(handPods("unready", "a-new"), handOldPods(), handHomeless("a-new"), atMost("1"), handLeavingOut("1"))},
+		{name: "no room, with surge", why: "B8: it holds no place", scene: handFleet(handOldPods(), handPods("unready", "b-new"), handHomeless("b-new"),
+			handSurgingBy(1), handLeavingOut("1"))},
+		{name: "terminating in time", why: "B8: it counts", scene: handFleet(handPods("available", "a-old"), handOldPods(), handTerminating(time.Second, "a-old"),
+			atMost("1"), handLeavingOut("1"))},
+		{name: "a deselected node, while another is unreachable", why: "M4: who is left out is not waited for", scene: handFleet(
+			handPods("available", "a-new", "z-new"), handPods("", "b"), handUnreachable("b"), handSurgingBy(1), handLeavingOut("1"), func(s *handmade) {
+				s.spec.Template.Spec.NodeSelector = map[string]string{"app-node": "yes"}
+				s.snapshot.Revisions[1] = handRevision(freshHash, 2, s.spec.Template)
+				s.snapshot.Nodes[1].Labels = nil
+			})},
+	})
+}
+
+// handOldPods adds nodes b to d with available old pods.
+func handOldPods() change { return handPods("available", "b-old", "c-old", "d-old") }
+
+func TestVerifySlowStart(t *testing.T) {
+	slow := handFleet(handPods("available", "a-old", "b-old", "c-old"), atMost("3"), handSlowly("1", "250", 0))
+	runViolations(t, []violationRow{
+		{
+			name: "one replacement more", why: "B7", scene: slow, plant: func(s *handmade) { s.delete("b-old").bring() },
+			want: 11, mention: "B7: 2 pods are replaced, right are at most 1: limit 1 - 0 under way - 0 missing",
+		},
+		{
+			name: "one create more", why: "B7", scene: handFleet(handPods("", "a", "b"), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "B7: 2 missing pods are created, right are at most 1",
+		},
+		{
+			name: "a replacement before missing pods", why: "B7: deletes never outrun creates",
+			scene: handFleet(handPods("available", "a-old"), handPods("", "b"), atMost("3"), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "right are at most 0: limit 1 - 0 under way - 1 missing",
+		},
+		{
+			name: "a pod beside an old one more", why: "B7", scene: handFleet(handOldPods(), handSurgingBy(3), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.create("c").bring() }, want: 11, mention: "B7: 2 pods are replaced",
+		},
+		{
+			name: "a Failed pod more", why: "B7: broken ones too", scene: handFleet(handPods("failed", "a-old", "b-old"), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 11, mention: "B7: 2 pods are replaced",
+		},
+		{
+			name: "another limit", why: "V12", scene: slow, plant: func(s *handmade) { s.plan.Budget.SlowStart = 2 },
+			want: 12, mention: "budget.slowStart is 2, right is 1",
+		},
+		{
+			name: "another number under way", why: "V12", scene: slow, plant: func(s *handmade) { s.plan.Budget.UnderWay = 1 },
+			want: 12, mention: "budget.underWay is 1, right is 0",
+		},
+		{
+			name: "asleep until after the next step", why: "V15", scene: slow, plant: func(s *handmade) { s.plan.NextWake = handNow().Add(61 * time.Second) },
+			want: 15, mention: "B7: the limit rises at 2026-01-15T12:01:00Z",
+		},
+		{
+			name: "asleep until after a place is free", why: "V15", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new"),
+				handCreated(30*time.Second, "b-new"), atMost("3"), handSlowly("1", "1", 0)),
+			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "B7: a node is no longer under way at 2026-01-15T12:00:30Z",
+		},
+	})
+}
+
+func TestVerifyExempt(t *testing.T) {
+	exempt := func(node string) func(*handmade) {
+		return func(s *handmade) {
+			d := s.decision(node)
+			d.Exempt, d.Unavailable, d.Surging = true, false, false
+			s.plan.Budget.Exempt++
+		}
+	}
+	spent := func(unavailable, surging int32) func(*handmade) {
+		return func(s *handmade) { s.spend(unavailable, surging) }
+	}
+	runViolations(t, []violationRow{
+		{
+			name: "a node that can be reached", why: "B8", scene: handFleet(handPods("unready", "a-new"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "node a: B8: left out of the budgets, although it can be reached",
+		},
+		{
+			name: "a node that does not count", why: "B8", scene: handFleet(handPods("available", "a-new"), handUnreachable("a"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "or does not count",
+		},
+		{
+			name: "too many", why: "B8", scene: handFleet(handPods("unready", "a-new", "b-new"), handUnreachable("a", "b"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.decision("b").Exempt = true }, want: 1, mention: "node b: B8: left out of the budgets as number 2, right are at most 1",
+		},
+		{
+			name: "under surge", why: "B8", scene: handFleet(handPods("unready", "a-new"), handSurgingBy(1), handLeavingOut("1")),
+			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 2, mention: "node a: B8",
+		},
+		{
+			name: "with maxUnschedulable 0", why: "B8: none", scene: handFleet(handPods("unready", "a-new"), handUnreachable("a")),
+			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "right are at most 0",
+		},
+		{
+			name: "not counted", why: "V12", scene: handFleet(handPods("unready", "a-new"), handUnreachable("a"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.plan.Budget.Exempt = 0 }, want: 12, mention: "budget.exempt is 0, right is 1",
+		},
+		{
+			name: "another maximum", why: "V12", scene: handFleet(handPods("available", "a-new"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.plan.Budget.MaxUnschedulable = 2 }, want: 12, mention: "budget.maxUnschedulable is 2, right is 1",
+		},
+		{
+			name: "left out and counted", why: "B8", scene: handFleet(handPods("unready", "a-new"), handUnreachable("a"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.decision("a").Unavailable = true }, want: 12, mention: "node a: B2: unavailable is true, right is false",
+		},
+		{
+			name: "the budget of who is left out is spent twice", why: "V1", scene: handFleet(handPods("unready", "a-new", "e-new"), handOldPods(),
+				handUnreachable("a", "e"), atMost("2"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 1, mention: "are unavailable after the plan, more than maxUnavailable 2",
+		},
+		{
+			name: "who is left out is not what is chosen", why: "V12: the counters are those of the others", scene: handFleet(
+				handPods("unready", "a-new"), handUnreachable("a"), handLeavingOut("1")),
+			plant: spent(1, 0), want: 12, mention: "budget.unavailable is 1, right is 0",
+		},
+		{
+			name: "asleep until a pod terminates for too long", why: "V15", scene: handFleet(handPods("available", "a-old"), handOldPods(),
+				handTerminating(30*time.Second, "a-old"), handLeavingOut("1")),
+			plant: func(s *handmade) { s.plan.NextWake = handNow().Add(31 * time.Second) }, want: 15, mention: "B8: pod a-old is terminating for too long",
+		},
+		{
+			name: "chosen otherwise", why: "B8: any of them will do, but the counters must agree", scene: handFleet(
+				handPods("unready", "a-new", "b-new"), handUnreachable("a", "b"), handLeavingOut("2")),
+			plant: both(func(s *handmade) {
+				s.decision("b").Exempt, s.plan.Budget.Exempt = false, 0
+			}, exempt("a")), want: 12, mention: "node b: B2: unavailable is false, right is true",
+		},
+	})
+}

@@ -1,0 +1,221 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// verifiedTrial is how the trial of the update revision stands. Phase and nodes are what the plan says, which
+// checkTrial judges; what follows from them for the nodes is found here.
+type verifiedTrial struct {
+	phase canary.Phase
+	// nodes of the canary, as far as the snapshot has them; ascending by name.
+	nodes []*verifiedNode
+	// stables are the hashes that may be the stable revision: one, but for revisions of one number. stable is it, as the
+	// plan says if it is one of them.
+	stables map[string]bool
+	stable  string
+}
+
+// observeTrial reads off the plan what it takes the trial to be, and off the history which revision is the stable one.
+func (v *verifier) observeTrial() {
+	t := &v.trial
+	t.stables = v.stableRevisions()
+	t.stable = v.plan.Canary.Stable
+	if !t.stables[t.stable] {
+		t.stable = v.plan.Status.StableRevision
+	}
+	if !t.stables[t.stable] {
+		t.stable = sortedKeys(t.stables)[0]
+	}
+	if v.spec.Strategy.Canary == nil {
+		return
+	}
+	t.phase = v.plan.Canary.Phase
+	if !v.onTrial() {
+		return
+	}
+	for _, name := range v.plan.Canary.Nodes {
+		if node := v.nodeOf[name]; node != nil && !node.canary {
+			node.canary = true
+			t.nodes = append(t.nodes, node)
+		}
+	}
+	slices.SortFunc(t.nodes, func(a, b *verifiedNode) int { return cmp.Compare(a.name, b.name) })
+}
+
+// onTrial tells whether the update revision is being tried, as the plan says.
+func (v *verifier) onTrial() bool {
+	return v.trial.phase == canary.Running || v.trial.phase == canary.Paused
+}
+
+// halted tells whether nothing may be begun (T4), which stops a canary too (C7).
+func (v *verifier) halted() bool { return v.spec.Strategy.Paused || v.spec.Strategy.Frozen }
+
+// stableRevisions are the hashes of the revision to fall back to (C6). Where new revisions are tried, that is the last one
+// that was promoted, or while none is marked the one that was remembered; else the older one. It is the update revision if
+// there is none.
+func (v *verifier) stableRevisions() map[string]bool {
+	marked, promoted := v.marked()
+	remembered := v.remembered.Rollout.Stable
+	switch {
+	case v.spec.Strategy.Canary == nil:
+		return v.olderRevisions()
+	case promoted:
+		return map[string]bool{v.plan.Status.UpdateRevision: true}
+	case marked:
+		return v.highest(history.Promoted)
+	}
+	isRemembered := func(revision *appsv1.ControllerRevision) bool {
+		return !v.holdsTemplate(revision) && history.HashOf(revision) == remembered
+	}
+	if slices.ContainsFunc(v.snapshot.Revisions, isRemembered) {
+		return v.highest(isRemembered)
+	}
+	return v.olderRevisions()
+}
+
+// olderRevisions are the hashes of the highest older revision that a live pod, or a requested one, carries, and that has not
+// failed.
+func (v *verifier) olderRevisions() map[string]bool {
+	live := v.liveHashes()
+	return v.highest(func(revision *appsv1.ControllerRevision) bool {
+		return live[history.HashOf(revision)] && !history.Failed(revision)
+	})
+}
+
+// highest are the hashes of the highest revisions of other templates that count; if there is none, that of the update
+// revision.
+func (v *verifier) highest(counts func(*appsv1.ControllerRevision) bool) map[string]bool {
+	hashes := make(map[string]bool)
+	var highest int64
+	for _, revision := range v.snapshot.Revisions {
+		hash := history.HashOf(revision)
+		if v.holdsTemplate(revision) || hash == v.plan.Status.UpdateRevision || !counts(revision) ||
+			len(hashes) > 0 && revision.Revision < highest {
+			continue
+		}
+		if len(hashes) == 0 || revision.Revision > highest {
+			highest = revision.Revision
+			clear(hashes)
+		}
+		hashes[hash] = true
+	}
+	if len(hashes) == 0 {
+		hashes[v.plan.Status.UpdateRevision] = true
+	}
+	return hashes
+}
+
+// marked tells whether any revision carries the mark of a promotion, and whether one that holds the template does.
+func (v *verifier) marked() (any, template bool) {
+	for _, revision := range v.snapshot.Revisions {
+		if history.Promoted(revision) {
+			any, template = true, template || v.holdsTemplate(revision)
+		}
+	}
+	return any, template
+}
+
+// liveHashes are those that live pods, or requested ones, carry. Those whose deletion is only in flight count: what was
+// decided when it was requested must not change by that.
+func (v *verifier) liveHashes() map[string]bool {
+	live := make(map[string]bool)
+	for _, pod := range v.pods {
+		if pod.tells() {
+			live[pod.hash] = true
+		}
+	}
+	for _, create := range v.snapshot.InFlight.Creates {
+		if create.Revision != "" {
+			live[create.Revision] = true
+		}
+	}
+	return live
+}
+
+// observeGoals finds out where each node is to end (T1, T6), what it gives to the containers there (P8), and what that
+// makes of its pods.
+func (v *verifier) observeGoals() {
+	for _, node := range v.nodes {
+		node.goesStable = v.goesStable(node)
+		node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
+	}
+	for _, pod := range v.pods {
+		pod.updated, pod.current = pod.atUpdate, pod.atUpdate
+		if pod.node == nil {
+			continue
+		}
+		pod.updated = pod.atUpdate && (pod.node.goesStable || v.fits(pod))
+		carries := pod.atUpdate
+		if pod.node.goesStable {
+			carries = !pod.atUpdate && pod.hash == v.trial.stable
+		}
+		pod.current = carries && v.fits(pod)
+	}
+	for _, node := range v.nodes {
+		for _, create := range v.snapshot.InFlight.Creates {
+			if create.Node == node.name {
+				goal := v.isGoal(node, create.Revision)
+				node.asksCurrent, node.asksOther = node.asksCurrent || goal, node.asksOther || !goal
+			}
+		}
+	}
+}
+
+// goesStable is T6: while a revision is tried, only the canary nodes go to it, and those that are there stay. After a fail,
+// or where the canary rests, none does.
+func (v *verifier) goesStable(node *verifiedNode) bool {
+	switch {
+	case v.trial.phase == canary.Idle, v.isUpdate(v.trial.stable): // there is nothing else to go to
+		return false
+	case v.trial.phase == canary.Failed:
+		return true
+	case v.trial.phase == canary.Running && node.canary && !v.halted():
+		return false
+	default:
+		return !node.asksUpdated && !node.any(func(p *verifiedPod) bool { return p.active() && p.atUpdate })
+	}
+}
+
+// isGoal tells whether the hash of a requested pod, or of one to be created, is that of the revision where the node is to
+// end.
+func (v *verifier) isGoal(node *verifiedNode, hash string) bool {
+	if node == nil || !node.goesStable {
+		return v.isUpdate(hash)
+	}
+	return hash == v.trial.stable
+}
+
+// goalHash is the revision where the node is to end, goalTemplate its template; nil: it cannot be read.
+func (v *verifier) goalHash(node *verifiedNode) string {
+	if node != nil && node.goesStable {
+		return v.trial.stable
+	}
+	return v.plan.Status.UpdateRevision
+}
+
+func (v *verifier) goalTemplate(node *verifiedNode) *corev1.PodTemplateSpec {
+	return v.templateAt(v.goalHash(node))
+}
+
+// canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
+// selector matches them.
+func (v *verifier) canaryCandidates() []*verifiedNode {
+	strategy := v.spec.Strategy
+	var candidates []*verifiedNode
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run && selects(strategy.NodeSelector, node.object) &&
+			selects(strategy.Canary.NodeSelector, node.object) {
+			candidates = append(candidates, node)
+		}
+	}
+	return candidates
+}
