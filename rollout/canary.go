@@ -86,10 +86,14 @@ func (r *run) choosing() canary.Choosing {
 		Desired: r.plan.Budget.Desired,
 		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
-			if i := r.index.find(name); i != none {
-				return r.canaryCandidate(i)
+			i := r.index.find(name)
+			if i == none {
+				return canary.Candidate{}, false
 			}
-			return canary.Candidate{}, false
+			if c, ok := r.canaryCandidate(i); ok {
+				return c, true
+			}
+			return r.brokenCandidate(i)
 		},
 		All: iter.Seq[canary.Candidate](func(yield func(canary.Candidate) bool) {
 			for i := range r.nodes {
@@ -126,6 +130,26 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 		c.Restarts = addRestarts(c.Restarts, &r.pods[j].object.Status)
 	}
 	return c, true
+}
+
+// brokenCandidate is a chosen node that the pod of the revision on trial may have broken: it may only keep the pod now (P3), and
+// the pod is not available. It is not replaced, so that a revision that breaks its nodes does not wander over the fleet: as
+// the budget (B2), the canary stops there.
+func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
+	n := &r.nodes[i]
+	if r.outcome(i) != placement.Keep || n.hold == LimitNodeSelector {
+		return canary.Candidate{}, false
+	}
+	broken := false
+	for j := n.first; j < n.end; j++ {
+		if p := &r.pods[j]; r.isUpdate(p) && p.traits.has(bound) && !p.traits.has(marked|finished) {
+			if p.settled() {
+				return canary.Candidate{}, false
+			}
+			broken = true
+		}
+	}
+	return canary.Candidate{Name: n.object.Name, Labels: n.object.Labels, Updated: true}, broken
 }
 
 func addRestarts(sum int32, status *corev1.PodStatus) int32 {

@@ -12,7 +12,6 @@ import (
 )
 
 // Revisions as the recordings name them. edsNewer is the one that another replica set has.
-
 const (
 	edsThis  = "hash-new"
 	edsOld   = "hash-old"
@@ -20,7 +19,6 @@ const (
 )
 
 // edsOutcome is what one call does to nodes and pods.
-
 type edsOutcome struct {
 	creates, deletes act
 	counters         edsCounters
@@ -28,7 +26,6 @@ type edsOutcome struct {
 }
 
 // outcome is what the controller does in one call.
-
 func (m *edsModel) outcome() (o edsOutcome) {
 	if m.role == edsFilterAlone {
 		return m.filterAlone()
@@ -59,7 +56,6 @@ func (m *edsModel) outcome() (o edsOutcome) {
 }
 
 // delayed tells whether the controller waits because it did something a short time ago.
-
 func (m *edsModel) delayed(kind string) bool {
 	frequency := 10 * time.Second
 	if f := m.Input.Set.Spec.Strategy.ReconcileFrequency; f != nil {
@@ -70,7 +66,6 @@ func (m *edsModel) delayed(kind string) bool {
 }
 
 // filterAlone is a call of the filter, and which nodes it takes for empty.
-
 func (m *edsModel) filterAlone() (o edsOutcome) {
 	views := m.filter()
 	for _, v := range views {
@@ -87,14 +82,12 @@ func (m *edsModel) filterAlone() (o edsOutcome) {
 	return o
 }
 
-// update is what the call does beside the filter: the nodes of a revision on trial at once, the others in turn.
-
+// frozen and paused are what annotations of the set say.
 func (m *edsModel) frozen() bool { return m.Input.Set.Annotations[edsFrozen] == "true" }
 
 func (m *edsModel) paused() bool { return m.Input.Set.Annotations[edsPaused] == "true" }
 
 // unreadable tells whether a quantity of the strategy is none.
-
 func (m *edsModel) unreadable() bool {
 	r := m.Input.Set.Spec.Strategy.RollingUpdate
 	return slices.ContainsFunc([]*intstr.IntOrString{r.MaxUnavailable, r.MaxPodSchedulerFailure, r.SlowStartAdditiveIncrease},
@@ -105,23 +98,11 @@ func (m *edsModel) unreadable() bool {
 }
 
 // undefaulted tells whether something of the strategy is unset, so that the controller waits for another one to default it.
-
 func (m *edsModel) undefaulted() bool {
 	return m.Input.Set.Spec.Strategy.ReconcileFrequency == nil && m.Input.Replica.UID != "" && m.role != edsFilterAlone
 }
 
-// revision is what the pod says it is of.
-
-// target is the revision that the node is to end at (T6). A call of the controller knows one only.
-
-// tries tells whether the node is one of the canary's.
-
-// upToDate tells whether the pod is what its node is to have.
-
-// resting tells whether nothing is begun on the node. The controller pauses and freezes all but the nodes of a canary.
-
 // missing tells whether the node lacks a pod.
-
 func (m *edsModel) missing(v *edsView) bool {
 	if m.on(edsObjectHolds) {
 		return len(v.kept) == 0 && !v.held
@@ -130,7 +111,6 @@ func (m *edsModel) missing(v *edsView) bool {
 }
 
 // serves tells whether the node has a pod that does its work for the budget.
-
 func (m *edsModel) serves(v *edsView) bool {
 	pods := v.kept
 	if !m.on(edsMarkedIsGone) {
@@ -142,7 +122,6 @@ func (m *edsModel) serves(v *edsView) bool {
 }
 
 // stuck tells whether nothing done to the node would help now, so that it can be left out of the budget (B8).
-
 func (m *edsModel) stuck(v *edsView) bool {
 	if !m.on(edsStuckAtOnce) {
 		return slices.ContainsFunc(slices.Concat(v.kept, v.marked), func(p *corev1.Pod) bool { return edsStuck(p, m.at) })
@@ -160,9 +139,7 @@ func (m *edsModel) stuck(v *edsView) bool {
 }
 
 // breaks tells whether the pod of the update revision that a keep node has is not available (B2). One that is not bound never
-
 // ran there.
-
 func (m *edsModel) breaks(v *edsView) bool {
 	of := func(p *corev1.Pod) bool {
 		return m.revision(p) == m.edsWorld.update() && p.Spec.NodeName != "" && !marked(p)
@@ -172,7 +149,6 @@ func (m *edsModel) breaks(v *edsView) bool {
 }
 
 // roll is the update of all nodes that the call is for.
-
 func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	var missing, broken, healthy []string
 	unavailable, stuck, underWay := 0, 0, 0
@@ -235,7 +211,6 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 }
 
 // count counts the node as current if it has a pod of the revision that the call, or the set, is for.
-
 func (m *edsModel) count(v *edsView, counters *edsCounters) {
 	pods := slices.Concat(v.kept, v.marked)
 	if m.on(edsAnyPodCounts) {
@@ -256,7 +231,6 @@ func (m *edsModel) count(v *edsView, counters *edsCounters) {
 }
 
 // outdated is the pod of the node that is to be replaced, nil if there is none.
-
 func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	if len(v.kept) != 1 || marked(v.kept[0]) || m.upToDate(v.edsNode, v.kept[0]) ||
 		edsReady(v.kept[0]) && len(v.blocked) > 0 && m.on(edsObjectHolds) {
@@ -265,8 +239,7 @@ func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	return v.kept[0]
 }
 
-// underWay tells whether the node waits for its new pod (B7).
-
+// underWay tells whether the node waits for a pod to go or to be available (B7).
 func (m *edsModel) underWay(v *edsView) bool {
 	interval := m.Input.Set.Spec.Strategy.RollingUpdate.SlowStartIntervalDuration
 	return len(v.marked) > 0 || slices.ContainsFunc(v.kept, func(p *corev1.Pod) bool {
@@ -276,7 +249,6 @@ func (m *edsModel) underWay(v *edsView) bool {
 }
 
 // elapsed is how long the slow start has been going on.
-
 func (m *edsModel) elapsed() time.Duration {
 	if !m.Input.Replica.holds("Active") {
 		return 0
@@ -289,20 +261,16 @@ func (m *edsModel) elapsed() time.Duration {
 }
 
 // edsMaxCreation is how many pods may be created by now.
-
 func edsMaxCreation(r edsRolling, nodes int32, elapsed time.Duration) int {
 	steps := 1 + int(elapsed/r.SlowStartIntervalDuration.Duration)
 	return min(steps*scaled(r.SlowStartAdditiveIncrease, nodes, 1), int(*r.MaxParallelPodCreation))
 }
 
 // ordered tells whether B6 and M6 pick what the controller picks freely. This is one of its choices, so that it is no
-
 // difference by itself: only the model with all rules makes it.
-
 func (m *edsModel) ordered() bool { return m.rules == edsAllRules }
 
 // some is any number of the names, which come by node name; in order, it is the last ones.
-
 func (m *edsModel) some(names []string, number int) act {
 	number = max(0, min(number, len(names)))
 	if m.ordered() {
@@ -318,9 +286,7 @@ func (m *edsModel) some(names []string, number int) act {
 }
 
 // replace picks the victims: broken pods and healthy ones alike, from a budget that the broken ones raise. By B3 all broken ones
-
 // go, and healthy ones within the budget, the last by node name first (B6).
-
 func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slots int) {
 	rolling := m.Input.Set.Spec.Strategy.RollingUpdate
 	if !m.on(edsBrokenInFull) {
@@ -340,14 +306,7 @@ func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slot
 	o.deletes = o.deletes.and(m.some(broken, first)).and(m.some(healthy, second))
 }
 
-// try updates the nodes of a revision on trial, at once. It counts nodes that do not run the pod, too.
-
-// judged tells whether the revision on trial is paused or has failed.
-
-// cannotStart tells whether a container waits in a way that pauses the canary.
-
 // and does both, of other nodes each.
-
 func (o edsOutcome) and(p edsOutcome) edsOutcome {
 	c, d := o.counters, p.counters
 	return edsOutcome{
@@ -358,7 +317,6 @@ func (o edsOutcome) and(p edsOutcome) edsOutcome {
 }
 
 // and does both. Choices of both are taken for one.
-
 func (a act) and(b act) act {
 	return act{must: slices.Concat(a.must, b.must), from: slices.Concat(a.from, b.from), count: a.count + b.count}
 }

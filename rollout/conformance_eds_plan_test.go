@@ -104,8 +104,11 @@ func verifyEDS(t *testing.T, name string, spec rollout.Spec, snapshot rollout.Sn
 
 func assertEDSRefused(t *testing.T, name string, err error, path string) {
 	t.Helper()
-	if errs := rollout.FieldErrors(err); !slices.ContainsFunc(errs,
-		func(e *field.Error) bool { return strings.HasPrefix(e.Field, path) }) {
+	of := func(e *field.Error) bool {
+		return e.Field == path || strings.HasPrefix(e.Field,
+			path+".") || strings.HasPrefix(e.Field, path+"[")
+	}
+	if path == "" || !slices.ContainsFunc(rollout.FieldErrors(err), of) {
 		t.Errorf("%s: %q is to be refused, but the error is %v", name, path, err)
 	}
 }

@@ -35,11 +35,9 @@ type edsReconciled struct {
 		State            string           `json:"state"`
 		Canary           *edsCanaryStatus `json:"canary"`
 	} `json:"status"`
-	Image        string          `json:"image"`
-	Error        string          `json:"error"`
-	ByListOrder  []edsReconciled `json:"observedOutcomes"`
-	SpecChanged  bool            `json:"specChanged"`
-	RequeueAfter float64         `json:"requeueAfterSeconds"`
+	Image       string          `json:"image"`
+	Error       string          `json:"error"`
+	ByListOrder []edsReconciled `json:"observedOutcomes"`
 }
 
 // edsDecision is what is decided about the set, with revisions told apart by their image.

@@ -172,6 +172,11 @@ var edsSurprises = []edsSurprise{
 		fleet: []spot{on("a").with(kit.Label("zone", "z")).keep(), on("b", oldPod()).with(kit.Label("zone", "z")),
 			on("c", oldPod()).with(kit.Label("zone", "z"))},
 		set: edsTried(nil), acts: "delete b0 Outdated", says: "Running Starting [b]"},
+	{number: 19, name: "a percentage of few nodes", rule: "C1", why: "it is never a canary of no node",
+		spec: []kit.SpecOption{kit.Canary("1%")}, fleet: []spot{on("a", oldPod()), on("b", oldPod())}, set: edsTried(nil),
+		acts: "delete a0 Outdated", says: "Running Starting [a]"},
+	{number: 19, name: "a canary of no node", rule: "C1", why: "it would skip the trial",
+		spec: []kit.SpecOption{kit.Canary("0")}, refused: "spec.strategy.canary.replicas"},
 	{number: 20, name: "invalid selector of canary nodes", rule: "C1", why: "unreadable never means all",
 		spec: []kit.SpecOption{kit.Canary("1"), func(s *rollout.Spec) {
 			weird := []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Weird"}}

@@ -84,7 +84,7 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	if w.role == edsFilterAlone { // which nodes are empty is to be seen at once
 		out.spec.Strategy.SlowStart = nil
 	}
-	if w.role == edsStable || w.role == edsOnTrial {
+	if w.role == edsStable || w.role == edsOnTrial || w.triedBefore() {
 		w.canaryOf(&out.spec)
 	}
 	for i, revision := range []string{edsOld, edsThis, edsNewer}[:2+count(w.update() == edsNewer)] {
@@ -139,6 +139,11 @@ func (w *edsWorld) canaryOf(spec *rollout.Spec) {
 		spec.Strategy.Canary = new(canary.Options)
 	}
 	spec.Strategy.Canary.Replicas = new(intstr.FromInt32(max(1, int32(len(w.canaryNodes())))))
+}
+
+// triedBefore tells whether some pod has the label of a canary, so that the set must have a canary.
+func (w *edsWorld) triedBefore() bool {
+	return slices.ContainsFunc(w.nodes, func(n *edsNode) bool { return slices.ContainsFunc(n.pods, edsLabelled) })
 }
 
 func (w *edsWorld) canaryNodes() (names []string) {

@@ -147,8 +147,11 @@ var templateMutants = []taleMutant{
 		promoteIf(func(_ rollout.Snapshot, p *rollout.Plan) bool { return p.Canary.Phase == canary.Failed }),
 	},
 	{
-		"does not validate", "the command names the revision by its hash", busySettles,
+		"does not validate", "the command is read, and not obeyed", validated,
 		asIf(trying(func(o *canary.Options) { o.Commands.Validate = "" })),
+	},
+	{
+		"validates by itself", "manual is taken for auto", validated, asIf(rollouttest.CanaryFor(time.Minute, 0)),
 	},
 	{
 		"all for the next template", "its canary is past the budget", busyServing, asIf(rollouttest.MaxUnavailable("100%")),
@@ -240,6 +243,15 @@ var fleetMutants = []taleMutant{
 	},
 	{
 		"an override is past the budget", "it is no rollout", overridesMove, asIf(rollouttest.MaxUnavailable("100%")),
+	},
+	{
+		"leaves nobody out", "the limit counts from one", leavesOut, asIf(func(s *rollout.Spec) { s.Strategy.MaxUnschedulable = nil }),
+	},
+	{
+		"leaves all of them out", "the limit is not looked at", leavesOut, asIf(rollouttest.MaxUnschedulable("100%")),
+	},
+	{
+		"leaves out who has room", "every node without a pod that is Ready", leavesOut, asIf(rollouttest.MaxUnavailable("100%")),
 	},
 	{
 		"a predecessor's pods are the set's", "the hash says that they are updated", takesOver,

@@ -172,8 +172,14 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 		r, err := cluster.Run(plan, steps, func(_ rollout.Snapshot, p rollout.Plan) error {
 			err := look()
 			for _, a := range p.Revisions { // no event says what a revision is created with
-				if a.Object != nil && history.Promoted(a.Object) {
+				if a.Object == nil {
+					continue
+				}
+				if history.Promoted(a.Object) {
 					s.marked[a.Name], s.when[a.Name] = true, cluster.Now()
+				}
+				if _, failed := a.Object.Annotations[history.FailedAnnotation]; failed {
+					s.failed[a.Name] = true
 				}
 			}
 			return err

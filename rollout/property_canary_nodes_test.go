@@ -22,10 +22,13 @@ import (
 // The properties of overrides that change (P8), and of sets that take over from others, as observed on the nodes.
 var (
 	overridesMove = statement{"only overridden nodes change, all of them", overrideWorlds(), observed(observeOverrides, observeServing)}
+	leavesOut     = statement{"B8 left out, and no more than may be", crowdedWorlds(), observed(observeCrowded)}
 	takesOver     = statement{"never two pods, and the old ones go", legacyWorlds(), observed(observeTakeover)}
 )
 
 func TestOverridesAllTheWay(t *testing.T) { testTales(t, overridesMove) }
+
+func TestMaxUnschedulableAllTheWay(t *testing.T) { testTales(t, leavesOut) }
 
 func TestPredecessorAllTheWay(t *testing.T) { testTales(t, takesOver) }
 
@@ -203,6 +206,65 @@ func observeTakeover(c tale) observer {
 			if pods := s.cluster.PodsOn(n.Name); len(pods) != 1 || old[pods[0].UID] || !isReady(pods[0]) {
 				return fmt.Errorf("node %s has %d pods in the end, and should have one of the set, Ready; the old were %v", n.Name, len(pods), slices.Sorted(maps.Keys(old)))
 			}
+		}
+		return nil
+	}
+}
+
+// crowdedWorlds generates tales of a rollout over a fleet some of whose nodes have no room for another pod, once the old one
+// is gone.
+func crowdedWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		exempt := rapid.IntRange(1, 2).Draw(t, "maxUnschedulable")
+		spec := rollouttest.Spec("agent", rapid.SampledFrom([]rollouttest.SpecOption{
+			rollouttest.MaxUnavailable("1"), rollouttest.MaxUnavailable("2"), rollouttest.MaxSurge("1"),
+		}).Draw(t, "budget"), rollouttest.MaxUnschedulable(fmt.Sprint(exempt)))
+		c := calmWorld(t, spec)
+		for range rapid.IntRange(0, 4).Draw(t, "crowded") {
+			c.Behavior.Full = append(c.Behavior.Full, rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name)
+		}
+		slices.Sort(c.Behavior.Full)
+		c.Behavior.Full = slices.Compact(c.Behavior.Full)
+		c.Spec = altered(spec, rollouttest.Image(nextImage))
+		return c
+	})
+}
+
+// observeCrowded counts the nodes without a Ready pod, and those with two: as many more as may be left out than the budget
+// allows, and only if they have no room. If all of those may be left out, the others are updated in the end.
+func observeCrowded(tale) observer {
+	return func(s *sight) error {
+		rests, err := s.rests()
+		if err != nil {
+			return err
+		}
+		strategy, full := s.Spec.Strategy, s.Behavior.Full
+		leftOut := strategy.MaxUnschedulable.IntValue()
+		mayLack, mayDouble := leftOut, 0
+		if strategy.MaxSurge != nil {
+			mayLack, mayDouble = 0, leftOut+strategy.MaxSurge.IntValue()
+		} else {
+			mayLack += strategy.MaxUnavailable.IntValue()
+		}
+		var lack, double []string
+		roomy := 0
+		for _, n := range s.Snapshot.Nodes {
+			alive := s.alive(n.Name)
+			if !s.served(n.Name) || len(alive) > 1 {
+				if lack = append(lack, n.Name); s.served(n.Name) {
+					lack, double = lack[:len(lack)-1], append(double, n.Name)
+				}
+				if !slices.Contains(full, n.Name) {
+					roomy++
+				}
+			}
+			if rests && len(full) <= leftOut && !slices.Contains(full, n.Name) &&
+				(len(alive) != 1 || revisionOf(alive[0]) != rollouttest.Hash(s.Spec) || !s.served(n.Name)) {
+				return fmt.Errorf("V16: node %s is not updated in the end, and has room", n.Name)
+			}
+		}
+		if len(lack) > mayLack || len(double) > mayDouble || roomy > max(mayLack, mayDouble)-leftOut {
+			return fmt.Errorf("B8: nodes %v have no Ready pod, %d may; nodes %v have two, %d may; %d of them with room", lack, mayLack, double, mayDouble, roomy)
 		}
 		return nil
 	}

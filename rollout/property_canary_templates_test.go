@@ -21,10 +21,13 @@ var (
 	untriedFew  = statement{"few nodes at what was not promoted", busyTales(), observed(observeUntried)}
 	obeyed      = statement{"only what did not fail is promoted", busyTales(), observed(observeObeyed)}
 	busyServing = statement{"V1 and V2 all the while", busyTales(), observed(observeServing)}
+	validated   = statement{"manual: promoted by command only", manualWorlds(), observed(observeObeyed, observeValidated)}
 	busySettles = statement{"all comes to rest", busyTales(), observed(observeRest)}
 )
 
-func TestCanaryAfterCanary(t *testing.T) { testTales(t, untriedFew, obeyed, busyServing, busySettles) }
+func TestCanaryAfterCanary(t *testing.T) {
+	testTales(t, untriedFew, obeyed, validated, busyServing, busySettles)
+}
 
 // busyTales generates tales in which users bring new templates, go back to old ones, and give commands. In the end
 // nothing is paused.
@@ -64,6 +67,32 @@ func busyTales() *rapid.Generator[tale] {
 		}
 		return c
 	})
+}
+
+// manualWorlds generates tales of a canary that waits for its user, who comes at some time, or does not.
+func manualWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := worlds(rollouttest.Released(), rollouttest.CanaryManual()).Draw(t, "tale")
+		c.Spec.Strategy.NodeSelector, c.Spec.Strategy.Canary.NodeSelector = nil, nil
+		if rapid.Bool().Draw(t, "comes") {
+			next := altered(c.Spec, rollouttest.Command(canary.Commands{Validate: rollouttest.Hash(c.Spec)}))
+			c.turns = append(c.turns, turn{after: rapid.IntRange(0, 20).Draw(t, "after"), spec: &next})
+		}
+		return c
+	})
+}
+
+// observeValidated sees to it that in the end the revision is promoted if, and only if, the command is given.
+func observeValidated(tale) observer {
+	return func(s *sight) error {
+		if rests, err := s.rests(); !rests {
+			return err
+		}
+		if given, is := s.spec.Strategy.Canary.Commands.Validate != "", s.marked[nameOf(s.spec)]; is != given {
+			return fmt.Errorf("C2: promoted: %t, and asked for: %t", is, given)
+		}
+		return nil
+	}
 }
 
 // drawWish draws what a user changes.
@@ -170,9 +199,10 @@ func observeRest(tale) observer {
 		}
 		for _, n := range s.Snapshot.Nodes {
 			pods := s.cluster.PodsOn(n.Name)
-			switch {
-			case len(pods) == 2 && s.ill[hash] && !s.failed[name] && s.spec.Strategy.MaxSurge != nil:
-			case len(pods) != 1:
+			if s.ill[hash] && !s.failed[name] {
+				continue // it stops at the budget, wherever it was
+			}
+			if len(pods) != 1 {
 				return fmt.Errorf("node %s has %d pods in the end", n.Name, len(pods))
 			}
 			at := nameOfPod(s.spec, pods[0])
@@ -180,7 +210,7 @@ func observeRest(tale) observer {
 				return fmt.Errorf("pod %s is labelled %q in the end, and not on trial", pods[0].Name, label)
 			}
 			switch {
-			case s.marked[name] && at != name && !s.ill[hash]: // ill and validated, it stops at the budget
+			case s.marked[name] && at != name:
 				return fmt.Errorf("node %s is at %s in the end, and %s was promoted", n.Name, at, name)
 			case at == name && !s.marked[name]:
 				trial++

@@ -168,3 +168,31 @@ func TestVerifyFindsPlantedCanaryBugs(t *testing.T) {
 		})
 	}
 }
+
+// anyTrialOf draws what a plan may say of canaries, overrides and budgets, sense or not.
+func anyTrialOf(t *rapid.T, plan *rollout.Plan, nodes, revisions []string) {
+	node, code := rapid.SampledFrom(nodes), rapid.Uint8()
+	hash := rapid.SampledFrom([]string{"", "x", "5d95b6694"})
+	plan.Canary = rollout.Canary{
+		Finding:  canary.Finding{Phase: canary.Phase(code.Draw(t, "phase") % 6), Reason: canary.Reason(code.Draw(t, "canary reason"))},
+		Revision: hash.Draw(t, "on trial"), Stable: hash.Draw(t, "stable"), Wanted: rapid.Int32().Draw(t, "wanted"),
+		Nodes: rapid.SliceOfN(node, 0, 3).Draw(t, "canary nodes"),
+	}
+	plan.Memory.Canary = canary.Record{
+		Revision: hash.Draw(t, "remembered"), Nodes: rapid.SliceOfN(node, 0, 3).Draw(t, "remembered nodes"),
+		Elapsed: time.Duration(rapid.Int64().Draw(t, "elapsed")),
+	}
+	for i := range plan.Decisions {
+		plan.Decisions[i].Exempt, plan.Decisions[i].Canary = rapid.Bool().Draw(t, "exempt"), rapid.Bool().Draw(t, "is canary")
+	}
+	for i := range plan.Creates {
+		plan.Creates[i].Canary = rapid.Bool().Draw(t, "create for the canary")
+	}
+	if rapid.Bool().Draw(t, "marks") {
+		plan.Revisions = append(plan.Revisions, rollout.RevisionAction{
+			Verb: rollout.AnnotateRevision, Name: rapid.SampledFrom(revisions).Draw(t, "marked"),
+			Annotations:       map[string]string{history.PromotedAnnotation: "x"},
+			RemoveAnnotations: []string{history.FailedAnnotation, "x"},
+		})
+	}
+}

@@ -155,7 +155,7 @@ func (c *verifiedCanary) mayFail() bool {
 		if !pod.atUpdate {
 			continue
 		}
-		if pod.tells() && restartsOf(pod.object) > *fail.MaxRestarts {
+		if pod.seen() && restartsOf(pod.object) > *fail.MaxRestarts {
 			return true
 		}
 		if at := lastRestartOf(pod.object); !at.IsZero() {
@@ -186,7 +186,7 @@ func (c *verifiedCanary) mayPause() bool {
 		return false
 	}
 	for _, pod := range c.pods {
-		if pod.atUpdate && pod.tells() && c.troubles(pod) {
+		if pod.atUpdate && pod.seen() && c.troubles(pod) {
 			return true
 		}
 	}
@@ -206,7 +206,7 @@ func (c *verifiedCanary) mustRest() string {
 	}
 	for _, pod := range c.tried() {
 		young := !c.fresh && pod.object.CreationTimestamp.After(c.record.Began)
-		if !pod.tells() || !young {
+		if !pod.seen() || !young {
 			continue
 		}
 		if fail := c.options.AutoFail; !fail.Disabled && restartsOf(pod.object) > *fail.MaxRestarts {
@@ -219,8 +219,8 @@ func (c *verifiedCanary) mustRest() string {
 	return ""
 }
 
-// tells tells whether a pod may give a reason for a fail or a pause: it is not seen to be on its way out.
-func (p *verifiedPod) tells() bool { return p.object.DeletionTimestamp == nil && !p.terminal }
+// seen tells whether the pod is seen to live: what is only asked for does not change what the pod tells of its revision.
+func (p *verifiedPod) seen() bool { return p.object.DeletionTimestamp == nil && !p.terminal }
 
 // troubles tells whether a live pod restarted too often, cannot start, or takes too long to be created (C3).
 func (c *verifiedCanary) troubles(pod *verifiedPod) bool {

@@ -306,6 +306,7 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 				Limit: rollout.Limit(code.Draw(t, "limit")), Creates: rapid.Int32().Draw(t, "counted"),
 			})
 		})
+		anyTrialOf(t, &plan, nodes, revisions)
 		plan.Status.Desired, plan.Status.Available = number.Draw(t, "desired"), number.Draw(t, "available")
 		plan.Status.UpdateRevision = hash.Draw(t, "update")
 		return plan
@@ -315,7 +316,7 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 // verifiesPurely: Verify writes to nothing, gives the same again, and does not depend on the order of the
 // snapshot.
 func verifiesPurely(t *rapid.T) {
-	c := rollouttest.AnyScenario().Draw(t, "scenario")
+	c := rapid.OneOf(rollouttest.AnyScenario(), rollouttest.AnyCanaryScenario()).Draw(t, "scenario")
 	plan := anyPlan(c.Snapshot).Draw(t, "plan")
 	before := copiedSnapshot(c.Snapshot)
 	first := rollout.Verify(c.Spec, c.Snapshot, plan)
@@ -354,12 +355,13 @@ func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
 	}
 	s.FailedPulls = slices.Clone(s.FailedPulls)
 	s.Memory.Backoffs, s.Memory.Conditions = slices.Clone(s.Memory.Backoffs), slices.Clone(s.Memory.Conditions)
+	s.Memory.Canary.Nodes = slices.Clone(s.Memory.Canary.Nodes)
 	return s
 }
 
 // survivesGarbage: Verify reports what breaks the contract, instead of stumbling over it.
 func survivesGarbage(t *rapid.T) {
-	c := rollouttest.AnyScenario().Draw(t, "scenario")
+	c := rapid.OneOf(rollouttest.AnyScenario(), rollouttest.AnyCanaryScenario()).Draw(t, "scenario")
 	broken := false
 	spoil := func(label string, do func()) {
 		if rapid.Bool().Draw(t, label) {

@@ -129,7 +129,7 @@ func (v *verifier) marked() (any, template bool) {
 func (v *verifier) liveHashes() map[string]bool {
 	live := make(map[string]bool)
 	for _, pod := range v.pods {
-		if pod.tells() {
+		if pod.seen() {
 			live[pod.hash] = true
 		}
 	}

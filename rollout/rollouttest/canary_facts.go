@@ -35,6 +35,8 @@ type canaryFacts struct {
 	first          bool   // there is no other revision
 	nodes          map[string]*corev1.Node
 	run, candidate map[string]bool
+	// keep are nodes that the selectors match and that may only keep a pod.
+	keep map[string]bool
 	on             map[string][]*corev1.Pod
 	owner          map[types.UID]string // the node of a pod
 }
@@ -43,6 +45,7 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 	f := &canaryFacts{
 		spec: spec.Default(), snapshot: s, update: map[string]bool{}, first: true,
 		nodes: map[string]*corev1.Node{}, run: map[string]bool{}, candidate: map[string]bool{},
+		keep: map[string]bool{},
 		on: map[string][]*corev1.Pod{}, owner: map[types.UID]string{},
 	}
 	if o := spec.Strategy.Canary; o != nil {
@@ -69,9 +72,11 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 	}
 	for _, n := range s.Nodes {
 		f.nodes[n.Name] = n
-		f.run[n.Name] = matcher.Evaluate(n).Outcome == placement.Run
-		f.candidate[n.Name] = f.run[n.Name] && selectors[0].Matches(labels.Set(n.Labels)) &&
-			selectors[1].Matches(labels.Set(n.Labels))
+		outcome := matcher.Evaluate(n).Outcome
+		selected := selectors[0].Matches(labels.Set(n.Labels)) && selectors[1].Matches(labels.Set(n.Labels))
+		f.run[n.Name] = outcome == placement.Run
+		f.candidate[n.Name] = f.run[n.Name] && selected
+		f.keep[n.Name] = outcome == placement.Keep && selected
 	}
 	for _, p := range s.Pods {
 		if node, ok := placement.TargetNode(p); ok {
@@ -80,6 +85,15 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 		}
 	}
 	return f, nil
+}
+
+// mayBeBroken tells whether a node that may only keep a pod has one of the revision that is not Ready: a canary node is not
+// replaced then, as the revision may have broken it.
+func (f *canaryFacts) mayBeBroken(node string) bool {
+	return f.keep[node] && slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool {
+		return alive(p) && p.Spec.NodeName == node && f.update[revisionOf(p)] &&
+			!lifecycle.Available(p, f.spec.MinReadySeconds, f.snapshot.Now)
+	})
 }
 
 // readRevisions goes through the history from its end.

@@ -147,6 +147,11 @@ func (w *CanaryWatch) checkNodes(f *canaryFacts, p *rollout.Plan) error {
 			candidates++
 		}
 	}
+	for _, node := range nodes {
+		if f.mayBeBroken(node) {
+			candidates++
+		}
+	}
 	switch {
 	case int(p.Canary.Wanted) != wanted:
 		return fmt.Errorf("C1: %d canary nodes are said to be wanted, and it is %d", p.Canary.Wanted, wanted)
@@ -156,7 +161,7 @@ func (w *CanaryWatch) checkNodes(f *canaryFacts, p *rollout.Plan) error {
 		return fmt.Errorf("C1: of the canary nodes %v one is there twice", nodes)
 	}
 	for _, node := range nodes {
-		if !f.candidate[node] {
+		if !f.candidate[node] && !f.mayBeBroken(node) {
 			return fmt.Errorf("C1: node %s is a canary node, and may not be one", node)
 		}
 		if slices.Contains(w.nodes, node) || f.holdsUpdate(node) {
