@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
@@ -60,39 +61,51 @@ func (v *verifier) checkTrial() {
 
 func (v *verifier) observeCanary() *verifiedCanary {
 	c := &verifiedCanary{verifier: v, options: *v.spec.Strategy.Canary, object: v.updateObject()}
-	update := v.plan.Status.UpdateRevision
-	name := v.spec.Name + "-" + update
-	annotations := map[string]string{}
-	if c.object != nil {
-		name, annotations = c.object.Name, c.object.Annotations
+	c.record = v.remembered.Canary
+	if c.record.Revision != v.plan.Status.UpdateRevision {
+		c.record, c.fresh = canary.Record{}, true
 	}
-	commands := c.options.Commands
+	c.observeCommands()
+	c.observeVerdict()
+	c.chosen = v.chosenBefore()
+	c.observeCanaryNodes()
+	return c
+}
+
+// observeCommands tells which commands name the update revision (C5).
+func (c *verifiedCanary) observeCommands() {
+	hash, commands := c.plan.Status.UpdateRevision, c.options.Commands
+	name := c.spec.Name + "-" + hash
+	if c.object != nil {
+		name = c.object.Name
+	}
 	names := func(command string) bool {
-		return command != "" && (command == canary.Any || command == update || command == name)
+		return command != "" && (command == canary.Any || command == hash || command == name)
 	}
 	revived, _, _ := strings.Cut(commands.Retry, "/")
 	c.pause, c.unpause, c.validate, c.fail, c.retry = names(commands.Pause), names(commands.Unpause),
 		names(commands.Validate), names(commands.Fail), names(revived)
+}
 
-	c.record, c.fresh = v.remembered.Canary, false
-	if c.record.Revision != update {
-		c.record, c.fresh = canary.Record{}, true
+// observeVerdict finds what is on record about the revision (C6). A retry that was not obeyed before wipes a fail out (C5).
+func (c *verifiedCanary) observeVerdict() {
+	var annotations map[string]string
+	if c.object != nil {
+		annotations = c.object.Annotations
 	}
-	verdict := c.record.Verdict
 	_, c.promoted = annotations[history.PromotedAnnotation]
 	_, c.failed = annotations[history.FailedAnnotation]
-	c.promoted = c.promoted || verdict != nil && verdict.Phase == canary.Idle
-	c.failed = c.failed || verdict != nil && verdict.Phase == canary.Failed
-	_, template := v.marked()
-	first := !slices.ContainsFunc(v.snapshot.Revisions, func(r *appsv1.ControllerRevision) bool { return !v.holdsTemplate(r) })
-	c.known = first || template || v.trial.stable == update
-	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != commands.Retry {
+	if verdict := c.record.Verdict; verdict != nil {
+		c.promoted = c.promoted || verdict.Phase == canary.Idle
+		c.failed = c.failed || verdict.Phase == canary.Failed
+	}
+	_, template := c.marked()
+	other := func(revision *appsv1.ControllerRevision) bool { return !c.holdsTemplate(revision) }
+	c.known = template || c.trial.stable == c.plan.Status.UpdateRevision || !slices.ContainsFunc(c.snapshot.Revisions, other)
+	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
 		c.retried = true
 		c.record, c.fresh = canary.Record{}, true
 	}
-	c.chosen = v.chosenBefore()
-	c.observeCanaryNodes()
-	return c
 }
 
 // chosenBefore are the canary nodes that are remembered, or if none is, those on which a live pod carries the label.
@@ -120,6 +133,25 @@ func (v *verifier) updateObject() *appsv1.ControllerRevision {
 		}
 	}
 	return object
+}
+
+// canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
+// selector matches them. One that was chosen and may only keep its pod by now stays, if that is of the revision and not
+// available: the revision may have broken it.
+func (c *verifiedCanary) canaryCandidates() []*verifiedNode {
+	broken := func(node *verifiedNode) bool {
+		tried := func(p *verifiedPod) bool { return p.active() && p.atUpdate && p.ran(node) }
+		return node.outcome == placement.Keep && slices.Contains(c.chosen, node.name) && node.any(tried) &&
+			!node.any(func(p *verifiedPod) bool { return tried(p) && p.settled() })
+	}
+	var candidates []*verifiedNode
+	for _, node := range c.verifier.nodes {
+		if (node.outcome == placement.Run || broken(node)) && selects(c.spec.Strategy.NodeSelector, node.object) &&
+			selects(c.options.NodeSelector, node.object) {
+			candidates = append(candidates, node)
+		}
+	}
+	return candidates
 }
 
 // observeCanaryNodes finds the nodes of the canary: those chosen before, also for another revision, as long as they are

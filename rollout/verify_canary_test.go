@@ -116,6 +116,9 @@ func TestVerifyAcceptsTrials(t *testing.T) {
 		{name: "the node of the canary is gone", why: "C1: another takes its place", scene: handTrial(handRecorded(func(r *canary.Record) {
 			r.Nodes = []string{"z"}
 		}))},
+		{name: "the node of the canary was tainted", why: "C1: it may have been broken by the revision, and stays", scene: handFleet(handWithTrial,
+			handPods("unready", "a-new"), handPods("available", "b-old", "c-old"), tainted("a"))},
+		{name: "the node of the canary was tainted, and serves", why: "C1: it is replaced", scene: handTrial(tainted("a"))},
 		{name: "a new template", why: "C1: its canary begins on the same node", scene: handTrial(func(s *handmade) {
 			s.spec.Template = handTemplate("v3")
 		})},

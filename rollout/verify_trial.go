@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
@@ -204,18 +203,4 @@ func (v *verifier) goalHash(node *verifiedNode) string {
 
 func (v *verifier) goalTemplate(node *verifiedNode) *corev1.PodTemplateSpec {
 	return v.templateAt(v.goalHash(node))
-}
-
-// canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
-// selector matches them.
-func (v *verifier) canaryCandidates() []*verifiedNode {
-	strategy := v.spec.Strategy
-	var candidates []*verifiedNode
-	for _, node := range v.nodes {
-		if node.outcome == placement.Run && selects(strategy.NodeSelector, node.object) &&
-			selects(strategy.Canary.NodeSelector, node.object) {
-			candidates = append(candidates, node)
-		}
-	}
-	return candidates
 }
