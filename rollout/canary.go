@@ -267,11 +267,9 @@ func (r *run) goalTemplate(n *node) *corev1.PodTemplateSpec {
 
 // markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another
 // is tried. Where revisions were marked once, the marks are kept up without a canary, too: it may come back (C6).
+// Frozen does not stop them: a verdict that nobody writes down is lost with the memory.
 func (r *run) markRevisions() {
 	update := r.revision.Update
-	if r.spec.Strategy.Frozen {
-		return // as all of the history
-	}
 	if r.spec.Strategy.Canary == nil {
 		if r.revision.Marked && !history.Promoted(update.Existing) {
 			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)

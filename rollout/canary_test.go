@@ -272,6 +272,23 @@ func canaryJoinedScenes() []scene {
 			want:  []string{"a: outdated>held hold Held a0 nodeSelector", stays("b"), "c: outdated>stable replace Outdated c0 U"},
 		},
 		{
+			name: "failed, and others held by the partition", why: "T2, C7: what was held before the stable revision stays held",
+			spec: []kit.SpecOption{kit.Canary("1"), partition("50%")}, set: failedRevision,
+			fleet: []spot{on("a", oldPod()), on("b", podAt("older")), on("c", podAt("older")), on("d", newPod())},
+			acts:  "delete d0 Outdated",
+			want: []string{
+				stays("a"), "b: outdated>held hold Held b0 partition", "c: outdated>held hold Held c0 partition", "d: outdated>stable replace Outdated d0 U",
+			},
+		},
+		{
+			name: "running, and others held by the partition", why: "T2: a trial does not update what the rollout before left held",
+			spec: []kit.SpecOption{kit.Canary("1"), partition("50%")}, set: tryingOn("d"),
+			fleet: []spot{on("a", oldPod()), on("b", podAt("older")), on("c", podAt("older")), on("d", trialPod())},
+			want: []string{
+				stays("a"), "b: outdated>held hold Held b0 partition", "c: outdated>held hold Held c0 partition", "d: updated>update none UpToDate C",
+			},
+		},
+		{
 			name: "failed and paused", why: "C7: but not past T4",
 			spec: []kit.SpecOption{kit.Canary("1"), kit.Paused()}, set: failedRevision,
 			fleet: []spot{on("a", newPod()), on("b", oldPod())},
@@ -345,7 +362,8 @@ func TestCanaryMarks(t *testing.T) {
 		{"no canary any more", "C6: a canary may come back, and then the stable revision must be right",
 			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, withMark("old", history.PromotedAnnotation, "x"),
 			[]string{"annotate update set promoted=" + now}},
-		{"frozen", "T4: the history rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"), nil},
+		{"frozen", "C6: a verdict is written down, whatever else rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"),
+			[]string{"annotate old set promoted=" + now}},
 		{"in flight", "what was asked for is not asked for again", nil, func(l *lab) {
 			tryingOn("a")(l)
 			for _, object := range l.snapshot.Revisions {

@@ -62,7 +62,16 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	}
 	if *kept == none || better(&r.pods[j], &r.pods[*kept]) {
 		*kept = j
+		d.Resources = n.other != none && r.hasGoal(n, &r.pods[n.other])
 	}
+}
+
+// hasGoal tells whether a pod carries the revision where its node is to end, whatever its resources.
+func (r *run) hasGoal(n *node, p *pod) bool {
+	if n.goal == toStable {
+		return r.hashes[p.hash].stable
+	}
+	return r.isUpdate(p)
 }
 
 // returns tells whether a pod that leaves through its hook is taken back (L2): it is what its node should have, or the

@@ -32,6 +32,8 @@ type Decision struct {
 	// Unavailable: the node counts against MaxUnavailable, after this plan (B2). Surging: it holds a place of
 	// MaxSurge, after this plan (B4).
 	Unavailable, Surging bool
+	// Resources: the pod is of the right revision, and outdated because its resources are not those wanted on the node (P8).
+	Resources bool
 	// Exempt: the node would count, but is left out of the budgets (B8).
 	Exempt bool
 	// Canary: it is a canary node.

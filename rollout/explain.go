@@ -66,7 +66,21 @@ func (p Plan) explain(d *Decision) string {
 	if d.Canary {
 		b.WriteString("; is a canary node")
 	}
+	for _, m := range p.malformedOn(d.Node) {
+		fmt.Fprintf(&b, "; its annotation for container %s is ignored: %s", m.Container, m.Problem)
+	}
 	return b.String()
+}
+
+// malformedOn are the annotations of a node that cannot be read.
+func (p Plan) malformedOn(node string) []MalformedOverride {
+	byNode := func(m MalformedOverride, name string) int { return strings.Compare(m.Node, name) }
+	first, _ := slices.BinarySearchFunc(p.MalformedOverrides, node, byNode)
+	end := first
+	for end < len(p.MalformedOverrides) && p.MalformedOverrides[end].Node == node {
+		end++
+	}
+	return p.MalformedOverrides[first:end]
 }
 
 // action is what is done, in the words of a sentence without subject.
@@ -119,13 +133,13 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonServing:
 		return d.Placement.String() + ", but its pod " + d.Pod + text(reasonTexts[:], d.Reason)
 	case ReasonBudget:
-		because := "its pod " + d.Pod + " is outdated, but " + p.spent(d.Limit)
+		because := "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d.Limit)
 		if d.obstructed() {
 			because += "; not in place: " + p.obstruction(d)
 		}
 		return because
 	case ReasonHeld:
-		return "its pod " + d.Pod + " is outdated, but " + p.held(d)
+		return "its pod " + d.Pod + outdated(d) + ", but " + p.held(d)
 	case ReasonStable:
 		return text(reasonTexts[:], d.Reason) + ", " + p.elsewhere()
 	case ReasonSuperseded, ReasonNotReadyBesideNew, ReasonOutdatedFailed:
@@ -133,10 +147,14 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
 	case ReasonOutdated, ReasonOutdatedNotReady:
-		if d.obstructed() {
-			return text(reasonTexts[:], d.Reason) + "; not in place: " + p.obstruction(d)
+		because := text(reasonTexts[:], d.Reason)
+		if d.Reason == ReasonOutdated {
+			because = strings.Replace(because, isOutdated, outdated(d), 1)
 		}
-		return text(reasonTexts[:], d.Reason)
+		if d.obstructed() {
+			because += "; not in place: " + p.obstruction(d)
+		}
+		return because
 	case ReasonTerminating, ReasonFrozen, ReasonBurst, ReasonSlowStart:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
@@ -148,6 +166,16 @@ func (p Plan) Because(d *Decision) string {
 	default:
 		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
 	}
+}
+
+const isOutdated = " is outdated"
+
+// outdated is what is wrong with an outdated pod.
+func outdated(d *Decision) string {
+	if d.Resources {
+		return " has other resources than are wanted on the node"
+	}
+	return isOutdated
 }
 
 // ofTarget is the text of a reason that speaks of the revision where the node is to end.

@@ -93,8 +93,12 @@ func TestExplainCanary(t *testing.T) {
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
 		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
-			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; not in place: its resources are overridden on its node, ` +
-				`and have to change; counts against maxUnavailable`},
+			`a: outdated; replace pod a0: the pod has other resources than are wanted on the node, and the budget allows it; not in place: ` +
+				`its resources are overridden on its node, and have to change; counts against maxUnavailable`},
+		{scene{name: "malformed", why: "P8: reported where it is", set: func(l *lab) { kit.ResourcesFor(l.spec, "main", "?")(l.snapshot.Nodes[0]) },
+			fleet: []spot{on("a", newPod())}},
+			`a: updated; nothing to do: its pod is at the update revision and available; its annotation for container main is ignored: ` +
+				`not valid JSON`},
 	}
 	rows := uniqueRows{}
 	for _, tt := range tests {

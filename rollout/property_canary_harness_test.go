@@ -26,6 +26,8 @@ type tale struct {
 	turns []turn
 	// ill are hashes of revisions whose pods do not come up.
 	ill map[string]bool
+	// most is how many plans there are at most, after the turns: for tales that may have no end. 0: as many as it takes.
+	most int
 	// seed of the order in which nodes, pods, revisions and requests come to the planner.
 	seed uint64
 }
@@ -110,6 +112,8 @@ type sight struct {
 	cluster *rollouttest.Cluster
 	// spec in force.
 	spec rollout.Spec
+	// of is the revision of the tale's spec, stable the one of the beginning, now that of the spec in force.
+	of, stable, now revision
 	// marked and failed are the revisions that were promoted, or given up and not retried, by name; when says when the
 	// promoted ones were.
 	marked, failed map[string]bool
@@ -120,6 +124,14 @@ type sight struct {
 	lost time.Time
 	// over: this is the end. settled: nothing will happen any more.
 	over, settled bool
+}
+
+// revision is the hash of a revision, and its name.
+type revision struct{ hash, name string }
+
+func revisionFor(spec rollout.Spec) revision {
+	hash := rollouttest.Hash(spec)
+	return revision{hash, spec.Name + "-" + hash}
 }
 
 // rests tells whether all has come to rest. At the end it must have.
@@ -150,6 +162,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 	}
 	s := &sight{
 		tale: &c, cluster: cluster, spec: c.Spec, marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{},
+		of: revisionFor(c.Spec), stable: revisionFor(c.Stable), now: revisionFor(c.Spec),
 	}
 	for _, r := range c.Snapshot.Revisions {
 		s.marked[r.Name] = history.Promoted(r)
@@ -200,6 +213,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 				if err := cluster.SetSpec(*turn.spec); err != nil {
 					return err
 				}
+				s.now = revisionFor(*turn.spec)
 			case turn.mishap.Kind == rollouttest.LoseMemory:
 				s.lost = cluster.Now()
 				fallthrough
@@ -207,7 +221,11 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 				cluster.Befall(turn.mishap)
 			}
 		}
-		if err := goOn(2 * cluster.Steps()); err != nil {
+		steps := 2 * cluster.Steps()
+		if c.most > 0 {
+			steps = min(steps, c.most)
+		}
+		if err := goOn(steps); err != nil {
 			return err
 		}
 		s.over = true

@@ -84,7 +84,7 @@ func checkLossDelays(c tale, f factory) error {
 	if err != nil {
 		return err
 	}
-	name := nameOf(c.Spec)
+	name := without.of.name
 	early, late := without.when[name], with.when[name]
 	switch {
 	case early.IsZero() != late.IsZero():
@@ -117,12 +117,12 @@ func checkForgetful(c tale, f factory) error {
 		return err
 	}
 	const enough = 60 // it wakes up for ever
-	s := &sight{tale: &c, cluster: cluster, marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{}}
+	s := &sight{tale: &c, cluster: cluster, of: revisionFor(c.Spec), marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{}}
 	outside := observeOutside(c)
 	if _, err := cluster.Run(plan, enough, func(rollout.Snapshot, rollout.Plan) error { return outside(s) }); err != nil {
 		return err
 	}
-	if s.readMarks(); s.marked[nameOf(c.Spec)] {
+	if s.readMarks(); s.marked[s.of.name] {
 		return errors.New("C6: the clock was never the same for two plans, and the revision is promoted")
 	}
 	return nil

@@ -259,7 +259,7 @@ func observeCrowded(tale) observer {
 				}
 			}
 			if rests && len(full) <= leftOut && !slices.Contains(full, n.Name) &&
-				(len(alive) != 1 || revisionOf(alive[0]) != rollouttest.Hash(s.Spec) || !s.served(n.Name)) {
+				(len(alive) != 1 || revisionOf(alive[0]) != s.of.hash || !s.served(n.Name)) {
 				return fmt.Errorf("V16: node %s is not updated in the end, and has room", n.Name)
 			}
 		}

@@ -84,8 +84,8 @@ func observeRamp(c tale) observer {
 	}
 	return func(s *sight) error {
 		now, began := s.cluster.Now(), s.Snapshot.Now
-		if s.Spec.Strategy.Canary != nil && s.when[nameOf(s.Spec)].After(began) {
-			began = s.when[nameOf(s.Spec)]
+		if s.Spec.Strategy.Canary != nil && s.when[s.of.name].After(began) {
+			began = s.when[s.of.name]
 		}
 		// Who has lost the memory begins anew, and what was under way then still is.
 		slots = max(slots, s.limitAt(now.Sub(began)))
@@ -94,11 +94,11 @@ func observeRamp(c tale) observer {
 			pods := s.cluster.PodsOn(n.Name)
 			had[n.Name] = had[n.Name] || len(pods) > 0
 			done := slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
-				return revisionOf(p) == rollouttest.Hash(s.Spec) && !s.availableSince(p).IsZero()
+				return revisionOf(p) == s.of.hash && !s.availableSince(p).IsZero()
 			})
 			starts := !done && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 				young := now.Before(p.CreationTimestamp.Add(s.Spec.Strategy.SlowStart.Interval))
-				return p.DeletionTimestamp != nil || revisionOf(p) == rollouttest.Hash(s.Spec) && young && s.availableSince(p).IsZero()
+				return p.DeletionTimestamp != nil || revisionOf(p) == s.of.hash && young && s.availableSince(p).IsZero()
 			})
 			if starts || had[n.Name] && len(pods) == 0 {
 				waiting = append(waiting, n.Name)
@@ -118,7 +118,7 @@ func observeDone(tale) observer {
 			return err
 		}
 		for _, n := range s.Snapshot.Nodes {
-			if pods := s.cluster.PodsOn(n.Name); len(pods) != 1 || revisionOf(pods[0]) != rollouttest.Hash(s.Spec) {
+			if pods := s.cluster.PodsOn(n.Name); len(pods) != 1 || revisionOf(pods[0]) != s.of.hash {
 				return fmt.Errorf("V16: node %s has %d pods, and should have one of the revision", n.Name, len(pods))
 			}
 		}

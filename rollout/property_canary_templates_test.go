@@ -88,7 +88,7 @@ func observeValidated(tale) observer {
 		if rests, err := s.rests(); !rests {
 			return err
 		}
-		if given, is := s.spec.Strategy.Canary.Commands.Validate != "", s.marked[nameOf(s.spec)]; is != given {
+		if given, is := s.spec.Strategy.Canary.Commands.Validate != "", s.marked[s.now.name]; is != given {
 			return fmt.Errorf("C2: promoted: %t, and asked for: %t", is, given)
 		}
 		return nil
@@ -155,9 +155,9 @@ func observeUntried(c tale) observer {
 func observeObeyed(tale) observer {
 	failed, marked, obeyed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	return func(s *sight) error {
-		commands, hash := s.spec.Strategy.Canary.Commands, rollouttest.Hash(s.spec)
+		commands, hash := s.spec.Strategy.Canary.Commands, s.now.hash
 		rests := commands.Pause == hash || s.spec.Strategy.Paused
-		if name := nameOf(s.spec); s.marked[name] && !marked[name] && name != nameOf(s.Stable) {
+		if name := s.now.name; s.marked[name] && !marked[name] && name != s.stable.name {
 			switch {
 			case failed[name] && s.failed[name]:
 				return fmt.Errorf("C5: %s has failed, and is promoted", name)
@@ -192,8 +192,8 @@ func observeRest(tale) observer {
 		if rests, err := s.rests(); !rests {
 			return err
 		}
-		name, trial := nameOf(s.spec), 0
-		o, hash := s.spec.Strategy.Canary, rollouttest.Hash(s.spec)
+		name, trial := s.now.name, 0
+		o, hash := s.spec.Strategy.Canary, s.now.hash
 		if promotable := o.Mode == canary.Auto && !s.ill[hash]; !s.marked[name] && !s.failed[name] && (promotable || o.Commands.Validate == hash) {
 			return fmt.Errorf("C2: revision %s is neither promoted nor failed, and promoted by the clock: %t", name, promotable)
 		}
@@ -214,7 +214,7 @@ func observeRest(tale) observer {
 				return fmt.Errorf("node %s is at %s in the end, and %s was promoted", n.Name, at, name)
 			case at == name && !s.marked[name]:
 				trial++
-			case !s.marked[at] && at != nameOf(s.Stable):
+			case !s.marked[at] && at != s.stable.name:
 				return fmt.Errorf("node %s is at %s in the end, which never was promoted", n.Name, at)
 			}
 		}

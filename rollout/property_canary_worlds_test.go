@@ -148,7 +148,7 @@ func (s *sight) touched() []string {
 // only such as it may have.
 func observeOutside(tale) observer {
 	return func(s *sight) error {
-		if s.marked[nameOf(s.Spec)] {
+		if s.marked[s.of.name] {
 			return nil
 		}
 		touched, size := s.touched(), s.size()
@@ -199,7 +199,7 @@ func (s *sight) trialPods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, n := range s.Snapshot.Nodes {
 		for _, p := range s.alive(n.Name) {
-			if revisionOf(p) == rollouttest.Hash(s.Spec) {
+			if revisionOf(p) == s.of.hash {
 				pods = append(pods, p)
 				break
 			}
@@ -213,7 +213,7 @@ func (s *sight) trialPods() []*corev1.Pod {
 func observeInstant(tale) observer {
 	var full, ended time.Time
 	return func(s *sight) error {
-		name, now, o := nameOf(s.Spec), s.cluster.Now(), s.Spec.Strategy.Canary
+		name, now, o := s.of.name, s.cluster.Now(), s.Spec.Strategy.Canary
 		candidates := 0
 		for _, n := range s.Snapshot.Nodes {
 			if s.mayBeCanary(n) {
@@ -272,7 +272,7 @@ func latest(a, b time.Time) time.Time {
 func observeQuality(tale) observer {
 	judged := false
 	return func(s *sight) error {
-		name := nameOf(s.Spec)
+		name := s.of.name
 		if judged || !s.marked[name] {
 			return nil
 		}
@@ -323,8 +323,8 @@ func observeVerdicts(tale) observer {
 // observeRefusal sees to it that the revision is not promoted.
 func observeRefusal(tale) observer {
 	return func(s *sight) error {
-		if s.marked[nameOf(s.Spec)] {
-			return fmt.Errorf("C2: revision %s is promoted, and none of its pods was ever available", nameOf(s.Spec))
+		if s.marked[s.of.name] {
+			return fmt.Errorf("C2: revision %s is promoted, and none of its pods was ever available", s.of.name)
 		}
 		return nil
 	}
@@ -336,12 +336,12 @@ func observeReturn(tale) observer {
 		if rests, err := s.rests(); !rests {
 			return err
 		}
-		if !s.failed[nameOf(s.Spec)] || s.marked[nameOf(s.Spec)] {
-			return fmt.Errorf("C4: revision %s is ill, and has not failed", nameOf(s.Spec))
+		if !s.failed[s.of.name] || s.marked[s.of.name] {
+			return fmt.Errorf("C4: revision %s is ill, and has not failed", s.of.name)
 		}
 		for _, p := range s.Snapshot.Pods {
 			pods := s.cluster.PodsOn(nodeOf(p))
-			if len(pods) != 1 || revisionOf(pods[0]) != rollouttest.Hash(s.Stable) || !isReady(pods[0]) {
+			if len(pods) != 1 || revisionOf(pods[0]) != s.stable.hash || !isReady(pods[0]) {
 				return fmt.Errorf("C7: node %s has %d pods, and should have one that is stable", nodeOf(p), len(pods))
 			}
 		}

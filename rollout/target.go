@@ -55,25 +55,30 @@ func (r *run) partition() {
 	if r.partitionSize.value == 0 {
 		return
 	}
-	var base, desired, updated int32
+	var base, stable, desired, updated int32
 	for i := range r.nodes {
+		n := &r.nodes[i]
 		switch r.outcome(int32(i)) {
 		case placement.Run:
-			base++
 			desired++
-			if r.isFilled(&r.nodes[i]) {
+			if r.isFilled(n) {
 				updated++
 			}
 		case placement.Keep:
-			if now, old := r.liveRevisions(&r.nodes[i]); now || old {
-				base++
+			if now, old := r.liveRevisions(n); !now && !old {
+				continue
 			}
 		case placement.Leave: // what runs there is no part of the rollout
+			continue
+		}
+		base++
+		if n.goal == toStable {
+			stable++
 		}
 	}
 	budget := &r.plan.Budget
 	budget.Partition = r.partitionSize.roundDown(base)
-	r.holdPartition()
+	r.holdPartition(stable)
 	if r.scales() {
 		r.installs = max(0, desired-budget.Partition-updated)
 	}
@@ -89,10 +94,13 @@ func (r *run) isFilled(n *node) bool {
 }
 
 // holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
-// the selector holds, then to all others, each ascending by name (T2), and canary nodes last, so that they are the first to
-// be updated (C7). Nodes that have lost their pod come after those that have it: what is held must not be updated for the
-// sake of a node that has nothing to hold.
-func (r *run) holdPartition() {
+// the selector holds, then to all others, each ascending by name (T2). Nodes that have lost their pod come after those that
+// have it: what is held must not be updated for the sake of a node that has nothing to hold.
+//
+// While a revision is on trial, or has failed, stable is the number of nodes that are to end at the stable one. They are not
+// updated (V5), so that a canary node is held only if they are fewer than the places (C7). Among them the partition holds
+// those that were held at a revision before the stable one.
+func (r *run) holdPartition(stable int32) {
 	budget := &r.plan.Budget
 	var turns [partitionTurns][]*node
 	for i := range r.nodes {
@@ -101,10 +109,13 @@ func (r *run) holdPartition() {
 			turns[turn] = append(turns[turn], &r.nodes[i])
 		}
 	}
-	for _, nodes := range turns {
+	for turn, nodes := range turns {
+		if turn == canaryTurn && stable > 0 {
+			budget.Partitioned = min(stable, budget.Partition)
+		}
 		for _, n := range nodes {
 			if budget.Partitioned >= budget.Partition {
-				return
+				break
 			}
 			budget.Partitioned++
 			if n.hold == LimitNone {
@@ -114,23 +125,26 @@ func (r *run) holdPartition() {
 	}
 }
 
-const partitionTurns = 6
+const (
+	canaryTurn     = 5
+	partitionTurns = 6
+)
 
-// partitionTurn is the turn in which the node is offered a place, or none. It can be held if it has nothing of the update
-// revision, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a pod can be
-// held too, unless what comes back is the update revision, and does so at once.
+// partitionTurn is the turn in which the node is offered a place, or none. It can be held if it has nothing of the revision
+// where it is to end, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a
+// pod can be held too, unless what comes back is that revision, and does so at once.
 func (r *run) partitionTurn(i int32) int {
 	n := &r.nodes[i]
 	now, old := r.liveRevisions(n)
 	keep := r.outcome(i) == placement.Keep
 	lost := func() bool {
-		return r.spec.Strategy.HoldRevision && (r.scales() || r.revisionBefore(i) != r.revision.Update.Hash)
+		return r.spec.Strategy.HoldRevision && (r.scales() || r.revisionBefore(i) != r.goalHash(n))
 	}
 	switch {
 	case now || r.outcome(i) == placement.Leave || !old && (keep || !lost()):
 		return none
-	case n.canary:
-		return 5
+	case n.canary && n.goal == toUpdate:
+		return canaryTurn
 	case keep:
 		return 0
 	case old && n.hold != LimitNone:
@@ -144,14 +158,18 @@ func (r *run) partitionTurn(i int32) int {
 	}
 }
 
-// liveRevisions tells whether the node has, or is about to get, pods of the update revision, and of others, that will be
-// there after this plan's repairs.
+// liveRevisions tells whether the node has, or is about to get, pods of the revision where it is to end, or of the update
+// revision, and of others, that will be there after this plan's repairs.
 func (r *run) liveRevisions(n *node) (now, old bool) {
-	now, old = n.asked&askedUpdate != 0, n.asked&^askedUpdate != 0
+	wanted := askedUpdate
+	if n.goal == toStable {
+		wanted |= askedStable
+	}
+	now, old = n.asked&wanted != 0, n.asked&^wanted != 0
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
 		case t.has(marked | finished):
-		case t.has(updated):
+		case t.has(updated | current):
 			now = true
 		default:
 			old = true

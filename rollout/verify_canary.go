@@ -29,9 +29,9 @@ type verifiedCanary struct {
 	chosen                                []string // the nodes chosen before
 	candidates                            []*verifiedNode
 	wanted                                int
-	// nodes of the canary; not certain: others join them, and nobody can tell which.
-	nodes   []*verifiedNode
-	certain bool
+	// canaries are the nodes of the canary; not certain: others join them, and nobody can tell which.
+	canaries []*verifiedNode
+	certain  bool
 }
 
 // checkTrial judges what the plan says of the trial (C1 to C6).
@@ -145,7 +145,7 @@ func (c *verifiedCanary) canaryCandidates() []*verifiedNode {
 			!node.any(func(p *verifiedPod) bool { return tried(p) && p.settled() })
 	}
 	var candidates []*verifiedNode
-	for _, node := range c.verifier.nodes {
+	for _, node := range c.nodes {
 		if (node.outcome == placement.Run || broken(node)) && selects(c.spec.Strategy.NodeSelector, node.object) &&
 			selects(c.options.NodeSelector, node.object) {
 			candidates = append(candidates, node)
@@ -160,19 +160,19 @@ func (c *verifiedCanary) observeCanaryNodes() {
 	c.candidates = c.canaryCandidates()
 	c.wanted = c.wantedNodes()
 	if c.onTrial() {
-		c.nodes, c.certain = c.trial.nodes, true
+		c.canaries, c.certain = c.trial.nodes, true
 		return
 	}
 	for _, node := range c.candidates {
 		if slices.Contains(c.chosen, node.name) {
-			c.nodes = append(c.nodes, node)
+			c.canaries = append(c.canaries, node)
 		}
 	}
-	if len(c.nodes) > c.wanted {
-		slices.SortStableFunc(c.nodes, func(a, b *verifiedNode) int { return trueFirst(a.carriesUpdate(), b.carriesUpdate()) })
-		c.nodes = c.nodes[:c.wanted]
+	if len(c.canaries) > c.wanted {
+		slices.SortStableFunc(c.canaries, func(a, b *verifiedNode) int { return trueFirst(a.carriesUpdate(), b.carriesUpdate()) })
+		c.canaries = c.canaries[:c.wanted]
 	}
-	c.certain = len(c.nodes) == min(c.wanted, len(c.candidates))
+	c.certain = len(c.canaries) == min(c.wanted, len(c.candidates))
 }
 
 // carriesUpdate tells whether the node has a live pod of the update revision, or one is asked for.
@@ -331,7 +331,7 @@ func (c *verifiedCanary) checkVerdict() {
 	if verdict := record.Verdict; record.Revision != c.plan.Status.UpdateRevision || verdict == nil || verdict.Phase != phase {
 		c.report(12, "", "C6: memory forgets that the canary is %s", phase)
 	}
-	if c.object == nil || c.spec.Strategy.Frozen || slices.Contains(c.snapshot.InFlight.Revisions, c.object.Name) {
+	if c.object == nil || slices.Contains(c.snapshot.InFlight.Revisions, c.object.Name) {
 		return
 	}
 	if !slices.ContainsFunc(c.plan.Revisions, func(action RevisionAction) bool {

@@ -116,7 +116,7 @@ func TestVerifyPromotion(t *testing.T) {
 		},
 		{
 			name: "while frozen", why: "C2", scene: handPassed(),
-			plant: both(handStrategy(func(s *rollout.Strategy) { s.Frozen, s.Paused = true, true }), func(s *handmade) { s.plan.Revisions = nil }),
+			plant: handStrategy(func(s *rollout.Strategy) { s.Frozen = true }),
 			want:  6, mention: "the set is paused or frozen",
 		},
 		{

@@ -137,7 +137,7 @@ func (v *verifier) checkCreate(node *verifiedNode, revision string) {
 	}
 }
 
-// checkFrozen is V7. It holds for revisions too: no pod would refer to a new one.
+// checkFrozen is V7. It holds for revisions too: no pod would refer to a new one. Verdicts are written down all the same.
 func (v *verifier) checkFrozen() {
 	if !v.spec.Strategy.Frozen {
 		return
@@ -154,7 +154,7 @@ func (v *verifier) checkFrozen() {
 		}
 	}
 	for i := range v.plan.Revisions {
-		if action := &v.plan.Revisions[i]; action.Verb != RenumberRevision {
+		if action := &v.plan.Revisions[i]; action.Verb != RenumberRevision && action.Verb != AnnotateRevision {
 			v.report(7, "", "%s of revision %s, although the set is frozen", action.Verb, action.Name)
 		}
 	}

@@ -15,7 +15,7 @@ func (c *verifiedCanary) notPassed() string {
 	elapsed := c.elapsed()
 	available := 0
 	for _, node := range c.candidates {
-		if c.holdsAvailable(node) && (!c.certain || slices.Contains(c.nodes, node)) {
+		if c.holdsAvailable(node) && (!c.certain || slices.Contains(c.canaries, node)) {
 			available++
 		}
 	}
@@ -51,7 +51,7 @@ func (c *verifiedCanary) elapsed() time.Duration {
 
 func (c *verifiedCanary) beginsAnew() bool {
 	joined := func(node *verifiedNode) bool { return !slices.Contains(c.record.Nodes, node.name) }
-	return c.fresh || !c.certain || len(c.nodes) == 0 || slices.ContainsFunc(c.nodes, joined)
+	return c.fresh || !c.certain || len(c.canaries) == 0 || slices.ContainsFunc(c.canaries, joined)
 }
 
 // runFor is how far the clock of a record has run by now.
@@ -73,13 +73,13 @@ func (c *verifiedCanary) holdsAvailable(node *verifiedNode) bool {
 
 // allAvailable tells whether every canary node does.
 func (c *verifiedCanary) allAvailable() bool {
-	return !slices.ContainsFunc(c.nodes, func(node *verifiedNode) bool { return !c.holdsAvailable(node) })
+	return !slices.ContainsFunc(c.canaries, func(node *verifiedNode) bool { return !c.holdsAvailable(node) })
 }
 
 // tried are the pods of the update revision on the canary nodes, those on their way out included.
 func (c *verifiedCanary) tried() []*verifiedPod {
 	var pods []*verifiedPod
-	for _, node := range c.nodes {
+	for _, node := range c.canaries {
 		for _, pod := range slices.Concat(node.pods, node.ignored) {
 			if pod.atUpdate {
 				pods = append(pods, pod)
@@ -292,7 +292,7 @@ func (c *verifiedCanary) checkRecord() {
 		wrong("lets the clock run since %s, which is to come", record.Since.UTC().Format(time.RFC3339Nano))
 	case c.halted() || c.trial.phase == canary.Paused:
 		wrong("lets the clock run while the canary rests")
-	case len(c.nodes) == 0 || !started && !c.allAvailable():
+	case len(c.canaries) == 0 || !started && !c.allAvailable():
 		wrong("starts the clock before every canary node holds an available pod")
 	}
 	if right := c.disturbed(); record.Disturbed.Before(right) {

@@ -49,9 +49,10 @@ func (v *verifier) observeHolds() {
 	}
 }
 
-// observePartition is T2: of the base, nodes without an updated pod take the places in turn.
+// observePartition is T2: of the base, nodes without a pod of where they are to end take the places in turn. Those that are
+// to end at the stable revision are not updated, and keep canary nodes from being held (C7).
 func (v *verifier) observePartition() {
-	base := 0
+	base, stable := 0, 0
 	var candidates []*verifiedNode
 	for _, node := range v.nodes {
 		updated, old := node.holdsUpdated(), node.holdsOld()
@@ -59,9 +60,12 @@ func (v *verifier) observePartition() {
 			continue
 		}
 		base++
+		if node.goesStable {
+			stable++
+		}
 		// With holdRevision an empty node is held at what would come back there, if that is another revision, or does not
 		// come back at once (T7).
-		lost := v.spec.Strategy.HoldRevision && (v.scales() || !v.revisionsBefore(node)[v.plan.Status.UpdateRevision])
+		lost := v.spec.Strategy.HoldRevision && (v.scales() || !v.revisionsBefore(node)[v.goalHash(node)])
 		if !updated && (old || lost) {
 			candidates = append(candidates, node)
 		}
@@ -70,11 +74,31 @@ func (v *verifier) observePartition() {
 	slices.SortFunc(candidates, func(a, b *verifiedNode) int {
 		return cmp.Or(cmp.Compare(a.partitionTurn(), b.partitionTurn()), cmp.Compare(a.name, b.name))
 	})
-	v.limits.partitioned = min(v.limits.partition, len(candidates))
-	for _, node := range candidates[:v.limits.partitioned] {
-		if node.hold == LimitNone {
-			node.hold = LimitPartition
+	for _, node := range candidates {
+		if node.partitionTurn() == verifiedCanaryTurn && stable > 0 {
+			break
 		}
+		v.holdPlace(node)
+	}
+	if stable == 0 {
+		return
+	}
+	v.limits.partitioned = min(v.limits.partition, stable)
+	for _, node := range candidates {
+		if node.partitionTurn() == verifiedCanaryTurn {
+			v.holdPlace(node)
+		}
+	}
+}
+
+// holdPlace gives the node a place of partition, if there is one left.
+func (v *verifier) holdPlace(node *verifiedNode) {
+	if v.limits.partitioned >= v.limits.partition {
+		return
+	}
+	v.limits.partitioned++
+	if node.hold == LimitNone {
+		node.hold = LimitPartition
 	}
 }
 
@@ -91,19 +115,24 @@ func (n *verifiedNode) partitionTurn() int {
 	if !n.holdsOld() { // what is held comes before what was lost
 		turn += 3
 	}
-	if n.canary {
-		turn = 6
+	if n.canary && !n.goesStable {
+		return verifiedCanaryTurn
 	}
 	return turn
 }
 
-// holdsUpdated and holdsOld tell whether the node has a pod of the update revision, or of another, in use or asked for.
+// verifiedCanaryTurn comes after all others.
+const verifiedCanaryTurn = 6
+
+// holdsUpdated and holdsOld tell whether the node has a pod of the update revision or where it is to end, or of another, in
+// use or asked for.
 func (n *verifiedNode) holdsUpdated() bool {
-	return n.asksUpdated || n.any(func(p *verifiedPod) bool { return p.active() && p.updated })
+	return n.asksUpdated || n.asksCurrent ||
+		n.any(func(p *verifiedPod) bool { return p.active() && (p.updated || p.current) })
 }
 
 func (n *verifiedNode) holdsOld() bool {
-	return n.asksOld || n.any(func(p *verifiedPod) bool { return p.active() && !p.updated })
+	return n.asksOld || n.any(func(p *verifiedPod) bool { return p.active() && !p.updated && !p.current })
 }
 
 // holds names what keeps the node from being begun, frozen left out: that allows less, see checkFrozen.

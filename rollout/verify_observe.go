@@ -67,11 +67,10 @@ type verifiedNode struct {
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
-	// asksUpdated and asksOld: creates of the update revision, and of another one, are in flight, observed or not.
-	asksUpdated, asksOld bool
-	// asksCurrent and asksOther: the same by whether it is where the node is to end.
-	asksCurrent, asksOther bool
-	creates                []string // hashes of the pods that the plan creates here
+	// asksUpdated: creates of the update revision are in flight, observed or not; asksCurrent: of where the node is to end;
+	// asksOther: of another than that; asksOld: of neither.
+	asksUpdated, asksCurrent, asksOther, asksOld bool
+	creates                                      []string // hashes of the pods that the plan creates here
 }
 
 // verifiedPod is one pod.
@@ -288,8 +287,6 @@ func (v *verifier) observeRequests() {
 		}
 		if v.isUpdate(create.Revision) {
 			node.asksUpdated = true
-		} else {
-			node.asksOld = true
 		}
 		if !slices.Contains(node.requested, create.Revision) {
 			node.requested = append(node.requested, create.Revision)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
@@ -77,6 +78,8 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 		{name: "one has been for too long", why: "B7: one interval", scene: handFleet(old, handPods("unready", "f-new"), atMost("5"),
 			handCreated(time.Minute, "f-new"), handSlowly("2", "250", 0))},
 		{name: "one terminates", why: "B7: it takes a place", scene: handFleet(old, handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"),
+			atMost("5"), handSlowly("2", "250", 0))},
+		{name: "one has left", why: "B7: it took its place when it began to", scene: handFleet(old, inStateOf(lifecycle.PreparingDelete, "a-old"),
 			atMost("5"), handSlowly("2", "250", 0))},
 		{name: "one terminates for too long", why: "B8: it takes none", scene: handFleet(old, handPods("available", "f-old"),
 			handTerminating(-1, "f-old"), atMost("5"), handSlowly("2", "250", 0))},

@@ -159,12 +159,11 @@ func (v *verifier) observeGoals() {
 		}
 		pod.current = carries && v.fits(pod)
 	}
-	for _, node := range v.nodes {
-		for _, create := range v.snapshot.InFlight.Creates {
-			if create.Node == node.name {
-				goal := v.isGoal(node, create.Revision)
-				node.asksCurrent, node.asksOther = node.asksCurrent || goal, node.asksOther || !goal
-			}
+	for _, create := range v.snapshot.InFlight.Creates {
+		if node := v.nodeOf[create.Node]; node != nil {
+			goal := v.isGoal(node, create.Revision)
+			node.asksCurrent, node.asksOther = node.asksCurrent || goal, node.asksOther || !goal
+			node.asksOld = node.asksOld || !goal && !v.isUpdate(create.Revision)
 		}
 	}
 }

@@ -139,11 +139,12 @@ func (c Command) annotations(v *View) object {
 		}
 	case CanaryFail:
 		return object{manifest.CanaryFailAnnotation: name}
-	default: // CanaryRetry: what validated the revision before would promote it without a canary now
+	default: // CanaryRetry: what validated or unpaused the revision before would promote it, or watch it no more, now
 		return object{
 			manifest.CanaryRetryAnnotation:    name + "/" + v.Snapshot.Now.UTC().Format(time.RFC3339Nano),
 			manifest.CanaryFailAnnotation:     nil,
 			manifest.EDSCanaryValidAnnotation: nil, manifest.CanaryValidateAnnotation: nil,
+			manifest.EDSCanaryUnpausedAnnotation: nil, manifest.CanaryUnpauseAnnotation: nil,
 		}
 	}
 }

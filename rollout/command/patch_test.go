@@ -158,7 +158,7 @@ func TestCommandsReachTheSpec(t *testing.T) {
 		{"fail", "only this revision", command.CanaryFail, canary.Running,
 			canary.Commands{Pause: "*", Unpause: "*", Validate: oldName, Fail: newName, Retry: newName + "/2020"}, false, false},
 		{"retry", "a value that is new, and no other verdict", command.CanaryRetry, canary.Failed,
-			canary.Commands{Pause: "*", Unpause: "*", Retry: retry}, false, false},
+			canary.Commands{Pause: "*", Retry: retry}, false, false},
 		{"rollout pause", "commands of the canary stay", command.Pause, canary.Running,
 			canary.Commands{Pause: "*", Unpause: "*", Validate: oldName, Fail: newName, Retry: newName + "/2020"}, true, false},
 		{"freeze", "commands of the canary stay", command.Freeze, canary.Running,

@@ -36,9 +36,9 @@ type canaryFacts struct {
 	nodes          map[string]*corev1.Node
 	run, candidate map[string]bool
 	// keep are nodes that the selectors match and that may only keep a pod.
-	keep map[string]bool
-	on             map[string][]*corev1.Pod
-	owner          map[types.UID]string // the node of a pod
+	keep  map[string]bool
+	on    map[string][]*corev1.Pod
+	owner map[types.UID]string // the node of a pod
 }
 
 func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
@@ -46,7 +46,7 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 		spec: spec.Default(), snapshot: s, update: map[string]bool{}, first: true,
 		nodes: map[string]*corev1.Node{}, run: map[string]bool{}, candidate: map[string]bool{},
 		keep: map[string]bool{},
-		on: map[string][]*corev1.Pod{}, owner: map[types.UID]string{},
+		on:   map[string][]*corev1.Pod{}, owner: map[types.UID]string{},
 	}
 	if o := spec.Strategy.Canary; o != nil {
 		f.options = o.Default()
