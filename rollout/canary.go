@@ -72,12 +72,14 @@ func (r *run) onTrial() bool {
 // known tells whether the update revision needs no trial (C6).
 func (r *run) known() canary.Known {
 	switch {
+	case r.revision.Promoted:
+		return canary.KnownStable
+	case r.revision.Stable.Hash != r.revision.Update.Hash:
+		return canary.NotKnown
 	case r.revision.First:
 		return canary.KnownFirst
-	case r.revision.Promoted || r.revision.Stable.Hash == r.revision.Update.Hash:
-		return canary.KnownStable
 	default:
-		return canary.NotKnown
+		return canary.KnownStable
 	}
 }
 
@@ -133,17 +135,17 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 }
 
 // brokenCandidate is a chosen node that the pod of the revision on trial may have broken: it may only keep the pod now (P3), and
-// the pod is not available. It is not replaced, so that a revision that breaks its nodes does not wander over the fleet: as
+// the pod is not available, or the node not ready. It is not replaced, so that a revision that breaks its nodes does not wander over the fleet: as
 // the budget (B2), the canary stops there.
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Keep || n.hold == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
-	broken := false
+	broken, down := false, isDown(n.object)
 	for j := n.first; j < n.end; j++ {
 		if p := &r.pods[j]; r.isUpdate(p) && p.traits.has(bound) && !p.traits.has(marked|finished) {
-			if p.settled() {
+			if p.settled() && !down {
 				return canary.Candidate{}, false
 			}
 			broken = true
@@ -208,13 +210,18 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 func (r *run) aim() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
+	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
 	if stable {
 		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
+		if template := r.templateOf(r.revision.Stable.Hash); template != nil {
+			matcher, _ = placement.Compile(template) // what is wrong with it matches no node (P4)
+		}
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if stable && r.goesStable(n) {
 			n.goal = toStable
+			r.placeStable(int32(i), matcher)
 			r.override(int32(i), overrides)
 		}
 		switch wanted := [...]asked{toUpdate: askedUpdate, toStable: askedStable}[n.goal]; {
@@ -272,15 +279,19 @@ func (r *run) markRevisions() {
 	update := r.revision.Update
 	if r.spec.Strategy.Canary == nil {
 		if r.revision.Marked && !history.Promoted(update.Existing) {
-			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+			var failed []string // it is rolled out all the same
+			if history.Failed(update.Existing) {
+				failed = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+			}
+			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, failed)
 		}
 		return
 	}
 	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
 		r.annotate(update, r.trial.Set, r.trial.Remove)
 	}
-	if r.trial.Phase != canary.Idle && !r.revision.Marked && r.revision.Stable.Hash != update.Hash {
-		r.annotate(r.revision.Stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+	if stable := r.revision.Stable; r.trial.Phase != canary.Idle && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
+		r.annotate(stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
 	}
 }
 
@@ -290,7 +301,7 @@ func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) 
 // annotate plans marks on a revision; one that this plan creates gets them at once.
 func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
 	if revision.Existing == nil {
-		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 {
+		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 { // else it is not there
 			object.Annotations = maps.Clone(set)
 		}
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -226,6 +227,72 @@ func canaryScenes() []scene {
 	}
 }
 
+// The stable revision's template says where its pods may be, so that a template that fits fewer nodes, or more, changes nothing
+// outside the canary (T6).
+func TestCanaryPlacement(t *testing.T) {
+	onlyBig := func(s *rollout.Spec) { s.Template.Spec.NodeSelector = map[string]string{"size": "big"} }
+	isBig := kit.Label("size", "big")
+	stays := func(node string) string { return node + ": stable>stable none Stable" }
+	tests := []struct {
+		name, why       string
+		old, now        func(*rollout.Spec)
+		set             func(*lab)
+		fleet           []spot
+		acts            string
+		want            []string
+		desired, wanted int32
+	}{
+		{"fits fewer nodes", "the others keep their stable pods", nil, onlyBig, nil,
+			[]spot{on("a", oldPod()), on("b", oldPod()).with(isBig), on("c", oldPod())}, "delete b0 Outdated",
+			[]string{stays("a"), "b: outdated>update replace Outdated b0 U C", stays("c")}, 3, 1},
+		{"fits no node", "the canary is stuck, and nothing else changes", nil, onlyBig, nil,
+			[]spot{on("a", oldPod()), on("b", oldPod())}, "", []string{stays("a"), stays("b")}, 2, 1},
+		{"fits more nodes", "those that the stable revision does not run on get nothing", onlyBig, nil, nil,
+			[]spot{on("a", oldPod()).with(isBig), on("b"), on("c", oldPod()).with(isBig)}, "delete a0 Outdated",
+			[]string{"a: outdated>update replace Outdated a0 U C", "b: ineligible>none none Ineligible", stays("c")}, 2, 1},
+		{"fits more nodes, lost elsewhere", "T6", onlyBig, nil, tryingOn("a"),
+			[]spot{on("a", newPod()).with(isBig), on("b"), on("c", oldPod()).with(isBig)}, "patch a0 CanaryLabel",
+			[]string{"a: updated>update patch CanaryLabel a0 C", "b: ineligible>none none Ineligible", stays("c")}, 2, 1},
+		{"failed", "C7: they are where the stable revision runs", nil, onlyBig, failedRevision,
+			[]spot{on("a", oldPod()), on("b", newPod()).with(isBig), on("c")}, "delete b0 Outdated, create c Missing at old",
+			[]string{stays("a"), "b: outdated>stable replace Outdated b0 U", "c: missing>stable create Missing U"}, 3, 1},
+		{"cannot be read", "fail closed: no node is vacated", nil, onlyBig, func(l *lab) {
+			withMark("old", history.PromotedAnnotation, "x")(l)
+			l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
+		}, []spot{on("a", oldPod()), on("b", newPod()).with(isBig)}, "patch b0 CanaryLabel",
+			[]string{"a: kept>none none Kept", "b: updated>update patch CanaryLabel b0 C"}, 1, 1},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(kit.Canary("1"), kit.MaxUnavailable("100%"))
+			old := l.spec.Default()
+			kit.Image("agent:v1")(&old)
+			if tt.old != nil {
+				tt.old(&old)
+			}
+			if tt.now != nil {
+				tt.now(&l.spec)
+			}
+			l.old, l.update = kit.Hash(old), kit.Hash(l.spec)
+			l.snapshot.Revisions = []*appsv1.ControllerRevision{kit.Revision(old, 1), kit.Revision(l.spec, 2)}
+			l.add(tt.fleet...)
+			if tt.set != nil {
+				tt.set(l)
+			}
+			plan := l.plan(t)
+			compare(t, l, plan, tt.acts, tt.want, tt.why)
+			if plan.Status.Desired != tt.desired || plan.Canary.Wanted != tt.wanted {
+				t.Errorf("desired %d, canary nodes wanted %d; want %d, %d", plan.Status.Desired, plan.Canary.Wanted, tt.desired, tt.wanted)
+			}
+			if violations := rollout.Verify(l.spec, l.snapshot, plan); len(violations) > 0 {
+				t.Errorf("Verify: %v", violations)
+			}
+		})
+	}
+}
+
 func TestCanaryJoined(t *testing.T) { playScenes(t, canaryJoinedScenes()) }
 
 // canaryJoinedScenes join a canary with what else holds nodes and spends budgets.
@@ -362,6 +429,9 @@ func TestCanaryMarks(t *testing.T) {
 		{"no canary any more", "C6: a canary may come back, and then the stable revision must be right",
 			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, withMark("old", history.PromotedAnnotation, "x"),
 			[]string{"annotate update set promoted=" + now}},
+		{"no canary any more, and it failed", "it is rolled out all the same, so that the mark of the fail goes",
+			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, all(withMark("old", history.PromotedAnnotation, "x"), failedRevision),
+			[]string{"annotate update set promoted=" + now + " remove failed remove failed-message"}},
 		{"frozen", "C6: a verdict is written down, whatever else rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"),
 			[]string{"annotate old set promoted=" + now}},
 		{"in flight", "what was asked for is not asked for again", nil, func(l *lab) {
@@ -442,6 +512,10 @@ func TestCanaryStable(t *testing.T) {
 			withMark("old", history.PromotedAnnotation, "x")(l)
 			third(l)
 			l.snapshot.Memory = rollout.Memory{}
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"gone from the history", "fail closed: what somebody deleted does not make the revision on trial a first installation", "old", func(l *lab) {
+			third(l)
+			l.snapshot.Revisions = nil
 		}, []spot{on("a", oldPod()), on("b", newPod())}},
 		{"marked twice", "C6: the last one", "update", func(l *lab) {
 			withMark("old", history.PromotedAnnotation, "x")(l)

@@ -53,6 +53,16 @@ func (r *run) isolated(n *node) bool {
 	return false
 }
 
+// isDown tells whether the node says that it is not ready, or nobody has heard from it.
+func isDown(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return true
+		}
+	}
+	return isUnreachable(n)
+}
+
 func isUnreachable(n *corev1.Node) bool {
 	for i := range n.Spec.Taints {
 		if n.Spec.Taints[i].Key == corev1.TaintNodeUnreachable {

@@ -154,7 +154,7 @@ var canaryWorldMutants = []taleMutant{
 	{
 		"promotes what crashes", "restarts are not looked at, nor whether it is ready", refuses,
 		promoteIf(func(s rollout.Snapshot, p *rollout.Plan) bool {
-			return isTrial(p) && s.Now.Sub(s.Memory.Canary.Began) > time.Hour && s.Memory.Canary.Revision != ""
+			return isTrial(p) && s.Now.Sub(s.Memory.Canary.Began) > time.Minute && s.Memory.Canary.Revision != ""
 		}),
 	},
 	{

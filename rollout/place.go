@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -27,14 +28,41 @@ func (r *run) place() error {
 		r.nodes[i] = node{object: object, current: none, other: none}
 		d := &r.plan.Decisions[i]
 		d.Node = object.Name
-		d.Placement = r.matcher.Evaluate(object)
-		if d.Placement.Outcome == placement.Run {
-			d.Facts |= status.Desired
-			r.plan.Budget.Desired++
-		}
+		r.settle(d, r.matcher.Evaluate(object))
 		r.override(int32(i), overrides)
 	}
 	return nil
+}
+
+// settle enters where a node stands, in place of what was found before.
+func (r *run) settle(d *Decision, verdict placement.Verdict) {
+	if d.Facts.Has(status.Desired) {
+		r.plan.Budget.Desired--
+	}
+	d.Placement, d.Facts = verdict, d.Facts&^status.Desired
+	if verdict.Outcome == placement.Run {
+		d.Facts |= status.Desired
+		r.plan.Budget.Desired++
+	}
+}
+
+// placeStable evaluates a node anew that is to end at the stable revision: that one's template says whether it runs there,
+// so that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
+func (r *run) placeStable(i int32, matcher *placement.Matcher) {
+	n, d := &r.nodes[i], r.decision(i)
+	before, verdict := d.Placement, d.Placement
+	switch {
+	case matcher != nil:
+		verdict = matcher.Evaluate(n.object)
+	case before.Outcome == placement.Leave && n.first < n.end:
+		verdict.Outcome = placement.Keep
+	}
+	r.settle(d, verdict)
+	if before.Outcome == placement.Leave && verdict.Outcome != placement.Leave {
+		for j := n.first; j < n.end; j++ {
+			r.wake(lifecycle.Evaluate(r.pods[j].object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt)
+		}
+	}
 }
 
 // strayRoom saves growing the decisions by a copy for the few pods on nodes that are gone.

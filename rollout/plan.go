@@ -208,7 +208,9 @@ const (
 	CreateRevision RevisionVerb = iota
 	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
 	RenumberRevision
-	// AnnotateRevision records the verdict of a canary on the revision (C6).
+	// AnnotateRevision records the verdict of a canary on the revision (C6): RevisionAction.Annotations are to be set on its
+	// metadata, RemoveAnnotations to be removed, as by a merge patch with UID as precondition. A verdict that cannot be written
+	// is planned again, and until then rests on Plan.Memory alone.
 	AnnotateRevision
 	// DeleteRevision deletes a duplicate (R3) or one beyond the history limit (R4).
 	DeleteRevision

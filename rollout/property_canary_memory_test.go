@@ -60,7 +60,7 @@ func lossyIllWorlds() *rapid.Generator[tale] {
 }
 
 func lossyAnyWorlds() *rapid.Generator[tale] {
-	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, eitherWorlds(rollouttest.Rolling()).Draw(t, "tale")) })
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, eitherWorlds().Draw(t, "tale")) })
 }
 
 // checkLossDelays compares the tale with the same one without losses: the promotion comes no earlier, and later by no more
@@ -116,10 +116,9 @@ func checkForgetful(c tale, f factory) error {
 	if err != nil {
 		return err
 	}
-	const enough = 60 // it wakes up for ever
 	s := &sight{tale: &c, cluster: cluster, of: revisionFor(c.Spec), marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{}}
 	outside := observeOutside(c)
-	if _, err := cluster.Run(plan, enough, func(rollout.Snapshot, rollout.Plan) error { return outside(s) }); err != nil {
+	if _, err := cluster.Run(plan, enough/2, func(rollout.Snapshot, rollout.Plan) error { return outside(s) }); err != nil {
 		return err
 	}
 	if s.readMarks(); s.marked[s.of.name] {

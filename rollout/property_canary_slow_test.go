@@ -63,6 +63,7 @@ func illSlowWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := slowWorlds().Draw(t, "tale")
 		c.Behavior = rollouttest.AnyIllness(c.Behavior, rollouttest.Hash(c.Spec)).Draw(t, "illness")
+		c.most = enough
 		c.Behavior.Failing = nil // a pod that fails is replaced for ever
 		return c
 	})

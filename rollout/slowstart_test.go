@@ -226,7 +226,7 @@ func TestRolloutRecord(t *testing.T) {
 			rolling(time.Hour)(l)
 			l.snapshot.Memory.Canary = sinceThenRecord(l, 20*time.Minute, "a")
 		}, func(l *lab) rollout.Record {
-			return rollout.Record{Revision: l.update, Began: kit.Noon(), Stable: l.old}
+			return rollout.Record{Revision: l.update, Began: kit.Noon(), Stable: l.update}
 		}},
 	}
 	rows := uniqueRows{}

@@ -92,7 +92,8 @@ type Strategy struct {
 	Method inplace.Method
 	// InPlace says what may be updated in place, and how. Not used with Recreate.
 	InPlace inplace.Options
-	// Canary tries each new revision on a few nodes first (C rules). Not with OnDelete. Default (nil): none.
+	// Canary tries each new revision on a few nodes first (C rules). Not with OnDelete. Taking it away ends a trial: the update
+	// revision is rolled out, even one that has failed. Default (nil): none.
 	Canary *canary.Options
 	// SlowStart lets a rollout gather speed (B7). Default (nil): full speed from the start.
 	SlowStart *SlowStart

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -100,8 +101,7 @@ func (c *verifiedCanary) observeVerdict() {
 		c.failed = c.failed || verdict.Phase == canary.Failed
 	}
 	_, template := c.marked()
-	other := func(revision *appsv1.ControllerRevision) bool { return !c.holdsTemplate(revision) }
-	c.known = template || c.trial.stable == c.plan.Status.UpdateRevision || !slices.ContainsFunc(c.snapshot.Revisions, other)
+	c.known = template || c.trial.stable == c.plan.Status.UpdateRevision
 	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
 		c.retried = true
 		c.record, c.fresh = canary.Record{}, true
@@ -137,16 +137,16 @@ func (v *verifier) updateObject() *appsv1.ControllerRevision {
 
 // canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
 // selector matches them. One that was chosen and may only keep its pod by now stays, if that is of the revision and not
-// available: the revision may have broken it.
+// available, or the node is not ready: the revision may have broken it.
 func (c *verifiedCanary) canaryCandidates() []*verifiedNode {
 	broken := func(node *verifiedNode) bool {
 		tried := func(p *verifiedPod) bool { return p.active() && p.atUpdate && p.ran(node) }
-		return node.outcome == placement.Keep && slices.Contains(c.chosen, node.name) && node.any(tried) &&
-			!node.any(func(p *verifiedPod) bool { return tried(p) && p.settled() })
+		return node.tried == placement.Keep && slices.Contains(c.chosen, node.name) && node.any(tried) &&
+			(verifiedDown(node.object) || !node.any(func(p *verifiedPod) bool { return tried(p) && p.settled() }))
 	}
 	var candidates []*verifiedNode
 	for _, node := range c.nodes {
-		if (node.outcome == placement.Run || broken(node)) && selects(c.spec.Strategy.NodeSelector, node.object) &&
+		if (node.tried == placement.Run || broken(node)) && selects(c.spec.Strategy.NodeSelector, node.object) &&
 			selects(c.options.NodeSelector, node.object) {
 			candidates = append(candidates, node)
 		}
@@ -180,14 +180,27 @@ func (n *verifiedNode) carriesUpdate() bool {
 	return n.asksUpdated || n.any(func(p *verifiedPod) bool { return p.active() && p.atUpdate })
 }
 
-// wantedNodes is the number of canary nodes that there should be (C1): at least one, no more than desired, and a percentage
-// below 100 leaves one out, unless there is only one.
+// wantedNodes is the number of canary nodes that there should be (C1): at least one, no more than run the revision on trial,
+// and a percentage below 100 leaves one out, unless there is only one.
 func (c *verifiedCanary) wantedNodes() int {
-	replicas, most := c.options.Replicas, c.limits.desired
+	desired := 0
+	for _, node := range c.nodes {
+		if node.tried == placement.Run {
+			desired++
+		}
+	}
+	replicas, most := c.options.Replicas, desired
 	if replicas.StrVal != "" && replicas.StrVal != "100%" {
 		most--
 	}
-	return max(1, min(ofDesired(replicas, c.limits.desired, 99), most))
+	return max(1, min(ofDesired(replicas, desired, 99), most))
+}
+
+// verifiedDown tells whether the node is not ready, or unreachable.
+func verifiedDown(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	}) || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
 }
 
 // checkStale is C5: commands that name another revision are reported.

@@ -29,7 +29,9 @@ func (v *verifier) checkMarks(action *RevisionAction, revision *appsv1.Controlle
 		changes = changes || has
 		_, sets := action.Annotations[key]
 		failure := key == history.FailedAnnotation || key == history.FailedMessageAnnotation
-		if sets || !update || !failure || v.trial.phase == canary.Failed || !v.retriesUpdate() {
+		// Without a canary the revision is rolled out all the same.
+		takenBack := v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate()
+		if sets || !update || !failure || !takenBack {
 			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried", key,
 				action.Name)
 		}
@@ -53,7 +55,7 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			case update:
 				right = marked && !promoted || marked && !history.Promoted(v.updateObject())
 			default:
-				right = tries && v.trial.phase != canary.Idle && !marked
+				right = tries && v.trial.phase != canary.Idle && v.isUnmarkedStable(name)
 			}
 		case history.FailedAnnotation, history.FailedMessageAnnotation:
 			right = update && tries && v.trial.phase == canary.Failed
@@ -64,6 +66,13 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			v.report(4, "", "C6: sets annotation %s of revision %s to %q, which is no verdict on it", key, name, value)
 		}
 	}
+}
+
+// isUnmarkedStable tells whether the revision of that name is the stable one and does not say so yet.
+func (v *verifier) isUnmarkedStable(name string) bool {
+	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name && history.HashOf(revision) == v.trial.stable && !history.Promoted(revision)
+	})
 }
 
 // retriesUpdate tells whether a fail of the update revision is taken back by command.

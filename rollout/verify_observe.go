@@ -55,6 +55,8 @@ type verifiedNode struct {
 	name    string
 	object  *corev1.Node
 	outcome placement.Outcome
+	// tried is the outcome by the template of the update revision, wherever the node is to end.
+	tried   placement.Outcome
 	tainted bool  // a taint makes the outcome Leave (P3, M4)
 	hold    Limit // what holds it: T2, T3 or T5
 	canary  bool  // the plan tries the update revision here (C1)
@@ -150,11 +152,11 @@ func (v *verifier) observe() {
 	v.predecessor = v.predecessors()
 	v.overrides = v.compileOverrides()
 	v.observeNodes()
-	v.limits = v.resolveLimits()
 	v.observePods()
 	v.observeRequests()
 	v.observeTrial()
 	v.observeGoals()
+	v.limits = v.resolveLimits()
 	v.observeHolds()
 	v.settleRequests()
 	if v.spec.Strategy.Canary != nil {
@@ -188,6 +190,7 @@ func (v *verifier) observeNodes() {
 	for _, object := range v.snapshot.Nodes {
 		node := &verifiedNode{name: object.Name, object: object}
 		node.outcome, node.tainted = place(object)
+		node.tried = node.outcome
 		v.nodes = append(v.nodes, node)
 		v.nodeOf[node.name] = node
 	}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
@@ -69,25 +70,41 @@ func (v *verifier) stableRevisions() map[string]bool {
 		return v.olderRevisions()
 	case promoted:
 		return map[string]bool{v.plan.Status.UpdateRevision: true}
-	case marked:
-		return v.highest(history.Promoted)
 	}
-	isRemembered := func(revision *appsv1.ControllerRevision) bool {
-		return !v.holdsTemplate(revision) && history.HashOf(revision) == remembered
+	if remembered == v.plan.Status.UpdateRevision {
+		remembered = ""
 	}
-	if slices.ContainsFunc(v.snapshot.Revisions, isRemembered) {
-		return v.highest(isRemembered)
+	isPromoted := func(revision *appsv1.ControllerRevision) bool {
+		hash := history.HashOf(revision)
+		return !v.holdsTemplate(revision) && hash != v.plan.Status.UpdateRevision &&
+			(history.Promoted(revision) || remembered != "" && hash == remembered)
+	}
+	switch {
+	case marked || slices.ContainsFunc(v.snapshot.Revisions, isPromoted):
+		return v.highest(isPromoted)
+	case remembered != "": // it is gone, and nothing else is known to be stable
+		return map[string]bool{remembered: true}
 	}
 	return v.olderRevisions()
 }
 
 // olderRevisions are the hashes of the highest older revision that a live pod, or a requested one, carries, and that has not
-// failed.
+// failed; where revisions are tried, of one that any pod carries if no live one does.
 func (v *verifier) olderRevisions() map[string]bool {
-	live := v.liveHashes()
-	return v.highest(func(revision *appsv1.ControllerRevision) bool {
-		return live[history.HashOf(revision)] && !history.Failed(revision)
-	})
+	carried := func(by map[string]bool) map[string]bool {
+		return v.highest(func(revision *appsv1.ControllerRevision) bool {
+			return by[history.HashOf(revision)] && !history.Failed(revision)
+		})
+	}
+	older := carried(v.liveHashes())
+	if v.spec.Strategy.Canary == nil || !older[v.plan.Status.UpdateRevision] {
+		return older
+	}
+	all := make(map[string]bool)
+	for _, pod := range v.pods {
+		all[pod.hash] = true
+	}
+	return carried(all)
 }
 
 // highest are the hashes of the highest revisions of other templates that count; if there is none, that of the update
@@ -144,7 +161,9 @@ func (v *verifier) liveHashes() map[string]bool {
 // makes of its pods.
 func (v *verifier) observeGoals() {
 	for _, node := range v.nodes {
-		node.goesStable = v.goesStable(node)
+		if node.goesStable = v.goesStable(node); node.goesStable {
+			v.placeStable(node)
+		}
 		node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
 	}
 	for _, pod := range v.pods {
@@ -165,6 +184,17 @@ func (v *verifier) observeGoals() {
 			node.asksCurrent, node.asksOther = node.asksCurrent || goal, node.asksOther || !goal
 			node.asksOld = node.asksOld || !goal && !v.isUpdate(create.Revision)
 		}
+	}
+}
+
+// placeStable lets the template of the stable revision say whether a node runs it (T6). One that cannot be read vacates none.
+func (v *verifier) placeStable(node *verifiedNode) {
+	template := v.goalTemplate(node)
+	switch {
+	case template != nil:
+		node.outcome, node.tainted = verifiedPlacement(template)(node.object)
+	case node.outcome == placement.Leave && len(node.pods) > 0:
+		node.outcome = placement.Keep
 	}
 }
 

@@ -15,8 +15,9 @@ type Options struct {
 	Replicas *intstr.IntOrString
 	// Mode is how a revision is promoted: Auto (default, also for "") or Manual (C2).
 	Mode Mode
-	// Duration is how long every canary node must hold an available pod of the revision before it is promoted (C2). Not
-	// negative. Mode Auto only. Default (nil): 10 minutes.
+	// Duration is how long the revision is watched, from the moment at which every canary node holds an available pod of it,
+	// before it is promoted (C2); then that must be so again. A pod that is not available in between does not stop the
+	// clock. Not negative. Mode Auto only. Default (nil): 10 minutes.
 	Duration *time.Duration
 	// NoRestartsDuration is how long no canary pod may have restarted, failed or been evicted before the revision is
 	// promoted (C2). Not negative. Mode Auto only. Default (nil): 5 minutes.

@@ -36,10 +36,13 @@ func TestStableByMarks(t *testing.T) {
 		{name: "no marks, none live", why: "there is none to go back to", want: "update"},
 		{name: "no marks, one failed", why: "a failed one is none to go back to", marks: map[string]string{"2": failed}, live: live("1", "2"), want: "1"},
 		{name: "no marks, remembered", why: "it counts until a mark is there, live or not", last: "1", live: live("2"), want: "1"},
-		{name: "no marks, remembered and gone", why: "what is not there cannot be gone back to", last: "x", live: live("2"), want: "2"},
+		{name: "no marks, remembered and gone", why: "fail closed: nothing else is known to be stable", last: "x", live: live("2"), want: "x"},
+		{name: "no marks, none live, one carried", why: "a pod that has failed, or is on its way out, shows what was there", live: []history.Carrier{{Hash: "2"}}, want: "2"},
+		{name: "marks, remembered and gone", why: "a mark that is there counts", marks: map[string]string{"1": promoted}, last: "x", want: "1", isMarked: true},
 		{name: "no marks, remembered as the update", why: "then it says nothing", last: "update", live: live("2"), want: "2"},
 		{name: "promoted", why: "an unpromoted one does not count, however live", marks: map[string]string{"1": promoted}, live: live("2", "3"), want: "1", isMarked: true},
-		{name: "promoted, remembered otherwise", why: "marks count more than memory", marks: map[string]string{"1": promoted}, last: "2", want: "1", isMarked: true},
+		{name: "promoted, remembered higher", why: "a promotion whose mark is not seen yet", marks: map[string]string{"1": promoted}, last: "2", want: "2", isMarked: true},
+		{name: "promoted, remembered lower", why: "the mark came after", marks: map[string]string{"2": promoted}, last: "1", want: "2", isMarked: true},
 		{name: "promoted twice", why: "the highest is the last", marks: map[string]string{"1": promoted, "3": promoted}, live: live("1"), want: "3", isMarked: true},
 		{name: "update promoted", why: "it is the stable one", marks: map[string]string{"1": promoted, "update": promoted}, want: "update", isPromoted: true, isMarked: true},
 		{name: "rollback to a promoted one", why: "it is promoted already, whatever its number", marks: map[string]string{"3": promoted, "update": promoted}, live: live("3"), want: "update", isPromoted: true, isMarked: true},
@@ -141,7 +144,7 @@ func TestOlder(t *testing.T) {
 	if err != nil || got.Older.Hash != "1" || got.Stable.Hash != "update" {
 		t.Errorf("older %s, stable %s, error %v; want 1: 2 is carried by no live pod, and 3 has failed", got.Older.Hash, got.Stable.Hash, err)
 	}
-	got, err = markResolver(t).Resolve(history.Input{Revisions: revisions, Carriers: carriers[1:2], Limit: 9, Canary: true})
+	got, err = markResolver(t).Resolve(history.Input{Revisions: revisions, Carriers: carriers[1:2], Limit: 9})
 	if err != nil || got.Older.Hash != "update" {
 		t.Errorf("older %s, error %v; want the update revision: nothing else is there", got.Older.Hash, err)
 	}

@@ -60,8 +60,8 @@ type Input struct {
 	// Canary tells that new revisions are tried before they are rolled out: the marks of promotions then decide which
 	// revision is the stable one (C6).
 	Canary bool
-	// LastStable is the hash of the revision that was the stable one when the last trial began; "" if none is known. It
-	// counts while no mark is there yet.
+	// LastStable is the hash of the revision that was last known to be the stable one; "" if none is. With Canary it counts
+	// like a mark that is not seen yet, also for a revision that is not there any more while no mark is.
 	LastStable string
 }
 
@@ -86,12 +86,12 @@ type Renumber struct {
 type Resolution struct {
 	// Update is the revision of the template.
 	Update Revision
-	// Stable is C6's stable revision. With Input.Canary: Update if it is promoted, else the highest that is. Without it,
-	// and without marks: of the revisions with other data, the highest that a live pod carries and that has not failed,
-	// else Update.
+	// Stable is C6's stable revision. With Input.Canary: Update if it is promoted, else the highest that is promoted, by its
+	// mark or as Input.LastStable says. Without it, and without marks, Older. A revision that LastStable names and that is not
+	// there has a hash and nothing else.
 	Stable Revision
-	// Older is the highest revision with other data that a live pod carries and that has not failed, else Update: what is still
-	// there of the time before Update, promoted or not.
+	// Older is the highest revision with other data that a live pod carries and that has not failed, else with Input.Canary
+	// the highest that any pod carries, else Update: what is still there of the time before Update, promoted or not.
 	Older Revision
 	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
 	Promoted, Marked bool
@@ -317,25 +317,41 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 	if marks && out.Promoted {
 		return out.Update
 	}
-	known := in.Canary && !marks && hasHash(others, in.LastStable)
-	if !marks && !known {
-		return out.Older
+	last := in.LastStable
+	if !in.Canary || last == out.Update.Hash {
+		last = ""
 	}
 	for _, revision := range slices.Backward(others) {
 		hash := HashOf(revision)
-		if hash != out.Update.Hash && (marks && Promoted(revision) || known && hash == in.LastStable) {
+		if hash != out.Update.Hash && (marks && Promoted(revision) || last != "" && hash == last) {
 			return reviewed(revision)
 		}
 	}
-	return out.Update
+	switch {
+	case marks:
+		return out.Update // it has the hash of what was promoted
+	case last != "":
+		return Revision{Hash: last} // fail closed: nothing is known to be stable any more, least of all Update
+	default:
+		return out.Older
+	}
 }
 
 // older returns Resolution.Older.
 func older(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
-	for _, revision := range slices.Backward(others) {
-		hash := HashOf(revision)
-		if hash != out.Update.Hash && !Failed(revision) && slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true}) {
-			return reviewed(revision)
+	highest := func(is func(hash string) bool) *Revision {
+		for _, revision := range slices.Backward(others) {
+			if hash := HashOf(revision); hash != out.Update.Hash && !Failed(revision) && is(hash) {
+				return new(reviewed(revision))
+			}
+		}
+		return nil
+	}
+	live := func(hash string) bool { return slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true}) }
+	carried := func(hash string) bool { return in.Canary && isCarried(hash, in.Carriers) }
+	for _, is := range [...]func(string) bool{live, carried} {
+		if revision := highest(is); revision != nil {
+			return *revision
 		}
 	}
 	return out.Update

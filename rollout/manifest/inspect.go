@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
 // findings are what an object's text says that its Go type does not.
@@ -161,6 +163,10 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 	if in.decoder.Decode(&raw) != nil || t.Kind() == reflect.Interface {
 		return
 	}
+	if t == reflect.TypeFor[resource.Quantity]() && isUnbounded(raw) {
+		in.mistyped = append(in.mistyped, field.TypeInvalid(path, excerpt(raw), mustBeAmount))
+		return
+	}
 	err := json.Unmarshal(raw, reflect.New(t).Interface())
 	if err == nil {
 		return
@@ -177,6 +183,14 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 		want = mustBeIntOr
 	}
 	in.mistyped = append(in.mistyped, field.TypeInvalid(path, excerpt(raw), want))
+}
+
+// isUnbounded tells whether reading the value as a quantity could take for ever.
+func isUnbounded(raw []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	return decoder.Decode(&value) == nil && quantities.Unbounded(value)
 }
 
 // misfit reports a token that does not fit, and goes past the rest of its value.

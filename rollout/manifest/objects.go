@@ -74,6 +74,11 @@ func Objects(data []byte) iter.Seq2[Object, error] {
 // API server, and unknown ones are ignored. It reports every value of the wrong type at once, as an aggregate of
 // *field.Error as rollout.New does; [rollout.FieldErrors] lists them. It is an error if into is no pointer.
 func (o Object) Decode(into any) error {
+	if mayBeUnbounded(o.JSON) && o.syntaxError() == nil {
+		if found := inspect(o.JSON, into); len(found.mistyped) > 0 {
+			return found.mistyped.ToAggregate()
+		}
+	}
 	err := utiljson.Unmarshal(unindent(o.JSON), into)
 	if err == nil {
 		return nil
@@ -89,6 +94,33 @@ func (o Object) Decode(into any) error {
 		return found.mistyped.ToAggregate()
 	}
 	return err
+}
+
+// mayBeUnbounded tells whether the text has what looks like a number with a huge negative exponent. As a quantity it would
+// take for ever to read; most objects have none, and are not looked at closer.
+func mayBeUnbounded(text []byte) bool {
+	const minDigits = 5
+	isDigit := func(b byte) bool { return b >= '0' && b <= '9' }
+	for _, exponent := range [...]string{"e-", "E-"} {
+		for rest := text; ; {
+			at := bytes.Index(rest, []byte(exponent))
+			if at < 0 {
+				break
+			}
+			digits := 0
+			for _, b := range rest[at+len(exponent):] {
+				if !isDigit(b) {
+					break
+				}
+				digits++
+			}
+			if at > 0 && (isDigit(rest[at-1]) || rest[at-1] == '.') && digits >= minDigits {
+				return true
+			}
+			rest = rest[at+len(exponent):]
+		}
+	}
+	return false
 }
 
 // syntaxError is nil if the text is JSON.

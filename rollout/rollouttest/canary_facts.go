@@ -92,8 +92,14 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 func (f *canaryFacts) mayBeBroken(node string) bool {
 	return f.keep[node] && slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool {
 		return alive(p) && p.Spec.NodeName == node && f.update[revisionOf(p)] &&
-			!lifecycle.Available(p, f.spec.MinReadySeconds, f.snapshot.Now)
+			(!lifecycle.Available(p, f.spec.MinReadySeconds, f.snapshot.Now) || isDown(f.nodes[node]))
 	})
+}
+
+func isDown(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	}) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
 }
 
 // readRevisions goes through the history from its end.
