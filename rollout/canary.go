@@ -71,15 +71,14 @@ func (r *run) onTrial() bool {
 
 // known tells whether the update revision needs no trial (C6).
 func (r *run) known() canary.Known {
+	unchanged := r.revision.Stable.Hash == r.revision.Update.Hash
 	switch {
-	case r.revision.Promoted:
-		return canary.KnownStable
-	case r.revision.Stable.Hash != r.revision.Update.Hash:
-		return canary.NotKnown
-	case r.revision.First:
+	case r.revision.First && unchanged:
 		return canary.KnownFirst
-	default:
+	case r.revision.Promoted || unchanged:
 		return canary.KnownStable
+	default:
+		return canary.NotKnown
 	}
 }
 
