@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Step 8, act: what repair and admit decide becomes actions here, as far as burst (M6) and frozen (T4) let it.
@@ -157,6 +159,7 @@ func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 // nothing is to be deleted (T4).
 func (r *run) reviseHistory() {
 	if r.spec.Strategy.Frozen {
+		r.markRevisions()
 		return
 	}
 	if object := r.revision.Create; object != nil && !r.inFlight.revisions[object.Name] {
@@ -169,7 +172,11 @@ func (r *run) reviseHistory() {
 			Verb: RenumberRevision, Name: renumber.Revision.Name, UID: renumber.Revision.UID, Number: renumber.Number,
 		})
 	}
+	r.markRevisions()
 	for _, object := range r.revision.Delete {
+		if history.Promoted(object) && slices.Contains(r.revision.Matches, history.HashOf(object)) && !history.Promoted(r.revision.Update.Existing) {
+			continue // a duplicate that holds the verdict until the revision that is kept does
+		}
 		if !r.inFlight.revisions[object.Name] {
 			r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 				Verb: DeleteRevision, Name: object.Name, UID: object.UID, Number: object.Revision,

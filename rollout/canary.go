@@ -49,6 +49,9 @@ func (r *run) tryCanary() {
 	}
 	r.trial = canary.Judge(*options, in)
 	r.wake(r.trial.Wake)
+	if r.trial.Phase == canary.Idle {
+		r.revision.Stable, in.Wanted = r.revision.Update, 0 // a promotion makes it so at once (C6)
+	}
 	r.plan.Canary = Canary{
 		Finding: r.trial.Finding, Revision: in.Revision, Stable: r.revision.Stable.Hash,
 		Wanted: in.Wanted, Until: r.trial.Until, Stale: r.trial.Stale,
@@ -223,8 +226,8 @@ func (r *run) aim() {
 			r.placeStable(int32(i), matcher)
 			r.override(int32(i), overrides)
 		}
-		switch wanted := [...]asked{toUpdate: askedUpdate, toStable: askedStable}[n.goal]; {
-		case n.asked&wanted != 0:
+		switch {
+		case n.asked&askedFor[n.goal] != 0:
 			n.requested = requestedCurrent
 		case n.asked != 0:
 			n.requested = requestedOther
@@ -323,6 +326,9 @@ func (r *run) labelCanaries() {
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
 			want := n.canary && r.isUpdate(p)
+			if p.traits.has(labelled) && r.predecessor.owns(p.object) {
+				continue // it was labelled by another set
+			}
 			if want == p.traits.has(labelled) || p.traits.has(gone|finished|dismissed|patched|touched) {
 				continue // what this plan patches already can wait
 			}

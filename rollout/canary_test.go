@@ -211,6 +211,15 @@ func canaryScenes() []scene {
 			want: []string{"a: updated>update none UpToDate", "b: missing>update create Missing U"},
 		},
 		{
+			name: "failed, other pods, and nothing to go back to", why: "C7: what has failed goes nowhere", spec: one,
+			set: func(l *lab) {
+				failedRevision(l)
+				l.snapshot.Revisions = l.snapshot.Revisions[1:]
+			},
+			fleet: []spot{on("a", newPod()), on("b", podAt("older"))},
+			want:  []string{"a: updated>update none UpToDate", "b: outdated>held hold Held b0 canary"},
+		},
+		{
 			name: "failed, and the stable revision cannot be read", why: "fail closed: nothing could follow the pod", spec: one,
 			set: func(l *lab) {
 				failedRevision(l)

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -13,7 +15,7 @@ func (r *run) classify() {
 		for j := n.first; j < n.end; j++ {
 			r.sort(n, d, j)
 		}
-		r.settleRequest(n)
+		r.settleRequest(int32(i))
 		d.State = r.state(n, d)
 		d.Target = r.targetOf(int32(i))
 	}
@@ -101,11 +103,37 @@ func better(a, b *pod) bool {
 	return byAge(*a, *b) < 0
 }
 
-// settleRequest drops an in-flight create whose pod is there already: the snapshot caught up before the caller
-// took the entry away.
-func (r *run) settleRequest(n *node) {
-	if n.requested == requestedCurrent && n.current != none || n.requested == requestedOther && n.other != none {
+// settleRequest drops in-flight creates whose pods are there already: the snapshot caught up before the caller took the
+// entries away.
+func (r *run) settleRequest(i int32) {
+	n := &r.nodes[i]
+	if n.requested == requestedNothing {
+		return
+	}
+	left, others := n.asked, slices.Clone(r.askedOf[i])
+	for j := n.first; j < n.end; j++ {
+		switch p := &r.pods[j]; {
+		case p.traits.has(marked|finished|leaving) && j != n.current && j != n.other:
+		case p.traits.has(current):
+			left &^= askedFor[n.goal]
+		case r.hasGoal(n, p): // with other resources: not what was asked for
+		case r.isUpdate(p):
+			left &^= askedUpdate
+		case r.hashes[p.hash].stable:
+			left &^= askedStable
+		default:
+			others = slices.DeleteFunc(others, func(hash string) bool { return hash == r.hashes[p.hash].value })
+		}
+	}
+	if len(others) == 0 {
+		left &^= askedOther
+	}
+	n.requested = requestedOther
+	switch {
+	case left == 0:
 		n.requested = requestedNothing
+	case left&askedFor[n.goal] != 0:
+		n.requested = requestedCurrent
 	}
 }
 

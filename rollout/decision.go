@@ -193,7 +193,7 @@ const (
 	LimitHook
 	// LimitGracePeriod between making a pod unready and updating it in place (I4).
 	LimitGracePeriod
-	// LimitCanary: the canary is paused (C7).
+	// LimitCanary: the canary is paused (C7), or has failed with nothing to go back to.
 	LimitCanary
 	// LimitSlowStart: as many nodes are under way as the rollout may begin with (B7).
 	LimitSlowStart

@@ -289,6 +289,11 @@ func (p Plan) held(d *Decision) string {
 		return p.partition()
 	case LimitNodeSelector:
 		return "selector " + p.NodeSelector + " does not match the node"
+	case LimitCanary:
+		if p.Canary.Phase == canary.Failed {
+			return "the update revision has failed, and there is none to go back to"
+		}
+		return text(holdTexts[:], d.Limit)
 	case LimitInPlaceOnly:
 		return text(holdTexts[:], d.Limit) + ": " + p.obstruction(d)
 	default:

@@ -23,7 +23,6 @@ func (r *run) repair() {
 		}
 	}
 	r.reviseHistory()
-	r.markRevisions()
 	r.repairStrays()
 }
 

@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -18,7 +19,7 @@ func (r *run) resolve() error {
 		Limit:          *r.spec.RevisionHistoryLimit,
 		CollisionCount: r.remembered.CollisionCount,
 		Canary:         r.spec.Strategy.Canary != nil,
-		LastStable:     r.remembered.Rollout.Stable,
+		LastStable:     r.lastStable(),
 	})
 	if err != nil {
 		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
@@ -41,9 +42,21 @@ func (r *run) resolve() error {
 			r.nodes[i].asked |= askedStable
 		default:
 			r.nodes[i].asked |= askedOther
+			if r.askedOf == nil {
+				r.askedOf = make(map[int32][]string)
+			}
+			r.askedOf[i] = append(r.askedOf[i], create.Revision)
 		}
 	}
 	return nil
+}
+
+// lastStable is the revision that is remembered as the stable one: what was promoted last, if its mark is not seen yet.
+func (r *run) lastStable() string {
+	if verdict := r.remembered.Canary.Verdict; verdict != nil && verdict.Phase == canary.Idle {
+		return r.remembered.Canary.Revision
+	}
+	return r.remembered.Rollout.Stable
 }
 
 // isUpdate tells whether the pod carries the update revision, with whatever resources.

@@ -41,6 +41,8 @@ type run struct {
 	trial  canary.Judgement
 	record Record
 
+	// askedOf are the revisions of which pods were asked for on a node, other than the update and the stable one.
+	askedOf map[int32][]string
 	// labels tells that canary labels are looked for.
 	labels   bool
 	inFlight inFlight
@@ -105,6 +107,9 @@ const (
 	askedStable
 	askedOther
 )
+
+// askedFor is what is asked for where a node is to end at a goal.
+var askedFor = [goals]asked{toUpdate: askedUpdate, toStable: askedStable}
 
 // requested tells of which kind an in-flight create on a node is.
 type requested uint8

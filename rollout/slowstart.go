@@ -95,9 +95,13 @@ func (r *run) anyOutdated() bool {
 // yet. The latter counts for one interval, so that a revision that does not come up is left to the budget. What B8 could
 // exempt does not count.
 func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, under bool) {
-	starting := n.requested == requestedCurrent
-	if n.current != none && !r.pods[n.current].settled() {
-		p := &r.pods[n.current]
+	starting := n.requested != requestedNothing
+	kept := n.current
+	if kept == none && n.hold != LimitNone {
+		kept = n.other // it is to stay at its revision (T1)
+	}
+	if kept != none && !r.pods[kept].settled() {
+		p := &r.pods[kept]
 		since := p.object.CreationTimestamp.Time
 		if state, err := inplace.StateOf(p.object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
 			since = state.UpdateTimestamp.Time
@@ -111,7 +115,7 @@ func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, unde
 		return time.Time{}, false
 	case r.isolated(n):
 		return time.Time{}, false
-	case n.terminating || n.leaving || n.requested == requestedCurrent:
+	case n.terminating || n.leaving || n.requested != requestedNothing:
 		return time.Time{}, true
 	default:
 		return until, true
@@ -129,9 +133,6 @@ func (r *run) rolloutRecord() Record {
 	record.Stable = ""
 	if r.spec.Strategy.Canary != nil {
 		record.Stable = r.revision.Stable.Hash
-		if r.trial.Phase == canary.Idle {
-			record.Stable = r.revision.Update.Hash // promoted, if only just now
-		}
 	}
 	paused := r.spec.Strategy.Paused || r.spec.Strategy.Frozen
 	switch {

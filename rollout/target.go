@@ -187,6 +187,8 @@ func (r *run) holds(n *node) Limit {
 		return LimitPaused
 	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
 		return LimitCanary // it replaces nothing (C7)
+	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
+		return LimitCanary // there is no other revision to go to, and this one has failed
 	default:
 		return n.hold
 	}

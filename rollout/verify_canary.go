@@ -101,7 +101,7 @@ func (c *verifiedCanary) observeVerdict() {
 		c.failed = c.failed || verdict.Phase == canary.Failed
 	}
 	_, template := c.marked()
-	c.known = template || c.trial.stable == c.plan.Status.UpdateRevision
+	c.known = template || c.trial.before[c.plan.Status.UpdateRevision]
 	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
 		c.retried = true
 		c.record, c.fresh = canary.Record{}, true

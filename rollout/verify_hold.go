@@ -143,9 +143,10 @@ func (v *verifier) holds(node *verifiedNode) Limit {
 	return v.holdsRolling(node)
 }
 
-// holdsRolling is holds of a set that is not paused. A canary that is paused replaces nothing (C7).
+// holdsRolling is holds of a set that is not paused. A canary that is paused replaces nothing, nor does one that has failed
+// with nothing to go back to (C7).
 func (v *verifier) holdsRolling(node *verifiedNode) Limit {
-	if v.trial.phase == canary.Paused && !node.goesStable {
+	if (v.trial.phase == canary.Paused || v.trial.phase == canary.Failed) && !node.goesStable {
 		return LimitCanary
 	}
 	return node.hold

@@ -303,7 +303,7 @@ func (v *verifier) settleRequests() {
 	for _, node := range v.nodes {
 		node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
 			return node.any(func(p *verifiedPod) bool {
-				return p.active() && !p.leaves() && p.current == v.isGoal(node, hash)
+				return p.active() && !p.leaves() && v.sameRevision(p, hash)
 			})
 		})
 	}

@@ -176,7 +176,7 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	if v.carried(revision) {
 		v.report(4, "", "R4: delete of revision %s, which pods carry", revision.Name)
 	}
-	if !v.holdsTemplate(revision) && history.HashOf(revision) == v.trial.stable {
+	if !v.holdsTemplate(revision) && v.trial.kept[history.HashOf(revision)] {
 		v.report(4, "", "R4: delete of the stable revision %s", revision.Name)
 	}
 }
@@ -215,7 +215,7 @@ func (v *verifier) checkHistoryLimit() {
 		default:
 			stay++
 			if !slices.Contains(v.snapshot.InFlight.Revisions, revision.Name) && !v.carried(revision) &&
-				!v.trial.stables[history.HashOf(revision)] {
+				!v.trial.kept[history.HashOf(revision)] {
 				oldest = min(oldest, revision.Revision)
 			}
 		}

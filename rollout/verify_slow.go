@@ -85,7 +85,7 @@ func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
 	if v.isolated(node) {
 		return time.Time{}, false
 	}
-	if v.requestsGoal(node) || node.any(func(p *verifiedPod) bool { return p.marked || p.leaves() }) {
+	if len(node.requested) > 0 || node.any(func(p *verifiedPod) bool { return p.marked || p.leaves() }) {
 		return time.Time{}, true
 	}
 	starting, ends := v.starting(node)
@@ -94,6 +94,9 @@ func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
 
 func (v *verifier) starting(node *verifiedNode) (bool, time.Time) {
 	pod := node.bestCurrent()
+	if pod == nil && node.hold != LimitNone { // it is to stay at its revision (T1)
+		pod = node.bestOutdated()
+	}
 	if pod == nil || pod.settled() {
 		return false, time.Time{}
 	}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,13 +22,24 @@ type verifiedTrial struct {
 	// stables are the hashes that may be the stable revision: one, but for revisions of one number. stable is it, as the
 	// plan says if it is one of them.
 	stables map[string]bool
-	stable  string
+	// before are they as the history has them, whatever this plan promotes.
+	before map[string]bool
+	// kept are those that the history may not lose: before, and the last one with a mark until another has one.
+	kept   map[string]bool
+	stable string
 }
 
 // observeTrial reads off the plan what it takes the trial to be, and off the history which revision is the stable one.
 func (v *verifier) observeTrial() {
 	t := &v.trial
-	t.stables = v.stableRevisions()
+	t.before = v.stableRevisions()
+	t.stables, t.kept = t.before, maps.Clone(t.before)
+	if _, promoted := v.marked(); v.spec.Strategy.Canary != nil && !promoted {
+		maps.Copy(t.kept, v.highest(history.Promoted))
+	}
+	if v.spec.Strategy.Canary != nil && v.plan.Canary.Phase == canary.Idle { // a promotion makes it so at once (C6)
+		t.stables = map[string]bool{v.plan.Status.UpdateRevision: true}
+	}
 	t.stable = v.plan.Canary.Stable
 	if !t.stables[t.stable] {
 		t.stable = v.plan.Status.StableRevision
@@ -65,14 +77,14 @@ func (v *verifier) halted() bool { return v.spec.Strategy.Paused || v.spec.Strat
 func (v *verifier) stableRevisions() map[string]bool {
 	marked, promoted := v.marked()
 	remembered := v.remembered.Rollout.Stable
+	if verdict := v.remembered.Canary.Verdict; verdict != nil && verdict.Phase == canary.Idle { // its mark is not seen yet
+		remembered = v.remembered.Canary.Revision
+	}
 	switch {
 	case v.spec.Strategy.Canary == nil:
 		return v.olderRevisions()
-	case promoted:
+	case promoted || remembered == v.plan.Status.UpdateRevision:
 		return map[string]bool{v.plan.Status.UpdateRevision: true}
-	}
-	if remembered == v.plan.Status.UpdateRevision {
-		remembered = ""
 	}
 	isPromoted := func(revision *appsv1.ControllerRevision) bool {
 		hash := history.HashOf(revision)
@@ -89,22 +101,27 @@ func (v *verifier) stableRevisions() map[string]bool {
 }
 
 // olderRevisions are the hashes of the highest older revision that a live pod, or a requested one, carries, and that has not
-// failed; where revisions are tried, of one that any pod carries if no live one does.
+// failed; where revisions are tried, of one that any pod carries if no live one does, and then of one that has failed.
 func (v *verifier) olderRevisions() map[string]bool {
-	carried := func(by map[string]bool) map[string]bool {
+	carried := func(by map[string]bool, failed bool) map[string]bool {
 		return v.highest(func(revision *appsv1.ControllerRevision) bool {
-			return by[history.HashOf(revision)] && !history.Failed(revision)
+			return by[history.HashOf(revision)] && history.Failed(revision) == failed
 		})
 	}
-	older := carried(v.liveHashes())
-	if v.spec.Strategy.Canary == nil || !older[v.plan.Status.UpdateRevision] {
-		return older
-	}
-	all := make(map[string]bool)
+	live, all := v.liveHashes(), v.liveHashes()
 	for _, pod := range v.pods {
 		all[pod.hash] = true
 	}
-	return carried(all)
+	older := carried(live, false)
+	if v.spec.Strategy.Canary == nil {
+		return older
+	}
+	for _, next := range []map[string]bool{carried(all, false), carried(live, true)} {
+		if older[v.plan.Status.UpdateRevision] {
+			older = next
+		}
+	}
+	return older
 }
 
 // highest are the hashes of the highest revisions of other templates that count; if there is none, that of the update

@@ -89,6 +89,24 @@ func (r *result) takeoverLine() string {
 		" of another controller, which this set takes over from: outdated, whatever it runs there."
 }
 
+// takeoverWarnings say what would undo a take-over: a DaemonSet that is still there makes new pods in place of those that are
+// replaced, and a canary that another controller has begun is not this set's, which takes the template for promoted.
+func (r *result) takeoverWarnings() []string {
+	var lines []string
+	set := r.set.Spec
+	for _, old := range r.input.sets {
+		if r.set.OldDaemonSet != "" && old.group == groupApps && old.Spec.Name == r.set.OldDaemonSet && old.Spec.Namespace == set.Namespace {
+			lines = append(lines, fmt.Sprintf("DaemonSet %s, which this set takes over from, is still there and would make new pods; "+
+				"delete it first, and leave its pods behind: kubectl delete ds %s -n %s --cascade=orphan", old.Spec.Name, old.Spec.Name, set.Namespace))
+		}
+	}
+	if len(r.claims.Old) > 0 && len(r.set.Memory.Canary.Nodes) > 0 && len(r.input.revisions) == 0 {
+		lines = append(lines, "A canary of another controller is under way, and none of its revisions is a ControllerRevision: this plan takes "+
+			"the template for a first installation. Let the canary end before the set is taken over")
+	}
+	return lines
+}
+
 // readMemory reads the memory of an earlier plan: from what -o json printed then, or alone.
 func readMemory(file string) (rollout.Memory, error) {
 	data, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ import (
 // warnings say what in the input makes a plan look harmless, or like a first installation, that is neither: pods that
 // were not read, or that the set cannot know for its own.
 func (r *result) warnings() []string {
-	lines := slices.Clone(r.input.warnings)
+	lines := append(slices.Clone(r.input.warnings), r.takeoverWarnings()...)
 	if len(r.input.pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}

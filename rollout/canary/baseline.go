@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/inplace"
 )
 
 // Baseline is how often the containers of a pod had restarted before it got the revision on trial. A pod that is updated
@@ -35,8 +37,9 @@ func newBaselines(r Record, revision string) baselines {
 }
 
 // of is the baseline of a pod of the revision. One that was there before the canary began and turns up at the revision
-// only now has been updated in place: what it restarted so far, the restart for the update included, does not count. One
-// of which a lost record might have known more has no baseline: all of its restarts count.
+// only now has been updated in place: what it restarted so far, the restart for the update included, does not count, nor,
+// if the record was lost, does what a pod has restarted that says that it was updated in place. Of any other of which a
+// lost record might have known more all restarts count.
 func (b baselines) of(pod *corev1.Pod) Baseline {
 	at, found := slices.BinarySearchFunc(b.known, Baseline{UID: pod.UID}, compareBaselines)
 	base := Baseline{UID: pod.UID}
@@ -46,7 +49,7 @@ func (b baselines) of(pod *corev1.Pod) Baseline {
 		for container, restarts := range b.known[at].Restarts {
 			base.set(container, restarts)
 		}
-	case pod.UID != "" && predates(pod.CreationTimestamp.Time, b.began):
+	case pod.UID != "" && (predates(pod.CreationTimestamp.Time, b.began) || b.began.IsZero() && updatedInPlace(pod)):
 		base.InPlace = true
 		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 			for i := range statuses {
@@ -55,6 +58,12 @@ func (b baselines) of(pod *corev1.Pod) Baseline {
 		}
 	}
 	return base
+}
+
+// updatedInPlace tells whether the pod says that it was. An unreadable record says nothing.
+func updatedInPlace(pod *corev1.Pod) bool {
+	state, err := inplace.StateOf(pod)
+	return err == nil && state != nil && state.UpdateTimestamp.After(pod.CreationTimestamp.Time)
 }
 
 func (b *Baseline) set(container string, restarts int32) {

@@ -79,8 +79,9 @@ func TestCommands(t *testing.T) {
 		{"fail a paused one", "after a look at it", command.CanaryFail, canary.Paused, nil, annotations(`"` + companion + `fail":"foo-xdj4b"`)},
 		{"fail again", "it has", command.CanaryFail, canary.Failed, nil, "already so: revision foo-xdj4b has failed already"},
 
-		{"retry", "a new value each time, and nothing is left that would validate or fail it", command.CanaryRetry, canary.Failed, nil,
-			annotations(`"` + companion + `fail":null,"` + companion + `retry":"foo-xdj4b/2026-01-01T12:00:00Z","` + companion + `validate":null,"` + eds + `canary-valid":null`)},
+		{"retry", "a new value each time, and nothing is left that would validate, fail or no longer watch it", command.CanaryRetry, canary.Failed, nil,
+			annotations(`"` + companion + `fail":null,"` + companion + `retry":"foo-xdj4b/2026-01-01T12:00:00Z","` + companion + `unpause":null,"` +
+				companion + `validate":null,"` + eds + `canary-unpaused":null,"` + eds + `canary-valid":null`)},
 		{"retry what runs", "it would begin again for nothing", command.CanaryRetry, canary.Running, nil, "has not failed: revision foo-xdj4b has not failed"},
 		{"revision without an object", "its hash names it too", command.CanaryFail, canary.Running, func(v *command.View) { v.Snapshot.Revisions = nil },
 			annotations(`"` + companion + `fail":"xdj4b"`)},

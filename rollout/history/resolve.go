@@ -91,7 +91,7 @@ type Resolution struct {
 	// there has a hash and nothing else.
 	Stable Revision
 	// Older is the highest revision with other data that a live pod carries and that has not failed, else with Input.Canary
-	// the highest that any pod carries, else Update: what is still there of the time before Update, promoted or not.
+	// the highest that any pod carries, or that has failed, else Update: what is still there of the time before Update, promoted or not.
 	Older Revision
 	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
 	Promoted, Marked bool
@@ -218,7 +218,7 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 	out.Older = older(&out, others, in)
 	out.Stable = stable(&out, others, in)
 	r.deduplicate(&out, duplicates, others, in.Carriers)
-	trim(&out, others, in.Carriers, in.Limit)
+	trim(&out, others, in)
 	return out, nil
 }
 
@@ -314,12 +314,12 @@ func (r *Resolver) deduplicate(
 // the update revision again.
 func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
 	marks := in.Canary && out.Marked
-	if marks && out.Promoted {
-		return out.Update
-	}
 	last := in.LastStable
-	if !in.Canary || last == out.Update.Hash {
+	if !in.Canary {
 		last = ""
+	}
+	if marks && out.Promoted || last == out.Update.Hash {
+		return out.Update
 	}
 	for _, revision := range slices.Backward(others) {
 		hash := HashOf(revision)
@@ -339,22 +339,25 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 
 // older returns Resolution.Older.
 func older(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
-	highest := func(is func(hash string) bool) *Revision {
+	highest := func(is func(hash string) bool, failed bool) *Revision {
 		for _, revision := range slices.Backward(others) {
-			if hash := HashOf(revision); hash != out.Update.Hash && !Failed(revision) && is(hash) {
+			if hash := HashOf(revision); hash != out.Update.Hash && Failed(revision) == failed && is(hash) {
 				return new(reviewed(revision))
 			}
 		}
 		return nil
 	}
 	live := func(hash string) bool { return slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true}) }
-	carried := func(hash string) bool { return in.Canary && isCarried(hash, in.Carriers) }
-	for _, is := range [...]func(string) bool{live, carried} {
-		if revision := highest(is); revision != nil {
-			return *revision
-		}
+	revision := highest(live, false)
+	if revision == nil && in.Canary {
+		// Better what nobody vouches for, and is there, than to take Update for tried.
+		carried := func(hash string) bool { return isCarried(hash, in.Carriers) }
+		revision = cmp.Or(highest(carried, false), highest(live, true))
 	}
-	return out.Update
+	if revision == nil {
+		return out.Update
+	}
+	return *revision
 }
 
 func reviewed(revision *appsv1.ControllerRevision) Revision {
