@@ -99,6 +99,14 @@ func manyTrials(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 		if !slices.ContainsFunc(c.Snapshot.Revisions, stable) {
 			c.Snapshot.Memory.Rollout.Stable = ""
 		}
+		// Where no revision was ever promoted, one that has failed may have none to go back to, and then nothing moves.
+		if !slices.ContainsFunc(c.Snapshot.Revisions, history.Promoted) {
+			for i, r := range c.Snapshot.Revisions {
+				c.Snapshot.Revisions[i] = r.DeepCopy()
+				delete(c.Snapshot.Revisions[i].Annotations, history.FailedAnnotation)
+			}
+			c.Snapshot.Memory.Canary.Verdict = nil
+		}
 		return c
 	})
 }
