@@ -15,6 +15,7 @@ func (r *run) classify() {
 		for j := n.first; j < n.end; j++ {
 			r.sort(n, d, j)
 		}
+		d.Resources = d.Placement.Outcome == placement.Run && n.other != none && r.hasGoal(n, &r.pods[n.other])
 		r.settleRequest(int32(i))
 		d.State = r.state(n, d)
 		d.Target = r.targetOf(int32(i))
@@ -64,7 +65,6 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	}
 	if *kept == none || better(&r.pods[j], &r.pods[*kept]) {
 		*kept = j
-		d.Resources = n.other != none && r.hasGoal(n, &r.pods[n.other])
 	}
 }
 

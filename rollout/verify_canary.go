@@ -101,6 +101,9 @@ func (c *verifiedCanary) observeVerdict() {
 		c.failed = c.failed || verdict.Phase == canary.Failed
 	}
 	_, template := c.marked()
+	if template && !c.promoted { // a duplicate of it was promoted, which counts more than a fail
+		c.failed = false
+	}
 	c.known = template || c.trial.before[c.plan.Status.UpdateRevision]
 	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
 		c.retried = true

@@ -315,10 +315,10 @@ func (r *Resolver) deduplicate(
 func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
 	marks := in.Canary && out.Marked
 	last := in.LastStable
-	if !in.Canary {
+	if !in.Canary || last == out.Update.Hash && Failed(out.Update.Existing) { // no failed revision is remembered as stable
 		last = ""
 	}
-	if marks && out.Promoted || last == out.Update.Hash {
+	if marks && out.Promoted || last != "" && last == out.Update.Hash {
 		return out.Update
 	}
 	for _, revision := range slices.Backward(others) {

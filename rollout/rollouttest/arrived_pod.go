@@ -81,9 +81,14 @@ func (r *rest) finished(p *corev1.Pod) error {
 
 // asTemplate compares a pod that was updated in place with what a new one would be.
 func (r *rest) asTemplate(p *corev1.Pod) error {
-	like := &corev1.Pod{Spec: *r.template(p).Spec.DeepCopy()}
+	template := r.template(p)
+	like := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	anyResources := false
 	if node := r.nodes[p.Spec.NodeName]; node != nil {
-		effect(&r.spec, r.template(p), node).Apply(like)
+		by := effect(&r.spec, template, node)
+		by.Apply(like)
+		// While an annotation cannot be read, a pod keeps what was overridden before (P8).
+		anyResources = len(by.Malformed) > 0 && p.Annotations[placement.DigestAnnotation] != ""
 	}
 	hooked := map[string]bool{}
 	hooks := r.spec.Lifecycle
@@ -94,14 +99,14 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 			}
 		}
 	}
-	for _, key := range sortedKeys(r.spec.Template.Labels) {
+	for _, key := range sortedKeys(template.Labels) {
 		has, ok := p.Labels[key]
-		if want := r.spec.Template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
+		if want := template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
 			return fmt.Errorf("which has label %s=%s instead of %s", key, has, want)
 		}
 	}
-	for _, key := range sortedKeys(r.spec.Template.Annotations) {
-		if want := r.spec.Template.Annotations[key]; p.Annotations[key] != want {
+	for _, key := range sortedKeys(template.Annotations) {
+		if want := template.Annotations[key]; p.Annotations[key] != want {
 			return fmt.Errorf("which has annotation %s=%s instead of %s", key, p.Annotations[key], want)
 		}
 	}
@@ -113,7 +118,7 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 			return fmt.Errorf("which has no container %s", want.Name)
 		case p.Spec.Containers[at].Image != want.Image:
 			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, p.Spec.Containers[at].Image, want.Image)
-		case !sameResources(want.Resources, p.Spec.Containers[at].Resources):
+		case !anyResources && !sameResources(want.Resources, p.Spec.Containers[at].Resources):
 			return fmt.Errorf("whose container %s has resources %v instead of %v",
 				want.Name, p.Spec.Containers[at].Resources, want.Resources)
 		case len(resized(p, at)) > 0:
