@@ -80,6 +80,9 @@ func (v *verifier) stableRevisions() map[string]bool {
 	if verdict := v.remembered.Canary.Verdict; verdict != nil && verdict.Phase == canary.Idle { // its mark is not seen yet
 		remembered = v.remembered.Canary.Revision
 	}
+	if remembered != "" && v.isUpdate(remembered) {
+		remembered = v.plan.Status.UpdateRevision
+	}
 	if remembered == v.plan.Status.UpdateRevision && history.Failed(v.updateObject()) {
 		remembered = ""
 	}

@@ -215,6 +215,9 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 	out.First = len(others) == 0
 	out.Promoted = Promoted(update) || slices.ContainsFunc(duplicates, Promoted)
 	out.Marked = out.Promoted || slices.ContainsFunc(others, Promoted)
+	if hasHash(duplicates, in.LastStable) {
+		in.LastStable = out.Update.Hash
+	}
 	out.Older = older(&out, others, in)
 	out.Stable = stable(&out, others, in)
 	r.deduplicate(&out, duplicates, others, in.Carriers)
