@@ -41,8 +41,9 @@ func (r *run) tryCanary() {
 	}
 	if existing := r.revision.Update.Existing; existing != nil {
 		in.Annotations = existing.Annotations
-		if r.revision.Promoted && !history.Promoted(existing) && history.Failed(existing) {
-			in.Annotations = nil // a duplicate of it was promoted, which counts more, and is to be written down here
+		if r.revision.Promoted && !history.Promoted(existing) {
+			// A duplicate of it was promoted, which counts more than a fail, and is to be written down here.
+			in.Annotations, in.Record.Verdict = nil, nil
 		}
 	}
 	if in.Known == canary.NotKnown {

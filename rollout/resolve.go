@@ -51,12 +51,18 @@ func (r *run) resolve() error {
 	return nil
 }
 
-// lastStable is the revision that is remembered as the stable one: what was promoted last, if its mark is not seen yet.
+// lastStable is the revision that is remembered as the stable one: what was promoted last, if its mark is not seen yet. One
+// that is also remembered as failed, as only a damaged memory has it, does not count.
 func (r *run) lastStable() string {
-	if verdict := r.remembered.Canary.Verdict; verdict != nil && verdict.Phase == canary.Idle {
-		return r.remembered.Canary.Revision
+	trial, stable := r.remembered.Canary, r.remembered.Rollout.Stable
+	switch {
+	case trial.Verdict != nil && trial.Verdict.Phase == canary.Idle:
+		return trial.Revision
+	case trial.Verdict != nil && stable == trial.Revision:
+		return ""
+	default:
+		return stable
 	}
-	return r.remembered.Rollout.Stable
 }
 
 // isUpdate tells whether the pod carries the update revision, with whatever resources.

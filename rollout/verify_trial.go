@@ -77,8 +77,10 @@ func (v *verifier) halted() bool { return v.spec.Strategy.Paused || v.spec.Strat
 func (v *verifier) stableRevisions() map[string]bool {
 	marked, promoted := v.marked()
 	remembered := v.remembered.Rollout.Stable
-	if verdict := v.remembered.Canary.Verdict; verdict != nil && verdict.Phase == canary.Idle { // its mark is not seen yet
-		remembered = v.remembered.Canary.Revision
+	if trial := v.remembered.Canary; trial.Verdict != nil && trial.Verdict.Phase == canary.Idle { // its mark is not seen yet
+		remembered = trial.Revision
+	} else if trial.Verdict != nil && remembered == trial.Revision { // it is remembered as failed, too
+		remembered = ""
 	}
 	if remembered != "" && v.isUpdate(remembered) {
 		remembered = v.plan.Status.UpdateRevision

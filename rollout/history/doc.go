@@ -11,7 +11,7 @@
 //
 //   - Data, Hash, HashOf and Template: what a revision stores, how it is named, and back (R1).
 //   - SameData: whether two revisions are the same (R2).
-//   - Compile and Resolver.Resolve: the history of a set (R3, R4) and the stable revision (C6 without canary marks).
+//   - Compile and Resolver.Resolve: the history of a set (R3, R4) and the stable revision (C6).
 //   - Rollback: the way back to a revision, with what would restart.
 //   - Diff and DiffData: the changes between two templates by path, each with whether it restarts pods.
 //
@@ -43,8 +43,9 @@
 //     pods are relabelled, and a duplicate goes when no pod is seen to carry it (R3).
 //   - It asks only whether a name is taken; here a hash that labels other data is taken too.
 //   - It copies the set's annotations to a new revision; Set has none.
-//   - Trimming, it does not spare a stable revision that no pod carries; here one with canary marks is the
-//     caller's to protect, as Stable knows live pods only.
+//   - Trimming, it does not spare a stable revision that no pod carries. Here the stable one stays, and the last one that
+//     was promoted until another is.
+//   - It knows no canaries. Verdicts on them are annotations: Promoted, Failed, PromotedAnnotation and its like.
 //
 // OpenKruise's Advanced DaemonSet (as of v1.8) does the same as Kubernetes with libraries of v0.32, whose data has a
 // creationTimestamp of null, equal here. It cannot resolve a name collision, because it counts it on an

@@ -1,0 +1,288 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// A canary writes its verdicts on the history, in the same plan in which it gives them (C6).
+func TestCanaryMarks(t *testing.T) {
+	now := kit.Noon().Format(time.RFC3339)
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		set       func(*lab)
+		want      []string
+	}{
+		{"while it runs", "C6: the stable revision is marked, so that it cannot be mistaken later", nil, tryingOn("a"),
+			[]string{"annotate old set promoted=" + now}},
+		{"while it runs, marked already", "once", nil, withMark("old", history.PromotedAnnotation, "x"), nil},
+		{"promoted", "C6", nil, sinceThen(time.Hour, "a"), []string{"annotate update set promoted=" + now}},
+		{"failed by command", "C5, C6: with the reason", []kit.SpecOption{kit.Command(canary.Commands{Fail: canary.Any})}, withMark("old", history.PromotedAnnotation, "x"),
+			[]string{"annotate update set failed=ByCommand"}},
+		{"no canary, no marks", "other sets have none", []kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, nil, nil},
+		{"no canary any more", "C6: a canary may come back, and then the stable revision must be right",
+			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, withMark("old", history.PromotedAnnotation, "x"),
+			[]string{"annotate update set promoted=" + now}},
+		{"no canary any more, and it failed", "it is rolled out all the same, so that the mark of the fail goes",
+			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, all(withMark("old", history.PromotedAnnotation, "x"), failedRevision),
+			[]string{"annotate update set promoted=" + now + " remove failed remove failed-message"}},
+		{"frozen", "C6: a verdict is written down, whatever else rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"),
+			[]string{"annotate old set promoted=" + now}},
+		{"in flight", "what was asked for is not asked for again", nil, func(l *lab) {
+			tryingOn("a")(l)
+			for _, object := range l.snapshot.Revisions {
+				l.snapshot.InFlight.Revisions = append(l.snapshot.InFlight.Revisions, object.Name)
+			}
+		}, nil},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(on("a", trialPod()), on("b", oldPod()))
+			if tt.set != nil {
+				tt.set(l)
+			}
+			if diff := cmp.Diff(tt.want, l.marks(l.plan(t))); diff != "" {
+				t.Errorf("actions on revisions, -want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
+	}
+}
+
+// marks writes the annotate actions of a plan, messages left out.
+func (l *lab) marks(plan rollout.Plan) []string {
+	var list []string
+	for _, action := range plan.Revisions {
+		if action.Verb != rollout.AnnotateRevision {
+			continue
+		}
+		s := "annotate " + map[string]string{"agent-" + l.update: "update", "agent-" + l.old: "old"}[action.Name]
+		for _, key := range []string{history.PromotedAnnotation, history.FailedAnnotation, history.RetriedAnnotation} {
+			if value, ok := action.Annotations[key]; ok {
+				s += " set " + key[len("daemonplan.io/"):] + "=" + value
+			}
+		}
+		for _, key := range action.RemoveAnnotations {
+			s += " remove " + key[len("daemonplan.io/"):]
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// A first installation has no canary, and its revision is promoted as it is created (C6).
+func TestCanaryFirstInstallation(t *testing.T) {
+	l := newLab(kit.Canary("1")).add(on("a"), on("b"))
+	l.snapshot.Revisions = nil
+	plan := l.plan(t)
+	if len(plan.Revisions) != 1 || plan.Revisions[0].Verb != rollout.CreateRevision || !history.Promoted(plan.Revisions[0].Object) {
+		t.Errorf("got %+v, want one revision, created with the mark of a promotion", plan.Revisions)
+	}
+	if got, want := acts(plan), "create a Missing, create b Missing"; got != want {
+		t.Errorf("got %s, want %s: a first installation needs no canary", got, want)
+	}
+	if plan.Canary.Phase != canary.Idle || plan.Canary.Reason != canary.FirstInstallation {
+		t.Errorf("the canary is %v %v, want idle, a first installation", plan.Canary.Phase, plan.Canary.Reason)
+	}
+}
+
+// The stable revision is the last promoted one, also while its mark is not written yet (C6).
+func TestCanaryStable(t *testing.T) {
+	third := func(l *lab) { // a third template comes while the second is on trial
+		kit.Image("agent:v3")(&l.spec)
+		l.snapshot.Memory.Version = rollout.MemoryVersion
+		l.snapshot.Memory.Rollout = rollout.Record{Revision: l.update, Stable: l.old}
+		l.snapshot.Memory.Canary = canary.Record{Revision: l.update, Nodes: []string{"b"}}
+	}
+	tests := []struct {
+		name, why, want string
+		set             func(*lab)
+		fleet           []spot
+	}{
+		{"remembered", "a new template starts from the stable revision, not from the one on trial", "old", third,
+			[]spot{on("a", oldPod()), on("b", newPod())}},
+		{"marked", "with the memory lost, the mark tells", "old", func(l *lab) {
+			withMark("old", history.PromotedAnnotation, "x")(l)
+			third(l)
+			l.snapshot.Memory = rollout.Memory{}
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"gone from the history", "fail closed: what somebody deleted does not make the revision on trial a first installation", "old", func(l *lab) {
+			third(l)
+			l.snapshot.Revisions = nil
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"marked twice", "C6: the last one", "update", func(l *lab) {
+			withMark("old", history.PromotedAnnotation, "x")(l)
+			withMark("update", history.PromotedAnnotation, "y")(l)
+			third(l)
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"neither", "the highest that a live pod carries", "update", func(l *lab) {
+			third(l)
+			l.snapshot.Memory = rollout.Memory{}
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"neither, and failed", "a failed revision is none to go back to", "old", func(l *lab) {
+			failedRevision(l)
+			third(l)
+			l.snapshot.Memory = rollout.Memory{}
+		}, []spot{on("a", oldPod()), on("b", newPod())}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(kit.Canary("1")).add(tt.fleet...)
+			tt.set(l)
+			plan := l.plan(t)
+			if plan.Canary.Stable != l.hash(tt.want) {
+				t.Errorf("stable is %s, want %s, %s: %s", plan.Canary.Stable, tt.want, l.hash(tt.want), tt.why)
+			}
+		})
+	}
+}
+
+// The canary's nodes are chosen again where they have to be (C1).
+func TestCanaryNodes(t *testing.T) {
+	shaky := on("a", oldPod(func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}}
+	}))
+	shakier := on("b", oldPod(func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 3}, {Name: "side", RestartCount: -4}}
+	}))
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		set       func(*lab)
+		fleet     []spot
+		want      []string
+	}{
+		{"fewest restarts", "C1", nil, nil, []spot{shaky, shakier, on("c", oldPod())}, []string{"c"}},
+		{"second fewest restarts", "C1: those of all containers, init containers included", []kit.SpecOption{kit.Canary("2")}, nil,
+			[]spot{shaky, shakier, on("c", oldPod())}, []string{"a", "c"}},
+		{"sticky", "C1: chosen nodes stay chosen", nil, tryingOn("c"), []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"c"}},
+		{"lost memory", "C6: on the nodes that have the update already", nil, nil, []spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod())}, []string{"c"}},
+		{"cordoned for good", "C1: one that is no longer run is replaced", nil, tryingOn("c"),
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod()).keep()}, []string{"a"}},
+		{"lost memory, another template", "C1: the label tells which nodes were chosen", nil, func(l *lab) { kit.Image("agent:v3")(&l.spec) },
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", trialPod())}, []string{"c"}},
+		{"broken, perhaps by the pod", "C1, B2: a revision that breaks its nodes does not wander over the fleet", nil, tryingOn("c"),
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod(kit.Unready())).keep()}, []string{"c"}},
+		{"on its way out", "C1: what leaves is no evidence", nil, tryingOn("c"),
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod(kit.Unready(), terminating())).keep()}, []string{"a"}},
+		{"vanished", "C1", nil, tryingOn("x"), []spot{on("a", oldPod()), on("b", oldPod())}, []string{"a"}},
+		{"percent", "C1: rounded up", []kit.SpecOption{kit.Canary("50%")}, nil,
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"a", "b"}},
+		{"never all by accident", "95% of two would be all", []kit.SpecOption{kit.Canary("95%")}, nil,
+			[]spot{on("a", oldPod()), on("b", oldPod())}, []string{"a"}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(tt.fleet...)
+			if tt.set != nil {
+				tt.set(l)
+			}
+			plan := l.plan(t)
+			if diff := cmp.Diff(tt.want, plan.Canary.Nodes); diff != "" {
+				t.Errorf("canary nodes, -want +got:\n%s why: %s", diff, tt.why)
+			}
+			if diff := cmp.Diff(tt.want, plan.Memory.Canary.Nodes); diff != "" {
+				t.Errorf("remembered nodes, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Pods of canary nodes are created with the canary label, others without.
+func TestCanaryPodLabel(t *testing.T) {
+	l := newLab(kit.Canary("1")).add(on("a"), on("b"))
+	all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("a"))(l)
+	planner, err := rollout.New(l.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := l.plan(t)
+	got := map[string]string{}
+	for _, create := range plan.Creates {
+		pod, err := planner.Pod(create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[create.Node] = pod.Labels[rollout.CanaryLabel] + " " + pod.Spec.Containers[0].Image
+	}
+	if diff := cmp.Diff(map[string]string{"a": "true agent:v2", "b": " agent:v1"}, got); diff != "" {
+		t.Errorf("label and image, -want +got:\n%s", diff)
+	}
+}
+
+// Without a canary, labels that one has left are taken off (the memory tells that there was one).
+func TestCanaryLabelAfterwards(t *testing.T) {
+	l := newLab().add(on("a", trialPod()), on("b", newPod()))
+	tryingOn("a")(l)
+	plan := l.plan(t)
+	if got, want := acts(plan), "patch a0 CanaryLabel"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := plan.Memory.Canary.Nodes; len(got) != 1 {
+		t.Errorf("nodes remembered: %v, want a, until the label is gone", got)
+	}
+	for _, pod := range l.snapshot.Pods {
+		delete(pod.Labels, rollout.CanaryLabel)
+	}
+	if plan := l.plan(t); !plan.Empty() || plan.Memory.Canary.Nodes != nil {
+		t.Errorf("got %s and %v remembered, want nothing", acts(plan), plan.Memory.Canary.Nodes)
+	}
+}
+
+// A deletion that is only in flight does not make the revision of its pod one that nobody carries: with the memory lost, and
+// before the first mark is seen, the update revision would be promoted without a trial (C6).
+func TestCanaryDeletionInFlight(t *testing.T) {
+	l := scene{spec: []kit.SpecOption{kit.Canary("1")}, fleet: []spot{on("a", oldPod())}, deleting: []string{"a0"}}.lab()
+	if got := l.plan(t).Canary.Phase; got != canary.Running {
+		t.Errorf("the canary is %s, want running", got)
+	}
+}
+
+// The state says when nothing but a person can make a canary go on (S2).
+func TestCanaryState(t *testing.T) {
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		set       func(*lab)
+		want      string
+	}{
+		{"running", "S2", nil, tryingOn("a"), "Canary CanaryOnTrial"},
+		{"paused", "S2", nil, paused("a"), "CanaryPaused CanaryOnHold"},
+		{"failed", "S2", nil, failedRevision, "CanaryFailed CanaryRejected"},
+		{"without nodes", "S2: a canary without nodes is stuck", []kit.SpecOption{kit.CanaryOn("canary", "yes")}, nil, "Stuck CanaryWithoutNodes"},
+		{"held by the partition", "S2: its node will not be updated", []kit.SpecOption{partition("100%")}, withMark("old", history.PromotedAnnotation, "x"),
+			"Stuck CanaryHeld"},
+		{"held, as it cannot be in place", "S2, I1", []kit.SpecOption{kit.InPlaceOnly()}, withMark("old", history.PromotedAnnotation, "x"), "Stuck CanaryHeld"},
+		{"the set is paused", "S2: that counts first", []kit.SpecOption{kit.Paused()}, tryingOn("a"), "Paused PausedBySpec"},
+		{"promoted", "S2: the rollout goes on", nil, withMark("update", history.PromotedAnnotation, "x"), "Updating RolloutInProgress"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(append([]kit.SpecOption{kit.Canary("1")}, tt.spec...)...).add(on("a", oldPod()), on("b", oldPod()))
+			if tt.set != nil {
+				tt.set(l)
+			}
+			got := l.plan(t).Status
+			if got := got.State.String() + " " + got.Reason.String(); got != tt.want {
+				t.Errorf("got %s, want %s: %s", got, tt.want, tt.why)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Wait is a group of nodes that wait for the same limit.
+type Wait struct {
+	// Reason and Limit that the nodes share.
+	Reason Reason
+	Limit  Limit
+	// Size of the limit in nodes, for maxUnavailable, maxSurge and slow start; in actions, for burst. 0 for others.
+	Size int32
+	// Nodes that wait, in ascending order.
+	Nodes []string
+	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
+	// unavailable, for maxSurge those that hold a place. Empty for limits that no node uses up.
+	Because []string
+}
+
+// Waits groups the nodes that are kept from an action by a limit, in the order of the reason codes, then limits. It
+// answers "why does the rest wait?".
+func (p Plan) Waits() []Wait {
+	type key struct {
+		reason Reason
+		limit  Limit
+	}
+	groups := make(map[key]int)
+	var waits []Wait
+	for i := range p.Decisions {
+		d := &p.Decisions[i]
+		if d.Limit == LimitNone || d.Verb != VerbWait && d.Verb != VerbHold {
+			continue
+		}
+		k := key{d.Reason, d.Limit}
+		at, ok := groups[k]
+		if !ok {
+			at = len(waits)
+			groups[k] = at
+			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Limit)})
+		}
+		waits[at].Nodes = append(waits[at].Nodes, d.Node)
+	}
+	slices.SortFunc(waits, func(a, b Wait) int {
+		if a.Reason != b.Reason {
+			return int(a.Reason) - int(b.Reason)
+		}
+		return int(a.Limit) - int(b.Limit)
+	})
+	return waits
+}
+
+func (p Plan) size(limit Limit) int32 {
+	switch limit {
+	case LimitMaxUnavailable:
+		return p.Budget.MaxUnavailable
+	case LimitMaxSurge:
+		return p.Budget.MaxSurge
+	case LimitBurst:
+		return p.Budget.Burst
+	case LimitPartition:
+		return p.Budget.Partition
+	case LimitSlowStart:
+		return p.Budget.SlowStart
+	default:
+		return 0
+	}
+}
+
+// users lists the nodes that use a budget up.
+func (p Plan) users(limit Limit) []string {
+	var nodes []string
+	for i := range p.Decisions {
+		d := &p.Decisions[i]
+		if limit == LimitMaxUnavailable && d.Unavailable || limit == LimitMaxSurge && d.Surging {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	return nodes
+}
+
+// String is the group in one sentence, with at most five nodes named on either side.
+func (w Wait) String() string {
+	one, many := "1 node waits", "%d nodes wait"
+	if w.Reason == ReasonHeld {
+		one, many = "1 node is held at its old revision", "%d nodes are held at their old revision"
+	}
+	if n := len(w.Nodes); n != 1 {
+		one = fmt.Sprintf(many, n)
+	}
+	return one + ": " + w.because() + " (" + list(w.Nodes, len(w.Nodes)) + ")"
+}
+
+func (w Wait) because() string {
+	switch {
+	case w.Limit == LimitBurst:
+		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
+	case w.Limit == LimitSlowStart:
+		return fmt.Sprintf("slow start allows %d under way now", w.Size)
+	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
+		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
+	case w.Reason == ReasonHeld && w.Limit == LimitPartition:
+		return fmt.Sprintf("partition %d", w.Size)
+	case w.Reason == ReasonHeld && w.Limit == LimitNodeSelector:
+		return "the strategy's nodeSelector does not match"
+	case w.Reason == ReasonHeld:
+		return text(holdTexts[:], w.Limit)
+	default:
+		return text(waitTexts[:], w.Limit)
+	}
+}
+
+var waitTexts = [limits]string{
+	LimitBackoff:         "failed pods were deleted there a short time ago",
+	LimitMinReadySeconds: "new pods have not been ready for minReadySeconds",
+	LimitDesired:         "pods there serve until available pods outnumber desired",
+	LimitHook:            "a hook is waited for",
+	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
+	LimitPartition:       "a first installation leaves the partition empty",
+	LimitFrozen:          "repair is due, but the set is frozen",
+}
