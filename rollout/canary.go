@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
@@ -217,18 +218,26 @@ func (r *run) aim() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
+	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources there, than those of the update revision
 	if stable {
+		template := r.templateOf(r.revision.Stable.Hash)
 		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
-		if template := r.templateOf(r.revision.Stable.Hash); template != nil {
+		if template != nil {
 			matcher, _ = placement.Compile(template) // what is wrong with it matches no node (P4)
 		}
+		elsewhere = template == nil || !samePlacement(&template.Spec, &r.spec.Template.Spec)
+		otherwise = template == nil || !sameResources(&template.Spec, &r.spec.Template.Spec)
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if stable && r.goesStable(n) {
 			n.goal = toStable
-			r.placeStable(int32(i), matcher)
-			r.override(int32(i), overrides)
+			if elsewhere {
+				r.placeStable(int32(i), matcher)
+			}
+			if otherwise {
+				r.override(int32(i), overrides)
+			}
 		}
 		switch {
 		case n.asked&askedFor[n.goal] != 0:
@@ -249,6 +258,24 @@ func (r *run) aim() {
 			}
 		}
 	}
+}
+
+// samePlacement tells whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
+// looking at every node twice costs as much as the rest of the trial.
+func samePlacement(a, b *corev1.PodSpec) bool {
+	return a.NodeName == b.NodeName && a.HostNetwork == b.HostNetwork &&
+		equality.Semantic.DeepEqual(a.NodeSelector, b.NodeSelector) && equality.Semantic.DeepEqual(a.Affinity, b.Affinity) &&
+		equality.Semantic.DeepEqual(a.Tolerations, b.Tolerations)
+}
+
+// sameResources tells whether overrides mean the same to both (P8): they go by the names of containers, and by what the
+// template gives them.
+func sameResources(a, b *corev1.PodSpec) bool {
+	same := func(a, b corev1.Container) bool {
+		return a.Name == b.Name && equality.Semantic.DeepEqual(a.Resources, b.Resources)
+	}
+	return slices.EqualFunc(a.InitContainers, b.InitContainers, same) && slices.EqualFunc(a.Containers, b.Containers, same) &&
+		equality.Semantic.DeepEqual(a.ResourceClaims, b.ResourceClaims)
 }
 
 // goesStable is T6, and C7 for a canary that rests.
