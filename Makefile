@@ -31,7 +31,7 @@ test: ## vet and test every module, recorded conformance cases included
 	@test -n '$(RACE)' || echo 'no cgo or no C compiler here: testing without the race detector'
 	@for module in $(MODULES); do \
 		echo "== $$module: go vet ./... && go test $(RACE) ./..."; \
-		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) ./...) || exit 1; \
+		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...) || exit 1; \
 	done
 
 .PHONY: lint
