@@ -174,7 +174,8 @@ func (r *run) reviseHistory() {
 	}
 	r.markRevisions()
 	for _, object := range r.revision.Delete {
-		if history.Promoted(object) && slices.Contains(r.revision.Matches, history.HashOf(object)) && !history.Promoted(r.revision.Update.Existing) {
+		duplicate := slices.Contains(r.revision.Matches, history.HashOf(object))
+		if duplicate && history.Promoted(object) && !history.Promoted(r.revision.Update.Existing) {
 			continue // a duplicate that holds the verdict until the revision that is kept does
 		}
 		if !r.inFlight.revisions[object.Name] {

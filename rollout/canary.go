@@ -141,9 +141,9 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	return c, true
 }
 
-// brokenCandidate is a chosen node that the pod of the revision on trial may have broken: it may only keep the pod now (P3), and
-// the pod is not available, or the node not ready. It is not replaced, so that a revision that breaks its nodes does not wander over the fleet: as
-// the budget (B2), the canary stops there.
+// brokenCandidate is a chosen node that the pod of the revision on trial may have broken: it may only keep the pod now (P3),
+// and the pod is not available, or the node not ready. It is not replaced, so that a revision that breaks its nodes does not
+// wander over the fleet: as the budget (B2), the canary stops there.
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Keep || n.hold == LimitNodeSelector {
@@ -218,7 +218,7 @@ func (r *run) aim() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
-	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources there, than those of the update revision
+	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources, than those of the update revision
 	if stable {
 		template := r.templateOf(r.revision.Stable.Hash)
 		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
@@ -323,7 +323,8 @@ func (r *run) markRevisions() {
 	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
 		r.annotate(update, r.trial.Set, r.trial.Remove)
 	}
-	if stable := r.revision.Stable; r.trial.Phase != canary.Idle && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
+	stable := r.revision.Stable
+	if r.trial.Phase != canary.Idle && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
 		r.annotate(stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
 	}
 }

@@ -82,8 +82,9 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	if err != nil {
 		return Claims{}, err
 	}
+	setDefault(&spec.Namespace, DefaultNamespace)
 	for _, pod := range pods {
-		if namespace := cmp.Or(pod.Namespace, DefaultNamespace); namespace == cmp.Or(spec.Namespace, DefaultNamespace) && old.owns(pod) {
+		if cmp.Or(pod.Namespace, DefaultNamespace) == spec.Namespace && old.owns(pod) {
 			claims.Old = append(claims.Old, pod)
 		}
 	}

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -51,9 +52,7 @@ func (w *edsWorld) template(revision string) *corev1.PodTemplateSpec {
 		if template.Spec.NodeSelector == nil {
 			template.Spec.NodeSelector = make(map[string]string)
 		}
-		for key, value := range s.MatchLabels {
-			template.Spec.NodeSelector[key] = value
-		}
+		maps.Copy(template.Spec.NodeSelector, s.MatchLabels)
 	}
 	return template
 }

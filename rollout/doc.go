@@ -31,8 +31,9 @@
 // # The way through a plan
 //
 // Nine steps, each in the file of its name: place (which nodes run the pod), join (which pods are where), resolve (which
-// revision is which), target (at which revision each node is to end, and what holds it back), classify (one state per node), repair (what must happen regardless
-// of a rollout), admit (spend the budgets), act (turn both into actions) and report (decisions, status, memory).
+// revision is which), target (at which revision each node is to end, and what holds it back), classify (one state per node),
+// repair (what must happen regardless of a rollout), admit (spend the budgets), act (turn both into actions) and report
+// (decisions, status, memory).
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.
 //

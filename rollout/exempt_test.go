@@ -12,12 +12,12 @@ import (
 )
 
 // unschedulable is a pod for which the scheduler finds no room.
-func unschedulable(options ...kit.PodOption) podOf {
-	return pinned(newPod(append(options, func(p *corev1.Pod) {
+func unschedulable() podOf {
+	return pinned(newPod(func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 		}}
-	})...))
+	}))
 }
 
 // goneBy is a pod whose grace period ends so long after now.

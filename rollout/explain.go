@@ -189,14 +189,12 @@ func (p Plan) ofTarget(d *Decision) string {
 
 // elsewhere is why a node is at the stable revision.
 func (p Plan) elsewhere() string {
-	switch p.Canary.Phase {
-	case canary.Failed:
+	switch {
+	case p.Canary.Phase == canary.Failed:
 		return "as the update revision has failed"
-	case canary.Paused:
+	case p.Canary.Phase == canary.Paused:
 		return "while the canary is paused"
-	}
-	switch p.Canary.Reason {
-	case canary.NoNodes:
+	case p.Canary.Reason == canary.NoNodes:
 		return "while the canary of the update revision has no node"
 	default:
 		return "while the update revision is tried on other nodes"

@@ -28,11 +28,11 @@ func big(cpu string) kit.SpecOption {
 	}
 }
 
-// with is a pod with so much cpu by an override.
-func withCPU(cpu string) kit.PodOption {
+// withTwoCPUs is a pod with two CPUs by an override.
+func withTwoCPUs() kit.PodOption {
 	return func(p *corev1.Pod) {
 		spec := kit.Spec("agent")
-		resources := []placement.Resources{{Container: spec.Template.Spec.Containers[0].Name, Resources: limits(cpu), Source: "big"}}
+		resources := []placement.Resources{{Container: spec.Template.Spec.Containers[0].Name, Resources: limits("2"), Source: "big"}}
 		p.Annotations = map[string]string{placement.DigestAnnotation: placement.Digest(resources)}
 	}
 }
@@ -48,28 +48,28 @@ func overrideScenes() []scene {
 	return []scene{
 		{
 			name: "as wanted", why: "P8: the digest is that of the override", spec: []kit.SpecOption{big("2")},
-			fleet: []spot{on("a", newPod(withCPU("2"))).with(isBig), on("b", newPod())},
+			fleet: []spot{on("a", newPod(withTwoCPUs())).with(isBig), on("b", newPod())},
 			want:  []string{fine("a"), fine("b")},
 		},
 		{
 			name: "changed", why: "P8: rolled out like a template, under the same budget; unchanged nodes are not touched", spec: []kit.SpecOption{big("3")},
-			fleet: []spot{on("a", newPod(withCPU("2"))).with(isBig), on("b", newPod()), on("c", newPod(withCPU("2"))).with(isBig)},
+			fleet: []spot{on("a", newPod(withTwoCPUs())).with(isBig), on("b", newPod()), on("c", newPod(withTwoCPUs())).with(isBig)},
 			acts:  "delete c0 Outdated",
 			want:  []string{"a: outdated>update wait Budget a0 maxUnavailable", fine("b"), "c: outdated>update replace Outdated c0 U"},
 		},
 		{
 			name: "removed", why: "P8: not as ExtendedDaemonSet, which does not notice",
-			fleet: []spot{on("a", newPod(withCPU("2"))).with(isBig)}, acts: "delete a0 Outdated",
+			fleet: []spot{on("a", newPod(withTwoCPUs())).with(isBig)}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
 		},
 		{
 			name: "the node is no longer selected", why: "P8: an override that moves", spec: []kit.SpecOption{big("2")},
-			fleet: []spot{on("a", newPod(withCPU("2"))), on("b", newPod()).with(isBig)}, acts: "delete b0 Outdated",
+			fleet: []spot{on("a", newPod(withTwoCPUs())), on("b", newPod()).with(isBig)}, acts: "delete b0 Outdated",
 			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update replace Outdated b0 U"},
 		},
 		{
 			name: "malformed annotation", why: "P8: a running pod is not outdated by it, whatever digest it has", set: malformed,
-			fleet: []spot{on("a", newPod(withCPU("2"))), on("b", newPod())},
+			fleet: []spot{on("a", newPod(withTwoCPUs())), on("b", newPod())},
 			want:  []string{fine("a"), fine("b")},
 		},
 		{
@@ -95,7 +95,7 @@ func overrideScenes() []scene {
 		{
 			name: "during a canary", why: "T6: at the stable revision, with the resources wanted there", spec: []kit.SpecOption{big("2"), kit.Canary("1")},
 			set:   tryingOn("a"),
-			fleet: []spot{on("a", trialPod()), on("b", oldPod()).with(isBig), on("c", oldPod(withCPU("2"))).with(isBig)},
+			fleet: []spot{on("a", trialPod()), on("b", oldPod()).with(isBig), on("c", oldPod(withTwoCPUs())).with(isBig)},
 			acts:  "delete b0 Outdated",
 			want: []string{
 				"a: updated>update none UpToDate C", "b: outdated>stable replace Outdated b0 U", "c: stable>stable none Stable",

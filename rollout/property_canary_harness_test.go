@@ -315,20 +315,16 @@ func (c *tale) running() []*corev1.Node {
 	return nodes
 }
 
-// inNodes resolves a quantity.
-func inNodes(quantity string, of int, up bool) int {
+// inNodes resolves a quantity, percentages rounded up.
+func inNodes(quantity string, of int) int {
 	var n int
 	if _, err := fmt.Sscanf(quantity, "%d", &n); err != nil {
 		panic(err)
 	}
-	switch {
-	case !strings.HasSuffix(quantity, "%"):
-		return n
-	case up:
+	if strings.HasSuffix(quantity, "%") {
 		return (n*of + 99) / 100
-	default:
-		return n * of / 100
 	}
+	return n
 }
 
 func nameOf(spec rollout.Spec) string { return spec.Name + "-" + rollouttest.Hash(spec) }

@@ -72,7 +72,7 @@ func illSlowWorlds() *rapid.Generator[tale] {
 // limitAt is what slow start lets be under way so long after the rollout began.
 func (c *tale) limitAt(elapsed time.Duration) int {
 	slow, desired := c.Spec.Strategy.SlowStart, len(c.Snapshot.Nodes)
-	up := func(q *intstr.IntOrString) int { return max(1, inNodes(q.String(), desired, true)) }
+	up := func(q *intstr.IntOrString) int { return max(1, inNodes(q.String(), desired)) }
 	return min((1+int(elapsed/slow.Interval))*up(slow.Increase), up(slow.MaxParallel))
 }
 

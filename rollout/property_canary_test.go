@@ -22,7 +22,6 @@ import (
 // The properties of one plan with what the Datadog ExtendedDaemonSet adds, from any state that a snapshot can show, and
 // those of the whole way from there.
 var (
-	triedContract   = property{"contract", anyTrial(), verified(0)}
 	triedBudget     = property{"V1 budget", anyTrial(rollouttest.Released(), onTrial), verified(1)}
 	triedSurge      = property{"V2 surge", anyTrial(rollouttest.Released(), rollouttest.MaxSurge("1")), verified(2)}
 	triedOnePerNode = property{"V3 one per node", anyTrial(onTrial), verified(3)}

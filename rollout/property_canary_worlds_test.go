@@ -115,7 +115,7 @@ func promptWorlds() *rapid.Generator[tale] {
 // size is how many canary nodes the tale wants, in words of its own: rounded up, and below 100% not all of several (C1).
 func (c *tale) size() int {
 	desired, quantity := len(c.running()), c.Spec.Strategy.Canary.Replicas.String()
-	n := inNodes(quantity, desired, true)
+	n := inNodes(quantity, desired)
 	if c.Spec.Strategy.Canary.Replicas.Type != 0 && quantity != "100%" && n >= desired {
 		n = desired - 1
 	}
@@ -186,9 +186,9 @@ func observeServing(tale) observer {
 		mayLack, mayDouble := 1, 0
 		switch {
 		case strategy.MaxSurge != nil:
-			mayLack, mayDouble = 0, inNodes(strategy.MaxSurge.String(), desired, true)
+			mayLack, mayDouble = 0, inNodes(strategy.MaxSurge.String(), desired)
 		case strategy.MaxUnavailable != nil:
-			mayLack = inNodes(strategy.MaxUnavailable.String(), desired, true)
+			mayLack = inNodes(strategy.MaxUnavailable.String(), desired)
 		}
 		var without, two []string
 		for _, p := range s.Snapshot.Pods { // one for each node that has any

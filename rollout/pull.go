@@ -76,7 +76,10 @@ func (r *run) updatedReady() int32 {
 	var count int32
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if r.outcome(int32(i)) == placement.Run && n.goal == toUpdate && n.current != none && r.pods[n.current].traits.has(ready) {
+		if r.outcome(int32(i)) != placement.Run || n.goal != toUpdate {
+			continue
+		}
+		if n.current != none && r.pods[n.current].traits.has(ready) {
 			count++
 		}
 	}

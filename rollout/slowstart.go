@@ -128,7 +128,7 @@ func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
 	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
-		record = Record{Revision: r.revision.Update.Hash, Began: now, Completed: record.Completed && record.Revision == r.revision.Update.Hash}
+		record = Record{Revision: r.revision.Update.Hash, Began: now}
 	}
 	record.Stable = ""
 	if r.spec.Strategy.Canary != nil {

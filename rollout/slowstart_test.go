@@ -126,7 +126,7 @@ func slowStartScenes() []scene {
 		},
 		{
 			name: "overrides after the rollout", why: "B7, P8: a changed override is rolled out under the same budgets", spec: slow("1", "1"),
-			fleet: []spot{on("a", newPod(withCPU("2"))), on("b", newPod(withCPU("2")))},
+			fleet: []spot{on("a", newPod(withTwoCPUs())), on("b", newPod(withTwoCPUs()))},
 			set: func(l *lab) {
 				rolling(time.Hour)(l)
 				l.snapshot.Memory.Rollout.Completed = true

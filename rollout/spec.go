@@ -107,8 +107,8 @@ type Strategy struct {
 	Frozen bool
 }
 
-// SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that rises from
-// Increase by Increase every Interval up to MaxParallel (B7). The zero value rises by one node a minute up to 250.
+// SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
+// rises from Increase by Increase every Interval up to MaxParallel (B7). The zero value rises by one node a minute up to 250.
 type SlowStart struct {
 	// Interval between two steps. Positive. Default (0): one minute.
 	Interval time.Duration

@@ -202,7 +202,8 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	errs = append(errs, s.validateSlowStart(path.Child("slowStart"))...)
 	if s.Canary != nil {
 		if s.Type == OnDelete {
-			errs = append(errs, field.Forbidden(path.Child("canary"), "not together with OnDelete, which updates no node by itself"))
+			errs = append(errs, field.Forbidden(path.Child("canary"),
+				"not together with OnDelete, which updates no node by itself"))
 		}
 		errs = append(errs, s.Canary.Validate(path.Child("canary"))...)
 	}

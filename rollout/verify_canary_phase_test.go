@@ -20,7 +20,7 @@ func TestVerifyCanaryPhase(t *testing.T) {
 	failed := handTrial(commanded(func(c *canary.Commands) { c.Fail = canary.Any }))
 	runViolations(t, []violationRow{
 		{
-			name: "runs after a fail", why: "C5", scene: handTrial(), plant: handMarkedBy(1, history.FailedAnnotation, "ByCommand"),
+			name: "runs after a fail", why: "C5", scene: handTrial(), plant: handMarkedBy(history.FailedAnnotation, "ByCommand"),
 			want: 6, mention: "right is Failed: that is on record",
 		},
 		{
@@ -29,7 +29,7 @@ func TestVerifyCanaryPhase(t *testing.T) {
 		},
 		{
 			name: "a retry is obeyed twice", why: "C5: once per value", scene: handTrial(commanded(func(c *canary.Commands) { c.Retry = freshHash })),
-			plant: both(handMarkedBy(1, history.FailedAnnotation, "ByCommand"), handMarkedBy(1, history.RetriedAnnotation, freshHash)),
+			plant: both(handMarkedBy(history.FailedAnnotation, "ByCommand"), handMarkedBy(history.RetriedAnnotation, freshHash)),
 			want:  6, mention: "right is Failed: that is on record, and nobody has retried it",
 		},
 		{
@@ -56,7 +56,7 @@ func TestVerifyCanaryPhase(t *testing.T) {
 			want: 6, mention: "nobody has unpaused it",
 		},
 		{
-			name: "forgets an automatic pause", why: "C3", scene: handTrial(handRestarted("a-new", 3)),
+			name: "forgets an automatic pause", why: "C3", scene: handTrial(handRestarted(3)),
 			plant: func(s *handmade) { s.plan.Memory.Canary.Pause = nil }, want: 12, mention: "forgets that the canary was paused",
 		},
 		{
@@ -70,24 +70,24 @@ func TestVerifyCanaryPhase(t *testing.T) {
 			plant: handTrying(func(o *canary.Options) { o.AutoFail.CanaryTimeout = new(20*time.Minute - 1) }), want: 6, mention: "longer than the timeout",
 		},
 		{
-			name: "runs with restarts", why: "C3", scene: handTrial(handRestarted("a-new", 2)),
-			plant: handRestarted("a-new", 3), want: 6, mention: "pod a-new does not come up",
+			name: "runs with restarts", why: "C3", scene: handTrial(handRestarted(2)),
+			plant: handRestarted(3), want: 6, mention: "pod a-new does not come up",
 		},
 		{
-			name: "runs with far too many restarts", why: "C4", scene: handTrial(handRestarted("a-new", 2),
+			name: "runs with far too many restarts", why: "C4", scene: handTrial(handRestarted(2),
 				handTrying(func(o *canary.Options) { o.AutoPause.Disabled = true })),
-			plant: handRestarted("a-new", 6), want: 6, mention: "pod a-new restarted too often",
+			plant: handRestarted(6), want: 6, mention: "pod a-new restarted too often",
 		},
 		{
-			name: "runs without an image", why: "C3", scene: handTrial(handRestarted("a-new", 0)),
-			plant: handWaiting("a-new", "InvalidImageName"), want: 6, mention: "pod a-new does not come up",
+			name: "runs without an image", why: "C3", scene: handTrial(handRestarted(0)),
+			plant: handWaiting("InvalidImageName"), want: 6, mention: "pod a-new does not come up",
 		},
 		{
-			name: "runs while a pod is slow", why: "C3", scene: handTrial(handWaiting("a-new", "PodInitializing")),
+			name: "runs while a pod is slow", why: "C3", scene: handTrial(handWaiting("PodInitializing")),
 			plant: handTrying(func(o *canary.Options) { o.AutoPause.MaxSlowStartDuration = new(10*time.Minute - 1) }), want: 6, mention: "pod a-new does not come up",
 		},
 		{
-			name: "runs while a pod is slow since its start", why: "C3", scene: handTrial(handWaiting("a-new", "ErrImagePull"),
+			name: "runs while a pod is slow since its start", why: "C3", scene: handTrial(handWaiting("ErrImagePull"),
 				handTrying(func(o *canary.Options) { o.AutoPause.MaxSlowStartDuration = new(10 * time.Minute) })),
 			plant: onPods(func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: handNow().Add(-time.Hour)} }, "a-new"),
 			want:  6, mention: "pod a-new does not come up",
@@ -97,11 +97,11 @@ func TestVerifyCanaryPhase(t *testing.T) {
 			plant: commanded(func(c *canary.Commands) { c.Fail = "" }), want: 12, mention: "right is on trial: nothing shows that it has failed",
 		},
 		{
-			name: "failed by restarts although that is turned off", why: "C4", scene: handTrial(handRestarted("a-new", 6)),
+			name: "failed by restarts although that is turned off", why: "C4", scene: handTrial(handRestarted(6)),
 			plant: handTrying(func(o *canary.Options) { o.AutoFail.Disabled = true }), want: 12, mention: "nothing shows that it has failed",
 		},
 		{
-			name: "failed by restarts that are few", why: "C4", scene: handTrial(handRestarted("a-new", 6)),
+			name: "failed by restarts that are few", why: "C4", scene: handTrial(handRestarted(6)),
 			plant: handTrying(func(o *canary.Options) { o.AutoFail.MaxRestarts = new(int32(6)) }), want: 12, mention: "nothing shows that it has failed",
 		},
 		{
@@ -120,15 +120,15 @@ func TestVerifyCanaryPhase(t *testing.T) {
 			plant: commanded(func(c *canary.Commands) { c.Pause = "" }), want: 12, mention: "right is Running: nothing shows that it is to rest",
 		},
 		{
-			name: "paused by restarts that are few", why: "C3", scene: handTrial(handRestarted("a-new", 3)),
+			name: "paused by restarts that are few", why: "C3", scene: handTrial(handRestarted(3)),
 			plant: handTrying(func(o *canary.Options) { o.AutoPause.MaxRestarts = new(int32(3)) }), want: 12, mention: "nothing shows that it is to rest",
 		},
 		{
-			name: "paused although that is turned off", why: "C3", scene: handTrial(handRestarted("a-new", 3)),
+			name: "paused although that is turned off", why: "C3", scene: handTrial(handRestarted(3)),
 			plant: handTrying(func(o *canary.Options) { o.AutoPause.Disabled = true }), want: 12, mention: "nothing shows that it is to rest",
 		},
 		{
-			name: "paused although it is unpaused", why: "C3", scene: handTrial(handRestarted("a-new", 3)),
+			name: "paused although it is unpaused", why: "C3", scene: handTrial(handRestarted(3)),
 			plant: both(commanded(func(c *canary.Commands) { c.Unpause = freshHash }), func(s *handmade) {
 				s.plan.Memory.Canary.Pause = nil
 			}),

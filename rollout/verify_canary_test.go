@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -48,9 +49,9 @@ func handTrial(changes ...change) func() *handmade {
 }
 
 // handPassed is a canary on the only node, whose time is over.
-func handPassed(changes ...change) func() *handmade {
+func handPassed() func() *handmade {
 	fleet := []change{handWithTrial, handPods("available", "a-new"), handRecorded(func(r *canary.Record) { r.Elapsed = 9 * time.Minute })}
-	return handFleet(append(fleet, changes...)...)
+	return handFleet(fleet...)
 }
 
 // handRejected is a canary that has failed on node a of four.
@@ -60,17 +61,18 @@ func handRejected(changes ...change) func() *handmade {
 	}}, changes...)...)
 }
 
-// handRestarted lets the only container of a pod that is younger than the trial have restarted so often.
-func handRestarted(name string, restarts int32) change {
+// handRestarted lets the only container of the pod a-new, which is younger than the trial, have restarted so often.
+func handRestarted(restarts int32) change {
 	return onPods(func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(handNow().Add(-10 * time.Minute))
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: restarts}}
-	}, name)
+	}, "a-new")
 }
 
-func handWaiting(name, reason string) change {
+func handWaiting(reason string) change {
+	const name = "a-new"
 	return func(s *handmade) {
-		handRestarted(name, 0)(s)
+		handRestarted(0)(s)
 		s.pod(name).Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: reason}
 	}
 }
@@ -83,13 +85,11 @@ func (s *handmade) annotating(hash string, set map[string]string, remove ...stri
 	})
 }
 
-func handMarkedBy(i int, key, value string) change {
+func handMarkedBy(key, value string) change {
 	return func(s *handmade) {
 		annotations := map[string]string{key: value}
-		for k, v := range s.snapshot.Revisions[i].Annotations {
-			annotations[k] = v
-		}
-		s.snapshot.Revisions[i].Annotations = annotations
+		maps.Copy(annotations, s.snapshot.Revisions[1].Annotations)
+		s.snapshot.Revisions[1].Annotations = annotations
 	}
 }
 
@@ -133,21 +133,21 @@ func TestVerifyAcceptsTrials(t *testing.T) {
 		{name: "a partition of all", why: "T2: the canary node is held too", scene: handFleet(handWithTrial,
 			handPods("available", "a-old", "b-old", "c-old", "d-old"), partitionOf("100%"))},
 		{name: "a failed canary with a partition", why: "C7: past T2", scene: handRejected(partitionOf("4"))},
-		{name: "no restarts", why: "C3: a pod that does not come up pauses", scene: handTrial(handRestarted("a-new", 3))},
-		{name: "far too many restarts", why: "C4", scene: handTrial(handRestarted("a-new", 6))},
-		{name: "a pod that cannot start", why: "C3", scene: handTrial(handWaiting("a-new", "ErrImagePull"))},
-		{name: "a pod that is given time", why: "C3: maxSlowStartDuration", scene: handTrial(handWaiting("a-new", "ErrImagePull"),
+		{name: "no restarts", why: "C3: a pod that does not come up pauses", scene: handTrial(handRestarted(3))},
+		{name: "far too many restarts", why: "C4", scene: handTrial(handRestarted(6))},
+		{name: "a pod that cannot start", why: "C3", scene: handTrial(handWaiting("ErrImagePull"))},
+		{name: "a pod that is given time", why: "C3: maxSlowStartDuration", scene: handTrial(handWaiting("ErrImagePull"),
 			handTrying(func(o *canary.Options) { o.AutoPause.MaxSlowStartDuration = new(time.Hour) }))},
-		{name: "a pod that has had its time", why: "C3: maxSlowStartDuration", scene: handTrial(handWaiting("a-new", "ContainerCreating"),
+		{name: "a pod that has had its time", why: "C3: maxSlowStartDuration", scene: handTrial(handWaiting("ContainerCreating"),
 			handTrying(func(o *canary.Options) { o.AutoPause.MaxSlowStartDuration = new(time.Minute) }))},
-		{name: "unpaused", why: "C3: it goes on, whatever the pods do", scene: handTrial(handRestarted("a-new", 3),
+		{name: "unpaused", why: "C3: it goes on, whatever the pods do", scene: handTrial(handRestarted(3),
 			handTrying(func(o *canary.Options) { o.Commands.Unpause = freshHash }))},
 		{name: "timed out", why: "C4", scene: handTrial(handTrying(func(o *canary.Options) { o.AutoFail.CanaryTimeout = new(15 * time.Minute) }))},
 		{name: "about to time out", why: "C4: not yet", scene: handTrial(handTrying(func(o *canary.Options) { o.AutoFail.CanaryTimeout = new(20 * time.Minute) }))},
 		{name: "validated", why: "C5: all go", scene: handTrial(handTrying(func(o *canary.Options) { o.Commands.Validate = "agent-" + freshHash }))},
 		{name: "given up", why: "C5: all go back", scene: handTrial(handTrying(func(o *canary.Options) { o.Commands.Fail = freshHash }))},
 		{name: "retried", why: "C5: the trial begins anew", scene: handRejected(handTrying(func(o *canary.Options) { o.Commands.Retry = freshHash + "/2" }))},
-		{name: "retried before", why: "C5: once per value", scene: handRejected(handMarkedBy(1, history.RetriedAnnotation, freshHash),
+		{name: "retried before", why: "C5: once per value", scene: handRejected(handMarkedBy(history.RetriedAnnotation, freshHash),
 			handTrying(func(o *canary.Options) { o.Commands.Retry = freshHash }))},
 		{name: "commands for another revision", why: "C5: they are stale", scene: handTrial(handTrying(func(o *canary.Options) {
 			o.Commands = canary.Commands{Pause: "x", Unpause: "x", Validate: "x", Fail: "x", Retry: "x/1"}
@@ -156,7 +156,7 @@ func TestVerifyAcceptsTrials(t *testing.T) {
 		{name: "a canary pod without its label", why: "C1: it gets it", scene: handTrial(onPods(func(p *corev1.Pod) {
 			delete(p.Labels, rollout.CanaryLabel)
 		}, "a-new"))},
-		{name: "promoted before", why: "C6: a rollback needs no canary", scene: handTrial(handMarkedBy(1, history.PromotedAnnotation, "?"))},
+		{name: "promoted before", why: "C6: a rollback needs no canary", scene: handTrial(handMarkedBy(history.PromotedAnnotation, "?"))},
 		{name: "nothing is marked", why: "C6: the older one that runs is the stable one, and is marked", scene: handTrial(func(s *handmade) {
 			s.snapshot.Revisions[0].Annotations = nil
 		})},

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -160,12 +161,8 @@ func sameRequirements(a, b corev1.ResourceRequirements) bool {
 
 func requestsOf(resources corev1.ResourceRequirements) corev1.ResourceList {
 	requests := make(corev1.ResourceList)
-	for name, limit := range resources.Limits {
-		requests[name] = limit
-	}
-	for name, request := range resources.Requests {
-		requests[name] = request
-	}
+	maps.Copy(requests, resources.Limits)
+	maps.Copy(requests, resources.Requests)
 	return requests
 }
 

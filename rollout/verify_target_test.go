@@ -258,7 +258,7 @@ func TestVerifyTrialActions(t *testing.T) {
 		},
 		{
 			name: "a pull for the stable revision", why: "D1: of the update revision only", scene: handFleet(append([]change{handWithTrial,
-				handMarkedBy(1, "daemonplan.io/failed", "x"), handPods("available", "c-new", "d-new")}, waiting...)...),
+				handMarkedBy("daemonplan.io/failed", "x"), handPods("available", "c-new", "d-new")}, waiting...)...),
 			plant: both(handPull("c", newImage), func(s *handmade) { s.plan.Pulls[0].Secrets = nil }), want: 10, mention: "node c: D1: pull of " + newImage + " on a node that is to end at the stable revision",
 		},
 		{

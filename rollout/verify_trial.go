@@ -156,13 +156,13 @@ func (v *verifier) highest(counts func(*appsv1.ControllerRevision) bool) map[str
 }
 
 // marked tells whether any revision carries the mark of a promotion, and whether one that holds the template does.
-func (v *verifier) marked() (any, template bool) {
+func (v *verifier) marked() (some, template bool) {
 	for _, revision := range v.snapshot.Revisions {
 		if history.Promoted(revision) {
-			any, template = true, template || v.holdsTemplate(revision)
+			some, template = true, template || v.holdsTemplate(revision)
 		}
 	}
-	return any, template
+	return some, template
 }
 
 // liveHashes are those that live pods, or requested ones, carry. Those whose deletion is only in flight count: what was

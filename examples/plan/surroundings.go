@@ -95,14 +95,16 @@ func (r *result) takeoverWarnings() []string {
 	var lines []string
 	set := r.set.Spec
 	for _, old := range r.input.sets {
-		if r.set.OldDaemonSet != "" && old.group == groupApps && old.Spec.Name == r.set.OldDaemonSet && old.Spec.Namespace == set.Namespace {
-			lines = append(lines, fmt.Sprintf("DaemonSet %s, which this set takes over from, is still there and would make new pods; "+
-				"delete it first, and leave its pods behind: kubectl delete ds %s -n %s --cascade=orphan", old.Spec.Name, old.Spec.Name, set.Namespace))
+		name := old.Spec.Name
+		if name == r.set.OldDaemonSet && name != "" && old.group == groupApps && old.Spec.Namespace == set.Namespace {
+			lines = append(lines, fmt.Sprintf("DaemonSet %s, which this set takes over from, is still there and would make "+
+				"new pods; delete it first, and leave its pods behind: kubectl delete ds %s -n %s --cascade=orphan",
+				name, name, set.Namespace))
 		}
 	}
 	if len(r.claims.Old) > 0 && len(r.set.Memory.Canary.Nodes) > 0 && len(r.input.revisions) == 0 {
-		lines = append(lines, "A canary of another controller is under way, and none of its revisions is a ControllerRevision: this plan takes "+
-			"the template for a first installation. Let the canary end before the set is taken over")
+		lines = append(lines, "A canary of another controller is under way, and none of its revisions is a ControllerRevision: "+
+			"this plan takes the template for a first installation. Let the canary end before the set is taken over")
 	}
 	return lines
 }

@@ -91,7 +91,8 @@ type Resolution struct {
 	// there has a hash and nothing else.
 	Stable Revision
 	// Older is the highest revision with other data that a live pod carries and that has not failed, else with Input.Canary
-	// the highest that any pod carries, or that has failed, else Update: what is still there of the time before Update, promoted or not.
+	// the highest that any pod carries, or that has failed, else Update: what is still there of the time before Update,
+	// promoted or not.
 	Older Revision
 	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
 	Promoted, Marked bool

@@ -37,6 +37,10 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	}
 	if slices.ContainsFunc(p.Revisions, func(a rollout.RevisionAction) bool {
 		_, retries := a.Annotations[history.RetriedAnnotation]
+		if a.Object != nil {
+			_, created := a.Object.Annotations[history.RetriedAnnotation]
+			retries = retries || created
+		}
 		return retries
 	}) {
 		return nil
