@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -195,7 +196,9 @@ func observeServing(tale) observer {
 			switch node := nodeOf(p); {
 			case !s.served(node):
 				without = append(without, node)
-			case len(s.alive(node)) > 1:
+			case len(s.alive(node)) > 1 && slices.ContainsFunc(s.alive(node), func(p *corev1.Pod) bool {
+				return !lifecycle.Available(p, s.Spec.MinReadySeconds, s.Snapshot.Now)
+			}): // an old pod beside an available new one holds no place, and may wait for the burst
 				two = append(two, node)
 			}
 		}
