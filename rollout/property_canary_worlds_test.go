@@ -309,7 +309,8 @@ func observeQuality(tale) observer {
 				return fmt.Errorf("C2: promoted at %v, and a container of %s ended at %v", at, p.Name, ended)
 			}
 		}
-		if !well {
+		// Without any the pods went by a mishap at this very instant: a plan that does not wait for them is told by the others.
+		if !well && len(s.trialPods()) > 0 {
 			return fmt.Errorf("C2: promoted at %v, and no pod of the revision is available", at)
 		}
 		return nil
