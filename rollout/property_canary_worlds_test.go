@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -197,8 +196,8 @@ func observeServing(tale) observer {
 			case !s.served(node):
 				without = append(without, node)
 			case len(s.alive(node)) > 1 && slices.ContainsFunc(s.alive(node), func(p *corev1.Pod) bool {
-				return !lifecycle.Available(p, s.Spec.MinReadySeconds, s.Snapshot.Now)
-			}): // an old pod beside an available new one holds no place, and may wait for the burst
+				return s.wanted(p) && !s.available(p)
+			}): // a pod beside an available new one holds no place (B4), and may wait for the burst
 				two = append(two, node)
 			}
 		}
@@ -210,6 +209,19 @@ func observeServing(tale) observer {
 		}
 		return nil
 	}
+}
+
+// wanted tells whether the pod is at the revision that the spec in force leads to. What a lagging watch has not yet shown of
+// the template before is an old pod, and goes when it is seen.
+func (s *sight) wanted(p *corev1.Pod) bool {
+	if s.failed[s.now.name] {
+		return s.marked[nameOfPod(s.spec, p)]
+	}
+	return revisionOf(p) == s.now.hash
+}
+
+func (s *sight) available(p *corev1.Pod) bool {
+	return !s.availableSince(p).IsZero()
 }
 
 // trialPods are the pods of the revision on trial, one for each node that has a live one.
@@ -290,7 +302,17 @@ func latest(a, b time.Time) time.Time {
 // saw it nobody can know.
 func observeQuality(tale) observer {
 	judged := false
+	var well bool // what the plan before was made of, whatever befell the pods since
+	var ended time.Time
 	return func(s *sight) error {
+		before, last := well, ended
+		well, ended = false, time.Time{}
+		for _, p := range s.trialPods() {
+			well = well || s.available(p)
+			if end := lastEnd(p); end.After(ended) {
+				ended = end
+			}
+		}
 		if judged || !s.marked[s.of.name] {
 			return nil
 		}
@@ -299,19 +321,13 @@ func observeQuality(tale) observer {
 		if !s.lost.IsZero() && at.Sub(s.lost) < *o.Duration {
 			return fmt.Errorf("C6: promoted %v after the memory was lost", at.Sub(s.lost))
 		}
-		if s.Behavior.Lag > 0 {
+		switch {
+		case s.Behavior.Lag > 0:
 			return nil
-		}
-		well := false
-		for _, p := range s.trialPods() {
-			well = well || !s.availableSince(p).IsZero()
-			if ended := lastEnd(p); !ended.IsZero() && at.Sub(ended) < *o.NoRestartsDuration {
-				return fmt.Errorf("C2: promoted at %v, and a container of %s ended at %v", at, p.Name, ended)
-			}
-		}
-		// Without any the pods went by a mishap at this very instant: a plan that does not wait for them is told by the others.
-		if !well && len(s.trialPods()) > 0 {
-			return fmt.Errorf("C2: promoted at %v, and no pod of the revision is available", at)
+		case !last.IsZero() && at.Sub(last) < *o.NoRestartsDuration:
+			return fmt.Errorf("C2: promoted at %v, and a container ended at %v", at, last)
+		case !before:
+			return fmt.Errorf("C2: promoted at %v, and no pod of the revision was available", at)
 		}
 		return nil
 	}

@@ -87,7 +87,8 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 	if node := r.nodes[p.Spec.NodeName]; node != nil {
 		by := effect(&r.spec, template, node)
 		by.Apply(like)
-		anyResources = len(by.Malformed) > 0 // a pod then keeps what it was made with (P8)
+		// While an annotation cannot be read, a pod keeps what it was made with (P8).
+		anyResources = len(by.Malformed) > 0 && p.Annotations[placement.DigestAnnotation] != by.Digest
 	}
 	hooked := map[string]bool{}
 	hooks := r.spec.Lifecycle
