@@ -87,8 +87,7 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 	if node := r.nodes[p.Spec.NodeName]; node != nil {
 		by := effect(&r.spec, template, node)
 		by.Apply(like)
-		// While an annotation cannot be read, a pod keeps what it was made with (P8).
-		anyResources = len(by.Malformed) > 0 && p.Annotations[placement.DigestAnnotation] != by.Digest
+		anyResources = len(by.Malformed) > 0 // a pod then keeps what it was made with (P8), whatever digest it records
 	}
 	hooked := map[string]bool{}
 	hooks := r.spec.Lifecycle

@@ -53,7 +53,7 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 		if err != nil {
 			return fmt.Errorf("V15: %w", err)
 		}
-		if diff := planDiff(timeless(p, snapshot.Now), timeless(again, snapshot.Now, now)); diff != "" {
+		if diff := planDiff(timeless(p, snapshot.Now, now), timeless(again, snapshot.Now, now)); diff != "" {
 			return fmt.Errorf("V15: NextWake is %v, but after %v the plan differs (-now, +then):\n%s",
 				wake, now.Sub(snapshot.Now), diff)
 		}
