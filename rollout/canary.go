@@ -1,22 +1,16 @@
 package rollout
 
 import (
-	"encoding/json"
 	"iter"
-	"maps"
 	"math"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
-	"github.com/daemonplan/daemonplan/status"
 )
 
 // The canary is part of step 4: it says which nodes are to end at the update revision, and which at the stable one (C
@@ -38,7 +32,7 @@ func (r *run) tryCanary() {
 		Name:     r.revision.Update.Name,
 		Known:    r.known(),
 		Record:   r.remembered.Canary,
-		Halted:   r.spec.Strategy.Paused || r.spec.Strategy.Frozen,
+		Halted:   r.halted(),
 	}
 	if existing := r.revision.Update.Existing; existing != nil {
 		in.Annotations = existing.Annotations
@@ -71,6 +65,9 @@ func (r *run) tryCanary() {
 		r.plan.Canary.Nodes = append(r.plan.Canary.Nodes, in.Nodes[i].Name)
 	}
 }
+
+// halted tells whether users have stopped the rollout as a whole (T4).
+func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }
 
 // onTrial tells whether the update revision is being tried.
 func (r *run) onTrial() bool {
@@ -283,7 +280,7 @@ func (r *run) goesStable(n *node) bool {
 	switch {
 	case r.trial.Phase == canary.Failed:
 		return true
-	case n.canary && r.trial.Phase == canary.Running && !r.spec.Strategy.Paused && !r.spec.Strategy.Frozen:
+	case n.canary && r.trial.Phase == canary.Running && !r.halted():
 		return false
 	default:
 		return !r.hasUpdate(n)
@@ -303,123 +300,4 @@ func (r *run) goalTemplate(n *node) *corev1.PodTemplateSpec {
 		return r.templateOf(r.revision.Stable.Hash)
 	}
 	return &r.spec.Template
-}
-
-// markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another
-// is tried. Where revisions were marked once, the marks are kept up without a canary, too: it may come back (C6).
-// Frozen does not stop them: a verdict that nobody writes down is lost with the memory.
-func (r *run) markRevisions() {
-	update := r.revision.Update
-	if r.spec.Strategy.Canary == nil {
-		if r.revision.Marked && !history.Promoted(update.Existing) {
-			var failed []string // it is rolled out all the same
-			if history.Failed(update.Existing) {
-				failed = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
-			}
-			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, failed)
-		}
-		return
-	}
-	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
-		r.annotate(update, r.trial.Set, r.trial.Remove)
-	}
-	stable := r.revision.Stable
-	if r.trial.Phase != canary.Idle && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
-		r.annotate(stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
-	}
-}
-
-// stamp is the value of a mark.
-func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) }
-
-// annotate plans marks on a revision; one that this plan creates gets them at once.
-func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
-	if revision.Existing == nil {
-		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 { // else it is not there
-			object.Annotations = maps.Clone(set)
-		}
-		return
-	}
-	if !r.inFlight.revisions[revision.Name] {
-		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
-			Verb: AnnotateRevision, Name: revision.Name, UID: revision.Existing.UID, Number: revision.Number,
-			Annotations: maps.Clone(set), RemoveAnnotations: slices.Clone(remove),
-		})
-	}
-}
-
-// labelCanaries puts the canary label on the pods on trial, and takes it from all others.
-func (r *run) labelCanaries() {
-	if !r.labels || r.spec.Strategy.Frozen {
-		return
-	}
-	for i := range r.nodes {
-		n := &r.nodes[i]
-		for j := n.first; j < n.end; j++ {
-			p := &r.pods[j]
-			want := n.canary && r.isUpdate(p)
-			if p.traits.has(labelled) && r.predecessor.owns(p.object) {
-				continue // it was labelled by another set
-			}
-			if want == p.traits.has(labelled) || p.traits.has(gone|finished|dismissed|patched|touched) {
-				continue // what this plan patches already can wait
-			}
-			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)
-			r.patch(r.decision(int32(i)), p, r.hashes[p.hash].value, ReasonCanaryLabel, canaryLabel(p.object, want))
-		}
-	}
-}
-
-func canaryLabel(object *corev1.Pod, want bool) lifecycle.Patch {
-	type metadata struct {
-		UID    types.UID          `json:"uid"`
-		Labels map[string]*string `json:"labels"`
-	}
-	var value *string
-	if want {
-		value = new("true")
-	}
-	// Strings always encode.
-	data, _ := json.Marshal(map[string]metadata{"metadata": {UID: object.UID, Labels: map[string]*string{CanaryLabel: value}}})
-	return lifecycle.Patch{Type: types.StrategicMergePatchType, Data: data}
-}
-
-// canaryRecord is what to remember of the canary. Without one it is nothing, but while pods carry the label the nodes are
-// remembered, because somebody has to take it off.
-func (r *run) canaryRecord() canary.Record {
-	if r.spec.Strategy.Canary != nil {
-		return r.trial.Record
-	}
-	for i := range r.pods {
-		if p := &r.pods[i]; p.traits.has(labelled) {
-			return canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}
-		}
-	}
-	return canary.Record{}
-}
-
-// statusTrial is the canary as far as the status goes (S2).
-func (r *run) statusTrial() status.Trial {
-	if r.spec.Strategy.Canary == nil {
-		return status.Trial{}
-	}
-	trial := status.Trial{Reason: r.trial.Reason.String(), Message: r.trial.Message()}
-	switch r.trial.Phase {
-	case canary.Running:
-		trial.State = status.Canary
-		if r.trial.Reason == canary.NoNodes {
-			trial.State = status.Stuck
-		}
-		for i := range r.plan.Decisions {
-			d := &r.plan.Decisions[i]
-			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld
-		}
-	case canary.Paused:
-		trial.State = status.CanaryPaused
-	case canary.Failed:
-		trial.State = status.CanaryFailed
-	default:
-		trial.Promoted = r.trial.Reason == canary.Promoted || r.trial.Reason == canary.Validated
-	}
-	return trial
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,4 +105,49 @@ func (b Backoff) next(now time.Time) Backoff {
 		delay = min(2*min(b.Delay, backoffMax), backoffMax)
 	}
 	return Backoff{Node: b.Node, Revision: b.Revision, Delay: delay, Since: now}
+}
+
+// canaryRecord is what to remember of the canary. Without one it is nothing, but while pods carry the label the nodes are
+// remembered, because somebody has to take it off.
+func (r *run) canaryRecord() canary.Record {
+	if r.spec.Strategy.Canary != nil {
+		return r.trial.Record
+	}
+	for i := range r.pods {
+		if p := &r.pods[i]; p.traits.has(labelled) {
+			return canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}
+		}
+	}
+	return canary.Record{}
+}
+
+// rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is
+// promoted.
+func (r *run) rolloutRecord() Record {
+	now, record := r.snapshot.Now, r.remembered.Rollout
+	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
+	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
+		record = Record{Revision: r.revision.Update.Hash, Began: now}
+	}
+	record.Stable = ""
+	if r.spec.Strategy.Canary != nil {
+		record.Stable = r.revision.Stable.Hash
+	}
+	paused := r.halted()
+	switch {
+	case paused && record.PausedSince.IsZero():
+		record.PausedSince = now
+	case !paused && !record.PausedSince.IsZero():
+		record.Paused += max(0, now.Sub(record.PausedSince))
+		record.PausedSince = time.Time{}
+	}
+	return record
+}
+
+// elapsed is for how long the rollout has gone on, pauses left out.
+func (r Record) elapsed(now time.Time) time.Duration {
+	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
+		now = r.PausedSince
+	}
+	return max(0, now.Sub(r.Began)-max(0, r.Paused))
 }

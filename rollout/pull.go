@@ -18,8 +18,7 @@ func (r *run) pull() {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image),
 			cmp.Compare(a.Count, b.Count), a.At.Compare(b.At))
 	})
-	strategy := r.spec.Strategy
-	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || strategy.Paused || strategy.Frozen {
+	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || r.halted() {
 		return
 	}
 	selection := predownload.Select(predownload.Input{

@@ -3,6 +3,7 @@ package rollout
 import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -162,4 +163,30 @@ func (r *run) memory() Memory {
 		Conditions:     r.plan.Status.Conditions,
 		CollisionCount: r.revision.CollisionCount,
 	}
+}
+
+// statusTrial is the canary as far as the status goes (S2).
+func (r *run) statusTrial() status.Trial {
+	if r.spec.Strategy.Canary == nil {
+		return status.Trial{}
+	}
+	trial := status.Trial{Reason: r.trial.Reason.String(), Message: r.trial.Message()}
+	switch r.trial.Phase {
+	case canary.Running:
+		trial.State = status.Canary
+		if r.trial.Reason == canary.NoNodes {
+			trial.State = status.Stuck
+		}
+		for i := range r.plan.Decisions {
+			d := &r.plan.Decisions[i]
+			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld
+		}
+	case canary.Paused:
+		trial.State = status.CanaryPaused
+	case canary.Failed:
+		trial.State = status.CanaryFailed
+	default:
+		trial.Promoted = r.trial.Reason == canary.Promoted || r.trial.Reason == canary.Validated
+	}
+	return trial
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // slow is what slow start lets a plan begin (B7).
@@ -120,35 +119,4 @@ func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, unde
 	default:
 		return until, true
 	}
-}
-
-// rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is
-// promoted.
-func (r *run) rolloutRecord() Record {
-	now, record := r.snapshot.Now, r.remembered.Rollout
-	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
-	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
-		record = Record{Revision: r.revision.Update.Hash, Began: now}
-	}
-	record.Stable = ""
-	if r.spec.Strategy.Canary != nil {
-		record.Stable = r.revision.Stable.Hash
-	}
-	paused := r.spec.Strategy.Paused || r.spec.Strategy.Frozen
-	switch {
-	case paused && record.PausedSince.IsZero():
-		record.PausedSince = now
-	case !paused && !record.PausedSince.IsZero():
-		record.Paused += max(0, now.Sub(record.PausedSince))
-		record.PausedSince = time.Time{}
-	}
-	return record
-}
-
-// elapsed is for how long the rollout has gone on, pauses left out.
-func (r Record) elapsed(now time.Time) time.Duration {
-	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
-		now = r.PausedSince
-	}
-	return max(0, now.Sub(r.Began)-max(0, r.Paused))
 }

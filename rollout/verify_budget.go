@@ -51,12 +51,12 @@ func (v *verifier) surges() bool { return v.limits.surge }
 
 // unavailable counts the nodes that use up maxUnavailable after the plan (B2).
 func (v *verifier) unavailable() int {
-	return v.count(func(node *verifiedNode) bool { return v.isUnavailable(node) && !node.exempt })
+	return v.count(func(node *verifiedNode) bool { return node.unavailable && !node.exempt })
 }
 
 // surging counts the nodes that hold a place of maxSurge after the plan (B4).
 func (v *verifier) surging() int {
-	return v.count(func(node *verifiedNode) bool { return v.isSurging(node) && !node.exempt })
+	return v.count(func(node *verifiedNode) bool { return node.surging && !node.exempt })
 }
 
 // count tells how many nodes satisfy f.

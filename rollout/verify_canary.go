@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ type verifiedCanary struct {
 	// known: the revision needs no trial. promoted and failed: that is on record. retried: a fail is, but is taken back.
 	known, promoted, failed, retried      bool
 	pause, unpause, validate, fail, retry bool
-	chosen                                []string // the nodes chosen before
+	chosen                                map[string]bool // the nodes chosen before
 	candidates                            []*verifiedNode
 	wanted                                int
 	// canaries are the nodes of the canary; not certain: others join them, and nobody can tell which.
@@ -112,17 +111,25 @@ func (c *verifiedCanary) observeVerdict() {
 }
 
 // chosenBefore are the canary nodes that are remembered, or if none is, those on which a live pod carries the label.
-func (v *verifier) chosenBefore() []string {
-	if remembered := v.remembered.Canary.Nodes; len(remembered) > 0 {
-		return remembered
+func (v *verifier) chosenBefore() map[string]bool {
+	chosen := setOfNames(v.remembered.Canary.Nodes)
+	if len(chosen) > 0 {
+		return chosen
 	}
-	var labelled []string
 	for _, node := range v.nodes {
 		if node.any(func(p *verifiedPod) bool { return p.active() && p.object.Labels[CanaryLabel] != "" }) {
-			labelled = append(labelled, node.name)
+			chosen[node.name] = true
 		}
 	}
-	return labelled
+	return chosen
+}
+
+func setOfNames(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // updateObject is the object of the update revision; nil: it is not there yet.
@@ -144,13 +151,13 @@ func (v *verifier) updateObject() *appsv1.ControllerRevision {
 func (c *verifiedCanary) canaryCandidates() []*verifiedNode {
 	broken := func(node *verifiedNode) bool {
 		tried := func(p *verifiedPod) bool { return p.active() && p.atUpdate && p.ran(node) }
-		return node.tried == placement.Keep && slices.Contains(c.chosen, node.name) && node.any(tried) &&
+		return node.tried == placement.Keep && c.chosen[node.name] && node.any(tried) &&
 			(verifiedDown(node.object) || !node.any(func(p *verifiedPod) bool { return tried(p) && p.settled() }))
 	}
 	var candidates []*verifiedNode
+	spared, wanted := selects(c.spec.Strategy.NodeSelector), selects(c.options.NodeSelector)
 	for _, node := range c.nodes {
-		if (node.tried == placement.Run || broken(node)) && selects(c.spec.Strategy.NodeSelector, node.object) &&
-			selects(c.options.NodeSelector, node.object) {
+		if (node.tried == placement.Run || broken(node)) && spared(node.object.Labels) && wanted(node.object.Labels) {
 			candidates = append(candidates, node)
 		}
 	}
@@ -167,7 +174,7 @@ func (c *verifiedCanary) observeCanaryNodes() {
 		return
 	}
 	for _, node := range c.candidates {
-		if slices.Contains(c.chosen, node.name) {
+		if c.chosen[node.name] {
 			c.canaries = append(c.canaries, node)
 		}
 	}
@@ -241,8 +248,12 @@ func (c *verifiedCanary) checkCanaryNodes() {
 		c.report(12, "", "C1: %d canary nodes are wanted, right are %d", c.plan.Canary.Wanted, c.wanted)
 	}
 	fit := make(map[string]bool)
+	remembered := 0
 	for _, node := range c.candidates {
 		fit[node.name] = true
+		if c.chosen[node.name] {
+			remembered++
+		}
 	}
 	for i, name := range names {
 		switch {
@@ -259,29 +270,20 @@ func (c *verifiedCanary) checkCanaryNodes() {
 	case len(names) < right:
 		c.report(12, "", "C1: %d canary nodes, right are %d", len(names), right)
 	}
-	stay := 0
-	for name := range fit {
-		if slices.Contains(c.chosen, name) && slices.Contains(names, name) {
+	stay, named := 0, setOfNames(names)
+	for _, node := range c.candidates {
+		switch {
+		case !c.chosen[node.name]:
+		case named[node.name]:
 			stay++
-		} else if slices.Contains(c.chosen, name) && c.remembers(fit) <= c.wanted {
-			c.report(6, name, "C1: a canary node that was chosen before and is still fit is given up")
+		case remembered <= c.wanted:
+			c.report(6, node.name, "C1: a canary node that was chosen before and is still fit is given up")
 		}
 	}
-	if c.remembers(fit) > c.wanted && stay < len(names) {
+	if remembered > c.wanted && stay < len(names) {
 		c.report(6, "", "C1: only %d of %d canary nodes were chosen before, although enough of those are still fit", stay,
 			len(names))
 	}
-}
-
-// remembers counts the nodes chosen before that are still fit.
-func (c *verifiedCanary) remembers(fit map[string]bool) int {
-	count := 0
-	for name := range maps.Keys(fit) {
-		if slices.Contains(c.chosen, name) {
-			count++
-		}
-	}
-	return count
 }
 
 // checkPhase is C2 to C6: what is on record and the commands leave no choice; else the pods and the clock must give a

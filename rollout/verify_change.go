@@ -26,10 +26,13 @@ func changeBetween(before, after *corev1.Pod) verifiedChange {
 			c.finalizers = append(c.finalizers, name)
 		}
 	}
-	rest := after.DeepCopy()
+	rest := *after
 	rest.Labels, rest.Annotations = before.Labels, before.Annotations
-	rest.Finalizers = slices.DeleteFunc(rest.Finalizers, func(name string) bool { return slices.Contains(c.finalizers, name) })
+	rest.Finalizers = slices.DeleteFunc(slices.Clone(rest.Finalizers), func(name string) bool {
+		return slices.Contains(c.finalizers, name)
+	})
 	if len(before.Spec.Containers) == len(rest.Spec.Containers) {
+		rest.Spec.Containers = slices.Clone(rest.Spec.Containers)
 		for i := range rest.Spec.Containers {
 			c.container(&before.Spec.Containers[i], &rest.Spec.Containers[i])
 		}
@@ -41,7 +44,7 @@ func changeBetween(before, after *corev1.Pod) verifiedChange {
 	}
 	c.other = len(after.Status.Conditions) < len(before.Status.Conditions)
 	rest.Status.Conditions = before.Status.Conditions
-	c.other = c.other || !apiequality.Semantic.DeepEqual(before, rest)
+	c.other = c.other || !apiequality.Semantic.DeepEqual(before, &rest)
 	return c
 }
 
@@ -52,6 +55,7 @@ func (c *verifiedChange) container(before, rest *corev1.Container) {
 		rest.Image = before.Image
 	}
 	resized := false
+	rest.Resources.Limits, rest.Resources.Requests = maps.Clone(rest.Resources.Limits), maps.Clone(rest.Resources.Requests)
 	for _, lists := range [][2]corev1.ResourceList{
 		{before.Resources.Limits, rest.Resources.Limits}, {before.Resources.Requests, rest.Resources.Requests},
 	} {

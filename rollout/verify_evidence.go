@@ -13,9 +13,12 @@ import (
 func (c *verifiedCanary) notPassed() string {
 	options, now := c.options, c.snapshot.Now
 	elapsed := c.elapsed()
-	available := 0
+	available, canaries := 0, make(map[*verifiedNode]bool)
+	for _, node := range c.canaries {
+		canaries[node] = true
+	}
 	for _, node := range c.candidates {
-		if c.holdsAvailable(node) && (!c.certain || slices.Contains(c.canaries, node)) {
+		if c.holdsAvailable(node) && (!c.certain || canaries[node]) {
 			available++
 		}
 	}
@@ -50,7 +53,8 @@ func (c *verifiedCanary) elapsed() time.Duration {
 }
 
 func (c *verifiedCanary) beginsAnew() bool {
-	joined := func(node *verifiedNode) bool { return !slices.Contains(c.record.Nodes, node.name) }
+	before := setOfNames(c.record.Nodes)
+	joined := func(node *verifiedNode) bool { return !before[node.name] }
 	return c.fresh || !c.certain || len(c.canaries) == 0 || slices.ContainsFunc(c.canaries, joined)
 }
 

@@ -17,12 +17,11 @@ func (v *verifier) observeExempt() {
 	}
 	count := 0
 	for i := range v.plan.Decisions {
-		d := &v.plan.Decisions[i]
-		node := v.nodeOf[d.Node]
+		d, node := &v.plan.Decisions[i], v.decided(i)
 		if node == nil || !d.Exempt || node.exempt {
 			continue
 		}
-		if !v.isolated(node) || !v.isUnavailable(node) && !v.isSurging(node) {
+		if !node.isolated() || !node.unavailable && !node.surging {
 			v.report(invariant, d.Node, "B8: left out of the budgets, although it can be reached, or does not count")
 			continue
 		}
@@ -38,7 +37,7 @@ func (v *verifier) observeExempt() {
 // exemptMissing is how many nodes without an available pod do not count where available pods are compared with desired (M4).
 func (v *verifier) exemptMissing() int {
 	bare := v.count(func(node *verifiedNode) bool {
-		return node.outcome == placement.Run && v.isolated(node) &&
+		return node.outcome == placement.Run && node.isolated() &&
 			!node.any(func(p *verifiedPod) bool { return p.active() && p.avail && !p.leaving })
 	})
 	return min(bare, v.limits.maxUnschedulable)
@@ -46,21 +45,26 @@ func (v *verifier) exemptMissing() int {
 
 // isolated tells whether nothing done to the node would help now (B8): it is unreachable, the scheduler finds no room for its
 // pod, or its pod should be gone by now.
-func (v *verifier) isolated(node *verifiedNode) bool {
-	for _, taint := range node.object.Spec.Taints {
+func (n *verifiedNode) isolated() bool {
+	return n.cutOff || n.any(func(p *verifiedPod) bool { return p.stuck })
+}
+
+// isCutOff tells whether the node is unreachable.
+func isCutOff(node *corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeUnreachable {
 			return true
 		}
 	}
-	i := slices.IndexFunc(node.object.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i >= 0 && node.object.Status.Conditions[i].Status == corev1.ConditionUnknown {
-		return true
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	return i >= 0 && node.Status.Conditions[i].Status == corev1.ConditionUnknown
+}
+
+// isStuck tells whether the scheduler finds no room for the pod, or whether it should be gone by now.
+func (v *verifier) isStuck(pod *corev1.Pod) bool {
+	if deleted := pod.DeletionTimestamp; deleted != nil {
+		return !deleted.After(v.snapshot.Now)
 	}
-	return node.any(func(p *verifiedPod) bool {
-		if deleted := p.object.DeletionTimestamp; deleted != nil {
-			return !deleted.After(v.snapshot.Now)
-		}
-		scheduled := conditionOf(p.object, corev1.PodScheduled)
-		return scheduled != nil && scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable
-	})
+	scheduled := conditionOf(pod, corev1.PodScheduled)
+	return scheduled != nil && scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable
 }

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -30,13 +29,13 @@ func (v *verifier) observeHolds() {
 		// That it can be read is part of the validation of the spec.
 		selector, _ = metav1.LabelSelectorAsSelector(v.spec.Strategy.NodeSelector)
 	}
-	for i := range v.snapshot.Nodes {
-		if object := v.snapshot.Nodes[i]; !selector.Matches(labels.Set(object.Labels)) {
-			v.nodeOf[object.Name].hold = LimitNodeSelector
-		}
-	}
 	if !selector.Empty() {
 		v.selector = selector.String()
+		for _, node := range v.nodes {
+			if !selector.Matches(labels.Set(node.object.Labels)) {
+				node.hold = LimitNodeSelector
+			}
+		}
 	}
 	v.observePartition()
 	if v.trial.phase != canary.Failed {
@@ -54,6 +53,7 @@ func (v *verifier) observeHolds() {
 func (v *verifier) observePartition() {
 	base, stable := 0, 0
 	var candidates []*verifiedNode
+	scales := v.scales()
 	for _, node := range v.nodes {
 		updated, old := node.holdsUpdated(), node.holdsOld()
 		if node.outcome == placement.Leave || node.outcome == placement.Keep && !updated && !old {
@@ -65,27 +65,25 @@ func (v *verifier) observePartition() {
 		}
 		// With holdRevision an empty node is held at what would come back there, if that is another revision, or does not
 		// come back at once (T7).
-		lost := v.spec.Strategy.HoldRevision && (v.scales() || !v.revisionsBefore(node)[v.goalHash(node)])
+		lost := v.spec.Strategy.HoldRevision && (scales || !v.revisionsBefore(node)[v.goalHash(node)])
 		if !updated && (old || lost) {
 			candidates = append(candidates, node)
 		}
 	}
 	v.limits.partition = ofDesired(v.spec.Strategy.Partition, base, 0)
-	slices.SortFunc(candidates, func(a, b *verifiedNode) int {
-		return cmp.Or(cmp.Compare(a.partitionTurn(), b.partitionTurn()), cmp.Compare(a.name, b.name))
-	})
-	for _, node := range candidates {
-		if node.partitionTurn() == verifiedCanaryTurn && stable > 0 {
-			break
-		}
-		v.holdPlace(node)
-	}
-	if stable == 0 {
+	if v.limits.partition == 0 {
 		return
 	}
-	v.limits.partitioned = min(v.limits.partition, stable)
+	var turns [verifiedCanaryTurn + 1][]*verifiedNode // each by name
 	for _, node := range candidates {
-		if node.partitionTurn() == verifiedCanaryTurn {
+		turn := node.partitionTurn()
+		turns[turn] = append(turns[turn], node)
+	}
+	for turn, nodes := range turns {
+		if turn == verifiedCanaryTurn && stable > 0 {
+			v.limits.partitioned = min(v.limits.partition, stable)
+		}
+		for _, node := range nodes {
 			v.holdPlace(node)
 		}
 	}
@@ -209,7 +207,7 @@ func (v *verifier) obstructed(p *verifiedPod) bool {
 func (v *verifier) plainlyObstructed(p *verifiedPod) bool {
 	update := v.updateOf(p)
 	return inplace.Obstruct(p.object) != 0 || !update.InPlace() || !v.fits(p) ||
-		len(update.Resources) > 0 && digestOf(p.object) != "" // I2 is about what the template says
+		len(update.Resources) > 0 && p.digest != "" // I2 is about what the template says
 }
 
 // beginError is why the update of the pod in place cannot begin.
@@ -218,10 +216,20 @@ func (v *verifier) beginError(p *verifiedPod) error {
 	return err
 }
 
-// begin is what there is to do now to update the pod in place, by package inplace.
+// verifiedBeginning is what there is to do now to update a pod in place, or why that cannot begin.
+type verifiedBeginning struct {
+	step inplace.Step
+	err  error
+}
+
+// begin is what there is to do now to update the pod in place, by package inplace. It is asked once.
 func (v *verifier) begin(p *verifiedPod) (inplace.Step, error) {
-	target := inplace.Target{Revision: v.goalHash(p.node)}
-	return v.updateOf(p).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+	if p.beginning == nil {
+		target := inplace.Target{Revision: v.goalHash(p.node)}
+		step, err := v.updateOf(p).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+		p.beginning = &verifiedBeginning{step, err}
+	}
+	return p.beginning.step, p.beginning.err
 }
 
 // updateOf is the change from the pod's revision to that where its node is to end.

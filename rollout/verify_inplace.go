@@ -269,6 +269,17 @@ func (c *verifiedPatched) checkContainers() {
 	}
 }
 
+// differsInMore is asked once of two templates.
+func (v *verifier) differsInMore(old, new *corev1.PodTemplateSpec) string {
+	key := [2]*corev1.PodTemplateSpec{old, new}
+	why, ok := v.differs[key]
+	if !ok {
+		why = differsInMore(old, new, v.spec.Strategy.InPlace)
+		v.differs[key] = why
+	}
+	return why
+}
+
 // differsInMore tells what keeps a pod of one template from being made one of the other in place (I2); empty: nothing. It
 // takes over what may change and looks whether the rest is the same.
 func differsInMore(old, new *corev1.PodTemplateSpec, options inplace.Options) string {

@@ -7,8 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// checkInput reports what makes any plan meaningless. After it nothing in the snapshot is nil, and names
-// and UIDs tell objects apart.
+// checkInput reports what makes any plan meaningless. After it nothing in the snapshot is nil, and names and UIDs tell
+// objects apart: they are found by them from now on.
 func (v *verifier) checkInput() {
 	for _, err := range v.spec.Validate(field.NewPath("spec")) {
 		v.report(0, "", "%v", err)
@@ -26,33 +26,37 @@ func (v *verifier) checkInput() {
 }
 
 func (v *verifier) checkNodes() {
-	seen := make(map[string]bool)
+	records := make([]verifiedNode, len(v.snapshot.Nodes))
+	v.nodes = make([]*verifiedNode, 0, len(v.snapshot.Nodes))
+	v.nodeOf = make(map[string]*verifiedNode, len(v.snapshot.Nodes))
 	for i, node := range v.snapshot.Nodes {
 		switch {
 		case node == nil:
 			v.report(0, "", "snapshot.Nodes[%d]: must not be nil", i)
 		case node.Name == "":
 			v.report(0, "", "snapshot.Nodes[%d]: must have a name", i)
-		case seen[node.Name]:
+		case v.nodeOf[node.Name] != nil:
 			v.report(0, node.Name, "snapshot.Nodes[%d]: there must be one node of this name", i)
 		default:
-			seen[node.Name] = true
+			records[i].name, records[i].object = node.Name, node
+			v.nodes = append(v.nodes, &records[i])
+			v.nodeOf[node.Name] = &records[i]
 		}
 	}
 }
 
 func (v *verifier) checkPods() {
-	seen := make(map[types.UID]bool)
+	v.podAt = make(map[types.UID]int, len(v.snapshot.Pods))
 	for i, pod := range v.snapshot.Pods {
 		switch {
 		case pod == nil:
 			v.report(0, "", "snapshot.Pods[%d]: must not be nil", i)
 		case pod.UID == "":
 			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, pod.Name)
-		case seen[pod.UID]:
+		case v.podAt[pod.UID] != 0:
 			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, pod.UID)
 		default:
-			seen[pod.UID] = true
+			v.podAt[pod.UID] = i + 1
 		}
 	}
 }

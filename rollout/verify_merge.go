@@ -16,6 +16,7 @@ import (
 type verifiedStep struct {
 	patch         *Patch
 	before, after *corev1.Pod
+	change        verifiedChange
 	uid, version  string // that the patch demands of the pod
 	problem       error  // why the patch cannot be applied; after is nil then
 }
@@ -28,7 +29,7 @@ func verifiedStepOf(before *corev1.Pod, patch *Patch) verifiedStep {
 		s.problem = fmt.Errorf("a patch of type %q is not read here", patch.Type)
 		return s
 	}
-	var change, object map[string]any
+	var change map[string]any
 	if s.problem = json.Unmarshal(patch.Data, &change); s.problem != nil {
 		return s
 	}
@@ -37,25 +38,11 @@ func verifiedStepOf(before *corev1.Pod, patch *Patch) verifiedStep {
 		s.version, _ = metadata["resourceVersion"].(string)
 		delete(metadata, "uid") // preconditions change nothing
 		delete(metadata, "resourceVersion")
+		if len(metadata) == 0 {
+			delete(change, "metadata")
+		}
 	}
-	encoded, err := json.Marshal(before)
-	if err == nil {
-		err = json.Unmarshal(encoded, &object)
-	}
-	if err == nil {
-		err = mergeObject(object, change, patch.Type == types.StrategicMergePatchType)
-	}
-	if err == nil {
-		encoded, err = json.Marshal(object)
-	}
-	if err != nil {
-		s.problem = err
-		return s
-	}
-	after := &corev1.Pod{}
-	if s.problem = json.Unmarshal(encoded, after); s.problem == nil {
-		s.after = after
-	}
+	s.after, s.problem = merged(before, change, patch.Type == types.StrategicMergePatchType)
 	return s
 }
 
@@ -70,6 +57,49 @@ func stored(pod *corev1.Pod) *corev1.Pod {
 		return nil
 	}
 	return out
+}
+
+// merged is the pod with a change merged into it. It shares the parts with it that the change is not about.
+func merged(before *corev1.Pod, change map[string]any, strategic bool) (*corev1.Pod, error) {
+	after := *before
+	for name, value := range change {
+		var err error
+		switch name {
+		case "metadata":
+			after.ObjectMeta, err = mergedPart(before.ObjectMeta, value, strategic)
+		case "spec":
+			after.Spec, err = mergedPart(before.Spec, value, strategic)
+		case "status":
+			after.Status, err = mergedPart(before.Status, value, strategic)
+		default:
+			err = fmt.Errorf("the field %q is not read here", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &after, nil
+}
+
+// mergedPart is one part of a pod with a change of it merged into it.
+func mergedPart[T any](before T, change any, strategic bool) (after T, err error) {
+	const name = "part"
+	encoded, err := json.Marshal(map[string]T{name: before})
+	if err != nil {
+		return after, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(encoded, &object); err != nil {
+		return after, err
+	}
+	if err := mergeObject(object, map[string]any{name: change}, strategic); err != nil {
+		return after, err
+	}
+	if encoded, err = json.Marshal(object[name]); err != nil {
+		return after, err
+	}
+	err = json.Unmarshal(encoded, &after)
+	return after, err
 }
 
 // mergeObject is RFC 7386 for objects, and with strategic its extension by lists that are merged by key.

@@ -3,16 +3,15 @@ package rollout
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
-	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // verifier holds what Verify makes of the snapshot by itself, and what it found wrong with the plan.
@@ -25,12 +24,14 @@ type verifier struct {
 
 	nodes   []*verifiedNode // ascending by name
 	nodeOf  map[string]*verifiedNode
-	pods    map[types.UID]*verifiedPod
-	strays  []*verifiedPod  // of no node, or of one that is not in the snapshot; ordered by node, name and UID
-	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
-	newest  map[string]bool // those of updates that R3 may keep
+	pods    []*verifiedPod    // in the order of the snapshot
+	podAt   map[types.UID]int // places in it, counted from 1
+	strays  []*verifiedPod    // of no node, or of one that is not in the snapshot; ordered by node, name and UID
+	updates map[string]bool   // hashes of the update revision and its duplicates (R2, R3)
+	newest  map[string]bool   // those of updates that R3 may keep
 	limits  verifiedLimits
 	trial   verifiedTrial
+	older   map[string]bool // see olderRevisions
 	judged  *verifiedCanary // nil: the spec asks for no canary
 	slow    verifiedSlow
 	// remembered is the memory of the snapshot, if its layout is known.
@@ -45,9 +46,11 @@ type verifier struct {
 	// templates of revisions and diffs from them to the template, by hash, as they are asked for.
 	templates map[string]*corev1.PodTemplateSpec
 	diffs     map[verifiedDiff]*inplace.Update
-	// saysWaits are the nodes of which the plan says that the budget keeps them waiting, mayWait those of which it has more
-	// important things to say.
-	saysWaits, mayWait map[string]bool
+	differs   map[[2]*corev1.PodTemplateSpec]string
+	// failures of pulls, by node; nil: nobody has asked.
+	failures map[string][]predownload.Failure
+	// others are the tallies of stray pods, and of owners that are not in the snapshot.
+	others map[verifiedOwner]*verifiedTally
 }
 
 // verifiedNode is one node with what is on it before and after the plan.
@@ -58,14 +61,22 @@ type verifiedNode struct {
 	// tried is the outcome by the template of the update revision, wherever the node is to end.
 	tried   placement.Outcome
 	tainted bool  // a taint makes the outcome Leave (P3, M4)
+	cutOff  bool  // it is unreachable (B8)
 	hold    Limit // what holds it: T2, T3 or T5
 	canary  bool  // the plan tries the update revision here (C1)
 	// goesStable: it is to end at the stable revision (T6); else at the update revision.
 	goesStable bool
+	concerned  bool               // something overrides something there (P8)
 	overridden verifiedOverridden // what it gives to the containers of where it is to end (P8)
-	exempt     bool               // the plan leaves it out of the budgets, and may (B8)
-	pods       []*verifiedPod     // M1's ignored ones not; ordered by name and UID
-	ignored    []*verifiedPod     // those
+	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
+	unavailable, surging bool
+	exempt               bool // the plan leaves it out of the budgets, and may (B8)
+	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it.
+	saysWaits, mayWait bool
+	// mightWait: it waits for budget or burst to be updated, unless something is wrong with its pod.
+	mightWait bool
+	pods      []*verifiedPod // M1's ignored ones not; ordered by name and UID
+	ignored   []*verifiedPod // those
 	// requested are hashes of pods that were asked for and are not observed: live, not Ready, nothing to
 	// delete yet.
 	requested []string
@@ -73,31 +84,41 @@ type verifiedNode struct {
 	// asksOther: of another than that; asksOld: of neither.
 	asksUpdated, asksCurrent, asksOther, asksOld bool
 	creates                                      []string // hashes of the pods that the plan creates here
+	facts                                        status.Facts
+	tally                                        verifiedTally
+	// expects is how many pods are of the node, ignored ones included, next where the record of the next one goes.
+	expects, next int
 }
 
 // verifiedPod is one pod.
 type verifiedPod struct {
-	object    *corev1.Pod
-	name      string        // of its node (P7); empty: not attributable
-	node      *verifiedNode // nil: a stray
-	hash      string        // of its revision; empty: none, or another set's
-	marked    bool          // for deletion, in the snapshot or in flight
-	terminal  bool          // Failed or Succeeded
-	failed    bool          // Failed
-	atUpdate  bool          // carries the update revision
-	updated   bool          // and has the resources that its node wants there (P8)
-	current   bool          // is where its node is to end: at that revision, with the resources wanted there
-	ready     bool          // as B5 has it
-	avail     bool          // as B5 has it
-	complete  bool          // its update in place is (I5), if there was any
-	leaving   bool          // labelled as PreparingDelete (L2)
-	preparing bool          // labelled as PreparingUpdate (L3)
-	patched   bool          // a patch of it is in flight
+	object   *corev1.Pod
+	name     string        // of its node (P7); empty: not attributable
+	node     *verifiedNode // nil: a stray
+	hash     string        // of its revision; empty: none, or another set's
+	marked   bool          // for deletion, in the snapshot or in flight
+	terminal bool          // Failed or Succeeded
+	failed   bool          // Failed
+	atUpdate bool          // carries the update revision
+	updated  bool          // and has the resources that its node wants there (P8)
+	current  bool          // is where its node is to end: at that revision, with the resources wanted there
+	ready    bool          // as B5 has it
+	avail    bool          // as B5 has it
+	complete bool          // its update in place is (I5), if there was any
+	// availableAt is when it becomes available by the clock alone; zero: never.
+	availableAt time.Time
+	digest      string // of overridden resources that it was created with (P8)
+	// stuck: the scheduler finds no room for it, or it should be gone by now (B8).
+	stuck     bool
+	leaving   bool // labelled as PreparingDelete (L2)
+	preparing bool // labelled as PreparingUpdate (L3)
+	patched   bool // a patch of it is in flight
 
-	deleted   bool           // by this plan
-	dismissed bool           // this plan labels it as PreparingDelete
-	begun     bool           // this plan begins, or goes on, to update it in place
-	patches   []verifiedStep // of this plan, up to the first that cannot be read
+	deleted   bool               // by this plan
+	dismissed bool               // this plan labels it as PreparingDelete
+	begun     bool               // this plan begins, or goes on, to update it in place
+	patches   []verifiedStep     // of this plan, up to the first that cannot be read
+	beginning *verifiedBeginning // nil: nobody has asked
 }
 
 // live is not marked for deletion: a pod that has Failed is live until then.
@@ -144,7 +165,9 @@ const verifiedGenerationLabel = "pod-template-generation"
 
 // observe attributes pods and requests to nodes and marks what the plan deletes, creates and patches.
 func (v *verifier) observe() {
+	v.others = make(map[verifiedOwner]*verifiedTally)
 	v.templates, v.diffs = make(map[string]*corev1.PodTemplateSpec), make(map[verifiedDiff]*inplace.Update)
+	v.differs = make(map[[2]*corev1.PodTemplateSpec]string)
 	if v.snapshot.Memory.Version == MemoryVersion {
 		v.remembered = v.snapshot.Memory
 	}
@@ -164,7 +187,7 @@ func (v *verifier) observe() {
 	}
 	v.backoffs = v.backoffEnds(v.snapshot.Memory)
 	for i := range v.plan.Deletes {
-		if pod := v.pods[v.plan.Deletes[i].UID]; pod != nil {
+		if pod := v.pod(v.plan.Deletes[i].UID); pod != nil {
 			pod.deleted = true
 		}
 	}
@@ -173,112 +196,49 @@ func (v *verifier) observe() {
 			node.creates = append(node.creates, v.plan.Creates[i].Revision)
 		}
 	}
-	v.saysWaits, v.mayWait = make(map[string]bool), make(map[string]bool)
 	for i := range v.plan.Decisions {
-		d := &v.plan.Decisions[i]
-		v.saysWaits[d.Node] = d.Reason == ReasonBudget || d.Pulls > 0
-		v.mayWait[d.Node] = !v.saysWaits[d.Node] && (d.Verb > VerbHold || d.Reason == ReasonBurst || d.Limit == LimitSlowStart)
+		if node, d := v.decided(i), &v.plan.Decisions[i]; node != nil {
+			node.saysWaits = d.Reason == ReasonBudget || d.Pulls > 0
+			node.mayWait = !node.saysWaits && (d.Verb > VerbHold || d.Reason == ReasonBurst || d.Limit == LimitSlowStart)
+		}
 	}
 	v.observePatches()
+	for _, node := range v.nodes {
+		node.facts = v.facts(node)
+		node.unavailable, node.surging = v.isUnavailable(node), v.isSurging(node)
+		node.mightWait = v.mightWait(node)
+	}
 	v.observeExempt()
 	v.observeSlow()
 }
 
+// decided is the node that a Decision of the plan is about, which has the same place if the plan is in order; nil: it is
+// about a stray pod.
+func (v *verifier) decided(i int) *verifiedNode {
+	name := v.plan.Decisions[i].Node
+	if i < len(v.nodes) && v.nodes[i].name == name {
+		return v.nodes[i]
+	}
+	return v.nodeOf[name]
+}
+
+// pod is the one with the UID; nil: the snapshot has none.
+func (v *verifier) pod(uid types.UID) *verifiedPod {
+	if place := v.podAt[uid]; place > 0 {
+		return v.pods[place-1]
+	}
+	return nil
+}
+
 func (v *verifier) observeNodes() {
 	place := verifiedPlacement(&v.spec.Template)
-	v.nodeOf = make(map[string]*verifiedNode, len(v.snapshot.Nodes))
-	for _, object := range v.snapshot.Nodes {
-		node := &verifiedNode{name: object.Name, object: object}
-		node.outcome, node.tainted = place(object)
+	for _, node := range v.nodes {
+		node.outcome, node.tainted = place(node.object)
 		node.tried = node.outcome
-		v.nodes = append(v.nodes, node)
-		v.nodeOf[node.name] = node
+		node.cutOff = isCutOff(node.object)
+		node.concerned = v.overrides.concerns(node.object)
 	}
 	slices.SortFunc(v.nodes, func(a, b *verifiedNode) int { return cmp.Compare(a.name, b.name) })
-}
-
-func (v *verifier) observePods() {
-	marked, patched := make(map[types.UID]bool), make(map[types.UID]bool)
-	for _, uid := range v.snapshot.InFlight.Deletes {
-		marked[uid] = true
-	}
-	for _, uid := range v.snapshot.InFlight.Patches {
-		patched[uid] = true
-	}
-	v.pods = make(map[types.UID]*verifiedPod, len(v.snapshot.Pods))
-	for _, object := range v.snapshot.Pods {
-		pod := v.observePod(object, object.DeletionTimestamp != nil || marked[object.UID])
-		pod.patched = patched[object.UID]
-		v.pods[object.UID] = pod
-		switch pod.node = v.nodeOf[pod.name]; {
-		case pod.node == nil:
-			v.strays = append(v.strays, pod)
-		case pod.ignored():
-			pod.node.ignored = append(pod.node.ignored, pod)
-		default:
-			pod.node.pods = append(pod.node.pods, pod)
-		}
-	}
-	slices.SortFunc(v.strays, comparePods)
-	for _, node := range v.nodes {
-		slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
-		slices.SortFunc(node.ignored, comparePods)
-	}
-}
-
-func comparePods(a, b *verifiedPod) int {
-	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.object.Name, b.object.Name),
-		cmp.Compare(a.object.UID, b.object.UID))
-}
-
-func (v *verifier) observePod(object *corev1.Pod, marked bool) *verifiedPod {
-	readiness := lifecycle.Evaluate(object, v.spec.MinReadySeconds, v.snapshot.Now)
-	hash, labelled := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	pod := &verifiedPod{
-		object:   object,
-		name:     verifiedNodeName(object),
-		hash:     hash,
-		marked:   marked,
-		terminal: object.Status.Phase == corev1.PodFailed || object.Status.Phase == corev1.PodSucceeded,
-		failed:   object.Status.Phase == corev1.PodFailed,
-		atUpdate: v.updates[hash],
-		ready:    readiness.Ready,
-		avail:    readiness.Available,
-		complete: !unfinished(object) || !knownIncomplete(object),
-	}
-	state := lifecycle.StateOf(object)
-	if state == lifecycle.PreparingNormal || state == lifecycle.Updated {
-		pod.complete = false // its hook has not let it serve yet (L3)
-	}
-	if !marked {
-		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
-	}
-	switch {
-	case v.predecessor(object): // whatever it carries was given by another set
-		pod.hash, pod.atUpdate = "", false
-	case !labelled && v.spec.TemplateGeneration != nil: // R5
-		generation := strconv.FormatInt(*v.spec.TemplateGeneration, 10)
-		pod.atUpdate = object.Labels[verifiedGenerationLabel] == generation
-	}
-	return pod
-}
-
-// unfinished tells whether anything says that an update in place of the pod, or a hook around it, is under way. Where nothing
-// does, it is over for everybody, whatever is left of its record.
-func unfinished(pod *corev1.Pod) bool {
-	switch lifecycle.StateOf(pod) {
-	case "", lifecycle.Normal, lifecycle.PreparingDelete:
-		return inplace.Unfinished(pod) || inplace.Resizing(pod) || lifecycle.Unfinished(pod)
-	default:
-		return true
-	}
-}
-
-// knownIncomplete tells whether the update in place of the pod waits for something (I5). A record that cannot be read tells
-// nothing.
-func knownIncomplete(pod *corev1.Pod) bool {
-	waits := inplace.Completed(pod).Waits
-	return len(waits) > 0 && !slices.Contains(waits, inplace.Wait{Code: inplace.UnreadableState})
 }
 
 // observeRequests notes what is in flight to the nodes.

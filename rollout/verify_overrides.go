@@ -183,7 +183,7 @@ func digestOf(pod *corev1.Pod) string { return pod.Annotations[placement.DigestA
 // fits tells whether the pod was created with the resources that its node gives it where it is to end. A malformed
 // annotation says nothing of pods that run.
 func (v *verifier) fits(p *verifiedPod) bool {
-	return p.node == nil || len(p.node.overridden.malformed) > 0 || digestOf(p.object) == p.node.overridden.digest
+	return p.node == nil || len(p.node.overridden.malformed) > 0 || p.digest == p.node.overridden.digest
 }
 
 // checkResourcesOf holds a create to the resources that its node gives to the containers of its revision.
@@ -233,25 +233,23 @@ func (v *verifier) checkOverrides() {
 // what only its selector matches.
 func (v *verifier) predecessors() func(*corev1.Pod) bool {
 	predecessor := v.spec.Predecessor
+	if predecessor == nil {
+		return func(*corev1.Pod) bool { return false }
+	}
+	left, own := selects(predecessor.Selector), selects(v.spec.Selector)
 	return func(pod *corev1.Pod) bool {
-		if predecessor == nil {
-			return false
-		}
-		if controller := metav1.GetControllerOf(pod); controller != nil {
+		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 			return slices.Contains(predecessor.UIDs, controller.UID)
 		}
-		return predecessor.Selector != nil && selectsLabels(predecessor.Selector, pod.Labels) &&
-			!selectsLabels(v.spec.Selector, pod.Labels)
+		return predecessor.Selector != nil && left(pod.Labels) && !own(pod.Labels)
 	}
 }
 
-// selects tells whether a selector matches a node; nil matches all.
-func selects(selector *metav1.LabelSelector, node *corev1.Node) bool {
-	return selector == nil || selectsLabels(selector, node.Labels)
-}
-
-// selectsLabels is for selectors that were validated with the spec.
-func selectsLabels(selector *metav1.LabelSelector, set map[string]string) bool {
+// selects tells which labels a selector matches, which was validated with the spec; nil matches all.
+func selects(selector *metav1.LabelSelector) func(map[string]string) bool {
+	if selector == nil {
+		return func(map[string]string) bool { return true }
+	}
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && compiled.Matches(labels.Set(set))
+	return func(set map[string]string) bool { return err == nil && compiled.Matches(labels.Set(set)) }
 }

@@ -15,7 +15,7 @@ import (
 func (v *verifier) observePatches() {
 	for i := range v.plan.Patches {
 		patch := &v.plan.Patches[i]
-		pod := v.pods[patch.UID]
+		pod := v.pod(patch.UID)
 		if pod == nil {
 			continue
 		}
@@ -70,7 +70,7 @@ func readyInPlace(pod *corev1.Pod) bool {
 func (v *verifier) checkPatches() {
 	for i := range v.plan.Patches {
 		patch := &v.plan.Patches[i]
-		switch pod := v.pods[patch.UID]; {
+		switch pod := v.pod(patch.UID); {
 		case pod == nil:
 			v.report(14, patch.Node, "patch of pod %s with UID %q, which is not in the snapshot", patch.Pod, patch.UID)
 		case pod.patched:
@@ -112,14 +112,17 @@ func (v *verifier) checkSteps(pod *verifiedPod) {
 		verifier: v, pod: pod, first: pod.patches[0].before, last: last,
 		old: v.templateAt(revisionOf(pod.patches[0].before)), new: v.templateAt(revisionOf(last)),
 	}
-	c.change = changeBetween(c.first, c.last)
+	if c.change = pod.patches[0].change; len(pod.patches) > 1 {
+		c.change = changeBetween(c.first, c.last)
+	}
 	c.pending, _ = inplace.StateOf(pod.object)
 	c.check()
 }
 
 // checkStep judges one patch by itself.
 func (v *verifier) checkStep(pod *verifiedPod, step *verifiedStep, i int) {
-	name, change := pod.object.Name, changeBetween(step.before, step.after)
+	name, change := pod.object.Name, &step.change
+	*change = changeBetween(step.before, step.after)
 	if step.uid != string(pod.object.UID) {
 		v.report(9, pod.name, "patch of pod %s demands UID %q, right is %q: it could hit a namesake", name, step.uid,
 			pod.object.UID)
@@ -149,7 +152,7 @@ func (v *verifier) checkStep(pod *verifiedPod, step *verifiedStep, i int) {
 	case change.none():
 		v.report(14, pod.name, "patch %d of pod %s changes nothing", i+1, name)
 	}
-	v.checkUnreadyFirst(pod, step, &change)
+	v.checkUnreadyFirst(pod, step, change)
 }
 
 // checkUnreadyFirst is I4: what restarts a container needs a pod that is not ready.
@@ -228,7 +231,7 @@ func (c *verifiedPatched) checkBegun() {
 	case c.goalTemplate(node) == nil:
 		c.wrong(9, "I3: begins an update in place to revision %q, which is not known", c.goalHash(node))
 	default:
-		if why := differsInMore(c.old, c.goalTemplate(node), c.spec.Strategy.InPlace); why != "" {
+		if why := c.differsInMore(c.old, c.goalTemplate(node)); why != "" {
 			c.wrong(9, "I2: begins an update in place from a template that differs in %s", why)
 		}
 	}

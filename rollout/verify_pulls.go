@@ -27,14 +27,22 @@ func (v *verifier) checkPulls() {
 		v.report(10, "", "D1: %d pulls, although only %d of %d minUpdatedReadyPods are ready", len(v.plan.Pulls), ready, needed)
 	}
 	order := v.waitingOrder()
+	turns := make(map[string]int, len(order)) // counted from 1
+	for i, node := range order {
+		turns[node.name] = i + 1
+	}
 	images := predownload.Images(&v.spec.Template)
+	inFlight := make(map[string]map[string]bool)
+	for _, image := range images {
+		inFlight[image] = v.pullsInFlight(image)
+	}
 	for i := range v.plan.Pulls {
-		v.checkPull(&v.plan.Pulls[i], images, order)
+		pull := &v.plan.Pulls[i]
+		v.checkPull(pull, images, turns[pull.Node] > 0, inFlight[pull.Image][pull.Node])
 	}
 	for i := 1; i < len(v.plan.Pulls); i++ {
 		a, b := &v.plan.Pulls[i-1], &v.plan.Pulls[i]
-		x, y := slices.Index(order, v.nodeOf[a.Node]), slices.Index(order, v.nodeOf[b.Node])
-		if x > y {
+		if turns[a.Node] > turns[b.Node] {
 			v.report(10, b.Node, "D2: pull after that of node %s, right is before: it is updated earlier", a.Node)
 		}
 	}
@@ -66,19 +74,19 @@ func (v *verifier) waitingOrder() []*verifiedNode {
 	return order
 }
 
-// checkPull judges one pull.
-func (v *verifier) checkPull(pull *Pull, images []string, order []*verifiedNode) {
+// checkPull judges one pull, of a node that waits for its update or not, which is in flight or not.
+func (v *verifier) checkPull(pull *Pull, images []string, waits, inFlight bool) {
 	node := v.nodeOf[pull.Node]
 	switch {
 	case node == nil:
 		v.report(10, pull.Node, "pull of %s on a node that is not in the snapshot", pull.Image)
 	case !slices.Contains(images, pull.Image):
 		v.report(10, pull.Node, "D1: pull of %s, which is no image of the update revision", pull.Image)
-	case v.pullsInFlight(pull.Image)[pull.Node]:
+	case inFlight:
 		v.report(14, pull.Node, "pull of %s, which is in flight", pull.Image)
 	case node.goesStable:
 		v.report(10, pull.Node, "D1: pull of %s on a node that is to end at the stable revision (T6)", pull.Image)
-	case !slices.Contains(order, node):
+	case !waits:
 		v.report(10, pull.Node, "D1: pull of %s on a node that does not wait for an update (state %s)", pull.Image, v.state(node))
 	case !v.needs(node, pull.Image):
 		v.report(10, pull.Node, "D1: pull of %s, which the node reports or its pod uses", pull.Image)
@@ -200,8 +208,8 @@ func (v *verifier) mayPull(node *verifiedNode, image string) bool {
 // failure is how pulls of the image failed on the node. Of several records the most cautious parts count.
 func (v *verifier) failure(node *verifiedNode, image string) (predownload.Failure, bool) {
 	worst, failed := predownload.Failure{}, false
-	for _, failure := range v.snapshot.FailedPulls {
-		if failure.Node != node.name || !sameImage(failure.Image, image) {
+	for _, failure := range v.failuresOf(node) {
+		if !sameImage(failure.Image, image) {
 			continue
 		}
 		if failure.At.After(v.snapshot.Now) {
@@ -214,4 +222,15 @@ func (v *verifier) failure(node *verifiedNode, image string) (predownload.Failur
 		failed = true
 	}
 	return worst, failed
+}
+
+// failuresOf are the records of failed pulls on the node.
+func (v *verifier) failuresOf(node *verifiedNode) []predownload.Failure {
+	if v.failures == nil {
+		v.failures = make(map[string][]predownload.Failure)
+		for _, failure := range v.snapshot.FailedPulls {
+			v.failures[failure.Node] = append(v.failures[failure.Node], failure)
+		}
+	}
+	return v.failures[node.name]
 }

@@ -9,8 +9,7 @@ import (
 
 // checkReading is the part of V12 about what a Decision says of its node beside facts: where it stands, where it is
 // to end, and what of the budgets it takes.
-func (v *verifier) checkReading(d *Decision) {
-	node := v.nodeOf[d.Node]
+func (v *verifier) checkReading(d *Decision, node *verifiedNode) {
 	if node == nil {
 		if d.Target != TargetNone || d.Unavailable || d.Surging || d.Exempt || d.Canary {
 			v.report(12, d.Node, "stray pod %s with target %s, unavailable %t, surging %t, exempt %t and canary %t, right are "+
@@ -23,19 +22,19 @@ func (v *verifier) checkReading(d *Decision) {
 		v.report(12, d.Node, "decision with state %s, right is %s", d.State, want)
 	}
 	v.checkTarget(d, node)
-	if want := v.isUnavailable(node) && !node.exempt; d.Unavailable != want {
+	if want := node.unavailable && !node.exempt; d.Unavailable != want {
 		v.report(12, d.Node, "B2: unavailable is %t, right is %t", d.Unavailable, want)
 	}
-	if want := v.isSurging(node) && !node.exempt; d.Surging != want {
+	if want := node.surging && !node.exempt; d.Surging != want {
 		v.report(12, d.Node, "B4: surging is %t, right is %t", d.Surging, want)
 	}
 	if d.Canary != node.canary {
 		v.report(12, d.Node, "C1: canary is %t, right is %t: whether the plan's canary has the node", d.Canary, node.canary)
 	}
-	switch waits := v.waits(node); {
-	case waits && (d.Verb == VerbNone || d.Verb == VerbHold):
+	switch {
+	case (d.Verb == VerbNone || d.Verb == VerbHold) && v.waits(node):
 		v.report(12, d.Node, "verb %s, although the outdated pod is to be replaced", d.Verb)
-	case !waits && d.Verb == VerbWait && d.Reason == ReasonBudget:
+	case d.Verb == VerbWait && d.Reason == ReasonBudget && !v.waits(node):
 		v.report(12, d.Node, "the node does not wait for the budget: nothing is to be replaced now")
 	}
 }
@@ -122,7 +121,7 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 		// What keeps a pod from being updated in place is asked only where it could be updated now, and what is wrong with
 		// the pod itself when its turn comes.
 		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.goalTemplate(node) != nil &&
-			(v.plainlyObstructed(best) || v.obstructed(best) && !v.saysWaits[node.name]) {
+			(v.plainlyObstructed(best) || !node.saysWaits && v.obstructed(best)) {
 			return TargetHeld, LimitInPlaceOnly
 		}
 	case StateMissing, StateTerminating, StateBroken:
@@ -162,35 +161,38 @@ func (v *verifier) isCandidate(node *verifiedNode, best *verifiedPod) bool {
 	return alone || !best.ready
 }
 
-// waits tells whether the node would be updated if budget and burst let it: its outdated pod is up for it, nothing holds
-// it, and nothing is begun.
+// waits tells whether the node would be updated if budget and burst let it. What is wrong with the pod itself, or how far it
+// is, is seen only when its turn comes, and until then the plan may take it for one that waits.
 func (v *verifier) waits(node *verifiedNode) bool {
-	waits, unclear := v.waiting(node)
-	return waits && (!unclear || v.saysWaits[node.name])
-}
-
-// waiting is waits. What is wrong with the pod itself, or how far it is, is seen only when its turn comes, and until then the
-// plan may take it for one that waits: that is unclear.
-func (v *verifier) waiting(node *verifiedNode) (waits, unclear bool) {
-	best := node.bestOutdated()
-	if !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
-		v.holdsUpdate(node, best) != LimitNone {
-		return false, false
+	if !node.mightWait || node.saysWaits || v.spec.Strategy.Method == inplace.Recreate {
+		return node.mightWait
 	}
-	method := v.spec.Strategy.Method
-	switch {
-	case method == inplace.Recreate:
-		return true, false
-	case v.plainlyObstructed(best):
-		return method != inplace.Only, false // which holds it
-	case v.underWay(best):
-		return false, false // but for a hook or the grace period
+	best := node.bestOutdated()
+	if v.plainlyObstructed(best) {
+		return true // by being recreated
 	}
 	step, err := v.begin(best)
 	if err == nil { // one that an earlier update has made unready may be in the grace period of this one already
-		return true, len(step.Patches) == 0
+		return len(step.Patches) > 0
 	}
-	return true, method == inplace.Only || !errors.Is(err, inplace.ErrObstacle)
+	return v.spec.Strategy.Method != inplace.Only && errors.Is(err, inplace.ErrObstacle)
+}
+
+// mightWait tells whether the outdated pod of the node is up for its update, nothing holds it, and nothing is begun.
+func (v *verifier) mightWait(node *verifiedNode) bool {
+	best := node.bestOutdated()
+	if !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
+		v.holdsUpdate(node, best) != LimitNone {
+		return false
+	}
+	switch method := v.spec.Strategy.Method; {
+	case method == inplace.Recreate:
+		return true
+	case v.plainlyObstructed(best):
+		return method != inplace.Only // which holds it
+	default:
+		return !v.underWay(best) // but for a hook or the grace period
+	}
 }
 
 // outdated is active, and not at the revision, or not with the resources, where its node is to end.

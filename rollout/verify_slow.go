@@ -82,7 +82,7 @@ func (v *verifier) promotesNow() bool {
 // isUnderWay tells whether the node waits for its new pod, and until when the clock says so: its pod is on its way out, or
 // the new one is asked for, or is not available for no longer than an interval. What B8 could leave out does not count.
 func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
-	if v.isolated(node) {
+	if node.isolated() {
 		return time.Time{}, false
 	}
 	if len(node.requested) > 0 || node.any(func(p *verifiedPod) bool { return p.marked || p.leaves() }) {

@@ -111,6 +111,13 @@ func (v *verifier) stableRevisions() map[string]bool {
 // olderRevisions are the hashes of the highest older revision that a live pod, or a requested one, carries, and that has not
 // failed; where revisions are tried, of one that any pod carries if no live one does, and then of one that has failed.
 func (v *verifier) olderRevisions() map[string]bool {
+	if v.older == nil { // it may be asked for every node
+		v.older = v.findOlderRevisions()
+	}
+	return v.older
+}
+
+func (v *verifier) findOlderRevisions() map[string]bool {
 	carried := func(by map[string]bool, failed bool) map[string]bool {
 		return v.highest(func(revision *appsv1.ControllerRevision) bool {
 			return by[history.HashOf(revision)] && history.Failed(revision) == failed
@@ -189,7 +196,9 @@ func (v *verifier) observeGoals() {
 		if node.goesStable = v.goesStable(node); node.goesStable {
 			v.placeStable(node)
 		}
-		node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
+		if node.concerned {
+			node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
+		}
 	}
 	for _, pod := range v.pods {
 		pod.updated, pod.current = pod.atUpdate, pod.atUpdate

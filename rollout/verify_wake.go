@@ -27,14 +27,13 @@ func (v *verifier) checkNextWake() {
 	for _, node := range v.nodes {
 		for _, pod := range node.pods {
 			if !pod.marked && v.counts(node) {
-				at := lifecycle.Evaluate(pod.object, v.spec.MinReadySeconds, v.snapshot.Now).AvailableAt
-				v.checkWake(node.name, at, "B5: pod "+pod.object.Name+" becomes available")
+				v.checkPodWake("B5: pod", pod, "becomes available", pod.availableAt)
 			}
 			if v.waitsForBackoff(node, pod) {
-				v.checkWake(node.name, v.backoffEnd(pod), "M2: the back-off of pod "+pod.object.Name+" ends")
+				v.checkPodWake("M2: the back-off of pod", pod, "ends", v.backoffEnd(pod))
 			}
 			if end, waits := v.graceEnd(node, pod); waits {
-				v.checkWake(node.name, end, "I4: the grace period of pod "+pod.object.Name+" ends")
+				v.checkPodWake("I4: the grace period of pod", pod, "ends", end)
 			}
 		}
 	}
@@ -46,9 +45,12 @@ func (v *verifier) checkNextWake() {
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4). One that this plan makes
 // unready shows itself when it is observed.
 func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bool) {
+	if !pod.outdated() || pod.goes() || !v.underWay(pod) || node.bestOutdated() != pod || !v.isCandidate(node, pod) ||
+		v.holdsUpdate(node, pod) != LimitNone {
+		return time.Time{}, false
+	}
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
-	if condition == nil || condition.Status == corev1.ConditionTrue || !pod.outdated() || node.bestOutdated() != pod ||
-		!v.isCandidate(node, pod) || v.holdsUpdate(node, pod) != LimitNone || !v.underWay(pod) || pod.goes() ||
+	if condition == nil || condition.Status == corev1.ConditionTrue ||
 		!v.spec.Lifecycle.Next(pod.object, lifecycle.Update, pod.complete).Proceed { // it waits for its hook first
 		return time.Time{}, false
 	}
@@ -64,9 +66,20 @@ func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bo
 
 // checkWake holds nextWake against an instant at which something changes by itself; one that is over or zero is none.
 func (v *verifier) checkWake(node string, at time.Time, what string) {
-	if at.After(v.snapshot.Now) && (v.plan.NextWake.IsZero() || v.plan.NextWake.After(at)) {
+	if v.oversleeps(at) {
 		v.report(15, node, "%s at %s, before nextWake", what, at.UTC().Format(time.RFC3339Nano))
 	}
+}
+
+// checkPodWake is checkWake for what happens to a pod.
+func (v *verifier) checkPodWake(what string, pod *verifiedPod, happens string, at time.Time) {
+	if v.oversleeps(at) {
+		v.checkWake(pod.name, at, what+" "+pod.object.Name+" "+happens)
+	}
+}
+
+func (v *verifier) oversleeps(at time.Time) bool {
+	return at.After(v.snapshot.Now) && (v.plan.NextWake.IsZero() || v.plan.NextWake.After(at))
 }
 
 // counts tells whether it matters that a pod of the node becomes available: nowhere where pods go in any case. Under
@@ -151,13 +164,13 @@ func (v *verifier) checkSlowWake() {
 		}
 		// What the plan itself makes of the node does not tell what it will leave out.
 		untouched := len(node.creates) == 0 && !node.any(func(p *verifiedPod) bool { return p.goes() || p.begun })
-		counts := spare && untouched && (v.isUnavailable(node) || v.isSurging(node))
-		if v.isolated(node) || !under && !counts {
+		counts := spare && untouched && (node.unavailable || node.surging)
+		if !under && !counts || node.isolated() {
 			continue
 		}
 		for _, pod := range node.pods {
 			if deleted := pod.object.DeletionTimestamp; deleted != nil && !pod.terminal {
-				v.checkWake(node.name, deleted.Time, "B8: pod "+pod.object.Name+" is terminating for too long")
+				v.checkPodWake("B8: pod", pod, "is terminating for too long", deleted.Time)
 			}
 		}
 	}

@@ -41,6 +41,11 @@
 // The clock of a canary is in the memory of the plan. To have it, and to see the canary come to its end, keep what -o json
 // prints, and pass it to the next call with -memory. Without it the clock starts at -now.
 //
+// To see a step of a simulation again, one that broke an invariant say, hand in the case that it left behind: the spec
+// and all that the controller knew (package rollout/simulate, Case.Encode):
+//
+//	go run ./examples/plan -case step.json -explain web-00017
+//
 // Flags:
 //
 //	-f FILE         read objects from a file (YAML or JSON, one or many documents, lists as kubectl prints them), from
@@ -53,6 +58,8 @@
 //	-explain NODE   only explain this node; without -o and -diff
 //	-diff           only show what the update would change in the pods, and whether it restarts them, or can be made in
 //	                place; without -o
+//	-case FILE      plan a case of a simulation, in its own time and with its own memory; not with flags that choose other
+//	                input
 //	-now TIME       plan for this time (RFC 3339); by default the embedded fleet's, and with -f the present
 //	-memory FILE    begin with the memory of an earlier plan: what -o json printed then
 //	-timing         print to standard error how long reading and planning took
@@ -104,6 +111,7 @@ type options struct {
 	explain  string
 	diff     bool
 	timing   bool
+	caseFile string // empty: none
 	now      time.Time
 	memory   string // a file; empty: none
 	words    string // a command; empty: plan
@@ -153,6 +161,16 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 	}
 	begin := clock()
 	in := newInput()
+	if opts.caseFile != "" {
+		result, err := in.decideCase(opts.caseFile)
+		if err != nil {
+			return err
+		}
+		if opts.timing {
+			fmt.Fprintf(notes, "read %d bytes and planned %d nodes in %v\n", in.bytes, len(in.nodes), clock().Sub(begin).Round(time.Microsecond))
+		}
+		return write(out, opts, result)
+	}
 	if len(opts.files) == 0 {
 		err = in.addExample(opts.example)
 	} else {
@@ -273,11 +291,19 @@ func parse(args []string, usage io.Writer) (options, error) {
 		opts.memory = value
 		return nil
 	})
+	flags.Func("case", "plan a case of a simulation, read from `FILE`", func(value string) error {
+		if value == "" {
+			return errors.New("must not be empty")
+		}
+		opts.caseFile = value
+		return nil
+	})
 	err = flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(usage, "usage: plan [-f FILE]... [-n SET] [-o FORMAT | -explain NODE | -diff] [-now TIME] [-timing]\n"+
 			"       plan -example kruise|eds [FLAG]...\n"+
+			"       plan -case FILE [-o FORMAT | -explain NODE | -diff] [-timing]\n"+
 			"       plan COMMAND [SET] [-f FILE]... [-n SET] [-now TIME]\n"+
 			"commands: "+strings.Join(knownWords(), ", "))
 		flags.SetOutput(usage)
@@ -286,6 +312,9 @@ func parse(args []string, usage io.Writer) (options, error) {
 		err = fmt.Errorf("unexpected argument %q; files are given with -f", flags.Arg(0))
 	case err == nil && opts.example != "" && len(opts.files) > 0:
 		err = errors.New("-example and -f exclude each other")
+	case err == nil && opts.caseFile != "" && opts.choosesInput():
+		err = errors.New("-case is all the input there is: -f, -example, -n, -name, -now, -memory, -resize, -cgroup-v1, " +
+			"-pre-download and commands are for other input")
 	case err == nil && opts.settings.cgroupV1 && !opts.settings.resize:
 		err = errors.New("-cgroup-v1 is about how cpu and memory are changed in place; it needs -resize")
 	case err == nil && opts.words != "" && (opts.explain != "" || opts.diff || opts.output != ""):
@@ -298,4 +327,10 @@ func parse(args []string, usage io.Writer) (options, error) {
 		err = errors.New("-diff and -o exclude each other: the changes are text")
 	}
 	return opts, err
+}
+
+// choosesInput tells whether anything says what to read but -case.
+func (o *options) choosesInput() bool {
+	return len(o.files)+len(o.filters) > 0 || o.example != "" || o.memory != "" || o.words != "" || !o.now.IsZero() ||
+		o.settings != settings{}
 }

@@ -79,6 +79,10 @@ var impureNames = map[string]struct {
 	"k8s.io/apimachinery/pkg/util/rand": {randomness, regexp.MustCompile(`^(Int|Intn|IntnRange|Int63nRange|Seed|Perm|String)$`)},
 }
 
+// seeded is the package whose generators are functions of their seed, if they are made in the one way that c.seeds looks for:
+// whoever is excused for importing it is not excused for what it draws from the process.
+const seeded = "math/rand/v2"
+
 // offence is one line that makes a package impure.
 type offence struct {
 	where token.Position
@@ -90,7 +94,7 @@ func (o offence) String() string { return fmt.Sprintf("%s: %s: %s", o.where, o.k
 
 // checkPurity reports every impure line of one package, in source order.
 func checkPurity(p parsedFiles) []offence {
-	c := &checker{set: p.set, info: &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}}
+	c := &checker{set: p.set, fromSeed: map[ast.Expr]bool{}, info: &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}}
 	config := types.Config{
 		Importer: nameOnly{},
 		// What is imported is not known, so nearly every line has a type error. Names are resolved all the same.
@@ -114,6 +118,7 @@ type checker struct {
 	set       *token.FileSet
 	info      *types.Info
 	variables map[types.Object]bool // of package level
+	fromSeed  map[ast.Expr]bool     // names in generators that are functions of a seed
 	offences  []offence
 }
 
@@ -207,8 +212,12 @@ func (c *checker) check(node ast.Node) bool {
 		if impure, ok := impureNames[imported]; ok && impure.names.MatchString(node.Sel.Name) {
 			c.report(node, impure.kind, "%s.%s", imported, node.Sel.Name)
 		}
+		if imported == seeded && node.Sel.Name != "Rand" && !c.fromSeed[node] {
+			c.report(node, randomness, "%s.%s outside of rand.New(rand.NewPCG(seed))", imported, node.Sel.Name)
+		}
 	case *ast.CallExpr:
 		c.checkBuiltin(node)
+		c.seeds(node)
 	case *ast.AssignStmt:
 		for _, left := range node.Lhs {
 			c.checkWrite(left, "is assigned to")
@@ -220,6 +229,23 @@ func (c *checker) check(node ast.Node) bool {
 		c.checkWrite(node.Value, "is assigned to")
 	}
 	return true
+}
+
+// seeds notes the names in a call of the form rand.New(rand.NewPCG(...)), whose arguments are looked at as any others. The
+// type Rand needs no seed: without one it draws nothing.
+func (c *checker) seeds(call *ast.CallExpr) {
+	if !c.calls(call, "New") || len(call.Args) != 1 {
+		return
+	}
+	if source, ok := call.Args[0].(*ast.CallExpr); ok && c.calls(source, "NewPCG") {
+		c.fromSeed[call.Fun], c.fromSeed[source.Fun] = true, true
+	}
+}
+
+// calls tells whether a function of that name of the seeded package is called.
+func (c *checker) calls(call *ast.CallExpr, name string) bool {
+	called, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && called.Sel.Name == name && c.importedPath(called.X) == seeded
 }
 
 func (c *checker) checkBuiltin(call *ast.CallExpr) {

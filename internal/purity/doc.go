@@ -2,7 +2,7 @@
 // where one of them
 //
 //   - does what a function of its arguments cannot do: read a clock, the environment, files or the network, draw
-//     random numbers, log, start goroutines, use channels, panic, keep state in a package-level variable;
+//     random numbers (but from a seed), log, start goroutines, use channels, panic, keep state in a package-level variable;
 //   - imports a package of this module that is not below it in the list of DESIGN.md, section Packages.
 //
 // The tests read that list, so a new package is refused until it has its row there.

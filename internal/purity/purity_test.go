@@ -84,7 +84,57 @@ func TestCheckPuritySeesPlantedOffences(t *testing.T) {
 		{
 			name: "math/rand/v2", why: "equal inputs must give equal outputs",
 			source: `import "math/rand/v2"; func f() int { return rand.Int() }`,
-			want:   []kind{randomness},
+			want:   []kind{randomness, randomness},
+		},
+		{
+			name: "math/rand/v2 of a seed", why: "the import alone needs an excuse: what is drawn is a function of the seed",
+			source: `import "math/rand/v2"
+				func f(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+				func g(r *rand.Rand) int { return r.IntN(5) + rand.New(rand.NewPCG(2, 3)).IntN(7) }`,
+			want: []kind{randomness},
+		},
+		{
+			name: "renamed math/rand/v2 of a seed", why: "another name does not make it another package",
+			source: `import random "math/rand/v2"; func f() *random.Rand { random.Shuffle(1, nil); return random.New(random.NewPCG(1, 2)) }`,
+			want:   []kind{randomness, randomness},
+		},
+		{
+			name: "seed from the process", why: "a generator is no better than its seed",
+			source: `import "math/rand/v2"; func f() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), 1)) }`,
+			want:   []kind{randomness, randomness},
+		},
+		{
+			name: "seed from the clock", why: "a generator is no better than its seed",
+			source: `import ("math/rand/v2"; "time"); func f() *rand.Rand { return rand.New(rand.NewPCG(uint64(time.Now().Unix()), 1)) }`,
+			want:   []kind{randomness, clock},
+		},
+		{
+			name: "source that is not seen", why: "it can be any source",
+			source: `import "math/rand/v2"; func f(source rand.Source) *rand.Rand { return rand.New(source) }`,
+			want:   []kind{randomness, randomness, randomness},
+		},
+		{
+			name: "top-level functions as values", why: "whoever gets them draws from the process",
+			source: `import "math/rand/v2"; func f() (func() float64, any) { return rand.Float64, rand.New }`,
+			want:   []kind{randomness, randomness, randomness},
+		},
+		{
+			name: "source alone", why: "one form only, so that a reader sees the seed of every generator",
+			source: `import "math/rand/v2"; func f() any { return rand.NewPCG(1, 2) }`,
+			want:   []kind{randomness, randomness},
+		},
+		{
+			name: "shared generator", why: "what one call draws, the next does not",
+			source: `import "math/rand/v2"; var shared = rand.New(rand.NewPCG(1, 2))`,
+			want:   []kind{randomness, state},
+		},
+		{
+			name: "a field called New", why: "only the package's own functions draw",
+			source: `type t struct{ New, NewPCG func(int) int }; func f(rand t) int { return rand.New(rand.NewPCG(1)) }`,
+		},
+		{
+			name: "container/heap", why: "a heap is a slice in an order",
+			source: `import "container/heap"; func f(h heap.Interface) { heap.Init(h) }`,
 		},
 		{
 			name: "hash/maphash", why: "its seed differs from process to process",

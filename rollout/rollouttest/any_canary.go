@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -260,14 +261,14 @@ func (f *fleet) drawTrial(t *rapid.T) PodOption {
 		[]PodOption{Restarted(3, ago(time.Minute), "Error")},
 		[]PodOption{Restarted(9, ago(time.Second), "OOMKilled")},
 		[]PodOption{Restarted(1, ago(-time.Minute), "Error")}, // by a clock that is ahead
-		[]PodOption{Restarted(3, ago(time.Minute), "Error"), WaitingFor(crashLoopBackOff)},
-		[]PodOption{WaitingFor(errImagePull)},
-		[]PodOption{WaitingFor(imagePullBackOff)},
+		[]PodOption{Restarted(3, ago(time.Minute), "Error"), WaitingFor(kubelet.CrashLoopBackOff)},
+		[]PodOption{WaitingFor(kubelet.ErrImagePull)},
+		[]PodOption{WaitingFor(kubelet.ImagePullBackOff)},
 		[]PodOption{WaitingFor("InvalidImageName")},
 		[]PodOption{WaitingFor("CreateContainerConfigError")},
-		[]PodOption{WaitingFor(containerCreating)},
-		[]PodOption{WaitingFor(containerCreating), StartedAt(ago(time.Hour))},
-		[]PodOption{WaitingFor(containerCreating), StartedAt(ago(time.Hour))},
+		[]PodOption{WaitingFor(kubelet.ContainerCreating)},
+		[]PodOption{WaitingFor(kubelet.ContainerCreating), StartedAt(ago(time.Hour))},
+		[]PodOption{WaitingFor(kubelet.ContainerCreating), StartedAt(ago(time.Hour))},
 		[]PodOption{Evicted(ago(time.Minute))},
 		[]PodOption{f.unscheduled(ago(time.Minute))},
 	)...)
@@ -288,7 +289,7 @@ func (f *fleet) drawTrial(t *rapid.T) PodOption {
 func (f *fleet) unscheduled(since time.Time) PodOption {
 	return func(p *corev1.Pod) {
 		if p.Spec.NodeName == "" {
-			setUnscheduled(p, since)
+			kubelet.Unschedulable(p, since)
 		}
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -209,8 +211,8 @@ func (f *fleet) inPlaceMotions() []PodOption {
 	closed := func(since time.Time) PodOption {
 		return func(p *corev1.Pod) {
 			Gated(lifecycle.InPlaceUpdateReady)(p)
-			setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, since)
-			setCondition(p, corev1.PodReady, corev1.ConditionFalse, since)
+			kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, since)
+			kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, since)
 		}
 	}
 	then := func(options ...PodOption) PodOption {
@@ -257,7 +259,9 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
 		}
 		metadataOf(spec)(p)
 		p.Spec.Containers = slices.Clone(p.Spec.Containers)
-		p.Spec.Containers[0].Resources = *container.Resources.DeepCopy() // OpenKruise has more to come than images, we do not
+		if _, overridden := p.Annotations[placement.DigestAnnotation]; !overridden {
+			p.Spec.Containers[0].Resources = *container.Resources.DeepCopy() // OpenKruise has more to come than images, we do not
+		}
 		AtRevision(Hash(spec))(p)
 		stamp := at.UTC().Format(time.RFC3339)
 		PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,
@@ -265,8 +269,8 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) PodOption {
 		PodAnnotation(inplace.GraceKey, fmt.Sprintf(`{"revision":%q,"containerImages":{%q:%q},"graceSeconds":%d}`,
 			Hash(spec), container.Name, container.Image, grace))(p)
 		Gated(lifecycle.InPlaceUpdateReady)(p)
-		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, at)
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, at)
+		kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, at)
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, at)
 	}
 }
 

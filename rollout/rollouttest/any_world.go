@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -151,8 +152,8 @@ func settled(t *rapid.T, w World) rollout.Snapshot {
 func AnyIllness(healthy Behavior, hash string) *rapid.Generator[Behavior] {
 	return rapid.Custom(func(t *rapid.T) Behavior {
 		b := healthy
-		switch illness := pick(t, "illness", "crash", "", "fail", errImagePull, "CreateContainerConfigError", "InvalidImageName",
-			containerCreating); illness {
+		switch illness := pick(t, "illness", "crash", "", "fail", kubelet.ErrImagePull, "CreateContainerConfigError",
+			"InvalidImageName", kubelet.ContainerCreating); illness {
 		case "crash":
 			b.Crashing = append(slices.Clone(b.Crashing), hash)
 		case "fail":

@@ -2,15 +2,12 @@ package rollouttest
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -109,81 +106,6 @@ func (r request) add(f *rollout.InFlight) {
 	case ofCreate:
 		f.Creates = append(f.Creates, rollout.InFlightCreate{Node: r.name, Revision: r.revision})
 	}
-}
-
-func (c *Cluster) revise(action *rollout.RevisionAction) error {
-	i := slices.IndexFunc(c.revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == action.Name })
-	kind, detail := Refused, ""
-	switch action.Verb {
-	case rollout.CreateRevision:
-		if action.Object == nil || action.Object.Name != action.Name || action.Object.Revision != action.Number {
-			return fmt.Errorf("create of revision %s: object, name and number must agree", action.Name)
-		}
-		if i < 0 {
-			kind = RevisionCreated
-			object := action.Object.DeepCopy()
-			object.UID = types.UID("revision-" + object.Name + "-" + strconv.Itoa(len(c.requests)))
-			object.CreationTimestamp = metav1.NewTime(c.now)
-			c.revisions = append(slices.Clone(c.revisions), object)
-		}
-	case rollout.RenumberRevision:
-		if i >= 0 && c.revisions[i].UID == action.UID {
-			kind = RevisionRenumbered
-			object := c.revisions[i].DeepCopy()
-			object.Revision = action.Number
-			c.revisions = slices.Clone(c.revisions)
-			c.revisions[i] = object
-		}
-	case rollout.AnnotateRevision:
-		var err error
-		if detail, err = annotations(action); err != nil {
-			return err
-		}
-		if i >= 0 && c.revisions[i].UID == action.UID {
-			kind = RevisionAnnotated
-			c.revisions = slices.Clone(c.revisions)
-			c.revisions[i] = annotated(c.revisions[i], action)
-		}
-	case rollout.DeleteRevision:
-		if i >= 0 && c.revisions[i].UID == action.UID {
-			kind = RevisionDeleted
-			c.revisions = slices.Delete(slices.Clone(c.revisions), i, i+1)
-		}
-	default:
-		return fmt.Errorf("revision %s: unknown verb %d", action.Name, action.Verb)
-	}
-	c.events = append(c.events, Event{At: c.now, Kind: kind, Object: action.Name, UID: action.UID, Detail: detail})
-	return nil
-}
-
-// annotations lists what the action sets and removes. A patch that does nothing, or both to one key, is a mistake of who
-// made it.
-func annotations(action *rollout.RevisionAction) (string, error) {
-	if len(action.Annotations)+len(action.RemoveAnnotations) == 0 {
-		return "", fmt.Errorf("annotate of revision %s: no annotations", action.Name)
-	}
-	var words []string
-	for _, key := range sortedKeys(action.Annotations) {
-		words = append(words, key+"="+action.Annotations[key])
-	}
-	for _, key := range slices.Sorted(slices.Values(action.RemoveAnnotations)) {
-		if _, set := action.Annotations[key]; set {
-			return "", fmt.Errorf("annotate of revision %s: %s is set and removed", action.Name, key)
-		}
-		words = append(words, key+"-")
-	}
-	return strings.Join(words, ", "), nil
-}
-
-func annotated(revision *appsv1.ControllerRevision, action *rollout.RevisionAction) *appsv1.ControllerRevision {
-	object := revision.DeepCopy()
-	for key, value := range action.Annotations {
-		object.Annotations = with(object.Annotations, key, value)
-	}
-	for _, key := range action.RemoveAnnotations {
-		delete(object.Annotations, key)
-	}
-	return object
 }
 
 // createdUID begins the UIDs of pods that a cluster creates; a number follows.

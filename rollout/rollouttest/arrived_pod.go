@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -120,7 +121,7 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 		case !anyResources && !sameResources(want.Resources, p.Spec.Containers[at].Resources):
 			return fmt.Errorf("whose container %s has resources %v instead of %v",
 				want.Name, p.Spec.Containers[at].Resources, want.Resources)
-		case len(resized(p, at)) > 0:
+		case len(kubelet.Resized(p, at)) > 0:
 			return fmt.Errorf("whose container %s does not have the resources of its spec", want.Name)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package rollouttest is the test kit of package rollout: builders for specs, nodes, pods and revisions; generators
-// of whole scenarios for pgregory.net/rapid; a fair cluster in virtual time that carries out plans; and one check for
-// each invariant that takes more than one plan to see.
+// of whole scenarios for pgregory.net/rapid; a fair cluster in virtual time that carries out plans; one check for each
+// invariant that takes more than one plan to see; and promises that whole simulated rollouts are held to.
 //
 // A test that asks what happens next needs the builders and a planner:
 //
@@ -15,7 +15,26 @@
 //		Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1)},
 //	}
 //
-// One that asks how it ends puts the snapshot into a [Cluster] and calls [Run], which verifies every plan on the way.
+// One that asks how it ends puts the snapshot into a [Cluster] and calls [Run], which verifies every plan on the way. The same
+// as text, a story with commands and answers, is what package transcript beside this one plays.
+//
+// One that asks whether a rollout keeps a promise on a whole fleet, with slow registries, crashing versions and restarts
+// of the controller, makes a [simulate.Scenario] and says what is promised:
+//
+//	rollouttest.Simulate(t, simulate.Scenario{
+//		Spec:  spec,
+//		Fleet: rollouttest.Fleet(60, rollouttest.InZones("a", "b", "c"), rollouttest.Running(old)),
+//		Model: simulate.Model{Kubelets: []simulate.Kubelet{{Ready: simulate.Fixed(20 * time.Second)}}},
+//	},
+//		rollouttest.NeverMoreThan(2, rollouttest.UnavailableIn("zone")),
+//		rollouttest.DoneWithin(30*time.Minute),
+//		rollouttest.NoPodRecreatedTwice(),
+//	)
+//
+// The promises are a [Policy] each: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin],
+// [EndsAtUpdateRevision], [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that
+// you write. One that never saw what it is about fails.
+//
 // One that asks whether it always ends well draws an [AnyScenario] and calls the checks, which take the planner as a
 // [PlanFunc], so that a planner with a planted bug can be shown to be rejected:
 //
@@ -26,6 +45,8 @@
 //	V16, V18    [CheckLive], with users who change the spec [CheckChanges]
 //	V17         [CheckNoThrash], with users who change the spec [CheckChanges]
 //	C1 to C7    [CheckCanary], [CheckCanaryEnds]; plan by plan [CanaryWatch]
+//
+// [CheckInvariants] runs all of V1 to V18 that apply to one spec and snapshot.
 //
 // Scenarios with what the Datadog ExtendedDaemonSet adds come from [AnyCanaryScenario]; [AnyScenario] has none of it. An
 // [AnyCanaryWorld] is a fleet at rest whose set has just got a template to try.

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -22,16 +23,16 @@ type simulated struct {
 	// up: all containers are ready; whether the pod is Ready is then up to its readiness gates.
 	up bool
 	// running is what the containers were made from, in their order.
-	running []running
+	running []kubelet.Running
 }
 
 // newSimulated takes the pod as it is.
 func (c *Cluster) newSimulated(pod *corev1.Pod) *simulated {
 	p := &simulated{Pod: pod, since: c.now, changed: c.now, asked: c.now}
 	p.up = len(pod.Spec.ReadinessGates) > 0 &&
-		(conditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || containersReady(pod))
+		(kubelet.ConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || kubelet.ContainersReady(pod))
 	for i := range pod.Spec.Containers {
-		p.running = append(p.running, runningIn(pod, i))
+		p.running = append(p.running, kubelet.RunningIn(pod, i))
 	}
 	return p
 }
@@ -155,9 +156,9 @@ func (c *Cluster) duePod(p *simulated) happening {
 func (c *Cluster) dueReadiness(p *simulated) happening {
 	hash := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	start := c.after(p.since, c.delay(p, c.behavior.Start, defaultStart))
-	open := gatesOpen(p.Pod)
+	open := kubelet.GatesOpen(p.Pod)
 	switch {
-	case !open && conditionStatus(p.Pod, corev1.PodReady) == corev1.ConditionTrue:
+	case !open && kubelet.ConditionStatus(p.Pod, corev1.PodReady) == corev1.ConditionTrue:
 		return happening{kind: PodUnready, at: c.now}
 	case slices.Contains(c.behavior.Failing, hash):
 		if c.restarts(p) {
@@ -170,11 +171,12 @@ func (c *Cluster) dueReadiness(p *simulated) happening {
 	if h, troubled := c.dueTrouble(p, hash); troubled {
 		return h
 	}
+	settled := kubelet.Settled(p.Pod)
 	switch {
-	case hasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settledReady(p.Pod)) && !containersReady(p.Pod),
+	case kubelet.HasGate(p.Pod, lifecycle.InPlaceUpdateReady) && (!open || settled) && !kubelet.ContainersReady(p.Pod),
 		!open && p.Status.Phase != corev1.PodRunning: // a closed gate keeps a pod from being Ready, not from running
 		return happening{kind: PodStarted, at: start}
-	case !open || settledReady(p.Pod):
+	case !open || settled:
 		return happening{}
 	case p.up:
 		return happening{kind: PodReady, at: c.now}
@@ -188,38 +190,6 @@ func fits(p *corev1.Pod, node *corev1.Node) bool {
 	return err == nil && matcher.Evaluate(node).Outcome == placement.Run
 }
 
-// settledReady tells whether a kubelet has nothing to report about a running pod: it is Ready, and says since when.
-func settledReady(p *corev1.Pod) bool {
-	ready := false
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			ready = c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero()
-		}
-	}
-	return ready && lifecycle.Ready(p) && p.Status.Phase == corev1.PodRunning
-}
-
-// gatesOpen tells whether all readiness gates of the pod are True.
-func gatesOpen(p *corev1.Pod) bool {
-	return !slices.ContainsFunc(p.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
-		return conditionStatus(p, gate.ConditionType) != corev1.ConditionTrue
-	})
-}
-
-func hasGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
-	return slices.Contains(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
-}
-
-// conditionStatus is the status of a condition; empty if the pod does not have it.
-func conditionStatus(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == kind {
-			return c.Status
-		}
-	}
-	return ""
-}
-
 // happen lets what is due take place now.
 func (c *Cluster) happen(h happening) {
 	p := h.pod
@@ -228,7 +198,7 @@ func (c *Cluster) happen(h happening) {
 		c.endPull(h.pull, h.kind)
 		return
 	case PodReleased, PodHooked:
-		c.seeTo(p)
+		c.seeTo(p, h.kind)
 		return
 	case ContainerRestarted, ContainerResized:
 		c.moveContainer(p, h.container, h.kind)
@@ -245,36 +215,28 @@ func (c *Cluster) happen(h happening) {
 		changed := p.DeepCopy()
 		switch h.kind {
 		case PodBound:
-			changed.Spec.NodeName, _ = placement.TargetNode(p.Pod)
-			setCondition(changed, corev1.PodScheduled, corev1.ConditionTrue, c.now)
-			c.beginCreating(changed)
+			node, _ := placement.TargetNode(p.Pod)
+			kubelet.Bind(changed, node, c.now)
+			if c.behavior.Create != 0 {
+				kubelet.SetWaiting(changed, kubelet.ContainerCreating)
+			}
 		case PodUnscheduled:
-			setUnscheduled(changed, c.now)
+			kubelet.Unschedulable(changed, c.now)
 		case ContainersCreated:
-			c.createContainers(p, changed)
+			kubelet.CreateContainers(changed, p.running, c.behavior.SameID, c.now)
 		case PodFailed:
-			changed.Status.Phase = corev1.PodFailed
-			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)
+			kubelet.Fail(changed, c.now)
 		case PodUnready:
-			setCondition(changed, corev1.PodReady, corev1.ConditionFalse, c.now)
+			kubelet.Unready(changed, c.now)
 		case PodStarted:
 			changed.Status.Phase = corev1.PodRunning
 			c.startContainers(p, changed)
 		default:
 			c.startContainers(p, changed)
-			Ready(c.now)(changed)
-			setInPlaceReady(changed, c.now)
+			kubelet.Ready(changed, c.now)
 		}
 		c.replace(p, changed)
 	}
 	p.since = c.now
 	c.record(h.kind, p.Pod)
-}
-
-// setInPlaceReady completes an in-place update of a pod without the readiness gate, which no planner completes: Kruise
-// does, of pods that were made before it had gates.
-func setInPlaceReady(p *corev1.Pod, now time.Time) {
-	if !hasGate(p, lifecycle.InPlaceUpdateReady) && conditionStatus(p, lifecycle.InPlaceUpdateReady) == corev1.ConditionFalse {
-		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, now)
-	}
 }

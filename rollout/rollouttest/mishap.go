@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -43,10 +44,7 @@ func (c *Cluster) Drain(name string) bool {
 		if p.Spec.NodeName != name || p.DeletionTimestamp != nil {
 			continue
 		}
-		marked := p.DeepCopy()
-		Terminating(c.now)(marked)
-		c.replace(p, marked)
-		p.since = c.now
+		c.mark(p)
 		c.record(PodDrained, p.Pod)
 	}
 	return true
@@ -60,10 +58,10 @@ func (c *Cluster) Evict(pod string) bool {
 		return false
 	}
 	failed := p.DeepCopy()
-	Evicted(c.now)(failed)
+	kubelet.Evict(failed, c.now)
 	c.replace(p, failed)
 	p.up, p.since = false, c.now
-	c.recordDetail(PodFailed, p.Pod, "Evicted")
+	c.recordDetail(PodFailed, p.Pod, kubelet.ReasonEvicted)
 	return true
 }
 

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -103,7 +105,7 @@ func Created(at time.Time) PodOption {
 func Ready(since time.Time) PodOption {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodRunning
-		setCondition(p, corev1.PodReady, corev1.ConditionTrue, since)
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionTrue, since)
 	}
 }
 
@@ -111,7 +113,7 @@ func Ready(since time.Time) PodOption {
 func Unready() PodOption {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodRunning
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
 	}
 }
 
@@ -133,35 +135,19 @@ func Succeeded() PodOption {
 func finished(phase corev1.PodPhase) PodOption {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = phase
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
 	}
 }
 
 // Updating makes the pod one in the middle of an in-place update: its in-place readiness condition is False, so that
 // it is neither ready nor available whatever its Ready condition says (B5).
 func Updating() PodOption {
-	return func(p *corev1.Pod) { setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, Noon()) }
+	return func(p *corev1.Pod) {
+		kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, Noon())
+	}
 }
 
 // Terminating marks the pod for deletion at the given instant, with a grace period of 30 seconds after it.
 func Terminating(at time.Time) PodOption {
-	return func(p *corev1.Pod) {
-		p.DeletionTimestamp = new(metav1.NewTime(at.Add(gracePeriodSeconds * time.Second)))
-		p.DeletionGracePeriodSeconds = new(int64(gracePeriodSeconds))
-	}
-}
-
-const gracePeriodSeconds = 30
-
-// setCondition replaces the condition or adds it. The pod's list is not written to, because the pod may share it
-// with the copy that somebody else looks at.
-func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) {
-	condition := corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since)}
-	conditions := make([]corev1.PodCondition, 0, len(p.Status.Conditions)+1)
-	for _, c := range p.Status.Conditions {
-		if c.Type != kind {
-			conditions = append(conditions, c)
-		}
-	}
-	p.Status.Conditions = append(conditions, condition)
+	return func(p *corev1.Pod) { apiserver.Terminate(p, at, apiserver.DefaultGrace) }
 }

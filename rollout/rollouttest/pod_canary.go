@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -40,7 +41,7 @@ func WaitingFor(reason string) PodOption {
 		}
 		status.Ready, status.Started = false, new(false)
 		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
-		if reason != crashLoopBackOff {
+		if reason != kubelet.CrashLoopBackOff {
 			status.ContainerID, status.ImageID = "", ""
 			p.Status.Phase = corev1.PodPending
 		}
@@ -54,11 +55,11 @@ func firstStatus(p *corev1.Pod) *corev1.ContainerStatus {
 		return nil
 	}
 	name := p.Spec.Containers[0].Name
-	if statusOf(p, name) == nil {
+	if kubelet.StatusOf(p, name) == nil {
 		Containers()(p)
 	}
 	p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
-	return statusOf(p, name)
+	return kubelet.StatusOf(p, name)
 }
 
 // StartedAt sets when the kubelet took notice of the pod, and nothing else.
@@ -68,10 +69,7 @@ func StartedAt(at time.Time) PodOption {
 
 // Evicted makes the pod one that a kubelet threw out at the given instant: it has Failed for good.
 func Evicted(at time.Time) PodOption {
-	return func(p *corev1.Pod) {
-		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, at)
-	}
+	return func(p *corev1.Pod) { kubelet.Evict(p, at) }
 }
 
 // Unscheduled makes the pod one that is pinned to the node, and for which the scheduler has found no room there since the
@@ -79,7 +77,7 @@ func Evicted(at time.Time) PodOption {
 func Unscheduled(node string, since time.Time) PodOption {
 	return func(p *corev1.Pod) {
 		PinnedTo(node)(p)
-		setUnscheduled(p, since)
+		kubelet.Unschedulable(p, since)
 	}
 }
 

@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -18,29 +21,29 @@ import (
 // Gated gives the pod a readiness gate and makes its condition True, since an hour before [Noon].
 func Gated(kind corev1.PodConditionType) PodOption {
 	return func(p *corev1.Pod) {
-		if !hasGate(p, kind) {
+		if !kubelet.HasGate(p, kind) {
 			p.Spec.ReadinessGates = append(slices.Clip(p.Spec.ReadinessGates),
 				corev1.PodReadinessGate{ConditionType: kind})
 		}
-		setCondition(p, kind, corev1.ConditionTrue, hourAgo().Time)
+		kubelet.SetCondition(p, kind, corev1.ConditionTrue, hourAgo().Time)
 	}
 }
 
 // Condition sets a condition of the pod.
 func Condition(kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) PodOption {
-	return func(p *corev1.Pod) { setCondition(p, kind, status, since) }
+	return func(p *corev1.Pod) { kubelet.SetCondition(p, kind, status, since) }
 }
 
 // MarkedNotReady closes the pod's readiness gate KruisePodReady with these messages (L4), since [Noon].
 func MarkedNotReady(messages ...lifecycle.Message) PodOption {
 	return func(p *corev1.Pod) {
 		Gated(lifecycle.PodReady)(p)
-		setCondition(p, lifecycle.PodReady, corev1.ConditionFalse, Noon())
+		closed := kubelet.SetCondition(p, lifecycle.PodReady, corev1.ConditionFalse, Noon())
 		text, err := json.Marshal(messages)
 		if err == nil { // it is: messages are strings
-			p.Status.Conditions[len(p.Status.Conditions)-1].Message = string(text)
+			closed.Message = string(text)
 		}
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, Noon())
 	}
 }
 
@@ -68,7 +71,7 @@ func Containers() PodOption {
 			c := &p.Spec.Containers[i]
 			status := corev1.ContainerStatus{
 				Name: c.Name, Ready: true, Started: new(true), Image: c.Image, ImageID: ImageID(c.Image),
-				ContainerID: containerID(p, c.Name, 0),
+				ContainerID: kubelet.ContainerID(p, c.Name, 0),
 				State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: hourAgo()}},
 			}
 			if len(c.Resources.Limits)+len(c.Resources.Requests) > 0 {
@@ -88,6 +91,7 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 			Revision: Hash(spec), UpdateTimestamp: metav1.NewTime(began),
 			LastContainerStatuses: map[string]inplace.ContainerStatus{},
 		}
+		_, overridden := p.Annotations[placement.DigestAnnotation] // such resources no update in place touches (P8)
 		containers := slices.Clone(p.Spec.Containers)
 		var moved []string
 		for i := range containers {
@@ -101,14 +105,14 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 			if wanted.Image != containers[i].Image {
 				state.UpdateImages = true
 				last := inplace.ContainerStatus{}
-				if status := statusOf(p, wanted.Name); status != nil {
+				if status := kubelet.StatusOf(p, wanted.Name); status != nil {
 					last.ImageID = status.ImageID
 				}
 				state.LastContainerStatuses[wanted.Name] = last
 				moved = append(moved, wanted.Name)
 				containers[i].Image = wanted.Image
 			}
-			if !sameResources(wanted.Resources, containers[i].Resources) {
+			if !overridden && !sameResources(wanted.Resources, containers[i].Resources) {
 				state.UpdateResources = true
 				containers[i].Resources = *wanted.Resources.DeepCopy()
 				moved = append(moved, wanted.Name)
@@ -117,7 +121,7 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 		slices.Sort(moved)
 		state.ContainerBatchesRecord = []inplace.Batch{{Timestamp: metav1.NewTime(began), Containers: slices.Compact(moved)}}
 		p.Spec.Containers = containers
-		setDefaultRequests(&p.Spec)
+		apiserver.DefaultRequests(&p.Spec)
 		metadataOf(spec)(p)
 		AtRevision(state.Revision)(p)
 		text, err := json.Marshal(state)
@@ -125,8 +129,8 @@ func UpdatingTo(spec rollout.Spec, began time.Time) PodOption {
 			PodAnnotation(inplace.StateKey, string(text))(p)
 		}
 		Gated(lifecycle.InPlaceUpdateReady)(p)
-		setCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, began)
-		setCondition(p, corev1.PodReady, corev1.ConditionFalse, began)
+		kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, began)
+		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, began)
 	}
 }
 
@@ -144,7 +148,7 @@ func metadataOf(spec rollout.Spec) PodOption {
 
 func sameResources(a, b corev1.ResourceRequirements) bool {
 	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if !sameQuantity(a.Limits, b.Limits, name) {
+		if !kubelet.SameQuantity(a.Limits, b.Limits, name) {
 			return false
 		}
 		if wanted, given := a.Requests[name]; given {
@@ -160,7 +164,7 @@ func sameResources(a, b corev1.ResourceRequirements) bool {
 // state of a pod that has been Normal for long.
 func dress(p *corev1.Pod, spec *rollout.Spec) {
 	if updatesInPlace(spec) {
-		setDefaultRequests(&p.Spec)
+		apiserver.DefaultRequests(&p.Spec)
 		Gated(lifecycle.InPlaceUpdateReady)(p)
 		Containers()(p)
 	}

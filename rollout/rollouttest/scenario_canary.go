@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -104,7 +105,7 @@ func (w writer) trial(p *corev1.Pod) {
 			fmt.Fprintf(w, " waits{%s %s}", status.Name, waiting.Reason)
 		}
 	}
-	if conditionStatus(p, corev1.PodScheduled) == corev1.ConditionFalse {
+	if kubelet.ConditionStatus(p, corev1.PodScheduled) == corev1.ConditionFalse {
 		w.WriteString(" unschedulable")
 	}
 	if p.Status.Reason != "" {

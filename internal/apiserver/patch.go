@@ -1,0 +1,205 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// ErrConflict says that the patch is for another object of that name, or for another version of it.
+var ErrConflict = errors.New("conflict")
+
+// Patch is the pod after the patch, as an API server understands it: on the pod itself everything but the status
+// can change, and of the spec only images; on "status" nothing but the status; on "resize" nothing but the cpu and
+// memory of containers. What the subresource does not cover is dropped silently, as there.
+//
+// The result shares nothing with the pod, which is not written to; its resource version is the caller's to set. The error
+// is [ErrConflict], or that of a patch that no API server would take.
+func Patch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
+	var change map[string]any
+	if err := json.Unmarshal(patch.Data, &change); err != nil {
+		return nil, err
+	}
+	if !meant(pod, change) {
+		return nil, ErrConflict
+	}
+	m := merger{}
+	switch patch.Type {
+	case types.StrategicMergePatchType:
+		m.strategic = true
+	case types.MergePatchType:
+	default:
+		return nil, fmt.Errorf("patches of type %q are not simulated", patch.Type)
+	}
+	merged := pod.DeepCopy()
+	if err := m.merge(reflect.ValueOf(merged).Elem(), change); err != nil {
+		return nil, err
+	}
+	if merged.UID != pod.UID || merged.Name != pod.Name || merged.Namespace != pod.Namespace {
+		return nil, errors.New("a patch must not change identity")
+	}
+	return m.covered(pod, merged, patch.Subresource, change)
+}
+
+// meant tells whether the patch is for this pod and this version of it, as far as it says which.
+func meant(pod *corev1.Pod, change map[string]any) bool {
+	metadata, ok := change["metadata"].(map[string]any)
+	if !ok {
+		return true
+	}
+	same := func(key, is string) bool {
+		said, ok := metadata[key].(string)
+		return !ok || said == "" || said == is
+	}
+	return same("uid", string(pod.UID)) && same("resourceVersion", pod.ResourceVersion)
+}
+
+// covered is the pod with what the subresource lets a patch change of it: from merged, of which it takes possession.
+func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[string]any) (*corev1.Pod, error) {
+	names := func(part string) bool {
+		_, ok := change[part]
+		return ok
+	}
+	patched := &corev1.Pod{
+		TypeMeta: pod.TypeMeta, ObjectMeta: merged.ObjectMeta, Spec: merged.Spec, Status: merged.Status,
+	}
+	if names("metadata") {
+		patched.ObjectMeta = *pod.ObjectMeta.DeepCopy()
+	}
+	if names("spec") && subresource != "" {
+		patched.Spec = *pod.Spec.DeepCopy()
+	}
+	if names("status") && subresource != "status" {
+		patched.Status = *pod.Status.DeepCopy()
+	}
+	switch subresource {
+	case "":
+		patched.Labels, patched.Annotations = merged.Labels, merged.Annotations
+		patched.OwnerReferences, patched.Finalizers = merged.OwnerReferences, merged.Finalizers
+		if names("spec") && !sameButImages(&pod.Spec, &merged.Spec, m.strategic && namesImages(change["spec"])) {
+			return nil, errors.New("of the spec of a pod only images can change")
+		}
+		return patched, nil
+	case "status":
+		keepFractions(pod.Status.Conditions, patched.Status.Conditions)
+		return patched, nil
+	case "resize":
+		if err := resize(&patched.Spec, &merged.Spec); err != nil {
+			return nil, err
+		}
+		return patched, nil
+	default:
+		return nil, fmt.Errorf("pods have no subresource %q to patch", subresource)
+	}
+}
+
+// sameButImages tells whether the specs differ at most in the images of containers. If nothing but images was named, the
+// only other difference can be the order of containers, or one that is new.
+func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
+	sameName := func(a, b corev1.Container) bool { return a.Name == b.Name }
+	if !slices.EqualFunc(before.Containers, after.Containers, sameName) ||
+		!slices.EqualFunc(before.InitContainers, after.InitContainers, sameName) {
+		return false
+	}
+	if onlyImages {
+		return true
+	}
+	a, b := *before, *after
+	for _, spec := range [...]*corev1.PodSpec{&a, &b} {
+		spec.Containers, spec.InitContainers = withoutImages(spec.Containers), withoutImages(spec.InitContainers)
+	}
+	return apiequality.Semantic.DeepEqual(a, b)
+}
+
+func withoutImages(containers []corev1.Container) []corev1.Container {
+	containers = slices.Clone(containers)
+	for i := range containers {
+		containers[i].Image = ""
+	}
+	return containers
+}
+
+// namesImages tells whether a patch of a spec names nothing but containers and their images, as those of updates in place
+// do. Comparing whole specs takes longer than all else of a patch.
+func namesImages(change any) bool {
+	object, ok := change.(map[string]any)
+	if !ok {
+		return false
+	}
+	for key, value := range object {
+		list, ok := value.([]any)
+		if !ok || key != "containers" && key != "initContainers" {
+			return false
+		}
+		for _, element := range list {
+			container, ok := element.(map[string]any)
+			if !ok {
+				return false
+			}
+			for field := range container {
+				if field != "name" && field != "image" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// keepFractions gives conditions that are what they were their instants back, because JSON cuts those to seconds.
+func keepFractions(before, after []corev1.PodCondition) {
+	for i := range after {
+		was := slices.IndexFunc(before, func(c corev1.PodCondition) bool { return c.Type == after[i].Type })
+		if was < 0 || !before[was].LastTransitionTime.Truncate(time.Second).Equal(after[i].LastTransitionTime.Time) {
+			continue
+		}
+		same := after[i]
+		same.LastTransitionTime = before[was].LastTransitionTime
+		if same == before[was] {
+			after[i] = same
+		}
+	}
+}
+
+// resize gives containers other amounts of cpu and memory.
+func resize(spec, wanted *corev1.PodSpec) error {
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		at := slices.IndexFunc(wanted.Containers, func(w corev1.Container) bool { return w.Name == c.Name })
+		if at < 0 {
+			continue
+		}
+		to := wanted.Containers[at].Resources
+		err := errors.Join(resizable(c.Resources.Limits, to.Limits), resizable(c.Resources.Requests, to.Requests))
+		if err != nil {
+			return fmt.Errorf("container %s: %w", c.Name, err)
+		}
+		c.Resources.Limits, c.Resources.Requests = to.Limits.DeepCopy(), to.Requests.DeepCopy()
+	}
+	return nil
+}
+
+func resizable(before, after corev1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := after[name]; !ok {
+			return fmt.Errorf("%s cannot be removed", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		quantity, old := after[name], before[name]
+		if quantity.Cmp(old) != 0 && name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+			return fmt.Errorf("%s cannot change in a running pod", name)
+		}
+	}
+	return nil
+}

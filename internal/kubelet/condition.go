@@ -1,0 +1,48 @@
+package kubelet
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ConditionStatus is the status of a condition; empty if the pod does not have it.
+func ConditionStatus(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// SetCondition puts the condition in the place of the one of its type, at the end of the list, and returns it, so that the
+// caller can add a reason or a message. The list that the pod had is not written to, because the pod may share it with the
+// copy that somebody else looks at.
+func SetCondition(
+	pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time,
+) *corev1.PodCondition {
+	conditions := make([]corev1.PodCondition, 0, len(pod.Status.Conditions)+1)
+	for _, c := range pod.Status.Conditions {
+		if c.Type != kind {
+			conditions = append(conditions, c)
+		}
+	}
+	conditions = append(conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since)})
+	pod.Status.Conditions = conditions
+	return &conditions[len(conditions)-1]
+}
+
+// HasGate tells whether the pod has the readiness gate, open or not.
+func HasGate(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
+}
+
+// GatesOpen tells whether all readiness gates of the pod are True; a pod without any is as open.
+func GatesOpen(pod *corev1.Pod) bool {
+	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+		return ConditionStatus(pod, gate.ConditionType) != corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,100 @@
+package kubelet_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+func TestBindGivesThePodItsNode(t *testing.T) {
+	pod := fresh()
+	kubelet.Bind(pod, "a", noon())
+	if pod.Spec.NodeName != "a" || !pod.Status.StartTime.Time.Equal(noon()) {
+		t.Errorf("on %q since %v", pod.Spec.NodeName, pod.Status.StartTime)
+	}
+}
+
+func TestSetConditionLeavesTheListAlone(t *testing.T) {
+	pod := up()
+	pod.Status.Conditions = append(make([]corev1.PodCondition, 0, 9), pod.Status.Conditions...)
+	shared := pod.Status.Conditions
+	kubelet.SetCondition(pod, corev1.PodReady, corev1.ConditionFalse, noon()).Reason = "why"
+	kubelet.SetCondition(pod, "x", corev1.ConditionTrue, noon())
+	if len(shared) != 1 || shared[0].Status != corev1.ConditionTrue || shared[:2][1].Type != "" {
+		t.Errorf("the list that the pod had is %v", shared[:2])
+	}
+	if got := describe(pod); got[:57] != "Running, Ready=False 12:00:00 why, x=True 12:00:00, main " {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestReadyCompletesUpdatesThatHaveNoGate(t *testing.T) {
+	for why, test := range map[string]struct {
+		options []rollouttest.PodOption
+		want    corev1.ConditionStatus
+	}{
+		"nobody else does":           {[]rollouttest.PodOption{rollouttest.Updating()}, corev1.ConditionTrue},
+		"the planner does":           {[]rollouttest.PodOption{rollouttest.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Updating()}, corev1.ConditionFalse},
+		"there is nothing to finish": {nil, ""},
+	} {
+		pod := rollouttest.Pod("p", test.options...)
+		kubelet.Ready(pod, noon())
+		if got := kubelet.ConditionStatus(pod, lifecycle.InPlaceUpdateReady); got != test.want {
+			t.Errorf("the condition is %q, want %q: %s", got, test.want, why)
+		}
+	}
+}
+
+func TestSettled(t *testing.T) {
+	for why, test := range map[string]struct {
+		options []rollouttest.PodOption
+		want    bool
+	}{
+		"it is Ready and says since when":       {nil, true},
+		"it does not say since when":            {[]rollouttest.PodOption{rollouttest.Ready(time.Time{})}, false},
+		"it is not Ready":                       {[]rollouttest.PodOption{rollouttest.Unready()}, false},
+		"it says nothing":                       {[]rollouttest.PodOption{rollouttest.Pending()}, false},
+		"it has Failed, whatever it says":       {[]rollouttest.PodOption{func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }}, false},
+		"it is in the middle of an update (B5)": {[]rollouttest.PodOption{rollouttest.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Updating()}, false},
+	} {
+		if got := kubelet.Settled(rollouttest.Pod("p", test.options...)); got != test.want {
+			t.Errorf("settled %t: %s", got, why)
+		}
+	}
+}
+
+func TestGates(t *testing.T) {
+	pod := rollouttest.Pod("p")
+	if !kubelet.GatesOpen(pod) || kubelet.HasGate(pod, "x") {
+		t.Error("a pod without gates waits for one")
+	}
+	rollouttest.Gated("x")(pod)
+	rollouttest.Gated("y")(pod)
+	if !kubelet.GatesOpen(pod) || !kubelet.HasGate(pod, "x") || kubelet.HasGate(pod, corev1.PodReady) {
+		t.Error("two gates are True, and the pod waits")
+	}
+	kubelet.SetCondition(pod, "y", corev1.ConditionUnknown, noon())
+	if kubelet.GatesOpen(pod) {
+		t.Error("Unknown is not open")
+	}
+	pod.Status.Conditions = nil
+	if kubelet.GatesOpen(pod) || kubelet.ConditionStatus(pod, "x") != "" {
+		t.Error("a condition that nobody reports is open")
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	for failures, want := range map[int32]time.Duration{
+		-1: 0, 0: 0, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 5: 160 * time.Second,
+		6: 5 * time.Minute, 7: 5 * time.Minute, 1<<31 - 1: 5 * time.Minute,
+	} {
+		if got := kubelet.BackOff(failures); got != want {
+			t.Errorf("after %d failures %v, want %v", failures, got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package kubelet
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Resized lists the resources, of cpu and memory, that the container of that ordinal does not have yet. One that has
+// never run gets them when it starts.
+func Resized(pod *corev1.Pod, i int) []corev1.ResourceName {
+	if !HasRun(pod, i) {
+		return nil
+	}
+	container := &pod.Spec.Containers[i]
+	var has corev1.ResourceRequirements
+	if status := StatusOf(pod, container.Name); status.Resources != nil {
+		has = *status.Resources
+	}
+	var changed []corev1.ResourceName
+	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if !SameQuantity(container.Resources.Limits, has.Limits, name) ||
+			!SameQuantity(container.Resources.Requests, has.Requests, name) {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
+// SameQuantity tells whether both lists have as much of the resource, or neither has it.
+func SameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
+	x, inA := a[name]
+	y, inB := b[name]
+	return inA == inB && x.Cmp(y) == 0
+}
+
+// RestartsFor tells whether the container restarts when these resources change.
+func RestartsFor(container *corev1.Container, changed []corev1.ResourceName) bool {
+	return slices.ContainsFunc(container.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
+		return policy.RestartPolicy == corev1.RestartContainer && slices.Contains(changed, policy.ResourceName)
+	})
+}
+
+// ResizeContainer gives the running container of that ordinal the resources that the pod says. One that is not reported
+// gets them when it starts.
+func ResizeContainer(pod *corev1.Pod, i int) {
+	container := &pod.Spec.Containers[i]
+	if status := StatusOf(pod, container.Name); status != nil {
+		status.Resources = container.Resources.DeepCopy()
+	}
+}

@@ -1,0 +1,110 @@
+package kubelet
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StartContainer makes the container of that ordinal from what the pod says now, and returns what that is. It runs, and is
+// as ready as it was. An image that sameID lists has the ID of what the container ran before.
+func StartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Running {
+	container := &pod.Spec.Containers[i]
+	status := StatusOf(pod, container.Name)
+	if status == nil {
+		// A container that was running before anybody reported it began no later than the pod did.
+		pod.Status.ContainerStatuses = append(slices.Clip(pod.Status.ContainerStatuses),
+			corev1.ContainerStatus{Name: container.Name, RestartCount: -1})
+		status = &pod.Status.ContainerStatuses[len(pod.Status.ContainerStatuses)-1]
+	}
+	if status.State.Waiting == nil { // one that waits is counted already, or never was
+		status.RestartCount++
+	}
+	if status.ImageID == "" || !slices.Contains(sameID, container.Image) {
+		status.ImageID = ImageID(container.Image)
+	}
+	status.Image = container.Image
+	status.ContainerID = ContainerID(pod, container.Name, status.RestartCount)
+	status.Started = new(true)
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}}
+	status.Resources = nil
+	if !apiequality.Semantic.DeepEqual(container.Resources, corev1.ResourceRequirements{}) {
+		status.Resources = container.Resources.DeepCopy()
+	}
+	return Made(pod, i)
+}
+
+// StartContainers makes all containers ready, and starts those that do not run: that are not reported, or wait. What those
+// were made from is written to running, which has an element for each container; nil is for callers who do not ask.
+func StartContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
+	for i := range pod.Spec.Containers {
+		name := pod.Spec.Containers[i].Name
+		if status := StatusOf(pod, name); status == nil || status.State.Waiting != nil {
+			start(pod, running, i, sameID, now)
+		}
+		SetContainerReady(pod, name, true)
+	}
+}
+
+// CreateContainers starts all containers for the first time: the pod is Running, and neither they nor it are ready yet.
+// Running is as for [StartContainers].
+func CreateContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
+	pod.Status.Phase = corev1.PodRunning
+	for i := range pod.Spec.Containers {
+		start(pod, running, i, sameID, now)
+	}
+	Unready(pod, now)
+}
+
+func start(pod *corev1.Pod, running []Running, i int, sameID []string, now time.Time) {
+	made := StartContainer(pod, i, sameID, now)
+	if i < len(running) {
+		running[i] = made
+	}
+}
+
+// RestartContainer ends the container of that ordinal and starts it from what the pod says now, which it returns. Neither
+// it nor the pod is ready then.
+func RestartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Running {
+	made := StartContainer(pod, i, sameID, now)
+	fall(pod, i, now)
+	return made
+}
+
+// HoldUpContainer ends the container of that ordinal for an update in place, and lets it wait for the reason instead of
+// starting it again. It reports what it ran before; what it returns is what it is to be made from. A container that
+// nobody has reported is started.
+func HoldUpContainer(pod *corev1.Pod, i int, reason string, sameID []string, now time.Time) Running {
+	name := pod.Spec.Containers[i].Name
+	var was corev1.ContainerStatus
+	reported := StatusOf(pod, name)
+	if reported != nil {
+		was = *reported
+	}
+	made := StartContainer(pod, i, sameID, now)
+	if reported != nil {
+		status := StatusOf(pod, name)
+		status.Image, status.ImageID, status.ContainerID = was.Image, was.ImageID, was.ContainerID
+		wait(status, reason)
+	}
+	fall(pod, i, now)
+	return made
+}
+
+// fall makes the container not ready, and the pod if it was.
+func fall(pod *corev1.Pod, i int, now time.Time) {
+	SetContainerReady(pod, pod.Spec.Containers[i].Name, false)
+	if ConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
+		Unready(pod, now)
+	}
+}
+
+// SetContainerReady makes the container of that name ready or not, if it is reported.
+func SetContainerReady(pod *corev1.Pod, container string, ready bool) {
+	if status := StatusOf(pod, container); status != nil {
+		status.Ready = ready
+	}
+}

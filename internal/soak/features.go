@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// features are what a run had, in words: they show what the generator reaches.
+type features map[string]bool
+
+func (f features) add(is bool, name string) {
+	if is {
+		f[name] = true
+	}
+}
+
+func (f features) ofScenario(s *simulate.Scenario) {
+	f.ofSpec(&s.Spec)
+	if s.Fleet.Running != nil {
+		f.ofSpec(s.Fleet.Running)
+	}
+	f.add(s.Fleet.Running == nil && s.Fleet.Snapshot == nil, "first installation")
+	for i := range s.Fleet.Pools {
+		f.add(s.Fleet.Pools[i].Allocatable != nil, "little room")
+		f.add(len(s.Fleet.Pools[i].Taints) > 0, "tainted pool")
+	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		f.add(true, "event "+e.What.String())
+		f.add(!e.Every.IsZero(), "recurring event")
+		if e.Spec != nil {
+			f.ofSpec(e.Spec)
+		}
+	}
+	m, c := &s.Model, &s.Controller
+	for i := range m.Kubelets {
+		k := &m.Kubelets[i]
+		f.add(!k.Crash.IsZero(), "crashing pods")
+		f.add(!k.Fail.IsZero(), "failing pods")
+		f.add(k.NeverReady != nil, "pods never ready")
+		f.add(k.NoImage != nil, "no image")
+	}
+	f.add(m.Registry.FailedPulls > 0, "failed pulls")
+	f.add(m.Registry.PeerToPeer, "peer-to-peer")
+	f.add(m.StubbornHooks > 0, "stubborn hooks")
+	f.add(!c.Lag.IsZero(), "lag")
+	f.add(c.CallsPerSecond > 0, "limited calls")
+	f.add(c.FailedCalls > 0, "failed calls")
+	f.add(c.LostAnswers > 0, "lost answers")
+}
+
+func (f features) ofSpec(spec *rollout.Spec) {
+	s := &spec.Strategy
+	f.add(s.MaxSurge != nil, "maxSurge")
+	f.add(s.MaxUnavailable != nil && s.MaxUnavailable.StrVal != "", "maxUnavailable in percent")
+	f.add(s.Type == rollout.OnDelete, "OnDelete")
+	f.add(s.Partition != nil, "partition")
+	f.add(s.NodeSelector != nil, "update selector")
+	f.add(s.HoldRevision, "holdRevision")
+	f.add(s.PartitionedScaling, "partitioned scaling")
+	f.add(s.Paused, "paused")
+	f.add(s.Frozen, "frozen")
+	f.add(s.Method != "", "method "+string(s.Method))
+	f.add(s.InPlace.Resize, "resize")
+	f.add(s.InPlace.EnvFromMetadata, "envFromMetadata")
+	f.add(s.InPlace.GracePeriodSeconds > 0, "grace period")
+	f.add(s.SlowStart != nil, "slow start")
+	f.add(s.MaxUnschedulable != nil, "maxUnschedulable")
+	f.add(spec.MinReadySeconds > 0, "minReadySeconds")
+	f.add(spec.Burst != nil, "burst")
+	f.add(spec.RevisionHistoryLimit != nil, "history limit")
+	f.add(spec.PreDownload != nil, "pre-download")
+	f.add(len(spec.Overrides) > 0, "overrides")
+	f.add(spec.Predecessor != nil, "predecessor")
+	f.add(spec.Lifecycle.PreDelete != nil, "preDelete hook")
+	f.add(spec.Lifecycle.InPlaceUpdate != nil, "inPlaceUpdate hook")
+	f.add(spec.Lifecycle.PreNormal != nil, "preNormal hook")
+	f.add(s.Canary != nil, "canary")
+	f.add(s.Canary != nil && s.Canary.Mode == canary.Manual, "manual canary")
+}
+
+func (f features) ofStep(step *simulate.Step) {
+	for i := range step.Plan.Decisions {
+		d := &step.Plan.Decisions[i]
+		f.add(d.Verb == rollout.VerbUpdate, "updated in place")
+		f.add(d.Verb == rollout.VerbSurge, "surged")
+		f.add(d.Reason == rollout.ReasonBackoff, "waited for a back-off")
+		f.add(d.Reason == rollout.ReasonPreDelete, "waited for preDelete")
+		f.add(d.Reason == rollout.ReasonTakenBack, "taken back")
+	}
+	f.add(step.Plan.Canary.Phase == canary.Paused, "canary paused")
+	f.add(step.Plan.Canary.Phase == canary.Failed, "canary failed")
+}
+
+func (f features) ofRecord(r *simulate.Record) {
+	switch r.Kind {
+	case simulate.ControllerCrashed:
+		f.add(true, "controller crashed")
+	case simulate.PullStarted:
+		f.add(true, "pulled ahead")
+	case simulate.CanaryChanged:
+		f.add(strings.Contains(r.Detail, canary.Promoted.String()), "canary promoted")
+	default:
+	}
+}
+
+func (f features) ofReport(r *simulate.Report) {
+	f.add(true, "ended "+r.End.String())
+}

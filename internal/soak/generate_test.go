@@ -1,0 +1,106 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// TestScenariosAreValid: a scenario that the simulator refuses would test nothing, and one that its seed does not make again
+// could not be looked into.
+func TestScenariosAreValid(t *testing.T) {
+	for seed := range uint64(500) {
+		s := scenario(seed)
+		if err := s.Validate(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !reflect.DeepEqual(s, scenario(seed)) {
+			t.Fatalf("seed %d gives another scenario the second time", seed)
+		}
+	}
+}
+
+func TestScenariosDiffer(t *testing.T) {
+	seen := map[string]uint64{}
+	for seed := range uint64(200) {
+		s := scenario(seed)
+		s.Seed = 0
+		text, err := yaml.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[string(text)]; ok {
+			t.Errorf("seeds %d and %d give one scenario", other, seed)
+		}
+		seen[string(text)] = seed
+	}
+}
+
+// TestScenariosAreText: what a failure leaves behind is enough to see it again.
+func TestScenariosAreText(t *testing.T) {
+	for seed := range uint64(40) {
+		s := scenario(seed)
+		text, err := yaml.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read simulate.Scenario
+		if err := yaml.Unmarshal(text, &read); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		first, second := check(s, checkOptions{}), check(read, checkOptions{})
+		if first.failure != nil || second.failure != nil {
+			t.Fatalf("seed %d: %+v, from text %+v", seed, first.failure, second.failure)
+		}
+		if a, b := first.report, second.report; !reflect.DeepEqual(a, b) {
+			t.Errorf("seed %d gives another run when it was read from text:\n%s\n%s", seed, &a, &b)
+		}
+	}
+}
+
+// TestGeneratorReachesEverything: each feature occurs soon, so that no part of the planner is left out for long.
+func TestGeneratorReachesEverything(t *testing.T) {
+	const runs = 300
+	seen := features{}
+	for seed := range uint64(runs) {
+		out := check(scenario(seed), checkOptions{})
+		if out.failure != nil {
+			t.Fatalf("seed %d: %s: %s", seed, out.failure.kind, out.failure.text)
+		}
+		for name := range out.features {
+			seen[name] = true
+		}
+	}
+	for _, name := range []string{
+		"first installation", "predecessor", "little room", "tainted pool", "recurring event",
+		"crashing pods", "failing pods", "pods never ready", "no image", "failed pulls", "peer-to-peer", "stubborn hooks",
+		"lag", "limited calls", "failed calls", "lost answers", "controller crashed",
+		"maxSurge", "maxUnavailable in percent", "OnDelete", "partition", "update selector", "holdRevision", "partitioned scaling",
+		"paused", "frozen", "method InPlaceIfPossible", "method InPlaceOnly", "resize", "envFromMetadata", "grace period",
+		"slow start", "maxUnschedulable", "minReadySeconds", "burst", "history limit", "pre-download", "overrides",
+		"preDelete hook", "inPlaceUpdate hook", "preNormal hook", "canary", "manual canary",
+		"updated in place", "surged", "waited for a back-off", "waited for preDelete", "taken back", "pulled ahead",
+		"canary promoted", "canary paused", "canary failed", "canary watched", "fair", "ended done", "ended stuck",
+	} {
+		if !seen[name] {
+			t.Errorf("no run of %d had: %s", runs, name)
+		}
+		delete(seen, name)
+	}
+	for what := simulate.AddNodes; what <= simulate.CrashController; what++ {
+		unused := []simulate.What{simulate.NodeReady, simulate.UntaintNode} // they end by themselves
+		if name := "event " + what.String(); !seen[name] && !slices.Contains(unused, what) {
+			t.Errorf("no run of %d had: %s", runs, name)
+		}
+		delete(seen, "event "+what.String())
+	}
+	for name := range seen {
+		if name != "ended limit" {
+			t.Errorf("the list of features lacks: %s", name)
+		}
+	}
+}

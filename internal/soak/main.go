@@ -1,0 +1,252 @@
+// Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must
+// hold: the invariants of [rollout.Verify], which the simulator checks at each step, and the oracles of this package, which
+// look at the simulated cluster as it is. Each run is made from its seed alone. At the first failure it prints the
+// smallest scenario that it finds to fail in the same way, and ends with exit code 1.
+//
+//	go run ./internal/soak -for 2m          # from a random seed on
+//	go run ./internal/soak -seed 4711       # one, with all that happens in it
+//
+// The seeds of past failures are in testdata/seeds.txt. They run first, and in the tests of this package.
+package main
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+//go:embed testdata/seeds.txt
+var corpus string
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// settings of the command line.
+type settings struct {
+	duration time.Duration
+	from     uint64
+	count    uint64
+	parallel int
+	out      string
+	goOn     bool
+	options  checkOptions
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	var s settings
+	flags.DurationVar(&s.duration, "for", 2*time.Minute, "how `long` to begin new seeds; 0: until there are count of them")
+	flags.Uint64Var(&s.from, "from", rand.Uint64N(1<<40), "first `seed` (default: a random one)")
+	flags.Uint64Var(&s.count, "count", 0, "how `many` seeds at most; 0: any number")
+	flags.IntVar(&s.parallel, "parallel", 0, "how `many` runs at a time; 0: one for each core")
+	flags.StringVar(&s.out, "out", filepath.Join("build", "soak"), "`directory` for what a failure leaves behind")
+	flags.IntVar(&s.options.every, "every", 50, "make the plan of each `n`-th step again, to compare; 0: of none")
+	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
+	one := flags.String("seed", "", "run this `seed` only, and print what happens")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if *one != "" {
+		seed, err := strconv.ParseUint(*one, 10, 64)
+		if err != nil {
+			fmt.Fprintf(stderr, "soak: -seed %s is no seed; one is a whole number\n", *one)
+			return 2
+		}
+		return s.single(seed, stdout)
+	}
+	if s.count == 0 && s.duration == 0 {
+		fmt.Fprintln(stderr, "soak: -for 0 needs -count")
+		return 2
+	}
+	if s.parallel <= 0 {
+		s.parallel = runtime.GOMAXPROCS(0)
+	}
+	return s.many(stdout)
+}
+
+// single runs one seed, verbosely.
+func (s *settings) single(seed uint64, stdout io.Writer) int {
+	sc := scenario(seed)
+	listen := simulate.NewJSONLinesWriter(stdout)
+	out := checkAnd(sc, s.options, listen.Record)
+	if err := listen.Flush(); err != nil {
+		fmt.Fprintln(stdout, err)
+	}
+	if out.failure == nil {
+		fmt.Fprintln(stdout, out.report.String())
+		return 0
+	}
+	s.explain(seed, sc, out.failure, stdout)
+	return 1
+}
+
+// many runs the corpus and then seed after seed.
+func (s *settings) many(stdout io.Writer) int {
+	begin := time.Now()
+	seeds, err := parseSeeds(corpus)
+	if err != nil {
+		fmt.Fprintln(stdout, err)
+		return 2
+	}
+	fmt.Fprintf(stdout, "soak: %d seeds of past failures, then from %d on, %d at a time\n", len(seeds), s.from, s.parallel)
+	var next atomic.Uint64
+	var mutex sync.Mutex
+	totals := totals{features: map[string]int{}}
+	found := map[uint64]*failure{}
+	var group sync.WaitGroup
+	for range s.parallel {
+		group.Go(func() {
+			for {
+				i := next.Add(1) - 1
+				var seed uint64
+				switch fresh := i - uint64(len(seeds)); {
+				case i < uint64(len(seeds)):
+					seed = seeds[i]
+				case s.count > 0 && fresh >= s.count, s.duration > 0 && time.Since(begin) > s.duration:
+					return
+				default:
+					seed = s.from + fresh
+				}
+				out := check(scenario(seed), s.options)
+				mutex.Lock()
+				totals.add(&out)
+				if out.failure != nil {
+					found[seed] = out.failure
+					fmt.Fprintf(stdout, "soak: seed %d fails: %s\n", seed, out.failure.kind)
+				}
+				stop := len(found) > 0 && !s.goOn
+				mutex.Unlock()
+				if stop {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	totals.print(stdout, time.Since(begin))
+	if len(found) == 0 {
+		return 0
+	}
+	seed := slices.Min(slices.Collect(maps.Keys(found)))
+	s.explain(seed, scenario(seed), found[seed], stdout)
+	return 1
+}
+
+// totals sum up runs.
+type totals struct {
+	runs, plans int
+	features    map[string]int
+}
+
+func (t *totals) add(out *outcome) {
+	t.runs++
+	t.plans += out.report.Plans
+	for name := range out.features {
+		t.features[name]++
+	}
+}
+
+func (t *totals) print(w io.Writer, took time.Duration) {
+	fmt.Fprintf(w, "soak: %d seeds and %d plans in %v, %.1f seeds a second\n", t.runs, t.plans, took.Round(time.Second),
+		float64(t.runs)/took.Seconds())
+	line := "  runs with"
+	for _, name := range slices.Sorted(maps.Keys(t.features)) {
+		entry := fmt.Sprintf(" %s %d,", name, t.features[name])
+		if len(line)+len(entry) > 110 {
+			fmt.Fprintln(w, line)
+			line = "   "
+		}
+		line += entry
+	}
+	fmt.Fprintln(w, strings.TrimSuffix(line, ","))
+}
+
+// shrinking is how long the search for a smaller scenario may take.
+const shrinking = time.Minute
+
+// explain prints a failure with the smallest scenario that has it, and writes both to files.
+func (s *settings) explain(seed uint64, sc simulate.Scenario, f *failure, w io.Writer) {
+	fmt.Fprintf(w, "soak: seed %d fails: %s\n%s\n", seed, f.kind, f.text)
+	smaller, f := shrink(sc, f, s.options, time.Now().Add(shrinking))
+	fmt.Fprintf(w, "\nsoak: the smallest scenario found that fails so:\n%s\n", f.text)
+	if f.step != nil {
+		fmt.Fprintf(w, "step %d, %v after the beginning\n", f.step.Number, f.step.At)
+		for _, node := range f.nodes {
+			fmt.Fprintln(w, f.step.Plan.Explain(node))
+		}
+	}
+	text, err := yaml.Marshal(smaller)
+	if err != nil {
+		fmt.Fprintln(w, err)
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", text)
+	if err := s.leave(seed, f, text, w); err != nil {
+		fmt.Fprintln(w, err)
+	}
+	fmt.Fprintf(w, "soak: see it again with: go run ./internal/soak -seed %d\n", seed)
+	fmt.Fprintf(w, "soak: once it is understood, add %d to internal/soak/testdata/seeds.txt, with a word on what it was\n", seed)
+}
+
+// leave writes the scenario, and the case of the step for examples/plan.
+func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) error {
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(s.out, fmt.Sprintf("seed-%d.yaml", seed))
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "soak: the scenario is in %s\n", name)
+	if f.step == nil {
+		return nil
+	}
+	data, err := f.step.Case().Encode()
+	if err != nil {
+		return err
+	}
+	name = filepath.Join(s.out, fmt.Sprintf("seed-%d.json", seed))
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "soak: see the step with: go run ./examples/plan -case %s\n", name)
+	return nil
+}
+
+// parseSeeds reads a corpus: one seed a line, and after a # what it found.
+func parseSeeds(text string) ([]uint64, error) {
+	var seeds []uint64
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		word, comment, _ := strings.Cut(line, "#")
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		seed, err := strconv.ParseUint(word, 10, 64)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("seeds.txt:%d: %q is no seed; one is a whole number", number, word)
+		case strings.TrimSpace(comment) == "":
+			return nil, fmt.Errorf("seeds.txt:%d: seed %d lacks a comment that says what it found", number, seed)
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds, nil
+}

@@ -1,0 +1,233 @@
+package rollouttest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// Count is what is counted of the nodes that are to run the pod.
+type Count struct {
+	words string // before "nodes": "unavailable"
+	in    func(simulate.NodeState) bool
+	label string // they are counted for each value of it; empty: all together
+	short string // what that was called
+}
+
+// Unavailable nodes are to run the pod and have none that serves (B2), whatever the reason: it is on its way, broken, or the
+// node is not Ready.
+func Unavailable() Count { return CountStates("unavailable", lacking...) }
+
+// UnavailableIn is [Unavailable] for each value of a label; see [Count.In].
+func UnavailableIn(label string) Count { return Unavailable().In(label) }
+
+// Broken nodes have a pod that crashes, has failed, or cannot get its image.
+func Broken() Count { return CountStates("broken", simulate.NodeBroken) }
+
+// Serving nodes have a pod that serves, of any revision.
+func Serving() Count {
+	return CountStates("serving", simulate.NodeOld, simulate.NodeSurging, simulate.NodeNew)
+}
+
+// Updated nodes have an available pod of the update revision.
+func Updated() Count { return CountStates("updated", simulate.NodeNew) }
+
+// CountStates counts nodes in any of the states. The words say what that means, as they precede "nodes": "pulling".
+// [simulate.NodeOutside] is never counted: such nodes are not to run the pod.
+func CountStates(words string, states ...simulate.NodeState) Count {
+	states = slices.Clone(states)
+	return Count{words: words, in: func(s simulate.NodeState) bool {
+		return s != simulate.NodeOutside && slices.Contains(states, s)
+	}}
+}
+
+// lacking are the states of unavailable nodes.
+var lacking = []simulate.NodeState{
+	simulate.NodeEmpty, simulate.NodeTerminating, simulate.NodePending, simulate.NodePulling, simulate.NodeStarting,
+	simulate.NodeBroken, simulate.NodeLost,
+}
+
+// In counts for each value of a label by itself. "zone", "region", "pool" and "rack" stand for topology.kubernetes.io/zone,
+// topology.kubernetes.io/region and the labels of generated fleets; anything else is the label's key. Nodes without the
+// label are not counted.
+func (c Count) In(label string) Count {
+	c.short, c.label = label, label
+	switch label {
+	case "zone":
+		c.label = corev1.LabelTopologyZone
+	case "region":
+		c.label = corev1.LabelTopologyRegion
+	case "pool":
+		c.label = simulate.PoolLabel
+	case "rack":
+		c.label = simulate.RackLabel
+	}
+	return c
+}
+
+// phrase is "2 unavailable nodes in any one zone".
+func (c Count) phrase(n int) string {
+	where := ""
+	if c.label != "" {
+		where = " in any one " + c.short
+	}
+	return fmt.Sprintf("%d %s %s%s", n, c.words, plural(n), where)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "node"
+	}
+	return "nodes"
+}
+
+func nodesOf(n int) string { return fmt.Sprintf("%d %s", n, plural(n)) }
+
+// NeverMoreThan promises that at no instant more nodes are counted: NeverMoreThan(2, UnavailableIn("zone")). It fails also if
+// no node that is to run the pod could ever be counted, because there is none, or none has the label.
+func NeverMoreThan(n int, what Count) Policy {
+	return Policy{
+		Promise: "never more than " + what.phrase(n),
+		Begin:   what.watch(func(t tally) bool { return t.have > n }, what.in),
+	}
+}
+
+// NeverFewerThan promises that at every instant at least so many nodes are counted: NeverFewerThan(10, Serving()); of each
+// value of a label that a node has. A first installation begins with none. It fails also if no node that is to run the
+// pod could ever be counted.
+func NeverFewerThan(n int, what Count) Policy {
+	return Policy{
+		Promise: "never fewer than " + what.phrase(n),
+		Begin: what.watch(func(t tally) bool { return t.have < n && t.of > 0 },
+			func(s simulate.NodeState) bool { return s != 0 && s != simulate.NodeOutside && !what.in(s) }),
+	}
+}
+
+// watch counts along a run, and breaks when the condition holds for one of the groups. The nodes in the other states given are
+// those concerned.
+func (c Count) watch(
+	broken func(tally) bool, concerned func(simulate.NodeState) bool,
+) func(simulate.Scenario, *simulate.Simulation) Guard {
+	return func(_ simulate.Scenario, s *simulate.Simulation) Guard {
+		t := &counter{Count: c, run: s, states: map[string]simulate.NodeState{}, groups: map[string]string{}}
+		t.regroup()
+		return Guard{
+			Record: t.record,
+			Instant: func(time.Duration) error {
+				if t.stale {
+					t.regroup()
+				}
+				for _, group := range t.touched() {
+					if tally := t.tallies[group]; broken(tally) {
+						return breach(t.nodes(group, concerned), "%s", t.found(group, tally))
+					}
+				}
+				return nil
+			},
+			End: func(*simulate.Simulation, simulate.Report) error {
+				switch {
+				case t.seen:
+					return nil
+				case c.label != "":
+					return breach(nil, "no node that is to run the pod has the label %s, so that none was ever counted", c.label)
+				}
+				return breach(nil, "no node is to run the pod, so that none was ever counted")
+			},
+		}
+	}
+}
+
+// counter counts nodes by the value of a label. What a record costs does not depend on the number of nodes.
+type counter struct {
+	Count
+	run     *simulate.Simulation
+	states  map[string]simulate.NodeState
+	groups  map[string]string // of each node; nodes that belong to none are missing
+	tallies map[string]tally
+	changed []string // groups, since the last instant
+	stale   bool     // labels may have changed
+	seen    bool     // a node that may be counted
+}
+
+// tally is how many nodes of a group are counted, of how many that are to run the pod.
+type tally struct{ have, of int }
+
+func (t *counter) record(r simulate.Record) {
+	switch r.Kind {
+	case simulate.EventHappened:
+		t.stale = t.stale || t.label != ""
+	case simulate.NodeChanged:
+		if _, known := t.states[r.Node]; !known && t.label != "" && r.From == 0 && r.At > 0 {
+			t.stale = true // it has joined
+		}
+		t.add(r.Node, -1)
+		t.states[r.Node] = r.To
+		t.add(r.Node, 1)
+	default: // says nothing about the state of a node
+	}
+}
+
+// add counts a node in its group, or takes it out again.
+func (t *counter) add(node string, n int) {
+	state := t.states[node]
+	group, ok := t.groups[node]
+	if t.label == "" {
+		group, ok = "", true
+	}
+	if !ok || state == 0 || state == simulate.NodeOutside {
+		return
+	}
+	tally := t.tallies[group]
+	tally.of += n
+	if t.in(state) {
+		tally.have += n
+	}
+	t.tallies[group] = tally
+	t.changed = append(t.changed, group)
+	t.seen = true
+}
+
+// regroup reads the labels of all nodes.
+func (t *counter) regroup() {
+	t.stale = false
+	t.tallies = map[string]tally{}
+	t.changed = nil
+	if t.label != "" {
+		clear(t.groups)
+		for _, n := range t.run.Nodes() {
+			if value, ok := n.Labels[t.label]; ok {
+				t.groups[n.Name] = value
+			}
+		}
+	}
+	for node := range t.states {
+		t.add(node, 1)
+	}
+}
+
+// touched are the groups that changed since the last call, in order.
+func (t *counter) touched() []string {
+	groups := slices.Compact(slices.Sorted(slices.Values(t.changed)))
+	t.changed = t.changed[:0]
+	return groups
+}
+
+// nodes of the group in certain states.
+func (t *counter) nodes(group string, in func(simulate.NodeState) bool) []string {
+	return sortedNodes(t.states, func(node string, state simulate.NodeState) bool {
+		return in(state) && (t.label == "" || t.groups[node] == group)
+	})
+}
+
+func (t *counter) found(group string, n tally) string {
+	where := ""
+	if t.label != "" {
+		where = fmt.Sprintf(" in %s %s", t.short, cmp.Or(group, `""`))
+	}
+	return fmt.Sprintf("%d %s %s, of %d%s", n.have, t.words, plural(n.have), n.of, where)
+}

@@ -1,0 +1,170 @@
+package rollouttest
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// DoneWithin promises that every node is where it is to end at that time from the beginning of the run, or earlier
+// ([simulate.EndDone]); nodes that the spec holds are so where they are. It fails also if no node came to have the update
+// revision in the run: then there was nothing to roll out.
+func DoneWithin(limit time.Duration) Policy {
+	return Policy{
+		Promise: fmt.Sprintf("done within %v", limit),
+		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+			f := fates{}
+			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
+				switch {
+				case report.End != simulate.EndDone:
+					return breach(f.not(simulate.NodeNew), "the run ended %s after %v, with %d of %s updated%s", report.End,
+						report.Elapsed, report.Updated, nodesOf(report.Desired), waitedFor(report))
+				case report.Finished > limit:
+					return breach(nil, "done after %v%s", report.Finished, waitedFor(report))
+				}
+				return f.rolledOut()
+			}}
+		},
+	}
+}
+
+// EndsAtUpdateRevision promises that in the end every node that is to run the pod has an available one of the update revision.
+// It fails also if all had one in the beginning: then there was nothing to roll out.
+func EndsAtUpdateRevision() Policy {
+	return Policy{
+		Promise: "every node ends at the update revision",
+		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+			f := fates{}
+			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
+				if report.Updated < report.Desired {
+					return breach(f.not(simulate.NodeNew), "the run ended %s after %v, with %d of %s updated%s", report.End,
+						report.Elapsed, report.Updated, nodesOf(report.Desired), waitedFor(report))
+				}
+				return f.rolledOut()
+			}}
+		},
+	}
+}
+
+// waitedFor is what a run waited for longest.
+func waitedFor(report simulate.Report) string {
+	if len(report.Waits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; what nodes waited for longest: %s", report.Waits[0])
+}
+
+// fates is what became of each node: its last state, and whether it was another one before.
+type fates map[string]fate
+
+type fate struct {
+	state    simulate.NodeState
+	improved bool // it came to have the update revision
+}
+
+func (f fates) record(r simulate.Record) {
+	if r.Kind == simulate.NodeChanged {
+		f[r.Node] = fate{r.To, f[r.Node].improved || r.To == simulate.NodeNew && r.From != 0}
+	}
+}
+
+// not are the nodes that are to run the pod and are in another state.
+func (f fates) not(state simulate.NodeState) []string {
+	return sortedNodes(f, func(_ string, fate fate) bool {
+		return fate.state != 0 && fate.state != simulate.NodeOutside && fate.state != state
+	})
+}
+
+// rolledOut is an error if no node came to have the update revision.
+func (f fates) rolledOut() error {
+	for _, fate := range f {
+		if fate.improved {
+			return nil
+		}
+	}
+	return breach(nil, "there was nothing to roll out: no node came to have the update revision in this run")
+}
+
+// NoPodRecreatedTwice promises that no node gets a second pod of one revision, whatever became of the first. It fails also if
+// no pod is created at all.
+func NoPodRecreatedTwice() Policy {
+	type place struct{ node, revision string }
+	return Policy{
+		Promise: "no pod is recreated twice",
+		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+			first := map[place]string{}
+			var broken error
+			return Guard{
+				Record: func(r simulate.Record) {
+					if r.Kind != simulate.PodCreated || broken != nil {
+						return
+					}
+					at := place{r.Node, r.Revision}
+					if before, ok := first[at]; ok {
+						broken = breach([]string{r.Node}, "%s gets pod %s of revision %s (%s) after pod %s",
+							r.Node, r.Pod, r.Revision, r.Detail, before)
+					}
+					first[at] = r.Pod
+				},
+				Instant: func(time.Duration) error { return broken },
+				End: func(*simulate.Simulation, simulate.Report) error {
+					if len(first) == 0 {
+						return breach(nil, "no pod was created in this run")
+					}
+					return nil
+				},
+			}
+		},
+	}
+}
+
+// NoPodDeletedOn promises that the controller deletes no pod on these nodes. It fails also if one of them never had a pod, and
+// without nodes.
+func NoPodDeletedOn(nodes ...string) Policy {
+	return Policy{
+		Promise: fmt.Sprintf("no pod is deleted on %s", cmp.Or(listed(nodes), "no node")),
+		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+			ran := map[string]bool{} // whether they had a pod
+			for _, node := range nodes {
+				ran[node] = false
+			}
+			var broken error
+			return Guard{
+				Record: func(r simulate.Record) {
+					if _, ok := ran[r.Node]; !ok || broken != nil {
+						return
+					}
+					switch {
+					case r.Kind == simulate.PodDeleted:
+						broken = breach([]string{r.Node}, "pod %s on %s is deleted (%s)", r.Pod, r.Node, r.Detail)
+					case r.Kind == simulate.NodeChanged && r.To > simulate.NodeEmpty:
+						ran[r.Node] = true
+					}
+				},
+				Instant: func(time.Duration) error { return broken },
+				End: func(*simulate.Simulation, simulate.Report) error {
+					if never := sortedNodes(ran, func(_ string, ran bool) bool { return !ran }); len(never) > 0 {
+						return breach(never, "there was never a pod to delete on %s", listed(never))
+					}
+					if len(nodes) == 0 {
+						return breach(nil, "no nodes are named")
+					}
+					return nil
+				},
+			}
+		},
+	}
+}
+
+// listed joins a few names.
+func listed(names []string) string {
+	const shown = 5
+	text := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,250 @@
+package rollouttest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// Simulate runs a scenario with the real planner to its end and holds it to the policies. The test fails
+//   - at once if the scenario is refused, or if a plan breaks an invariant that [rollout.Verify] checks;
+//   - for every policy whose promise is broken, with what was promised, at which step and instant it broke, what the
+//     plan of that step says about the nodes concerned, and how to see that step again;
+//   - if nothing at all happened in the run: then no promise was put to the test.
+//
+// A run that ends stuck or out of time is no failure by itself: that is for [DoneWithin] and [EndsAtUpdateRevision] to say. The
+// report is that of the run, also of one that failed.
+func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Report {
+	t.Helper()
+	w := watched{states: map[string]simulate.NodeState{}, acted: map[string]said{}}
+	history := scenario.History
+	scenario.History = func(r simulate.Record) {
+		if history != nil {
+			history(r)
+		}
+		w.record(r)
+	}
+	s, err := simulate.New(scenario)
+	if err != nil {
+		t.Fatalf("the scenario cannot be simulated: %v", err)
+		return simulate.Report{}
+	}
+	w.begin(scenario, s, policies)
+	report, err := s.Run(nil, w.step)
+	for _, failure := range w.failures {
+		t.Errorf("%s", failure)
+	}
+	if err != nil {
+		if failed, ok := errors.AsType[*simulate.StepError](err); ok {
+			w.last = &failed.Step
+		}
+		t.Fatalf("%v%s", err, w.keepCase("invariant"))
+		return report
+	}
+	w.failures = nil
+	w.instant()
+	w.end(report)
+	for _, failure := range w.failures {
+		t.Errorf("%s", failure)
+	}
+	if !w.happened {
+		t.Errorf("nothing happened in the run, so that no promise was put to the test: in the beginning every node was where it "+
+			"is to end\n  report: %s", indented(report.String()))
+	}
+	return report
+}
+
+// watched is a run that is held to policies.
+type watched struct {
+	scenario simulate.Scenario
+	run      *simulate.Simulation
+	guards   []guarded
+	keep     func(string, []byte) error
+	failures []string
+
+	last     *simulate.Step
+	acted    map[string]said               // what the plan said that did something about a node last
+	states   map[string]simulate.NodeState // as they were after the last record
+	at       time.Duration                 // of that record
+	pending  bool                          // there was one since the last instant was looked at
+	happened bool
+}
+
+// said is what the plan of a step said about a node.
+type said struct {
+	step int
+	at   time.Duration
+	text string
+}
+
+// guarded is a policy in this run; over when it is broken.
+type guarded struct {
+	promise string
+	Guard
+	over bool
+}
+
+func (w *watched) begin(scenario simulate.Scenario, s *simulate.Simulation, policies []Policy) {
+	w.scenario, w.run = scenario, s
+	for i := range policies {
+		if policies[i].keep != nil {
+			w.keep = policies[i].keep
+		}
+		if policies[i].Begin != nil {
+			w.guards = append(w.guards, guarded{promise: policies[i].Promise, Guard: policies[i].Begin(scenario, s)})
+		}
+	}
+}
+
+func (w *watched) record(r simulate.Record) {
+	if w.pending && r.At > w.at {
+		w.instant()
+	}
+	w.at, w.pending = r.At, true
+	switch r.Kind {
+	case simulate.NodeChanged:
+		w.states[r.Node] = r.To
+		w.happened = w.happened || r.From != 0
+	case simulate.Planned, simulate.CanaryChanged: // thoughts
+	default:
+		w.happened = true
+	}
+	for i := range w.guards {
+		if g := &w.guards[i]; !g.over && g.Record != nil {
+			g.Record(r)
+		}
+	}
+}
+
+// instant asks the guards about the instant that is over.
+func (w *watched) instant() {
+	w.pending = false
+	for i := range w.guards {
+		if g := &w.guards[i]; !g.over && g.Instant != nil {
+			w.judge(g, w.at, g.Instant(w.at))
+		}
+	}
+}
+
+func (w *watched) step(s *simulate.Simulation, step *simulate.Step) error {
+	w.last = step
+	for i := range step.Plan.Decisions {
+		if d := &step.Plan.Decisions[i]; d.Creates+d.Deletes+d.Patches > 0 {
+			w.acted[d.Node] = said{step.Number, step.At, step.Plan.Explain(d.Node)}
+		}
+	}
+	for i := range w.guards {
+		if g := &w.guards[i]; !g.over && g.Step != nil {
+			w.judge(g, step.At, g.Step(s, step))
+		}
+	}
+	return nil
+}
+
+func (w *watched) end(report simulate.Report) {
+	for i := range w.guards {
+		if g := &w.guards[i]; !g.over && g.End != nil {
+			w.judge(g, report.Elapsed, g.End(w.run, report))
+		}
+	}
+}
+
+// judge takes down how a promise was broken, if it was.
+func (w *watched) judge(g *guarded, at time.Duration, err error) {
+	if err == nil {
+		return
+	}
+	g.over = true
+	var b strings.Builder
+	step := 0
+	if w.last != nil {
+		step = w.last.Number
+	}
+	fmt.Fprintf(&b, "promised: %s\n  broken at step %d, %v after the beginning (%s): %v", g.promise, step, at,
+		w.clock(at), err)
+	if broken, ok := errors.AsType[*BreachError](err); ok {
+		w.explain(&b, broken.Nodes)
+	}
+	fmt.Fprintf(&b, "\n  to see it again (seed %d): simulate.New(scenario), then Step %s", w.scenario.Seed, times(step))
+	if w.keep == nil {
+		b.WriteString("; KeepCases keeps what the controller saw")
+	}
+	b.WriteString(w.keepCase(g.promise))
+	w.failures = append(w.failures, b.String())
+}
+
+func (w *watched) clock(at time.Duration) string {
+	return w.run.Now().Add(at - w.run.Elapsed()).UTC().Format(time.RFC3339)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// explain shows the state of nodes, and what the last plan says of them.
+func (w *watched) explain(b *strings.Builder, nodes []string) {
+	const shown = 5
+	for i, node := range nodes {
+		if i == shown {
+			fmt.Fprintf(b, "\n  and %d more nodes", len(nodes)-shown)
+			return
+		}
+		fmt.Fprintf(b, "\n  %s is %s", node, cmp.Or(w.states[node].String(), "gone"))
+		if w.last == nil {
+			continue
+		}
+		if acted, ok := w.acted[node]; ok && acted.step != w.last.Number {
+			fmt.Fprintf(b, "\n    plan of step %d (%v): %s", acted.step, acted.at, withoutNode(acted.text, node))
+		}
+		fmt.Fprintf(b, "\n    plan of step %d (%v): %s", w.last.Number, w.last.At, withoutNode(w.last.Plan.Explain(node), node))
+	}
+}
+
+// withoutNode is an explanation without the name of the node that it begins with.
+func withoutNode(text, node string) string { return indented(strings.TrimPrefix(text, node+": ")) }
+
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
+
+// keepCase hands out the case of the last step, and says what it is called.
+func (w *watched) keepCase(promise string) string {
+	if w.keep == nil || w.last == nil {
+		return ""
+	}
+	name := fmt.Sprintf("%s-step-%d.json", slug(promise), w.last.Number)
+	data, err := w.last.Case().Encode()
+	if err == nil {
+		err = w.keep(name, data)
+	}
+	if err != nil {
+		return fmt.Sprintf("\n  its case could not be kept: %v", err)
+	}
+	return "\n  what the controller saw is kept as " + name + ", for: go run ./examples/plan -case " + name
+}
+
+// slug is a sentence fit for the name of a file.
+func slug(sentence string) string {
+	words := strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	return strings.Join(words[:min(len(words), 8)], "-")
+}
+
+// sortedNodes lists the nodes for which the condition holds, by name.
+func sortedNodes[V any](m map[string]V, in func(string, V) bool) []string {
+	var nodes []string
+	for node, v := range m {
+		if in(node, v) {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}

@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// cache is what the controller's watches show.
+type cache struct {
+	pods  []*corev1.Pod
+	owner []*pod // whose object pods holds, at the same place
+	nodes []*corev1.Node
+	// revisions are shown as a whole.
+	revisions []*appsv1.ControllerRevision
+}
+
+// sights are what a watch has yet to show of one object, in order.
+type sights[T any] struct {
+	// ever: the object was shown. at is its place in the cache of pods, counted from 1.
+	ever    bool
+	at      int
+	version int // how often it changed; shows is the version that is shown
+	shows   int
+	pending []sight[T]
+	// epoch in which they are pending: a list of all objects ends it.
+	epoch int
+	timer timer
+}
+
+type sight[T any] struct {
+	at      time.Duration
+	object  T
+	version int
+}
+
+// lag draws how long a watch takes for one change of one object.
+func (s *Simulation) lag(kind, name string, version int) time.Duration {
+	if !s.scenario.Controller.Lag.isSet() {
+		return 0
+	}
+	return s.random.durationOf(s.scenario.Controller.Lag, kind, name+"/"+strconv.Itoa(version))
+}
+
+// later puts a change behind those that the watch has not shown yet; false: it is shown at once.
+func later[T any](s *Simulation, v *sights[T], kind, name string, object T, owner fires) bool {
+	v.version++
+	if v.epoch != s.epoch {
+		v.pending, v.epoch = nil, s.epoch
+	}
+	at := s.elapsed + s.lag(kind, name, v.version)
+	if n := len(v.pending); n > 0 {
+		at = max(at, v.pending[n-1].at)
+	}
+	if at == s.elapsed && len(v.pending) == 0 {
+		v.shows = v.version
+		return false
+	}
+	v.pending = append(v.pending, sight[T]{at, object, v.version})
+	v.timer.owner = owner
+	if !v.timer.isSet() {
+		s.queue.put(&v.timer, v.pending[0].at)
+	}
+	return true
+}
+
+// due takes what the watch shows now; false: nothing any more.
+func (v *sights[T]) due(s *Simulation) (object T, ok bool) {
+	if v.epoch != s.epoch {
+		return object, false
+	}
+	for len(v.pending) > 0 && v.pending[0].at <= s.elapsed {
+		object, ok = v.pending[0].object, true
+		v.shows = v.pending[0].version
+		v.pending = v.pending[1:]
+	}
+	if len(v.pending) > 0 {
+		s.queue.put(&v.timer, v.pending[0].at)
+	}
+	return object, ok
+}
+
+// catchUp drops what was pending: the controller has listed all objects.
+func (v *sights[T]) catchUp(s *Simulation) {
+	s.queue.stop(&v.timer)
+	v.pending, v.shows, v.ever = nil, v.version, true
+}
+
+type podSight struct{ *pod }
+
+func (p podSight) fire(s *Simulation) {
+	if object, ok := p.shown.due(s); ok {
+		s.cachePod(p.pod, object)
+	}
+}
+
+type nodeSight struct{ *node }
+
+func (n nodeSight) fire(s *Simulation) {
+	if object, ok := n.shown.due(s); ok {
+		s.cacheNode(n.node, object)
+	}
+}
+
+type revisionSight struct{}
+
+func (revisionSight) fire(s *Simulation) {
+	if list, ok := s.shownRevisions.due(s); ok {
+		s.cacheRevisions(list)
+	}
+}
+
+// showPod lets the watch see a pod's object; nil: it is gone.
+func (s *Simulation) showPod(p *pod, object *corev1.Pod) {
+	if !later(s, &p.shown, "pod lag", p.object.Name, object, podSight{p}) {
+		s.cachePod(p, object)
+	}
+}
+
+func (s *Simulation) showNode(n *node, object *corev1.Node) {
+	if !later(s, &n.shown, "node lag", n.name, object, nodeSight{n}) {
+		s.cacheNode(n, object)
+	}
+}
+
+func (s *Simulation) showRevisions() {
+	if !later(s, &s.shownRevisions, "revision lag", "", s.revisions, revisionSight{}) {
+		s.cacheRevisions(s.revisions)
+	}
+}
+
+func (s *Simulation) cachePod(p *pod, object *corev1.Pod) {
+	c := &s.cache
+	s.controller.dirty = true
+	p.shown.ever = true
+	switch at := p.shown.at; {
+	case object == nil && at == 0:
+	case object == nil:
+		last := len(c.pods) - 1
+		c.pods[at-1], c.owner[at-1] = c.pods[last], c.owner[last]
+		c.owner[at-1].shown.at = at
+		c.pods[last], c.owner[last] = nil, nil
+		c.pods, c.owner = c.pods[:last], c.owner[:last]
+		p.shown.at = 0
+	case at == 0:
+		c.pods, c.owner = append(c.pods, object), append(c.owner, p)
+		p.shown.at = len(c.pods)
+	default:
+		c.pods[at-1] = object
+	}
+}
+
+func (s *Simulation) cacheNode(n *node, object *corev1.Node) {
+	s.controller.dirty = true
+	at, ok := slices.BinarySearchFunc(s.cache.nodes, n.name, func(o *corev1.Node, name string) int { return cmp.Compare(o.Name, name) })
+	switch {
+	case object == nil && ok:
+		s.cache.nodes = slices.Delete(s.cache.nodes, at, at+1)
+	case object == nil:
+	case ok:
+		s.cache.nodes[at] = object
+	default:
+		s.cache.nodes = slices.Insert(s.cache.nodes, at, object)
+	}
+}
+
+func (s *Simulation) cacheRevisions(list []*appsv1.ControllerRevision) {
+	s.controller.dirty = true
+	s.cache.revisions = list
+}
+
+// relist shows the controller everything as it is.
+func (s *Simulation) relist() {
+	s.epoch++
+	s.cache = cache{revisions: s.revisions}
+	s.shownRevisions.catchUp(s)
+	for _, n := range s.names {
+		n.shown.catchUp(s)
+		s.cache.nodes = append(s.cache.nodes, n.object)
+	}
+	for _, p := range s.order {
+		p.shown.catchUp(s)
+		p.shown.at = 0
+		if p.stage != gone {
+			s.cachePod(p, p.object)
+		}
+	}
+	s.controller.dirty = true
+}

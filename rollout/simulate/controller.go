@@ -1,0 +1,259 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// retry is how long a controller waits after a call that failed.
+const retry = time.Second
+
+// controller is the program around the planner, as it is at one instant.
+type controller struct {
+	// dirty: something has changed since the last plan. wake is when that plan said to come back; 0: never.
+	dirty bool
+	wake  time.Duration
+	// memory of the last plan, and what of it is written where a crash does not reach it.
+	memory, saved rollout.Memory
+	written       status.Status
+
+	// plan that is carried out, and the planner that made it; the next call is that of this number, of so many, at nextCall.
+	plan     rollout.Plan
+	planner  *rollout.Planner
+	busy     bool
+	call     int
+	calls    int
+	nextCall time.Duration
+	// refused are pods of which a patch was refused; batches are the ends of the batches of creates.
+	refused map[types.UID]bool
+	batches []int
+	failed  bool // a create of this batch
+
+	// down: it has crashed. doomed: it crashes in the middle of the next plan.
+	down, doomed bool
+	fatal        int // the number of the call before which it does
+	restarts     int
+	crash        crashTimer
+	restart      restartTimer
+
+	flight flight
+	timer  timer
+	last   time.Duration // when it planned last
+	ever   bool          // it has
+	sent   int           // calls, ever
+}
+
+// flight is what was asked for and is not shown.
+type flight struct {
+	creates   []*pod
+	deletes   []*pod
+	patches   []expected[*pod]
+	revisions []expected[string]
+	pulls     []expected[*ahead] // that ended well
+}
+
+type expected[T any] struct {
+	what    T
+	version int
+}
+
+type (
+	crashTimer   struct{ timer timer }
+	restartTimer struct{ timer timer }
+)
+
+// act sets when the controller does something next.
+func (s *Simulation) wakeController() {
+	c := &s.controller
+	switch {
+	case c.down:
+		s.queue.stop(&c.timer)
+	case c.busy:
+		s.queue.put(&c.timer, max(c.nextCall, s.elapsed))
+	case c.dirty && !c.ever:
+		s.queue.put(&c.timer, s.elapsed)
+	case c.dirty:
+		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.nextCall, s.elapsed))
+	case c.wake > 0:
+		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.wake))
+	default:
+		s.queue.stop(&c.timer)
+	}
+}
+
+// fire does nothing: the controller's turn comes after all else of its instant.
+func (c *controller) fire(*Simulation) {}
+
+// inFlight is what the controller takes for done.
+func (s *Simulation) inFlight() rollout.InFlight {
+	f := &s.controller.flight
+	f.creates = slices.DeleteFunc(f.creates, func(p *pod) bool { return p.shown.ever })
+	f.deletes = slices.DeleteFunc(f.deletes, func(p *pod) bool {
+		return p.shown.ever && (p.shown.at == 0 || s.cache.pods[p.shown.at-1].DeletionTimestamp != nil)
+	})
+	f.patches = slices.DeleteFunc(f.patches, func(e expected[*pod]) bool {
+		return e.what.shown.shows >= e.version || e.what.shown.ever && e.what.shown.at == 0
+	})
+	f.revisions = slices.DeleteFunc(f.revisions, func(e expected[string]) bool { return s.shownRevisions.shows >= e.version })
+	var out rollout.InFlight
+	for _, p := range f.creates {
+		name := p.object.Labels[hashLabel]
+		out.Creates = append(out.Creates, rollout.InFlightCreate{Node: targetOf(p), Revision: name})
+	}
+	for _, p := range f.deletes {
+		out.Deletes = append(out.Deletes, p.object.UID)
+	}
+	for _, e := range f.patches {
+		out.Patches = append(out.Patches, e.what.object.UID)
+	}
+	slices.Sort(out.Patches) // a pod may have several
+	out.Patches = slices.Compact(out.Patches)
+	for _, e := range f.revisions {
+		if !slices.Contains(out.Revisions, e.what) {
+			out.Revisions = append(out.Revisions, e.what)
+		}
+	}
+	for _, a := range s.pulls {
+		out.Pulls = append(out.Pulls, predownload.Request{Node: a.node.name, Image: a.image})
+	}
+	f.pulls = slices.DeleteFunc(f.pulls, func(e expected[*ahead]) bool { return e.what.node.shown.shows >= e.version })
+	for _, e := range f.pulls {
+		out.Pulls = append(out.Pulls, predownload.Request{Node: e.what.node.name, Image: e.what.image})
+	}
+	return out
+}
+
+// snapshot is what the controller sees.
+func (s *Simulation) snapshot() rollout.Snapshot {
+	return rollout.Snapshot{
+		Now: s.now(), Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods), Revisions: s.cache.revisions,
+		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
+	}
+}
+
+// makePlan makes and verifies a plan, and begins to carry it out.
+func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
+	c := &s.controller
+	step := &Step{Number: s.step + 1, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot()}
+	if s.stalled(); s.atOnce > s.mostAtOnce() {
+		return step, fmt.Errorf("%d plans were made at one instant, and there is no end to it", s.atOnce)
+	}
+	s.step++
+	c.dirty, c.last, c.ever = false, s.elapsed, true
+	var err error
+	if step.Plan, err = s.plan(step.Snapshot); err != nil {
+		return step, err
+	}
+	s.tally.plan(s.elapsed, &step.Plan)
+	c.wake = 0
+	if wake := step.Plan.NextWake; !wake.IsZero() {
+		c.wake = wake.Sub(s.start)
+	}
+	s.record(Record{Kind: Planned, Detail: strconv.Itoa(actions(&step.Plan))})
+	s.canaryChanged(&step.Plan.Canary)
+	if update := step.Plan.Status.UpdateRevision; update != s.update {
+		s.update = update
+		s.observeAll()
+	}
+	s.decided = step.Plan
+	if violations := rollout.Verify(s.spec, step.Snapshot, step.Plan); len(violations) > 0 {
+		s.violations = violations
+		return step, nil
+	}
+	for _, observe := range observers {
+		if err := observe(s, step); err != nil {
+			return step, err
+		}
+	}
+	c.memory = step.Plan.Memory
+	s.failedPulls = slices.Clone(step.Plan.FailedPulls)
+	c.begin(step.Plan, s.planner)
+	if c.calls == 0 {
+		s.finishPlan()
+		return step, nil
+	}
+	if c.doomed {
+		c.fatal = int(s.random.fraction("fatal", strconv.Itoa(c.restarts)) * float64(c.calls+1))
+	}
+	return step, s.send()
+}
+
+// stalled counts plans at one instant.
+func (s *Simulation) stalled() {
+	if s.atOnce > 0 && s.controller.last != s.elapsed {
+		s.atOnce = 0
+	}
+	s.atOnce++
+}
+
+// mostAtOnce is how many plans an instant may have: each node may want a few, one after the other.
+func (s *Simulation) mostAtOnce() int { return 1000 + 10*len(s.names) }
+
+// begin makes the plan the one that is carried out.
+func (c *controller) begin(plan rollout.Plan, planner *rollout.Planner) {
+	c.planner = planner
+	c.plan, c.call, c.calls, c.busy = plan, 0, actions(&plan), true
+	c.refused, c.failed, c.batches = nil, false, nil
+	end := 0
+	for _, batch := range plan.Batches() {
+		end += len(batch)
+		c.batches = append(c.batches, end)
+	}
+}
+
+func actions(p *rollout.Plan) int {
+	return len(p.Revisions) + len(p.Patches) + len(p.Pulls) + len(p.Deletes) + len(p.Creates)
+}
+
+// crashController ends the controller, now.
+func (s *Simulation) crashController() {
+	c := &s.controller
+	c.down, c.doomed, c.busy = true, false, false
+	c.restarts++
+	s.tally.controllerCrashed()
+	s.record(Record{Kind: ControllerCrashed})
+	s.queue.stop(&c.crash.timer)
+	after := s.random.durationOf(s.scenario.Controller.Restart, "restart", strconv.Itoa(c.restarts))
+	s.queue.put(&c.restart.timer, s.elapsed+after)
+}
+
+// fire is the controller's next crash by itself: at once if it is at work, else in the middle of its next plan.
+func (t *crashTimer) fire(s *Simulation) { s.strike() }
+
+func (s *Simulation) strike() {
+	switch c := &s.controller; {
+	case c.down:
+	case c.busy:
+		s.crashController()
+	default:
+		c.doomed = true
+	}
+}
+
+// fire is the start of the controller.
+func (t *restartTimer) fire(s *Simulation) {
+	c := &s.controller
+	c.down, c.flight = false, flight{}
+	if c.memory = c.saved; s.scenario.Controller.LosesMemory {
+		c.memory = rollout.Memory{}
+	}
+	s.relist()
+	s.record(Record{Kind: ControllerStarted})
+	s.nextCrash()
+}
+
+// nextCrash draws when the controller crashes by itself.
+func (s *Simulation) nextCrash() {
+	c, model := &s.controller, &s.scenario.Controller
+	if model.Crash.isSet() {
+		s.queue.put(&c.crash.timer, s.elapsed+s.random.durationOf(model.Crash, "crash", strconv.Itoa(c.restarts)))
+	}
+}

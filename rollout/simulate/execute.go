@@ -1,0 +1,264 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// How the controller carries out a plan, call by call.
+
+// send sends the calls that are due now: with a limited rate the next one, else all.
+func (s *Simulation) send() error {
+	c := &s.controller
+	for c.busy && !c.down {
+		if c.doomed && c.call == c.fatal {
+			s.crashController()
+			return nil
+		}
+		if c.call == c.calls {
+			s.finishPlan()
+			return nil
+		}
+		sent := c.sent
+		if err := s.sendCall(c.call); err != nil {
+			return err
+		}
+		c.call++
+		if rate := s.scenario.Controller.CallsPerSecond; rate > 0 && c.sent > sent {
+			c.nextCall = s.elapsed + time.Duration(float64(time.Second)/rate)
+			return nil
+		}
+	}
+	return nil
+}
+
+// finishPlan ends a plan that was carried out: the status is written, with the memory, if it has changed.
+func (s *Simulation) finishPlan() {
+	c := &s.controller
+	c.busy = false
+	if !reflect.DeepEqual(c.written, c.plan.Status) || !reflect.DeepEqual(c.saved, c.plan.Memory) {
+		s.tally.call(false)
+		c.written, c.saved = c.plan.Status, c.plan.Memory
+	}
+}
+
+// sendCall sends one call of the plan.
+func (s *Simulation) sendCall(i int) error {
+	p := &s.controller.plan
+	if i < len(p.Revisions) {
+		return s.sendRevision(&p.Revisions[i])
+	}
+	i -= len(p.Revisions)
+	if i < len(p.Patches) {
+		return s.sendPatch(&p.Patches[i])
+	}
+	i -= len(p.Patches)
+	if i < len(p.Pulls) {
+		s.sendPull(&p.Pulls[i])
+		return nil
+	}
+	i -= len(p.Pulls)
+	if i < len(p.Deletes) {
+		s.sendDelete(&p.Deletes[i])
+		return nil
+	}
+	return s.sendCreate(i - len(p.Deletes))
+}
+
+// answer draws what becomes of the next call: whether it takes effect, and whether the controller hears that it did.
+func (s *Simulation) answer(detail string) (effect, heard bool) {
+	c, model := &s.controller, &s.scenario.Controller
+	c.sent++
+	effect, heard = true, true
+	if model.FailedCalls > 0 || model.LostAnswers > 0 {
+		switch drawn := s.random.fraction("call", strconv.Itoa(c.sent)); {
+		case drawn < model.FailedCalls:
+			effect, heard = false, false
+		case drawn < model.FailedCalls+model.LostAnswers:
+			heard = false
+		}
+	}
+	s.tally.call(!heard)
+	if !heard {
+		s.again()
+		s.record(Record{Kind: CallFailed, Detail: detail})
+	}
+	return effect, heard
+}
+
+// again has the controller plan again after a call that came to nothing, but not at once: what its watches show may be as
+// stale as before.
+func (s *Simulation) again() {
+	c := &s.controller
+	c.dirty, c.nextCall = true, max(c.nextCall, s.elapsed+retry)
+}
+
+func (s *Simulation) sendRevision(action *rollout.RevisionAction) error {
+	c := &s.controller
+	effect, heard := s.answer(action.Verb.String() + " revision " + action.Name)
+	if !heard {
+		c.call = c.calls - 1 // nothing that refers to it is sent
+	}
+	if !effect {
+		return nil
+	}
+	after, done, detail, err := apiserver.Revise(s.revisions, action, s.stamp(), types.UID("revision-"+action.Name+"-"+strconv.Itoa(c.sent)))
+	if err != nil {
+		return err
+	}
+	if !done {
+		s.again()
+		return nil
+	}
+	s.revisions = after
+	s.showRevisions()
+	c.flight.revisions = append(c.flight.revisions, expected[string]{action.Name, s.shownRevisions.version})
+	s.tally.action(RevisionChanged)
+	s.record(Record{Kind: RevisionChanged, Revision: action.Name, Detail: detail})
+	return nil
+}
+
+func (s *Simulation) sendPatch(patch *rollout.Patch) error {
+	c := &s.controller
+	if c.refused[patch.UID] {
+		return nil
+	}
+	effect, heard := s.answer("patch pod " + patch.Pod)
+	p := s.pods[patch.UID]
+	done := false
+	if effect && p != nil {
+		object, err := apiserver.Patch(p.object, patch)
+		switch {
+		case err == nil:
+			s.patched(p, object, patch)
+			done = true
+		case !errors.Is(err, apiserver.ErrConflict):
+			return fmt.Errorf("patch of pod %s: %w", patch.Pod, err)
+		}
+	}
+	if !done || !heard {
+		if c.refused == nil {
+			c.refused = map[types.UID]bool{}
+		}
+		c.refused[patch.UID] = true
+		s.again()
+	}
+	return nil
+}
+
+// patched puts the patched object in the place of the pod's.
+func (s *Simulation) patched(p *pod, object *corev1.Pod, patch *rollout.Patch) {
+	c := &s.controller
+	if !equality.Semantic.DeepEqual(object.Spec, p.object.Spec) || !kubelet.SameEnvironment(object, p.object) {
+		p.changed = s.elapsed
+	}
+	s.begun(patch.Node, patch.Reason)
+	before := p.object
+	p.object = object
+	if revisionOf(before) != revisionOf(object) || p.changed == s.elapsed {
+		p.rules = s.rulesFor(p)
+	}
+	p.object = before
+	if p.changed == s.elapsed && (p.stage == pulling || p.stage == creating) {
+		s.fetch(p, object) // what it waited for may be of no use any more
+	}
+	s.report(p, object)
+	s.changePod(p, object)
+	c.flight.patches = append(c.flight.patches, expected[*pod]{p, p.shown.version})
+	s.tally.action(PodPatched)
+	s.record(s.about(p, PodPatched, patch.Reason.String()))
+	if apiserver.Released(object) {
+		s.removePod(p)
+	}
+}
+
+func (s *Simulation) sendPull(pull *rollout.Pull) {
+	effect, _ := s.answer("pull " + pull.Image + " on " + pull.Node)
+	n := s.nodes[pull.Node]
+	if !effect || n == nil {
+		s.again()
+		return
+	}
+	if n.aheadOf(pull.Image) != nil {
+		return
+	}
+	a := s.addAhead(n, pull.Image)
+	if pull.Timeout > 0 {
+		s.queue.put(&a.timer, s.elapsed+pull.Timeout)
+	}
+	if !n.silent {
+		s.registry.begin(s.elapsed, n.name, n.zone, pull.Image, s.bandwidth(n))
+	}
+	s.tally.action(PullStarted)
+	s.record(Record{Kind: PullStarted, Node: n.name, Zone: n.zone, Revision: pull.Revision, Detail: pull.Image})
+}
+
+func (s *Simulation) sendDelete(action *rollout.Delete) {
+	effect, _ := s.answer("delete pod " + action.Pod)
+	p := s.pods[action.UID]
+	if !effect || p == nil {
+		s.again()
+		return
+	}
+	s.begun(action.Node, action.Reason)
+	s.controller.flight.deletes = append(s.controller.flight.deletes, p)
+	s.tally.action(PodDeleted)
+	s.record(s.about(p, PodDeleted, action.Reason.String()))
+	s.deletePod(p)
+}
+
+func (s *Simulation) sendCreate(i int) error {
+	c := &s.controller
+	create := c.plan.Creates[i]
+	for len(c.batches) > 0 && i >= c.batches[0] {
+		if c.batches = c.batches[1:]; c.failed { // the batch before had a create that failed (M6)
+			c.call = c.calls - 1
+			return nil
+		}
+	}
+	effect, heard := s.answer("create pod on " + create.Node)
+	if !heard {
+		c.failed = true
+	}
+	if !effect {
+		return nil
+	}
+	object, err := c.planner.Pod(create)
+	if err != nil {
+		return fmt.Errorf("create on node %s: %w", create.Node, err)
+	}
+	serial := s.created + 1
+	apiserver.Admit(object, fmt.Sprintf("%s%05d", object.GenerateName, serial), uidOf(serial), s.stamp())
+	object.ResourceVersion = s.nextVersion()
+	p := s.addPod(object)
+	s.showPod(p, object)
+	s.schedule(p)
+	if p.node != nil {
+		s.begun(p.node.name, create.Reason)
+		s.observe(p.node)
+	}
+	c.flight.creates = append(c.flight.creates, p)
+	s.tally.action(PodCreated)
+	s.record(s.about(p, PodCreated, create.Reason.String()))
+	return nil
+}
+
+// begun notes that the rollout, and not a repair, begins a node.
+func (s *Simulation) begun(node string, reason rollout.Reason) {
+	switch reason {
+	case rollout.ReasonOutdated, rollout.ReasonOutdatedNotReady, rollout.ReasonOutdatedFailed, rollout.ReasonBegun:
+		s.tally.begun(s.elapsed, node)
+	default: // repair
+	}
+}

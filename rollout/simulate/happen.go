@@ -1,0 +1,325 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// happening is an event of the scenario as the run goes on.
+type happening struct {
+	event  *Event
+	random random
+	times  int // that it has happened
+	timer  timer
+}
+
+// undoing is the end of something that an event did to a node.
+type undoing struct {
+	what  What
+	event *Event
+	node  *node
+	// before are the values of labels before; a key that is not there was not.
+	before map[string]string
+	timer  timer
+}
+
+// expectEvents sets the timers of all events.
+func (s *Simulation) expectEvents() {
+	for i := range s.scenario.Events {
+		e := &s.scenario.Events[i]
+		h := &happening{event: e, random: s.random.sub("event", strconv.Itoa(i))}
+		h.timer.owner = h
+		h.timer.background = e.Every.isSet() && e.Until == 0
+		s.queue.put(&h.timer, e.At)
+	}
+}
+
+// fire lets the event happen.
+func (h *happening) fire(s *Simulation) {
+	e := h.event
+	h.times++
+	s.occur(h)
+	if !e.Every.isSet() {
+		return
+	}
+	if next := s.elapsed + h.random.durationOf(e.Every, "every", strconv.Itoa(h.times)); e.Until == 0 || next <= e.Until {
+		s.queue.put(&h.timer, next)
+	}
+}
+
+func (s *Simulation) occur(h *happening) {
+	switch e := h.event; e.What {
+	case AddNodes:
+		s.join(&e.Join)
+		s.record(Record{Kind: EventHappened, Detail: fmt.Sprintf("%s %d of pool %s", e.What, e.Join.Nodes, e.Join.Name)})
+	case SetSpec:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
+		s.setSpec(*e.Spec)
+	case GiveCommands:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
+		spec := s.spec
+		if spec.Strategy.Canary == nil {
+			return // of another spec, which has none
+		}
+		options := *spec.Strategy.Canary
+		options.Commands = e.Commands
+		spec.Strategy.Canary = &options
+		s.setSpec(spec)
+	case CrashController:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
+		s.strike()
+	default:
+		nodes := make([]*corev1.Node, len(s.names))
+		for i, n := range s.names {
+			nodes[i] = n.object
+		}
+		for _, name := range e.choose(h.random, h.times, nodes) {
+			n := s.nodes[name]
+			s.record(Record{Kind: EventHappened, Node: n.name, Zone: n.zone, Detail: e.What.String()})
+			s.befall(h, n)
+		}
+	}
+}
+
+// befall lets the event happen to a node.
+func (s *Simulation) befall(h *happening, n *node) {
+	e := h.event
+	undo := undoing{what: e.What, event: e, node: n}
+	switch e.What {
+	case RemoveNode:
+		s.removeNode(n)
+		return
+	case NodeNotReady:
+		if n.silent {
+			return
+		}
+		s.silence(n, true)
+	case NodeReady:
+		if n.silent {
+			s.silence(n, false)
+		}
+		return
+	case CordonNode:
+		s.cordon(n, true)
+	case UncordonNode:
+		s.cordon(n, false)
+		return
+	case DrainNode:
+		s.cordon(n, true)
+		s.eachPod(n, s.deletePod)
+	case LabelNode:
+		undo.before = map[string]string{}
+		for key := range e.Labels {
+			if value, ok := n.object.Labels[key]; ok {
+				undo.before[key] = value
+			}
+		}
+		s.label(n, e.Labels)
+	case TaintNode:
+		s.taint(n, e.Taint, true)
+	case UntaintNode:
+		s.taint(n, e.Taint, false)
+		return
+	case EvictPod:
+		s.eachPod(n, s.evict)
+		return
+	case DeletePod:
+		s.eachPod(n, s.deletePod)
+		return
+	case CrashPod:
+		s.eachPod(n, s.crashOnce)
+		return
+	default:
+		return
+	}
+	if e.For.isSet() {
+		undo.timer.background = h.timer.background
+		undo.timer.owner = &undo
+		s.healing++
+		key := n.name + "/" + strconv.Itoa(h.times)
+		s.queue.put(&undo.timer, s.elapsed+h.random.durationOf(e.For, "for", key))
+	}
+}
+
+// fire undoes what the event did.
+func (u *undoing) fire(s *Simulation) {
+	s.healing--
+	n := u.node
+	if n.gone {
+		return
+	}
+	s.record(Record{Kind: EventHappened, Node: n.name, Zone: n.zone, Detail: "end of " + u.what.String()})
+	switch u.what {
+	case NodeNotReady:
+		if n.silent {
+			s.silence(n, false)
+		}
+	case CordonNode, DrainNode:
+		s.cordon(n, false)
+	case TaintNode:
+		s.taint(n, u.event.Taint, false)
+	case LabelNode:
+		back := map[string]string{}
+		for key := range u.event.Labels {
+			back[key] = u.before[key]
+		}
+		s.label(n, back)
+	default: // lasts
+	}
+}
+
+// join adds the nodes of a pool, numbered on.
+func (s *Simulation) join(pool *Pool) {
+	nodes := make([]*corev1.Node, len(s.names))
+	for i, n := range s.names {
+		nodes[i] = n.object
+	}
+	first := max(firstNumber(pool.Name, nodes), s.joined[pool.Name])
+	s.joined[pool.Name] = first + pool.Nodes
+	if s.pools[pool.Name] == nil {
+		s.pools[pool.Name] = pool
+	}
+	m := pool.maker(s.stamp())
+	for i := range pool.Nodes {
+		n := s.setNode(m.node(first + i))
+		s.showNode(n, n.object)
+		s.observe(n)
+	}
+}
+
+// silence ends or begins what a kubelet reports.
+func (s *Simulation) silence(n *node, silent bool) {
+	n.silent = silent
+	status, taints := corev1.ConditionTrue, withoutTaint(withoutTaint(n.object.Spec.Taints, unreachable(corev1.TaintEffectNoSchedule)),
+		unreachable(corev1.TaintEffectNoExecute))
+	if silent {
+		status = corev1.ConditionUnknown
+		taints = append(taints, unreachable(corev1.TaintEffectNoSchedule), unreachable(corev1.TaintEffectNoExecute))
+	}
+	s.changeNode(n, func(object *corev1.Node) {
+		object.Spec.Taints = taints
+		setNodeReady(object, status, s.stamp())
+	})
+	for _, p := range slices.Clone(n.pods) {
+		object := p.object.DeepCopy()
+		s.report(p, object)
+		s.changePod(p, object)
+	}
+	if silent {
+		return
+	}
+	for _, a := range n.ahead {
+		s.registry.begin(s.elapsed, n.name, n.zone, a.image, s.bandwidth(n))
+	}
+}
+
+func unreachable(effect corev1.TaintEffect) corev1.Taint {
+	return corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: effect}
+}
+
+func setNodeReady(n *corev1.Node, status corev1.ConditionStatus, now time.Time) {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			c.Status, c.LastTransitionTime = status, metav1.NewTime(now)
+			return
+		}
+	}
+	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+func (s *Simulation) cordon(n *node, cordoned bool) {
+	taint := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	s.changeNode(n, func(object *corev1.Node) {
+		object.Spec.Unschedulable = cordoned
+		object.Spec.Taints = withoutTaint(object.Spec.Taints, taint)
+		if cordoned {
+			object.Spec.Taints = append(object.Spec.Taints, taint)
+		}
+	})
+}
+
+func (s *Simulation) taint(n *node, taint corev1.Taint, on bool) {
+	s.changeNode(n, func(object *corev1.Node) {
+		object.Spec.Taints = withoutTaint(object.Spec.Taints, taint)
+		if on {
+			object.Spec.Taints = append(object.Spec.Taints, taint)
+		}
+	})
+}
+
+func withoutTaint(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect })
+}
+
+func (s *Simulation) label(n *node, labels map[string]string) {
+	s.changeNode(n, func(object *corev1.Node) {
+		if object.Labels == nil {
+			object.Labels = map[string]string{}
+		}
+		for key, value := range labels {
+			if value == "" {
+				delete(object.Labels, key)
+			} else {
+				object.Labels[key] = value
+			}
+		}
+	})
+}
+
+// eachPod does something to each pod on the node that is not on its way out.
+func (s *Simulation) eachPod(n *node, do func(*pod)) {
+	for _, p := range slices.Clone(n.pods) {
+		if p.object.DeletionTimestamp == nil {
+			do(p)
+		}
+	}
+}
+
+func (s *Simulation) evict(p *pod) {
+	if lifecycle.Terminal(p.object) || p.object.Spec.NodeName == "" {
+		return
+	}
+	object := p.object.DeepCopy()
+	s.enter(p, finished)
+	kubelet.Evict(object, s.stamp())
+	s.report(p, object)
+	s.changePod(p, object)
+}
+
+// crashOnce crashes a pod whose containers run.
+func (s *Simulation) crashOnce(p *pod) {
+	if p.stage != readying && p.stage != ready || p.node.silent {
+		return
+	}
+	object := p.object.DeepCopy()
+	s.crash(p, object)
+	s.report(p, object)
+	s.changePod(p, object)
+}
+
+// setSpec puts another spec in force.
+func (s *Simulation) setSpec(spec rollout.Spec) {
+	if err := s.use(spec); err != nil {
+		s.failure = fmt.Errorf("the spec that an event puts in force: %w", err)
+		return
+	}
+	for _, n := range s.names {
+		n.runs = s.runsOn(n)
+	}
+	for _, p := range slices.Clone(s.order) {
+		s.schedule(p)
+	}
+	s.observeAll()
+	s.controller.dirty = true
+}

@@ -1,0 +1,333 @@
+package simulate_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// What events do, one by one, and what rules about kubelets do.
+
+// simNode returns the node of that name.
+func simNode(s *simulate.Simulation, name string) *corev1.Node {
+	for _, n := range s.Nodes() {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func simTainted(n *corev1.Node, key string) bool {
+	return n != nil && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// simRest is a set at rest, to which one thing happens after ten seconds.
+func simRest(event simulate.Event) simulate.Scenario {
+	event.At = 10 * time.Second
+	model := simTimes()
+	model.Hooks = simulate.Fixed(time.Second)
+	return simulate.Scenario{Spec: simOld, Fleet: simPool(3), Model: model, Events: []simulate.Event{event}, Limit: time.Hour}
+}
+
+func TestEvents(t *testing.T) {
+	const node = "web-00001"
+	dedicated := corev1.Taint{Key: "dedicated", Effect: corev1.TaintEffectNoExecute}
+	next := simNew
+	for _, c := range []struct {
+		name, why string
+		event     simulate.Event
+		// for the state right after the event, and for the end.
+		then, last func(*simulate.Simulation) bool
+		end        simulate.End
+		created    int
+	}{
+		{
+			name: "nodes join", why: "and get their pods", event: simulate.Event{What: simulate.AddNodes, Join: simulate.Pool{Name: "web", Nodes: 2}},
+			then: func(s *simulate.Simulation) bool {
+				return simNode(s, "web-00003") != nil && simNode(s, "web-00004") != nil && s.Unavailable() == 2
+			},
+			last: func(s *simulate.Simulation) bool { return len(s.Pods()) == 5 }, end: simulate.EndDone, created: 2,
+		},
+		{
+			name: "a node leaves", why: "its pod is collected",
+			event: simulate.Event{What: simulate.RemoveNode, Node: node},
+			then: func(s *simulate.Simulation) bool {
+				return simNode(s, node) == nil && s.NodeState(node) == 0 && len(s.Pods()) == 3
+			},
+			last: func(s *simulate.Simulation) bool { return len(s.Pods()) == 2 }, end: simulate.EndDone,
+		},
+		{
+			name: "a node is lost", why: "nobody brings it back",
+			event: simulate.Event{What: simulate.NodeNotReady, Node: node},
+			then: func(s *simulate.Simulation) bool {
+				return s.NodeState(node) == simulate.NodeLost && simTainted(simNode(s, node), corev1.TaintNodeUnreachable)
+			},
+			last: func(s *simulate.Simulation) bool { return s.Unavailable() == 1 }, end: simulate.EndStuck,
+		},
+		{
+			name: "a node is lost and back", why: "its pod is as it was",
+			event: simulate.Event{What: simulate.NodeNotReady, Node: node, For: simulate.Fixed(time.Minute)},
+			then:  func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeLost },
+			last: func(s *simulate.Simulation) bool {
+				return s.NodeState(node) == simulate.NodeNew && len(simNode(s, node).Spec.Taints) == 0 && s.Elapsed() == 70*time.Second
+			},
+			end: simulate.EndDone,
+		},
+		{
+			name: "a node is cordoned", why: "daemon pods tolerate that",
+			event: simulate.Event{What: simulate.CordonNode, Node: node},
+			then: func(s *simulate.Simulation) bool {
+				return simNode(s, node).Spec.Unschedulable && simTainted(simNode(s, node), corev1.TaintNodeUnschedulable)
+			},
+			last: func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeNew }, end: simulate.EndDone,
+		},
+		{
+			name: "a node is drained for a while", why: "its pod comes back at once",
+			event: simulate.Event{What: simulate.DrainNode, Node: node, For: simulate.Fixed(time.Minute)},
+			then: func(s *simulate.Simulation) bool {
+				return simNode(s, node).Spec.Unschedulable && s.NodeState(node) == simulate.NodeTerminating
+			},
+			last: func(s *simulate.Simulation) bool {
+				return !simNode(s, node).Spec.Unschedulable && !simTainted(simNode(s, node), corev1.TaintNodeUnschedulable)
+			},
+			end: simulate.EndDone, created: 1,
+		},
+		{
+			name: "a node is labelled for a while", why: "labels come and go",
+			event: simulate.Event{
+				What: simulate.LabelNode, Node: node, For: simulate.Fixed(time.Minute),
+				Labels: map[string]string{"gpu": "yes", corev1.LabelTopologyZone: ""},
+			},
+			then: func(s *simulate.Simulation) bool {
+				_, zone := simNode(s, node).Labels[corev1.LabelTopologyZone]
+				return simNode(s, node).Labels["gpu"] == "yes" && !zone
+			},
+			last: func(s *simulate.Simulation) bool {
+				_, gpu := simNode(s, node).Labels["gpu"]
+				return !gpu && simNode(s, node).Labels[corev1.LabelTopologyZone] == "b"
+			},
+			end: simulate.EndDone,
+		},
+		{
+			name: "a node is tainted", why: "NoExecute evicts", event: simulate.Event{What: simulate.TaintNode, Node: node, Taint: dedicated},
+			then: func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeOutside },
+			last: func(s *simulate.Simulation) bool { return len(s.Pods()) == 2 && s.Unavailable() == 0 }, end: simulate.EndDone,
+		},
+		{
+			name: "a node is tainted for a while", why: "the pod comes back with the end of the taint",
+			event: simulate.Event{What: simulate.TaintNode, Node: node, Taint: dedicated, For: simulate.Fixed(time.Minute)},
+			then:  func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeOutside },
+			last:  func(s *simulate.Simulation) bool { return len(s.Pods()) == 3 }, end: simulate.EndDone, created: 1,
+		},
+		{
+			name: "pods are evicted", why: "Failed pods are replaced (M2)", event: simulate.Event{What: simulate.EvictPod, Share: 0.6},
+			then: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeBroken)+s.Count(simulate.NodeTerminating) == 2 },
+			last: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeNew) == 3 }, end: simulate.EndDone, created: 2,
+		},
+		{
+			name: "a pod is deleted by hand", why: "and comes back", event: simulate.Event{What: simulate.DeletePod, Node: node},
+			then: func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeTerminating },
+			last: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeNew) == 3 }, end: simulate.EndDone, created: 1,
+		},
+		{
+			name: "a pod crashes", why: "its kubelet starts it again after 10 s", event: simulate.Event{What: simulate.CrashPod, Node: node},
+			then: func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeBroken },
+			last: func(s *simulate.Simulation) bool {
+				return s.Elapsed() == 25*time.Second && s.Report().Crashes == 1 && s.Report().Restarts == 1
+			},
+			end: simulate.EndDone,
+		},
+		{
+			name: "another spec", why: "is rolled out", event: simulate.Event{What: simulate.SetSpec, Spec: &next},
+			then: func(s *simulate.Simulation) bool { return s.Spec().Template.Spec.Containers[0].Image == "agent:v2" },
+			last: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeNew) == 3 }, end: simulate.EndDone, created: 3,
+		},
+		{
+			name: "commands without a canary", why: "say nothing", event: simulate.Event{What: simulate.GiveCommands, Commands: canary.Commands{Validate: "x"}},
+			then: func(s *simulate.Simulation) bool { return s.Spec().Strategy.Canary == nil },
+			last: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeNew) == 3 }, end: simulate.EndDone,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			s, err := simulate.New(simRest(c.event))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := false
+			s.Watch(func(s *simulate.Simulation) error {
+				if !seen && s.Elapsed() == 10*time.Second {
+					seen = true
+					if !c.then(s) {
+						t.Errorf("right after it: %v", s.Report())
+					}
+				}
+				return nil
+			})
+			report, err := s.Run(func(s *simulate.Simulation, _ *simulate.Step) bool {
+				if !seen && s.Elapsed() == 10*time.Second { // no state of a node changed
+					seen = true
+					if !c.then(s) {
+						t.Errorf("right after it: %v", s.Report())
+					}
+				}
+				return false
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !seen && !c.then(s) {
+				t.Error("it did not happen")
+			}
+			if !c.last(s) || report.End != c.end || report.Created != c.created {
+				t.Errorf("in the end, after %v: %s", s.Elapsed(), report)
+			}
+		})
+	}
+}
+
+func TestEventsRecur(t *testing.T) {
+	at := []time.Duration(nil)
+	scenario := simRest(simulate.Event{What: simulate.CrashController, Every: simulate.Fixed(20 * time.Second), Until: 70 * time.Second})
+	scenario.History = func(r simulate.Record) {
+		if r.Kind == simulate.EventHappened {
+			at = append(at, r.At/time.Second)
+		}
+	}
+	if _, err := simulate.Run(scenario); err != nil {
+		t.Fatal(err)
+	}
+	if want := []time.Duration{10, 30, 50, 70}; !slices.Equal(at, want) {
+		t.Errorf("at %d, right is %d", at, want)
+	}
+	at = nil
+	scenario.Events[0].Until = 0
+	report, err := simulate.Run(scenario)
+	if err != nil || report.End != simulate.EndDone || len(at) != 0 {
+		t.Errorf("what recurs for ever keeps the run from its end: %v, %v", report, err)
+	}
+}
+
+func TestKubelets(t *testing.T) {
+	yes, no := true, false
+	ready := simulate.Kubelet{Ready: simulate.Fixed(3 * time.Second)}
+	for _, c := range []struct {
+		name, why string
+		model     simulate.Model
+		spec      rollout.Spec
+		end       simulate.End
+		after     time.Duration // that the run takes, if it is done
+		state     simulate.NodeState
+		restarts  int
+	}{
+		{name: "nothing takes time", why: "the zero model", end: simulate.EndDone, state: simulate.NodeNew},
+		{
+			name: "all of it takes time", why: "1 s, then the image, 2 s, 4 s and 8 s",
+			model: simulate.Model{
+				Schedule: simulate.Fixed(time.Second), Registry: simulate.Registry{Size: 100, NodeBandwidth: 10},
+				Kubelets: []simulate.Kubelet{{Create: simulate.Fixed(2 * time.Second), Start: simulate.Fixed(4 * time.Second), Ready: simulate.Fixed(8 * time.Second)}},
+			},
+			end: simulate.EndDone, after: 25 * time.Second, state: simulate.NodeNew,
+		},
+		{
+			name: "a later rule", why: "says more of the same pods", end: simulate.EndDone, after: 5 * time.Second, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Pool: "web", Nodes: map[string]string{corev1.LabelTopologyZone: "a"}, Ready: simulate.Fixed(5 * time.Second)}}},
+		},
+		{
+			name: "rules about others", why: "say nothing", end: simulate.EndDone, after: 3 * time.Second, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{
+				ready, {Pool: "other", NeverReady: &yes}, {Nodes: map[string]string{"gpu": ""}, NeverReady: &yes},
+				{Image: "agent:v9", NeverReady: &yes}, {Revision: "x", NeverReady: &yes},
+			}},
+		},
+		{
+			name: "never ready", why: "the run is stuck", end: simulate.EndStuck, state: simulate.NodeStarting,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NeverReady: &yes}}},
+		},
+		{
+			name: "ready after all", why: "a later rule takes it back", end: simulate.EndDone, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NeverReady: &yes, NoImage: &yes}, {NeverReady: &no, NoImage: &no}}},
+		},
+		{
+			name: "no image", why: "the run is stuck", end: simulate.EndStuck, state: simulate.NodeBroken,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NoImage: &yes}}},
+		},
+		{
+			name: "crashes twice", why: "1 s, 10 s, 1 s, 20 s, then 3 s", end: simulate.EndDone, after: 35 * time.Second, state: simulate.NodeNew, restarts: 2,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(time.Second), Crashes: 2}}},
+		},
+		{
+			name: "crashes when it is ready", why: "and has to become so again", end: simulate.EndDone, after: 17 * time.Second, state: simulate.NodeNew, restarts: 1,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(4 * time.Second), Crashes: 1}}},
+		},
+		{
+			name: "crashes for ever", why: "that keeps the run from its end for a while only", end: simulate.EndStuck, state: simulate.NodeBroken, restarts: 12,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(time.Second)}}},
+		},
+		{
+			name: "fails", why: "M2 makes another, with a back-off, for ever", end: simulate.EndLimit, state: simulate.NodeBroken,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Fail: simulate.Fixed(time.Second)}}},
+		},
+		{
+			name: "no room", why: "the scheduler says so", end: simulate.EndStuck, state: simulate.NodePending,
+			spec: rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "600m")),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			if c.spec.Name == "" {
+				c.spec = rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "400m"))
+			}
+			s, err := simulate.New(simulate.Scenario{
+				Spec: c.spec, Model: c.model, Limit: 3 * time.Hour,
+				Fleet: simulate.Fleet{Pools: []simulate.Pool{{
+					Name: "web", Nodes: 1, Zones: []string{"a"},
+					Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("2")},
+					Used:        corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourcePods: resource.MustParse("1")},
+				}, {Name: "other"}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Run(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.End != c.end || s.NodeState("web-00000") != c.state || report.Restarts != c.restarts || c.end == simulate.EndDone && report.Elapsed != c.after {
+				t.Errorf("%v after %v, node %v, %d restarts\n%s", report.End, report.Elapsed, s.NodeState("web-00000"), report.Restarts, report)
+			}
+		})
+	}
+}
+
+func TestHooksAreSeenTo(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.PodTemplateLabel("drain", "yes"),
+		rollouttest.PreDelete(rollouttest.HookLabel("drain", "yes")))
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.PodTemplateLabel("drain", "yes"))
+	scenario := simulate.Scenario{
+		Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &old},
+		Model: simulate.Model{Hooks: simulate.Fixed(7 * time.Second)},
+	}
+	report, err := simulate.Run(scenario)
+	if err != nil || report.End != simulate.EndDone || report.Elapsed != 14*time.Second {
+		t.Errorf("each node waits for its hook: %v\n%v", report, err)
+	}
+	scenario.Model.StubbornHooks = 1
+	report, err = simulate.Run(scenario)
+	if err != nil || report.End != simulate.EndStuck || report.Deleted != 0 {
+		t.Errorf("nobody sees to the hooks: %v\n%v", report, err)
+	}
+}

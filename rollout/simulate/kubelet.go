@@ -1,0 +1,289 @@
+package simulate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// stage is how far a pod has come.
+type stage uint8
+
+const (
+	unbound  stage = iota // waits for the scheduler
+	pulling               // bound; an image is missing
+	creating              // its images are there, its containers do not run
+	readying              // they run, and are not ready
+	ready                 // they are
+	crashed               // they have ended, and are started again after a back-off
+	finished              // it has Failed or Succeeded
+	gone
+)
+
+// act is what happens to a pod next.
+type act uint8
+
+const (
+	actNone act = iota
+	actBind
+	actUnschedulable
+	actStart
+	actReady
+	actCrash
+	actAgain // after a back-off
+	actFail
+	actStop // for other images
+	actResize
+	actNoImage
+	actGone
+)
+
+// foregroundCrashes is after how many crashes a pod keeps no run from being done.
+const foregroundCrashes = 12
+
+// schedule sets the pod's timers to what is to happen next.
+func (s *Simulation) schedule(p *pod) {
+	if p.stage == gone {
+		return
+	}
+	next, at := s.due(p)
+	p.next = next
+	if background := p.crashes > foregroundCrashes; background != p.timer.background {
+		s.queue.stop(&p.timer)
+		p.timer.background = background
+	}
+	if next == actNone {
+		s.queue.stop(&p.timer)
+	} else {
+		s.queue.put(&p.timer, max(at, s.elapsed))
+	}
+	s.scheduleHook(p)
+}
+
+// due says what happens to the pod next, and when.
+func (s *Simulation) due(p *pod) (act, time.Duration) {
+	marked, bound := p.object.DeletionTimestamp != nil, p.object.Spec.NodeName != ""
+	switch {
+	case marked && len(p.object.Finalizers) > 0:
+		return actNone, 0
+	case bound && (p.node == nil || p.node.gone):
+		return actGone, p.since + collected
+	case bound && p.node.silent:
+		return actNone, 0
+	case marked && !bound:
+		return actGone, s.elapsed
+	case marked:
+		grace := time.Duration(0)
+		if seconds := p.object.DeletionGracePeriodSeconds; seconds != nil {
+			grace = time.Duration(*seconds) * time.Second
+		}
+		return actGone, p.marked + min(s.draw(p.rules.Stop, "stop", p), grace)
+	case p.node == nil || p.node.gone:
+		return actNone, 0
+	}
+	switch p.stage {
+	case unbound:
+		at := p.since + s.draw(s.scenario.Model.Schedule, "schedule", p)
+		if s.fits(p) {
+			return actBind, at
+		}
+		if kubelet.ConditionStatus(p.object, corev1.PodScheduled) == corev1.ConditionFalse {
+			return actNone, 0
+		}
+		return actUnschedulable, at
+	case pulling:
+		if isSet(p.rules.NoImage) {
+			switch kubelet.WaitingFor(p.object) {
+			case kubelet.ErrImagePull:
+				return actNoImage, p.since + kubelet.PullBackOff
+			case kubelet.ImagePullBackOff:
+				return actNone, 0
+			}
+			return actNoImage, p.since
+		}
+		if p.pullsFailed > 0 && kubelet.WaitingFor(p.object) == kubelet.ErrImagePull {
+			return actAgain, p.since + kubelet.BackOff(int32(p.pullsFailed))
+		}
+		return actNone, 0 // the registry's turn
+	case creating:
+		return actStart, p.since + s.draw(p.rules.Create, "create", p) + s.draw(p.rules.Start, "start", p)
+	case readying, ready:
+		return s.dueRunning(p)
+	case crashed:
+		return actAgain, p.since + kubelet.BackOff(int32(p.crashes))
+	default:
+		return actNone, 0
+	}
+}
+
+// dueRunning is what happens next to a pod whose containers run.
+func (s *Simulation) dueRunning(p *pod) (act, time.Duration) {
+	next, at := actNone, time.Duration(0)
+	propose := func(a act, when time.Duration) {
+		if next == actNone || when < at {
+			next, at = a, when
+		}
+	}
+	if p.stage == readying && !isSet(p.rules.NeverReady) {
+		propose(actReady, p.up+s.draw(p.rules.Ready, "ready", p))
+	}
+	if p.rules.Crash.isSet() && (p.rules.Crashes == 0 || p.crashes < p.rules.Crashes) {
+		propose(actCrash, p.up+s.draw(p.rules.Crash, "crash", p))
+	}
+	if p.rules.Fail.isSet() {
+		propose(actFail, p.up+s.draw(p.rules.Fail, "fail", p))
+	}
+	if s.anyOutdated(p) {
+		propose(actStop, p.changed+s.draw(p.rules.Restart, "restart", p))
+	}
+	for i := range p.object.Spec.Containers {
+		if len(kubelet.Resized(p.object, i)) > 0 {
+			propose(actResize, p.changed+s.draw(p.rules.Resize, "resize", p))
+			break
+		}
+	}
+	return next, at
+}
+
+func (s *Simulation) anyOutdated(p *pod) bool {
+	for i := range p.object.Spec.Containers {
+		if s.outdated(p, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// outdated tells whether a container is to become another one. Only kubelets of sets that are updated in place are asked.
+func (s *Simulation) outdated(p *pod, i int) bool {
+	return kubelet.HasGate(p.object, lifecycle.InPlaceUpdateReady) &&
+		kubelet.Outdated(p.object, i, p.running[i], s.spec.Strategy.InPlace.EnvFromMetadata)
+}
+
+// fire lets what is due happen.
+func (p *pod) fire(s *Simulation) {
+	if p.next == actGone {
+		s.removePod(p)
+		return
+	}
+	object, now := p.object.DeepCopy(), s.stamp()
+	switch p.next {
+	case actBind:
+		kubelet.Bind(object, p.node.name, now)
+		kubelet.SetWaiting(object, kubelet.ContainerCreating)
+		p.attempt++
+		s.fetch(p, object)
+	case actUnschedulable:
+		kubelet.Unschedulable(object, now)
+	case actStart:
+		s.startUp(p, object)
+	case actReady:
+		s.enter(p, ready)
+		for i := range object.Spec.Containers {
+			kubelet.SetContainerReady(object, object.Spec.Containers[i].Name, true)
+		}
+	case actCrash:
+		s.crash(p, object)
+	case actAgain:
+		p.attempt++
+		s.fetch(p, object)
+	case actFail:
+		s.enter(p, finished)
+		kubelet.Fail(object, now)
+	case actStop:
+		s.stop(p, object)
+	case actResize:
+		s.resize(p, object)
+	case actNoImage:
+		reason := kubelet.ErrImagePull
+		if kubelet.WaitingFor(object) == reason {
+			reason = kubelet.ImagePullBackOff
+		}
+		kubelet.SetWaiting(object, reason)
+	default:
+		return
+	}
+	s.report(p, object)
+	s.changePod(p, object)
+}
+
+func (s *Simulation) enter(p *pod, next stage) { p.stage, p.since = next, s.elapsed }
+
+// report writes to the object whether the pod is Ready: when its containers are, its gates are open, and its node speaks.
+func (s *Simulation) report(p *pod, object *corev1.Pod) {
+	is := kubelet.ConditionStatus(object, corev1.PodReady) == corev1.ConditionTrue
+	switch be := p.stage == ready && kubelet.GatesOpen(object) && p.node != nil && !p.node.silent; {
+	case be && !is:
+		kubelet.Ready(object, s.stamp())
+	case !be && is:
+		kubelet.Unready(object, s.stamp())
+	}
+}
+
+// startUp starts the containers that do not run what the pod says.
+func (s *Simulation) startUp(p *pod, object *corev1.Pod) {
+	again := kubelet.HasRun(object, 0)
+	s.enter(p, readying)
+	p.up = s.elapsed
+	object.Status.Phase = corev1.PodRunning
+	for i := range object.Spec.Containers {
+		status := kubelet.StatusOf(object, object.Spec.Containers[i].Name)
+		if status == nil || status.State.Running == nil || s.outdated(p, i) {
+			p.running[i] = kubelet.StartContainer(object, i, nil, s.stamp())
+		}
+	}
+	if again {
+		s.tally.restarted(p.crashes > 0)
+		s.record(Record{Kind: ContainerRestarted, Node: p.node.name, Zone: p.node.zone, Pod: object.Name, Revision: revisionOf(object)})
+	}
+}
+
+// crash ends the pod's first container.
+func (s *Simulation) crash(p *pod, object *corev1.Pod) {
+	if len(object.Spec.Containers) == 0 {
+		return
+	}
+	s.enter(p, crashed)
+	p.crashes++
+	kubelet.Crash(object, 0, 1, "Error", s.stamp())
+}
+
+// stop ends the containers that are to become others: like a kubelet it asks for their images only then.
+func (s *Simulation) stop(p *pod, object *corev1.Pod) {
+	for i := range object.Spec.Containers {
+		if s.outdated(p, i) {
+			kubelet.SetContainerReady(object, object.Spec.Containers[i].Name, false)
+		}
+	}
+	p.attempt++
+	p.crashes = 0
+	s.fetch(p, object)
+}
+
+// resize gives containers the resources that the pod says, or restarts those that have to be for that.
+func (s *Simulation) resize(p *pod, object *corev1.Pod) {
+	restart := false
+	for i := range object.Spec.Containers {
+		changed := kubelet.Resized(object, i)
+		if len(changed) == 0 {
+			continue
+		}
+		if kubelet.RestartsFor(&object.Spec.Containers[i], changed) {
+			restart = true
+			p.running[i] = kubelet.RestartContainer(object, i, nil, s.stamp())
+		} else {
+			kubelet.ResizeContainer(object, i)
+		}
+	}
+	if restart {
+		p.attempt++
+		s.enter(p, readying)
+		p.up = s.elapsed
+		s.tally.restarted(false)
+	}
+}
+
+func isSet(b *bool) bool { return b != nil && *b }

@@ -1,0 +1,188 @@
+package simulate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// observe brings the state of a node up to date, and tells of it if it has changed.
+func (s *Simulation) observe(n *node) {
+	if !s.watching {
+		return
+	}
+	to := s.stateOf(n)
+	if to == n.state {
+		return
+	}
+	from := n.state
+	n.state = to
+	s.counts[from]--
+	s.counts[to]++
+	if was, is := unavailable(from), unavailable(to); was != is {
+		if is {
+			s.lacking[n.zone]++
+		} else {
+			s.lacking[n.zone]--
+		}
+	}
+	s.changed = true
+	s.tally.node(s.elapsed, n.name, n.zone, from, to)
+	s.record(Record{Kind: NodeChanged, Node: n.name, Zone: n.zone, From: from, To: to})
+}
+
+// observeAll does so for all nodes, after a change that is about all of them.
+func (s *Simulation) observeAll() {
+	for _, n := range s.names {
+		s.observe(n)
+	}
+}
+
+// stateOf reads the state of a node off it and its pods.
+func (s *Simulation) stateOf(n *node) NodeState {
+	switch {
+	case n.gone:
+		return 0
+	case !n.runs:
+		return NodeOutside
+	case n.silent:
+		return NodeLost
+	}
+	old, fresh, worst := false, false, NodeEmpty
+	for _, p := range n.pods {
+		updated := s.isUpdate(p)
+		switch {
+		case leaves(p.object):
+			worst = max(worst, NodeTerminating)
+		case updated && lifecycle.Available(p.object, s.spec.MinReadySeconds, s.now()):
+			return NodeNew
+		case updated:
+			fresh = true
+			worst = max(worst, p.progress())
+			s.availableLater(n, p)
+		case lifecycle.Ready(p.object):
+			old = true
+		default:
+			worst = max(worst, p.progress())
+		}
+	}
+	switch {
+	case old && fresh:
+		return NodeSurging
+	case old:
+		return NodeOld
+	}
+	return worst
+}
+
+// isUpdate tells whether the pod is at the update revision.
+func (s *Simulation) isUpdate(p *pod) bool { return revisionOf(p.object) == s.update }
+
+// leaves tells whether the pod is on its way out.
+func leaves(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil || lifecycle.StateOf(p) == lifecycle.PreparingDelete
+}
+
+// progress is the state of a node that has nothing but this pod, which does not serve.
+func (p *pod) progress() NodeState {
+	switch p.stage {
+	case unbound:
+		return NodePending
+	case pulling:
+		if isSet(p.rules.NoImage) || p.pullsFailed > 0 {
+			return NodeBroken
+		}
+		return NodePulling
+	case crashed, finished:
+		return NodeBroken
+	case creating:
+		if p.crashes > 0 {
+			return NodeBroken
+		}
+	}
+	return NodeStarting
+}
+
+// availableLater looks at the node again when its pod has been Ready for long enough.
+func (s *Simulation) availableLater(n *node, p *pod) {
+	if s.spec.MinReadySeconds <= 0 || !lifecycle.Ready(p.object) {
+		return
+	}
+	for i := range p.object.Status.Conditions {
+		c := &p.object.Status.Conditions[i]
+		if c.Type != corev1.PodReady {
+			continue
+		}
+		at := c.LastTransitionTime.Add(time.Duration(s.spec.MinReadySeconds) * time.Second).Sub(s.start)
+		if at > s.elapsed {
+			n.soon.owner = nodeSoon{n}
+			s.queue.put(&n.soon, at)
+		}
+	}
+}
+
+// nodeSoon looks at a node again.
+type nodeSoon struct{ *node }
+
+func (n nodeSoon) fire(s *Simulation) { s.observe(n.node) }
+
+// record hands a record to whoever listens.
+func (s *Simulation) record(r Record) {
+	if s.scenario.History == nil {
+		return
+	}
+	r.At, r.Step = s.elapsed, s.step
+	s.scenario.History(r)
+}
+
+// about is a record about a pod.
+func (s *Simulation) about(p *pod, kind RecordKind, detail string) Record {
+	r := Record{Kind: kind, Pod: p.object.Name, Revision: revisionOf(p.object), Detail: detail, Node: targetOf(p)}
+	if p.node != nil {
+		r.Zone = p.node.zone
+	}
+	return r
+}
+
+// canaryChanged tells of each new phase of the canary, or reason for it.
+func (s *Simulation) canaryChanged(now *rollout.Canary) {
+	if now.Phase == s.canary.Phase && now.Reason == s.canary.Reason {
+		return
+	}
+	s.canary = canaryState{now.Phase, now.Reason}
+	s.record(Record{Kind: CanaryChanged, Detail: now.Phase.String() + " " + now.Reason.String()})
+}
+
+type canaryState struct {
+	Phase  canary.Phase
+	Reason canary.Reason
+}
+
+// complete tells whether every node is where it is to end, by the last plan and by what is.
+func (s *Simulation) complete() bool {
+	if s.counts[NodeNew]+s.counts[NodeOld]+s.counts[NodeOutside] != len(s.names) {
+		return false
+	}
+	strategy := &s.spec.Strategy
+	switch s.decided.Canary.Phase {
+	case canary.Running, canary.Paused:
+		return false
+	default:
+	}
+	if strategy.Paused || strategy.Frozen {
+		return s.counts[NodeOld] == 0
+	}
+	for i := range s.decided.Decisions {
+		switch d := &s.decided.Decisions[i]; d.Reason {
+		case rollout.ReasonUpToDate, rollout.ReasonStable, rollout.ReasonIneligible, rollout.ReasonKept, rollout.ReasonHeld,
+			rollout.ReasonPartitionedScaling, rollout.ReasonVanished, rollout.ReasonUnattributable:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,303 @@
+package simulate
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// registry is all pulls of images that are under way, and which node has which image. It knows nothing of pods.
+//
+// Pulls flow like water: at each instant all that come from the registry share its bandwidth as equally as their nodes'
+// bandwidths allow (max-min fairness), and each byte that a slow node leaves goes to the others. Pulls of one node have
+// equal parts of its bandwidth; what one of them leaves there, as the registry gives it less, is not given to the others.
+//
+// A pull has up to three parts: it waits for its turn to ask, for the latency, and for its bytes. It ends at a whole
+// millisecond, rounded up, so that what ends at about one time ends at one instant, and keeps its bandwidth until then;
+// what is less than a microsecond beyond a whole millisecond counts as rounding. Only a pull of no bytes, or one that
+// nothing limits, takes no time.
+type registry struct {
+	model    Registry
+	seed     random
+	now      time.Duration
+	nodes    map[string]*registryNode
+	holders  map[zoneImage]int // nodes that have the image; no zeros
+	underway int
+	ended    []pulled // and not reported yet
+	flows    []flow   // not taken yet
+
+	// The parts of a pull: each is in one of these, or in that of its class.
+	waiting  registryHeap // to ask; by when they began to wait
+	starting registryHeap // have asked; by when the first byte comes
+	classes  []*registryClass
+	stale    bool // the rates of the classes are of before the last change
+
+	// The instant that slots for requests are counted from, and how many of them are taken.
+	slotsFrom time.Duration
+	slots     int
+
+	fromRegistry, fromPeers int64 // bytes of pulls that are over
+}
+
+// pulled is the end of a pull.
+type pulled struct {
+	at          time.Duration
+	node, image string
+	failed      bool
+}
+
+// flow is what came for one pull that ended, in the time from its first byte to its last; peer: from nodes that have the image.
+type flow struct {
+	node, image string
+	bytes       int64
+	took        time.Duration
+	peer        bool
+	failed      bool
+}
+
+type registryNode struct {
+	name, zone string
+	bandwidth  uint64 // 0: no limit
+	moving     uint64 // pulls that get bytes
+	images     []registryImage
+}
+
+// registryImage is an image that a node has, or that was asked for.
+type registryImage struct {
+	name     string
+	has      bool
+	attempts int
+	pull     *registryPull // nil: none is under way
+}
+
+type registryPull struct {
+	node  *registryNode
+	image string
+	size  uint64
+	draw  string        // key of what is drawn for it
+	asked bool          // has had a slot for its request
+	peer  bool          // gets its bytes from peers
+	first time.Duration // when its first byte came
+
+	// The heap that it is in, its place there, and what it is ordered by there: an instant, or for one that gets bytes how
+	// far its class is when it ends.
+	in    *registryHeap
+	place int
+	order nanobytes
+	class *registryClass // nil: it gets no bytes yet
+}
+
+type zoneImage struct{ zone, image string }
+
+func newRegistry(r Registry, seed random) *registry {
+	return &registry{
+		model: r, seed: seed,
+		nodes: map[string]*registryNode{}, holders: map[zoneImage]int{},
+	}
+}
+
+// begin asks for an image on a node. Bandwidth is the node's in bytes per second; 0: the registry's default for nodes. If
+// the image is being pulled there already, this joins that pull, and if it is there, it ends at once.
+func (r *registry) begin(at time.Duration, node, zone, image string, bandwidth int64) {
+	r.reach(at)
+	n := r.node(node, zone)
+	if bandwidth <= 0 {
+		bandwidth = max(r.model.NodeBandwidth, 0)
+	}
+	if n.bandwidth != uint64(bandwidth) {
+		r.settle()
+		n.bandwidth = uint64(bandwidth)
+		r.rejoin(n)
+	}
+	entry := n.image(image)
+	if entry.pull != nil {
+		return
+	}
+	if entry.has {
+		r.ended = append(r.ended, pulled{at: r.now, node: node, image: image})
+		return
+	}
+	entry.attempts++
+	p := &registryPull{node: n, image: image, size: r.size(image)}
+	if r.model.Latency.kind != unset || r.model.FailedPulls > 0 {
+		p.draw = node + " " + image + " " + strconv.Itoa(entry.attempts)
+	}
+	entry.pull = p
+	r.underway++
+	r.ask(p)
+}
+
+// cancel ends a pull that nobody waits for any more. It is not reported, even if it ended at this instant.
+func (r *registry) cancel(at time.Duration, node, image string) {
+	r.reach(at)
+	if n := r.nodes[node]; n != nil {
+		for i := range n.images {
+			if entry := &n.images[i]; entry.name == image && entry.pull != nil {
+				r.abandon(entry)
+			}
+		}
+	}
+	r.ended = slices.DeleteFunc(r.ended, func(p pulled) bool { return p.node == node && p.image == image })
+}
+
+// forgetNode takes a node away, and with it its pulls and images.
+func (r *registry) forgetNode(at time.Duration, node string) {
+	r.reach(at)
+	n := r.nodes[node]
+	if n == nil {
+		return
+	}
+	for i := range n.images {
+		entry := &n.images[i]
+		if entry.pull != nil {
+			r.abandon(entry)
+		}
+		if entry.has {
+			r.hold(n.zone, entry.name, -1)
+		}
+	}
+	delete(r.nodes, node)
+	r.ended = slices.DeleteFunc(r.ended, func(p pulled) bool { return p.node == node })
+}
+
+// has tells whether the node has the image.
+func (r *registry) has(node, image string) bool {
+	n := r.nodes[node]
+	return n != nil && slices.ContainsFunc(n.images, func(e registryImage) bool { return e.has && e.name == image })
+}
+
+// put gives a node an image that it has from the beginning.
+func (r *registry) put(node, zone, image string) {
+	n := r.node(node, zone)
+	entry := n.image(image)
+	if entry.pull != nil {
+		r.abandon(entry)
+	}
+	r.give(n, entry)
+}
+
+// next is when advance is to be called next: when a pull ends, may ask, or gets its first byte. False: never, unless
+// another one begins. It may be an instant that has come already.
+func (r *registry) next() (time.Duration, bool) {
+	if len(r.ended) > 0 {
+		return r.ended[0].at, true
+	}
+	t := r.upcoming()
+	return t, t != never
+}
+
+// advance goes on to an instant and returns the pulls that ended until then and were not returned yet, by time, node and
+// image. The slice is the caller's.
+func (r *registry) advance(to time.Duration) []pulled {
+	r.run(to)
+	ended := r.ended
+	r.ended = nil
+	slices.SortFunc(ended, func(a, b pulled) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.node, b.node), strings.Compare(a.image, b.image))
+	})
+	return ended
+}
+
+// takeFlows returns what came for the pulls that ended and were not returned yet. The slice is the caller's.
+func (r *registry) takeFlows() []flow {
+	flows := r.flows
+	r.flows = nil
+	return flows
+}
+
+// bytes that were pulled so far, those of failed and abandoned pulls too. It looks at each pull that gets bytes.
+func (r *registry) bytes() (fromRegistry, fromPeers int64) {
+	fromRegistry, fromPeers = r.fromRegistry, r.fromPeers
+	for _, c := range r.classes {
+		done := c.at(r.now)
+		for _, p := range c.pulls {
+			*c.counter(&fromRegistry, &fromPeers) += p.got(done)
+		}
+	}
+	return fromRegistry, fromPeers
+}
+
+// traffic is how many bytes per second flow after all that happened up to the last advance.
+func (r *registry) traffic() (fromRegistry, fromPeers int64) {
+	r.share()
+	for _, c := range r.classes {
+		*c.counter(&fromRegistry, &fromPeers) += c.traffic()
+	}
+	return fromRegistry, fromPeers
+}
+
+// pulling is how many pulls are under way, those that wait included.
+func (r *registry) pulling() int { return r.underway }
+
+func (r *registry) size(image string) uint64 {
+	size, listed := r.model.Sizes[image]
+	if !listed {
+		size = r.model.Size
+	}
+	return uint64(max(size, 0))
+}
+
+// node of that name, which is in that zone now.
+func (r *registry) node(name, zone string) *registryNode {
+	n := r.nodes[name]
+	if n == nil {
+		n = &registryNode{name: name, zone: zone, bandwidth: uint64(max(r.model.NodeBandwidth, 0))}
+		r.nodes[name] = n
+	}
+	if n.zone != zone {
+		for _, entry := range n.images {
+			if entry.has {
+				r.hold(n.zone, entry.name, -1)
+				r.hold(zone, entry.name, 1)
+			}
+		}
+		n.zone = zone
+		r.release() // its own pulls have other peers now
+	}
+	return n
+}
+
+// image finds or makes the entry of an image. The pointer is good until the next call.
+func (n *registryNode) image(name string) *registryImage {
+	for i := range n.images {
+		if n.images[i].name == name {
+			return &n.images[i]
+		}
+	}
+	n.images = append(n.images, registryImage{name: name})
+	return &n.images[len(n.images)-1]
+}
+
+// give makes a node one that has the image.
+func (r *registry) give(n *registryNode, entry *registryImage) {
+	if entry.has {
+		return
+	}
+	entry.has = true
+	r.hold(n.zone, entry.name, 1)
+	if r.holders[zoneImage{n.zone, entry.name}] == 1 {
+		r.release()
+	}
+}
+
+func (r *registry) hold(zone, image string, more int) {
+	key := zoneImage{zone, image}
+	if r.holders[key] += more; r.holders[key] == 0 {
+		delete(r.holders, key)
+	}
+}
+
+// abandon ends a pull before its time.
+func (r *registry) abandon(entry *registryImage) {
+	p := entry.pull
+	entry.pull = nil
+	r.underway--
+	if p.class != nil {
+		r.halt(p)
+		return
+	}
+	heap.Remove(p.in, p.place)
+}

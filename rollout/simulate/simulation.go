@@ -1,0 +1,361 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+const (
+	hashLabel    = appsv1.DefaultDaemonSetUniqueLabelKey
+	defaultLimit = 7 * 24 * time.Hour
+)
+
+// Simulation is one run, step by step. It is not for concurrent use.
+type Simulation struct {
+	scenario Scenario
+	random   random
+	start    time.Time
+	elapsed  time.Duration
+	limit    time.Duration
+
+	queue    queue
+	registry *registry
+	tally    *tally
+
+	// The spec in force, and what is made of it.
+	spec    rollout.Spec
+	planner *rollout.Planner
+	plan    PlanFunc
+	matcher *placement.Matcher
+	update  string // hash of the update revision
+
+	nodes       map[string]*node
+	names       []*node // ascending by name
+	pools       map[string]*Pool
+	joined      map[string]int // the number of the next node of a pool
+	pods        map[types.UID]*pod
+	order       []*pod // as they were created, those that are gone too until there are many
+	dead        int
+	revisions   []*appsv1.ControllerRevision
+	pulls       []*ahead // in no order that means anything
+	failedPulls []predownload.Failure
+	created     int
+	version     int
+
+	cache          cache
+	shownRevisions sights[[]*appsv1.ControllerRevision]
+	epoch          int // of lists by the controller
+	controller     controller
+
+	// What is seen of all that.
+	watching bool
+	counts   [nodeStates]int
+	lacking  map[string]int // unavailable nodes by zone
+	changed  bool
+	watchers []func(*Simulation) error
+	canary   canaryState
+	decided  rollout.Plan // the last one
+	healing  int          // undoings that are to come
+
+	step       int
+	atOnce     int // plans at this instant
+	end        End
+	violations []rollout.Violation
+	failure    error
+}
+
+// Step is one plan of the run.
+type Step struct {
+	// Number counts plans from 1.
+	Number int
+	// At is when the plan was made, from the beginning of the run.
+	At time.Duration
+	// Spec in force, Snapshot that the controller saw, and Plan, which is verified. They must not be written to.
+	Spec     rollout.Spec
+	Snapshot rollout.Snapshot
+	Plan     rollout.Plan
+}
+
+// Observer is told of every step before the plan is carried out. An error ends the run and is returned by it, in a
+// [StepError]. See [Simulation.Watch] for what happens between steps.
+type Observer func(*Simulation, *Step) error
+
+// New returns the simulation of a scenario at its beginning. The error lists every mistake in the scenario, with field
+// paths.
+func New(scenario Scenario) (*Simulation, error) {
+	if err := scenario.Validate(); err != nil {
+		return nil, err
+	}
+	snapshot, err := scenario.Fleet.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{
+		scenario: scenario, random: random(scenario.Seed), start: snapshot.Now, limit: scenario.Limit,
+		nodes: make(map[string]*node, len(snapshot.Nodes)), pods: make(map[types.UID]*pod, len(snapshot.Pods)),
+		pools: map[string]*Pool{}, joined: map[string]int{}, lacking: map[string]int{},
+		tally: newTally(scenario.Spec.Name, scenario.Seed),
+	}
+	if s.limit == 0 {
+		s.limit = defaultLimit
+	}
+	s.registry = newRegistry(scenario.Model.Registry, s.random)
+	s.controller.timer.owner = &s.controller
+	s.controller.timer.background = true // whether there is anything to do is asked otherwise
+	s.controller.crash.timer.owner, s.controller.crash.timer.background = &s.controller.crash, true
+	s.controller.restart.timer.owner = &s.controller.restart
+	if err := s.use(scenario.Spec); err != nil {
+		return nil, err
+	}
+	s.begin(&snapshot)
+	return s, nil
+}
+
+// begin fills the cluster.
+func (s *Simulation) begin(snapshot *rollout.Snapshot) {
+	for i := range s.scenario.Fleet.Pools {
+		pool := &s.scenario.Fleet.Pools[i]
+		s.pools[pool.Name] = pool
+	}
+	// The names come in order, so that each goes to the end.
+	nodes := slices.SortedFunc(slices.Values(snapshot.Nodes), func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, object := range nodes {
+		s.setNode(object)
+	}
+	for _, object := range snapshot.Pods {
+		s.adopt(object)
+	}
+	s.revisions = snapshot.Revisions
+	s.failedPulls = slices.Clone(snapshot.FailedPulls)
+	s.controller.memory, s.controller.saved = snapshot.Memory, snapshot.Memory
+	s.relist()
+	// What the update revision is called is known to the planner alone; it is asked before anything is counted.
+	if plan, err := s.planner.Plan(s.snapshot()); err == nil {
+		s.update = plan.Status.UpdateRevision
+	}
+	s.expectEvents()
+	s.nextCrash()
+}
+
+// adopt takes a pod as the snapshot shows it.
+func (s *Simulation) adopt(object *corev1.Pod) {
+	p := s.addPod(object)
+	for i := range object.Spec.Containers {
+		p.running[i] = kubelet.RunningIn(object, i)
+	}
+	if object.Spec.NodeName != "" && p.node != nil {
+		for _, image := range imagesOf(object) {
+			if kubelet.ContainersReady(object) || lifecycle.Ready(object) {
+				s.registry.put(p.node.name, p.node.zone, image)
+			}
+		}
+	}
+	switch {
+	case lifecycle.Terminal(object):
+		p.stage = finished
+	case object.Spec.NodeName == "":
+		p.stage = unbound
+	case kubelet.ContainersReady(object), kubelet.ConditionStatus(object, corev1.PodReady) == corev1.ConditionTrue:
+		p.stage = ready
+	case kubelet.WaitingFor(object) == kubelet.CrashLoopBackOff:
+		p.stage, p.crashes = crashed, int(kubelet.Restarts(object))
+	case kubelet.HasRun(object, 0):
+		p.stage = readying
+	case p.node != nil:
+		p.attempt++
+		s.fetch(p, object)
+	}
+}
+
+// use puts a spec in force.
+func (s *Simulation) use(spec rollout.Spec) error {
+	planner, err := rollout.New(spec)
+	if err != nil {
+		return err
+	}
+	matcher, err := placement.Compile(&spec.Template)
+	if err != nil {
+		return err
+	}
+	plan := PlanFunc(planner.Plan)
+	if s.scenario.Planner != nil {
+		if plan, err = s.scenario.Planner(spec); err != nil {
+			return err
+		}
+	}
+	s.spec, s.planner, s.matcher, s.plan = spec, planner, matcher, plan
+	return nil
+}
+
+// Run runs a scenario to its end. The error is that of [New], or the [*StepError] that ended the run; the report is
+// of what happened until then.
+func Run(scenario Scenario, observers ...Observer) (Report, error) {
+	s, err := New(scenario)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.Run(nil, observers...)
+}
+
+// Run goes on until the run is over or the condition holds after a step. A nil condition never holds. A run that is over
+// stays so; one that a condition ended goes on when it is asked to.
+func (s *Simulation) Run(until func(*Simulation, *Step) bool, observers ...Observer) (Report, error) {
+	for {
+		step, err := s.advance(observers)
+		if err != nil {
+			return s.Report(), err
+		}
+		if step == nil {
+			return s.Report(), nil
+		}
+		if until != nil && until(s, step) {
+			report := s.Report()
+			report.End = EndCondition
+			return report, nil
+		}
+	}
+}
+
+// Step goes on to the next plan, makes and verifies it, and carries it out as far as the controller gets before anything
+// else happens. It returns nil if the run is over, with the reason in Report.End.
+func (s *Simulation) Step() (*Step, error) { return s.advance(nil) }
+
+// advance goes on to the next plan.
+func (s *Simulation) advance(observers []Observer) (*Step, error) {
+	if !s.watching {
+		s.watching = true
+		s.observeAll()
+	}
+	for s.end == 0 {
+		at, ok := s.next()
+		if at > s.elapsed || !ok || s.atRest() { // nothing more happens now
+			if err := s.tell(); err != nil {
+				return nil, s.fail(nil, err)
+			}
+		}
+		switch {
+		case !ok, s.atRest():
+			if s.end = EndStuck; s.complete() {
+				s.end = EndDone
+			}
+			return nil, nil
+		case at > s.limit:
+			s.elapsed, s.end = s.limit, EndLimit
+			return nil, nil
+		}
+		s.elapsed = at
+		s.happenNow()
+		if s.failure != nil {
+			return nil, s.fail(nil, s.failure)
+		}
+		if s.wakeController(); !s.controller.timer.isSet() || s.controller.timer.at > s.elapsed {
+			continue
+		}
+		s.queue.stop(&s.controller.timer)
+		if s.controller.busy {
+			if err := s.send(); err != nil {
+				return nil, s.fail(nil, err)
+			}
+			s.wakeController()
+			continue
+		}
+		step, err := s.makePlan(observers)
+		s.wakeController()
+		if err != nil || len(s.violations) > 0 {
+			return step, s.fail(step, err)
+		}
+		return step, nil
+	}
+	return nil, nil
+}
+
+// next is the next instant at which anything happens.
+func (s *Simulation) next() (time.Duration, bool) {
+	s.wakeController()
+	at, ok := s.registry.next()
+	if t := s.queue.next(); t != nil && (!ok || t.at < at) {
+		at, ok = t.at, true
+	}
+	return max(at, s.elapsed), ok
+}
+
+// happenNow lets everything happen that is due, but for what the controller does, which comes last.
+func (s *Simulation) happenNow() {
+	for {
+		pulls := s.registry.advance(s.elapsed)
+		for _, pull := range pulls {
+			s.pulledImage(pull)
+		}
+		s.countFlows()
+		fired := 0
+		for t := s.queue.next(); t != nil && t.at <= s.elapsed; t = s.queue.next() {
+			s.queue.stop(t)
+			if t != &s.controller.timer { // which is set again when the rest is done
+				t.owner.fire(s)
+				fired++
+			}
+		}
+		if fired == 0 && len(pulls) == 0 {
+			return
+		}
+	}
+}
+
+// tell calls the watchers, if anything changed at this instant.
+func (s *Simulation) tell() error {
+	if !s.changed {
+		return nil
+	}
+	s.changed = false
+	for _, watch := range s.watchers {
+		if err := watch(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atRest tells whether nothing will happen but what recurs without end.
+func (s *Simulation) atRest() bool {
+	c := &s.controller
+	if c.down || c.busy || c.dirty || c.wake > 0 || s.queue.foreground > 0 || s.registry.pulling() > 0 {
+		return false
+	}
+	return s.healing == 0 || s.complete()
+}
+
+// fail ends the run at a step.
+func (s *Simulation) fail(step *Step, err error) error {
+	if s.end = EndCondition; len(s.violations) > 0 {
+		s.end = EndViolation
+	}
+	failed := &StepError{Seed: s.scenario.Seed, Violations: s.violations, Err: err}
+	if step != nil {
+		failed.Step = *step
+	} else {
+		failed.Step = Step{Number: s.step, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot()}
+	}
+	return failed
+}
+
+// Report sums up the run so far.
+func (s *Simulation) Report() Report { return s.tally.report(s.elapsed, s.end, s.violations) }
+
+// Watch has f called whenever the state of a node changed, after all that happens at one instant, between steps too. An
+// error ends the run as one of an [Observer] does. A nil function is not called.
+func (s *Simulation) Watch(f func(*Simulation) error) {
+	if f != nil {
+		s.watchers = append(s.watchers, f)
+	}
+}

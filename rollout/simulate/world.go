@@ -1,0 +1,328 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/tolerations"
+)
+
+// collected is how long after a node is gone its pods are.
+const collected = 20 * time.Second
+
+// node is a node as it is.
+type node struct {
+	object *corev1.Node // replaced, never written to
+	name   string
+	zone   string
+	pool   *Pool // nil: of none
+	pods   []*pod
+	// ahead are the pulls of images that no pod has asked for.
+	ahead []*ahead
+	// runs: the pod of the spec in force is to run here (P2).
+	runs bool
+	// silent: its kubelet says and does nothing. gone: it is no node any more.
+	silent, gone bool
+	state        NodeState
+	// soon is when its pod has been Ready for long enough.
+	soon timer
+	// shown is what the controller's watch shows of it.
+	shown sights[*corev1.Node]
+}
+
+// pod is a pod as it is, and what its kubelet is about to do with it.
+type pod struct {
+	object *corev1.Pod // replaced, never written to
+	node   *node       // that it is bound or pinned to; nil: none that exists
+	serial int
+	rules  Kubelet // that apply to it
+	stage  stage
+	// since is when the stage began, up when containers ran for the last time, changed when the pod was last changed so that
+	// they have to, asked when controllers of hooks were given something to do, marked when it was marked for deletion.
+	since, up, changed, asked, marked time.Duration
+	// attempt counts starts of the containers, crashes those that failed.
+	attempt, crashes int
+	// pullsFailed counts pulls of its images that failed, in a row.
+	pullsFailed int
+	running     []kubelet.Running
+	next        act
+	timer       timer
+	hook        hookTimer
+	shown       sights[*corev1.Pod]
+}
+
+// setNode adds a node to the cluster.
+func (s *Simulation) setNode(object *corev1.Node) *node {
+	n := &node{object: object, name: object.Name, zone: object.Labels[corev1.LabelTopologyZone]}
+	if pool, ok := s.pools[object.Labels[PoolLabel]]; ok {
+		n.pool = pool
+	}
+	n.silent = !isReady(object)
+	n.runs = s.runsOn(n)
+	s.nodes[n.name] = n
+	at, _ := slices.BinarySearchFunc(s.names, n.name, func(n *node, name string) int { return cmp.Compare(n.name, name) })
+	s.names = slices.Insert(s.names, at, n)
+	for _, image := range object.Status.Images {
+		for _, name := range image.Names {
+			s.registry.put(n.name, n.zone, name)
+		}
+	}
+	return n
+}
+
+// isReady tells whether the node is reported Ready. One that has no such condition is not reported at all, and taken for so.
+func isReady(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return true
+}
+
+// runsOn tells whether the pod of the spec in force is to run on the node. The taints of a node that is lost keep new pods
+// away (P3), but it is to run one all the same: whoever counts nodes without an agent counts it.
+func (s *Simulation) runsOn(n *node) bool {
+	object := n.object
+	if n.silent {
+		object = new(corev1.Node)
+		*object = *n.object
+		object.Spec.Taints = slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), func(t corev1.Taint) bool {
+			return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeNotReady
+		})
+	}
+	return s.matcher.Evaluate(object).Outcome == placement.Run
+}
+
+// changeNode puts another object in the place of a node's.
+func (s *Simulation) changeNode(n *node, change func(*corev1.Node)) {
+	object := n.object.DeepCopy()
+	change(object)
+	object.ResourceVersion = s.nextVersion()
+	n.object, n.zone = object, object.Labels[corev1.LabelTopologyZone]
+	n.runs = s.runsOn(n)
+	s.showNode(n, object)
+	for _, p := range slices.Clone(n.pods) {
+		s.tolerate(p)
+		s.schedule(p)
+	}
+	s.observe(n)
+}
+
+// tolerate evicts a pod that does not tolerate a taint of its node.
+func (s *Simulation) tolerate(p *pod) {
+	for i := range p.node.object.Spec.Taints {
+		taint := &p.node.object.Spec.Taints[i]
+		if taint.Effect == corev1.TaintEffectNoExecute && p.object.Spec.NodeName != "" && !slices.ContainsFunc(p.object.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return tolerations.Tolerates(&t, taint)
+		}) {
+			s.deletePod(p)
+			return
+		}
+	}
+}
+
+// removeNode takes a node away. What runs on it is collected later.
+func (s *Simulation) removeNode(n *node) {
+	n.gone = true
+	delete(s.nodes, n.name)
+	s.names = slices.DeleteFunc(s.names, func(other *node) bool { return other == n })
+	s.registry.forgetNode(s.elapsed, n.name)
+	for len(n.ahead) > 0 {
+		s.dropAhead(n.ahead[0])
+	}
+	s.showNode(n, nil)
+	for _, p := range n.pods {
+		p.since = s.elapsed
+		s.schedule(p)
+	}
+	s.observe(n)
+}
+
+// addPod adds a pod that is new to the cluster, or was there from the beginning.
+func (s *Simulation) addPod(object *corev1.Pod) *pod {
+	s.created++
+	p := &pod{object: object, serial: s.created, since: s.elapsed, up: s.elapsed, changed: s.elapsed, asked: s.elapsed}
+	p.timer.owner = p
+	p.hook.timer.owner, p.hook.pod = &p.hook, p
+	if name, ok := placement.TargetNode(object); ok {
+		if p.node = s.nodes[name]; p.node != nil {
+			p.node.pods = append(p.node.pods, p)
+		}
+	}
+	p.rules = s.rulesFor(p)
+	p.running = make([]kubelet.Running, len(object.Spec.Containers))
+	s.pods[object.UID] = p
+	s.order = append(s.order, p)
+	return p
+}
+
+// changePod puts another object in the place of a pod's; it must be one of its own.
+func (s *Simulation) changePod(p *pod, object *corev1.Pod) {
+	if lifecycle.StateOf(object) != lifecycle.StateOf(p.object) || (object.DeletionTimestamp == nil) != (p.object.DeletionTimestamp == nil) {
+		p.asked = s.elapsed
+	}
+	object.ResourceVersion = s.nextVersion()
+	p.object = object
+	s.showPod(p, object)
+	s.schedule(p)
+	if p.node != nil {
+		s.observe(p.node)
+	}
+}
+
+// deletePod does what an API server does about a request to delete a pod.
+func (s *Simulation) deletePod(p *pod) {
+	switch object := apiserver.Delete(p.object, s.stamp()); object {
+	case p.object: // marked already
+	case nil:
+		s.removePod(p)
+	default:
+		p.marked = s.elapsed
+		s.changePod(p, object)
+	}
+}
+
+// removePod takes away a pod that has ended.
+func (s *Simulation) removePod(p *pod) {
+	p.stage = gone
+	s.queue.stop(&p.timer)
+	s.queue.stop(&p.hook.timer)
+	delete(s.pods, p.object.UID)
+	if s.dead++; s.dead > len(s.order)/2 {
+		s.order = slices.DeleteFunc(s.order, func(p *pod) bool { return p.stage == gone })
+		s.dead = 0
+	}
+	s.showPod(p, nil)
+	if p.node == nil {
+		return
+	}
+	p.node.pods = slices.DeleteFunc(p.node.pods, func(other *pod) bool { return other == p })
+	for _, other := range p.node.pods { // there may be room now
+		s.schedule(other)
+	}
+	s.observe(p.node)
+}
+
+func (s *Simulation) nextVersion() string {
+	s.version++
+	return strconv.Itoa(s.version)
+}
+
+// rulesFor are the rules that apply to the pod, in one.
+func (s *Simulation) rulesFor(p *pod) Kubelet {
+	var all Kubelet
+	for i := range s.scenario.Model.Kubelets {
+		rule := &s.scenario.Model.Kubelets[i]
+		if rule.matches(p) && (rule.Share == 0 || s.random.happens(rule.Share, "rule "+strconv.Itoa(i), p.object.Name)) {
+			all.overlay(rule)
+		}
+	}
+	return all
+}
+
+// matches tells whether the rule is about the pod, its share aside.
+func (k *Kubelet) matches(p *pod) bool {
+	if k.Revision != "" && k.Revision != revisionOf(p.object) || (k.Pool != "" || len(k.Nodes) > 0) && p.node == nil {
+		return false
+	}
+	if k.Pool != "" && p.node.object.Labels[PoolLabel] != k.Pool {
+		return false
+	}
+	for key, value := range k.Nodes {
+		if has, ok := p.node.object.Labels[key]; !ok || has != value {
+			return false
+		}
+	}
+	return k.Image == "" || slices.ContainsFunc(p.object.Spec.Containers, func(c corev1.Container) bool { return c.Image == k.Image })
+}
+
+// overlay takes over what a later rule says.
+func (k *Kubelet) overlay(later *Kubelet) {
+	for _, field := range [...]struct{ to, from *Distribution }{
+		{&k.Create, &later.Create}, {&k.Start, &later.Start}, {&k.Ready, &later.Ready}, {&k.Stop, &later.Stop},
+		{&k.Restart, &later.Restart}, {&k.Resize, &later.Resize}, {&k.Fail, &later.Fail},
+	} {
+		if field.from.isSet() {
+			*field.to = *field.from
+		}
+	}
+	if later.Crash.isSet() {
+		k.Crash, k.Crashes = later.Crash, later.Crashes
+	}
+	if later.NeverReady != nil {
+		k.NeverReady = later.NeverReady
+	}
+	if later.NoImage != nil {
+		k.NoImage = later.NoImage
+	}
+}
+
+// draw draws one of the pod's durations, the same whenever it is asked for one attempt.
+func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration {
+	if !d.isSet() {
+		return 0
+	}
+	return s.random.durationOf(d, purpose, p.object.Name+"/"+strconv.Itoa(p.attempt))
+}
+
+// fits tells whether the scheduler can bind the pod to its node: selector, affinity and taints, and room.
+func (s *Simulation) fits(p *pod) bool {
+	matcher, err := placement.Compile(&corev1.PodTemplateSpec{Spec: p.object.Spec})
+	if err != nil || matcher.Evaluate(p.node.object).Outcome != placement.Run {
+		return false
+	}
+	if p.node.pool == nil {
+		return true
+	}
+	for name, free := range p.node.pool.Allocatable {
+		free = free.DeepCopy()
+		if used, ok := p.node.pool.Used[name]; ok {
+			free.Sub(used)
+		}
+		for _, other := range p.node.pods {
+			if other.object.Spec.NodeName != "" && !lifecycle.Terminal(other.object) {
+				free.Sub(requested(other.object, name))
+			}
+		}
+		if want := requested(p.object, name); want.Cmp(free) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// requested is how much of a resource the pod's containers ask for. Every pod asks for room for one pod.
+func requested(p *corev1.Pod, name corev1.ResourceName) resource.Quantity {
+	if name == corev1.ResourcePods {
+		return *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	var sum resource.Quantity
+	for i := range p.Spec.Containers {
+		if q, ok := p.Spec.Containers[i].Resources.Requests[name]; ok {
+			sum.Add(q)
+		}
+	}
+	return sum
+}
+
+// targetOf is the node that the pod is bound or pinned to, whether it exists or not.
+func targetOf(p *pod) string {
+	name, _ := placement.TargetNode(p.object)
+	return name
+}
+
+func revisionOf(p *corev1.Pod) string { return p.Labels[hashLabel] }
+
+func uidOf(serial int) types.UID { return types.UID(fmt.Sprintf("pod-%08d", serial)) }

@@ -1,0 +1,159 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Writer writes records as they come, as lines of text:
+//
+//	history := simulate.NewCSVWriter(file)
+//	scenario.History = history.Record
+//	report, err := simulate.Run(scenario)
+//	err = errors.Join(err, history.Flush())
+//
+// After an error nothing more is written; Flush returns it.
+type Writer struct {
+	write func(Record) error
+	flush func() error
+	err   error
+}
+
+// recordColumns of CSV.
+var recordColumns = []string{
+	"seconds", "step", "kind", "node", "zone", "pod", "revision", "from", "to", "bytes", "took", "detail",
+}
+
+// NewCSVWriter returns a Writer of comma-separated values (RFC 4180, but lines end in \n): a line of column names, then a
+// line for each record. The columns are
+//
+//	seconds   since the beginning, a decimal fraction as exact as it has to be
+//	step      plans made by then
+//	kind      of the record, as [RecordKind.String]
+//	node      that it is about; empty: none
+//	zone      of the node
+//	pod       its name
+//	revision  hash of the pod's revision, or name of the one that an action is about
+//	from, to  states of the node, as [NodeState.String]; empty: it was not there
+//	bytes     that came; empty: 0
+//	took      seconds that took, as in the first column; empty: 0
+//	detail    in words
+func NewCSVWriter(w io.Writer) *Writer {
+	lines := csv.NewWriter(w)
+	begun := false
+	begin := func() error {
+		if begun {
+			return nil
+		}
+		begun = true
+		return lines.Write(recordColumns)
+	}
+	return &Writer{
+		write: func(r Record) error {
+			if err := begin(); err != nil {
+				return err
+			}
+			return lines.Write(csvFields(r))
+		},
+		flush: func() error {
+			if err := begin(); err != nil {
+				return err
+			}
+			lines.Flush()
+			return lines.Error()
+		},
+	}
+}
+
+// NewJSONLinesWriter returns a Writer of one JSON object a line, with the fields of [Record]: durations are whole
+// nanoseconds, kinds and states words, and what is empty or 0 is left out, but for "at", "step" and "kind".
+// [encoding/json] reads them back into Records.
+func NewJSONLinesWriter(w io.Writer) *Writer {
+	encoder := json.NewEncoder(w)
+	return &Writer{
+		write: func(r Record) error { return encoder.Encode(r) },
+		flush: func() error { return nil },
+	}
+}
+
+// Record writes a record, at once or with those that follow.
+func (w *Writer) Record(r Record) {
+	if w.err == nil && w.write != nil {
+		w.err = w.write(r)
+	}
+}
+
+// Flush writes what was not written yet, and returns the first error of all. After it one may go on.
+func (w *Writer) Flush() error {
+	if w.err == nil && w.flush != nil {
+		w.err = w.flush()
+	}
+	return w.err
+}
+
+func csvFields(r Record) []string {
+	return []string{
+		seconds(r.At), strconv.Itoa(r.Step), r.Kind.String(), r.Node, r.Zone, r.Pod, r.Revision,
+		csvState(r.From), csvState(r.To), unlessZero(r.Bytes), csvTook(r.Took), r.Detail,
+	}
+}
+
+func csvState(s NodeState) string {
+	if s == 0 {
+		return ""
+	}
+	return s.String()
+}
+
+func csvTook(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return seconds(d)
+}
+
+func unlessZero(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// seconds writes a duration exactly, which a float would not.
+func seconds(d time.Duration) string {
+	sign, n := "", uint64(d)
+	if d < 0 {
+		sign, n = "-", -n
+	}
+	text := sign + strconv.FormatUint(n/1e9, 10)
+	if fraction := n % 1e9; fraction > 0 {
+		digits := strconv.FormatUint(1e9+fraction, 10)[1:]
+		text += "." + strings.TrimRight(digits, "0")
+	}
+	return text
+}
+
+// WriteCSV writes the points as comma-separated values: a line of column names, then a line for each. The columns are
+// the seconds since the beginning, one for each state by its name, "desired" and "unavailable".
+func (s Series) WriteCSV(w io.Writer) error {
+	lines := csv.NewWriter(w)
+	columns := []string{"seconds"}
+	for state := NodeState(1); state < nodeStates; state++ {
+		columns = append(columns, state.String())
+	}
+	// An error of Write stays, and Error has it.
+	_ = lines.Write(append(columns, "desired", "unavailable"))
+	for _, p := range s.Points {
+		fields := []string{seconds(p.At)}
+		for _, n := range p.counts[1:] {
+			fields = append(fields, strconv.Itoa(int(n)))
+		}
+		_ = lines.Write(append(fields, strconv.Itoa(p.Desired()), strconv.Itoa(p.Unavailable())))
+	}
+	lines.Flush()
+	return lines.Error()
+}
