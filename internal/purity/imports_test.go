@@ -25,8 +25,7 @@ var excused = map[string]map[string]string{
 		"imports hash/maphash": "the seed of a lookup table decides no order and no result, as that of a map does not",
 	},
 	"rollout/rollouttest/transcript": {
-		"imports os":      "transcripts are files, which tests read and write anew",
-		"imports testing": "their runner is for tests only, and makes a subtest of each file",
+		"imports os": "transcripts are files, which tests read and write anew",
 	},
 	"rollout/simulate": {
 		"imports math/rand/v2": "what is drawn is a function of the scenario's seed; the checker refuses every other source",
