@@ -7,6 +7,8 @@ BENCH     ?= .
 COUNT     ?= 6
 OUT       ?= build/bench.txt
 BASE      ?=
+SOAK_TIME ?= 2m
+SOAK_SEED ?=
 MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload ./rollout/canary
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
@@ -54,6 +56,11 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME (60s) each
 			done; \
 		done) || exit 1; \
 	done
+
+# Without SOAK_SEED each run begins somewhere else.
+.PHONY: soak
+soak: ## simulate random fleets, specs and faults for SOAK_TIME (2m), from the seed SOAK_SEED (random) on
+	$(GO) run ./internal/soak -for $(SOAK_TIME) $(if $(SOAK_SEED),-from $(SOAK_SEED))
 
 .PHONY: bench
 bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT

@@ -2,12 +2,16 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -314,5 +318,31 @@ func TestPanicIsAFailure(t *testing.T) {
 	}
 	if out := check(s, checkOptions{}); out.failure == nil || out.failure.kind != "panic: oh" {
 		t.Errorf("%+v", out.failure)
+	}
+}
+
+// TestScenarios runs what past failures came down to: a change of the generator makes other scenarios of their seeds.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "scenarios", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(text), "# ") {
+				t.Error("the first line is to be a comment that says what it found")
+			}
+			var s simulate.Scenario
+			if err := yaml.Unmarshal(text, &s); err != nil {
+				t.Fatal(err)
+			}
+			if out := check(s, checkOptions{every: 10}); out.failure != nil {
+				t.Errorf("%s: %s", out.failure.kind, out.failure.text)
+			}
+		})
 	}
 }

@@ -56,7 +56,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&s.count, "count", 0, "how `many` seeds at most; 0: any number")
 	flags.IntVar(&s.parallel, "parallel", 0, "how `many` runs at a time; 0: one for each core")
 	flags.StringVar(&s.out, "out", filepath.Join("build", "soak"), "`directory` for what a failure leaves behind")
-	flags.IntVar(&s.options.every, "every", 50, "make the plan of each `n`-th step again, to compare; 0: of none")
+	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
 	one := flags.String("seed", "", "run this `seed` only, and print what happens")
 	if err := flags.Parse(args); err != nil {
@@ -125,7 +125,9 @@ func (s *settings) many(stdout io.Writer) int {
 				}
 				out := check(scenario(seed), s.options)
 				mutex.Lock()
-				totals.add(&out)
+				if totals.add(&out); totals.runs%1000 == 0 {
+					fmt.Fprintf(stdout, "soak: %d seeds in %v\n", totals.runs, time.Since(begin).Round(time.Second))
+				}
 				if out.failure != nil {
 					found[seed] = out.failure
 					fmt.Fprintf(stdout, "soak: seed %d fails: %s\n", seed, out.failure.kind)

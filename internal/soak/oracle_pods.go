@@ -52,7 +52,10 @@ func (c *checker) pods() error {
 		if leaves(p) || hash == "" {
 			continue
 		}
-		k := kind{node, hash, "", fmt.Sprint(p.Spec.Containers[0].Resources)}
+		k := kind{node: node, hash: hash}
+		if r := &p.Spec.Containers[0].Resources; c.features["overrides"] {
+			k.resources = fmt.Sprint(r.Requests.Cpu(), r.Requests.Memory())
+		}
 		if owner := metav1.GetControllerOf(p); owner != nil {
 			k.owner = string(owner.UID)
 		}
@@ -159,7 +162,7 @@ func (c *checker) counted(step *simulate.Step) error {
 
 // replanned makes the plan of now and then a step again (V13 to V15).
 func (c *checker) replanned(step *simulate.Step) error {
-	if c.options.every == 0 || c.steps%c.options.every != 1%c.options.every {
+	if c.options.every == 0 || (c.steps+int(c.scenario.Seed%1000))%c.options.every != 0 {
 		return nil
 	}
 	var plan rollouttest.PlanFunc

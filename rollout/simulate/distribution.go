@@ -185,7 +185,7 @@ func (d Distribution) from(u float64) time.Duration {
 	case fixed:
 		return bounded(float64(d.a))
 	case uniform:
-		return min(bounded(float64(d.a)+u*(float64(d.b)-float64(d.a)+1)), bounded(float64(d.b)))
+		return min(bounded(float64(d.a)+float64(u*(float64(d.b)-float64(d.a)+1))), bounded(float64(d.b)))
 	case exponential:
 		return bounded(min(-math.Log1p(-u)*float64(d.a), cutOff*float64(d.a)))
 	case logNormal:

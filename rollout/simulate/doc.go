@@ -45,7 +45,8 @@
 //
 // # Contract
 //
-// Two runs of equal scenarios are equal to the byte, on every machine: nothing here reads a clock, all chance comes from
+// Two runs of equal scenarios are equal to the byte, on all machines of one architecture (of two the last bit of an exponential
+// function may differ): nothing here reads a clock, all chance comes from
 // [Scenario.Seed], and what is drawn for one pod depends on nothing that happens to others. Arguments are not written to. A scenario
 // that makes no sense is refused with every mistake, by field path; nothing panics. A [Simulation] is not for concurrent use;
 // several run beside each other.

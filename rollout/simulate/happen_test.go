@@ -130,7 +130,9 @@ func TestEvents(t *testing.T) {
 		},
 		{
 			name: "pods are evicted", why: "Failed pods are replaced (M2)", event: simulate.Event{What: simulate.EvictPod, Share: 0.6},
-			then: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeBroken)+s.Count(simulate.NodeTerminating) == 2 },
+			then: func(s *simulate.Simulation) bool {
+				return s.Count(simulate.NodeBroken)+s.Count(simulate.NodeTerminating) == 2
+			},
 			last: func(s *simulate.Simulation) bool { return s.Count(simulate.NodeNew) == 3 }, end: simulate.EndDone, created: 2,
 		},
 		{

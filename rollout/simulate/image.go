@@ -87,11 +87,15 @@ func (s *Simulation) countFlows() {
 	for _, f := range s.registry.takeFlows() {
 		s.tally.pulled(f.bytes, f.peer)
 		from, zone := "registry", ""
-		switch {
-		case f.failed:
-			from = "failed"
-		case f.peer:
+		if f.peer {
 			from = "peer"
+		}
+		switch f.outcome {
+		case failed:
+			from += " failed"
+		case cameShort:
+			from += " abandoned"
+		default:
 		}
 		if n := s.nodes[f.node]; n != nil {
 			zone = n.zone

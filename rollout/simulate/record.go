@@ -46,7 +46,8 @@ const (
 	CallFailed
 	// ContainerRestarted: a container was started again, after a crash or for an update in place.
 	ContainerRestarted
-	// ImagePulled: a pull of an image ended; Detail says from where: "registry", "peer", or "failed". Bytes came, in the time
+	// ImagePulled: a pull of an image ended; Detail says from where ("registry" or "peer"), and then
+	// "failed" or "abandoned" if the node does not have the image for that. Bytes came, in the time
 	// Took.
 	ImagePulled
 	// EventHappened: an event of the scenario; Detail says what.

@@ -55,8 +55,17 @@ type flow struct {
 	bytes       int64
 	took        time.Duration
 	peer        bool
-	failed      bool
+	outcome     outcome
 }
+
+// outcome is how a pull ended.
+type outcome uint8
+
+const (
+	came      outcome = iota
+	failed            // at its end
+	cameShort         // nobody waited for it any more
+)
 
 type registryNode struct {
 	name, zone string
@@ -296,6 +305,8 @@ func (r *registry) abandon(entry *registryImage) {
 	entry.pull = nil
 	r.underway--
 	if p.class != nil {
+		r.settle()
+		r.flows = append(r.flows, flow{p.node.name, p.image, p.got(p.class.count), r.now - p.first, p.peer, cameShort})
 		r.halt(p)
 		return
 	}

@@ -114,12 +114,15 @@ func (r *registry) finish(p *registryPull) {
 	entry := p.node.image(p.image)
 	entry.pull = nil
 	r.underway--
-	failed := r.seed.happens(r.model.FailedPulls, "pull fails", p.draw)
-	if !failed {
+	ended := pulled{at: r.now, node: p.node.name, image: p.image}
+	end := came
+	if ended.failed = r.seed.happens(r.model.FailedPulls, "pull fails", p.draw); ended.failed {
+		end = failed
+	} else {
 		r.give(p.node, entry)
 	}
-	r.ended = append(r.ended, pulled{at: r.now, node: p.node.name, image: p.image, failed: failed})
-	r.flows = append(r.flows, flow{p.node.name, p.image, int64(p.size), r.now - p.first, p.peer, failed})
+	r.ended = append(r.ended, ended)
+	r.flows = append(r.flows, flow{p.node.name, p.image, int64(p.size), r.now - p.first, p.peer, end})
 }
 
 // peers tells whether a node of the zone has the image to give.

@@ -165,6 +165,7 @@ func TestRegistryFlows(t *testing.T) {
 	registryEnds(r, calls)
 	want := []flow{
 		{node: "b", image: "empty"},
+		{node: "c", image: "i", bytes: 1000, took: time.Second, outcome: cameShort},
 		{node: "a", image: "i", bytes: 5000, took: 5 * time.Second},
 		{node: "d", image: "i", bytes: 5000, took: 5 * time.Second, peer: true},
 	}
@@ -176,7 +177,14 @@ func TestRegistryFlows(t *testing.T) {
 	}
 	failing := newRegistry(Registry{Size: 7, FailedPulls: 1}, 1)
 	registryEnds(failing, []registryCall{registryBegin(0, "a", "i")})
-	if diff := cmp.Diff([]flow{{node: "a", image: "i", bytes: 7, failed: true}}, failing.takeFlows(), cmp.AllowUnexported(flow{})); diff != "" {
+	if diff := cmp.Diff([]flow{{node: "a", image: "i", bytes: 7, outcome: failed}}, failing.takeFlows(), cmp.AllowUnexported(flow{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	left := newRegistry(Registry{Size: 100, NodeBandwidth: 10}, 1)
+	left.begin(0, "a", "z", "i", 0)
+	left.advance(4 * time.Second)
+	left.cancel(4*time.Second, "a", "i")
+	if diff := cmp.Diff([]flow{{node: "a", image: "i", bytes: 40, took: 4 * time.Second, outcome: cameShort}}, left.takeFlows(), cmp.AllowUnexported(flow{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

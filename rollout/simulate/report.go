@@ -13,8 +13,8 @@ type Report struct {
 	// Seed and Name of the set.
 	Seed uint64 `json:"seed"`
 	Name string `json:"name"`
-	// End says why the run ended, Elapsed when. Finished is when the last node got where it is to end; less than Elapsed
-	// if something else went on. It is 0 unless End is EndDone.
+	// End says why the run ended, Elapsed when. Finished is when the state of a node changed last, but for nodes that
+	// joined or left New or Outside: less than Elapsed if something else went on. It is 0 unless End is EndDone.
 	End      End           `json:"end"`
 	Elapsed  time.Duration `json:"elapsed"`
 	Finished time.Duration `json:"finished"`
@@ -88,7 +88,7 @@ type Unavailable struct {
 	// Peak is the most at one time, PeakAt when that was first.
 	Peak   int           `json:"peak"`
 	PeakAt time.Duration `json:"peakAt"`
-	// NodeTime is the time that nodes were unavailable, summed over nodes.
+	// NodeTime is the time that nodes were unavailable, summed over nodes: at most 292 years, the longest Duration.
 	NodeTime time.Duration `json:"nodeTime"`
 }
 
@@ -109,13 +109,14 @@ type BudgetReport struct {
 	Mean float64 `json:"mean"`
 }
 
-// CanaryReport is how a canary came out.
+// CanaryReport is how a canary came out. Plans without a canary, and a rollback to a stable revision, leave the report of the last
+// one as it was.
 type CanaryReport struct {
 	// Phase that it was in at last. Idle: there was none.
 	Phase canary.Phase `json:"phase"`
 	// Reason of it.
 	Reason canary.Reason `json:"reason"`
-	// Nodes that ran the revision before it was promoted or failed, at most.
+	// Nodes that ran the revision before it was promoted or failed, at most, as the plans saw them.
 	Nodes int `json:"nodes"`
 	// Promoted and Failed are when; 0: never.
 	Promoted time.Duration `json:"promoted"`
