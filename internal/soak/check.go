@@ -41,6 +41,10 @@ type broken struct {
 
 func (b *broken) Error() string { return b.oracle + ": " + b.text }
 
+func brokenAt(oracle, node, format string, args ...any) *broken {
+	return &broken{oracle, node, fmt.Sprintf(format, args...)}
+}
+
 // cluster is the simulated cluster as it is.
 type cluster interface {
 	Nodes() []*corev1.Node
@@ -192,7 +196,8 @@ func (c *checker) observe(step *simulate.Step) error {
 	}
 	c.features.ofStep(step)
 	for _, oracle := range []func(*simulate.Step) error{
-		func(*simulate.Step) error { return c.pods() }, c.frozen, c.hooked, c.held, c.partitioned, c.tried, c.counted, c.replanned,
+		func(*simulate.Step) error { return c.pods() }, c.frozen, c.hooked, c.held, c.partitioned, c.tried, c.counted,
+		c.replanned,
 	} {
 		if err := oracle(step); err != nil {
 			return err

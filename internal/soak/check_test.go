@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -199,7 +200,7 @@ func TestPods(t *testing.T) {
 
 func wantBroken(t *testing.T, err error, oracle string) {
 	t.Helper()
-	found, _ := err.(*broken)
+	found, _ := errors.AsType[*broken](err)
 	switch {
 	case oracle == "" && err != nil:
 		t.Errorf("found %v", err)

@@ -54,8 +54,11 @@ func (r source) seconds(most int) simulate.Distribution {
 	}
 }
 
-// at draws an instant at which something happens, in whole seconds: then it can coincide with other things.
-func (r source) at() time.Duration { return time.Duration(r.IntN(int(busy/time.Second))) * time.Second }
+// at draws an instant at which something happens, in whole seconds: then it can coincide with other things. Many rollouts
+// are over soon, so it is early more often than late.
+func (r source) at() time.Duration {
+	return time.Duration(r.IntN(int(pick(r, busy/20, busy/5, busy)/time.Second))) * time.Second
+}
 
 // scenario returns the scenario of a seed, always the same.
 func scenario(seed uint64) simulate.Scenario {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -55,8 +54,8 @@ func (c *checker) tried(step *simulate.Step) error {
 		}
 	}
 	if limit := t.wanted + c.befell - t.befell; len(has) > limit {
-		return &broken{"canary skipped", "", fmt.Sprintf("%v after revision %s appeared %d nodes have it or are to; its canary is of %d",
-			step.At-t.since, update, len(has), t.wanted)}
+		return brokenAt("canary skipped", "", "%v after revision %s appeared %d nodes have it or are to; its canary is of %d",
+			step.At-t.since, update, len(has), t.wanted)
 	}
 	return nil
 }

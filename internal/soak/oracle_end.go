@@ -36,8 +36,8 @@ func (c *checker) thrash(r *simulate.Record) *broken {
 		}
 	}
 	if most := 3 + 3*(c.changes+n.befell); n.creates > most {
-		return &broken{"thrash", r.Node, fmt.Sprintf("node %s is given its pod no. %d; there were %d changes of the set and %d events "+
-			"on the node", r.Node, n.creates, c.changes, n.befell)}
+		return brokenAt("thrash", r.Node, "node %s is given its pod no. %d; there were %d changes of the set and %d events "+
+			"on the node", r.Node, n.creates, c.changes, n.befell)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (c *checker) live(report *simulate.Report) error {
 	if report.End == simulate.EndDone {
 		return nil
 	}
-	found := &broken{oracle: "stuck", text: fmt.Sprintf("nothing keeps this rollout from its end; it is %s\n%s", report.End, report)}
+	found := &broken{oracle: "stuck", text: fmt.Sprintf("nothing keeps it from its end; it is %s\n%s", report.End, report)}
 	for _, n := range c.sim.Nodes() {
 		if state := c.sim.NodeState(n.Name); found.node == "" && state != simulate.NodeNew && state != simulate.NodeOld &&
 			state != simulate.NodeOutside {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -84,7 +82,7 @@ func (c *checker) held(step *simulate.Step) error {
 	}
 	for _, node := range c.begins(step) {
 		if all || !selector.Matches(labels.Set(of[node].Labels)) {
-			return &broken{"held node updated", node, fmt.Sprintf("node %s is held, and is begun", node)}
+			return brokenAt("held node updated", node, "node %s is held, and is begun", node)
 		}
 	}
 	return nil
@@ -124,8 +122,8 @@ func (c *checker) partitioned(step *simulate.Step) error {
 		}
 	}
 	if partition := resolve(strategy.Partition, 0, len(c.runs), false); left-len(begun) < partition {
-		return &broken{"held node updated", begun[0], fmt.Sprintf("a partition of %d is to hold its nodes: of %d that could be held "+
-			"%v are begun", partition, left, begun)}
+		return brokenAt("held node updated", begun[0], "a partition of %d is to hold its nodes: of %d that could be held "+
+			"%v are begun", partition, left, begun)
 	}
 	return nil
 }

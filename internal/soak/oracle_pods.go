@@ -46,8 +46,8 @@ func (c *checker) pods() error {
 		}
 		hash, node := hashOf(p), nodeOf(p)
 		if image, ok := c.images[hash]; ok && p.Spec.Containers[0].Image != image {
-			return &broken{"not what its label says", node,
-				fmt.Sprintf("pod %s of revision %s, which has image %s, has image %s", p.Name, hash, image, p.Spec.Containers[0].Image)}
+			return brokenAt("not what its label says", node, "pod %s of revision %s, which has image %s, has image %s",
+				p.Name, hash, image, p.Spec.Containers[0].Image)
 		}
 		if leaves(p) || hash == "" {
 			continue
@@ -60,7 +60,7 @@ func (c *checker) pods() error {
 			k.owner = string(owner.UID)
 		}
 		if other, twice := seen[k]; twice {
-			return &broken{"two pods", node, fmt.Sprintf("pods %s and %s of revision %s live on node %s", other, p.Name, hash, node)}
+			return brokenAt("two pods", node, "pods %s and %s of revision %s live on node %s", other, p.Name, hash, node)
 		}
 		seen[k] = p.Name
 	}
@@ -86,7 +86,7 @@ func (c *checker) hooked(step *simulate.Step) error {
 		d := &step.Plan.Deletes[i]
 		for _, p := range step.Snapshot.Pods {
 			if p.UID == d.UID && matches(step.Spec.Lifecycle.PreDelete, p) {
-				return &broken{"hook ignored", d.Node, fmt.Sprintf("pod %s is to be deleted and is hooked", p.Name)}
+				return brokenAt("hook ignored", d.Node, "pod %s is to be deleted and is hooked", p.Name)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (c *checker) released(r *simulate.Record) *broken {
 	}
 	for _, p := range c.sim.Pods() {
 		if p.Name == r.Pod && live(p) && matches(c.step.Spec.Lifecycle.PreDelete, p) {
-			return &broken{"hook ignored", r.Node, fmt.Sprintf("pod %s was deleted and is hooked", p.Name)}
+			return brokenAt("hook ignored", r.Node, "pod %s was deleted and is hooked", p.Name)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (c *checker) released(r *simulate.Record) *broken {
 // frozen holds plans to leaving a frozen set alone (V7).
 func (c *checker) frozen(step *simulate.Step) error {
 	if n := len(step.Plan.Creates) + len(step.Plan.Deletes); step.Spec.Strategy.Frozen && n > 0 {
-		return &broken{"frozen", "", fmt.Sprintf("%d pods are to be created or deleted while the set is frozen", n)}
+		return brokenAt("frozen", "", "%d pods are to be created or deleted while the set is frozen", n)
 	}
 	return nil
 }
@@ -154,8 +154,8 @@ func (c *checker) counted(step *simulate.Step) error {
 	}
 	if int(is.Desired) != desired || int(is.Current) != current || int(is.Ready) != ready || int(is.Available) != available ||
 		int(is.Updated) != updated {
-		return &broken{"status", "", fmt.Sprintf("the status says %+v; there are %d desired, %d current, %d ready, %d available, "+
-			"%d updated", is.Counts, desired, current, ready, available, updated)}
+		return brokenAt("status", "", "the status says %+v; there are %d desired, %d current, %d ready, %d available, "+
+			"%d updated", is.Counts, desired, current, ready, available, updated)
 	}
 	return nil
 }

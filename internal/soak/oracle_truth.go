@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -73,7 +72,8 @@ func (c *checker) chosen(r *simulate.Record) *broken {
 // byUpdate tells whether an action of that reason is one that the budget is for. Repair acts on what the controller sees,
 // and may be wrong about it if that is the past.
 func (c *checker) byUpdate(reason string) bool {
-	past := !c.scenario.Controller.Lag.IsZero() || c.scenario.Controller.CallsPerSecond > 0 || c.scenario.Controller.LostAnswers > 0
+	controller := &c.scenario.Controller
+	past := !controller.Lag.IsZero() || controller.CallsPerSecond > 0 || controller.LostAnswers > 0
 	return !past || reason == rollout.ReasonOutdated.String() || reason == rollout.ReasonBegun.String()
 }
 
@@ -89,7 +89,7 @@ func (c *checker) withinUnavailable(node string) *broken {
 
 func (c *checker) withinSurge(node string) *broken {
 	limit := resolve(c.step.Spec.Strategy.MaxSurge, 0, len(c.runs), true)
-	return c.within("surge", node, c.choices.surging, limit, "have a new pod that plans put beside the old one, and that is not available")
+	return c.within("surge", node, c.choices.surging, limit, "have a new pod that plans put beside the old one, not available")
 }
 
 func (c *checker) within(oracle, node string, nodes map[string]bool, limit int, what string) *broken {
@@ -109,5 +109,5 @@ func (c *checker) within(oracle, node string, nodes map[string]bool, limit int, 
 		return nil
 	}
 	slices.Sort(count)
-	return &broken{oracle, node, fmt.Sprintf("%d nodes %s; the limit is %d: %v", len(count), what, limit, count)}
+	return brokenAt(oracle, node, "%d nodes %s; the limit is %d: %v", len(count), what, limit, count)
 }

@@ -41,13 +41,13 @@ type edit func(simulate.Scenario) (simulate.Scenario, bool)
 // candidates are the edits to try, the greatest first. One that works is tried again at once.
 func candidates(s simulate.Scenario) []edit {
 	var list []edit
-	for i := len(s.Events) - 1; i >= 0; i-- {
+	for i := range slices.Backward(s.Events) {
 		list = append(list, without(i, func(s *simulate.Scenario) *[]simulate.Event { return &s.Events }))
 	}
-	for i := len(s.Model.Kubelets) - 1; i >= 0; i-- {
+	for i := range slices.Backward(s.Model.Kubelets) {
 		list = append(list, without(i, func(s *simulate.Scenario) *[]simulate.Kubelet { return &s.Model.Kubelets }))
 	}
-	for i := len(s.Fleet.Pools) - 1; i >= 0; i-- {
+	for i := range slices.Backward(s.Fleet.Pools) {
 		list = append(list, without(i, func(s *simulate.Scenario) *[]simulate.Pool { return &s.Fleet.Pools }))
 	}
 	for i := range s.Fleet.Pools {
@@ -163,7 +163,8 @@ var modelFields = []func(*simulate.Model) bool{
 	func(m *simulate.Model) bool { return unset(&m.StubbornHooks) },
 	func(m *simulate.Model) bool {
 		r := &m.Registry
-		is := len(r.Sizes) > 0 || r.Size+r.Bandwidth+r.NodeBandwidth > 0 || r.Requests+r.FailedPulls > 0 || r.PeerToPeer || !r.Latency.IsZero()
+		is := len(r.Sizes) > 0 || r.Size+r.Bandwidth+r.NodeBandwidth > 0 || r.Requests+r.FailedPulls > 0 ||
+			r.PeerToPeer || !r.Latency.IsZero()
 		*r = simulate.Registry{}
 		return is
 	},
@@ -199,12 +200,9 @@ var kubeletFields = []func(*simulate.Kubelet) bool{
 	func(k *simulate.Kubelet) bool { return unset(&k.Restart) },
 	func(k *simulate.Kubelet) bool { return unset(&k.Resize) },
 	func(k *simulate.Kubelet) bool {
-		for _, d := range []*simulate.Distribution{&k.Create, &k.Start, &k.Ready, &k.Stop, &k.Restart, &k.Resize, &k.Crash, &k.Fail} {
-			if rounded(d) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc([]*simulate.Distribution{
+			&k.Create, &k.Start, &k.Ready, &k.Stop, &k.Restart, &k.Resize, &k.Crash, &k.Fail,
+		}, rounded)
 	},
 }
 
@@ -291,7 +289,9 @@ var specFields = []func(*rollout.Spec) bool{
 	}),
 	inTemplate(func(t *corev1.PodTemplateSpec) bool {
 		before := len(t.Labels)
-		maps.DeleteFunc(t.Labels, func(key, _ string) bool { return slices.Contains([]string{hookLabel, updateLabel, "version"}, key) })
+		maps.DeleteFunc(t.Labels, func(key, _ string) bool {
+			return slices.Contains([]string{hookLabel, updateLabel, "version"}, key)
+		})
 		return len(t.Labels) < before
 	}),
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	. "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // specs draws what the set was, is and may come to be. They differ in the template, and now and then in the strategy.
 func (r source) specs() specs {
-	base := Spec(setName, Requests(corev1.ResourceCPU, "100m"))
+	base := rollouttest.Spec(setName, rollouttest.Requests(corev1.ResourceCPU, "100m"))
 	r.hooks(&base)
 	r.placement(&base)
 	r.apply(&base, r.knobs()...)
 	specs := specs{old: base, update: base, later: base}
 	for i, spec := range specs.all() {
 		spec.Template = *base.Template.DeepCopy()
-		Image(images[i])(spec)
+		rollouttest.Image(images[i])(spec)
 		r.change(spec, i)
 	}
 	specs.old.Predecessor = nil
@@ -44,16 +44,16 @@ func (r source) specs() specs {
 func (r source) change(spec *rollout.Spec, generation int) {
 	switch r.IntN(12) {
 	case 0: // what a resize in place could do
-		Requests(corev1.ResourceCPU, pick(r, "100m", "150m", "200m"))(spec)
+		rollouttest.Requests(corev1.ResourceCPU, pick(r, "100m", "150m", "200m"))(spec)
 	case 1: // what an update of metadata in place could do
-		PodTemplateLabel("version", images[generation][len("agent:"):])(spec)
+		rollouttest.PodTemplateLabel("version", images[generation][len("agent:"):])(spec)
 	case 2: // what recreates the pods
-		Env("GENERATION", images[generation][len("agent:"):])(spec)
+		rollouttest.Env("GENERATION", images[generation][len("agent:"):])(spec)
 	}
 }
 
 // apply applies options in order.
-func (r source) apply(spec *rollout.Spec, options ...SpecOption) {
+func (r source) apply(spec *rollout.Spec, options ...rollouttest.SpecOption) {
 	for _, option := range options {
 		option(spec)
 	}
@@ -79,38 +79,40 @@ func settle(spec *rollout.Spec) {
 }
 
 // knobs draws how the set is rolled out: every knob of [rollout.Spec] now and then.
-func (r source) knobs() []SpecOption {
-	var list []SpecOption
-	some := func(share float64, options ...SpecOption) {
+func (r source) knobs() []rollouttest.SpecOption {
+	var list []rollouttest.SpecOption
+	some := func(share float64, options ...rollouttest.SpecOption) {
 		if r.chance(share) {
 			list = append(list, options...)
 		}
 	}
-	list = append(list, pick(r,
-		MaxUnavailable("1"), MaxUnavailable("2"), MaxUnavailable("10%"), MaxUnavailable("34%"), MaxUnavailable("100%"),
-		MaxSurge("1"), MaxSurge("2"), MaxSurge("25%"), MaxSurge("100%")))
-	some(0.3, MinReadySeconds(int32(pick(r, 1, 10, 30))))
-	some(0.15, Burst(pick(r, "1", "2", "20%")))
-	some(0.15, HistoryLimit(int32(r.IntN(3))))
+	if r.chance(5.0 / 9) {
+		list = append(list, rollouttest.MaxUnavailable(pick(r, "1", "2", "10%", "34%", "100%")))
+	} else {
+		list = append(list, rollouttest.MaxSurge(pick(r, "1", "2", "25%", "100%")))
+	}
+	some(0.3, rollouttest.MinReadySeconds(int32(pick(r, 1, 10, 30))))
+	some(0.15, rollouttest.Burst(pick(r, "1", "2", "20%")))
+	some(0.15, rollouttest.HistoryLimit(int32(r.IntN(3))))
 	if r.chance(0.3) {
-		list = append(list, pick(r, InPlace(), InPlace(), InPlaceOnly()))
-		some(0.4, Resize())
-		some(0.3, EnvFromMetadata())
-		some(0.2, CgroupV1())
-		some(0.4, GracePeriod(int32(pick(r, 1, 5, 30))))
+		list = append(list, pick(r, rollouttest.InPlace(), rollouttest.InPlace(), rollouttest.InPlaceOnly()))
+		some(0.4, rollouttest.Resize())
+		some(0.3, rollouttest.EnvFromMetadata())
+		some(0.2, rollouttest.CgroupV1())
+		some(0.4, rollouttest.GracePeriod(int32(pick(r, 1, 5, 30))))
 	}
 	if r.chance(0.2) {
-		list = append(list, PreDownload(pick(r, "1", "3", "50%", "100%")))
-		some(0.3, MinUpdatedReadyPods(pick(r, "1", "20%")))
+		list = append(list, rollouttest.PreDownload(pick(r, "1", "3", "50%", "100%")))
+		some(0.3, rollouttest.MinUpdatedReadyPods(pick(r, "1", "20%")))
 	}
 	if r.chance(0.2) {
-		list = append(list, Partition(pick(r, "1", "2", "30%", "50%", "100%")))
-		some(0.4, HoldRevision())
-		some(0.3, PartitionedScaling())
+		list = append(list, rollouttest.Partition(pick(r, "1", "2", "30%", "50%", "100%")))
+		some(0.4, rollouttest.HoldRevision())
+		some(0.3, rollouttest.PartitionedScaling())
 	}
-	some(0.1, UpdateSelector(poolLabel, "a"))
+	some(0.1, rollouttest.UpdateSelector(poolLabel, "a"))
 	some(0.12, r.slowStart())
-	some(0.12, MaxUnschedulable(pick(r, "1", "2", "30%")))
+	some(0.12, rollouttest.MaxUnschedulable(pick(r, "1", "2", "30%")))
 	some(0.12, func(s *rollout.Spec) { s.Overrides = r.overrides() })
 	some(0.04, func(s *rollout.Spec) {
 		s.Predecessor = &rollout.Predecessor{
@@ -119,11 +121,11 @@ func (r source) knobs() []SpecOption {
 	})
 	switch r.IntN(16) {
 	case 0:
-		list = append(list, OnDelete())
+		list = append(list, rollouttest.OnDelete())
 	case 1:
-		list = append(list, Paused())
+		list = append(list, rollouttest.Paused())
 	case 2:
-		list = append(list, Frozen())
+		list = append(list, rollouttest.Frozen())
 	}
 	if r.chance(0.35) {
 		list = append(list, r.canary()...)
@@ -131,8 +133,9 @@ func (r source) knobs() []SpecOption {
 	return list
 }
 
-func (r source) slowStart() SpecOption {
-	return SlowStart(pick(r, time.Second, 30*time.Second, 2*time.Minute), pick(r, "1", "2", "25%"), pick(r, "2", "5", "50%"))
+func (r source) slowStart() rollouttest.SpecOption {
+	interval := pick(r, time.Second, 30*time.Second, 2*time.Minute)
+	return rollouttest.SlowStart(interval, pick(r, "1", "2", "25%"), pick(r, "2", "5", "50%"))
 }
 
 func (r source) overrides() []placement.Override {
@@ -140,7 +143,7 @@ func (r source) overrides() []placement.Override {
 	for i := range pick(r, 1, 1, 2) {
 		list = append(list, placement.Override{
 			Name:         string(rune('a' + i)),
-			Created:      Noon().Add(-time.Duration(i+1) * time.Hour),
+			Created:      rollouttest.Noon().Add(-time.Duration(i+1) * time.Hour),
 			NodeSelector: pick(r, metav1.LabelSelector{}, metav1.LabelSelector{MatchLabels: map[string]string{poolLabel: "a"}}),
 			Containers: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse(pick(r, "200m", "300m")),
@@ -151,20 +154,20 @@ func (r source) overrides() []placement.Override {
 }
 
 // canary draws the trial of new revisions, and how it comes to its end.
-func (r source) canary() []SpecOption {
-	list := []SpecOption{Canary(pick(r, "1", "1", "2", "3", "10%", "50%", "100%"))}
+func (r source) canary() []rollouttest.SpecOption {
+	list := []rollouttest.SpecOption{rollouttest.Canary(pick(r, "1", "1", "2", "3", "10%", "50%", "100%"))}
 	switch r.IntN(5) {
 	case 0:
-		list = append(list, CanaryManual())
+		list = append(list, rollouttest.CanaryManual())
 	default:
-		list = append(list, CanaryFor(pick(r, 0, time.Minute, 5*time.Minute, 15*time.Minute),
+		list = append(list, rollouttest.CanaryFor(pick(r, 0, time.Minute, 5*time.Minute, 15*time.Minute),
 			pick(r, 0, time.Minute, 5*time.Minute)))
 	}
 	switch r.IntN(6) {
 	case 0:
-		list = append(list, CanaryOn(poolLabel, "a"))
+		list = append(list, rollouttest.CanaryOn(poolLabel, "a"))
 	case 1:
-		list = append(list, CanarySpread(corev1.LabelTopologyZone))
+		list = append(list, rollouttest.CanarySpread(corev1.LabelTopologyZone))
 	}
 	if r.chance(0.3) {
 		pause := canary.AutoPause{Disabled: r.chance(0.4)}
@@ -174,7 +177,7 @@ func (r source) canary() []SpecOption {
 		if r.chance(0.3) {
 			pause.MaxSlowStartDuration = new(pick(r, time.Minute, 10*time.Minute))
 		}
-		list = append(list, AutoPause(pause))
+		list = append(list, rollouttest.AutoPause(pause))
 	}
 	if r.chance(0.4) {
 		fail := canary.AutoFail{Disabled: r.chance(0.2)}
@@ -187,10 +190,10 @@ func (r source) canary() []SpecOption {
 		if r.chance(0.4) {
 			fail.CanaryTimeout = new(pick(r, 20*time.Minute, time.Hour))
 		}
-		list = append(list, AutoFail(fail))
+		list = append(list, rollouttest.AutoFail(fail))
 	}
 	if r.chance(0.15) {
-		list = append(list, Command(r.commands()))
+		list = append(list, rollouttest.Command(r.commands()))
 	}
 	return list
 }
@@ -217,25 +220,25 @@ func (r source) hooks(spec *rollout.Spec) {
 	}
 	mark := func(hook lifecycle.Hook) lifecycle.Hook {
 		if r.chance(0.3) {
-			hook = MarkPodNotReady(hook)
+			hook = rollouttest.MarkPodNotReady(hook)
 		}
 		return hook
 	}
 	if r.chance(0.6) {
 		if r.chance(0.6) {
-			PodTemplateLabel(hookLabel, "no")(spec)
-			PreDelete(mark(HookLabel(hookLabel, "no")))(spec)
+			rollouttest.PodTemplateLabel(hookLabel, "no")(spec)
+			rollouttest.PreDelete(mark(rollouttest.HookLabel(hookLabel, "no")))(spec)
 		} else {
-			PodTemplateFinalizer(hookFinalizer)(spec)
-			PreDelete(mark(HookFinalizer(hookFinalizer)))(spec)
+			rollouttest.PodTemplateFinalizer(hookFinalizer)(spec)
+			rollouttest.PreDelete(mark(rollouttest.HookFinalizer(hookFinalizer)))(spec)
 		}
 	}
 	if r.chance(0.4) {
-		PodTemplateLabel(updateLabel, "yes")(spec)
-		InPlaceUpdate(mark(HookLabel(updateLabel, "yes")))(spec)
+		rollouttest.PodTemplateLabel(updateLabel, "yes")(spec)
+		rollouttest.InPlaceUpdate(mark(rollouttest.HookLabel(updateLabel, "yes")))(spec)
 	}
 	if r.chance(0.3) {
-		PreNormal(mark(HookLabel("registered", "yes")))(spec)
+		rollouttest.PreNormal(mark(rollouttest.HookLabel("registered", "yes")))(spec)
 	}
 }
 
@@ -243,14 +246,14 @@ func (r source) hooks(spec *rollout.Spec) {
 func (r source) placement(spec *rollout.Spec) {
 	switch r.IntN(12) {
 	case 0:
-		NodeSelector(poolLabel, "a")(spec)
+		rollouttest.NodeSelector(poolLabel, "a")(spec)
 	case 1:
-		Affinity(poolLabel, "a", "b")(spec)
+		rollouttest.Affinity(poolLabel, "a", "b")(spec)
 	}
 	switch r.IntN(10) {
 	case 0:
-		Tolerating("", "")(spec)
+		rollouttest.Tolerating("", "")(spec)
 	case 1, 2:
-		Tolerating(taintKey, "")(spec)
+		rollouttest.Tolerating(taintKey, "")(spec)
 	}
 }

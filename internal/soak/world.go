@@ -45,7 +45,8 @@ func (r source) pools() []simulate.Pool {
 }
 
 func (r source) taint() corev1.Taint {
-	return corev1.Taint{Key: taintKey, Effect: pick(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)}
+	const soft, hard = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute
+	return corev1.Taint{Key: taintKey, Effect: pick(r, soft, soft, hard)}
 }
 
 // model draws how long things take, and what goes wrong by itself.
@@ -54,7 +55,9 @@ func (r source) model(specs specs, pools []simulate.Pool) simulate.Model {
 	if r.chance(0.8) {
 		m.Schedule = r.seconds(3)
 	}
-	every := simulate.Kubelet{Start: r.seconds(4), Ready: r.seconds(15), Stop: r.seconds(40), Restart: r.seconds(8), Resize: r.seconds(8)}
+	every := simulate.Kubelet{
+		Start: r.seconds(4), Ready: r.seconds(15), Stop: r.seconds(40), Restart: r.seconds(8), Resize: r.seconds(8),
+	}
 	if r.chance(0.1) {
 		every = simulate.Kubelet{} // everything at once
 	}

@@ -26,6 +26,7 @@ func (s *stage) applySet(a *arguments) error {
 			return err
 		}
 		spec.Generation = s.cluster.Spec().Generation + 1
+		s.applied = nil // there is no manifest to edit any more
 		return s.cluster.SetSpec(spec)
 	}
 	if file := a.next(); file != "" {

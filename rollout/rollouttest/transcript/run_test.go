@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
 )
 
@@ -127,6 +128,16 @@ func TestApplyFiles(t *testing.T) {
 				t.Errorf("error %v, want %q: %s", err, tt.want, tt.why)
 			}
 		})
+	}
+}
+
+// A spec from Go has no manifest; editing the one before it would bring that back.
+func TestApplySpecHasNoManifest(t *testing.T) {
+	files := transcript.WithFiles(func(string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", "manifests", "agent.yaml")) })
+	_, err := transcript.Play("# Edited.\n\n# Why.\ncluster nodes=a\napply agent.yaml\napply spec=mine\nedit a=b\n----\n", files,
+		transcript.WithSpec("mine", kit.Spec("agent")))
+	if err == nil || !strings.HasPrefix(err.Error(), "7: edit a=b: no manifest was applied yet") {
+		t.Errorf("error %v", err)
 	}
 }
 
