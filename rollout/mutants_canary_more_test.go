@@ -30,6 +30,20 @@ func withPods(change func(spec rollout.Spec, s rollout.Snapshot, p *corev1.Pod) 
 	}
 }
 
+// onceLost is a bug that shows only after the memory was lost.
+func onceLost(bug func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+		lost, buggy := false, bug(spec, plan)
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			lost = lost || s.Memory.Version == 0 && s.Now.After(rollouttest.Noon())
+			if lost {
+				return buggy(s)
+			}
+			return plan(s)
+		}
+	}
+}
+
 // memoryMutants are made anew for each run, because some of them keep state: that is their bug.
 func memoryMutants() []taleMutant {
 	return []taleMutant{
@@ -52,6 +66,15 @@ func memoryMutants() []taleMutant {
 			}),
 		},
 		{
+			"a loss delays a canary in slow start", "which is slow anyway", lossInRamp,
+			onceLost(asIf(trying(func(o *canary.Options) { *o.Duration += time.Minute }))),
+		},
+		{
+			"a loss ends the watch for restarts", "what befalls pods is not written down any more",
+			statement{lossDelays.name, lossyWorlds(rollouttest.CanaryFor(time.Minute, 20*time.Minute)), checkLossDelays},
+			onceLost(asIf(trying(func(o *canary.Options) { *o.NoRestartsDuration = 0 }))),
+		},
+		{
 			"a loss promotes", "without a record nothing is on trial", lossAlways,
 			promoteIf(func(s rollout.Snapshot, p *rollout.Plan) bool {
 				return isTrial(p) && s.Memory.Canary.Revision == "" && s.Now.After(rollouttest.Noon())
@@ -59,16 +82,7 @@ func memoryMutants() []taleMutant {
 		},
 		{
 			"a loss stops the canary", "it began before anybody knows, and is taken for over", lossPromotes,
-			func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
-				lost := false
-				return func(s rollout.Snapshot) (rollout.Plan, error) {
-					lost = lost || s.Memory.Version == 0 && s.Now.After(rollouttest.Noon())
-					if !lost {
-						return plan(s)
-					}
-					return asIf(rollouttest.Command(canary.Commands{Pause: canary.Any}))(spec, plan)(s)
-				}
-			},
+			onceLost(asIf(rollouttest.Command(canary.Commands{Pause: canary.Any}))),
 		},
 		{
 			"a loss loses the verdict", "the mark on the revision is not read", lossKeeps,
@@ -164,6 +178,20 @@ var templateMutants = []taleMutant{
 	},
 }
 
+// whileFailed is a bug that shows only after a fail.
+func whileFailed(bug func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+		buggy := bug(spec, plan)
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			p, err := plan(s)
+			if err == nil && p.Canary.Phase == canary.Failed {
+				return buggy(s)
+			}
+			return p, err
+		}
+	}
+}
+
 // fleetMutants go wrong with slow start, overrides, and the pods of a predecessor.
 var fleetMutants = []taleMutant{
 	{
@@ -194,6 +222,13 @@ var fleetMutants = []taleMutant{
 	{
 		"slow start for good revisions only", "pods that do not come up are not counted", rampsWithIll,
 		asIf(func(s *rollout.Spec) { s.Strategy.SlowStart = nil }),
+	},
+	{
+		"slow start on the way there only", "what goes back goes at once", rampsBack,
+		whileFailed(asIf(func(s *rollout.Spec) { s.Strategy.SlowStart = nil })),
+	},
+	{
+		"what comes back is not counted", "only pods of the update revision are under way", rampsBack, whileFailed(settling),
 	},
 	{
 		"the digest is ignored", "the revision is enough", overridesMove,

@@ -120,8 +120,9 @@ type sight struct {
 	when           map[string]time.Time
 	marks          int // how often a revision was promoted
 	read           int // events
-	// lost is when the memory was lost last; zero: never.
-	lost time.Time
+	// lost is when the memory was lost last; zero: never. losses is how often it was.
+	lost   time.Time
+	losses int
 	// over: this is the end. settled: nothing will happen any more.
 	over, settled bool
 }
@@ -215,7 +216,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 				}
 				s.now = revisionFor(*turn.spec)
 			case turn.mishap.Kind == rollouttest.LoseMemory:
-				s.lost = cluster.Now()
+				s.lost, s.losses = cluster.Now(), s.losses+1
 				fallthrough
 			default:
 				cluster.Befall(turn.mishap)

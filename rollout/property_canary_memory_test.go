@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -17,6 +19,7 @@ import (
 // The properties of canaries whose memory is lost (C6): their clock begins again, and that is all.
 var (
 	lossDelays    = statement{"a loss never hastens the promotion", lossyWorlds(), checkLossDelays}
+	lossInRamp    = statement{"a loss never hastens the promotion, in slow start", lossyWorlds(rollouttest.SlowStart(20*time.Second, "1", "3")), checkLossDelays}
 	lossKeeps     = statement{"a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(rollouttest.EndsFailed))}
 	lossPromotes  = statement{"promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(rollouttest.EndsPromoted))}
 	lossAlways    = statement{"without memory nothing is promoted by the clock", worlds(rollouttest.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
@@ -24,7 +27,7 @@ var (
 )
 
 func TestCanaryWithoutMemory(t *testing.T) {
-	testTales(t, lossDelays, lossKeeps, lossPromotes, lossAlways, lossIsOutside)
+	testTales(t, lossDelays, lossInRamp, lossKeeps, lossPromotes, lossAlways, lossIsOutside)
 }
 
 // lossy lets the tale lose its memory, and what else befalls pods.
@@ -41,10 +44,13 @@ func lossy(t *rapid.T, c tale, kinds ...rollouttest.MishapKind) tale {
 	return c
 }
 
-func lossyWorlds() *rapid.Generator[tale] {
+func lossyWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
-		c := lossy(t, promptWorlds().Draw(t, "tale"), rollouttest.CrashPods, rollouttest.EvictPods)
+		c := lossy(t, promptWorlds(options...).Draw(t, "tale"), rollouttest.CrashPods, rollouttest.EvictPods)
 		c.Spec.Strategy.Canary.AutoFail.Disabled = true
+		if c.Spec.Strategy.Method == inplace.IfPossible {
+			c.Spec.Strategy.Canary.AutoPause.Disabled = true // which restarts count is lost, and a pause for them with it (C6)
+		}
 		return c
 	})
 }
@@ -63,24 +69,29 @@ func lossyAnyWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, eitherWorlds().Draw(t, "tale")) })
 }
 
-// checkLossDelays compares the tale with the same one without losses: the promotion comes no earlier, and later by no more
-// than a clock that began again at the last loss says.
+// checkLossDelays compares the tale with the same one without losses, where nothing else sets them apart: the promotion comes
+// no earlier, and if nothing befell the pods later by no more than a clock that began again at the last loss says. With the
+// memory slow start loses its clock, too (B7), and the pods of the canary may come later: then it is they, as observed, that
+// say when. Whatever the tale, what befalls the canary after the last loss counts (C2).
 func checkLossDelays(c tale, f factory) error {
 	lossless := c
 	lossless.turns = slices.Clone(c.turns)
-	quiet := true
+	lost, quiet, alike := false, true, true
 	for i := range lossless.turns {
 		if lossless.turns[i].mishap.Kind == rollouttest.LoseMemory {
 			lossless.turns[i].mishap = rollouttest.Mishap{Kind: rollouttest.FindNode} // which never was lost
-		} else {
-			quiet = false
+			lost = true
+			continue
 		}
+		quiet = false
+		alike = alike && !lost // it comes after some plans, and a loss makes them other ones
 	}
 	without, err := lossless.tell(f)
 	if err != nil {
 		return fmt.Errorf("without losses: %w", err)
 	}
-	with, err := c.tell(f, observeVerdicts)
+	var seen canarySeen
+	with, err := c.tell(f, observeVerdicts, observeQuality, seen.observer)
 	if err != nil {
 		return err
 	}
@@ -89,14 +100,51 @@ func checkLossDelays(c tale, f factory) error {
 	switch {
 	case early.IsZero() != late.IsZero():
 		return fmt.Errorf("C6: promoted at %v with losses, and at %v without\n%s", late, early, with.recently())
-	case late.Before(early):
+	case late.Before(early) && alike && (quiet || !seen.bare):
 		return fmt.Errorf("C6: promoted at %v with losses, and at %v without\n%s", late, early, with.recently())
 	}
 	o := c.Spec.Strategy.Canary
-	if again := with.lost.Add(max(*o.Duration, *o.NoRestartsDuration)); quiet && late.After(early) && late.After(again) {
-		return fmt.Errorf("C6: promoted at %v with losses, later than a new clock at %v says\n%s", late, again, with.recently())
+	for _, e := range with.cluster.Events() {
+		befalls := e.Kind == rollouttest.ContainerCrashed || e.Kind == rollouttest.PodFailed
+		if befalls && e.Revision == with.of.hash && e.At.After(with.lost) && e.At.Before(late) && late.Sub(e.At) < *o.NoRestartsDuration {
+			return fmt.Errorf("C2: promoted at %v, and %s\n%s", late, e, with.recently())
+		}
+	}
+	due := early
+	if c.Spec.Strategy.SlowStart != nil {
+		due = latest(due, seen.due(o))
+	}
+	if again := with.lost.Add(max(*o.Duration, *o.NoRestartsDuration)); quiet && late.After(due) && late.After(again) {
+		return fmt.Errorf("C6: promoted at %v with losses, due at %v, and a new clock says %v\n%s", late, due, again, with.recently())
 	}
 	return nil
+}
+
+// canarySeen is what is seen of a canary until the revision is promoted.
+type canarySeen struct {
+	ripening
+	// bare: the memory was lost when a node that had had a live pod of the revision had none, so that the canary may have
+	// started again without it (C6), and nothing showed what had befallen it.
+	bare   bool
+	had    map[string]bool
+	losses int
+}
+
+func (c *canarySeen) observer(tale) observer {
+	c.had = map[string]bool{}
+	return func(s *sight) error {
+		if s.marked[s.of.name] {
+			return nil
+		}
+		c.look(s)
+		for _, n := range s.Snapshot.Nodes {
+			has := slices.ContainsFunc(s.alive(n.Name), func(p *corev1.Pod) bool { return revisionOf(p) == s.of.hash })
+			c.bare = c.bare || s.losses > c.losses && c.had[n.Name] && !has
+			c.had[n.Name] = c.had[n.Name] || has
+		}
+		c.losses = s.losses
+		return nil
+	}
 }
 
 // checkForgetful loses the memory before every plan.

@@ -105,8 +105,8 @@ func harshWorlds() *rapid.Generator[tale] {
 }
 
 // promptWorlds generates tales in which the controller sees everything at once, and nothing holds a node.
-func promptWorlds() *rapid.Generator[tale] {
-	return rapid.Map(worlds(rollouttest.Released()), func(c tale) tale {
+func promptWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
+	return rapid.Map(worlds(append(options, rollouttest.Released())...), func(c tale) tale {
 		c.Behavior.Lag = 0
 		return c
 	})
@@ -132,6 +132,17 @@ func (c *tale) mayBeCanary(n *corev1.Node) bool {
 		}
 	}
 	return runs(n)
+}
+
+// candidates is how many nodes may be.
+func (c *tale) candidates() int {
+	n := 0
+	for _, node := range c.Snapshot.Nodes {
+		if c.mayBeCanary(node) {
+			n++
+		}
+	}
+	return n
 }
 
 func matchLabels(s *metav1.LabelSelector) map[string]string {
@@ -238,33 +249,42 @@ func (s *sight) trialPods() []*corev1.Pod {
 	return pods
 }
 
+// ripening is what the instant of the promotion is computed from: when each node of the canary had an available pod, and when
+// one of them last ended a container, as an update in place does (C2).
+type ripening struct{ full, ended time.Time }
+
+// look is for each step before the promotion.
+func (r *ripening) look(s *sight) {
+	pods := s.trialPods()
+	for _, p := range pods {
+		r.ended = latest(r.ended, lastEnd(p))
+	}
+	if r.full.IsZero() && len(pods) == min(s.size(), s.candidates()) &&
+		!slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !s.available(p) }) {
+		r.full = s.cluster.Now()
+	}
+}
+
+// due is the instant, once the canary is full.
+func (r *ripening) due(o *canary.Options) time.Time {
+	return latest(r.full.Add(*o.Duration), r.ended.Add(*o.NoRestartsDuration))
+}
+
 // observeInstant computes the instant of the promotion: when the last pod of the canary has been available for the duration,
-// and none has ended a container, as an update in place does, within the time without restarts (C2).
+// and none has ended a container within the time without restarts (C2).
 func observeInstant(tale) observer {
-	var full, ended time.Time
+	var r ripening
 	return func(s *sight) error {
-		name, now, o := s.of.name, s.cluster.Now(), s.Spec.Strategy.Canary
-		candidates := 0
-		for _, n := range s.Snapshot.Nodes {
-			if s.mayBeCanary(n) {
-				candidates++
-			}
-		}
-		if candidates == 0 {
+		if s.candidates() == 0 {
 			return nil // and no end
 		}
-		if pods := s.trialPods(); !s.marked[name] {
-			for _, p := range pods {
-				ended = latest(ended, lastEnd(p))
-			}
-			if full.IsZero() && len(pods) == min(s.size(), candidates) &&
-				!slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return s.availableSince(p).IsZero() }) {
-				full = now
-			}
+		name := s.of.name
+		if !s.marked[name] {
+			r.look(s)
 		}
-		due := latest(full.Add(*o.Duration), ended.Add(*o.NoRestartsDuration))
+		due := r.due(s.Spec.Strategy.Canary)
 		switch {
-		case full.IsZero() && s.marked[name]:
+		case r.full.IsZero() && s.marked[name]:
 			return fmt.Errorf("C2: promoted at %v, before all canary pods are available", s.when[name])
 		case s.marked[name] && s.when[name].Before(due):
 			return fmt.Errorf("C2: promoted at %v, too early by %v", s.when[name], due.Sub(s.when[name]))

@@ -109,6 +109,25 @@ func slowStartScenes() []scene {
 			want: []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update surge Outdated S"},
 		},
 		{
+			name: "superfluous pods", why: "B7: what goes beside an available pod of where its node is to end (M3) is replaced by nothing",
+			spec: []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")}, set: rolling(0),
+			fleet: []spot{on("a", newPod(), oldPod()), on("b", newPod(), oldPod())}, acts: "delete a1 Superseded, delete b1 Superseded",
+			want: []string{"a: surging>update delete Superseded a1", "b: surging>update delete Superseded b1"},
+		},
+		{
+			name: "superfluous pods of a failed canary", why: "B7, T6: its nodes are to end at the stable revision, which is there", set: failedRevision,
+			spec:  []kit.SpecOption{kit.Canary("2"), kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")},
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unready())), on("b", oldPod(), newPod(kit.Unready()))},
+			acts:  "delete a1 Superseded, delete b1 Superseded",
+			want:  []string{"a: surging>stable delete Superseded a1", "b: surging>stable delete Superseded b1"},
+		},
+		{
+			name: "superfluous pods hold a slot", why: "B7: while one is on its way out nothing else begins", set: rolling(0),
+			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")},
+			fleet: []spot{on("a", newPod(), oldPod(terminating())), on("b", oldPod())},
+			want:  []string{"a: updated>update none UpToDate", "b: outdated>update wait Budget b0 slowStart"},
+		},
+		{
 			name: "unreachable nodes hold no slot", why: "B7, B8: whatever maxUnschedulable is", spec: one, set: rolling(0),
 			fleet: []spot{on("a", oldPod(terminating())).with(func(n *corev1.Node) {
 				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}

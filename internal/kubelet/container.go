@@ -125,6 +125,9 @@ func ContainersReady(pod *corev1.Pod) bool {
 
 // HasRun tells whether the container of that ordinal has run, as far as the kubelet reports.
 func HasRun(pod *corev1.Pod, i int) bool {
+	if i >= len(pod.Spec.Containers) {
+		return false
+	}
 	status := StatusOf(pod, pod.Spec.Containers[i].Name)
 	return status != nil && (status.State.Waiting == nil || status.ContainerID != "")
 }

@@ -16,7 +16,7 @@ const (
 	taintKey  = "dedicated"
 	// busy is how long events happen. After it the cluster is calm, so that what is to end can end within limit.
 	busy  = 40 * time.Minute
-	limit = 24 * time.Hour
+	limit = 8 * time.Hour
 )
 
 // images are those of the templates, the oldest first.

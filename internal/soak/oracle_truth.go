@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -53,7 +56,10 @@ func (c *checker) chosen(r *simulate.Record) *broken {
 			x.deleted = r.Node
 		}
 	case simulate.PodPatched:
-		if dropped == r.Node && c.runs[r.Node] && c.byUpdate(r.Detail) {
+		if r.Detail == rollout.ReasonTakenBack.String() {
+			delete(x.down, r.Node)
+		}
+		if c.runs[r.Node] && c.byUpdate(r.Detail) && (dropped == r.Node || c.prepares(r)) {
 			x.down[r.Node] = true
 			return c.withinUnavailable(r.Node)
 		}
@@ -69,12 +75,21 @@ func (c *checker) chosen(r *simulate.Record) *broken {
 	return nil
 }
 
+// prepares tells whether a serving pod was given to its inPlaceUpdate hook. From then on it does not serve, by B2, as it may
+// cease to at any time.
+func (c *checker) prepares(r *simulate.Record) bool {
+	return r.Detail == rollout.ReasonOutdated.String() && c.sim.NodeState(r.Node).Serving() &&
+		slices.ContainsFunc(c.sim.Pods(), func(p *corev1.Pod) bool {
+			return p.Name == r.Pod && lifecycle.StateOf(p) == lifecycle.PreparingUpdate
+		})
+}
+
 // byUpdate tells whether an action of that reason is one that the budget is for. Repair acts on what the controller sees,
-// and may be wrong about it if that is the past.
+// and may be wrong about it if that is the past. What was begun counted when it was.
 func (c *checker) byUpdate(reason string) bool {
 	controller := &c.scenario.Controller
 	past := !controller.Lag.IsZero() || controller.CallsPerSecond > 0 || controller.LostAnswers > 0
-	return !past || reason == rollout.ReasonOutdated.String() || reason == rollout.ReasonBegun.String()
+	return reason == rollout.ReasonOutdated.String() || !past && reason != rollout.ReasonBegun.String()
 }
 
 func (c *checker) withinUnavailable(node string) *broken {

@@ -10,7 +10,8 @@ import (
 )
 
 // DoneWithin promises that every node is where it is to end at that time from the beginning of the run, or earlier
-// ([simulate.EndDone]); nodes that the spec holds are so where they are. It fails also if no node came to have the update
+// ([simulate.Report.Succeeded]); nodes that the spec holds are so where they are. A canary that failed is no end, though every node
+// is where it is to be then. It fails also if no node came to have the update
 // revision in the run: then there was nothing to roll out.
 func DoneWithin(limit time.Duration) Policy {
 	return Policy{
@@ -22,6 +23,9 @@ func DoneWithin(limit time.Duration) Policy {
 				case report.End != simulate.EndDone:
 					return breach(f.not(simulate.NodeNew), "the run ended %s after %v, with %d of %s updated%s", report.End,
 						report.Elapsed, report.Updated, nodesOf(report.Desired), waitedFor(report))
+				case !report.Succeeded():
+					return breach(f.not(simulate.NodeNew), "the canary failed after %v: %s; %d of %s are updated", report.Canary.Failed,
+						report.Canary.Reason, report.Updated, nodesOf(report.Desired))
 				case report.Finished > limit:
 					return breach(nil, "done after %v%s", report.Finished, waitedFor(report))
 				}

@@ -53,8 +53,8 @@ func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Rep
 		t.Errorf("%s", failure)
 	}
 	if !w.happened {
-		t.Errorf("nothing happened in the run, so that no promise was put to the test: in the beginning every node was where it "+
-			"is to end\n  report: %s", indented(report.String()))
+		t.Errorf("nothing happened in the run, so that no promise was put to the test: no node, pod or revision has changed\n"+
+			"  report: %s", indented(report.String()))
 	}
 	return report
 }
@@ -71,7 +71,6 @@ type watched struct {
 	acted    map[string]said               // what the plan said that did something about a node last
 	states   map[string]simulate.NodeState // as they were after the last record
 	at       time.Duration                 // of that record
-	pending  bool                          // there was one since the last instant was looked at
 	happened bool
 }
 
@@ -102,10 +101,10 @@ func (w *watched) begin(scenario simulate.Scenario, s *simulate.Simulation, poli
 }
 
 func (w *watched) record(r simulate.Record) {
-	if w.pending && r.At > w.at {
+	if r.At > w.at {
 		w.instant()
 	}
-	w.at, w.pending = r.At, true
+	w.at = r.At
 	switch r.Kind {
 	case simulate.NodeChanged:
 		w.states[r.Node] = r.To
@@ -123,7 +122,6 @@ func (w *watched) record(r simulate.Record) {
 
 // instant asks the guards about the instant that is over.
 func (w *watched) instant() {
-	w.pending = false
 	for i := range w.guards {
 		if g := &w.guards[i]; !g.over && g.Instant != nil {
 			w.judge(g, w.at, g.Instant(w.at))

@@ -247,6 +247,28 @@ func TestSimulateOfNothing(t *testing.T) {
 	}
 }
 
+// TestSimulateOfPodsThatStart: that a pod becomes ready by itself is something.
+func TestSimulateOfPodsThatStart(t *testing.T) {
+	scenario := policyScenario(kit.Image("agent:v1"))
+	snapshot, err := scenario.Fleet.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := snapshot.Pods[0].DeepCopy()
+	kit.Containers()(started)
+	kit.Unready()(started)
+	for i := range started.Status.ContainerStatuses {
+		started.Status.ContainerStatuses[i].Ready = false
+	}
+	snapshot.Pods[0] = started
+	scenario.Fleet = simulate.Fleet{Snapshot: &snapshot}
+	r := &policyTB{}
+	report := kit.Simulate(r, scenario, kit.NeverMoreThan(1, kit.Unavailable()))
+	if len(r.errors)+len(r.fatals) > 0 || report.Created+report.Deleted > 0 {
+		t.Errorf("reported %q and %q, with %d pods created and %d deleted", r.errors, r.fatals, report.Created, report.Deleted)
+	}
+}
+
 func TestSimulateRefusesScenarios(t *testing.T) {
 	r := &policyTB{}
 	kit.Simulate(r, simulate.Scenario{}, kit.EndsAtUpdateRevision())
@@ -339,13 +361,24 @@ func TestSimulateKeepsTheHistory(t *testing.T) {
 
 // TestLabelsThatChange: a node counts where it is, also one that joins, moves or leaves.
 func TestLabelsThatChange(t *testing.T) {
-	moved := policyWith(policyScenario(kit.MaxUnavailable("6")), func(s *simulate.Scenario) {
-		s.Events = []simulate.Event{{What: simulate.LabelNode, Node: "node-00002", Labels: map[string]string{"topology.kubernetes.io/zone": "d"}}}
+	moved := policyWith(policyScenario(kit.MaxUnavailable("2")), func(s *simulate.Scenario) {
+		s.Events = []simulate.Event{{What: simulate.LabelNode, Node: "node-00004", Labels: map[string]string{"topology.kubernetes.io/zone": "c"}}}
 	})
 	r := &policyTB{}
 	kit.Simulate(r, moved, kit.NeverMoreThan(1, kit.UnavailableIn("zone")))
-	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "2 unavailable nodes, of 2 in zone a") {
-		t.Errorf("before zone c, which has one node left, zone a breaks: %q", r.errors)
+	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "2 unavailable nodes, of 3 in zone c") {
+		t.Errorf("a node that moved is counted where it was: %q %q", r.errors, r.fatals)
+	}
+
+	emptied := policyWith(policyScenario(kit.MaxSurge("1")), func(s *simulate.Scenario) {
+		s.Events = []simulate.Event{
+			{At: time.Second, What: simulate.RemoveNode, Node: "node-00002"}, {At: time.Second, What: simulate.RemoveNode, Node: "node-00005"},
+		}
+	})
+	r = &policyTB{}
+	kit.Simulate(r, emptied, kit.NeverFewerThan(1, kit.Serving().In("zone")))
+	if len(r.errors)+len(r.fatals) != 0 {
+		t.Errorf("a zone without nodes is not to have any that serve: %q %q", r.errors, r.fatals)
 	}
 
 	joined := policyWith(policyScenario(), func(s *simulate.Scenario) {

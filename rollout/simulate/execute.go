@@ -238,6 +238,9 @@ func (s *Simulation) sendCreate(i int) error {
 	if err != nil {
 		return fmt.Errorf("create on node %s: %w", create.Node, err)
 	}
+	for s.taken[fmt.Sprintf("%s%05d", object.GenerateName, s.created+1)] || s.taken[string(uidOf(s.created+1))] {
+		s.created++
+	}
 	serial := s.created + 1
 	apiserver.Admit(object, fmt.Sprintf("%s%05d", object.GenerateName, serial), uidOf(serial), s.stamp())
 	object.ResourceVersion = s.nextVersion()

@@ -67,7 +67,7 @@ func (a Assumptions) Scenario(spec rollout.Spec, snapshot rollout.Snapshot, i in
 }
 
 // Forecast simulates the rollout of spec from the snapshot under many seeds, one after the other. A run is finished if it
-// ends with [EndDone]. The error is that of [Run], which says what is wrong with the spec, the snapshot or the assumptions.
+// has succeeded ([Report.Succeeded]). The error is that of [Run], which says what is wrong with the spec, the snapshot or the assumptions.
 func Forecast(spec rollout.Spec, snapshot rollout.Snapshot, assume Assumptions) (Prediction, error) {
 	return forecaster{run: noObservers}.forecast(spec, snapshot, assume)
 }
@@ -81,7 +81,7 @@ func Predict(reports []Report) Prediction {
 	for i := range reports {
 		r := &reports[i]
 		peaks = append(peaks, r.Unavailable.Peak)
-		if r.End != EndDone {
+		if !r.Succeeded() {
 			prediction.Unfinished++
 			continue
 		}
@@ -132,7 +132,7 @@ func (f forecaster) forecast(spec rollout.Spec, snapshot rollout.Snapshot, assum
 			return Prediction{}, err
 		}
 		reports = append(reports, report)
-		if report.End != EndDone {
+		if !report.Succeeded() {
 			unfinished++
 		}
 		if f.enough != nil && f.enough(unfinished) {

@@ -179,11 +179,7 @@ func (u *undoing) fire(s *Simulation) {
 
 // join adds the nodes of a pool, numbered on.
 func (s *Simulation) join(pool *Pool) {
-	nodes := make([]*corev1.Node, len(s.names))
-	for i, n := range s.names {
-		nodes[i] = n.object
-	}
-	first := max(firstNumber(pool.Name, nodes), s.joined[pool.Name])
+	first := s.joined[pool.Name] // a number is never used again
 	s.joined[pool.Name] = first + pool.Nodes
 	if s.pools[pool.Name] == nil {
 		s.pools[pool.Name] = pool
@@ -199,8 +195,7 @@ func (s *Simulation) join(pool *Pool) {
 // silence ends or begins what a kubelet reports.
 func (s *Simulation) silence(n *node, silent bool) {
 	n.silent = silent
-	status, taints := corev1.ConditionTrue, withoutTaint(withoutTaint(n.object.Spec.Taints, unreachable(corev1.TaintEffectNoSchedule)),
-		unreachable(corev1.TaintEffectNoExecute))
+	status, taints := corev1.ConditionTrue, reachable(n.object.Spec.Taints)
 	if silent {
 		status = corev1.ConditionUnknown
 		taints = append(taints, unreachable(corev1.TaintEffectNoSchedule), unreachable(corev1.TaintEffectNoExecute))
@@ -220,6 +215,13 @@ func (s *Simulation) silence(n *node, silent bool) {
 	for _, a := range n.ahead {
 		s.registry.begin(s.elapsed, n.name, n.zone, a.image, s.bandwidth(n))
 	}
+}
+
+// reachable leaves out the taints of a node that is not Ready.
+func reachable(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeNotReady
+	})
 }
 
 func unreachable(effect corev1.TaintEffect) corev1.Taint {

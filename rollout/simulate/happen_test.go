@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -331,5 +333,132 @@ func TestHooksAreSeenTo(t *testing.T) {
 	report, err = simulate.Run(scenario)
 	if err != nil || report.End != simulate.EndStuck || report.Deleted != 0 {
 		t.Errorf("nobody sees to the hooks: %v\n%v", report, err)
+	}
+}
+
+// A canary that gives a revision up leaves every node where it is to be, and the rollout has not succeeded.
+func TestFailedCanariesAreNoSuccess(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.Canary("1"), rollouttest.CanaryFor(time.Minute, 0))
+	report, err := simulate.Run(simulate.Scenario{
+		Spec: spec, Fleet: simPool(4), Model: simulate.Model{Kubelets: []simulate.Kubelet{{Image: "agent:v2", Crash: simulate.Fixed(time.Second)}}},
+	})
+	if err != nil || report.End != simulate.EndDone || report.Updated != 0 || report.Succeeded() {
+		t.Errorf("%v\n%v", report, err)
+	}
+	if p := simulate.Predict([]simulate.Report{report}); p.Unfinished != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A run goes on from what another came to, names and numbers included.
+func TestRunsGoOnFromSnapshots(t *testing.T) {
+	s, err := simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(6), Model: simTimes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last *simulate.Step
+	for s.Count(simulate.NodeNew) < 3 {
+		if last, err = s.Step(); err != nil || last == nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := simulate.Run(simulate.Scenario{Spec: simNew, Fleet: simulate.Fleet{Snapshot: &last.Snapshot}, Model: simTimes()})
+	if err != nil || !report.Succeeded() || report.Updated != 6 || report.Unavailable.Peak > 2 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// What is under way in a snapshot goes on.
+func TestRunsBeginInTheMiddle(t *testing.T) {
+	on := func(name string, options ...rollouttest.PodOption) *corev1.Pod {
+		return rollouttest.Pod(name, append([]rollouttest.PodOption{rollouttest.Of(simOld)}, options...)...)
+	}
+	for _, c := range []struct {
+		name, why string
+		pod       *corev1.Pod
+		end       simulate.End
+	}{
+		{"terminating", "its kubelet ends it", on("p", rollouttest.OnNode("a"), rollouttest.Terminating(rollouttest.Noon())), simulate.EndDone},
+		{"not bound", "the scheduler binds it", on("p", rollouttest.PinnedTo("a"), rollouttest.Pending()), simulate.EndDone},
+		{"not started", "its kubelet starts it", on("p", rollouttest.OnNode("a"), rollouttest.Pending()), simulate.EndDone},
+		{"not ready", "it becomes so", on("p", rollouttest.OnNode("a"), rollouttest.Unready()), simulate.EndDone},
+		{"crashed", "its kubelet starts it again", on("p", rollouttest.OnNode("a"), rollouttest.Restarted(2, rollouttest.Noon(), "Error"), rollouttest.WaitingFor("CrashLoopBackOff"), rollouttest.Unready()), simulate.EndDone},
+		{"failed", "it is replaced (M2)", on("p", rollouttest.OnNode("a"), rollouttest.Failed()), simulate.EndDone},
+		{"without containers", "nobody can say what it is", func() *corev1.Pod {
+			p := on("p", rollouttest.OnNode("a"), rollouttest.Unready())
+			p.Spec.Containers = nil
+			return p
+		}(), simulate.EndDone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			snapshot := rollout.Snapshot{
+				Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a"), Pods: []*corev1.Pod{c.pod},
+				Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(simOld, 1)},
+			}
+			report, err := simulate.Run(simulate.Scenario{Spec: simOld, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: simTimes(), Limit: time.Hour})
+			if err != nil || report.End != c.end || report.Updated != 1 {
+				t.Errorf("%v\n%v", report, err)
+			}
+		})
+	}
+}
+
+// Rules about a new image are about the container that runs it, not about the one before.
+func TestRulesOfAnImageWaitForIt(t *testing.T) {
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlace())
+	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+	var crashes []time.Duration
+	s, err := simulate.New(simulate.Scenario{
+		Spec:  old,
+		Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 1}}, Running: &old},
+		Model: simulate.Model{Kubelets: []simulate.Kubelet{
+			{Restart: simulate.Fixed(30 * time.Second)}, {Image: "agent:v2", Crash: simulate.Fixed(20 * time.Second), Crashes: 1},
+		}},
+		Events: []simulate.Event{{At: time.Hour, What: simulate.SetSpec, Spec: &spec}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Watch(func(s *simulate.Simulation) error {
+		if s.NodeState("web-00000") == simulate.NodeBroken {
+			crashes = append(crashes, s.Elapsed())
+		}
+		return nil
+	})
+	report, err := s.Run(nil)
+	if err != nil || !report.Succeeded() || report.Created != 0 || report.Crashes != 1 {
+		t.Fatalf("%v\n%v", report, err)
+	}
+	if want := []time.Duration{time.Hour + 50*time.Second}; !slices.Equal(crashes, want) {
+		t.Errorf("crashes at %v, right is %v: 30 s until the container is stopped, and 20 s from its start", crashes, want)
+	}
+}
+
+// A node that moves to another zone is counted there, in whatever state it is.
+func TestZonesOfNodesChange(t *testing.T) {
+	s, err := simulate.New(simulate.Scenario{
+		Spec: simOld, Fleet: simPool(3), Model: simTimes(), Limit: time.Hour,
+		Events: []simulate.Event{
+			{At: time.Second, What: simulate.NodeNotReady, Node: "web-00001", For: simulate.Fixed(time.Minute)},
+			{At: 2 * time.Second, What: simulate.LabelNode, Node: "web-00001", Labels: map[string]string{corev1.LabelTopologyZone: "c"}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []map[string]int
+	s.Watch(func(s *simulate.Simulation) error {
+		seen = append(seen, s.UnavailableByZone())
+		return nil
+	})
+	if _, err := s.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]int{{}, {"b": 1}, {"c": 1}, {}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
 	}
 }

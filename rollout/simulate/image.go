@@ -19,11 +19,16 @@ func (s *Simulation) fetch(p *pod, object *corev1.Pod) {
 		return
 	}
 	for _, image := range imagesOf(object) {
-		if !s.registry.has(p.node.name, image) {
+		if !s.hasImage(p.node, image) {
 			s.registry.begin(s.elapsed, p.node.name, p.node.zone, image, s.bandwidth(p.node))
 			s.enter(p, pulling)
 		}
 	}
+}
+
+// hasImage tells whether the node has the image, in whatever spelling it reports it.
+func (s *Simulation) hasImage(n *node, image string) bool {
+	return s.registry.has(n.name, image) || predownload.Reported(n.object.Status.Images, image)
 }
 
 func (s *Simulation) bandwidth(n *node) int64 {
@@ -73,7 +78,7 @@ func (s *Simulation) pulledImage(pull pulled) {
 			p.pullsFailed, p.since = p.pullsFailed+1, s.elapsed
 			kubelet.SetWaiting(object, kubelet.ErrImagePull)
 			s.changePod(p, object)
-		case !slices.ContainsFunc(imagesOf(p.object), func(image string) bool { return !s.registry.has(n.name, image) }):
+		case !slices.ContainsFunc(imagesOf(p.object), func(image string) bool { return !s.hasImage(n, image) }):
 			p.pullsFailed = 0
 			s.enter(p, creating)
 			s.schedule(p)

@@ -51,7 +51,7 @@ func (s *Simulation) schedule(p *pod) {
 	}
 	next, at := s.due(p)
 	p.next = next
-	if background := p.crashes > foregroundCrashes; background != p.timer.background {
+	if background := p.crashes > foregroundCrashes && p.runs.Crash.isSet() && p.runs.Crashes == 0; background != p.timer.background {
 		s.queue.stop(&p.timer)
 		p.timer.background = background
 	}
@@ -127,14 +127,14 @@ func (s *Simulation) dueRunning(p *pod) (act, time.Duration) {
 			next, at = a, when
 		}
 	}
-	if p.stage == readying && !isSet(p.rules.NeverReady) {
-		propose(actReady, p.up+s.draw(p.rules.Ready, "ready", p))
+	if p.stage == readying && !isSet(p.runs.NeverReady) {
+		propose(actReady, p.up+s.draw(p.runs.Ready, "ready", p))
 	}
-	if p.rules.Crash.isSet() && (p.rules.Crashes == 0 || p.crashes < p.rules.Crashes) {
-		propose(actCrash, p.up+s.draw(p.rules.Crash, "crash", p))
+	if p.runs.Crash.isSet() && (p.runs.Crashes == 0 || p.crashes < p.runs.Crashes) {
+		propose(actCrash, p.up+s.draw(p.runs.Crash, "crash", p))
 	}
-	if p.rules.Fail.isSet() {
-		propose(actFail, p.up+s.draw(p.rules.Fail, "fail", p))
+	if p.runs.Fail.isSet() {
+		propose(actFail, p.up+s.draw(p.runs.Fail, "fail", p))
 	}
 	if s.anyOutdated(p) {
 		propose(actStop, p.changed+s.draw(p.rules.Restart, "restart", p))
@@ -227,7 +227,7 @@ func (s *Simulation) report(p *pod, object *corev1.Pod) {
 func (s *Simulation) startUp(p *pod, object *corev1.Pod) {
 	again := kubelet.HasRun(object, 0)
 	s.enter(p, readying)
-	p.up = s.elapsed
+	p.up, p.runs = s.elapsed, p.rules
 	object.Status.Phase = corev1.PodRunning
 	for i := range object.Spec.Containers {
 		status := kubelet.StatusOf(object, object.Spec.Containers[i].Name)
@@ -281,7 +281,7 @@ func (s *Simulation) resize(p *pod, object *corev1.Pod) {
 	if restart {
 		p.attempt++
 		s.enter(p, readying)
-		p.up = s.elapsed
+		p.up, p.runs = s.elapsed, p.rules
 		s.tally.restarted(false)
 	}
 }

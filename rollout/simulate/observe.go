@@ -16,19 +16,18 @@ func (s *Simulation) observe(n *node) {
 		return
 	}
 	to := s.stateOf(n)
-	if to == n.state {
+	if to == n.state && n.zone == n.counted {
 		return
 	}
-	from := n.state
-	n.state = to
+	from, before := n.state, n.counted
+	n.state, n.counted = to, n.zone
 	s.counts[from]--
 	s.counts[to]++
-	if was, is := unavailable(from), unavailable(to); was != is {
-		if is {
-			s.lacking[n.zone]++
-		} else {
-			s.lacking[n.zone]--
-		}
+	if unavailable(from) {
+		s.lacking[before]--
+	}
+	if unavailable(to) {
+		s.lacking[n.zone]++
 	}
 	s.changed = true
 	s.tally.node(s.elapsed, n.name, n.zone, from, to)

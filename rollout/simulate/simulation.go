@@ -43,7 +43,8 @@ type Simulation struct {
 	nodes       map[string]*node
 	names       []*node // ascending by name
 	pools       map[string]*Pool
-	joined      map[string]int // the number of the next node of a pool
+	joined      map[string]int  // the number of the next node of a pool
+	taken       map[string]bool // names and UIDs of pods of the beginning
 	pods        map[types.UID]*pod
 	order       []*pod // as they were created, those that are gone too until there are many
 	dead        int
@@ -104,7 +105,7 @@ func New(scenario Scenario) (*Simulation, error) {
 	s := &Simulation{
 		scenario: scenario, random: random(scenario.Seed), start: snapshot.Now, limit: scenario.Limit,
 		nodes: make(map[string]*node, len(snapshot.Nodes)), pods: make(map[types.UID]*pod, len(snapshot.Pods)),
-		pools: map[string]*Pool{}, joined: map[string]int{}, lacking: map[string]int{},
+		pools: map[string]*Pool{}, joined: map[string]int{}, taken: make(map[string]bool, 2*len(snapshot.Pods)), lacking: map[string]int{},
 		tally: newTally(scenario.Spec.Name, scenario.Seed),
 	}
 	if s.limit == 0 {
@@ -127,11 +128,20 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 	for i := range s.scenario.Fleet.Pools {
 		pool := &s.scenario.Fleet.Pools[i]
 		s.pools[pool.Name] = pool
+		s.joined[pool.Name] = firstNumber(pool.Name, snapshot.Nodes)
+	}
+	for i := range s.scenario.Events {
+		if e := &s.scenario.Events[i]; e.What == AddNodes {
+			s.joined[e.Join.Name] = firstNumber(e.Join.Name, snapshot.Nodes)
+		}
 	}
 	// The names come in order, so that each goes to the end.
 	nodes := slices.SortedFunc(slices.Values(snapshot.Nodes), func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, object := range nodes {
 		s.setNode(object)
+	}
+	for _, object := range snapshot.Pods {
+		s.taken[object.Name], s.taken[string(object.UID)] = true, true
 	}
 	for _, object := range snapshot.Pods {
 		s.adopt(object)
@@ -176,6 +186,8 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 		p.attempt++
 		s.fetch(p, object)
 	}
+	p.runs = p.rules
+	s.schedule(p)
 }
 
 // use puts a spec in force.

@@ -45,9 +45,8 @@ func simEverything(seed uint64) simulate.Scenario {
 		rollouttest.Canary("2"), rollouttest.CanaryFor(time.Minute, 0), rollouttest.SlowStart(30*time.Second, "2", "8"),
 		rollouttest.PreDelete(rollouttest.HookLabel("drain", "yes")), rollouttest.PodTemplateLabel("drain", "yes"))
 	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.PodTemplateLabel("drain", "yes"))
-	next := spec
+	next := rollouttest.Changed(spec, rollouttest.Image("agent:v3"))
 	next.Strategy.Canary = nil
-	rollouttest.Image("agent:v3")(&next)
 	return simulate.Scenario{
 		Seed: seed, Spec: spec, Limit: 12 * time.Hour,
 		Fleet: simulate.Fleet{Running: &old, Pools: []simulate.Pool{

@@ -187,7 +187,7 @@ func TestSuggestRefuses(t *testing.T) {
 		},
 		{
 			"broken snapshot", "as Plan says it",
-			func(_ *rollout.Spec, s *rollout.Snapshot) { s.Now = time.Time{} }, KnobMaxUnavailable, time.Hour, "snapshot.Now",
+			func(_ *rollout.Spec, s *rollout.Snapshot) { s.Nodes = append(s.Nodes, nil) }, KnobMaxUnavailable, time.Hour, "snapshot.Nodes",
 		},
 		{
 			"fails later", "an error of a run is the answer",

@@ -35,6 +35,7 @@ type node struct {
 	// silent: its kubelet says and does nothing. gone: it is no node any more.
 	silent, gone bool
 	state        NodeState
+	counted      string // the zone that it is counted in
 	// soon is when its pod has been Ready for long enough.
 	soon timer
 	// shown is what the controller's watch shows of it.
@@ -46,8 +47,9 @@ type pod struct {
 	object *corev1.Pod // replaced, never written to
 	node   *node       // that it is bound or pinned to; nil: none that exists
 	serial int
-	rules  Kubelet // that apply to it
-	stage  stage
+	// rules apply to what it is to run, runs to what it does run.
+	rules, runs Kubelet
+	stage       stage
 	// since is when the stage began, up when containers ran for the last time, changed when the pod was last changed so that
 	// they have to, asked when controllers of hooks were given something to do, marked when it was marked for deletion.
 	since, up, changed, asked, marked time.Duration
@@ -98,9 +100,7 @@ func (s *Simulation) runsOn(n *node) bool {
 	if n.silent {
 		object = new(corev1.Node)
 		*object = *n.object
-		object.Spec.Taints = slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), func(t corev1.Taint) bool {
-			return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeNotReady
-		})
+		object.Spec.Taints = reachable(n.object.Spec.Taints)
 	}
 	return s.matcher.Evaluate(object).Outcome == placement.Run
 }
