@@ -32,10 +32,13 @@ type controller struct {
 	call     int
 	calls    int
 	nextCall time.Duration
+	retryAt  time.Duration // not before this, as calls came to nothing
 	// refused are pods of which a patch was refused; batches are the ends of the batches of creates.
 	refused map[types.UID]bool
 	batches []int
 	failed  bool // a create of this batch
+	// reported: the status was written, or its call failed.
+	reported bool
 
 	// down: it has crashed. doomed: it crashes in the middle of the next plan.
 	down, doomed bool
@@ -81,7 +84,7 @@ func (s *Simulation) wakeController() {
 	case c.dirty && !c.ever:
 		s.queue.put(&c.timer, s.elapsed)
 	case c.dirty:
-		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.nextCall, s.elapsed))
+		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.nextCall, c.retryAt, s.elapsed))
 	case c.wake > 0:
 		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.wake))
 	default:
@@ -176,10 +179,6 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 	c.memory = step.Plan.Memory
 	s.failedPulls = slices.Clone(step.Plan.FailedPulls)
 	c.begin(step.Plan, s.planner)
-	if c.calls == 0 {
-		s.finishPlan()
-		return step, nil
-	}
 	if c.doomed {
 		c.fatal = int(s.random.fraction("fatal", strconv.Itoa(c.restarts)) * float64(c.calls+1))
 	}
@@ -201,7 +200,7 @@ func (s *Simulation) mostAtOnce() int { return 1000 + 10*len(s.names) }
 func (c *controller) begin(plan rollout.Plan, planner *rollout.Planner) {
 	c.planner = planner
 	c.plan, c.call, c.calls, c.busy = plan, 0, actions(&plan), true
-	c.refused, c.failed, c.batches = nil, false, nil
+	c.refused, c.failed, c.reported, c.batches = nil, false, false, nil
 	end := 0
 	for _, batch := range plan.Batches() {
 		end += len(batch)

@@ -34,7 +34,7 @@
 //
 // A run is done when every node is where it is to end and nothing is under way. It is stuck when nothing will happen any more
 // and that is not so. What recurs for ever keeps no run from its end: events without [Event.Until], crashes of the controller,
-// containers that have crashed more than a dozen times.
+// what ends pods that were ready, and containers that have crashed more than a dozen times without being ready.
 //
 // # Results
 //

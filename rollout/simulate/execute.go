@@ -27,14 +27,14 @@ func (s *Simulation) send() error {
 			return nil
 		}
 		if c.call == c.calls {
-			s.finishPlan()
-			return nil
+			if c.busy = s.statusChanged() && !c.reported; !c.busy {
+				return nil
+			}
 		}
 		sent := c.sent
 		if err := s.sendCall(c.call); err != nil {
 			return err
 		}
-		c.call++
 		if rate := s.scenario.Controller.CallsPerSecond; rate > 0 && c.sent > sent {
 			c.nextCall = s.elapsed + time.Duration(float64(time.Second)/rate)
 			return nil
@@ -43,19 +43,30 @@ func (s *Simulation) send() error {
 	return nil
 }
 
-// finishPlan ends a plan that was carried out: the status is written, with the memory, if it has changed.
-func (s *Simulation) finishPlan() {
+// statusChanged tells whether status or memory of the plan are not what is written.
+func (s *Simulation) statusChanged() bool {
 	c := &s.controller
-	c.busy = false
-	if !reflect.DeepEqual(c.written, c.plan.Status) || !reflect.DeepEqual(c.saved, c.plan.Memory) {
-		s.tally.call(false)
+	return !reflect.DeepEqual(c.written, c.plan.Status) || !reflect.DeepEqual(c.saved, c.plan.Memory)
+}
+
+// sendStatus writes the status, with the memory: the last call of a plan.
+func (s *Simulation) sendStatus() {
+	c := &s.controller
+	c.reported = true
+	if effect, _ := s.answer("update status"); effect {
 		c.written, c.saved = c.plan.Status, c.plan.Memory
 	}
 }
 
-// sendCall sends one call of the plan.
+// sendCall sends the call of that number, and goes on to the next.
 func (s *Simulation) sendCall(i int) error {
-	p := &s.controller.plan
+	c := &s.controller
+	c.call = min(i+1, c.calls)
+	p := &c.plan
+	if i == c.calls {
+		s.sendStatus()
+		return nil
+	}
 	if i < len(p.Revisions) {
 		return s.sendRevision(&p.Revisions[i])
 	}
@@ -101,14 +112,14 @@ func (s *Simulation) answer(detail string) (effect, heard bool) {
 // stale as before.
 func (s *Simulation) again() {
 	c := &s.controller
-	c.dirty, c.nextCall = true, max(c.nextCall, s.elapsed+retry)
+	c.dirty, c.retryAt = true, s.elapsed+retry
 }
 
 func (s *Simulation) sendRevision(action *rollout.RevisionAction) error {
 	c := &s.controller
 	effect, heard := s.answer(action.Verb.String() + " revision " + action.Name)
 	if !heard {
-		c.call = c.calls - 1 // nothing that refers to it is sent
+		c.call = c.calls // nothing that refers to it is sent
 	}
 	if !effect {
 		return nil
@@ -223,7 +234,7 @@ func (s *Simulation) sendCreate(i int) error {
 	create := c.plan.Creates[i]
 	for len(c.batches) > 0 && i >= c.batches[0] {
 		if c.batches = c.batches[1:]; c.failed { // the batch before had a create that failed (M6)
-			c.call = c.calls - 1
+			c.call = c.calls
 			return nil
 		}
 	}

@@ -18,7 +18,8 @@ import (
 type happening struct {
 	event  *Event
 	random random
-	times  int // that it has happened
+	times  int  // that it has happened
+	effect bool // on any node, ever
 	timer  timer
 }
 
@@ -39,6 +40,7 @@ func (s *Simulation) expectEvents() {
 		h := &happening{event: e, random: s.random.sub("event", strconv.Itoa(i))}
 		h.timer.owner = h
 		h.timer.background = e.Every.isSet() && e.Until == 0
+		s.happenings = append(s.happenings, h)
 		s.queue.put(&h.timer, e.At)
 	}
 }
@@ -57,6 +59,8 @@ func (h *happening) fire(s *Simulation) {
 }
 
 func (s *Simulation) occur(h *happening) {
+	before := h.effect
+	h.effect = true
 	switch e := h.event; e.What {
 	case AddNodes:
 		s.join(&e.Join)
@@ -82,7 +86,9 @@ func (s *Simulation) occur(h *happening) {
 		for i, n := range s.names {
 			nodes[i] = n.object
 		}
-		for _, name := range e.choose(h.random, h.times, nodes) {
+		chosen := e.choose(h.random, h.times, nodes)
+		h.effect = before || len(chosen) > 0
+		for _, name := range chosen {
 			n := s.nodes[name]
 			s.record(Record{Kind: EventHappened, Node: n.name, Zone: n.zone, Detail: e.What.String()})
 			s.befall(h, n)
@@ -317,7 +323,7 @@ func (s *Simulation) setSpec(spec rollout.Spec) {
 		return
 	}
 	for _, n := range s.names {
-		n.runs = s.runsOn(n)
+		s.evaluate(n)
 	}
 	for _, p := range slices.Clone(s.order) {
 		s.schedule(p)

@@ -9,11 +9,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // What events do, one by one, and what rules about kubelets do.
@@ -460,5 +463,67 @@ func TestZonesOfNodesChange(t *testing.T) {
 	want := []map[string]int{{}, {"b": 1}, {"c": 1}, {}}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A controller whose calls come to nothing does not ask again at once, whatever its rate.
+func TestFailedCallsArePaused(t *testing.T) {
+	report, err := simulate.Run(simulate.Scenario{
+		Spec: simNew, Fleet: simPool(3), Limit: 20 * time.Second,
+		Controller: simulate.Controller{FailedCalls: 1, CallsPerSecond: 1e6},
+	})
+	if err != nil || report.End != simulate.EndLimit || report.Plans < 10 || report.Plans > 25 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// A pod that has only other resources than its node is to give it serves while it is Ready (P8, B2), and is old.
+func TestPodsOfOtherResourcesAreOld(t *testing.T) {
+	old := rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	spec := rollouttest.Changed(old, rollouttest.MinReadySeconds(30), rollouttest.MaxUnavailable("1"),
+		rollouttest.Override(placement.Override{
+			Name: "big", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelTopologyZone: "b"}},
+			Containers: map[string]corev1.ResourceRequirements{old.Template.Spec.Containers[0].Name: {
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m")},
+			}},
+		}))
+	fleet := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 4, Zones: []string{"a", "b"}}}, Running: &old}
+	s, err := simulate.New(simulate.Scenario{Spec: spec, Fleet: fleet, Model: simTimes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Step(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Count(simulate.NodeNew) != 2 || s.Count(simulate.NodeOld) != 1 || s.Unavailable() != 1 {
+		t.Errorf("%d new, %d old, %d unavailable", s.Count(simulate.NodeNew), s.Count(simulate.NodeOld), s.Unavailable())
+	}
+	report, err := s.Run(nil)
+	if err != nil || !report.Succeeded() || report.Created != 2 || report.Unavailable.Peak != 1 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// What a scenario has for nothing is on the report: a misspelt label would make a bad day a good one.
+func TestReportsNameWhatIsUnused(t *testing.T) {
+	report, err := simulate.Run(simulate.Scenario{
+		Spec: simNew, Fleet: simPool(3),
+		Model: simulate.Model{Kubelets: []simulate.Kubelet{
+			{Image: "agent:v2"}, {Image: "agent:v2.O", NeverReady: new(true)}, {Image: "agent:v1"}, {Nodes: map[string]string{"arch": "arm46"}},
+		}},
+		Events: []simulate.Event{
+			{At: time.Second, What: simulate.DeletePod, Node: "nobody"}, {At: time.Second, What: simulate.DeletePod},
+			{At: time.Hour, Every: simulate.Fixed(time.Hour), What: simulate.DeletePod, Node: "nobody"},
+			{At: time.Second, What: simulate.CrashController},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"model.kubelets[1]", "model.kubelets[3]", "events[0]"}; !slices.Equal(report.Unused, want) {
+		t.Errorf("%v, right is %v", report.Unused, want)
+	}
+	if report.State != status.Running {
+		t.Errorf("state %q, reason %q", report.State, report.Reason)
 	}
 }

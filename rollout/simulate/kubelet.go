@@ -7,6 +7,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 // stage is how far a pod has come.
@@ -41,8 +42,12 @@ const (
 	actGone
 )
 
-// foregroundCrashes is after how many crashes a pod keeps no run from being done.
-const foregroundCrashes = 12
+// foregroundCrashes is after how many crashes without being ready a pod keeps no run from its end. wellAfter is how long a container
+// has to run for its kubelet to forget that it crashed before.
+const (
+	foregroundCrashes = 12
+	wellAfter         = 10 * time.Minute
+)
 
 // schedule sets the pod's timers to what is to happen next.
 func (s *Simulation) schedule(p *pod) {
@@ -51,7 +56,7 @@ func (s *Simulation) schedule(p *pod) {
 	}
 	next, at := s.due(p)
 	p.next = next
-	if background := p.crashes > foregroundCrashes && p.runs.Crash.isSet() && p.runs.Crashes == 0; background != p.timer.background {
+	if background := s.recurs(p); background != p.timer.background {
 		s.queue.stop(&p.timer)
 		p.timer.background = background
 	}
@@ -61,6 +66,23 @@ func (s *Simulation) schedule(p *pod) {
 		s.queue.put(&p.timer, max(at, s.elapsed))
 	}
 	s.scheduleHook(p)
+}
+
+// recurs tells whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or one that
+// never gets ready crashes once more.
+func (s *Simulation) recurs(p *pod) bool {
+	if p.runs.Crash.isSet() && p.runs.Crashes > 0 {
+		return false
+	}
+	if p.crashes <= foregroundCrashes && p.node != nil && s.trying() && s.isUpdate(p) {
+		return false // the canary is judged by it
+	}
+	return p.stage == ready && (p.next == actCrash || p.next == actFail) || p.sickly > foregroundCrashes
+}
+
+// trying tells whether a canary was on trial in the last plan.
+func (s *Simulation) trying() bool {
+	return s.canary.Phase == canary.Running || s.canary.Phase == canary.Paused
 }
 
 // due says what happens to the pod next, and when.
@@ -113,7 +135,7 @@ func (s *Simulation) due(p *pod) (act, time.Duration) {
 	case readying, ready:
 		return s.dueRunning(p)
 	case crashed:
-		return actAgain, p.since + kubelet.BackOff(int32(p.crashes))
+		return actAgain, p.since + kubelet.BackOff(int32(p.inARow))
 	default:
 		return actNone, 0
 	}
@@ -182,6 +204,7 @@ func (p *pod) fire(s *Simulation) {
 		s.startUp(p, object)
 	case actReady:
 		s.enter(p, ready)
+		p.sickly = 0
 		for i := range object.Spec.Containers {
 			kubelet.SetContainerReady(object, object.Spec.Containers[i].Name, true)
 		}
@@ -225,20 +248,27 @@ func (s *Simulation) report(p *pod, object *corev1.Pod) {
 
 // startUp starts the containers that do not run what the pod says.
 func (s *Simulation) startUp(p *pod, object *corev1.Pod) {
-	again := kubelet.HasRun(object, 0)
 	s.enter(p, readying)
 	p.up, p.runs = s.elapsed, p.rules
 	object.Status.Phase = corev1.PodRunning
 	for i := range object.Spec.Containers {
 		status := kubelet.StatusOf(object, object.Spec.Containers[i].Name)
 		if status == nil || status.State.Running == nil || s.outdated(p, i) {
+			again := kubelet.HasRun(object, i)
 			p.running[i] = kubelet.StartContainer(object, i, nil, s.stamp())
+			if again {
+				s.restarted(p, object, i)
+			}
 		}
 	}
-	if again {
-		s.tally.restarted(p.crashes > 0)
-		s.record(Record{Kind: ContainerRestarted, Node: p.node.name, Zone: p.node.zone, Pod: object.Name, Revision: revisionOf(object)})
-	}
+}
+
+// restarted counts a container that was started again.
+func (s *Simulation) restarted(p *pod, object *corev1.Pod, i int) {
+	s.tally.restarted(p.crashes > 0)
+	r := s.about(p, ContainerRestarted, object.Spec.Containers[i].Name)
+	r.Revision = revisionOf(object)
+	s.record(r)
 }
 
 // crash ends the pod's first container.
@@ -246,8 +276,15 @@ func (s *Simulation) crash(p *pod, object *corev1.Pod) {
 	if len(object.Spec.Containers) == 0 {
 		return
 	}
+	if p.sickly++; p.stage == ready {
+		p.sickly = 0
+	}
+	if s.elapsed-p.up >= wellAfter {
+		p.inARow = 0
+	}
 	s.enter(p, crashed)
 	p.crashes++
+	p.inARow++
 	kubelet.Crash(object, 0, 1, "Error", s.stamp())
 }
 
@@ -274,6 +311,7 @@ func (s *Simulation) resize(p *pod, object *corev1.Pod) {
 		if kubelet.RestartsFor(&object.Spec.Containers[i], changed) {
 			restart = true
 			p.running[i] = kubelet.RestartContainer(object, i, nil, s.stamp())
+			s.restarted(p, object, i)
 		} else {
 			kubelet.ResizeContainer(object, i)
 		}
@@ -282,7 +320,6 @@ func (s *Simulation) resize(p *pod, object *corev1.Pod) {
 		p.attempt++
 		s.enter(p, readying)
 		p.up, p.runs = s.elapsed, p.rules
-		s.tally.restarted(false)
 	}
 }
 

@@ -60,7 +60,7 @@ type Registry struct {
 	Sizes map[string]int64 `json:"sizes,omitempty"`
 	Size  int64            `json:"size,omitempty"`
 	// PeerToPeer: once a node of the same zone has an image, others of that zone get it from their peers, at the bandwidth of
-	// the node and without the registry.
+	// the node and without the registry. A pull stays with the source that it began with.
 	PeerToPeer bool `json:"peerToPeer,omitempty"`
 	// Latency of each pull before the first byte.
 	Latency Distribution `json:"latency,omitzero"`

@@ -50,17 +50,25 @@ type gauge struct {
 	sum           nodeTime
 }
 
-// set the number from that instant on.
+// set the number from that instant on. What it was for no time, within one instant, is no peak: the order there means nothing.
 func (g *gauge) set(at time.Duration, now int) {
+	if at > g.since {
+		g.top()
+	}
 	g.sum.add(g.now, at-g.since)
 	g.since, g.now = max(at, g.since), now
-	if now > g.peak {
-		g.peak, g.peakAt = now, at
+}
+
+// top takes the number as it is for a peak, if it is the highest so far.
+func (g *gauge) top() {
+	if g.now > g.peak {
+		g.peak, g.peakAt = g.now, g.since
 	}
 }
 
 // unavailable is the gauge's reading at an instant.
 func (g gauge) unavailable(at time.Duration) Unavailable {
 	g.set(at, g.now)
+	g.top()
 	return Unavailable{Peak: g.peak, PeakAt: g.peakAt, NodeTime: g.sum.duration()}
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
@@ -78,8 +79,11 @@ func (s *Simulation) stateOf(n *node) NodeState {
 	return worst
 }
 
-// isUpdate tells whether the pod is at the update revision.
-func (s *Simulation) isUpdate(p *pod) bool { return revisionOf(p.object) == s.update }
+// isUpdate tells whether the pod is at the update revision, with the resources that its node is to give it (P8).
+func (s *Simulation) isUpdate(p *pod) bool {
+	return revisionOf(p.object) == s.update &&
+		(p.node.anyResources || p.object.Annotations[placement.DigestAnnotation] == p.node.digest)
+}
 
 // leaves tells whether the pod is on its way out.
 func leaves(p *corev1.Pod) bool {
@@ -119,7 +123,9 @@ func (s *Simulation) availableLater(n *node, p *pod) {
 		at := c.LastTransitionTime.Add(time.Duration(s.spec.MinReadySeconds) * time.Second).Sub(s.start)
 		if at > s.elapsed {
 			n.soon.owner = nodeSoon{n}
-			s.queue.put(&n.soon, at)
+			if !n.soon.isSet() || at < n.soon.at { // of several pods the first
+				s.queue.put(&n.soon, at)
+			}
 		}
 	}
 }
@@ -152,7 +158,12 @@ func (s *Simulation) canaryChanged(now *rollout.Canary) {
 	if now.Phase == s.canary.Phase && now.Reason == s.canary.Reason {
 		return
 	}
-	s.canary = canaryState{now.Phase, now.Reason}
+	trying := s.trying()
+	if s.canary = (canaryState{now.Phase, now.Reason}); trying != s.trying() {
+		for _, p := range s.order {
+			s.schedule(p)
+		}
+	}
 	s.record(Record{Kind: CanaryChanged, Detail: now.Phase.String() + " " + now.Reason.String()})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // Report sums up a run. All durations are virtual and counted from the beginning. It counts the cluster as it is, not as
@@ -48,7 +49,7 @@ type Report struct {
 	// PulledBytes came from the registry, PeerBytes from peers.
 	PulledBytes int64 `json:"pulledBytes"`
 	PeerBytes   int64 `json:"peerBytes"`
-	// Restarts of containers, Crashes of them not asked for by an update. ControllerCrashes of the controller.
+	// Restarts of containers, Crashes of them after a crash. ControllerCrashes of the controller.
 	Restarts          int `json:"restarts"`
 	Crashes           int `json:"crashes"`
 	ControllerCrashes int `json:"controllerCrashes"`
@@ -56,6 +57,11 @@ type Report struct {
 	Canary CanaryReport `json:"canary"`
 	// Waits are what nodes waited for, by the reason and limit of their decisions, the longest first.
 	Waits []WaitReport `json:"waits"`
+	// State of the set in the last plan's status, and the reason for it.
+	State  status.State  `json:"state"`
+	Reason status.Reason `json:"reason"`
+	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to no node.
+	Unused []string `json:"unused,omitempty"`
 	// Violations of the invariants that stopped the run; nil: none.
 	Violations []rollout.Violation `json:"violations,omitempty"`
 }
@@ -91,7 +97,7 @@ type Reached struct {
 
 // Unavailable measures nodes without a serving pod.
 type Unavailable struct {
-	// Peak is the most at one time, PeakAt when that was first.
+	// Peak is the most at one time, PeakAt when that was first. What comes and goes within one instant is no time.
 	Peak   int           `json:"peak"`
 	PeakAt time.Duration `json:"peakAt"`
 	// NodeTime is the time that nodes were unavailable, summed over nodes: at most 292 years, the longest Duration.
@@ -110,6 +116,9 @@ type BudgetReport struct {
 	// Limit is the number of nodes in the last plan; Surge: it is that of maxSurge.
 	Limit int  `json:"limit"`
 	Surge bool `json:"surge"`
+	// PeakLimit is the limit that was in force at the peak. The peak is above it where nodes became unavailable that nobody chose: a plan
+	// then takes no more.
+	PeakLimit int `json:"peakLimit"`
 	// Peak is the most that any plan used, Mean the mean over the time until the run finished, in nodes.
 	Peak int     `json:"peak"`
 	Mean float64 `json:"mean"`

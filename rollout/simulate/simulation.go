@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,11 +35,12 @@ type Simulation struct {
 	tally    *tally
 
 	// The spec in force, and what is made of it.
-	spec    rollout.Spec
-	planner *rollout.Planner
-	plan    PlanFunc
-	matcher *placement.Matcher
-	update  string // hash of the update revision
+	spec      rollout.Spec
+	planner   *rollout.Planner
+	plan      PlanFunc
+	matcher   *placement.Matcher
+	overrides *placement.Overrides
+	update    string // hash of the update revision
 
 	nodes       map[string]*node
 	names       []*node // ascending by name
@@ -68,6 +70,9 @@ type Simulation struct {
 	canary   canaryState
 	decided  rollout.Plan // the last one
 	healing  int          // undoings that are to come
+	// usedRules are those that were about a pod, happenings the events of the scenario.
+	usedRules  []bool
+	happenings []*happening
 
 	step       int
 	atOnce     int // plans at this instant
@@ -111,6 +116,7 @@ func New(scenario Scenario) (*Simulation, error) {
 	if s.limit == 0 {
 		s.limit = defaultLimit
 	}
+	s.usedRules = make([]bool, len(scenario.Model.Kubelets))
 	s.registry = newRegistry(scenario.Model.Registry, s.random)
 	s.controller.timer.owner = &s.controller
 	s.controller.timer.background = true // whether there is anything to do is asked otherwise
@@ -180,11 +186,18 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 		p.stage = ready
 	case kubelet.WaitingFor(object) == kubelet.CrashLoopBackOff:
 		p.stage, p.crashes = crashed, int(kubelet.Restarts(object))
+		p.inARow = p.crashes
 	case kubelet.HasRun(object, 0):
 		p.stage = readying
 	case p.node != nil:
 		p.attempt++
 		s.fetch(p, object)
+	}
+	if at := object.DeletionTimestamp; at != nil { // it is that of the end of its grace period
+		p.marked = at.Sub(s.start)
+		if grace := object.DeletionGracePeriodSeconds; grace != nil {
+			p.marked -= time.Duration(*grace) * time.Second
+		}
 	}
 	p.runs = p.rules
 	s.schedule(p)
@@ -200,13 +213,18 @@ func (s *Simulation) use(spec rollout.Spec) error {
 	if err != nil {
 		return err
 	}
+	defaulted := spec.Default()
+	overrides, err := placement.CompileOverrides(defaulted.Namespace, defaulted.Name, &spec.Template, defaulted.Overrides)
+	if err != nil {
+		return err
+	}
 	plan := PlanFunc(planner.Plan)
 	if s.scenario.Planner != nil {
 		if plan, err = s.scenario.Planner(spec); err != nil {
 			return err
 		}
 	}
-	s.spec, s.planner, s.matcher, s.plan = spec, planner, matcher, plan
+	s.spec, s.planner, s.matcher, s.overrides, s.plan = spec, planner, matcher, overrides, plan
 	return nil
 }
 
@@ -362,7 +380,28 @@ func (s *Simulation) fail(step *Step, err error) error {
 }
 
 // Report sums up the run so far.
-func (s *Simulation) Report() Report { return s.tally.report(s.elapsed, s.end, s.violations) }
+func (s *Simulation) Report() Report {
+	report := s.tally.report(s.elapsed, s.end, s.violations)
+	report.State, report.Reason = s.decided.Status.State, s.decided.Status.Reason
+	report.Unused = s.unused()
+	return report
+}
+
+// unused lists what the scenario has for nothing, so far.
+func (s *Simulation) unused() []string {
+	var paths []string
+	for i, used := range s.usedRules {
+		if !used {
+			paths = append(paths, fmt.Sprintf("model.kubelets[%d]", i))
+		}
+	}
+	for i, h := range s.happenings {
+		if h.times > 0 && !h.effect {
+			paths = append(paths, fmt.Sprintf("events[%d]", i))
+		}
+	}
+	return paths
+}
 
 // Watch has f called whenever the state of a node changed, after all that happens at one instant, between steps too. An
 // error ends the run as one of an [Observer] does. A nil function is not called.

@@ -238,6 +238,8 @@ type budgetUse struct {
 	gauge
 	limit int
 	surge bool
+	// atPeak is the limit that was in force at the peak.
+	atPeak int
 }
 
 // plan reads the budget in use: only one of the two is not 0 (B1).
@@ -249,6 +251,10 @@ func (u *budgetUse) plan(at time.Duration, b rollout.Budget) {
 		u.limit, used = int(b.MaxSurge), int(b.Surging)
 	}
 	u.set(at, used)
+	if used > u.peak {
+		u.atPeak = u.limit
+	}
+	u.top() // each plan counts, for however short a time
 }
 
 func (u *budgetUse) until(at time.Duration) gauge {
@@ -258,5 +264,5 @@ func (u *budgetUse) until(at time.Duration) gauge {
 }
 
 func (u *budgetUse) report(use nodeTime, until time.Duration) BudgetReport {
-	return BudgetReport{Limit: u.limit, Surge: u.surge, Peak: u.peak, Mean: use.per(until)}
+	return BudgetReport{Limit: u.limit, Surge: u.surge, Peak: u.peak, PeakLimit: u.atPeak, Mean: use.per(until)}
 }

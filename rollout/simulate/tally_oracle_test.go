@@ -106,8 +106,7 @@ func tallyOracleReached(ops []tallyOp, desired int) []Reached {
 	return reached
 }
 
-// tallyOracleUnavailable looks at the world after each change. A change takes a node out of the counts and puts it in
-// again, so what the world is in between counts, too: less than before, which is no peak.
+// tallyOracleUnavailable looks at the world after each change. What it is for no time is no peak, but in the end.
 func tallyOracleUnavailable(ops []tallyOp, end time.Duration, in func(zone string) bool) Unavailable {
 	var u Unavailable
 	sum := new(big.Int)
@@ -122,12 +121,12 @@ func tallyOracleUnavailable(ops []tallyOp, end time.Duration, in func(zone strin
 				}
 			}
 		}
-		if down > u.Peak {
-			u.Peak, u.PeakAt = down, op.at
-		}
-		next := end
-		if i+1 < len(ops) {
+		next, last := end, i+1 == len(ops)
+		if !last {
 			next = ops[i+1].at
+		}
+		if down > u.Peak && (last || next > op.at) {
+			u.Peak, u.PeakAt = down, op.at
 		}
 		sum.Add(sum, new(big.Int).Mul(big.NewInt(int64(down)), big.NewInt(int64(next-op.at))))
 	}
@@ -205,7 +204,9 @@ func tallyOraclePlans(r *Report, ops []tallyOp, until, end time.Duration) {
 		if r.Budget.Surge {
 			use = b.Surging
 		}
-		r.Budget.Peak = max(r.Budget.Peak, int(use))
+		if int(use) > r.Budget.Peak {
+			r.Budget.Peak, r.Budget.PeakLimit = int(use), r.Budget.Limit
+		}
 		next := end
 		if i+1 < len(plans) {
 			next = plans[i+1].at

@@ -212,7 +212,7 @@ func TestTally(t *testing.T) {
 				r.Nodes, r.Desired, r.Updated, r.Finished, r.Plans = 1, 1, 1, 10*s, 4
 				r.Reached = []Reached{{50, 10 * s}, {90, 10 * s}, {99, 10 * s}, {100, 10 * s}}
 				r.Zones = []ZoneReport{{Zone: "a", Nodes: 1}}
-				r.Budget = BudgetReport{Limit: 4, Peak: 2, Mean: 1.2}
+				r.Budget = BudgetReport{Limit: 4, Peak: 2, PeakLimit: 3, Mean: 1.2}
 			},
 		},
 		{
@@ -224,7 +224,7 @@ func TestTally(t *testing.T) {
 			},
 			want: func(r *Report) {
 				r.End, r.Plans = EndStuck, 2
-				r.Budget = BudgetReport{Limit: 5, Surge: true, Peak: 4, Mean: 2.5}
+				r.Budget = BudgetReport{Limit: 5, Surge: true, Peak: 4, PeakLimit: 5, Mean: 2.5}
 			},
 		},
 		{

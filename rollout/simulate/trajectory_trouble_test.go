@@ -139,19 +139,20 @@ func troubled() []trajectory {
 		},
 		{
 			name: "a call per second",
-			why: `The revision is created at 0 s, and the pods of 2, 1 and 0 are deleted at 1 s, 2 s and 3 s. Each is gone 10 s later, in time for a
-				call of its own, and has another one 10 s after that.`,
+			why: `The revision is created at 0 s, the pods of 2, 1 and 0 are deleted at 1 s, 2 s and 3 s, and the status is written at 4 s. 2 is empty
+				at 11 s: its pod is created then, and the status written at 12 s. The next call is that of a plan at 13 s, when 1 and 0 are
+				empty: 0 gets its pod at 13 s and 1 at 14 s. Each is ready 10 s after that.`,
 			scenario: simulate.Scenario{
 				Fleet: fleetOf(3), Spec: second(rollouttest.MaxUnavailable("3")), Controller: simulate.Controller{CallsPerSecond: 1},
 			},
 			nodes: map[string]string{
 				"n-00002": "0s old, 1s terminating, 11s pending, 12s starting, 21s new",
-				"n-00001": "0s old, 2s terminating, 12s pending, 13s starting, 22s new",
+				"n-00001": "0s old, 2s terminating, 12s empty, 14s pending, 15s starting, 24s new",
 				"n-00000": "0s old, 3s terminating, 13s pending, 14s starting, 23s new",
 			},
-			unavailable: "0s 0, 1s 1, 2s 2, 3s 3, 21s 2, 22s 1, 23s 0",
-			end:         simulate.EndDone, finished: 23 * time.Second, waves: 1, peak: 3, nodeTime: time.Minute,
-			reached: "22s 23s 23s 23s",
+			unavailable: "0s 0, 1s 1, 2s 2, 3s 3, 21s 2, 23s 1, 24s 0",
+			end:         simulate.EndDone, finished: 24 * time.Second, waves: 1, peak: 3, nodeTime: 62 * time.Second,
+			reached: "23s 24s 24s 24s",
 		},
 		{
 			name: "a plan each twelve seconds",

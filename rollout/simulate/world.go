@@ -36,6 +36,9 @@ type node struct {
 	silent, gone bool
 	state        NodeState
 	counted      string // the zone that it is counted in
+	// digest of the resources that it overrides; anyResources: an annotation of it cannot be read (P8).
+	digest       string
+	anyResources bool
 	// soon is when its pod has been Ready for long enough.
 	soon timer
 	// shown is what the controller's watch shows of it.
@@ -55,6 +58,8 @@ type pod struct {
 	since, up, changed, asked, marked time.Duration
 	// attempt counts starts of the containers, crashes those that failed.
 	attempt, crashes int
+	// inARow counts crashes for the back-off, sickly those since it was ready.
+	inARow, sickly int
 	// pullsFailed counts pulls of its images that failed, in a row.
 	pullsFailed int
 	running     []kubelet.Running
@@ -71,7 +76,7 @@ func (s *Simulation) setNode(object *corev1.Node) *node {
 		n.pool = pool
 	}
 	n.silent = !isReady(object)
-	n.runs = s.runsOn(n)
+	s.evaluate(n)
 	s.nodes[n.name] = n
 	at, _ := slices.BinarySearchFunc(s.names, n.name, func(n *node, name string) int { return cmp.Compare(n.name, name) })
 	s.names = slices.Insert(s.names, at, n)
@@ -93,6 +98,13 @@ func isReady(n *corev1.Node) bool {
 	return true
 }
 
+// evaluate asks what the spec in force means on the node.
+func (s *Simulation) evaluate(n *node) {
+	n.runs = s.runsOn(n)
+	by := s.overrides.Evaluate(n.object)
+	n.digest, n.anyResources = by.Digest, len(by.Malformed) > 0
+}
+
 // runsOn tells whether the pod of the spec in force is to run on the node. The taints of a node that is lost keep new pods
 // away (P3), but it is to run one all the same: whoever counts nodes without an agent counts it.
 func (s *Simulation) runsOn(n *node) bool {
@@ -111,7 +123,7 @@ func (s *Simulation) changeNode(n *node, change func(*corev1.Node)) {
 	change(object)
 	object.ResourceVersion = s.nextVersion()
 	n.object, n.zone = object, object.Labels[corev1.LabelTopologyZone]
-	n.runs = s.runsOn(n)
+	s.evaluate(n)
 	s.showNode(n, object)
 	for _, p := range slices.Clone(n.pods) {
 		s.tolerate(p)
@@ -225,7 +237,11 @@ func (s *Simulation) rulesFor(p *pod) Kubelet {
 	var all Kubelet
 	for i := range s.scenario.Model.Kubelets {
 		rule := &s.scenario.Model.Kubelets[i]
-		if rule.matches(p) && (rule.Share == 0 || s.random.happens(rule.Share, "rule "+strconv.Itoa(i), p.object.Name)) {
+		if !rule.matches(p) {
+			continue
+		}
+		s.usedRules[i] = true
+		if rule.Share == 0 || s.random.happens(rule.Share, "rule "+strconv.Itoa(i), p.object.Name) {
 			all.overlay(rule)
 		}
 	}
