@@ -224,16 +224,21 @@ func (s *Simulation) crashController() {
 	s.queue.put(&c.restart.timer, s.elapsed+after)
 }
 
-// fire is the controller's next crash by itself: at once if it is at work, else in the middle of its next plan.
-func (t *crashTimer) fire(s *Simulation) { s.strike() }
-
-func (s *Simulation) strike() {
-	switch c := &s.controller; {
-	case c.down:
-	case c.busy:
-		s.crashController()
-	default:
+// fire is the controller's next crash by itself: now, or in the middle of its next plan.
+func (t *crashTimer) fire(s *Simulation) {
+	c := &s.controller
+	const share = 0.5 // most of what goes wrong goes wrong at work
+	if !c.busy && s.random.happens(share, "doomed", strconv.Itoa(c.restarts)) {
 		c.doomed = true
+		return
+	}
+	s.strike()
+}
+
+// strike crashes the controller, whatever it is at.
+func (s *Simulation) strike() {
+	if !s.controller.down {
+		s.crashController()
 	}
 }
 

@@ -57,6 +57,7 @@ func (d Distribution) isSet() bool { return d.kind != unset }
 // Mean of the draws, cut off as they are. 0 for the zero value.
 func (d Distribution) Mean() time.Duration {
 	switch d.kind {
+	case unset:
 	case fixed:
 		return bounded(float64(d.a))
 	case uniform:
@@ -83,6 +84,7 @@ func (d Distribution) logNormalMean() time.Duration {
 // String is the text that [ParseDistribution] reads.
 func (d Distribution) String() string {
 	switch d.kind {
+	case unset:
 	case fixed:
 		return d.a.String()
 	case uniform:
@@ -182,6 +184,7 @@ func (d Distribution) draw(r *rand.Rand) time.Duration { return d.from(r.Float64
 // it can be made without a generator, see [random.durationOf].
 func (d Distribution) from(u float64) time.Duration {
 	switch d.kind {
+	case unset:
 	case fixed:
 		return bounded(float64(d.a))
 	case uniform:

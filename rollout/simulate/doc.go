@@ -13,7 +13,10 @@
 //		Model: simulate.Model{
 //			Kubelets: []simulate.Kubelet{
 //				{Ready: simulate.LogNormal(8*time.Second, 30*time.Second), Stop: simulate.Uniform(time.Second, 10*time.Second)},
-//				{Image: "agent:v2", Nodes: map[string]string{corev1.LabelArchStable: "arm64"}, Crash: simulate.Fixed(2 * time.Second)},
+//				{
+//					Image: "agent:v2", Nodes: map[string]string{corev1.LabelArchStable: "arm64"},
+//					Crash: simulate.Fixed(2 * time.Second),
+//				},
 //			},
 //			Registry: simulate.Registry{Size: 300 << 20, Bandwidth: 1 << 30, NodeBandwidth: 100 << 20},
 //		},
@@ -46,14 +49,13 @@
 // # Contract
 //
 // Two runs of equal scenarios are equal to the byte, on all machines of one architecture (of two the last bit of an exponential
-// function may differ): nothing here reads a clock, all chance comes from
-// [Scenario.Seed], and what is drawn for one pod depends on nothing that happens to others. Arguments are not written to. A scenario
-// that makes no sense is refused with every mistake, by field path; nothing panics. A [Simulation] is not for concurrent use;
-// several run beside each other.
+// function may differ): nothing here reads a clock, all chance comes from [Scenario.Seed], and what is drawn for one pod depends
+// on nothing that happens to others. Arguments are not written to. A scenario that makes no sense is refused with every mistake,
+// by field path; nothing panics. A [Simulation] is not for concurrent use; several run beside each other.
 //
 // # What it leaves out
 //
 // Other sets and their pods, but for the room they take ([Pool.Used]); layers of images, and their removal; the API server's
-// admission and quotas (calls fail by share); kubelets' own eviction (evict by an [Event]). A node that is gone does not come back
-// under its name.
+// admission and quotas (calls fail by share); kubelets' own eviction (evict by an [Event]). A node that is gone does not come
+// back under its name.
 package simulate

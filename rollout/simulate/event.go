@@ -56,15 +56,17 @@ const (
 	NodeNotReady
 	// NodeReady: a kubelet that is silent, also from the beginning, is back.
 	NodeReady
-	// CordonNode and UncordonNode.
+	// CordonNode makes the node unschedulable.
 	CordonNode
+	// UncordonNode makes the node schedulable again.
 	UncordonNode
 	// DrainNode cordons the node and deletes its daemon pod, as drains do that do not leave daemons alone.
 	DrainNode
 	// LabelNode changes labels of the node.
 	LabelNode
-	// TaintNode adds a taint, UntaintNode takes it away. NoExecute evicts pods that do not tolerate it.
+	// TaintNode adds a taint. NoExecute evicts pods that do not tolerate it.
 	TaintNode
+	// UntaintNode takes a taint away.
 	UntaintNode
 	// EvictPod ends the pods on the node as a kubelet does that is short of something: phase Failed, reason Evicted.
 	EvictPod
@@ -76,7 +78,7 @@ const (
 	SetSpec
 	// GiveCommands puts canary commands in force, in the spec of that moment.
 	GiveCommands
-	// CrashController crashes the controller.
+	// CrashController crashes the controller, at once.
 	CrashController
 	whats
 )

@@ -67,7 +67,8 @@ func (a Assumptions) Scenario(spec rollout.Spec, snapshot rollout.Snapshot, i in
 }
 
 // Forecast simulates the rollout of spec from the snapshot under many seeds, one after the other. A run is finished if it
-// has succeeded ([Report.Succeeded]). The error is that of [Run], which says what is wrong with the spec, the snapshot or the assumptions.
+// has succeeded ([Report.Succeeded]). The error is that of [Run], which says what is wrong with the spec, the snapshot or
+// the assumptions.
 func Forecast(spec rollout.Spec, snapshot rollout.Snapshot, assume Assumptions) (Prediction, error) {
 	return forecaster{run: noObservers}.forecast(spec, snapshot, assume)
 }

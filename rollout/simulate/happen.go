@@ -28,9 +28,45 @@ type undoing struct {
 	what  What
 	event *Event
 	node  *node
-	// before are the values of labels before; a key that is not there was not.
-	before map[string]string
-	timer  timer
+	timer timer
+}
+
+// effect is something that events do to a node, and that is undone when the last of them is over.
+type effect struct {
+	what What // CordonNode for drains, too
+	key  string
+}
+
+func effectOf(e *Event) effect {
+	switch e.What {
+	case DrainNode:
+		return effect{what: CordonNode}
+	case TaintNode, UntaintNode:
+		return effect{TaintNode, e.Taint.Key + ":" + string(e.Taint.Effect)}
+	default:
+		return effect{what: e.What}
+	}
+}
+
+// beginEffect counts an event that does it; endEffect one that is over, and tells whether none is left.
+func (n *node) beginEffect(e effect) {
+	if n.begun == nil {
+		n.begun = map[effect]int{}
+	}
+	n.begun[e]++
+}
+
+func (n *node) endEffect(e effect) bool {
+	if n.begun[e] > 0 {
+		n.begun[e]--
+	}
+	return n.begun[e] == 0
+}
+
+// relabelled is a label that events have changed: what it was, and what those that are not over make of it, the last one last.
+type relabelled struct {
+	base   string
+	events []*Event
 }
 
 // expectEvents sets the timers of all events.
@@ -105,34 +141,31 @@ func (s *Simulation) befall(h *happening, n *node) {
 		s.removeNode(n)
 		return
 	case NodeNotReady:
-		if n.silent {
-			return
-		}
+		n.beginEffect(effectOf(e))
 		s.silence(n, true)
 	case NodeReady:
-		if n.silent {
-			s.silence(n, false)
-		}
+		delete(n.begun, effect{what: NodeNotReady})
+		s.silence(n, false)
 		return
 	case CordonNode:
+		n.beginEffect(effectOf(e))
 		s.cordon(n, true)
 	case UncordonNode:
+		delete(n.begun, effect{what: CordonNode})
 		s.cordon(n, false)
 		return
 	case DrainNode:
+		n.beginEffect(effectOf(e))
 		s.cordon(n, true)
 		s.eachPod(n, s.deletePod)
 	case LabelNode:
-		undo.before = map[string]string{}
-		for key := range e.Labels {
-			if value, ok := n.object.Labels[key]; ok {
-				undo.before[key] = value
-			}
-		}
+		n.beginLabels(e)
 		s.label(n, e.Labels)
 	case TaintNode:
+		n.beginEffect(effectOf(e))
 		s.taint(n, e.Taint, true)
 	case UntaintNode:
+		delete(n.begun, effectOf(e))
 		s.taint(n, e.Taint, false)
 		return
 	case EvictPod:
@@ -164,23 +197,48 @@ func (u *undoing) fire(s *Simulation) {
 		return
 	}
 	s.record(Record{Kind: EventHappened, Node: n.name, Zone: n.zone, Detail: "end of " + u.what.String()})
-	switch u.what {
-	case NodeNotReady:
-		if n.silent {
-			s.silence(n, false)
-		}
-	case CordonNode, DrainNode:
+	switch e := effectOf(u.event); {
+	case u.what == LabelNode:
+		s.label(n, n.endLabels(u.event))
+	case !n.endEffect(e): // another event does it still
+	case e.what == NodeNotReady:
+		s.silence(n, false)
+	case e.what == CordonNode:
 		s.cordon(n, false)
-	case TaintNode:
+	case e.what == TaintNode:
 		s.taint(n, u.event.Taint, false)
-	case LabelNode:
-		back := map[string]string{}
-		for key := range u.event.Labels {
-			back[key] = u.before[key]
-		}
-		s.label(n, back)
-	default: // lasts
 	}
+}
+
+// beginLabels notes what an event makes of labels of the node.
+func (n *node) beginLabels(e *Event) {
+	for key := range e.Labels {
+		label := n.labels[key]
+		if label == nil {
+			if n.labels == nil {
+				n.labels = map[string]*relabelled{}
+			}
+			label = &relabelled{base: n.object.Labels[key]}
+			n.labels[key] = label
+		}
+		label.events = append(label.events, e)
+	}
+}
+
+// endLabels is what the labels of an event that is over are without it.
+func (n *node) endLabels(e *Event) map[string]string {
+	back := map[string]string{}
+	for key := range e.Labels {
+		label := n.labels[key]
+		if i := slices.Index(label.events, e); i >= 0 {
+			label.events = slices.Delete(label.events, i, i+1)
+		}
+		back[key] = label.base
+		if last := len(label.events); last > 0 {
+			back[key] = label.events[last-1].Labels[key]
+		}
+	}
+	return back
 }
 
 // join adds the nodes of a pool, numbered on.
@@ -200,6 +258,9 @@ func (s *Simulation) join(pool *Pool) {
 
 // silence ends or begins what a kubelet reports.
 func (s *Simulation) silence(n *node, silent bool) {
+	if n.silent == silent {
+		return
+	}
 	n.silent = silent
 	status, taints := corev1.ConditionTrue, reachable(n.object.Spec.Taints)
 	if silent {
@@ -217,6 +278,11 @@ func (s *Simulation) silence(n *node, silent bool) {
 	}
 	if silent {
 		return
+	}
+	late := n.late
+	n.late = nil
+	for _, pull := range late {
+		s.pulledImage(pull)
 	}
 	for _, a := range n.ahead {
 		s.registry.begin(s.elapsed, n.name, n.zone, a.image, s.bandwidth(n))

@@ -527,3 +527,120 @@ func TestReportsNameWhatIsUnused(t *testing.T) {
 		t.Errorf("state %q, reason %q", report.State, report.Reason)
 	}
 }
+
+// What several events do to a node ends with the last of them.
+func TestEventsOverlap(t *testing.T) {
+	const node = "web-00001"
+	at := func(at, lasts time.Duration, what simulate.What, x string) simulate.Event {
+		e := simulate.Event{At: at, What: what, Node: node, For: simulate.Fixed(lasts)}
+		switch what {
+		case simulate.LabelNode:
+			e.Labels = map[string]string{"x": x}
+		case simulate.TaintNode:
+			e.Taint = corev1.Taint{Key: "x", Effect: corev1.TaintEffectNoSchedule}
+		default:
+		}
+		return e
+	}
+	for _, c := range []struct {
+		name, why string
+		what      simulate.What
+		has       func(*corev1.Node) string
+		want      string // at 5, 15, 25, 35, 45 s
+	}{
+		{"cordon", "10 to 30 s and 20 to 40 s", simulate.CordonNode, func(n *corev1.Node) string {
+			return map[bool]string{true: "1", false: "0"}[n.Spec.Unschedulable]
+		}, "01110"},
+		{"taint", "of one key and effect", simulate.TaintNode, func(n *corev1.Node) string {
+			return map[bool]string{true: "1", false: "0"}[simTainted(n, "x")]
+		}, "01110"},
+		{"lost", "two reasons to be silent", simulate.NodeNotReady, func(n *corev1.Node) string {
+			return map[bool]string{true: "1", false: "0"}[simTainted(n, corev1.TaintNodeUnreachable)]
+		}, "01110"},
+		{"label", "the last one that is not over counts", simulate.LabelNode, func(n *corev1.Node) string {
+			if value, ok := n.Labels["x"]; ok {
+				return value
+			}
+			return "0"
+		}, "0abb0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			scenario := simulate.Scenario{Spec: simOld, Fleet: simPool(3), Events: []simulate.Event{
+				at(10*time.Second, 20*time.Second, c.what, "a"), at(20*time.Second, 20*time.Second, c.what, "b"),
+			}}
+			for i := range 5 { // something that happens, to look at
+				scenario.Events = append(scenario.Events, simulate.Event{
+					At: time.Duration(5+10*i) * time.Second, What: simulate.DeletePod, Node: "web-00000",
+				})
+			}
+			s, err := simulate.New(scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, seen := "", map[time.Duration]bool{}
+			if _, err := s.Run(nil, func(s *simulate.Simulation, _ *simulate.Step) error {
+				if now := s.Elapsed(); now%(10*time.Second) == 5*time.Second && !seen[now] {
+					seen[now] = true
+					got += c.has(simNode(s, node))
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want {
+				t.Errorf("%s, right is %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A controller that has nothing to do crashes too, and loses what it knew of a canary (C6).
+func TestIdleControllersCrash(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.Canary("1"), rollouttest.CanaryFor(10*time.Minute, 0))
+	scenario := simulate.Scenario{
+		Spec: spec, Fleet: simPool(3), Model: simTimes(), Controller: simulate.Controller{LosesMemory: true},
+		Events: []simulate.Event{{At: 5 * time.Minute, What: simulate.CrashController}},
+	}
+	report, err := simulate.Run(scenario)
+	if err != nil || !report.Succeeded() || report.Canary.Promoted != 15*time.Minute || report.ControllerCrashes != 1 {
+		t.Errorf("the clock of the canary begins anew: %v\n%v", report, err)
+	}
+	scenario.Controller.LosesMemory = false
+	report, err = simulate.Run(scenario)
+	if err != nil || !report.Succeeded() || report.Canary.Promoted != 10*time.Minute+16*time.Second {
+		t.Errorf("the memory was written: %v\n%v", report, err)
+	}
+}
+
+// Nodes that partitioned scaling leaves empty are where they are to end (T7).
+func TestEmptyNodesCanBeTheEnd(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Partition("2"), rollouttest.PartitionedScaling())
+	report, err := simulate.Run(simulate.Scenario{Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 4}}}})
+	if err != nil || report.End != simulate.EndDone || report.Created != 2 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// Pods of a dump run what they say, though a runtime reports the ID of an image in place of its name.
+func TestDumpsOfOtherRuntimes(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	fleet := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &spec}
+	snapshot, err := fleet.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range snapshot.Pods {
+		snapshot.Pods[i] = p.DeepCopy()
+		for j := range snapshot.Pods[i].Status.ContainerStatuses {
+			status := &snapshot.Pods[i].Status.ContainerStatuses[j]
+			status.Image, status.Resources = "sha256:0123", nil
+		}
+	}
+	report, err := simulate.Run(simulate.Scenario{Spec: spec, Fleet: simulate.Fleet{Snapshot: &snapshot}})
+	if err != nil || report.End != simulate.EndDone || report.Restarts != 0 || report.Unavailable.Peak != 0 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}

@@ -57,6 +57,10 @@ func (s *Simulation) pulledImage(pull pulled) {
 	if n == nil {
 		return
 	}
+	if n.silent { // it has the image, and tells nobody
+		n.late = append(n.late, pull)
+		return
+	}
 	a := n.aheadOf(pull.image)
 	if a != nil {
 		s.endAhead(a, pull.failed)

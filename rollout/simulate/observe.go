@@ -174,9 +174,7 @@ type canaryState struct {
 
 // complete tells whether every node is where it is to end, by the last plan and by what is.
 func (s *Simulation) complete() bool {
-	if s.counts[NodeNew]+s.counts[NodeOld]+s.counts[NodeOutside] != len(s.names) {
-		return false
-	}
+	there := s.counts[NodeNew] + s.counts[NodeOld] + s.counts[NodeOutside]
 	strategy := &s.spec.Strategy
 	switch s.decided.Canary.Phase {
 	case canary.Running, canary.Paused:
@@ -184,15 +182,19 @@ func (s *Simulation) complete() bool {
 	default:
 	}
 	if strategy.Paused || strategy.Frozen {
-		return s.counts[NodeOld] == 0
+		return there == len(s.names) && s.counts[NodeOld] == 0
 	}
 	for i := range s.decided.Decisions {
 		switch d := &s.decided.Decisions[i]; d.Reason {
 		case rollout.ReasonUpToDate, rollout.ReasonStable, rollout.ReasonIneligible, rollout.ReasonKept, rollout.ReasonHeld,
-			rollout.ReasonPartitionedScaling, rollout.ReasonVanished, rollout.ReasonUnattributable:
+			rollout.ReasonVanished, rollout.ReasonUnattributable:
+		case rollout.ReasonPartitionedScaling: // it is to be empty (T7)
+			if s.nodes[d.Node] != nil && s.nodes[d.Node].state == NodeEmpty {
+				there++
+			}
 		default:
 			return false
 		}
 	}
-	return true
+	return there == len(s.names)
 }

@@ -36,11 +36,15 @@ const (
 	NodeChanged RecordKind = iota + 1
 	// Planned: a plan was made; Detail says how many actions it has.
 	Planned
-	// PodCreated to RevisionChanged are actions that took effect.
+	// PodCreated: an action took effect that created a pod.
 	PodCreated
+	// PodDeleted: an action took effect that deleted a pod.
 	PodDeleted
+	// PodPatched: an action took effect that patched a pod.
 	PodPatched
+	// PullStarted: an action took effect that pulls an image ahead.
 	PullStarted
+	// RevisionChanged: an action on a revision took effect.
 	RevisionChanged
 	// CallFailed: an action that was refused; Detail says which.
 	CallFailed
@@ -52,8 +56,9 @@ const (
 	ImagePulled
 	// EventHappened: an event of the scenario; Detail says what.
 	EventHappened
-	// ControllerCrashed and ControllerStarted.
+	// ControllerCrashed: the controller crashed.
 	ControllerCrashed
+	// ControllerStarted: the controller started again after a crash.
 	ControllerStarted
 	// CanaryChanged: Detail is the phase of the canary, and the reason.
 	CanaryChanged

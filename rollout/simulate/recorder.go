@@ -41,8 +41,8 @@ type Series struct {
 	Points []Point
 	// Resolution of the points, a power of two of nanoseconds. 1: none was left out.
 	Resolution time.Duration
-	// Traffic is how many bytes came in each span of time, beginning with that from instant 0, as if each pull had had an
-	// equal rate. Nil: none came.
+	// Traffic is how many bytes came in each span of time, beginning with that from instant 0, as if each pull went on at
+	// an equal rate. Nil: none came.
 	Traffic []Traffic
 }
 

@@ -19,8 +19,8 @@ type Report struct {
 	End      End           `json:"end"`
 	Elapsed  time.Duration `json:"elapsed"`
 	Finished time.Duration `json:"finished"`
-	// Nodes in the end; Desired of them are to run the pod, those included that do not because they are lost (which a status leaves
-	// out, P3); Updated have an available pod of the update revision.
+	// Nodes in the end; Desired of them are to run the pod, those included that do not because they are lost (which a status
+	// leaves out, P3); Updated have an available pod of the update revision.
 	Nodes   int `json:"nodes"`
 	Desired int `json:"desired"`
 	Updated int `json:"updated"`
@@ -60,7 +60,8 @@ type Report struct {
 	// State of the set in the last plan's status, and the reason for it.
 	State  status.State  `json:"state"`
 	Reason status.Reason `json:"reason"`
-	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to no node.
+	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to
+	// no node.
 	Unused []string `json:"unused,omitempty"`
 	// Violations of the invariants that stopped the run; nil: none.
 	Violations []rollout.Violation `json:"violations,omitempty"`
@@ -116,16 +117,16 @@ type BudgetReport struct {
 	// Limit is the number of nodes in the last plan; Surge: it is that of maxSurge.
 	Limit int  `json:"limit"`
 	Surge bool `json:"surge"`
-	// PeakLimit is the limit that was in force at the peak. The peak is above it where nodes became unavailable that nobody chose: a plan
-	// then takes no more.
+	// PeakLimit is the limit that was in force at the peak. The peak is above it where nodes became unavailable that nobody
+	// chose: a plan then takes no more.
 	PeakLimit int `json:"peakLimit"`
 	// Peak is the most that any plan used, Mean the mean over the time until the run finished, in nodes.
 	Peak int     `json:"peak"`
 	Mean float64 `json:"mean"`
 }
 
-// CanaryReport is how a canary came out. Plans without a canary, and a rollback to a stable revision, leave the report of the last
-// one as it was.
+// CanaryReport is how a canary came out. Plans without a canary, and a rollback to a stable revision, leave the report of
+// the last one as it was.
 type CanaryReport struct {
 	// Phase that it was in at last. Idle: there was none.
 	Phase canary.Phase `json:"phase"`

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
@@ -166,9 +167,14 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 
 // adopt takes a pod as the snapshot shows it.
 func (s *Simulation) adopt(object *corev1.Pod) {
+	if !inplace.Unfinished(object) {
+		object = settledPod(object)
+	}
 	p := s.addPod(object)
 	for i := range object.Spec.Containers {
-		p.running[i] = kubelet.RunningIn(object, i)
+		if p.running[i] = kubelet.Made(object, i); inplace.Unfinished(object) {
+			p.running[i] = kubelet.RunningIn(object, i)
+		}
 	}
 	if object.Spec.NodeName != "" && p.node != nil {
 		for _, image := range imagesOf(object) {
@@ -201,6 +207,21 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 	}
 	p.runs = p.rules
 	s.schedule(p)
+}
+
+// settledPod is the pod with the resources in its status that its containers have: no update of it is under way, and a kubelet that
+// reports none has nothing to change. Images are not compared for the same reason: some runtimes report IDs instead of names.
+func settledPod(object *corev1.Pod) *corev1.Pod {
+	settled := object
+	for i := range object.Spec.Containers {
+		if len(kubelet.Resized(object, i)) > 0 {
+			if settled == object {
+				settled = object.DeepCopy()
+			}
+			kubelet.ResizeContainer(settled, i)
+		}
+	}
+	return settled
 }
 
 // use puts a spec in force.

@@ -62,7 +62,8 @@ func (k Knob) Set(spec rollout.Spec, nodes int32) (rollout.Spec, error) {
 }
 
 // Suggest finds the smallest value of the knob, from 1 to the number of nodes that are to run the pod at the beginning,
-// with which nine of ten runs finish by the deadline: they have succeeded ([Report.Succeeded]), and Report.Finished is not after it.
+// with which nine of ten runs finish by the deadline: they have succeeded ([Report.Succeeded]), and Report.Finished is not
+// after it.
 //
 // It tries 1, 2, 4 and so on, and then halves the interval between the last value that failed and the first that did
 // not, so it makes about 2 log2(nodes) forecasts, those that fail short ones. What it returns was tried, and so was one

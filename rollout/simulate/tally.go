@@ -72,7 +72,7 @@ func (t *tally) node(at time.Duration, name, zone string, _, to NodeState) {
 // is done, did not.
 func arrived(from, to NodeState) bool {
 	settled := func(s NodeState) bool { return s == NodeOutside || s == NodeNew }
-	return !(from == 0 && settled(to)) && !(to == 0 && settled(from))
+	return (from != 0 || !settled(to)) && (to != 0 || !settled(from))
 }
 
 // leave and enter take a node out of the counts and put it in again.
@@ -163,7 +163,7 @@ func (t *tally) report(at time.Duration, end End, violations []rollout.Violation
 	r := t.counted
 	r.End, r.Elapsed = end, at
 	r.Desired = -t.states[NodeOutside]
-	for _, n := range t.states {
+	for _, n := range &t.states {
 		r.Nodes += n
 		r.Desired += n
 	}

@@ -28,8 +28,8 @@ func inputCodes[T interface {
 	words := map[string]bool{}
 	for i := range 256 {
 		value := T(i)
-		word, text, err := value.String(), []byte(nil), error(nil)
-		text, err = value.MarshalText()
+		word := value.String()
+		text, err := value.MarshalText()
 		if i >= count {
 			if word != "unknown" || err == nil || text != nil || !strings.Contains(err.Error(), fmt.Sprint(i)) {
 				t.Errorf("%T(%d) was never declared: %q, text %q, error %v", value, i, word, text, err)

@@ -86,8 +86,8 @@ func (t *traffic) add(from, to time.Duration, size int64) {
 	}
 	var before int64
 	for at := from; at < to; {
-		i := at / t.width
-		at = min((i+1)*t.width, to)
+		i := int64(at / t.width)
+		at = min(time.Duration(i+1)*t.width, to)
 		by := share(size, at-from, to-from)
 		t.spans[i] += by - before
 		before = by

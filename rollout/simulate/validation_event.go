@@ -145,7 +145,8 @@ func (e *Event) validateSpec(path *field.Path, before *rollout.Spec) field.Error
 			{"name", old.Name, now.Name}, {"namespace", old.Namespace, now.Namespace}, {"uid", string(old.UID), string(now.UID)},
 		} {
 			if id.old != id.now {
-				errs = append(errs, field.Invalid(at.Child(id.name), id.now, "must be that of the spec to begin with: it is one set"))
+				errs = append(errs, field.Invalid(at.Child(id.name), id.now,
+					"must be that of the spec to begin with: it is one set"))
 			}
 		}
 	case e.Spec != nil:

@@ -19,7 +19,8 @@ const mostNodes = 1_000_000
 func (f *Fleet) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if y := f.Now.Year(); !f.Now.IsZero() && (y < 1970 || y > 9000) {
-		errs = append(errs, field.Invalid(path.Child("now"), f.Now.Format(time.RFC3339), "must be between the years 1970 and 9000"))
+		errs = append(errs, field.Invalid(path.Child("now"), f.Now.Format(time.RFC3339),
+			"must be between the years 1970 and 9000"))
 	}
 	if f.Snapshot != nil {
 		errs = append(errs, validateSnapshot(path.Child("snapshot"), f.Snapshot)...)

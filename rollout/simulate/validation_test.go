@@ -260,7 +260,7 @@ func inputNeverPanics(t *rapid.T) {
 		scenario.Fleet.Pools[i].Nodes = min(scenario.Fleet.Pools[i].Nodes, 20)
 	}
 	if rapid.Bool().Draw(t, "odd numbers") {
-		odd := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.0})
+		odd := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)})
 		scenario.Model.StubbornHooks, scenario.Controller.CallsPerSecond = odd.Draw(t, "hooks"), odd.Draw(t, "calls")
 		for i := range scenario.Events {
 			scenario.Events[i].Share, scenario.Events[i].What = odd.Draw(t, "share"), simulate.What(rapid.Uint8().Draw(t, "what"))

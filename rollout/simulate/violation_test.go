@@ -74,7 +74,7 @@ func inputCaseRoundTrip(t *rapid.T) {
 
 // inputWholeSeconds cuts off what no API server keeps.
 func inputWholeSeconds(v reflect.Value) {
-	if at, ok := v.Addr().Interface().(*metav1.Time); ok {
+	if at, ok := reflect.TypeAssert[*metav1.Time](v.Addr()); ok {
 		at.Time = at.Truncate(time.Second)
 		return
 	}
@@ -137,7 +137,7 @@ func inputFill(v reflect.Value, depth int, filled *int) {
 		*special = []byte(`{"spec":"<&>"}`)
 		return
 	case *metav1.FieldsV1:
-		*special = metav1.FieldsV1{Raw: []byte(`{}`)}
+		special.SetRawString(`{}`)
 		return
 	}
 	switch v.Kind() {
@@ -319,8 +319,9 @@ func TestStepError(t *testing.T) {
 			if tt.want != "" && got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s\n%s", got, tt.want, tt.why)
 			}
-			if errors.Unwrap(err) != tt.err {
-				t.Errorf("unwraps to %v", errors.Unwrap(err))
+			// Each is the other: neither only wraps it.
+			if inner := errors.Unwrap(err); !errors.Is(inner, tt.err) || !errors.Is(tt.err, inner) {
+				t.Errorf("unwraps to %v", inner)
 			}
 			if n := strings.Count(got, "\n  V1"); n != min(len(tt.violations), 10) {
 				t.Errorf("it lists %d of %d: %s", n, len(tt.violations), tt.why)

@@ -28,7 +28,7 @@ func TestWaves(t *testing.T) {
 		{"left", "one that left and joins again has begun nothing", "a+ b+ b! a0 a- a! c+", 2},
 		{"left, then begun", "it joins anew, and begins after b", "a+ b+ b! a0 a- a+ a! c+", 3},
 		{"outside", "one that is not to run the pod for a while has begun nothing", "a+ a~ b+ b! a. a~ a! c+", 2},
-		{"unknown", "a node that does not exist cannot begin", "z+ z+ a+", 1},
+		{"unknown", "a node that does not exist cannot begin", strings.Repeat("z+ ", 2) + "a+", 1},
 		{"gone", "nor one that is gone", "a0 a+ b+", 1},
 	}
 	for _, test := range tests {

@@ -28,6 +28,11 @@ type node struct {
 	zone   string
 	pool   *Pool // nil: of none
 	pods   []*pod
+	// late are pulls that ended while it was silent.
+	late []pulled
+	// begun are how many events of a kind are not over, by kind and what they are about; labels those that changed a label.
+	begun  map[effect]int
+	labels map[string]*relabelled
 	// ahead are the pulls of images that no pod has asked for.
 	ahead []*ahead
 	// runs: the pod of the spec in force is to run here (P2).
