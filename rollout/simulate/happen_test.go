@@ -644,3 +644,25 @@ func TestDumpsOfOtherRuntimes(t *testing.T) {
 		t.Errorf("%v\n%v", report, err)
 	}
 }
+
+// The order of a snapshot's pods means nothing, also where there is room for one of two only.
+func TestOrderOfSnapshotsMeansNothing(t *testing.T) {
+	history := func(turn bool) string {
+		snapshot, err := simPool(6).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot.Pods = append(snapshot.Pods,
+			rollouttest.Pod("x", rollouttest.Of(simOld), rollouttest.PinnedTo("web-00003"), rollouttest.Pending()),
+			rollouttest.Pod("y", rollouttest.Of(simOld), rollouttest.OnNode("web-00003"), rollouttest.Unready()))
+		if turn {
+			slices.Reverse(snapshot.Pods)
+			slices.Reverse(snapshot.Nodes)
+		}
+		text, _ := simHistory(t, simulate.Scenario{Spec: simNew, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: simTimes()})
+		return text
+	}
+	if diff := cmp.Diff(history(false), history(true)); diff != "" {
+		t.Error(diff)
+	}
+}

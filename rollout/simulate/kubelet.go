@@ -194,6 +194,10 @@ func (p *pod) fire(s *Simulation) {
 	object, now := p.object.DeepCopy(), s.stamp()
 	switch p.next {
 	case actBind:
+		if !s.fits(p) { // another pod was bound at this instant
+			kubelet.Unschedulable(object, s.stamp())
+			break
+		}
 		kubelet.Bind(object, p.node.name, now)
 		kubelet.SetWaiting(object, kubelet.ContainerCreating)
 		p.attempt++

@@ -70,7 +70,7 @@ type Report struct {
 // Succeeded tells whether the rollout came to its end: every node is where it is to end, and the last revision was not given up
 // by its canary, which leaves all nodes where they were.
 func (r *Report) Succeeded() bool {
-	return r.End == EndDone && (r.Canary.Phase != canary.Failed || r.Updated == r.Desired)
+	return r.End == EndDone && r.State != status.CanaryFailed
 }
 
 // End says why a run ended.

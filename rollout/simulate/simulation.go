@@ -150,8 +150,11 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 	for _, object := range snapshot.Pods {
 		s.taken[object.Name], s.taken[string(object.UID)] = true, true
 	}
-	for _, object := range snapshot.Pods {
+	for _, object := range slices.SortedFunc(slices.Values(snapshot.Pods), byCreation) {
 		s.adopt(object)
+	}
+	for _, p := range s.order { // there is room on a node only when all its pods are known
+		s.schedule(p)
 	}
 	s.revisions = snapshot.Revisions
 	s.failedPulls = slices.Clone(snapshot.FailedPulls)
@@ -206,7 +209,11 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 		}
 	}
 	p.runs = p.rules
-	s.schedule(p)
+}
+
+// byCreation orders pods as they came, whatever order they are given in.
+func byCreation(a, b *corev1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
 // settledPod is the pod with the resources in its status that its containers have: no update of it is under way, and a kubelet that
