@@ -156,7 +156,9 @@ func (s *Simulation) cachePod(p *pod, object *corev1.Pod) {
 
 func (s *Simulation) cacheNode(n *node, object *corev1.Node) {
 	s.controller.dirty = true
-	at, ok := slices.BinarySearchFunc(s.cache.nodes, n.name, func(o *corev1.Node, name string) int { return cmp.Compare(o.Name, name) })
+	at, ok := slices.BinarySearchFunc(s.cache.nodes, n.name, func(o *corev1.Node, name string) int {
+		return cmp.Compare(o.Name, name)
+	})
 	switch {
 	case object == nil && ok:
 		s.cache.nodes = slices.Delete(s.cache.nodes, at, at+1)

@@ -124,7 +124,8 @@ func (s *Simulation) sendRevision(action *rollout.RevisionAction) error {
 	if !effect {
 		return nil
 	}
-	after, done, detail, err := apiserver.Revise(s.revisions, action, s.stamp(), types.UID("revision-"+action.Name+"-"+strconv.Itoa(c.sent)))
+	uid := types.UID("revision-" + action.Name + "-" + strconv.Itoa(c.sent))
+	after, done, detail, err := apiserver.Revise(s.revisions, action, s.stamp(), uid)
 	if err != nil {
 		return err
 	}

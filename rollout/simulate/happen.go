@@ -333,7 +333,9 @@ func (s *Simulation) taint(n *node, taint corev1.Taint, on bool) {
 }
 
 func withoutTaint(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect })
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool {
+		return t.Key == taint.Key && t.Effect == taint.Effect
+	})
 }
 
 func (s *Simulation) label(n *node, labels map[string]string) {

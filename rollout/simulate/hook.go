@@ -13,7 +13,8 @@ type hookTimer struct {
 }
 
 func (s *Simulation) scheduleHook(p *pod) {
-	if asked, _ := kubelet.Asked(p.object, s.spec.Lifecycle); !asked || s.random.happens(s.scenario.Model.StubbornHooks, "stubborn", p.object.Name) {
+	asked, _ := kubelet.Asked(p.object, s.spec.Lifecycle)
+	if !asked || s.random.happens(s.scenario.Model.StubbornHooks, "stubborn", p.object.Name) {
 		s.queue.stop(&p.hook.timer)
 		return
 	}

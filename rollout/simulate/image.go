@@ -176,7 +176,9 @@ func (s *Simulation) endAhead(a *ahead, failed bool) {
 	}
 	s.failedPulls = slices.DeleteFunc(s.failedPulls, of)
 	if failed {
-		s.failedPulls = append(s.failedPulls, predownload.Failure{Node: a.node.name, Image: a.image, Count: count + 1, At: s.now()})
+		s.failedPulls = append(s.failedPulls, predownload.Failure{
+			Node: a.node.name, Image: a.image, Count: count + 1, At: s.now(),
+		})
 	}
 	s.controller.dirty = true
 }

@@ -42,8 +42,8 @@ const (
 	actGone
 )
 
-// foregroundCrashes is after how many crashes without being ready a pod keeps no run from its end. wellAfter is how long a container
-// has to run for its kubelet to forget that it crashed before.
+// foregroundCrashes is after how many crashes without being ready a pod keeps no run from its end. wellAfter is how long a
+// container has to run for its kubelet to forget that it crashed before.
 const (
 	foregroundCrashes = 12
 	wellAfter         = 10 * time.Minute
@@ -68,8 +68,8 @@ func (s *Simulation) schedule(p *pod) {
 	s.scheduleHook(p)
 }
 
-// recurs tells whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or one that
-// never gets ready crashes once more.
+// recurs tells whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or
+// one that never gets ready crashes once more.
 func (s *Simulation) recurs(p *pod) bool {
 	if p.runs.Crash.isSet() && p.runs.Crashes > 0 {
 		return false
@@ -300,7 +300,7 @@ func (s *Simulation) stop(p *pod, object *corev1.Pod) {
 		}
 	}
 	p.attempt++
-	p.crashes = 0
+	p.crashes, p.inARow = 0, 0
 	s.fetch(p, object)
 }
 

@@ -103,9 +103,10 @@ func (p *pod) progress() NodeState {
 	case crashed, finished:
 		return NodeBroken
 	case creating:
-		if p.crashes > 0 {
+		if p.inARow > 0 {
 			return NodeBroken
 		}
+	case readying, ready, gone:
 	}
 	return NodeStarting
 }

@@ -141,9 +141,10 @@ func (s *Simulation) changeNode(n *node, change func(*corev1.Node)) {
 func (s *Simulation) tolerate(p *pod) {
 	for i := range p.node.object.Spec.Taints {
 		taint := &p.node.object.Spec.Taints[i]
-		if taint.Effect == corev1.TaintEffectNoExecute && p.object.Spec.NodeName != "" && !slices.ContainsFunc(p.object.Spec.Tolerations, func(t corev1.Toleration) bool {
-			return tolerations.Tolerates(&t, taint)
-		}) {
+		if taint.Effect != corev1.TaintEffectNoExecute || p.object.Spec.NodeName == "" {
+			continue
+		}
+		if !slices.ContainsFunc(p.object.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerations.Tolerates(&t, taint) }) {
 			s.deletePod(p)
 			return
 		}
@@ -187,7 +188,8 @@ func (s *Simulation) addPod(object *corev1.Pod) *pod {
 
 // changePod puts another object in the place of a pod's; it must be one of its own.
 func (s *Simulation) changePod(p *pod, object *corev1.Pod) {
-	if lifecycle.StateOf(object) != lifecycle.StateOf(p.object) || (object.DeletionTimestamp == nil) != (p.object.DeletionTimestamp == nil) {
+	wasMarked, marked := p.object.DeletionTimestamp != nil, object.DeletionTimestamp != nil
+	if lifecycle.StateOf(object) != lifecycle.StateOf(p.object) || marked != wasMarked {
 		p.asked = s.elapsed
 	}
 	object.ResourceVersion = s.nextVersion()
@@ -266,7 +268,9 @@ func (k *Kubelet) matches(p *pod) bool {
 			return false
 		}
 	}
-	return k.Image == "" || slices.ContainsFunc(p.object.Spec.Containers, func(c corev1.Container) bool { return c.Image == k.Image })
+	return k.Image == "" || slices.ContainsFunc(p.object.Spec.Containers, func(c corev1.Container) bool {
+		return c.Image == k.Image
+	})
 }
 
 // overlay takes over what a later rule says.

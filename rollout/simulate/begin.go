@@ -1,0 +1,120 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// How a cluster is taken over as a snapshot shows it.
+
+// begin fills the cluster.
+func (s *Simulation) begin(snapshot *rollout.Snapshot) {
+	for i := range s.scenario.Fleet.Pools {
+		pool := &s.scenario.Fleet.Pools[i]
+		s.pools[pool.Name] = pool
+		s.joined[pool.Name] = firstNumber(pool.Name, snapshot.Nodes)
+	}
+	for i := range s.scenario.Events {
+		if e := &s.scenario.Events[i]; e.What == AddNodes {
+			s.joined[e.Join.Name] = firstNumber(e.Join.Name, snapshot.Nodes)
+		}
+	}
+	// The names come in order, so that each goes to the end.
+	nodes := slices.SortedFunc(slices.Values(snapshot.Nodes), func(a, b *corev1.Node) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+	for _, object := range nodes {
+		s.setNode(object)
+	}
+	for _, object := range snapshot.Pods {
+		s.taken[object.Name], s.taken[string(object.UID)] = true, true
+	}
+	for _, object := range slices.SortedFunc(slices.Values(snapshot.Pods), byCreation) {
+		s.adopt(object)
+	}
+	for _, p := range s.order { // there is room on a node only when all its pods are known
+		s.schedule(p)
+	}
+	s.revisions = snapshot.Revisions
+	s.failedPulls = slices.Clone(snapshot.FailedPulls)
+	s.controller.memory, s.controller.saved = snapshot.Memory, snapshot.Memory
+	s.relist()
+	// What the update revision is called is known to the planner alone; it is asked before anything is counted.
+	if plan, err := s.planner.Plan(s.snapshot()); err == nil {
+		s.update = plan.Status.UpdateRevision
+	}
+	s.expectEvents()
+	s.nextCrash()
+}
+
+// adopt takes a pod as the snapshot shows it.
+func (s *Simulation) adopt(object *corev1.Pod) {
+	if !inplace.Unfinished(object) {
+		object = settledPod(object)
+	}
+	p := s.addPod(object)
+	for i := range object.Spec.Containers {
+		if p.running[i] = kubelet.Made(object, i); inplace.Unfinished(object) {
+			p.running[i] = kubelet.RunningIn(object, i)
+		}
+	}
+	if object.Spec.NodeName != "" && p.node != nil {
+		for _, image := range imagesOf(object) {
+			if kubelet.ContainersReady(object) || lifecycle.Ready(object) {
+				s.registry.put(p.node.name, p.node.zone, image)
+			}
+		}
+	}
+	switch {
+	case lifecycle.Terminal(object):
+		p.stage = finished
+	case object.Spec.NodeName == "":
+		p.stage = unbound
+	case kubelet.ContainersReady(object), kubelet.ConditionStatus(object, corev1.PodReady) == corev1.ConditionTrue:
+		p.stage = ready
+	case kubelet.WaitingFor(object) == kubelet.CrashLoopBackOff:
+		p.stage, p.crashes = crashed, int(kubelet.Restarts(object))
+		p.inARow = p.crashes
+	case kubelet.HasRun(object, 0):
+		p.stage = readying
+	case p.node != nil:
+		p.attempt++
+		s.fetch(p, object)
+	}
+	if at := object.DeletionTimestamp; at != nil { // it is that of the end of its grace period
+		p.marked = at.Sub(s.start)
+		if grace := object.DeletionGracePeriodSeconds; grace != nil {
+			p.marked -= time.Duration(*grace) * time.Second
+		}
+	}
+	p.runs = p.rules
+}
+
+// byCreation orders pods as they came, whatever order they are given in.
+func byCreation(a, b *corev1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
+// settledPod is the pod with the resources in its status that its containers have: no update of it is under way, and a
+// kubelet that reports none has nothing to change. Images are not compared for the same reason: some runtimes report IDs
+// instead of names.
+func settledPod(object *corev1.Pod) *corev1.Pod {
+	settled := object
+	for i := range object.Spec.Containers {
+		if len(kubelet.Resized(object, i)) > 0 {
+			if settled == object {
+				settled = object.DeepCopy()
+			}
+			kubelet.ResizeContainer(settled, i)
+		}
+	}
+	return settled
+}

@@ -1,0 +1,116 @@
+package simulate_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// Runs that begin with a snapshot.
+
+// A run goes on from what another came to, names and numbers included.
+func TestRunsGoOnFromSnapshots(t *testing.T) {
+	s, err := simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(6), Model: simTimes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last *simulate.Step
+	for s.Count(simulate.NodeNew) < 3 {
+		if last, err = s.Step(); err != nil || last == nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := simulate.Run(simulate.Scenario{Spec: simNew, Fleet: simulate.Fleet{Snapshot: &last.Snapshot}, Model: simTimes()})
+	if err != nil || !report.Succeeded() || report.Updated != 6 || report.Unavailable.Peak > 2 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// What is under way in a snapshot goes on.
+func TestRunsBeginInTheMiddle(t *testing.T) {
+	on := func(name string, options ...rollouttest.PodOption) *corev1.Pod {
+		return rollouttest.Pod(name, append([]rollouttest.PodOption{rollouttest.Of(simOld)}, options...)...)
+	}
+	for _, c := range []struct {
+		name, why string
+		pod       *corev1.Pod
+		end       simulate.End
+	}{
+		{"terminating", "its kubelet ends it", on("p", rollouttest.OnNode("a"), rollouttest.Terminating(rollouttest.Noon())), simulate.EndDone},
+		{"not bound", "the scheduler binds it", on("p", rollouttest.PinnedTo("a"), rollouttest.Pending()), simulate.EndDone},
+		{"not started", "its kubelet starts it", on("p", rollouttest.OnNode("a"), rollouttest.Pending()), simulate.EndDone},
+		{"not ready", "it becomes so", on("p", rollouttest.OnNode("a"), rollouttest.Unready()), simulate.EndDone},
+		{"crashed", "its kubelet starts it again", on("p", rollouttest.OnNode("a"), rollouttest.Restarted(2, rollouttest.Noon(), "Error"), rollouttest.WaitingFor("CrashLoopBackOff"), rollouttest.Unready()), simulate.EndDone},
+		{"failed", "it is replaced (M2)", on("p", rollouttest.OnNode("a"), rollouttest.Failed()), simulate.EndDone},
+		{"without containers", "nobody can say what it is", func() *corev1.Pod {
+			p := on("p", rollouttest.OnNode("a"), rollouttest.Unready())
+			p.Spec.Containers = nil
+			return p
+		}(), simulate.EndDone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			snapshot := rollout.Snapshot{
+				Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a"), Pods: []*corev1.Pod{c.pod},
+				Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(simOld, 1)},
+			}
+			report, err := simulate.Run(simulate.Scenario{Spec: simOld, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: simTimes(), Limit: time.Hour})
+			if err != nil || report.End != c.end || report.Updated != 1 {
+				t.Errorf("%v\n%v", report, err)
+			}
+		})
+	}
+}
+
+// Pods of a dump run what they say, though a runtime reports the ID of an image in place of its name.
+func TestDumpsOfOtherRuntimes(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	fleet := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &spec}
+	snapshot, err := fleet.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range snapshot.Pods {
+		snapshot.Pods[i] = p.DeepCopy()
+		for j := range snapshot.Pods[i].Status.ContainerStatuses {
+			status := &snapshot.Pods[i].Status.ContainerStatuses[j]
+			status.Image, status.Resources = "sha256:0123", nil
+		}
+	}
+	report, err := simulate.Run(simulate.Scenario{Spec: spec, Fleet: simulate.Fleet{Snapshot: &snapshot}})
+	if err != nil || report.End != simulate.EndDone || report.Restarts != 0 || report.Unavailable.Peak != 0 {
+		t.Errorf("%v\n%v", report, err)
+	}
+}
+
+// The order of a snapshot's pods means nothing, also where there is room for one of two only.
+func TestOrderOfSnapshotsMeansNothing(t *testing.T) {
+	history := func(turn bool) string {
+		snapshot, err := simPool(6).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot.Pods = append(snapshot.Pods,
+			rollouttest.Pod("x", rollouttest.Of(simOld), rollouttest.PinnedTo("web-00003"), rollouttest.Pending()),
+			rollouttest.Pod("y", rollouttest.Of(simOld), rollouttest.OnNode("web-00003"), rollouttest.Unready()))
+		if turn {
+			slices.Reverse(snapshot.Pods)
+			slices.Reverse(snapshot.Nodes)
+		}
+		text, _ := simHistory(t, simulate.Scenario{Spec: simNew, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: simTimes()})
+		return text
+	}
+	if diff := cmp.Diff(history(false), history(true)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,160 @@
+package simulate_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// What rules about kubelets do, and hooks.
+
+func TestKubelets(t *testing.T) {
+	yes, no := true, false
+	ready := simulate.Kubelet{Ready: simulate.Fixed(3 * time.Second)}
+	for _, c := range []struct {
+		name, why string
+		model     simulate.Model
+		spec      rollout.Spec
+		end       simulate.End
+		after     time.Duration // that the run takes, if it is done
+		state     simulate.NodeState
+		restarts  int
+	}{
+		{name: "nothing takes time", why: "the zero model", end: simulate.EndDone, state: simulate.NodeNew},
+		{
+			name: "all of it takes time", why: "1 s, then the image, 2 s, 4 s and 8 s",
+			model: simulate.Model{
+				Schedule: simulate.Fixed(time.Second), Registry: simulate.Registry{Size: 100, NodeBandwidth: 10},
+				Kubelets: []simulate.Kubelet{{Create: simulate.Fixed(2 * time.Second), Start: simulate.Fixed(4 * time.Second), Ready: simulate.Fixed(8 * time.Second)}},
+			},
+			end: simulate.EndDone, after: 25 * time.Second, state: simulate.NodeNew,
+		},
+		{
+			name: "a later rule", why: "says more of the same pods", end: simulate.EndDone, after: 5 * time.Second, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Pool: "web", Nodes: map[string]string{corev1.LabelTopologyZone: "a"}, Ready: simulate.Fixed(5 * time.Second)}}},
+		},
+		{
+			name: "rules about others", why: "say nothing", end: simulate.EndDone, after: 3 * time.Second, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{
+				ready, {Pool: "other", NeverReady: &yes}, {Nodes: map[string]string{"gpu": ""}, NeverReady: &yes},
+				{Image: "agent:v9", NeverReady: &yes}, {Revision: "x", NeverReady: &yes},
+			}},
+		},
+		{
+			name: "never ready", why: "the run is stuck", end: simulate.EndStuck, state: simulate.NodeStarting,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NeverReady: &yes}}},
+		},
+		{
+			name: "ready after all", why: "a later rule takes it back", end: simulate.EndDone, state: simulate.NodeNew,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NeverReady: &yes, NoImage: &yes}, {NeverReady: &no, NoImage: &no}}},
+		},
+		{
+			name: "no image", why: "the run is stuck", end: simulate.EndStuck, state: simulate.NodeBroken,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{{NoImage: &yes}}},
+		},
+		{
+			name: "crashes twice", why: "1 s, 10 s, 1 s, 20 s, then 3 s", end: simulate.EndDone, after: 35 * time.Second, state: simulate.NodeNew, restarts: 2,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(time.Second), Crashes: 2}}},
+		},
+		{
+			name: "crashes when it is ready", why: "and has to become so again", end: simulate.EndDone, after: 17 * time.Second, state: simulate.NodeNew, restarts: 1,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(4 * time.Second), Crashes: 1}}},
+		},
+		{
+			name: "crashes for ever", why: "that keeps the run from its end for a while only", end: simulate.EndStuck, state: simulate.NodeBroken, restarts: 12,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Crash: simulate.Fixed(time.Second)}}},
+		},
+		{
+			name: "fails", why: "M2 makes another, with a back-off, for ever", end: simulate.EndLimit, state: simulate.NodeBroken,
+			model: simulate.Model{Kubelets: []simulate.Kubelet{ready, {Fail: simulate.Fixed(time.Second)}}},
+		},
+		{
+			name: "no room", why: "the scheduler says so", end: simulate.EndStuck, state: simulate.NodePending,
+			spec: rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "600m")),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.why == "" {
+				t.Fatal("why?")
+			}
+			if c.spec.Name == "" {
+				c.spec = rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "400m"))
+			}
+			s, err := simulate.New(simulate.Scenario{
+				Spec: c.spec, Model: c.model, Limit: 3 * time.Hour,
+				Fleet: simulate.Fleet{Pools: []simulate.Pool{{
+					Name: "web", Nodes: 1, Zones: []string{"a"},
+					Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("2")},
+					Used:        corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourcePods: resource.MustParse("1")},
+				}, {Name: "other"}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Run(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.End != c.end || s.NodeState("web-00000") != c.state || report.Restarts != c.restarts || c.end == simulate.EndDone && report.Elapsed != c.after {
+				t.Errorf("%v after %v, node %v, %d restarts\n%s", report.End, report.Elapsed, s.NodeState("web-00000"), report.Restarts, report)
+			}
+		})
+	}
+}
+
+func TestHooksAreSeenTo(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.PodTemplateLabel("drain", "yes"),
+		rollouttest.PreDelete(rollouttest.HookLabel("drain", "yes")))
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.PodTemplateLabel("drain", "yes"))
+	scenario := simulate.Scenario{
+		Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &old},
+		Model: simulate.Model{Hooks: simulate.Fixed(7 * time.Second)},
+	}
+	report, err := simulate.Run(scenario)
+	if err != nil || report.End != simulate.EndDone || report.Elapsed != 14*time.Second {
+		t.Errorf("each node waits for its hook: %v\n%v", report, err)
+	}
+	scenario.Model.StubbornHooks = 1
+	report, err = simulate.Run(scenario)
+	if err != nil || report.End != simulate.EndStuck || report.Deleted != 0 {
+		t.Errorf("nobody sees to the hooks: %v\n%v", report, err)
+	}
+}
+
+// Rules about a new image are about the container that runs it, not about the one before.
+func TestRulesOfAnImageWaitForIt(t *testing.T) {
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlace())
+	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+	var crashes []time.Duration
+	s, err := simulate.New(simulate.Scenario{
+		Spec:  old,
+		Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 1}}, Running: &old},
+		Model: simulate.Model{Kubelets: []simulate.Kubelet{
+			{Restart: simulate.Fixed(30 * time.Second)}, {Image: "agent:v2", Crash: simulate.Fixed(20 * time.Second), Crashes: 1},
+		}},
+		Events: []simulate.Event{{At: time.Hour, What: simulate.SetSpec, Spec: &spec}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Watch(func(s *simulate.Simulation) error {
+		if s.NodeState("web-00000") == simulate.NodeBroken {
+			crashes = append(crashes, s.Elapsed())
+		}
+		return nil
+	})
+	report, err := s.Run(nil)
+	if err != nil || !report.Succeeded() || report.Created != 0 || report.Crashes != 1 {
+		t.Fatalf("%v\n%v", report, err)
+	}
+	if want := []time.Duration{time.Hour + 50*time.Second}; !slices.Equal(crashes, want) {
+		t.Errorf("crashes at %v, right is %v: 30 s until the container is stopped, and 20 s from its start", crashes, want)
+	}
+}
