@@ -55,7 +55,7 @@
 //
 // # What it leaves out
 //
-// Other sets and their pods, but for the room they take ([Pool.Used]; nodes of a snapshot have room for all); layers of images, and their removal; the API server's
-// admission and quotas (calls fail by share); kubelets' own eviction (evict by an [Event]). A node that is gone does not come
-// back under its name.
+// Other sets and their pods, but for the room they take ([Pool.Used]; nodes of a snapshot have room for all); layers of images,
+// and their removal; the API server's admission and quotas (calls fail by share); kubelets' own eviction (evict by an
+// [Event]). A node that is gone does not come back under its name.
 package simulate

@@ -144,7 +144,8 @@ func (s *Simulation) tolerate(p *pod) {
 		if taint.Effect != corev1.TaintEffectNoExecute || p.object.Spec.NodeName == "" {
 			continue
 		}
-		if !slices.ContainsFunc(p.object.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerations.Tolerates(&t, taint) }) {
+		tolerates := func(t corev1.Toleration) bool { return tolerations.Tolerates(&t, taint) }
+		if !slices.ContainsFunc(p.object.Spec.Tolerations, tolerates) {
 			s.deletePod(p)
 			return
 		}
