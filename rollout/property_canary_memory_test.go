@@ -123,8 +123,8 @@ func checkLossDelays(c tale, f factory) error {
 // canarySeen is what is seen of a canary until the revision is promoted.
 type canarySeen struct {
 	ripening
-	// bare: the memory was lost when a node that had had a live pod of the revision had none, so that the canary may have
-	// started again without it (C6), and nothing showed what had befallen it.
+	// bare: the memory was lost when a node with an earlier live pod of the revision had none any more, so that the canary
+	// may have started again without it (C6), and nothing showed what had befallen it.
 	bare   bool
 	had    map[string]bool
 	losses int

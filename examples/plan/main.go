@@ -167,7 +167,8 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 			return err
 		}
 		if opts.timing {
-			fmt.Fprintf(notes, "read %d bytes and planned %d nodes in %v\n", in.bytes, len(in.nodes), clock().Sub(begin).Round(time.Microsecond))
+			fmt.Fprintf(notes, "read %d bytes and planned %d nodes in %v\n",
+				in.bytes, len(in.nodes), clock().Sub(begin).Round(time.Microsecond))
 		}
 		return write(out, opts, result)
 	}

@@ -143,6 +143,7 @@ func (s *settings) many(stdout io.Writer) int {
 	group.Wait()
 	totals.print(stdout, time.Since(begin))
 	if len(found) == 0 {
+		fmt.Fprintln(stdout, "soak: no violation")
 		return 0
 	}
 	seed := slices.Min(slices.Collect(maps.Keys(found)))

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	}{
 		{
 			name: "a few", why: "the corpus comes first", args: []string{"-from", "1", "-count", "3", "-for", "0", "-parallel", "2"},
-			want: []string{"seeds of past failures, then from 1 on", "seeds and", "runs with", "lag"},
+			want: []string{"seeds of past failures, then from 1 on", "seeds and", "runs with", "lag", "soak: no violation"},
 		},
 		{name: "one", why: "everything that happens is shown", args: []string{"-seed", "3"}, want: []string{`"kind":"Planned"`, "agent, seed 3"}},
 		{name: "no seed", why: "a seed is a number", args: []string{"-seed", "x"}, code: 2, want: []string{"is no seed"}},

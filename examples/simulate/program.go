@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// program is the command with what it has of the outside world.
+type program struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Terminal says whether Stderr is one: a progress bar is for people.
+	Terminal bool
+	// Workers is how many runs are made at a time. The output does not depend on it.
+	Workers int
+	// Engine makes one run. Nil: that of package simulate.
+	Engine engine
+}
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // a run broke an invariant, or no value meets the deadline
+	exitUsage  = 2 // the arguments or the files are wrong
+)
+
+// errNegative is an answer that is no mistake of the caller: it is on standard output already.
+var errNegative = errors.New("the answer is no")
+
+// Main runs the command with these arguments, and returns the exit code.
+func (p *program) Main(args []string) int {
+	if p.Engine == nil {
+		p.Engine = simulation
+	}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errNegative) {
+		return exitFailed
+	}
+	fmt.Fprintln(p.Stderr, "simulate: "+err.Error())
+	if _, failed := errors.AsType[*runError](err); failed {
+		return exitFailed
+	}
+	return exitUsage
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "simulate",
+		Short:         "Simulate rollouts of daemon pods, and compare policies",
+		Long:          "Simulate whole rollouts of daemon pods in virtual time, with the real planner, and compare policies.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q; there are: run, forecast, suggest, study", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(p.runCommand(), p.forecastCommand(), p.suggestCommand(), p.studyCommand())
+	return root
+}
+
+// noArgs refuses arguments that are not flags.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: files are given with flags, such as --spec %s; see simulate %s --help",
+			args[0], args[0], c.Name())
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
