@@ -35,6 +35,10 @@
 // [EndsAtUpdateRevision], [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that
 // you write. One that never saw what it is about fails.
 //
+// Which of these one wants: a [Cluster] with [Run] for a few nodes, step by step, with objects that the test itself makes and
+// changes; [Simulate] for whole rollouts on a whole fleet, where it matters how long things take; and package transcript for
+// stories whose exact course is to be read, as text.
+//
 // One that asks whether it always ends well draws an [AnyScenario] and calls the checks, which take the planner as a
 // [PlanFunc], so that a planner with a planted bug can be shown to be rejected:
 //

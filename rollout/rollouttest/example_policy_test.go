@@ -34,7 +34,7 @@ func ExampleSimulate() {
 	fmt.Println(report.End, report.Finished)
 	// Output:
 	// promised: done within 30s
-	//   broken at step 13, 36s after the beginning (2026-01-01T12:00:36Z): done after 36s; what nodes waited for longest: Budget (maxUnavailable): 1m12s summed over nodes
+	//   broken at step 13, 36s after the beginning (2026-01-01T12:00:36Z): done after 36s; the set is Running (RolloutComplete); what nodes waited for longest: Budget (maxUnavailable): 1m12s summed over nodes
 	//   to see it again (seed 0): simulate.New(scenario), then Step 13 times; KeepCases keeps what the controller saw
 	// done 36s
 }
@@ -103,7 +103,7 @@ func ExampleEndsAtUpdateRevision() {
 	rollouttest.Simulate(reporter{}, threeZones(rollouttest.Partition("5")), rollouttest.EndsAtUpdateRevision())
 	// Output:
 	// promised: every node ends at the update revision
-	//   broken at step 5, 12s after the beginning (2026-01-01T12:00:12Z): the run ended done after 12s, with 1 of 6 nodes updated; what nodes waited for longest: NotReady: 10s summed over nodes
+	//   broken at step 5, 12s after the beginning (2026-01-01T12:00:12Z): the run ended done after 12s, with 1 of 6 nodes updated; the set is Running (RolloutHeld); what nodes waited for longest: NotReady: 10s summed over nodes
 	//   node-00000 is old
 	//     plan of step 5 (12s): outdated; is held: its pod agent-node-00000 is outdated, but partition 5: 5 of 5 places taken
 	//   node-00001 is old
@@ -134,7 +134,7 @@ func ExampleCanaryBeforeAll() {
 	rollouttest.Simulate(reporter{}, threeZones(), rollouttest.CanaryBeforeAll())
 	// Output:
 	// promised: no node beyond the canary's gets a revision before it is promoted
-	//   broken at step 25, 1m12s after the beginning (2026-01-01T12:01:12Z): no revision was on trial in this run
+	//   broken at step 25, 1m12s after the beginning (2026-01-01T12:01:12Z): no revision was on trial in this run; the set is Running (RolloutComplete)
 	//   to see it again (seed 0): simulate.New(scenario), then Step 25 times; KeepCases keeps what the controller saw
 }
 
@@ -170,9 +170,21 @@ func ExampleKeepCases() {
 	// Output:
 	// done-within-1s-step-25.json 6 <nil>
 	// promised: done within 1s
-	//   broken at step 25, 1m12s after the beginning (2026-01-01T12:01:12Z): done after 1m12s; what nodes waited for longest: Budget (maxUnavailable): 3m0s summed over nodes
+	//   broken at step 25, 1m12s after the beginning (2026-01-01T12:01:12Z): done after 1m12s; the set is Running (RolloutComplete); what nodes waited for longest: Budget (maxUnavailable): 3m0s summed over nodes
 	//   to see it again (seed 0): simulate.New(scenario), then Step 25 times
-	//   what the controller saw is kept as done-within-1s-step-25.json, for: go run ./examples/plan -case done-within-1s-step-25.json
+	//   what the controller saw is kept as done-within-1s-step-25.json, for: go run github.com/daemonplan/daemonplan/examples/plan -case done-within-1s-step-25.json
+}
+
+// A model for many specs: none of these pods has the image that is slow.
+func ExampleAllowUnused() {
+	scenario := threeZones()
+	scenario.Model.Kubelets = append(scenario.Model.Kubelets, simulate.Kubelet{
+		Image: "agent:v3", Ready: simulate.Fixed(time.Minute),
+	})
+	rollouttest.Simulate(reporter{}, scenario, rollouttest.EndsAtUpdateRevision(), rollouttest.AllowUnused())
+	rollouttest.Simulate(reporter{}, scenario, rollouttest.EndsAtUpdateRevision())
+	// Output:
+	// model.kubelets[1] was about no pod in this run, so what it says was not put to the test; AllowUnused accepts that
 }
 
 // A policy of one's own: nobody pulls from the registry while it is night.

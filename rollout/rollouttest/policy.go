@@ -14,7 +14,8 @@ import (
 // [Eventually]), policies can be written: what one needs to know of a run is kept in variables of Begin, which the
 // functions of the [Guard] share.
 //
-// A policy must be able to fail: one that has not seen what it is about has to say so in [Guard.End].
+// A policy must be able to fail: one that has not seen what it is about has to say so in [Guard.End]. One of this package whose
+// arguments make no sense, such as a nil function, fails the test before the run.
 type Policy struct {
 	// Promise is what is promised, as a sentence without an end: "never more than 2 nodes are unavailable".
 	Promise string
@@ -22,7 +23,9 @@ type Policy struct {
 	// that run. Nil promises nothing.
 	Begin func(simulate.Scenario, *simulate.Simulation) Guard
 
-	keep func(name string, data []byte) error
+	keep         func(name string, data []byte) error
+	allowsUnused bool
+	wrong        string // argument that makes no sense
 }
 
 // Guard watches one run for a policy. Each function may be nil. The first error breaks the promise; the guard is asked
@@ -67,11 +70,23 @@ func breach(nodes []string, format string, args ...any) error {
 //	rollouttest.KeepCases(func(name string, data []byte) error {
 //		return os.WriteFile(filepath.Join(t.ArtifactDir(), name), data, 0o644)
 //	})
-func KeepCases(write func(name string, data []byte) error) Policy { return Policy{keep: write} }
+func KeepCases(write func(name string, data []byte) error) Policy {
+	if write == nil {
+		return Policy{wrong: "KeepCases: write is nil"}
+	}
+	return Policy{keep: write}
+}
+
+// AllowUnused promises nothing: with it [Simulate] accepts rules of the model that are about no pod, and events that happen to
+// no node ([simulate.Report.Unused]). It is meant for tests of many specs against one model.
+func AllowUnused() Policy { return Policy{allowsUnused: true} }
 
 // EveryStep is a policy of one condition on every plan, which is checked before the plan is carried out. The promise is a
-// sentence such as "the plan never pulls images".
+// sentence such as "the plan never pulls images". Whether any plan could have broken it is not asked: [Eventually] can say that.
 func EveryStep(promise string, check func(*simulate.Simulation, *simulate.Step) error) Policy {
+	if check == nil {
+		return Policy{wrong: fmt.Sprintf("EveryStep: check is nil (%s)", promise)}
+	}
 	return Policy{Promise: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 		return Guard{Step: check}
 	}}
@@ -80,6 +95,9 @@ func EveryStep(promise string, check func(*simulate.Simulation, *simulate.Step) 
 // Eventually is a policy of something that has to happen: the condition must hold at one of the steps, before it is carried
 // out. The promise is a sentence such as "the canary is paused at some time".
 func Eventually(promise string, condition func(*simulate.Simulation, *simulate.Step) bool) Policy {
+	if condition == nil {
+		return Policy{wrong: fmt.Sprintf("Eventually: condition is nil (%s)", promise)}
+	}
 	return Policy{Promise: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 		steps, held := 0, false
 		return Guard{
@@ -88,9 +106,9 @@ func Eventually(promise string, condition func(*simulate.Simulation, *simulate.S
 				held = held || condition(s, step)
 				return nil
 			},
-			End: func(*simulate.Simulation, simulate.Report) error {
+			End: func(_ *simulate.Simulation, report simulate.Report) error {
 				if !held {
-					return breach(nil, "that was so at none of the %d steps", steps)
+					return breach(nil, "that was so at none of the %d steps%s", steps, standing(report))
 				}
 				return nil
 			},

@@ -2,7 +2,11 @@ package rollouttest
 
 import (
 	"cmp"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -11,17 +15,18 @@ import (
 
 // CanaryBeforeAll promises that no node beyond those of the canary gets a revision before it is promoted (C1, C6), which is
 // read off the mark on the ControllerRevision. Who takes the canary out of the spec in the middle of a trial breaks it. It
-// fails also if no revision was on trial in the run, as in a first installation or a rollback, and if the canary had every
-// node: then there is none that could have waited.
+// fails also if no revision was on trial in the run, as in a first installation or a rollback, if no pod of it ever ran, as
+// where no node matches the canary's selector, and if the canary had every node: then there is none that could have waited.
 func CanaryBeforeAll() Policy {
 	return Policy{
 		Promise: "no node beyond the canary's gets a revision before it is promoted",
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			c, ended := trials{}, map[string]bool{}
-			waited := false
+			waited, ran := false, false
 			return Guard{
 				Step: func(_ *simulate.Simulation, step *simulate.Step) error {
 					c.observe(&step.Plan)
+					ran = ran || c.ran(&step.Snapshot)
 					update, canary := step.Plan.Status.UpdateRevision, step.Spec.Strategy.Canary != nil
 					tried := c[update]
 					waited = waited || tried != nil && len(tried) < int(step.Plan.Status.Desired)
@@ -38,10 +43,12 @@ func CanaryBeforeAll() Policy {
 					}
 					return nil
 				},
-				End: func(*simulate.Simulation, simulate.Report) error {
+				End: func(_ *simulate.Simulation, report simulate.Report) error {
 					switch {
 					case len(c) == 0:
-						return breach(nil, "no revision was on trial in this run")
+						return breach(nil, "no revision was on trial in this run%s", standing(report))
+					case !ran:
+						return breach(nil, "no canary pod ever ran in this run%s", standing(report))
 					case !waited:
 						return breach(nil, "the canary had every node, so that none could wait for it")
 					}
@@ -66,6 +73,13 @@ func (t trials) observe(plan *rollout.Plan) {
 	for _, node := range c.Nodes {
 		t[c.Revision][node] = true
 	}
+}
+
+// ran tells whether a pod of a revision on trial runs, or has run.
+func (t trials) ran(snapshot *rollout.Snapshot) bool {
+	return len(t) > 0 && slices.ContainsFunc(snapshot.Pods, func(p *corev1.Pod) bool {
+		return t[revisionOf(p)] != nil && kubelet.HasRun(p, 0)
+	})
 }
 
 // promoted tells whether the update revision has the mark, or gets it before all else that the plan does.

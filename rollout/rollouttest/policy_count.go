@@ -17,6 +17,7 @@ type Count struct {
 	in    func(simulate.NodeState) bool
 	label string // they are counted for each value of it; empty: all together
 	short string // what that was called
+	wrong string // with the arguments that it was made of
 }
 
 // Unavailable nodes are to run the pod and have none that serves (B2), whatever the reason: it is on its way, broken, or the
@@ -41,9 +42,27 @@ func Updated() Count { return CountStates("updated", simulate.NodeNew) }
 // [simulate.NodeOutside] is never counted: such nodes are not to run the pod.
 func CountStates(words string, states ...simulate.NodeState) Count {
 	states = slices.Clone(states)
-	return Count{words: words, in: func(s simulate.NodeState) bool {
+	return Count{words: words, wrong: wrongStates(states), in: func(s simulate.NodeState) bool {
 		return s != simulate.NodeOutside && slices.Contains(states, s)
 	}}
+}
+
+// wrongStates says why nobody could be counted in these states; empty if that makes sense.
+func wrongStates(states []simulate.NodeState) string {
+	only := true // outside
+	for _, s := range states {
+		if s < simulate.NodeOutside || s > simulate.NodeNew {
+			return fmt.Sprintf("CountStates has state %d, which is not declared", uint8(s))
+		}
+		only = only && s == simulate.NodeOutside
+	}
+	switch {
+	case len(states) == 0:
+		return "CountStates has no states"
+	case only:
+		return "CountStates has no states but NodeOutside, which is never counted"
+	}
+	return ""
 }
 
 // lacking are the states of unavailable nodes.
@@ -54,8 +73,11 @@ var lacking = []simulate.NodeState{
 
 // In counts for each value of a label by itself. "zone", "region", "pool" and "rack" stand for topology.kubernetes.io/zone,
 // topology.kubernetes.io/region and the labels of generated fleets; anything else is the label's key. Nodes without the
-// label are not counted.
+// label are a value of their own, "", as in [simulate.Report.Zones], so that none is left out.
 func (c Count) In(label string) Count {
+	if label == "" {
+		c.wrong = cmp.Or(c.wrong, "the label is empty")
+	}
 	c.short, c.label = label, label
 	switch label {
 	case "zone":
@@ -86,22 +108,44 @@ func plural(n int) string {
 	return "nodes"
 }
 
+// refused says what is wrong with the count as an argument of the function; empty if nothing is.
+func (c Count) refused(by string) string {
+	switch {
+	case c.in == nil:
+		return by + ": what is the zero Count, of which nothing is counted"
+	case c.wrong != "":
+		return by + ": " + c.wrong
+	}
+	return ""
+}
+
 func nodesOf(n int) string { return fmt.Sprintf("%d %s", n, plural(n)) }
 
 // NeverMoreThan promises that at no instant more nodes are counted: NeverMoreThan(2, UnavailableIn("zone")). It fails also if
-// no node that is to run the pod could ever be counted, because there is none, or none has the label.
+// no node that is to run the pod could ever be counted, because there is none, or none has the label, and if no node was begun
+// or came to have another revision in the run, as when it is paused: then nothing was put to the test.
 func NeverMoreThan(n int, what Count) Policy {
+	const name = "NeverMoreThan"
+	if n < 0 {
+		return Policy{wrong: fmt.Sprintf("%s: n is %d, and it cannot be negative", name, n)}
+	}
 	return Policy{
+		wrong:   what.refused(name),
 		Promise: "never more than " + what.phrase(n),
 		Begin:   what.watch(func(t tally) bool { return t.have > n }, what.in),
 	}
 }
 
 // NeverFewerThan promises that at every instant at least so many nodes are counted: NeverFewerThan(10, Serving()); of each
-// value of a label that a node has. A first installation begins with none. It fails also if no node that is to run the
-// pod could ever be counted.
+// value of a label that a node has. A first installation begins with none. It fails also where [NeverMoreThan] does because
+// nothing was counted or put to the test.
 func NeverFewerThan(n int, what Count) Policy {
+	const name = "NeverFewerThan"
+	if n <= 0 {
+		return Policy{wrong: fmt.Sprintf("%s: n is %d, and fewer than that cannot be", name, n)}
+	}
 	return Policy{
+		wrong:   what.refused(name),
 		Promise: "never fewer than " + what.phrase(n),
 		Begin: what.watch(func(t tally) bool { return t.have < n && t.of > 0 },
 			func(s simulate.NodeState) bool { return s != 0 && s != simulate.NodeOutside && !what.in(s) }),
@@ -116,8 +160,13 @@ func (c Count) watch(
 	return func(_ simulate.Scenario, s *simulate.Simulation) Guard {
 		t := &counter{Count: c, run: s, states: map[string]simulate.NodeState{}, groups: map[string]string{}}
 		t.regroup()
+		var put effort
 		return Guard{
-			Record: t.record,
+			Step: put.step,
+			Record: func(r simulate.Record) {
+				put.record(r)
+				t.record(r)
+			},
 			Instant: func(time.Duration) error {
 				if t.stale {
 					t.regroup()
@@ -129,10 +178,10 @@ func (c Count) watch(
 				}
 				return nil
 			},
-			End: func(*simulate.Simulation, simulate.Report) error {
+			End: func(_ *simulate.Simulation, report simulate.Report) error {
 				switch {
 				case t.seen:
-					return nil
+					return put.toTheTest(report)
 				case c.label != "":
 					return breach(nil, "no node that is to run the pod has the label %s, so that none was ever counted", c.label)
 				}
@@ -147,11 +196,11 @@ type counter struct {
 	Count
 	run     *simulate.Simulation
 	states  map[string]simulate.NodeState
-	groups  map[string]string // of each node; nodes that belong to none are missing
+	groups  map[string]string // of each node that has the label; the others are in ""
 	tallies map[string]tally
 	changed []string // groups, since the last instant
 	stale   bool     // labels may have changed
-	seen    bool     // a node that may be counted
+	seen    bool     // a node that may be counted, and has the label
 }
 
 // tally is how many nodes of a group are counted, of how many that are to run the pod.
@@ -175,13 +224,10 @@ func (t *counter) record(r simulate.Record) {
 // add counts a node in its group, or takes it out again.
 func (t *counter) add(node string, n int) {
 	state := t.states[node]
-	group, ok := t.groups[node]
-	if t.label == "" {
-		group, ok = "", true
-	}
-	if !ok || state == 0 || state == simulate.NodeOutside {
+	if state == 0 || state == simulate.NodeOutside {
 		return
 	}
+	group, labelled := t.groups[node]
 	tally := t.tallies[group]
 	tally.of += n
 	if t.in(state) {
@@ -189,7 +235,7 @@ func (t *counter) add(node string, n int) {
 	}
 	t.tallies[group] = tally
 	t.changed = append(t.changed, group)
-	t.seen = true
+	t.seen = t.seen || labelled || t.label == ""
 }
 
 // regroup reads the labels of all nodes.

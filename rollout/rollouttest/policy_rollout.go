@@ -3,17 +3,19 @@ package rollouttest
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // DoneWithin promises that every node is where it is to end at that time from the beginning of the run, or earlier
-// ([simulate.Report.Succeeded]); nodes that the spec holds are so where they are. A canary that failed is no end, though every node
-// is where it is to be then. It fails also if no node came to have the update
-// revision in the run: then there was nothing to roll out.
+// ([simulate.Report.Succeeded]); nodes that the spec holds are so where they are. A canary that failed is no end, though
+// every node is where it is to be then. It fails also if no node came to have the update revision in the run: then there
+// was nothing to roll out.
 func DoneWithin(limit time.Duration) Policy {
+	if limit <= 0 {
+		return Policy{wrong: fmt.Sprintf("DoneWithin: limit is %v, and no rollout takes so little time", limit)}
+	}
 	return Policy{
 		Promise: fmt.Sprintf("done within %v", limit),
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
@@ -21,15 +23,14 @@ func DoneWithin(limit time.Duration) Policy {
 			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
 				switch {
 				case report.End != simulate.EndDone:
-					return breach(f.not(simulate.NodeNew), "the run ended %s after %v, with %d of %s updated%s", report.End,
-						report.Elapsed, report.Updated, nodesOf(report.Desired), waitedFor(report))
+					return breach(f.not(simulate.NodeNew), "%s", howItEnded(report))
 				case !report.Succeeded():
-					return breach(f.not(simulate.NodeNew), "the canary failed after %v: %s; %d of %s are updated", report.Canary.Failed,
-						report.Canary.Reason, report.Updated, nodesOf(report.Desired))
+					return breach(f.not(simulate.NodeNew), "the canary failed after %v: %s; %d of %s are updated%s",
+						report.Canary.Failed, report.Canary.Reason, report.Updated, nodesOf(report.Desired), standing(report))
 				case report.Finished > limit:
-					return breach(nil, "done after %v%s", report.Finished, waitedFor(report))
+					return breach(nil, "done after %v%s%s", report.Finished, standing(report), waitedFor(report))
 				}
-				return f.rolledOut()
+				return f.rolledOut(report)
 			}}
 		},
 	}
@@ -44,21 +45,12 @@ func EndsAtUpdateRevision() Policy {
 			f := fates{}
 			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
 				if report.Updated < report.Desired {
-					return breach(f.not(simulate.NodeNew), "the run ended %s after %v, with %d of %s updated%s", report.End,
-						report.Elapsed, report.Updated, nodesOf(report.Desired), waitedFor(report))
+					return breach(f.not(simulate.NodeNew), "%s", howItEnded(report))
 				}
-				return f.rolledOut()
+				return f.rolledOut(report)
 			}}
 		},
 	}
-}
-
-// waitedFor is what a run waited for longest.
-func waitedFor(report simulate.Report) string {
-	if len(report.Waits) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; what nodes waited for longest: %s", report.Waits[0])
 }
 
 // fates is what became of each node: its last state, and whether it was another one before.
@@ -71,7 +63,7 @@ type fate struct {
 
 func (f fates) record(r simulate.Record) {
 	if r.Kind == simulate.NodeChanged {
-		f[r.Node] = fate{r.To, f[r.Node].improved || r.To == simulate.NodeNew && r.From != 0}
+		f[r.Node] = fate{r.To, f[r.Node].improved || r.To == simulate.NodeNew && r.From != 0 && r.From != r.To}
 	}
 }
 
@@ -83,13 +75,13 @@ func (f fates) not(state simulate.NodeState) []string {
 }
 
 // rolledOut is an error if no node came to have the update revision.
-func (f fates) rolledOut() error {
+func (f fates) rolledOut(report simulate.Report) error {
 	for _, fate := range f {
 		if fate.improved {
 			return nil
 		}
 	}
-	return breach(nil, "there was nothing to roll out: no node came to have the update revision in this run")
+	return breach(nil, "there was nothing to roll out: no node came to have the update revision in this run%s", standing(report))
 }
 
 // NoPodRecreatedTwice promises that no node gets a second pod of one revision, whatever became of the first. It fails also if
@@ -125,8 +117,8 @@ func NoPodRecreatedTwice() Policy {
 	}
 }
 
-// NoPodDeletedOn promises that the controller deletes no pod on these nodes. It fails also if one of them never had a pod, and
-// without nodes.
+// NoPodDeletedOn promises that the controller deletes no pod on these nodes. It fails also if one of them never had a pod, if no
+// node at all was begun in the run, and without nodes.
 func NoPodDeletedOn(nodes ...string) Policy {
 	return Policy{
 		Promise: fmt.Sprintf("no pod is deleted on %s", cmp.Or(listed(nodes), "no node")),
@@ -136,8 +128,11 @@ func NoPodDeletedOn(nodes ...string) Policy {
 				ran[node] = false
 			}
 			var broken error
+			var put effort
 			return Guard{
+				Step: put.step,
 				Record: func(r simulate.Record) {
+					put.record(r)
 					if _, ok := ran[r.Node]; !ok || broken != nil {
 						return
 					}
@@ -149,26 +144,16 @@ func NoPodDeletedOn(nodes ...string) Policy {
 					}
 				},
 				Instant: func(time.Duration) error { return broken },
-				End: func(*simulate.Simulation, simulate.Report) error {
+				End: func(_ *simulate.Simulation, report simulate.Report) error {
 					if never := sortedNodes(ran, func(_ string, ran bool) bool { return !ran }); len(never) > 0 {
 						return breach(never, "there was never a pod to delete on %s", listed(never))
 					}
 					if len(nodes) == 0 {
 						return breach(nil, "no nodes are named")
 					}
-					return nil
+					return put.toTheTest(report)
 				},
 			}
 		},
 	}
-}
-
-// listed joins a few names.
-func listed(names []string) string {
-	const shown = 5
-	text := strings.Join(names[:min(len(names), shown)], ", ")
-	if more := len(names) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

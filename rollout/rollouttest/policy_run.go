@@ -12,15 +12,25 @@ import (
 )
 
 // Simulate runs a scenario with the real planner to its end and holds it to the policies. The test fails
-//   - at once if the scenario is refused, or if a plan breaks an invariant that [rollout.Verify] checks;
+//   - at once if an argument of a policy makes no sense, if the scenario is refused, or if a plan breaks an invariant that
+//     [rollout.Verify] checks;
 //   - for every policy whose promise is broken, with what was promised, at which step and instant it broke, what the
 //     plan of that step says about the nodes concerned, and how to see that step again;
-//   - if nothing at all happened in the run: then no promise was put to the test.
+//   - if nothing at all happened in the run: then no promise was put to the test;
+//   - if the run was cut off by its Limit: then nobody knows what would have come;
+//   - for every rule of the model that was about no pod, and every event that happened to no node, unless [AllowUnused] is
+//     among the policies: then what they say was not put to the test.
 //
-// A run that ends stuck or out of time is no failure by itself: that is for [DoneWithin] and [EndsAtUpdateRevision] to say. The
-// report is that of the run, also of one that failed.
+// A run that ends stuck is no failure by itself: that is for [DoneWithin] and [EndsAtUpdateRevision] to say. The report is that
+// of the run, also of one that failed.
 func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Report {
 	t.Helper()
+	for i := range policies {
+		if wrong := policies[i].wrong; wrong != "" {
+			t.Fatalf("%s", wrong)
+			return simulate.Report{}
+		}
+	}
 	w := watched{states: map[string]simulate.NodeState{}, acted: map[string]said{}}
 	history := scenario.History
 	scenario.History = func(r simulate.Record) {
@@ -56,6 +66,14 @@ func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Rep
 		t.Errorf("nothing happened in the run, so that no promise was put to the test: no node, pod or revision has changed\n"+
 			"  report: %s", indented(report.String()))
 	}
+	if failure := cutOff(report); failure != "" {
+		t.Errorf("%s", failure)
+	}
+	if !w.allowsUnused {
+		for _, failure := range unused(report) {
+			t.Errorf("%s", failure)
+		}
+	}
 	return report
 }
 
@@ -66,6 +84,8 @@ type watched struct {
 	guards   []guarded
 	keep     func(string, []byte) error
 	failures []string
+	// allowsUnused: parts of the scenario may be for nothing.
+	allowsUnused bool
 
 	last     *simulate.Step
 	acted    map[string]said               // what the plan said that did something about a node last
@@ -94,6 +114,7 @@ func (w *watched) begin(scenario simulate.Scenario, s *simulate.Simulation, poli
 		if policies[i].keep != nil {
 			w.keep = policies[i].keep
 		}
+		w.allowsUnused = w.allowsUnused || policies[i].allowsUnused
 		if policies[i].Begin != nil {
 			w.guards = append(w.guards, guarded{promise: policies[i].Promise, Guard: policies[i].Begin(scenario, s)})
 		}
@@ -108,7 +129,7 @@ func (w *watched) record(r simulate.Record) {
 	switch r.Kind {
 	case simulate.NodeChanged:
 		w.states[r.Node] = r.To
-		w.happened = w.happened || r.From != 0
+		w.happened = w.happened || r.From != 0 && r.From != r.To
 	case simulate.Planned, simulate.CanaryChanged: // thoughts
 	default:
 		w.happened = true
@@ -187,10 +208,10 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// explain shows the state of nodes, and what the last plan says of them.
+// explain shows the state of nodes, and what the last plan says of them; those first that hold up others.
 func (w *watched) explain(b *strings.Builder, nodes []string) {
 	const shown = 5
-	for i, node := range nodes {
+	for i, node := range w.culpritsFirst(nodes) {
 		if i == shown {
 			fmt.Fprintf(b, "\n  and %d more nodes", len(nodes)-shown)
 			return
@@ -204,6 +225,27 @@ func (w *watched) explain(b *strings.Builder, nodes []string) {
 		}
 		fmt.Fprintf(b, "\n    plan of step %d (%v): %s", w.last.Number, w.last.At, withoutNode(w.last.Plan.Explain(node), node))
 	}
+}
+
+// culpritsFirst puts the nodes that do not serve, or hold a place of the budget, before those that only wait.
+func (w *watched) culpritsFirst(nodes []string) []string {
+	holds := map[string]bool{}
+	if w.last != nil {
+		for i := range w.last.Plan.Decisions {
+			if d := &w.last.Plan.Decisions[i]; d.Unavailable || d.Surging {
+				holds[d.Node] = true
+			}
+		}
+	}
+	var culprits, others []string
+	for _, node := range nodes {
+		if state := w.states[node]; holds[node] || !state.Serving() && state != simulate.NodeOutside {
+			culprits = append(culprits, node)
+		} else {
+			others = append(others, node)
+		}
+	}
+	return append(culprits, others...)
 }
 
 // withoutNode is an explanation without the name of the node that it begins with.
@@ -224,7 +266,8 @@ func (w *watched) keepCase(promise string) string {
 	if err != nil {
 		return fmt.Sprintf("\n  its case could not be kept: %v", err)
 	}
-	return "\n  what the controller saw is kept as " + name + ", for: go run ./examples/plan -case " + name
+	return fmt.Sprintf("\n  what the controller saw is kept as %s, for: go run github.com/daemonplan/daemonplan/examples/plan -case %s",
+		name, name)
 }
 
 // slug is a sentence fit for the name of a file.
@@ -245,4 +288,14 @@ func sortedNodes[V any](m map[string]V, in func(string, V) bool) []string {
 	}
 	slices.Sort(nodes)
 	return nodes
+}
+
+// listed joins a few names.
+func listed(names []string) string {
+	const shown = 5
+	text := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -70,7 +70,7 @@ func TestPoliciesHold(t *testing.T) {
 		{"broken", "no pod is", policyScenario(), kit.NeverMoreThan(0, kit.Broken())},
 		{"own count", "only those that start", policyScenario(kit.MaxUnavailable("3")), kit.NeverMoreThan(3, kit.CountStates("starting", simulate.NodeStarting))},
 		{"label of one's own", "the key of a label is taken as it is", policyWith(policyScenario(kit.MaxUnavailable("3")), func(s *simulate.Scenario) {
-			s.Fleet = kit.Fleet(5, kit.Running(kit.Spec("agent")), kit.And(1, "odd"), kit.Labelled("cell", "x"))
+			s.Fleet = kit.Fleet(1, kit.Labelled("cell", "y"), kit.Running(kit.Spec("agent")), kit.And(1, "odd"), kit.Labelled("cell", "x"))
 		}), kit.NeverMoreThan(1, kit.UnavailableIn("cell"))},
 		{"done", "two waves of twelve seconds", policyScenario(kit.MaxUnavailable("3")), kit.DoneWithin(24 * time.Second)},
 		{"restored", "who is made to have it again comes to have it", policyRestless(), kit.DoneWithin(time.Minute + 12*time.Second)},
@@ -134,17 +134,17 @@ func TestPoliciesBreak(t *testing.T) {
 		{"serving", "those are shown that do not", policyScenario(kit.MaxUnavailable("3")), kit.NeverFewerThan(4, kit.Serving()), []string{
 			"promised: never fewer than 4 serving nodes\n", ": 3 serving nodes, of 6\n  node-00003 is terminating\n",
 		}},
-		{"updated from the beginning", "none is", policyScenario(), kit.NeverFewerThan(1, kit.Updated()), []string{": 0 updated nodes, of 6\n  node-00000 is old\n", "and 1 more nodes"}},
+		{"updated from the beginning", "none is", policyScenario(), kit.NeverFewerThan(1, kit.Updated()), []string{": 0 updated nodes, of 6\n  node-00005 is terminating\n", "\n  node-00000 is old\n", "and 1 more nodes"}},
 		{"broken", "the new version crashes", policyWith(policyScenario(), func(s *simulate.Scenario) {
 			s.Limit = time.Hour
 			s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v2", Crash: simulate.Fixed(time.Second)})
 		}), kit.NeverMoreThan(0, kit.Broken()), []string{": 1 broken node, of 6\n  node-00005 is broken\n"}},
 		{"done too late", "what took so long is said", policyScenario(kit.MaxUnavailable("3")), kit.DoneWithin(24*time.Second - 1), []string{
-			"promised: done within 23.999999999s\n", ": done after 24s; what nodes waited for longest: NotReady",
+			"promised: done within 23.999999999s\n", ": done after 24s; the set is Running (RolloutComplete); what nodes waited for longest: NotReady",
 		}},
 		{"not done", "it is stuck, and who is not there is shown", policyWith(policyScenario(), func(s *simulate.Scenario) {
 			s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v2", NeverReady: new(true)})
-		}), kit.DoneWithin(time.Hour), []string{": the run ended stuck after ", "with 0 of 6 nodes updated; what nodes waited", "\n  node-00000 is old\n", "\n  and 1 more nodes"}},
+		}), kit.DoneWithin(time.Hour), []string{": the run ended stuck after ", "with 0 of 6 nodes updated; the set is ", "\n  node-00000 is old\n", "\n  and 1 more nodes"}},
 		{"held", "nodes of the partition do not get there", policyScenario(kit.Partition("2")), kit.EndsAtUpdateRevision(), []string{": the run ended done after ", "with 4 of 6 nodes updated", "\n  node-00001 is old\n"}},
 		{"recreated", "a pod that was made is deleted by hand", policyWith(policyScenario(kit.MaxUnavailable("6")), func(s *simulate.Scenario) {
 			s.Events = []simulate.Event{{At: time.Minute, What: simulate.DeletePod, Node: "node-00002"}}
@@ -160,7 +160,7 @@ func TestPoliciesBreak(t *testing.T) {
 			"promised: no image is pulled ahead\n", ": 2 pulls\n",
 		}},
 		{"eventually", "it is not so at any step", policyScenario(kit.MaxUnavailable("6")), kit.Eventually("two are updated", policyTwoUpdated), []string{
-			"promised: two are updated\n", ": that was so at none of the 5 steps\n",
+			"promised: two are updated\n", ": that was so at none of the 5 steps; the set is Running (RolloutComplete)\n",
 		}},
 		{"own error", "any error breaks a promise", policyScenario(), kit.EveryStep("peace", func(*simulate.Simulation, *simulate.Step) error {
 			return errors.New("war")
@@ -241,7 +241,7 @@ func TestSimulateReportsAll(t *testing.T) {
 // TestSimulateOfNothing: without anything happening no promise is put to the test.
 func TestSimulateOfNothing(t *testing.T) {
 	r := &policyTB{}
-	kit.Simulate(r, policyScenario(kit.Image("agent:v1")), kit.NeverMoreThan(0, kit.Unavailable()))
+	kit.Simulate(r, policyScenario(kit.Image("agent:v1")), kit.EveryStep("no image is pulled ahead", policyNoPulls))
 	if len(r.errors) != 1 || !strings.HasPrefix(r.errors[0], "nothing happened in the run") {
 		t.Errorf("reported %q", r.errors)
 	}
@@ -310,7 +310,7 @@ func TestKeepCases(t *testing.T) {
 		return nil
 	}))
 	const name = "never-more-than-2-unavailable-nodes-in-any-step-2.json"
-	if len(r.errors) != 1 || !strings.HasSuffix(r.errors[0], "\n  what the controller saw is kept as "+name+", for: go run ./examples/plan -case "+name) {
+	if len(r.errors) != 1 || !strings.HasSuffix(r.errors[0], "\n  what the controller saw is kept as "+name+", for: go run github.com/daemonplan/daemonplan/examples/plan -case "+name) {
 		t.Fatalf("reported %q", r.errors)
 	}
 	c, err := simulate.ReadCase(kept[name])
