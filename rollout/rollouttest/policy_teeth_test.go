@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // policyTouched is a scenario that does something, so that it is the promise that has to notice that it was about nothing.

@@ -32,7 +32,8 @@ type Record struct {
 type RecordKind uint8
 
 const (
-	// NodeChanged: the state of a node changed, or its zone, with From and To equal; each node that exists in the beginning has one at instant 0.
+	// NodeChanged: the state of a node changed, or its zone, with From and To equal; each node that exists in the beginning
+	// has one at instant 0.
 	NodeChanged RecordKind = iota + 1
 	// Planned: a plan was made; Detail says how many actions it has.
 	Planned

@@ -59,7 +59,8 @@ func (e *StepError) Error() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nto see it again: run the scenario with seed %d up to step %d, or write what Case of this error returns "+
-		"to a file with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE", e.Seed, e.Step.Number)
+		"to a file with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE",
+		e.Seed, e.Step.Number)
 	return b.String()
 }
 
