@@ -272,7 +272,7 @@ func (s *Simulation) silence(n *node, silent bool) {
 		setNodeReady(object, status, s.stamp())
 	})
 	for _, p := range slices.Clone(n.pods) {
-		object := p.object.DeepCopy()
+		object := statusCopy(p.object)
 		s.report(p, object)
 		s.changePod(p, object)
 	}
@@ -366,7 +366,7 @@ func (s *Simulation) evict(p *pod) {
 	if lifecycle.Terminal(p.object) || p.object.Spec.NodeName == "" {
 		return
 	}
-	object := p.object.DeepCopy()
+	object := statusCopy(p.object)
 	s.enter(p, finished)
 	kubelet.Evict(object, s.stamp())
 	s.report(p, object)
@@ -378,7 +378,7 @@ func (s *Simulation) crashOnce(p *pod) {
 	if p.stage != readying && p.stage != ready || p.node.silent {
 		return
 	}
-	object := p.object.DeepCopy()
+	object := statusCopy(p.object)
 	s.crash(p, object)
 	s.report(p, object)
 	s.changePod(p, object)

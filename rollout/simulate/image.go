@@ -78,7 +78,7 @@ func (s *Simulation) pulledImage(pull pulled) {
 		}
 		switch {
 		case pull.failed:
-			object := p.object.DeepCopy()
+			object := statusCopy(p.object)
 			p.pullsFailed, p.since = p.pullsFailed+1, s.elapsed
 			kubelet.SetWaiting(object, kubelet.ErrImagePull)
 			s.changePod(p, object)

@@ -67,6 +67,8 @@ type Simulation struct {
 	healing  int          // undoings that are to come
 	// usedRules are those that were about a pod, happenings the events of the scenario.
 	usedRules  []bool
+	ruleSets   map[string]*Kubelet // by the ordinals of the rules that are in each
+	noRules    Kubelet             // that hold for a pod of which nothing runs
 	happenings []*happening
 
 	step       int
@@ -112,7 +114,7 @@ func New(scenario Scenario) (*Simulation, error) {
 	if s.limit == 0 {
 		s.limit = defaultLimit
 	}
-	s.usedRules = make([]bool, len(scenario.Model.Kubelets))
+	s.usedRules, s.ruleSets = make([]bool, len(scenario.Model.Kubelets)), map[string]*Kubelet{}
 	s.registry = newRegistry(scenario.Model.Registry, s.random)
 	s.controller.timer.owner = &s.controller
 	s.controller.timer.background = true // whether there is anything to do is asked otherwise

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ type pod struct {
 	node   *node       // that it is bound or pinned to; nil: none that exists
 	serial int
 	// rules apply to what it is to run, runs to what it does run.
-	rules, runs Kubelet
+	rules, runs *Kubelet
 	stage       stage
 	// since is when the stage began, up when containers ran for the last time, changed when the pod was last changed so that
 	// they have to, asked when controllers of hooks were given something to do, marked when it was marked for deletion.
@@ -180,7 +181,7 @@ func (s *Simulation) addPod(object *corev1.Pod) *pod {
 			p.node.pods = append(p.node.pods, p)
 		}
 	}
-	p.rules = s.rulesFor(p)
+	p.rules, p.runs = s.rulesFor(p), &s.noRules
 	p.running = make([]kubelet.Running, len(object.Spec.Containers))
 	s.pods[object.UID] = p
 	s.order = append(s.order, p)
@@ -240,9 +241,9 @@ func (s *Simulation) nextVersion() string {
 	return strconv.Itoa(s.version)
 }
 
-// rulesFor are the rules that apply to the pod, in one.
-func (s *Simulation) rulesFor(p *pod) Kubelet {
-	var all Kubelet
+// rulesFor are the rules that apply to the pod, in one, which pods with the same rules share.
+func (s *Simulation) rulesFor(p *pod) *Kubelet {
+	which := make([]byte, 0, 16) // ordinals of the rules, in a row
 	for i := range s.scenario.Model.Kubelets {
 		rule := &s.scenario.Model.Kubelets[i]
 		if !rule.matches(p) {
@@ -250,9 +251,19 @@ func (s *Simulation) rulesFor(p *pod) Kubelet {
 		}
 		s.usedRules[i] = true
 		if rule.Share == 0 || s.random.happens(rule.Share, "rule "+strconv.Itoa(i), p.object.Name) {
-			all.overlay(rule)
+			which = binary.AppendUvarint(which, uint64(i))
 		}
 	}
+	if known, ok := s.ruleSets[string(which)]; ok {
+		return known
+	}
+	all := new(Kubelet)
+	for rest := which; len(rest) > 0; {
+		i, n := binary.Uvarint(rest)
+		all.overlay(&s.scenario.Model.Kubelets[i])
+		rest = rest[n:]
+	}
+	s.ruleSets[string(which)] = all
 	return all
 }
 
