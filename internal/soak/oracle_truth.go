@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -16,15 +17,15 @@ import (
 type choices struct {
 	// down are nodes that a plan has taken the serving pod from, and that have not served since.
 	down map[string]bool
-	// surging are nodes that a plan has given another pod beside the old one, which is still so.
-	surging map[string]bool
+	// surging are nodes that a plan has given another pod beside the old one, which is still so, with that pod.
+	surging map[string]string
 	// deleted is the node of the pod that was deleted just now, if the reason was the update; dropped the node that ceased
 	// to serve just now.
 	deleted, dropped string
 	at               time.Duration // that is now
 }
 
-func newChoices() choices { return choices{down: map[string]bool{}, surging: map[string]bool{}} }
+func newChoices() choices { return choices{down: map[string]bool{}, surging: map[string]string{}} }
 
 // chosen follows what plans do to nodes, and holds it to the budget of the last plan (V1, V2). Nodes that are not to run the
 // pod do not count, nor as many as maxUnschedulable.
@@ -52,6 +53,9 @@ func (c *checker) chosen(r *simulate.Record) *broken {
 			return c.withinUnavailable(r.Node)
 		}
 	case simulate.PodDeleted:
+		if x.surging[r.Node] == r.Pod { // it was evicted, say, and holds no place any more
+			delete(x.surging, r.Node)
+		}
 		if c.byUpdate(r.Detail) {
 			x.deleted = r.Node
 		}
@@ -66,7 +70,7 @@ func (c *checker) chosen(r *simulate.Record) *broken {
 	case simulate.PodCreated:
 		if r.Detail == rollout.ReasonOutdated.String() && c.runs[r.Node] {
 			if state := c.sim.NodeState(r.Node); state == simulate.NodeSurging {
-				x.surging[r.Node] = true
+				x.surging[r.Node] = r.Pod
 				return c.withinSurge(r.Node)
 			}
 		}
@@ -99,15 +103,15 @@ func (c *checker) withinUnavailable(node string) *broken {
 		unset = 0
 	}
 	limit := resolve(strategy.MaxUnavailable, unset, len(c.runs), true)
-	return c.within("budget", node, c.choices.down, limit, "were taken down by plans and do not serve")
+	return c.within("budget", node, slices.Collect(maps.Keys(c.choices.down)), limit, "were taken down by plans and do not serve")
 }
 
 func (c *checker) withinSurge(node string) *broken {
 	limit := resolve(c.step.Spec.Strategy.MaxSurge, 0, len(c.runs), true)
-	return c.within("surge", node, c.choices.surging, limit, "have a new pod that plans put beside the old one, not available")
+	return c.within("surge", node, slices.Collect(maps.Keys(c.choices.surging)), limit, "have a new pod that plans put beside the old one, not available")
 }
 
-func (c *checker) within(oracle, node string, nodes map[string]bool, limit int, what string) *broken {
+func (c *checker) within(oracle, node string, nodes []string, limit int, what string) *broken {
 	if c.step.Spec.MinReadySeconds > 0 && !c.scenario.Controller.Lag.IsZero() {
 		// A pod that was Ready, but not for long enough, looks available to a controller that does not see yet that it is no
 		// longer Ready.
@@ -115,7 +119,7 @@ func (c *checker) within(oracle, node string, nodes map[string]bool, limit int, 
 	}
 	limit += resolve(c.step.Spec.Strategy.MaxUnschedulable, 0, len(c.runs), true)
 	var count []string
-	for name := range nodes {
+	for _, name := range nodes {
 		if c.runs[name] {
 			count = append(count, name)
 		}
