@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -108,7 +110,10 @@ func (c *checker) partitioned(step *simulate.Step) error {
 		switch {
 		case !live(p):
 		case hashOf(p) == updateOf(&step.Plan):
-			updated[nodeOf(p)] = true
+			// One that Failed, say, and is deleted now leaves a node that can be held again (T2: after repair).
+			if !slices.ContainsFunc(step.Plan.Deletes, func(d rollout.Delete) bool { return d.UID == p.UID }) {
+				updated[nodeOf(p)] = true
+			}
 		default:
 			old[nodeOf(p)] = true
 		}

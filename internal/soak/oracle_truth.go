@@ -108,7 +108,8 @@ func (c *checker) withinUnavailable(node string) *broken {
 
 func (c *checker) withinSurge(node string) *broken {
 	limit := resolve(c.step.Spec.Strategy.MaxSurge, 0, len(c.runs), true)
-	return c.within("surge", node, slices.Collect(maps.Keys(c.choices.surging)), limit, "have a new pod that plans put beside the old one, not available")
+	return c.within("surge", node, slices.Collect(maps.Keys(c.choices.surging)), limit,
+		"have a new pod that plans put beside the old one, not available")
 }
 
 func (c *checker) within(oracle, node string, nodes []string, limit int, what string) *broken {

@@ -237,8 +237,8 @@ func (p *pod) fire(s *Simulation) {
 	s.changePod(p, object)
 }
 
-// statusCopy is a copy of a pod whose status, node and phase can be written to: all that a kubelet changes. The rest is shared, which
-// halves what a large fleet takes.
+// statusCopy is a copy of a pod whose status and node can be written to: all that a kubelet changes. The rest is shared,
+// which halves what a large fleet takes.
 func statusCopy(object *corev1.Pod) *corev1.Pod {
 	out := new(corev1.Pod)
 	*out = *object
