@@ -111,7 +111,8 @@ func (c *checker) partitioned(step *simulate.Step) error {
 		case !live(p):
 		case hashOf(p) == updateOf(&step.Plan):
 			// One that Failed, say, and is deleted now, or leaves, is of a node that can be held again (T2: after repair).
-			if lifecycle.StateOf(p) != lifecycle.PreparingDelete && !slices.ContainsFunc(step.Plan.Deletes, func(d rollout.Delete) bool { return d.UID == p.UID }) {
+			deleted := slices.ContainsFunc(step.Plan.Deletes, func(d rollout.Delete) bool { return d.UID == p.UID })
+			if !deleted && lifecycle.StateOf(p) != lifecycle.PreparingDelete {
 				updated[nodeOf(p)] = true
 			}
 		default:
