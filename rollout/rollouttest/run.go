@@ -82,6 +82,9 @@ func (c *Cluster) Steps() int {
 	}
 	if canarying(&c.spec) { // two rollouts in one, and another one back
 		perObject *= 3
+		if len(c.behavior.Failing) > 0 {
+			perObject *= 2 // its pods fail and come back until the canary has taken too long (C4)
+		}
 	}
 	objects := len(c.nodes) + len(c.pods) + len(c.revisions)
 	return (20 + perObject*objects) * (1 + max(0, c.behavior.Lag))
