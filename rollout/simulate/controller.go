@@ -73,7 +73,8 @@ type (
 	restartTimer struct{ timer timer }
 )
 
-// act sets when the controller does something next.
+// wakeController sets when the controller does something next: sends the next call, or plans because something has changed, or
+// because the last plan said so. It keeps the interval between plans, the rate of calls, and the pause after calls that failed.
 func (s *Simulation) wakeController() {
 	c := &s.controller
 	switch {
@@ -86,7 +87,7 @@ func (s *Simulation) wakeController() {
 	case c.dirty:
 		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.nextCall, c.retryAt, s.elapsed))
 	case c.wake > 0:
-		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.wake))
+		s.queue.put(&c.timer, max(c.last+s.scenario.Controller.Interval, c.nextCall, c.wake))
 	default:
 		s.queue.stop(&c.timer)
 	}
@@ -108,8 +109,7 @@ func (s *Simulation) inFlight() rollout.InFlight {
 	f.revisions = slices.DeleteFunc(f.revisions, func(e expected[string]) bool { return s.shownRevisions.shows >= e.version })
 	var out rollout.InFlight
 	for _, p := range f.creates {
-		name := p.object.Labels[hashLabel]
-		out.Creates = append(out.Creates, rollout.InFlightCreate{Node: targetOf(p), Revision: name})
+		out.Creates = append(out.Creates, rollout.InFlightCreate{Node: targetOf(p), Revision: revisionOf(p.object)})
 	}
 	for _, p := range f.deletes {
 		out.Deletes = append(out.Deletes, p.object.UID)

@@ -93,3 +93,27 @@ func TestEmptyNodesCanBeTheEnd(t *testing.T) {
 		t.Errorf("%v\n%v", report, err)
 	}
 }
+
+// Calls keep their distance, also from one plan to the next, and whatever wakes the controller.
+func TestCallsKeepTheirRate(t *testing.T) {
+	scenario := simEverything(5)
+	var last simulate.Record
+	calls := 0
+	scenario.History = func(r simulate.Record) {
+		switch r.Kind {
+		case simulate.PodCreated, simulate.PodDeleted, simulate.PodPatched, simulate.PullStarted, simulate.RevisionChanged, simulate.CallFailed:
+			lost := last.Kind == simulate.CallFailed && last.At == r.At // the call took effect, and its answer was lost
+			if calls++; calls > 1 && r.At-last.At < 100*time.Millisecond && !lost {
+				t.Errorf("a call at %v (%v), and the one before at %v", r.At, r.Kind, last.At)
+			}
+			last = r
+		default:
+		}
+	}
+	if _, err := simulate.Run(scenario); err != nil {
+		t.Fatal(err)
+	}
+	if calls < 100 {
+		t.Errorf("%d calls show nothing", calls)
+	}
+}

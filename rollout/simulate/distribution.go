@@ -3,7 +3,6 @@ package simulate
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -177,8 +176,6 @@ func (d Distribution) problem() string {
 	}
 	return ""
 }
-
-func (d Distribution) draw(r *rand.Rand) time.Duration { return d.from(r.Float64()) }
 
 // from is the value that a share u of all draws does not exceed. One number between 0 and 1 is all that a draw needs, so
 // it can be made without a generator, see [random.durationOf].

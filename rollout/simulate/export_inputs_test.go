@@ -13,7 +13,7 @@ type Random = random
 
 const Longest = longest
 
-func (d Distribution) Draw(r *rand.Rand) time.Duration { return d.draw(r) }
+func (d Distribution) Draw(r *rand.Rand) time.Duration { return d.from(r.Float64()) }
 func (d Distribution) From(u float64) time.Duration    { return d.from(u) }
 func (d Distribution) IsSet() bool                     { return d.isSet() }
 func (r random) Stream(purpose, key string) *rand.Rand { return r.stream(purpose, key) }

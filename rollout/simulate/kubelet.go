@@ -289,8 +289,8 @@ func (s *Simulation) crash(p *pod, object *corev1.Pod) {
 	if len(object.Spec.Containers) == 0 {
 		return
 	}
-	if p.sickly++; p.stage == ready {
-		p.sickly = 0
+	if p.stage != ready {
+		p.sickly++
 	}
 	if s.elapsed-p.up >= wellAfter {
 		p.inARow = 0
