@@ -65,8 +65,9 @@ type Claims struct {
 
 // Claim sorts out which pods of the namespace belong to the set: the controller reference decides, and among pods
 // without one the selector. Pods of other namespaces and other controllers are left out. A terminating orphan is
-// not adopted, and a terminating pod is not released, because both will be gone soon: as the controllers do it. An
-// object without a namespace counts as one in the default namespace.
+// not adopted, because it will be gone soon: as the controllers do it. Nor is a terminating pod released, which the
+// Kubernetes controller does: until it is gone it holds its node (M1). An object without a namespace counts as one in the
+// default namespace.
 //
 // With a predecessor its pods in the namespace are the set's, too: those that it controls, and those without a controller
 // that its selector matches and the set's does not.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
 // What the ExtendedDaemonSet controller calls things.
@@ -164,8 +165,8 @@ type edsExpectation struct {
 	Status         edsCounters   `json:"status"`
 	Create         []string      `json:"create"` // ers-reconcile
 	Delete         []string      `json:"delete"`
-	ChooseCreate   choice        `json:"chooseCreate"`
-	ChooseDelete   choice        `json:"chooseDelete"`
+	ChooseCreate   peer.Choice   `json:"chooseCreate"`
+	ChooseDelete   peer.Choice   `json:"chooseDelete"`
 	ReplicaSetStat edsCounters   `json:"replicaSetStatus"`
 	LabelChanged   []string      `json:"canaryLabelChanged"`
 	LabelRemoved   []string      `json:"canaryLabelRemovedFrom"`

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -20,7 +21,7 @@ const (
 
 // edsOutcome is what one call does to nodes and pods.
 type edsOutcome struct {
-	creates, deletes act
+	creates, deletes peer.Act
 	counters         edsCounters
 	panics           bool
 }
@@ -43,13 +44,13 @@ func (m *edsModel) outcome() (o edsOutcome) {
 		o = m.update(views)
 		if m.delayed("PodCreation") {
 			o.panics = m.Input.Replica.condition("PodDeletion") == nil
-			o.creates = act{}
+			o.creates = peer.Act{}
 		}
 		if m.delayed("PodDeletion") {
-			o.deletes = act{}
+			o.deletes = peer.Act{}
 		}
 		if !m.frozen() || !m.on(edsFrozenRests) {
-			o.deletes.must = append(o.deletes.must, edsCleanUp(views)...)
+			o.deletes.Must = append(o.deletes.Must, edsCleanUp(views)...)
 		}
 	}
 	return o
@@ -75,10 +76,10 @@ func (m *edsModel) filterAlone() (o edsOutcome) {
 		}
 		m.count(v, &o.counters)
 		if m.missing(v) {
-			o.creates.must = append(o.creates.must, v.name)
+			o.creates.Must = append(o.creates.Must, v.name)
 		}
 	}
-	o.deletes.must = edsCleanUp(views)
+	o.deletes.Must = edsCleanUp(views)
 	return o
 }
 
@@ -181,8 +182,8 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	}
 	o.counters.Ignored = int32(stuck)
 	rolling := m.Input.Set.Spec.Strategy.RollingUpdate
-	maxUnavailable := scaled(rolling.MaxUnavailable, o.counters.Desired, 1)
-	unavailable -= min(stuck, scaled(rolling.MaxPodSchedulerFailure, o.counters.Desired, 0))
+	maxUnavailable := peer.Scaled(rolling.MaxUnavailable, o.counters.Desired, 1)
+	unavailable -= min(stuck, peer.Scaled(rolling.MaxPodSchedulerFailure, o.counters.Desired, 0))
 	room := edsMaxCreation(rolling, o.counters.Desired, m.elapsed())
 	if m.on(edsUnderWay) {
 		room -= underWay
@@ -196,9 +197,9 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 		switch failed := edsPodNames(v.failed); {
 		case len(failed) == 0:
 		case v.outcome != placement.Run || len(v.kept) > 0 || !m.on(edsUnderWay):
-			o.deletes.must = append(o.deletes.must, failed...)
+			o.deletes.Must = append(o.deletes.Must, failed...)
 		case slots > 0 && !m.frozen():
-			o.deletes.must = append(o.deletes.must, failed...)
+			o.deletes.Must = append(o.deletes.Must, failed...)
 			slots--
 		}
 	}
@@ -263,7 +264,7 @@ func (m *edsModel) elapsed() time.Duration {
 // edsMaxCreation is how many pods may be created by now.
 func edsMaxCreation(r edsRolling, nodes int32, elapsed time.Duration) int {
 	steps := 1 + int(elapsed/r.SlowStartIntervalDuration.Duration)
-	return min(steps*scaled(r.SlowStartAdditiveIncrease, nodes, 1), int(*r.MaxParallelPodCreation))
+	return min(steps*peer.Scaled(r.SlowStartAdditiveIncrease, nodes, 1), int(*r.MaxParallelPodCreation))
 }
 
 // ordered tells whether B6 and M6 pick what the controller picks freely. This is one of its choices, so that it is no
@@ -271,18 +272,18 @@ func edsMaxCreation(r edsRolling, nodes int32, elapsed time.Duration) int {
 func (m *edsModel) ordered() bool { return m.rules == edsAllRules }
 
 // some is any number of the names, which come by node name; in order, it is the last ones.
-func (m *edsModel) some(names []string, number int) act {
+func (m *edsModel) some(names []string, number int) peer.Act {
 	number = max(0, min(number, len(names)))
 	if m.ordered() {
-		return act{must: names[len(names)-number:]}
+		return peer.Act{Must: names[len(names)-number:]}
 	}
 	if number == len(names) {
-		return act{must: names}
+		return peer.Act{Must: names}
 	}
 	if number == 0 {
-		return act{}
+		return peer.Act{}
 	}
-	return act{from: names, count: number}
+	return peer.Act{From: names, Count: number}
 }
 
 // replace picks the victims: broken pods and healthy ones alike, from a budget that the broken ones raise. By B3 all broken ones
@@ -291,11 +292,11 @@ func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slot
 	rolling := m.Input.Set.Spec.Strategy.RollingUpdate
 	if !m.on(edsBrokenInFull) {
 		all := slices.Concat(broken, healthy)
-		number := min(budget+len(broken), scaled(rolling.MaxUnavailable, o.counters.Desired, 1))
+		number := min(budget+len(broken), peer.Scaled(rolling.MaxUnavailable, o.counters.Desired, 1))
 		if m.on(edsUnderWay) {
 			number = min(number, slots)
 		}
-		o.deletes = o.deletes.and(m.some(all, number))
+		o.deletes = o.deletes.And(m.some(all, number))
 		return
 	}
 	first, second := len(broken), max(0, min(budget, len(healthy)))
@@ -303,22 +304,17 @@ func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slot
 		first = min(first, slots)
 		second = min(second, slots-first)
 	}
-	o.deletes = o.deletes.and(m.some(broken, first)).and(m.some(healthy, second))
+	o.deletes = o.deletes.And(m.some(broken, first)).And(m.some(healthy, second))
 }
 
 // and does both, of other nodes each.
 func (o edsOutcome) and(p edsOutcome) edsOutcome {
 	c, d := o.counters, p.counters
 	return edsOutcome{
-		creates: o.creates.and(p.creates), deletes: o.deletes.and(p.deletes),
+		creates: o.creates.And(p.creates), deletes: o.deletes.And(p.deletes),
 		counters: edsCounters{c.Desired + d.Desired, c.Current + d.Current, c.Ready + d.Ready, c.Available + d.Available,
 			c.Ignored + d.Ignored},
 	}
-}
-
-// and does both. Choices of both are taken for one.
-func (a act) and(b act) act {
-	return act{must: slices.Concat(a.must, b.must), from: slices.Concat(a.from, b.from), count: a.count + b.count}
 }
 
 func edsPodNames(pods []*corev1.Pod) (names []string) {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
@@ -128,7 +129,7 @@ func (m *edsModel) finished(v *edsView) (rest []*corev1.Pod) {
 // wanted revision and one other, the best of each, and those that are on their way out do not count.
 func (m *edsModel) choose(v *edsView, rest []*corev1.Pod) {
 	if !m.on(edsBestPodStays) {
-		slices.SortStableFunc(rest, oldest)
+		slices.SortStableFunc(rest, peer.Oldest)
 		if v.given {
 			rest = slices.Concat(edsOnly(rest, v.edsNode.kept), edsExcept(rest, v.edsNode.kept))
 			if v.edsNode.kept == nil {
@@ -172,7 +173,7 @@ func betterEDS(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(edsReady(b)), count(edsReady(a))),
 		cmp.Compare(count(b.Spec.NodeName != ""), count(a.Spec.NodeName != "")),
-		oldest(a, b),
+		peer.Oldest(a, b),
 	)
 }
 

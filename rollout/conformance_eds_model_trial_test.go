@@ -104,11 +104,11 @@ func (m *edsModel) try(views []*edsView) (o edsOutcome) {
 			o.counters.Desired -= count(m.on(edsWholeSet))
 		case m.missing(v):
 			if !paused && !failed {
-				o.creates.must = append(o.creates.must, v.name)
+				o.creates.Must = append(o.creates.Must, v.name)
 			}
 		case len(v.kept) > 0 && !marked(v.kept[0]) && !m.upToDate(v.edsNode, v.kept[0]):
 			if !m.resting(v.edsNode) {
-				o.deletes.must = append(o.deletes.must, v.kept[0].Name)
+				o.deletes.Must = append(o.deletes.Must, v.kept[0].Name)
 			}
 		}
 		if v.outcome == placement.Run {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -28,7 +29,7 @@ func edsDecidedBy(plan rollout.Plan) edsDecided {
 // permits tells whether what was decided is just what is done, for one of its choices.
 func (o edsOutcome) permits(d edsDecided) bool {
 	return !o.panics && o.counters.Desired == d.desired && o.counters.Current == d.updated &&
-		permits(o.creates, act{}, d.creates) && permits(o.deletes, act{}, d.deletes)
+		peer.Permits(o.creates, peer.Act{}, d.creates) && peer.Permits(o.deletes, peer.Act{}, d.deletes)
 }
 
 // explainEDS finds a smallest set of rules that make the model permit what was decided. of makes the outcome of a model with

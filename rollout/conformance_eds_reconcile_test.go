@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
@@ -256,7 +257,7 @@ func (c *edsReconcile) tooFew() bool {
 	if s := c.Input.Set.Status.Canary; s != nil {
 		have = s.Nodes
 	}
-	wanted := scaled(c.Input.Set.Spec.Strategy.Canary.Replicas, c.Input.Set.Status.Desired, 1)
+	wanted := peer.Scaled(c.Input.Set.Spec.Strategy.Canary.Replicas, c.Input.Set.Status.Desired, 1)
 	return wanted != len(have) && wanted > len(c.Input.Nodes)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -15,14 +16,14 @@ func edsRecorded(c *edsCase, file string) edsOutcome {
 	switch file {
 	case "rolling":
 		return edsOutcome{
-			creates:  act{from: e.CreateFrom, count: e.CreateCount},
-			deletes:  act{must: e.CleanedUpPods, from: e.DeleteFrom, count: e.DeleteCount},
+			creates:  peer.Act{From: e.CreateFrom, Count: e.CreateCount},
+			deletes:  peer.Act{Must: e.CleanedUpPods, From: e.DeleteFrom, Count: e.DeleteCount},
 			counters: e.Status, panics: e.Error != "",
 		}
 	case "ers-reconcile":
 		return edsOutcome{
-			creates:  act{must: e.Create, from: e.ChooseCreate.From, count: e.ChooseCreate.Count},
-			deletes:  act{must: e.Delete, from: e.ChooseDelete.From, count: e.ChooseDelete.Count},
+			creates:  peer.Act{Must: e.Create, From: e.ChooseCreate.From, Count: e.ChooseCreate.Count},
+			deletes:  peer.Act{Must: e.Delete, From: e.ChooseDelete.From, Count: e.ChooseDelete.Count},
 			counters: e.ReplicaSetStat, panics: e.Panic != "",
 		}
 	default:
@@ -35,15 +36,15 @@ func (o edsOutcome) String() string {
 	if o.panics {
 		return "panics"
 	}
-	settled := func(a act) string {
-		if a.count >= len(a.from) {
-			a = act{must: slices.Concat(a.must, a.from)}
+	settled := func(a peer.Act) string {
+		if a.Count >= len(a.From) {
+			a = peer.Act{Must: slices.Concat(a.Must, a.From)}
 		}
-		must, from := slices.Sorted(slices.Values(a.must)), slices.Sorted(slices.Values(a.from))
-		if a.count == 0 {
+		must, from := slices.Sorted(slices.Values(a.Must)), slices.Sorted(slices.Values(a.From))
+		if a.Count == 0 {
 			from = nil
 		}
-		return fmt.Sprintf("%v and %d of %v", slices.Compact(must), a.count, from)
+		return fmt.Sprintf("%v and %d of %v", slices.Compact(must), a.Count, from)
 	}
 	return fmt.Sprintf("creates %s, deletes %s, %v", settled(o.creates), settled(o.deletes), o.counters)
 }

@@ -89,8 +89,8 @@ func (c edsCall) spared(d *edsDecided, kind func(*corev1.Pod) bool) string {
 func (c edsCall) theirs() edsDecided {
 	o := c.outcome(0)
 	return edsDecided{
-		creates: slices.Concat(o.creates.must, o.creates.from[:o.creates.count]), deletes: slices.Concat(o.deletes.must,
-			o.deletes.from[:o.deletes.count]),
+		creates: slices.Concat(o.creates.Must, o.creates.From[:o.creates.Count]), deletes: slices.Concat(o.deletes.Must,
+			o.deletes.From[:o.deletes.Count]),
 		desired: o.counters.Desired, updated: o.counters.Current,
 	}
 }
@@ -147,7 +147,7 @@ func TestConformanceEDSInvariantsTeeth(t *testing.T) {
 	for _, call := range allEDSCalls(t) {
 		s := newEDSSight(call)
 		theirs, o := call.theirs(), call.outcome(0)
-		theirs.deletes = o.deletes.possible() // any of them may be
+		theirs.deletes = o.deletes.Possible() // any of them may be
 		s.plan.Creates, s.plan.Deletes = nil, nil
 		for _, node := range theirs.creates {
 			s.plan.Creates = append(s.plan.Creates, rollout.Create{Node: node})

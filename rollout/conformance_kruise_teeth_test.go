@@ -4,47 +4,48 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // wrongKruiseDecisions are wrong about what only OpenKruise knows.
 var wrongKruiseDecisions = []wrongDecision{
-	{"deleted instead of in place", instead(fateInPlace, fateDeleted), 30, 0},
-	{"in place instead of deleted", func(s *situation, plan rollout.Plan, d *decided) {
+	{"deleted instead of in place", instead(peer.InPlace, peer.Deleted), 30, 0},
+	{"in place instead of deleted", func(s *peer.Situation, plan rollout.Plan, d *peer.Decided) {
 		for _, a := range plan.Deletes {
 			if a.Reason == rollout.ReasonOutdated || a.Reason == rollout.ReasonOutdatedNotReady {
-				d.fates[slices.Index(d.fates, fateDeleted.to(a.Pod))] = fateInPlace.to(a.Pod)
+				d.Fates[slices.Index(d.Fates, peer.Deleted.To(a.Pod))] = peer.InPlace.To(a.Pod)
 			}
 		}
 	}, 40, 0},
-	{"nothing in place", without(fateInPlace), 30, 0},
-	{"hooks ignored", instead(fatePreparing, fateDeleted), 10, 0},
-	{"hooks for ever", without(fatePreparing), 10, 0},
-	{"nothing taken back", without(fateTakenBack), 25, 0},
-	{"deleted instead of taken back", instead(fateTakenBack, fateDeleted), 25, 0},
-	{"an update past the holds", func(s *situation, _ rollout.Plan, d *decided) {
-		m := model{situation: s, rules: allRules}
-		held := m.held()
-		for _, n := range s.nodes {
-			live := n.live()
-			if !held[n.name] || n.outcome != placement.Run || len(live) != 1 || m.updated(live[0]) || d.fate(live[0]) != "" {
+	{"nothing in place", without(peer.InPlace), 30, 0},
+	{"hooks ignored", instead(peer.Preparing, peer.Deleted), 10, 0},
+	{"hooks for ever", without(peer.Preparing), 10, 0},
+	{"nothing taken back", without(peer.TakenBack), 25, 0},
+	{"deleted instead of taken back", instead(peer.TakenBack, peer.Deleted), 25, 0},
+	{"an update past the holds", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		m := peer.Model{Situation: s, Rules: peer.AllRules}
+		held := m.Held()
+		for _, n := range s.Nodes {
+			live := n.Live()
+			if !held[n.Name] || n.Outcome != placement.Run || len(live) != 1 || m.Updated(live[0]) || d.Fate(live[0]) != "" {
 				continue
 			}
-			if s.surge {
-				d.creates = append(d.creates, n.name)
+			if s.Surge {
+				d.Creates = append(d.Creates, n.Name)
 			} else {
-				d.fates = append(d.fates, m.updateOf(live[0])...)
+				d.Fates = append(d.Fates, m.UpdateOf(live[0])...)
 			}
 			return
 		}
 	}, 60, 0},
-	{"another node held", func(s *situation, plan rollout.Plan, d *decided) {
-		for _, f := range []fate{fateInPlace, fateDeleted} {
-			for i, action := range d.fates {
+	{"another node held", func(s *peer.Situation, plan rollout.Plan, d *peer.Decided) {
+		for _, f := range []peer.Fate{peer.InPlace, peer.Deleted} {
+			for i, action := range d.Fates {
 				held := heldPod(plan)
-				if kindOf(action) == f && held != "" {
-					d.fates[i] = f.to(held)
+				if peer.FateOf(action) == f && held != "" {
+					d.Fates[i] = f.To(held)
 					return
 				}
 			}
@@ -62,17 +63,17 @@ func heldPod(plan rollout.Plan) string {
 	return ""
 }
 
-func without(f fate) func(*situation, rollout.Plan, *decided) {
-	return func(_ *situation, _ rollout.Plan, d *decided) {
-		d.fates = slices.DeleteFunc(d.fates, func(action string) bool { return kindOf(action) == f })
+func without(f peer.Fate) func(*peer.Situation, rollout.Plan, *peer.Decided) {
+	return func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		d.Fates = slices.DeleteFunc(d.Fates, func(action string) bool { return peer.FateOf(action) == f })
 	}
 }
 
-func instead(f, wrong fate) func(*situation, rollout.Plan, *decided) {
-	return func(_ *situation, _ rollout.Plan, d *decided) {
-		for i, action := range d.fates {
-			if kindOf(action) == f {
-				d.fates[i] = wrong.to(f.among([]string{action})[0])
+func instead(f, wrong peer.Fate) func(*peer.Situation, rollout.Plan, *peer.Decided) {
+	return func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for i, action := range d.Fates {
+			if peer.FateOf(action) == f {
+				d.Fates[i] = wrong.To(f.Among([]string{action})[0])
 			}
 		}
 	}
@@ -80,5 +81,5 @@ func instead(f, wrong fate) func(*situation, rollout.Plan, *decided) {
 
 // TestConformanceKruiseTeeth is TestConformanceTeeth for OpenKruise.
 func TestConformanceKruiseTeeth(t *testing.T) {
-	testTeeth(t, kruise, slices.Concat(wrongDecisions, wrongKruiseDecisions))
+	testTeeth(t, peer.Kruise, slices.Concat(wrongDecisions, wrongKruiseDecisions))
 }

@@ -10,19 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 // varyKruise changes a recorded case of OpenKruise: beside what vary changes, what only OpenKruise knows.
-func (c *recorded) varyKruise(r *rand.Rand) {
+func varyKruise(c *peer.Case, r *rand.Rand) {
 	for range 1 + r.IntN(6) {
 		if len(c.Pods) > 0 {
 			i := r.IntN(len(c.Pods))
-			c.varyPod(r, i)
-			c.varyHooks(r, c.Pods[i])
+			varyPod(c, r, i)
+			varyHooks(r, c.Pods[i])
 		}
 	}
-	update := c.set.Spec.UpdateStrategy.RollingUpdate
+	update := c.Set.Spec.UpdateStrategy.RollingUpdate
 	if update == nil {
 		return
 	}
@@ -35,12 +36,12 @@ func (c *recorded) varyKruise(r *rand.Rand) {
 		case 2:
 			update.Selector = nil
 		case 3:
-			c.set.Spec.BurstReplicas = someOf(r, 6)
-			if c.set.Spec.BurstReplicas.Type == intstr.Int {
-				c.set.Spec.BurstReplicas.IntVal++
+			c.Set.Spec.BurstReplicas = someOf(r, 6)
+			if c.Set.Spec.BurstReplicas.Type == intstr.Int {
+				c.Set.Spec.BurstReplicas.IntVal++
 			}
 		case 4:
-			update.RollingUpdateType = inPlaceIfCan
+			update.RollingUpdateType = "InPlaceIfPossible"
 			update.MaxSurge, update.MaxUnavailable = nil, new(intstr.FromInt32(1+r.Int32N(4)))
 		case 5:
 			update.RollingUpdateType = "Standard"
@@ -48,9 +49,9 @@ func (c *recorded) varyKruise(r *rand.Rand) {
 		case 6:
 			update.Paused = !update.Paused
 		case 7:
-			c.set.Spec.MinReadySeconds = r.Int32N(3) * 30
+			c.Set.Spec.MinReadySeconds = r.Int32N(3) * 30
 		case 8:
-			c.set.Spec.ScaleStrategy = &scaleStrategy{PartitionedScaling: true}
+			c.Set.Spec.ScaleStrategy = &peer.ScaleStrategy{PartitionedScaling: true}
 		case 9:
 			c.Revisions = c.Revisions[len(c.Revisions)-1:]
 		}
@@ -65,12 +66,12 @@ func someOf(r *rand.Rand, n int) *intstr.IntOrString {
 }
 
 // varyHooks changes how a pod stands to hooks and in-place updates.
-func (c *recorded) varyHooks(r *rand.Rand, p *corev1.Pod) {
+func varyHooks(r *rand.Rand, p *corev1.Pod) {
 	switch r.IntN(8) {
 	case 0:
-		p.Labels[stateLabel] = stateLeaving
+		p.Labels[lifecycle.StateLabel] = string(lifecycle.PreparingDelete)
 	case 1:
-		delete(p.Labels, stateLabel)
+		delete(p.Labels, lifecycle.StateLabel)
 	case 2:
 		p.Labels["hook/block"] = "true"
 		p.Finalizers = []string{"hook.example/hold"}
@@ -88,4 +89,4 @@ func (c *recorded) varyHooks(r *rand.Rand, p *corev1.Pod) {
 
 // TestConformanceKruiseVariations holds plans for varied cases to the model with all rules: together they are a second,
 // naive planner.
-func TestConformanceKruiseVariations(t *testing.T) { testVariations(t, kruise, (*recorded).varyKruise) }
+func TestConformanceKruiseVariations(t *testing.T) { testVariations(t, peer.Kruise, varyKruise) }

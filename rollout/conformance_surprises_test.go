@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -79,7 +80,7 @@ func TestConformanceSurprises(t *testing.T) { testSurprises(t, "kubernetes", sur
 
 func testSurprises(t *testing.T, dir string, surprises []surprise) {
 	t.Helper()
-	recordings := make(map[string]*recorded)
+	recordings := make(map[string]*peer.Case)
 	for _, c := range cases(t, dir+"/surprises.jsonl") {
 		recordings[strings.TrimPrefix(c.Name, dir+"/surprise-")] = c
 	}
@@ -96,22 +97,22 @@ func testSurprises(t *testing.T, dir string, surprises []surprise) {
 				t.Fatal("no such recording")
 			}
 			delete(recordings, want.name)
-			spec := c.spec(t)
-			if field := c.refused(spec); want.refused != "" {
-				if c.assertRefused(t, spec, want.refused); field != want.refused {
+			spec := specOf(t, c)
+			if field := c.Refused(spec); want.refused != "" {
+				if assertRefused(t, c, spec, want.refused); field != want.refused {
 					t.Errorf("%s: %s: the recording is refused for %q, want %q", want.rule, want.why, field, want.refused)
 				}
 				return
 			}
-			plan := c.plan(t, spec)
-			c.explain(t, newSituation(c, spec), plan, c.compare(plan))
+			plan := planOf(t, c, spec)
+			explained(t, situationOf(t, c, spec), plan, peer.Compare(c.Expected(), plan))
 			if got := fmt.Sprint(nodesOf(plan.Creates)); got != "["+want.creates+"]" {
 				t.Errorf("%s: %s: creates %s, want [%s]", want.rule, want.why, got, want.creates)
 			}
 			if got := fmt.Sprint(podsOf(plan.Deletes)); got != "["+want.deletes+"]" {
 				t.Errorf("%s: %s: deletes %s, want [%s]", want.rule, want.why, got, want.deletes)
 			}
-			if got := fmt.Sprint(fatesOf(plan)[len(plan.Deletes):]); got != "["+want.patches+"]" {
+			if got := fmt.Sprint(peer.FatesOf(plan)[len(plan.Deletes):]); got != "["+want.patches+"]" {
 				t.Errorf("%s: %s: patches %s, want [%s]", want.rule, want.why, got, want.patches)
 			}
 			s := plan.Status
@@ -126,9 +127,9 @@ func testSurprises(t *testing.T, dir string, surprises []surprise) {
 			t.Errorf("no expectation for the recorded surprise %q", name)
 			continue
 		}
-		if spec := c.spec(t); c.refused(spec) == "" {
-			plan := c.plan(t, spec)
-			c.explain(t, newSituation(c, spec), plan, c.compare(plan))
+		if spec := specOf(t, c); c.Refused(spec) == "" {
+			plan := planOf(t, c, spec)
+			explained(t, situationOf(t, c, spec), plan, peer.Compare(c.Expected(), plan))
 		}
 	}
 }
@@ -138,11 +139,11 @@ func TestConformanceZeroBudgetsRefused(t *testing.T) {
 	refused := 0
 	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/surprises.jsonl"} {
 		for _, c := range cases(t, file) {
-			update := c.set.Spec.UpdateStrategy.RollingUpdate
-			if update == nil || !zero(update.MaxUnavailable) || !zero(update.MaxSurge) {
+			update := c.Set.Spec.UpdateStrategy.RollingUpdate
+			if update == nil || !peer.Zero(update.MaxUnavailable) || !peer.Zero(update.MaxSurge) {
 				continue
 			}
-			spec := c.spec(t)
+			spec := specOf(t, c)
 			spec.Strategy.MaxUnavailable, spec.Strategy.MaxSurge = update.MaxUnavailable, update.MaxSurge
 			_, err := rollout.New(spec)
 			errs := rollout.FieldErrors(err)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -14,7 +15,7 @@ import (
 // wrongDecision makes a wrong decision of a right one. What it leaves unchanged is not counted.
 type wrongDecision struct {
 	name  string
-	spoil func(s *situation, plan rollout.Plan, d *decided)
+	spoil func(s *peer.Situation, plan rollout.Plan, d *peer.Decided)
 	// least is how many of the compiled-in cases it changes at least.
 	least int
 	// passes is how many percent of the wrong decisions may pass: those that happen to be another free choice.
@@ -25,123 +26,115 @@ var wrongDecisions = []wrongDecision{
 	{"no surplus deletes", withoutDeletes(rollout.ReasonSurplus, rollout.ReasonSuperseded, rollout.ReasonNotReadyBesideNew), 30, 0},
 	{"no failed deletes", withoutDeletes(rollout.ReasonFailed, rollout.ReasonOutdatedFailed), 30, 0},
 	{"nothing leaves", withoutDeletes(rollout.ReasonLeaving), 40, 0},
-	{"no rollout", func(s *situation, plan rollout.Plan, d *decided) {
+	{"no rollout", func(s *peer.Situation, plan rollout.Plan, d *peer.Decided) {
 		withoutDeletes(rollout.ReasonOutdated, rollout.ReasonOutdatedNotReady)(s, plan, d)
 		withoutCreates(rollout.ReasonOutdated, rollout.ReasonOutdatedNotReady)(s, plan, d)
 	}, 80, 0},
-	{"broken pods wait", func(s *situation, plan rollout.Plan, d *decided) {
+	{"broken pods wait", func(s *peer.Situation, plan rollout.Plan, d *peer.Decided) {
 		withoutDeletes(rollout.ReasonOutdatedNotReady)(s, plan, d)
 		withoutCreates(rollout.ReasonOutdatedNotReady)(s, plan, d)
 	}, 20, 0},
 	{"no missing pods", withoutCreates(rollout.ReasonMissing, rollout.ReasonBesideTerminating), 60, 0},
-	{"one create fewer", func(_ *situation, _ rollout.Plan, d *decided) { d.creates = d.creates[:max(0, len(d.creates)-1)] }, 60, 0},
-	{"one delete fewer", func(_ *situation, _ rollout.Plan, d *decided) { d.fates = d.fates[:max(0, len(d.fates)-1)] }, 100, 0},
-	{"a create on another node", func(s *situation, _ rollout.Plan, d *decided) {
-		for _, n := range s.nodes {
-			if len(d.creates) > 0 && !slices.Contains(d.creates, n.name) {
-				d.creates[0] = n.name
+	{"one create fewer", func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		d.Creates = d.Creates[:max(0, len(d.Creates)-1)]
+	}, 60, 0},
+	{"one delete fewer", func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) { d.Fates = d.Fates[:max(0, len(d.Fates)-1)] }, 100, 0},
+	{"a create on another node", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for _, n := range s.Nodes {
+			if len(d.Creates) > 0 && !slices.Contains(d.Creates, n.Name) {
+				d.Creates[0] = n.Name
 				return
 			}
 		}
 	}, 60, 0},
-	{"one create twice", func(_ *situation, _ rollout.Plan, d *decided) {
-		d.creates = append(d.creates, d.creates[:min(1, len(d.creates))]...)
+	{"one create twice", func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		d.Creates = append(d.Creates, d.Creates[:min(1, len(d.Creates))]...)
 	}, 60, 0},
-	{"a create where none may be", func(s *situation, _ rollout.Plan, d *decided) {
-		for _, n := range s.nodes {
-			if n.outcome != placement.Run && len(n.pods) == 0 {
-				d.creates = append(d.creates, n.name)
+	{"a create where none may be", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for _, n := range s.Nodes {
+			if n.Outcome != placement.Run && len(n.Pods) == 0 {
+				d.Creates = append(d.Creates, n.Name)
 				return
 			}
 		}
 	}, 60, 0},
-	{"another of a node's pods", func(s *situation, _ rollout.Plan, d *decided) {
-		for _, n := range s.nodes {
-			live := n.live()
-			goes := func(p *corev1.Pod) bool { return d.fate(p) != "" }
+	{"another of a node's pods", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for _, n := range s.Nodes {
+			live := n.Live()
+			goes := func(p *corev1.Pod) bool { return d.Fate(p) != "" }
 			stays := func(p *corev1.Pod) bool { return !goes(p) }
 			a, b := slices.IndexFunc(live, goes), slices.IndexFunc(live, stays)
 			if a >= 0 && b >= 0 {
-				f := d.fate(live[a])
-				d.fates[slices.Index(d.fates, f.to(live[a].Name))] = f.to(live[b].Name)
+				f := d.Fate(live[a])
+				d.Fates[slices.Index(d.Fates, f.To(live[a].Name))] = f.To(live[b].Name)
 				return
 			}
 		}
 	}, 20, 3},
-	{"one delete more", func(s *situation, _ rollout.Plan, d *decided) {
-		for _, n := range s.nodes {
-			for _, p := range n.live() {
-				if d.fate(p) == "" {
-					d.fates = append(d.fates, fateDeleted.of(p.Name)...)
+	{"one delete more", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for _, n := range s.Nodes {
+			for _, p := range n.Live() {
+				if d.Fate(p) == "" {
+					d.Fates = append(d.Fates, peer.Deleted.Of(p.Name)...)
 					return
 				}
 			}
 		}
 	}, 200, 0},
-	{"a terminating pod deleted again", func(s *situation, _ rollout.Plan, d *decided) {
-		for _, n := range s.nodes {
-			if i := slices.IndexFunc(n.pods, marked); i >= 0 {
-				d.fates = append(d.fates, fateDeleted.of(n.pods[i].Name)...)
+	{"a terminating pod deleted again", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) {
+		for _, n := range s.Nodes {
+			if i := slices.IndexFunc(n.Pods, marked); i >= 0 {
+				d.Fates = append(d.Fates, peer.Deleted.Of(n.Pods[i].Name)...)
 				return
 			}
 		}
 	}, 40, 0},
-	{"one update more", func(s *situation, _ rollout.Plan, d *decided) { moreUpdates(s, d, 1) }, 90, 0},
-	{"all updates", func(s *situation, _ rollout.Plan, d *decided) { moreUpdates(s, d, len(s.nodes)) }, 90, 0},
-	{"updated 0", func(_ *situation, _ rollout.Plan, d *decided) { d.status.Updated = 0 }, 180, 0},
-	{"desired + 3", func(_ *situation, _ rollout.Plan, d *decided) { d.status.Desired += 3 }, 200, 0},
+	{"one update more", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) { moreUpdates(s, d, 1) }, 90, 0},
+	{"all updates", func(s *peer.Situation, _ rollout.Plan, d *peer.Decided) { moreUpdates(s, d, len(s.Nodes)) }, 90, 0},
+	{"updated 0", func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) { d.Status.Updated = 0 }, 180, 0},
+	{"desired + 3", func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) { d.Status.Desired += 3 }, 200, 0},
 }
 
-// fate is what happens to the pod; empty if nothing.
-func (d *decided) fate(p *corev1.Pod) fate {
-	for _, f := range []fate{fateDeleted, fateInPlace, fatePreparing, fateTakenBack} {
-		if slices.Contains(d.fates, f.to(p.Name)) {
-			return f
-		}
-	}
-	return ""
-}
-
-func withoutDeletes(reasons ...rollout.Reason) func(*situation, rollout.Plan, *decided) {
-	return func(_ *situation, plan rollout.Plan, d *decided) {
+func withoutDeletes(reasons ...rollout.Reason) func(*peer.Situation, rollout.Plan, *peer.Decided) {
+	return func(_ *peer.Situation, plan rollout.Plan, d *peer.Decided) {
 		plan.Deletes = slices.DeleteFunc(slices.Clone(plan.Deletes), func(a rollout.Delete) bool {
 			return slices.Contains(reasons, a.Reason)
 		})
 		plan.Patches = slices.DeleteFunc(slices.Clone(plan.Patches), func(a rollout.Patch) bool {
 			return slices.Contains(reasons, a.Reason)
 		})
-		d.fates = fatesOf(plan)
+		d.Fates = peer.FatesOf(plan)
 	}
 }
 
-func withoutCreates(reasons ...rollout.Reason) func(*situation, rollout.Plan, *decided) {
-	return func(_ *situation, plan rollout.Plan, d *decided) {
-		d.creates = nil
+func withoutCreates(reasons ...rollout.Reason) func(*peer.Situation, rollout.Plan, *peer.Decided) {
+	return func(_ *peer.Situation, plan rollout.Plan, d *peer.Decided) {
+		d.Creates = nil
 		for _, a := range plan.Creates {
 			if !slices.Contains(reasons, a.Reason) {
-				d.creates = append(d.creates, a.Node)
+				d.Creates = append(d.Creates, a.Node)
 			}
 		}
 	}
 }
 
 // moreUpdates begins up to n more nodes whose only live pod is an outdated one.
-func moreUpdates(s *situation, d *decided, n int) {
-	if s.spec.Strategy.Type == rollout.OnDelete {
+func moreUpdates(s *peer.Situation, d *peer.Decided, n int) {
+	if s.Spec.Strategy.Type == rollout.OnDelete {
 		return
 	}
-	m := model{situation: s, rules: allRules}
-	for _, node := range s.nodes {
-		live := node.live()
+	m := peer.Model{Situation: s, Rules: peer.AllRules}
+	for _, node := range s.Nodes {
+		live := node.Live()
 		switch {
 		case n == 0:
 			return
-		case node.outcome != placement.Run || len(live) != 1 || m.updated(live[0]):
-		case s.surge && !slices.Contains(d.creates, node.name):
-			d.creates = append(d.creates, node.name)
+		case node.Outcome != placement.Run || len(live) != 1 || m.Updated(live[0]):
+		case s.Surge && !slices.Contains(d.Creates, node.Name):
+			d.Creates = append(d.Creates, node.Name)
 			n--
-		case !s.surge && d.fate(live[0]) == "" && len(m.updateOf(live[0])) > 0:
-			d.fates = append(d.fates, m.updateOf(live[0])...)
+		case !s.Surge && d.Fate(live[0]) == "" && len(m.UpdateOf(live[0])) > 0:
+			d.Fates = append(d.Fates, m.UpdateOf(live[0])...)
 			n--
 		}
 	}
@@ -151,18 +144,18 @@ func moreUpdates(s *situation, d *decided, n int) {
 func wrongCounters() (list []wrongDecision) {
 	for _, c := range []struct {
 		name string
-		at   func(*statusCounters) *int32
+		at   func(*peer.Counters) *int32
 	}{
-		{"desired", func(s *statusCounters) *int32 { return &s.Desired }},
-		{"current", func(s *statusCounters) *int32 { return &s.Current }},
-		{"misscheduled", func(s *statusCounters) *int32 { return &s.Misscheduled }},
-		{"ready", func(s *statusCounters) *int32 { return &s.Ready }},
-		{"updated", func(s *statusCounters) *int32 { return &s.Updated }},
-		{"available", func(s *statusCounters) *int32 { return &s.Available }},
-		{"unavailable", func(s *statusCounters) *int32 { return &s.Unavailable }},
+		{"desired", func(s *peer.Counters) *int32 { return &s.Desired }},
+		{"current", func(s *peer.Counters) *int32 { return &s.Current }},
+		{"misscheduled", func(s *peer.Counters) *int32 { return &s.Misscheduled }},
+		{"ready", func(s *peer.Counters) *int32 { return &s.Ready }},
+		{"updated", func(s *peer.Counters) *int32 { return &s.Updated }},
+		{"available", func(s *peer.Counters) *int32 { return &s.Available }},
+		{"unavailable", func(s *peer.Counters) *int32 { return &s.Unavailable }},
 	} {
-		up := func(_ *situation, _ rollout.Plan, d *decided) { *c.at(&d.status)++ }
-		down := func(_ *situation, _ rollout.Plan, d *decided) { *c.at(&d.status)-- }
+		up := func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) { *c.at(&d.Status)++ }
+		down := func(_ *peer.Situation, _ rollout.Plan, d *peer.Decided) { *c.at(&d.Status)-- }
 		list = append(list, wrongDecision{c.name + " + 1", up, 200, 0}, wrongDecision{c.name + " - 1", down, 200, 0})
 	}
 	return list
@@ -170,9 +163,9 @@ func wrongCounters() (list []wrongDecision) {
 
 // TestConformanceTeeth shows that the table of deliberate differences does not explain just anything: right plans,
 // spoiled, are not explained.
-func TestConformanceTeeth(t *testing.T) { testTeeth(t, kubernetes, wrongDecisions) }
+func TestConformanceTeeth(t *testing.T) { testTeeth(t, peer.Kubernetes, wrongDecisions) }
 
-func testTeeth(t *testing.T, p peer, wrong []wrongDecision) {
+func testTeeth(t *testing.T, p peer.Controller, wrong []wrongDecision) {
 	t.Helper()
 	// The shares are those of the compiled-in cases.
 	t.Setenv(conformance.EnvDir, "")
@@ -180,20 +173,20 @@ func testTeeth(t *testing.T, p peer, wrong []wrongDecision) {
 	changed, passed := make([]int, len(all)), make([]int, len(all))
 	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
-			spec := c.spec(t)
-			if c.refused(spec) != "" {
+			spec := specOf(t, c)
+			if c.Refused(spec) != "" {
 				continue
 			}
-			s := newSituation(c, spec)
-			plan := c.plan(t, spec)
+			s := situationOf(t, c, spec)
+			plan := planOf(t, c, spec)
 			for i, wrong := range all {
-				right, d := decidedBy(plan), decidedBy(plan)
+				right, d := peer.DecidedBy(plan), peer.DecidedBy(plan)
 				wrong.spoil(s, plan, &d)
-				if right.status == d.status && slices.Equal(right.creates, d.creates) && slices.Equal(right.fates, d.fates) {
+				if right.Status == d.Status && slices.Equal(right.Creates, d.Creates) && slices.Equal(right.Fates, d.Fates) {
 					continue
 				}
 				changed[i]++
-				if _, ok := explain(s, d); ok {
+				if _, ok := s.Explain(d); ok {
 					passed[i]++
 				}
 			}
@@ -214,36 +207,36 @@ func testTeeth(t *testing.T, p peer, wrong []wrongDecision) {
 // and each makes a difference to every controller of which it says so.
 func TestConformanceEntriesAreNeeded(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
-	var needed [rules]int
-	var matters [len(files)][rules]int
+	var needed [peer.Rules]int
+	var matters [len(files)][peer.Rules]int
 	for p := range files {
 		for _, file := range files[p] {
 			for _, c := range cases(t, file) {
-				spec := c.spec(t)
-				if c.refused(spec) != "" {
+				spec := specOf(t, c)
+				if c.Refused(spec) != "" {
 					continue
 				}
-				plan, s := c.plan(t, spec), newSituation(c, spec)
-				explanation, _ := explain(s, decidedBy(plan))
-				for r := range rules {
-					needed[r] += int(explanation >> r & 1)
-					matters[p][r] += int(count(c.matters(s, plan, r)))
+				plan, s := planOf(t, c, spec), situationOf(t, c, spec)
+				explanation, _ := s.Explain(peer.DecidedBy(plan))
+				for r := range peer.Rules {
+					needed[r] += int(count(explanation.Has(r)))
+					matters[p][r] += int(count(s.Matters(r, peer.DecidedBy(plan))))
 				}
 			}
 		}
 	}
 	seen := make(map[string]bool)
-	for r, e := range entries[:] {
-		if e.id == "" || e.rule == "" || e.why == "" || e.of == 0 || seen[e.id] {
-			t.Errorf("entry %d (%q) needs an id of its own, a rule, a reason and a controller", r, e.id)
+	for r, e := range peer.Entries[:] {
+		if e.ID == "" || e.Rule == "" || e.Why == "" || e.Of == 0 || seen[e.ID] {
+			t.Errorf("entry %d (%q) needs an id of its own, a rule, a reason and a controller", r, e.ID)
 		}
-		seen[e.id] = true
-		if needed[r] == 0 {
-			t.Errorf("no compiled-in case needs %s", e.id)
+		seen[e.ID] = true
+		if unneeded := needed[r] == 0; unneeded != e.Unrecorded {
+			t.Errorf("%d compiled-in cases need %s; unrecorded: %v", needed[r], e.ID, e.Unrecorded)
 		}
 		for p := range files {
-			if of := e.of&(1<<p) != 0; of != (matters[p][r] > 0) {
-				t.Errorf("%s sets us apart from %s: %v, but it changes %d of the recordings", e.id, files[p][0], of, matters[p][r])
+			if of := e.Of.Has(peer.Controller(p)) && !e.Unrecorded; of != (matters[p][r] > 0) {
+				t.Errorf("%s sets us apart from %s: %v, but it changes %d of the recordings", e.ID, files[p][0], of, matters[p][r])
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package rollout_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -13,34 +11,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
 // vary changes a recorded case, so that what nobody recorded comes up: pods in other states and places, and other
 // limits. What the controller would do then is not known, but what the model does with all rules is.
-func (c *recorded) vary(r *rand.Rand) {
+func vary(c *peer.Case, r *rand.Rand) {
 	for range 1 + r.IntN(6) {
 		if len(c.Pods) > 0 {
-			c.varyPod(r, r.IntN(len(c.Pods)))
+			varyPod(c, r, r.IntN(len(c.Pods)))
 		}
 	}
-	update := &c.set.Spec.UpdateStrategy
+	update := &c.Set.Spec.UpdateStrategy
 	switch r.IntN(6) {
 	case 0:
 		c.BurstReplicas = new(1 + r.Int32N(5))
 	case 1:
-		c.set.Spec.MinReadySeconds = r.Int32N(3) * 30
+		c.Set.Spec.MinReadySeconds = r.Int32N(3) * 30
 	case 2:
 		update.Type = string(appsv1.RollingUpdateDaemonSetStrategyType)
-		update.RollingUpdate = &rollingUpdate{
+		update.RollingUpdate = &peer.RollingUpdate{
 			MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1 + r.Int32N(4))),
 		}
 	case 3:
 		update.Type = string(appsv1.RollingUpdateDaemonSetStrategyType)
-		update.RollingUpdate = &rollingUpdate{MaxUnavailable: new(intstr.FromString(fmt.Sprintf("%d%%", 1+r.IntN(70))))}
+		update.RollingUpdate = &peer.RollingUpdate{MaxUnavailable: new(intstr.FromString(fmt.Sprintf("%d%%", 1+r.IntN(70))))}
 	}
 }
 
-func (c *recorded) varyPod(r *rand.Rand, i int) {
+func varyPod(c *peer.Case, r *rand.Rand, i int) {
 	p := c.Pods[i]
 	if r.IntN(3) == 0 && len(c.Pods) < 60 {
 		p = p.DeepCopy()
@@ -75,43 +75,35 @@ func (c *recorded) varyPod(r *rand.Rand, i int) {
 
 // TestConformanceVariations holds plans for varied cases to the model of the controller with all rules: together they
 // are a second, naive planner.
-func TestConformanceVariations(t *testing.T) { testVariations(t, kubernetes, (*recorded).vary) }
+func TestConformanceVariations(t *testing.T) { testVariations(t, peer.Kubernetes, vary) }
 
-func testVariations(t *testing.T, p peer, vary func(*recorded, *rand.Rand)) {
+func testVariations(t *testing.T, p peer.Controller, vary func(*peer.Case, *rand.Rand)) {
 	t.Helper()
 	const seeds = uint64(4) // per case
-	explained := 0
+	accounted := 0
 	for _, file := range files[p] {
 		for _, c := range cases(t, file) {
 			for seed := range seeds {
-				varied := c.clone(t)
+				varied, err := c.Clone()
+				if err != nil {
+					t.Fatal(err)
+				}
 				varied.Name = fmt.Sprintf("%s, variation %d", c.Name, seed)
 				vary(varied, rand.New(rand.NewPCG(seed, uint64(len(c.Pods)))))
-				varied.varied(t)
-				spec := varied.spec(t)
-				if varied.refused(spec) != "" {
+				if err := varied.EncodeSet(); err != nil {
+					t.Fatal(err)
+				}
+				spec := specOf(t, varied)
+				if varied.Refused(spec) != "" {
 					continue
 				}
-				plan := varied.plan(t, spec)
-				varied.explain(t, newSituation(varied, spec), plan, nil)
-				explained++
+				plan := planOf(t, varied, spec)
+				explained(t, situationOf(t, varied, spec), plan, nil)
+				accounted++
 			}
 		}
 	}
-	if explained == 0 {
+	if accounted == 0 {
 		t.Error("no case to vary")
 	}
-}
-
-func (c *recorded) clone(t *testing.T) *recorded {
-	t.Helper()
-	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clone := new(recorded)
-	if err := errors.Join(json.Unmarshal(data, clone), json.Unmarshal(clone.DaemonSet, &clone.set)); err != nil {
-		t.Fatal(err)
-	}
-	return clone
 }

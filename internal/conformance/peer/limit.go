@@ -1,9 +1,8 @@
-package rollout_test
+package peer
 
 import (
 	"math"
 	"slices"
-	"strings"
 )
 
 // queue is what there is to do on one node: first anyOrder and one of oneOf, in any order, and then the rest.
@@ -13,8 +12,8 @@ func (q queue) len() int { return len(q.anyOrder) + min(1, len(q.oneOf)) + len(q
 
 // unlimited tells whether no burst limits the action: it deletes nothing.
 func unlimited(action string) bool {
-	k := kindOf(action)
-	return k == fatePreparing || k == fateTakenBack
+	k := FateOf(action)
+	return k == Preparing || k == TakenBack
 }
 
 // split takes out what no burst limits.
@@ -29,7 +28,7 @@ func (q queue) split() (rest queue, free []string) {
 
 // limit applies burst to the queues, which come in any order, and to what comes after all of them. What is early in
 // its queue is in any case among the first, what is late never. Our plan has no such order.
-func (m *model) limit(queues []queue, last queue) (a act) {
+func (m *Model) limit(queues []queue, last queue) (a Act) {
 	var free []string
 	hooked := 0 // choices that no burst limits
 	for i := range queues {
@@ -37,7 +36,7 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 		queues[i], out = queues[i].split()
 		free = append(free, out...)
 		if one := queues[i].oneOf; slices.ContainsFunc(one, unlimited) {
-			a.from = append(a.from, one...)
+			a.From = append(a.From, one...)
 			hooked++
 			queues[i].oneOf = nil
 		}
@@ -49,16 +48,16 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 	for _, q := range queues {
 		total += q.len()
 	}
-	burst, all := m.burst(), total+last.len()
+	burst, all := m.Burst(), total+last.len()
 	enter := func(names []string, latest, earliest int) {
-		if m.on(burstIsPerPlan) {
+		if m.on(BurstIsPerPlan) {
 			latest, earliest = all-1, 0
 		}
 		switch {
 		case latest < burst:
-			a.must = append(a.must, names...)
+			a.Must = append(a.Must, names...)
 		case earliest < burst:
-			a.from = append(a.from, names...)
+			a.From = append(a.From, names...)
 		}
 	}
 	for _, q := range queues {
@@ -66,22 +65,22 @@ func (m *model) limit(queues []queue, last queue) (a act) {
 		first := q.len() - len(q.then)
 		enter(q.anyOrder, before+first-1, 0)
 		if len(q.oneOf) > 0 && burst > 0 {
-			a.from = append(a.from, q.oneOf...)
+			a.From = append(a.From, q.oneOf...)
 		}
 		for i, name := range q.then {
 			enter([]string{name}, before+first+i, first+i)
 		}
 	}
 	enter(last.anyOrder, all-1, total)
-	a.count = min(burst, all) - len(a.must) + hooked
-	a.must = append(a.must, free...)
+	a.Count = min(burst, all) - len(a.Must) + hooked
+	a.Must = append(a.Must, free...)
 	return a
 }
 
 // limitCreates applies partitioned scaling and burst to the nodes that lack a pod. They come in any order, but in that
 // of their names where there is a partition.
-func (m *model) limitCreates(nodes []*nodeSituation) act {
-	limit, ordered := m.scaling()
+func (m *Model) limitCreates(nodes []*Node) Act {
+	limit, ordered := m.Scaling()
 	if !ordered {
 		limit = math.MaxInt
 	}
@@ -89,19 +88,19 @@ func (m *model) limitCreates(nodes []*nodeSituation) act {
 	for _, n := range nodes {
 		filled := m.filled(n)
 		if filled || limit > 0 {
-			names = append(names, n.name)
+			names = append(names, n.Name)
 			limit -= int(count(!filled))
 		}
 	}
 	if ordered || m.ordered() {
-		return act{must: names[:min(m.burst(), len(names))]}
+		return Act{Must: names[:min(m.Burst(), len(names))]}
 	}
-	return inOrder(nil, names, len(names), bursts{creates: m.burst()})
+	return inOrder(nil, names, len(names), bursts{creates: m.Burst()})
 }
 
 // ordered tells whether updates are picked in the order of B6, and creates in that of M6. This is one of the choices that
 // the controller has, so that it is no difference by itself: only the model with all rules makes it.
-func (m *model) ordered() bool { return m.rules == allRules }
+func (m *Model) ordered() bool { return m.Rules == AllRules }
 
 // bursts are how many actions of a kind are left to do, and whether in order.
 type bursts struct {
@@ -109,13 +108,13 @@ type bursts struct {
 	ordered                   bool
 }
 
-func (b bursts) of(kind fate) int {
+func (b bursts) of(kind Fate) int {
 	switch kind {
 	case "":
 		return b.creates
-	case fateDeleted:
+	case Deleted:
 		return b.deletes
-	case fateInPlace:
+	case InPlace:
 		return b.updates
 	default:
 		return math.MaxInt
@@ -125,14 +124,14 @@ func (b bursts) of(kind fate) int {
 // inOrder is an act that does the first, any number of them, and then at most n of the second. Of what is done to
 // pods, each kind has a burst of its own, but marking for a hook has none. No recording has a choice between kinds that
 // burst cuts short.
-func inOrder(first, second []string, n int, burst bursts) (a act) {
+func inOrder(first, second []string, n int, burst bursts) (a Act) {
 	n = max(min(n, len(second)), 0)
 	kinds := kindsOf(slices.Concat(first, second))
 	switch {
 	case burst.ordered:
 		return descending(first, second, n, burst)
 	case len(kinds) > 1 && 0 < n && n < len(second):
-		return act{must: first, from: second, count: n}
+		return Act{Must: first, From: second, Count: n}
 	}
 	for _, kind := range kinds {
 		sure, maybe := kind.actions(first), kind.actions(second)
@@ -140,55 +139,33 @@ func inOrder(first, second []string, n int, burst bursts) (a act) {
 		m := min(n, len(maybe), limit-len(sure))
 		switch {
 		case m < 0:
-			a.from = append(a.from, sure...)
-			a.count += limit
+			a.From = append(a.From, sure...)
+			a.Count += limit
 		case m == len(maybe):
-			a.must = slices.Concat(a.must, sure, maybe)
+			a.Must = slices.Concat(a.Must, sure, maybe)
 		default:
-			a.must = append(a.must, sure...)
+			a.Must = append(a.Must, sure...)
 			if m > 0 {
-				a.from = append(a.from, maybe...)
+				a.From = append(a.From, maybe...)
 			}
-			a.count += m
+			a.Count += m
 		}
 	}
 	return a
 }
 
 // descending is the only outcome that B6 has.
-func descending(first, second []string, n int, burst bursts) (a act) {
-	done := make(map[fate]int)
+func descending(first, second []string, n int, burst bursts) (a Act) {
+	done := make(map[Fate]int)
 	for i, action := range slices.Backward(slices.Concat(second, first)) {
-		kind := kindOf(action)
+		kind := FateOf(action)
 		if sure := i >= len(second); done[kind] < burst.of(kind) && (sure || n > 0) {
 			done[kind]++
-			a.must = append(a.must, action)
+			a.Must = append(a.Must, action)
 			if !sure {
 				n--
 			}
 		}
 	}
 	return a
-}
-
-// kindOf is the fate in an action, empty for the create of a pod.
-func kindOf(action string) fate {
-	kind, _, pod := strings.Cut(action, " ")
-	if !pod {
-		return ""
-	}
-	return fate(kind)
-}
-
-func kindsOf(actions []string) (kinds []fate) {
-	for _, a := range actions {
-		kinds = append(kinds, kindOf(a))
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
-}
-
-// actions are those of a kind.
-func (f fate) actions(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return kindOf(a) != f })
 }

@@ -1,4 +1,4 @@
-package rollout_test
+package peer
 
 import (
 	"encoding/json"
@@ -16,17 +16,18 @@ const (
 	inPlaceIfCan = "InPlaceIfPossible"
 )
 
-func onItsWayOut(p *corev1.Pod) bool { return p != nil && p.Labels[stateLabel] == stateLeaving }
+// OnItsWayOut tells whether a pod is in PreparingDelete.
+func OnItsWayOut(p *corev1.Pod) bool { return p != nil && p.Labels[stateLabel] == stateLeaving }
 
 // availableInStatus is more than available for the budget: OpenKruise looks at the in-place condition too.
-func (m *model) availableInStatus(p *corev1.Pod) bool {
+func (m *Model) availableInStatus(p *corev1.Pod) bool {
 	c := condition(p, lifecycle.InPlaceUpdateReady)
-	return m.available(p) && (!hasGate(p) || c == nil || c.Status == corev1.ConditionTrue)
+	return m.Available(p) && (!hasGate(p) || c == nil || c.Status == corev1.ConditionTrue)
 }
 
-// hooked tells whether the preDelete hook holds the pod: any one of its handlers does.
-func (m *model) hooked(p *corev1.Pod) bool {
-	hook := m.recorded.set.hook()
+// Hooked tells whether the preDelete hook holds the pod: any one of its handlers does.
+func (m *Model) Hooked(p *corev1.Pod) bool {
+	hook := m.Case.Set.hook()
 	if hook == nil {
 		return false
 	}
@@ -39,35 +40,35 @@ func (m *model) hooked(p *corev1.Pod) bool {
 }
 
 // removal is what happens to a pod that is to go: nothing, if it waits for its hook already.
-func (m *model) removal(p *corev1.Pod) []string {
+func (m *Model) removal(p *corev1.Pod) []string {
 	switch {
-	case !m.hooked(p):
-		return fateDeleted.of(p.Name)
-	case onItsWayOut(p):
+	case !m.Hooked(p):
+		return Deleted.Of(p.Name)
+	case OnItsWayOut(p):
 		return nil
 	default:
-		return fatePreparing.of(p.Name)
+		return Preparing.Of(p.Name)
 	}
 }
 
-// updateOf is what happens to a pod that is to be updated.
-func (m *model) updateOf(p *corev1.Pod) []string {
+// UpdateOf is what happens to a pod that is to be updated.
+func (m *Model) UpdateOf(p *corev1.Pod) []string {
 	if m.takesInPlace(p) {
-		return fateInPlace.of(p.Name)
+		return InPlace.Of(p.Name)
 	}
 	return m.removal(p)
 }
 
 // takesInPlace tells whether the update can be made in place: the pod has the readiness gate, its revision is known,
 // and nothing but images, labels and annotations differs.
-func (m *model) takesInPlace(p *corev1.Pod) bool {
-	if m.surge || m.recorded.set.rolling().RollingUpdateType != inPlaceIfCan || !hasGate(p) {
+func (m *Model) takesInPlace(p *corev1.Pod) bool {
+	if m.Surge || m.Case.Set.Rolling().RollingUpdateType != inPlaceIfCan || !hasGate(p) {
 		return false
 	}
-	if m.on(idlePodIsRecreated) && (p.Spec.NodeName == "" || lifecycle.Terminal(p)) {
+	if m.on(IdlePodIsRecreated) && (p.Spec.NodeName == "" || lifecycle.Terminal(p)) {
 		return false
 	}
-	revisions := m.recorded.Revisions
+	revisions := m.Case.Revisions
 	last := len(revisions) - 1
 	for _, r := range revisions[:last] {
 		if r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] {
@@ -78,7 +79,7 @@ func (m *model) takesInPlace(p *corev1.Pod) bool {
 }
 
 // begunInPlace tells whether an earlier plan made the pod not ready for an update that it can take.
-func (m *model) begunInPlace(p *corev1.Pod) bool {
+func (m *Model) begunInPlace(p *corev1.Pod) bool {
 	c := condition(p, lifecycle.InPlaceUpdateReady)
 	return c != nil && c.Status == corev1.ConditionFalse && m.takesInPlace(p)
 }
@@ -105,16 +106,26 @@ func fixed(r *appsv1.ControllerRevision) string {
 	return string(text)
 }
 
-// burst is how many creates and how many deletes a phase may do.
-func (m *model) burst() int {
-	if m.peer == kubernetes {
-		if b := m.recorded.BurstReplicas; b != nil {
+// Burst is how many creates and how many deletes a phase may do.
+func (m *Model) Burst() int {
+	if m.controller == Kubernetes {
+		if b := m.Case.BurstReplicas; b != nil {
 			return int(*b)
 		}
 		return 250
 	}
-	if m.on(burstOfDesired) {
-		return max(1, scaledTo(m.recorded.set.Spec.BurstReplicas, m.desired, 250, false))
+	if m.on(BurstOfDesired) {
+		return max(1, scaledTo(m.Case.Set.Spec.BurstReplicas, m.Desired, 250, false))
 	}
-	return scaledTo(m.recorded.set.Spec.BurstReplicas, m.recorded.set.Status.DesiredNumberScheduled, 250, false)
+	return scaledTo(m.Case.Set.Spec.BurstReplicas, m.Case.Set.Status.DesiredNumberScheduled, 250, false)
+}
+
+// hasGate tells whether the pod can be made not ready for an in-place update.
+func hasGate(p *corev1.Pod) bool {
+	for _, g := range p.Spec.ReadinessGates {
+		if g.ConditionType == lifecycle.InPlaceUpdateReady {
+			return true
+		}
+	}
+	return false
 }
