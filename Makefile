@@ -9,6 +9,9 @@ OUT       ?= build/bench.txt
 BASE      ?=
 SOAK_TIME ?= 2m
 SOAK_SEED ?=
+N         ?= 20000
+BENCHTIME ?= 1s
+COMPARE   ?= Placement|Decision
 MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload ./rollout/canary
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
@@ -20,7 +23,7 @@ RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env 
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: demo
 demo: ## plan a small rollout and print why each node is where it is
@@ -28,13 +31,23 @@ demo: ## plan a small rollout and print why each node is where it is
 	$(GO) run ./examples/plan -example kruise
 	$(GO) run ./examples/plan -example eds
 
+# The differential is the slowest to build, and races of the Kubernetes controller are not ours to find.
 .PHONY: test
-test: ## vet and test every module, recorded conformance cases included
+test: ## vet and test every module, recorded conformance cases included; compare with the real DaemonSet controller
 	@test -n '$(RACE)' || echo 'no cgo or no C compiler here: testing without the race detector'
-	@for module in $(MODULES); do \
+	@for module in $(filter-out ./internal/differential,$(MODULES)); do \
 		echo "== $$module: go vet ./... && go test $(RACE) ./..."; \
 		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...) || exit 1; \
 	done
+	@$(MAKE) --no-print-directory differential N=4000
+
+.PHONY: differential
+differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
+	@mkdir -p build
+	cd internal/differential && $(GO) vet ./... && $(GO) test ./ratios
+	@cd internal/differential && $(GO) test -v -timeout 6h . -args -n $(N) > $(CURDIR)/build/differential.txt || \
+		{ cat $(CURDIR)/build/differential.txt; exit 1; }
+	@grep -v '^===\|^---' build/differential.txt
 
 .PHONY: lint
 lint: ## check the formatting and run vet and golangci-lint on every module
@@ -67,6 +80,16 @@ bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BAS
 	@mkdir -p $(dir $(OUT))
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG) > $(OUT) || { cat $(OUT); exit 1; }
 	$(TOOL) benchstat $(BASE) $(OUT)
+
+# Ratios of one run on one machine, so that a busy machine slows both sides. With BENCHTIME=1x it only shows that it works.
+.PHONY: compare
+compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT (6) times for BENCHTIME (1s), and print the ratios
+	@mkdir -p build
+	cd internal/differential && $(GO) test -run '^$$' -bench '$(COMPARE)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 3h . \
+		> $(CURDIR)/build/compare.txt || { cat $(CURDIR)/build/compare.txt; exit 1; }
+	$(TOOL) benchstat -col /impl -row '.name /scenario /nodes' build/compare.txt
+	@$(TOOL) benchstat -format csv -col /impl -row '.name /scenario /nodes' build/compare.txt 2>/dev/null > build/compare.csv
+	@cd internal/differential && $(GO) run ./ratios < $(CURDIR)/build/compare.csv
 
 # The time limit of a mutant is a multiple of how long the tests took, so that must not come from the test cache.
 .PHONY: mutate

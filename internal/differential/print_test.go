@@ -1,0 +1,108 @@
+package differential_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/internal/differential"
+)
+
+// objects prints a world as a manifest that examples/plan reads, with the command that plans it.
+func objects(w differential.World) (string, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# go run ./examples/plan -f FILE -now %s\n", w.Now.Format(time.RFC3339))
+	if w.Burst > 0 {
+		fmt.Fprintf(&text, "# with a burst of %d\n", w.Burst)
+	}
+	list := []runtime.Object{w.Set.DeepCopy()}
+	for _, r := range w.Revisions {
+		list = append(list, r.DeepCopy())
+	}
+	for _, n := range w.Nodes {
+		list = append(list, n.DeepCopy())
+	}
+	for _, p := range w.Pods {
+		list = append(list, p.DeepCopy())
+	}
+	for _, object := range list {
+		var kind schema.GroupVersionKind
+		switch object.(type) {
+		case *appsv1.DaemonSet:
+			kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+		case *appsv1.ControllerRevision:
+			kind = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
+		case *corev1.Node:
+			kind = corev1.SchemeGroupVersion.WithKind("Node")
+		case *corev1.Pod:
+			kind = corev1.SchemeGroupVersion.WithKind("Pod")
+		}
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&text, "---\n%s", data)
+	}
+	return text.String(), nil
+}
+
+// TestPrintedWorlds holds that what a failing comparison prints can be planned, and is the same world.
+func TestPrintedWorlds(t *testing.T) {
+	c := newController(t)
+	for seed := range 5 {
+		w := anyWorld().Example(seed)
+		w.Burst = 0
+		s, err := take(c, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := objects(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "world.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), "go", "run", "./examples/plan", "-o", "json", "-f", file, "-now", w.Now.Format(time.RFC3339))
+		command.Dir = filepath.Join("..", "..")
+		answer, err := command.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		var printed struct {
+			Actions struct {
+				Creates []struct{ Node string }
+				Deletes []struct{ Pod string }
+			}
+		}
+		if err := json.Unmarshal(answer, &printed); err != nil {
+			t.Fatal(err)
+		}
+		var creates, deletes []string
+		for _, a := range printed.Actions.Creates {
+			creates = append(creates, a.Node)
+		}
+		for _, a := range printed.Actions.Deletes {
+			deletes = append(deletes, a.Pod)
+		}
+		planned := peer.DecidedBy(s.plan)
+		if !slices.Equal(creates, planned.Creates) || !slices.Equal(peer.Deleted.Of(deletes...), planned.Fates) {
+			t.Errorf("creates on %v and deletes %v, want %v\n%s", creates, deletes, planned, text)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package differential_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/internal/differential"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// course is how a fleet got from where it was to where it came to rest, under one of the two.
+type course struct {
+	steps   int // plans, or syncs, that did something
+	elapsed time.Duration
+	settled bool
+	end     map[string]string // by node
+	// broken are the steps at which nodes were taken down, or pods put beside others, beyond what the set promises.
+	broken int
+	// needed are the rules that explain what a plan would have done otherwise on the way.
+	needed peer.RuleSet
+}
+
+// promise is a bound that the set gives, in nodes.
+type promise struct {
+	*placement.Matcher
+	w             differential.World
+	surge, budget int
+	updated       func(*corev1.Pod) bool
+}
+
+func newPromise(w differential.World, spec rollout.Spec) promise {
+	matcher, _ := placement.Compile(&spec.Template) // what it reports, New has accepted
+	p := promise{Matcher: matcher, w: w, updated: func(pod *corev1.Pod) bool {
+		return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == w.UpdateHash()
+	}}
+	desired := 0
+	for _, n := range w.Nodes {
+		if matcher.Evaluate(n).Outcome == placement.Run {
+			desired++
+		}
+	}
+	if r := w.Set.Spec.UpdateStrategy.RollingUpdate; r != nil {
+		p.surge, _ = intstr.GetScaledValueFromIntOrPercent(r.MaxSurge, desired, true)
+		p.budget, _ = intstr.GetScaledValueFromIntOrPercent(r.MaxUnavailable, desired, true)
+	}
+	return p
+}
+
+// broken tells whether what is done to the pods breaks the promise: a pod that serves is taken away from a node that is to
+// run one while more nodes than maxUnavailable are, or come to be, without; or one is put beside it while more nodes than
+// maxSurge have a new pod that is not available beside an old one that is Ready.
+func (p *promise) broken(s rollout.Snapshot, deletes, creates []string) bool {
+	down, surging, chose, beside := 0, 0, false, false
+	for _, n := range s.Nodes {
+		if p.Evaluate(n).Outcome != placement.Run {
+			continue
+		}
+		var before, after, old, fresh bool
+		for _, pod := range s.Pods {
+			if target, _ := placement.TargetNode(pod); target != n.Name || pod.DeletionTimestamp != nil {
+				continue
+			}
+			available := lifecycle.Available(pod, p.w.Set.Spec.MinReadySeconds, s.Now)
+			serves := available || lifecycle.Ready(pod) && !p.updated(pod)
+			before = before || serves
+			if !slices.Contains(deletes, pod.Name) {
+				after = after || serves
+				old = old || lifecycle.Ready(pod) && !p.updated(pod)
+				fresh = fresh || !available && p.updated(pod)
+			}
+		}
+		created := slices.Contains(creates, n.Name)
+		if !after {
+			down++
+		}
+		if old && (fresh || created) {
+			surging++
+		}
+		chose = chose || before && !after
+		beside = beside || old && created
+	}
+	if p.surge > 0 {
+		return beside && surging > p.surge || chose
+	}
+	return chose && down > max(p.budget, 1)
+}
+
+// asPlans lets the controller plan for the test kit's cluster.
+type asPlans struct {
+	*differential.Controller
+	world differential.World
+}
+
+func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
+	w := a.world
+	w.Now, w.Nodes, w.Pods, w.Revisions = s.Now, s.Nodes, s.Pods, s.Revisions
+	if err := a.Load(w); err != nil {
+		return rollout.Plan{}, err
+	}
+	requests, err := a.Sync()
+	if err != nil && !strings.Contains(err.Error(), "couldn't get node for nodeName") {
+		return rollout.Plan{}, err
+	}
+	var plan rollout.Plan
+	for _, r := range requests.Revisions {
+		i := slices.IndexFunc(s.Revisions, func(o *appsv1.ControllerRevision) bool { return o.Name == r.Name })
+		if r.Verb != "delete" || i < 0 {
+			return rollout.Plan{}, fmt.Errorf("the history is as it should be, but the controller wants to %s %s", r.Verb, r.Name)
+		}
+		plan.Revisions = append(plan.Revisions, rollout.RevisionAction{Verb: rollout.DeleteRevision, Name: r.Name, UID: s.Revisions[i].UID})
+	}
+	for i, node := range requests.Creates {
+		hash := requests.Templates[i].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		plan.Creates = append(plan.Creates, rollout.Create{Node: node, Revision: hash})
+	}
+	for _, p := range s.Pods {
+		node, _ := placement.TargetNode(p)
+		if slices.Contains(requests.Deletes, p.Name) {
+			plan.Deletes = append(plan.Deletes, rollout.Delete{Node: node, Pod: p.Name, UID: p.UID})
+		}
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		// It asks to be called again when a back-off or minReadySeconds are over.
+		wake := lifecycle.Evaluate(p, w.Set.Spec.MinReadySeconds, s.Now).AvailableAt
+		if lifecycle.Terminal(p) {
+			wake = s.Now.Add(time.Second)
+		}
+		if wake.After(s.Now) && (plan.NextWake.IsZero() || wake.Before(plan.NextWake)) {
+			plan.NextWake = wake
+		}
+	}
+	return plan, nil
+}
+
+// travel lets a cluster run until it is at rest, and compares each step on the way with what the other would do.
+func travel(
+	c *differential.Controller, w differential.World, spec rollout.Spec, behavior rollouttest.Behavior, theirs bool,
+) (course, error) {
+	begin := rollout.Snapshot{
+		Now: w.Now, Nodes: w.Nodes, Pods: w.Pods, Revisions: w.Revisions,
+		Memory: rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: w.Set.Status.CollisionCount},
+	}
+	cluster, err := rollouttest.NewCluster(spec, begin, behavior)
+	if err != nil {
+		return course{}, err
+	}
+	plan := cluster.Plan
+	if theirs {
+		other, err := differential.NewController()
+		if err != nil {
+			return course{}, err
+		}
+		plan = (&asPlans{Controller: other, world: w}).plan
+	}
+	bound := newPromise(w, spec)
+	t := course{end: map[string]string{}}
+	result, err := cluster.Run(plan, 4*cluster.Steps(), func(s rollout.Snapshot, p rollout.Plan) error {
+		if !theirs {
+			for _, v := range rollout.Verify(spec, s, p) {
+				return errors.New(v.String())
+			}
+		}
+		now := w
+		now.Now, now.Nodes, now.Pods, now.Revisions = s.Now, s.Nodes, s.Pods, s.Revisions
+		step, err := take(c, now)
+		if err != nil {
+			return err
+		}
+		needed, err := step.differ()
+		t.needed |= needed
+		for _, r := range slices.Concat(lasting, stopping) {
+			// Where the controller has a choice, a plan may be one of its choices and leave out what the rule rules out.
+			if step != nil && step.situation.Matters(r, peer.DecidedBy(step.plan)) {
+				t.needed |= 1 << r
+			}
+		}
+		if err != nil || p.Empty() {
+			return err
+		}
+		t.steps++
+		decided := peer.DecidedBy(p)
+		if bound.broken(s, peer.Deleted.Among(decided.Fates), decided.Creates) {
+			t.broken++
+		}
+		return nil
+	})
+	t.elapsed, t.settled = result.Elapsed, result.Settled
+	for _, n := range result.Snapshot.Nodes {
+		t.end[n.Name] = ends(bound, result.Snapshot, n)
+	}
+	return t, err
+}
+
+// ends says what runs on a node: how many pods of which kind.
+func ends(p promise, s rollout.Snapshot, n *corev1.Node) string {
+	var pods []string
+	for _, pod := range s.Pods {
+		target, _ := placement.TargetNode(pod)
+		if target != n.Name {
+			continue
+		}
+		pods = append(pods, fmt.Sprintf("updated %v, ready %v, phase %s", p.updated(pod), lifecycle.Ready(pod), pod.Status.Phase))
+	}
+	slices.Sort(pods)
+	return fmt.Sprintf("%v: %s", p.Evaluate(n).Outcome, strings.Join(pods, "; "))
+}
+
+// lasting are the rules for which a fleet can come to rest somewhere else than under the controller.
+var lasting = []peer.Rule{
+	peer.KeepReplacesNothing, peer.GenerationLabel, peer.VanishedNodeStopsNothing, peer.ServesWhileLeaving, peer.BestPodStays,
+}
+
+// stopping are the rules for which a rollout that cannot succeed, because no new pod becomes ready, stops at another number of
+// nodes.
+var stopping = []peer.Rule{
+	peer.ReadyPodServes, peer.UnavailableNewPodHoldsPlace, peer.BudgetCountsRunNodes, peer.OneServingPodWillDo, peer.MissingPodsComeFirst,
+}
+
+// TestWholeRollouts lets the controller and the planner bring the same fleet to rest, with the same kubelets, and compares
+// the ends, how long it took, and what was promised on the way.
+func TestWholeRollouts(t *testing.T) {
+	c := newController(t)
+	var n journeys
+	check(t, 40, func(t *rapid.T) {
+		g := generator{t}
+		w := rapid.OneOf(anyFleet(), anyFleet(), anyWorld()).Draw(t, "world")
+		behavior := rollouttest.Behavior{
+			Start: time.Duration(g.oneOf("start", 5, 1, 40)) * time.Second,
+			Stop:  time.Duration(g.oneOf("stop", 2, 30)) * time.Second,
+		}
+		if g.chance("never ready", 10) {
+			behavior.NeverReady = []string{w.UpdateHash()}
+		}
+		err := n.compare(c, w, behavior)
+		if err != nil {
+			text, printErr := objects(w)
+			t.Fatalf("%+v: %v\n%s", behavior, errors.Join(err, printErr), text)
+		}
+	})
+	n.log(t)
+	if n.rollouts == 0 || n.theirSteps == 0 {
+		t.Error("too little was compared")
+	}
+}
+
+// journeys counts what the comparison of whole rollouts has seen.
+type journeys struct {
+	rollouts, sameEnd, faster, slower int
+	ourSteps, theirSteps              int
+	ourBroken, theirBroken            int
+	restless                          int
+	ends                              [peer.Rules]int
+}
+
+func (n *journeys) compare(c *differential.Controller, w differential.World, behavior rollouttest.Behavior) error {
+	start, err := take(c, w)
+	if err != nil {
+		return err
+	}
+	w.Pods = start.claims.Pods
+	spec := start.spec
+	ours, err := travel(c, w, spec, behavior, false)
+	if err != nil {
+		return fmt.Errorf("under the planner: %w", err)
+	}
+	theirs, err := travel(c, w, spec, behavior, true)
+	if err != nil {
+		return fmt.Errorf("under the controller: %w", err)
+	}
+	n.rollouts++
+	n.ourSteps += ours.steps
+	n.theirSteps += theirs.steps
+	n.theirBroken += theirs.broken
+	n.ourBroken += ours.broken
+	if ours.broken > 0 {
+		return errors.New("the planner breaks its promise")
+	}
+	if !ours.settled {
+		return errors.New("the planner never comes to rest")
+	}
+	if !theirs.settled {
+		n.restless++
+	}
+	n.faster += btoi(ours.elapsed < theirs.elapsed)
+	n.slower += btoi(ours.elapsed > theirs.elapsed)
+	needed := ours.needed | theirs.needed
+	if ours.elapsed > theirs.elapsed && needed == 0 {
+		return fmt.Errorf("the planner takes %v, the controller %v, and no rule says why", ours.elapsed, theirs.elapsed)
+	}
+	could := lasting
+	if len(behavior.NeverReady) > 0 {
+		could = slices.Concat(lasting, stopping)
+	}
+	return n.compareEnds(ours, theirs, needed, could)
+}
+
+func (n *journeys) compareEnds(ours, theirs course, needed peer.RuleSet, could []peer.Rule) error {
+	// Where a rollout stops half-way, on which nodes that is was a free choice.
+	same := slices.Equal(slices.Sorted(maps.Values(ours.end)), slices.Sorted(maps.Values(theirs.end)))
+	n.sameEnd += btoi(same)
+	if same {
+		return nil
+	}
+	explained := false
+	for _, r := range could {
+		if needed.Has(r) {
+			n.ends[r]++
+			explained = true
+		}
+	}
+	if explained {
+		return nil
+	}
+	return fmt.Errorf("the ends differ, and no rule says why:\nours   %v\ntheirs %v\nrules %b", ours.end, theirs.end, needed)
+}
+
+func (n *journeys) log(t *testing.T) {
+	t.Helper()
+	t.Logf("%d rollouts: %d end alike; the planner was faster in %d and slower in %d", n.rollouts, n.sameEnd, n.faster, n.slower)
+	t.Logf("steps that did something: %d of the planner, %d of the controller; steps beyond the budget: %d and %d; %d never ended under the controller",
+		n.ourSteps, n.theirSteps, n.ourBroken, n.theirBroken, n.restless)
+	for _, r := range slices.Concat(lasting, stopping) {
+		t.Logf("%6d ends differ where a step could need %s", n.ends[r], peer.Entries[r].ID)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
