@@ -30,14 +30,15 @@ func anyWorld() *rapid.Generator[differential.World] {
 	})
 }
 
-// anyFleet is a world at rest whose set has just got another template: each node that runs a pod has an available one of
-// an older revision. Here and there is a pod that is not well.
+// anyFleet is a world whose set has got another template: each node that runs a pod has an available one, of an older revision
+// or, so far as the rollout has come, of the new one. Here and there is a pod that is not well.
 func anyFleet() *rapid.Generator[differential.World] {
 	return rapid.Custom(func(t *rapid.T) differential.World {
 		g := generator{T: t}
 		w := differential.World{Now: noon, Set: g.set(), Burst: g.oneOf("burst", 0, 0, 0, 3)}
 		w.Revisions = g.history(w.Set)
 		w.Nodes = make([]*corev1.Node, g.oneOf("fleet", 3, 5, 10, 20, 40))
+		updated := g.oneOf("percent updated", 0, 0, 30, 70)
 		for i := range w.Nodes {
 			w.Nodes[i] = g.node("node-" + letters(i))
 			if g.chance("empty", 3) {
@@ -45,8 +46,12 @@ func anyFleet() *rapid.Generator[differential.World] {
 			}
 			pod := g.pod(&w, fmt.Sprintf("agent-%02d", i), w.Nodes[i].Name)
 			if !g.chance("not well", 10) {
+				revision := w.Revisions[0]
+				if g.chance("updated", updated) {
+					revision = w.Revisions[len(w.Revisions)-1]
+				}
 				pod.DeletionTimestamp, pod.Spec.NodeName, pod.Status = nil, w.Nodes[i].Name, readySince(w.Now.Add(-time.Hour))
-				pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = w.Revisions[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+				pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 			}
 			w.Pods = append(w.Pods, pod)
 		}

@@ -210,6 +210,8 @@ type tally struct {
 	needed        [peer.Rules]int
 	creates       int
 	deletes       int
+	// updates are the worlds in which a sync is the update phase, choices those in which the budget lets it take some only.
+	updates, choices int
 }
 
 func (n *tally) add(s *step, needed peer.RuleSet) {
@@ -219,6 +221,10 @@ func (n *tally) add(s *step, needed peer.RuleSet) {
 	if needed == 0 {
 		n.agree++
 	}
+	if roll := s.situation.Outcome(0, peer.Decided{}).Roll; !s.manage.Acts() && s.sync.Acts() {
+		n.updates++
+		n.choices += min(1, len(roll.Creates.From)+len(roll.Fates.From))
+	}
 	for r := range peer.Rules {
 		n.needed[r] += int(needed >> r & 1)
 	}
@@ -226,8 +232,8 @@ func (n *tally) add(s *step, needed peer.RuleSet) {
 
 func (n *tally) log(t *testing.T) {
 	t.Helper()
-	t.Logf("%d worlds: %d agree, %d explained; the controller created %d pods and deleted %d",
-		n.worlds, n.agree, n.worlds-n.agree, n.creates, n.deletes)
+	t.Logf("%d worlds: %d agree, %d explained; the controller created %d pods and deleted %d; it updated in %d worlds, in %d of them not all that it could",
+		n.worlds, n.agree, n.worlds-n.agree, n.creates, n.deletes, n.updates, n.choices)
 	for r, e := range peer.Entries[:] {
 		if e.Of.Has(peer.Kubernetes) {
 			if n.needed[r] == 0 && n.worlds >= 20000 {
@@ -245,7 +251,7 @@ func TestOneStep(t *testing.T) {
 	c := newController(t)
 	var n tally
 	check(t, 1, func(t *rapid.T) {
-		w := anyWorld().Draw(t, "world")
+		w := rapid.OneOf(anyWorld(), anyWorld(), anyFleet()).Draw(t, "world")
 		s, err := take(c, w)
 		var needed peer.RuleSet
 		if err == nil {

@@ -3,7 +3,6 @@ package differential_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,8 +29,9 @@ type course struct {
 	end     map[string]string // by node
 	// broken are the steps at which nodes were taken down, or pods put beside others, beyond what the set promises.
 	broken int
-	// needed are the rules that explain what a plan would have done otherwise on the way.
-	needed peer.RuleSet
+	// needed are the rules that explain what a plan would have done otherwise on the way. Could are those that leave the
+	// controller other choices than a plan, even where the plan is one of its choices.
+	needed, could peer.RuleSet
 }
 
 // promise is a bound that the set gives, in nodes.
@@ -147,9 +147,10 @@ func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
 	return plan, nil
 }
 
-// travel lets a cluster run until it is at rest, and compares each step on the way with what the other would do.
+// travel lets a cluster run until it is at rest, under the driver if there is one, else under the planner. Each step on the way is
+// compared with what the other would do.
 func travel(
-	c *differential.Controller, w differential.World, spec rollout.Spec, behavior rollouttest.Behavior, theirs bool,
+	c *differential.Controller, w differential.World, spec rollout.Spec, behavior rollouttest.Behavior, driver *differential.Controller,
 ) (course, error) {
 	begin := rollout.Snapshot{
 		Now: w.Now, Nodes: w.Nodes, Pods: w.Pods, Revisions: w.Revisions,
@@ -160,17 +161,14 @@ func travel(
 		return course{}, err
 	}
 	plan := cluster.Plan
-	if theirs {
-		other, err := differential.NewController()
-		if err != nil {
-			return course{}, err
-		}
-		plan = (&asPlans{Controller: other, world: w}).plan
+	if driver != nil {
+		driver.Forget()
+		plan = (&asPlans{Controller: driver, world: w}).plan
 	}
 	bound := newPromise(w, spec)
 	t := course{end: map[string]string{}}
 	result, err := cluster.Run(plan, 4*cluster.Steps(), func(s rollout.Snapshot, p rollout.Plan) error {
-		if !theirs {
+		if driver == nil {
 			for _, v := range rollout.Verify(spec, s, p) {
 				return errors.New(v.String())
 			}
@@ -183,10 +181,9 @@ func travel(
 		}
 		needed, err := step.differ()
 		t.needed |= needed
-		for _, r := range slices.Concat(lasting, stopping) {
-			// Where the controller has a choice, a plan may be one of its choices and leave out what the rule rules out.
-			if step != nil && step.situation.Matters(r, peer.DecidedBy(step.plan)) {
-				t.needed |= 1 << r
+		for _, r := range []peer.Rule{peer.KeepReplacesNothing, peer.GenerationLabel, peer.ServesWhileLeaving} {
+			if step.situation.Matters(r, peer.DecidedBy(step.plan)) {
+				t.could |= 1 << r
 			}
 		}
 		if err != nil || p.Empty() {
@@ -220,9 +217,11 @@ func ends(p promise, s rollout.Snapshot, n *corev1.Node) string {
 	return fmt.Sprintf("%v: %s", p.Evaluate(n).Outcome, strings.Join(pods, "; "))
 }
 
-// lasting are the rules for which a fleet can come to rest somewhere else than under the controller.
-var lasting = []peer.Rule{
-	peer.KeepReplacesNothing, peer.GenerationLabel, peer.VanishedNodeStopsNothing, peer.ServesWhileLeaving, peer.BestPodStays,
+// lasting are the rules for which nodes of an outcome can come to rest otherwise than under the controller.
+var lasting = map[placement.Outcome][]peer.Rule{
+	placement.Run:   {peer.GenerationLabel, peer.VanishedNodeStopsNothing, peer.BestPodStays},
+	placement.Keep:  {peer.KeepReplacesNothing, peer.GenerationLabel, peer.BestPodStays},
+	placement.Leave: {peer.ServesWhileLeaving},
 }
 
 // stopping are the rules for which a rollout that cannot succeed, because no new pod becomes ready, stops at another number of
@@ -231,10 +230,13 @@ var stopping = []peer.Rule{
 	peer.ReadyPodServes, peer.UnavailableNewPodHoldsPlace, peer.BudgetCountsRunNodes, peer.OneServingPodWillDo, peer.MissingPodsComeFirst,
 }
 
+// counting are the rules that make a status another one, and nothing else.
+const counting peer.RuleSet = 1<<peer.TerminatingIsNotLive | 1<<peer.AnyPodCounts
+
 // TestWholeRollouts lets the controller and the planner bring the same fleet to rest, with the same kubelets, and compares
 // the ends, how long it took, and what was promised on the way.
 func TestWholeRollouts(t *testing.T) {
-	c := newController(t)
+	c, driver := newController(t), newController(t)
 	var n journeys
 	check(t, 40, func(t *rapid.T) {
 		g := generator{t}
@@ -246,7 +248,7 @@ func TestWholeRollouts(t *testing.T) {
 		if g.chance("never ready", 10) {
 			behavior.NeverReady = []string{w.UpdateHash()}
 		}
-		err := n.compare(c, w, behavior)
+		err := n.compare(c, driver, w, behavior)
 		if err != nil {
 			text, printErr := objects(w)
 			t.Fatalf("%+v: %v\n%s", behavior, errors.Join(err, printErr), text)
@@ -267,18 +269,18 @@ type journeys struct {
 	ends                              [peer.Rules]int
 }
 
-func (n *journeys) compare(c *differential.Controller, w differential.World, behavior rollouttest.Behavior) error {
+func (n *journeys) compare(c, driver *differential.Controller, w differential.World, behavior rollouttest.Behavior) error {
 	start, err := take(c, w)
 	if err != nil {
 		return err
 	}
 	w.Pods = start.claims.Pods
 	spec := start.spec
-	ours, err := travel(c, w, spec, behavior, false)
+	ours, err := travel(c, w, spec, behavior, nil)
 	if err != nil {
 		return fmt.Errorf("under the planner: %w", err)
 	}
-	theirs, err := travel(c, w, spec, behavior, true)
+	theirs, err := travel(c, w, spec, behavior, driver)
 	if err != nil {
 		return fmt.Errorf("under the controller: %w", err)
 	}
@@ -299,34 +301,51 @@ func (n *journeys) compare(c *differential.Controller, w differential.World, beh
 	n.faster += btoi(ours.elapsed < theirs.elapsed)
 	n.slower += btoi(ours.elapsed > theirs.elapsed)
 	needed := ours.needed | theirs.needed
-	if ours.elapsed > theirs.elapsed && needed == 0 {
-		return fmt.Errorf("the planner takes %v, the controller %v, and no rule says why", ours.elapsed, theirs.elapsed)
+	if later, more := ours.elapsed > theirs.elapsed, ours.steps > theirs.steps; (later || more) && needed&^counting == 0 {
+		return fmt.Errorf("the planner takes %v in %d steps, the controller %v in %d, and no rule says why",
+			ours.elapsed, ours.steps, theirs.elapsed, theirs.steps)
 	}
-	could := lasting
+	var could []peer.Rule
 	if len(behavior.NeverReady) > 0 {
-		could = slices.Concat(lasting, stopping)
+		could = stopping
 	}
-	return n.compareEnds(ours, theirs, needed, could)
+	return n.compareEnds(ours, theirs, needed|ours.could|theirs.could, could)
 }
 
-func (n *journeys) compareEnds(ours, theirs course, needed peer.RuleSet, could []peer.Rule) error {
-	// Where a rollout stops half-way, on which nodes that is was a free choice.
-	same := slices.Equal(slices.Sorted(maps.Values(ours.end)), slices.Sorted(maps.Values(theirs.end)))
-	n.sameEnd += btoi(same)
-	if same {
-		return nil
-	}
-	explained := false
-	for _, r := range could {
-		if needed.Has(r) {
-			n.ends[r]++
-			explained = true
+// compareEnds looks at the nodes of each outcome as a whole: where a rollout stops half-way, on which nodes that is was a free
+// choice.
+func (n *journeys) compareEnds(ours, theirs course, needed peer.RuleSet, more []peer.Rule) error {
+	same := true
+	for outcome, rules := range lasting {
+		if slices.Equal(ours.endsOf(outcome), theirs.endsOf(outcome)) {
+			continue
+		}
+		same = false
+		explained := false
+		for _, r := range slices.Concat(rules, more) {
+			if needed.Has(r) {
+				n.ends[r]++
+				explained = true
+			}
+		}
+		if !explained {
+			return fmt.Errorf("the ends of %v nodes differ, and no rule says why:\nours   %v\ntheirs %v\nrules %b",
+				outcome, ours.end, theirs.end, needed)
 		}
 	}
-	if explained {
-		return nil
+	n.sameEnd += btoi(same)
+	return nil
+}
+
+// endsOf lists what runs on the nodes of an outcome.
+func (c *course) endsOf(outcome placement.Outcome) (ends []string) {
+	for _, end := range c.end {
+		if strings.HasPrefix(end, outcome.String()+":") {
+			ends = append(ends, end)
+		}
 	}
-	return fmt.Errorf("the ends differ, and no rule says why:\nours   %v\ntheirs %v\nrules %b", ours.end, theirs.end, needed)
+	slices.Sort(ends)
+	return ends
 }
 
 func (n *journeys) log(t *testing.T) {
@@ -334,8 +353,11 @@ func (n *journeys) log(t *testing.T) {
 	t.Logf("%d rollouts: %d end alike; the planner was faster in %d and slower in %d", n.rollouts, n.sameEnd, n.faster, n.slower)
 	t.Logf("steps that did something: %d of the planner, %d of the controller; steps beyond the budget: %d and %d; %d never ended under the controller",
 		n.ourSteps, n.theirSteps, n.ourBroken, n.theirBroken, n.restless)
-	for _, r := range slices.Concat(lasting, stopping) {
-		t.Logf("%6d ends differ where a step could need %s", n.ends[r], peer.Entries[r].ID)
+	for r := range peer.Rules {
+		if n.ends[r] == 0 {
+			continue
+		}
+		t.Logf("%6d ends differ where a step needs %s", n.ends[r], peer.Entries[r].ID)
 	}
 }
 

@@ -137,7 +137,8 @@ func TestTeethOfPromises(t *testing.T) {
 
 // TestTeethOfRollouts shows that a rollout that ends elsewhere, or nowhere, is not let pass without a rule that says why.
 func TestTeethOfRollouts(t *testing.T) {
-	run, keep := map[string]string{"a": "run: updated true"}, map[string]string{"a": "keep: updated false"}
+	run, old := map[string]string{"a": "run: updated true"}, map[string]string{"a": "run: updated false"}
+	kept, left := map[string]string{"a": "keep: updated false"}, map[string]string{"a": "keep:"}
 	for _, test := range []struct {
 		name, why    string
 		ours, theirs course
@@ -145,12 +146,13 @@ func TestTeethOfRollouts(t *testing.T) {
 		wrong        bool
 	}{
 		{"alike", "nothing is to be explained", course{end: run}, course{end: run}, 0, false},
-		{"elsewhere", "no step needs a rule", course{end: run}, course{end: keep}, 0, true},
-		{"elsewhere by another rule", "how pods are counted moves none", course{end: run}, course{end: keep}, 1 << peer.AnyPodCounts, true},
-		{"elsewhere by the rule", "keep nodes are left alone", course{end: run}, course{end: keep}, 1 << peer.KeepReplacesNothing, false},
+		{"elsewhere", "no step needs a rule", course{end: kept}, course{end: left}, 0, true},
+		{"elsewhere by another rule", "how pods are counted moves none", course{end: kept}, course{end: left}, 1 << peer.AnyPodCounts, true},
+		{"elsewhere by the rule", "keep nodes are left alone", course{end: kept}, course{end: left}, 1 << peer.KeepReplacesNothing, false},
+		{"the rule of other nodes", "this is a node that runs the pod", course{end: run}, course{end: old}, 1 << peer.KeepReplacesNothing, true},
 	} {
 		var n journeys
-		if err := n.compareEnds(test.ours, test.theirs, test.needed, lasting); (err != nil) != test.wrong {
+		if err := n.compareEnds(test.ours, test.theirs, test.needed, nil); (err != nil) != test.wrong {
 			t.Errorf("%s: %v, but %s", test.name, err, test.why)
 		}
 	}
