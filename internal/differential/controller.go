@@ -29,6 +29,7 @@ const (
 type Controller struct {
 	real   *daemon.DaemonSetsController
 	clock  *testingclock.FakeClock
+	client *fake.Clientset
 	server *server
 
 	sets, revisions, pods, nodes cache.Indexer
@@ -40,14 +41,13 @@ type Controller struct {
 
 // NewController starts nothing: no informer runs, and the stores are empty until Load.
 func NewController() (*Controller, error) {
-	c := &Controller{clock: testingclock.NewFakeClock(time.Time{}), server: new(server)}
-	client := &fake.Clientset{}
-	client.AddReactor("*", "*", c.server.react)
-	factory := informers.NewSharedInformerFactory(client, 0)
+	c := &Controller{clock: testingclock.NewFakeClock(time.Time{}), client: new(fake.Clientset), server: new(server)}
+	c.client.AddReactor("*", "*", c.server.react)
+	factory := informers.NewSharedInformerFactory(c.client, 0)
 	sets, revisions := factory.Apps().V1().DaemonSets(), factory.Apps().V1().ControllerRevisions()
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	var err error
-	c.real, err = daemon.NewDaemonSetsController(quiet(context.Background()), sets, revisions, pods, nodes, client, c.newBackoff())
+	c.real, err = daemon.NewDaemonSetsController(quiet(context.Background()), sets, revisions, pods, nodes, c.client, c.newBackoff())
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,7 @@ func (c *Controller) newBackoff() *flowcontrol.Backoff {
 // controller forgets what it has asked for, but not which pods have failed: see Forget.
 func (c *Controller) Load(w World) error {
 	c.clock.SetTime(w.Now)
+	c.client.ClearActions() // it keeps a copy of each; the server has noted what matters
 	*c.burst = daemon.BurstReplicas
 	if w.Burst > 0 {
 		*c.burst = w.Burst

@@ -3,7 +3,6 @@ package differential_test
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -258,8 +257,7 @@ func TestHistory(t *testing.T) {
 	check(t, 4, func(t *rapid.T) {
 		w := anyHistory().Draw(t, "world")
 		if err := compareHistories(c, w, &needed); err != nil {
-			text, printErr := objects(w)
-			t.Fatalf("%v\n%s", errors.Join(err, printErr), text)
+			t.Fatal(report("TestHistory", w, err))
 		}
 		worlds++
 	})

@@ -171,6 +171,9 @@ func (s *step) differ() (needed peer.RuleSet, err error) {
 	if err == nil && stored != s.status || s.status != alone.Status {
 		errs = append(errs, fmt.Errorf("status %v, after a sync %v, in the model %v", s.status, stored, alone.Status))
 	}
+	if g := s.sync.Status; g != nil && g.ObservedGeneration != s.plan.Status.ObservedGeneration {
+		errs = append(errs, fmt.Errorf("observed generation %d, in the plan %d", g.ObservedGeneration, s.plan.Status.ObservedGeneration))
+	}
 	needed, ok := s.situation.Explain(peer.DecidedBy(s.plan))
 	if !ok {
 		decided := peer.DecidedBy(s.plan)
@@ -258,8 +261,7 @@ func TestOneStep(t *testing.T) {
 			needed, err = s.differ()
 		}
 		if err != nil {
-			text, printErr := objects(w)
-			t.Fatalf("%v\n%s", errors.Join(err, printErr), text)
+			t.Fatal(report("TestOneStep", w, err))
 		}
 		n.add(s, needed)
 	})

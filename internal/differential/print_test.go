@@ -2,6 +2,7 @@ package differential_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,10 +22,21 @@ import (
 	"github.com/daemonplan/daemonplan/internal/differential"
 )
 
-// objects prints a world as a manifest that examples/plan reads, with the command that plans it.
+// report describes a world that a comparison fails on, and saves it in a file, because what a test prints is indented. The
+// file of the smallest one stays: it is the last that rapid tries.
+func report(test string, w differential.World, err error) error {
+	text, failed := objects(w)
+	file := filepath.Join("testdata", "failed", test+".yaml")
+	if failed == nil {
+		failed = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
+	}
+	return fmt.Errorf("%w\n%w\nin the root of the repository: go run ./examples/plan -f internal/differential/%s -now %s\n%s",
+		err, failed, file, w.Now.Format(time.RFC3339), text)
+}
+
+// objects prints a world as a manifest that examples/plan reads.
 func objects(w differential.World) (string, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# go run ./examples/plan -f FILE -now %s\n", w.Now.Format(time.RFC3339))
 	if w.Burst > 0 {
 		fmt.Fprintf(&text, "# with a burst of %d\n", w.Burst)
 	}
@@ -70,17 +82,16 @@ func TestPrintedWorlds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := objects(w)
-		if err != nil {
-			t.Fatal(err)
+		text := report(t.Name(), w, errors.New("an example")).Error()
+		_, command, found := strings.Cut(text, "in the root of the repository: ")
+		command, _, ended := strings.Cut(command, "\n")
+		if !found || !ended {
+			t.Fatalf("no command: %s", text)
 		}
-		file := filepath.Join(t.TempDir(), "world.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		command := exec.CommandContext(t.Context(), "go", "run", "./examples/plan", "-o", "json", "-f", file, "-now", w.Now.Format(time.RFC3339))
-		command.Dir = filepath.Join("..", "..")
-		answer, err := command.Output()
+		words := append(strings.Fields(command), "-o", "json")
+		run := exec.CommandContext(t.Context(), words[0], words[1:]...)
+		run.Dir = filepath.Join("..", "..")
+		answer, err := run.Output()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

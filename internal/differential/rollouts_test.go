@@ -248,10 +248,8 @@ func TestWholeRollouts(t *testing.T) {
 		if g.chance("never ready", 10) {
 			behavior.NeverReady = []string{w.UpdateHash()}
 		}
-		err := n.compare(c, driver, w, behavior)
-		if err != nil {
-			text, printErr := objects(w)
-			t.Fatalf("%+v: %v\n%s", behavior, errors.Join(err, printErr), text)
+		if err := n.compare(c, driver, w, behavior); err != nil {
+			t.Fatal(report("TestWholeRollouts", w, fmt.Errorf("%+v: %w", behavior, err)))
 		}
 	})
 	n.log(t)

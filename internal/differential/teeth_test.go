@@ -40,6 +40,7 @@ var wrongs = []wrong{
 	}},
 	{"a failure that was none", "a phase that fails does nothing", func(s *step) bool { s.rollFailed = !s.rollFailed; return true }},
 	{"a pod more in the status", "counters are compared one by one", func(s *step) bool { s.status.Ready++; return true }},
+	{"another generation", "the status says what was observed", func(s *step) bool { s.plan.Status.ObservedGeneration--; return true }},
 	{"no adoption", "claims are compared", func(s *step) bool {
 		adopted := len(s.sync.Adopts) > 0
 		s.sync.Adopts = nil
