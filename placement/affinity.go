@@ -56,31 +56,45 @@ type fieldRequirement struct {
 // evaluate returns Run if a term matches, and otherwise the verdict that P5 wants: it names the first failing
 // requirement of the first term.
 func (a *requiredAffinity) evaluate(node *corev1.Node) Verdict {
-	verdict := Verdict{Test: TestNodeAffinity}
-	for i := range a.terms {
-		failed := a.terms[i].evaluate(node)
-		if failed.Outcome == Run {
-			return failed
-		}
-		if i == 0 {
-			verdict = failed
+	if len(a.terms) == 0 {
+		return Verdict{Test: TestNodeAffinity}
+	}
+	failed := a.terms[0].failed(node)
+	if failed == none {
+		return Verdict{Outcome: Run}
+	}
+	for i := range a.terms[1:] {
+		if a.terms[i+1].failed(node) == none {
+			return Verdict{Outcome: Run}
 		}
 	}
-	return verdict
+	return a.terms[0].refusal(failed)
 }
 
-func (t *term) evaluate(node *corev1.Node) Verdict {
+// none is no requirement.
+const none = -1
+
+// failed is the first requirement that the node fails, counted through labels, then fields; or none.
+func (t *term) failed(node *corev1.Node) int {
 	for i := range t.labels {
-		if requirement := &t.labels[i]; !requirement.matches(node.Labels) {
-			return Verdict{Test: TestNodeAffinity, Key: requirement.key}
+		if !t.labels[i].matches(node.Labels) {
+			return i
 		}
 	}
 	for i := range t.fields {
-		if requirement := &t.fields[i]; !requirement.matches(node.Name) {
-			return Verdict{Test: TestNodeAffinity, Field: true, Key: requirement.key}
+		if !t.fields[i].matches(node.Name) {
+			return len(t.labels) + i
 		}
 	}
-	return Verdict{Outcome: Run}
+	return none
+}
+
+// refusal is the verdict on a node that fails the requirement of that number.
+func (t *term) refusal(failed int) Verdict {
+	if failed < len(t.labels) {
+		return Verdict{Test: TestNodeAffinity, Key: t.labels[failed].key}
+	}
+	return Verdict{Test: TestNodeAffinity, Field: true, Key: t.fields[failed-len(t.labels)].key}
 }
 
 func (r *labelRequirement) matches(labels map[string]string) bool {

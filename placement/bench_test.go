@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,8 +11,9 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// fleet returns nodes as a cloud provider labels them, every string its own copy as after decoding. A tenth
-// carry one taint that no daemon pod tolerates by default.
+// fleet returns nodes as a cloud provider labels them. A tenth carry one taint that no daemon pod tolerates by default. Each
+// is decoded by itself, so that every string has memory of its own, and they are listed in another order than they were made
+// in, as by an informer.
 func fleet(count int) []*corev1.Node {
 	nodes := make([]*corev1.Node, count)
 	for i := range nodes {
@@ -35,13 +37,21 @@ func fleet(count int) []*corev1.Node {
 			{"example.com/lifecycle", "on-demand"},
 		}
 		for _, pair := range pairs {
-			node.Labels[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
+			node.Labels[pair[0]] = pair[1]
 		}
 		if i%10 == 0 {
 			node.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}}
 		}
-		nodes[i] = node
+		data, err := node.Marshal()
+		if err == nil {
+			nodes[i] = new(corev1.Node)
+			err = nodes[i].Unmarshal(data)
+		}
+		if err != nil {
+			panic(err)
+		}
 	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 	return nodes
 }
 
@@ -59,8 +69,8 @@ func benchTemplate() *corev1.PodTemplateSpec {
 	return template
 }
 
-// BenchmarkPlacement evaluates a whole fleet per operation. impl=hoisted is what a controller can do with
-// component-helpers: affinity and tolerations parsed once, matched per node.
+// BenchmarkPlacement evaluates a whole fleet per operation, one by one and all at once. impl=hoisted is what a controller
+// can do with component-helpers: affinity and tolerations parsed once, matched per node.
 func BenchmarkPlacement(b *testing.B) {
 	template := benchTemplate()
 	for _, count := range []int{1_000, 5_000, 15_000, 50_000, 100_000} {
@@ -75,6 +85,24 @@ func BenchmarkPlacement(b *testing.B) {
 			for b.Loop() {
 				for _, node := range nodes {
 					if matcher.Evaluate(node).Outcome == placement.Run {
+						run++
+					}
+				}
+			}
+			perNode(b, count, run)
+		})
+		b.Run(fmt.Sprintf("nodes=%d/impl=all", count), func(b *testing.B) {
+			matcher, err := placement.Compile(template)
+			if err != nil {
+				b.Fatal(err)
+			}
+			run := 0
+			verdicts := make([]placement.Verdict, 0, count)
+			b.ReportAllocs()
+			for b.Loop() {
+				verdicts = matcher.EvaluateAll(verdicts[:0], nodes)
+				for i := range verdicts {
+					if verdicts[i].Outcome == placement.Run {
 						run++
 					}
 				}

@@ -94,6 +94,36 @@ func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	return Verdict{Outcome: Run}
 }
 
+// EvaluateAll appends the verdicts on the nodes to list, each as Evaluate gives it, and returns the longer list. On large
+// fleets it takes less time than a loop over Evaluate: nearly all of that is spent waiting for memory, and here the processor
+// waits for many nodes at once.
+func (m *Matcher) EvaluateAll(list []Verdict, nodes []*corev1.Node) []Verdict {
+	list = slices.Grow(list, len(nodes))
+	const block = 32
+	for len(nodes) > 0 {
+		some := nodes[:min(block, len(nodes))]
+		reach(some)
+		for _, node := range some {
+			list = append(list, m.Evaluate(node))
+		}
+		nodes = nodes[len(some):]
+	}
+	return list
+}
+
+// reach loads what the tests begin with, in a loop so short that the processor does not wait for one node before it asks
+// for the next. What it returns means nothing; but it must not be inlined, or nothing is loaded.
+//
+//go:noinline
+func reach(nodes []*corev1.Node) (sum int) {
+	for _, node := range nodes {
+		if node != nil {
+			sum += len(node.Labels) + len(node.Spec.Taints)
+		}
+	}
+	return sum
+}
+
 // evaluateTaints makes one pass: an untolerated NoExecute taint decides at once, an untolerated NoSchedule
 // taint only if no NoExecute one follows (P3). Other effects keep no pod away.
 func (m *Matcher) evaluateTaints(taints []corev1.Taint) Verdict {

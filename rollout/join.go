@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"time"
@@ -20,50 +19,88 @@ import (
 // join is step 2: attribute the pods to the nodes (P7) and read from each what the later steps need, so that every
 // object is touched once.
 func (r *run) join() error {
-	if err := uniqueUIDs(r.snapshot.Pods); err != nil {
-		return err
-	}
 	r.inFlight = newInFlight(r.snapshot.InFlight)
-	r.index = indexDecisions(r.plan.Decisions)
 	r.ids = make(map[string]int32)
-	read := podReader{run: r}
+	read := newPodReader(r)
 	records := make([]pod, 0, len(r.snapshot.Pods))
-	for _, object := range r.snapshot.Pods {
-		name, ok := placement.TargetNode(object)
-		record, wake := read.pod(object)
-		if record.traits.has(marked) && record.traits.has(finished) {
-			// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1), and that it
-			// failed on a canary node (C2).
-			if record.node = r.index.find(name); ok && record.node != none && r.remembersIgnored() {
-				r.ignored = append(r.ignored, record)
+	for first := 0; first < len(r.snapshot.Pods); first += block {
+		objects := r.snapshot.Pods[first:min(first+block, len(r.snapshot.Pods))]
+		if err := read.attribute(objects, first); err != nil {
+			return err
+		}
+		for i, object := range objects {
+			record, wake := read.pod(object)
+			record.node = read.nodes[i]
+			switch {
+			case record.traits.has(marked) && record.traits.has(finished):
+				// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1), and
+				// that it failed on a canary node (C2).
+				if record.node != none && r.remembersIgnored() {
+					r.ignored = append(r.ignored, record)
+				}
+			case record.node == none:
+				r.strays = append(r.strays, record)
+			default:
+				if !wake.IsZero() && (r.outcome(record.node) != placement.Leave || r.lingers(record.node)) {
+					r.wake(wake)
+				}
+				records = append(records, record)
 			}
-			continue
 		}
-		if !ok {
-			r.strays = append(r.strays, record)
-			continue
-		}
-		record.node = r.index.find(name)
-		if record.node == none {
-			r.strays = append(r.strays, record)
-			continue
-		}
-		if r.outcome(record.node) != placement.Leave || r.lingers(record.node) {
-			r.wake(wake)
-		}
-		records = append(records, record)
 	}
 	r.group(records)
 	slices.SortFunc(r.ignored, func(a, b pod) int { return cmp.Or(cmp.Compare(a.node, b.node), byAge(a, b)) })
 	return nil
 }
 
+// attribute finds the nodes of a block of pods, and refuses pods without a UID of their own. Each loop reads one thing of each
+// object: in a short loop the processor waits for several of them at once.
+func (read *podReader) attribute(objects []*corev1.Pod, first int) error {
+	for i, object := range objects {
+		if object == nil {
+			return at("Pods", first+i, "must not be nil")
+		}
+		if object.UID == "" {
+			return at("Pods", first+i, "must have a UID: deletes use it as precondition (pod "+object.Name+")")
+		}
+		read.targets[i], _ = placement.TargetNode(object)
+	}
+	reach(objects)
+	for i, object := range objects {
+		read.hashes[i] = read.uids.hash(string(object.UID))
+	}
+	for i := range objects {
+		if j := read.uids.add(int32(first+i), read.hashes[i]); j != none {
+			return &SnapshotError{Field: "Pods", Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", objects[i].UID)}
+		}
+	}
+	for i := range objects {
+		read.hashes[i] = read.run.index.names.hash(read.targets[i])
+	}
+	for i := range objects {
+		read.nodes[i] = read.run.index.look(read.hashes[i], read.targets[i])
+	}
+	return nil
+}
+
+// reach loads what reading the pods begins with, as attribute does.
+//
+//go:noinline
+func reach(objects []*corev1.Pod) (sum int) {
+	for _, object := range objects {
+		sum += len(object.Labels) + len(object.Annotations) + len(object.Status.Conditions)
+	}
+	return sum
+}
+
 func (r *run) remembersIgnored() bool {
 	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil
 }
 
-// group sorts the records by node, counting instead of comparing; within a node by age, name and UID.
+// group sorts the records by node, in place: each swap takes one to a place that is its node's. Within a node they are then
+// sorted by age, name and UID.
 func (r *run) group(records []pod) {
+	r.pods = records
 	for i := range records {
 		r.nodes[records[i].node].end++
 	}
@@ -74,11 +111,15 @@ func (r *run) group(records []pod) {
 		start += n.end
 		n.end = n.first
 	}
-	r.pods = make([]pod, len(records))
 	for i := range records {
-		n := &r.nodes[records[i].node]
-		r.pods[n.end] = records[i]
-		n.end++
+		for {
+			n := &r.nodes[records[i].node]
+			if n.first <= int32(i) && int32(i) < n.end {
+				break
+			}
+			records[i], records[n.end] = records[n.end], records[i]
+			n.end++
+		}
 	}
 	for i := range r.nodes {
 		if n := &r.nodes[i]; n.end-n.first > 1 {
@@ -96,10 +137,23 @@ func byAge(a, b pod) int {
 	)
 }
 
-// podReader turns pod objects into records.
+// podReader turns pod objects into records, a block of them at a time.
 type podReader struct {
 	run  *run
 	last int32 // ordinal of the hash before: pods of one set mostly carry the same
+	uids index
+
+	// of the block
+	targets [block]string
+	hashes  [block]uint64
+	nodes   [block]int32
+}
+
+const block = 64
+
+func newPodReader(r *run) *podReader {
+	pods := r.snapshot.Pods
+	return &podReader{run: r, uids: newIndex(len(pods), func(i int32) string { return string(pods[i].UID) })}
 }
 
 // pod reads one object. The instant is when it becomes available by the clock alone, if ever.
@@ -121,8 +175,9 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	if r.inFlight.patches(object.UID) {
 		record.traits |= patched
 	}
+	annotated := len(object.Annotations) > 0
 	if !record.traits.has(marked) {
-		record.traits |= motion(object)
+		record.traits |= motion(object, annotated)
 		readiness := lifecycle.Evaluate(object, r.spec.MinReadySeconds, r.snapshot.Now)
 		if readiness.Ready {
 			record.traits |= ready
@@ -132,7 +187,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		}
 		availableAt = readiness.AvailableAt
 	}
-	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
+	if record.traits.has(ready) && (record.traits.has(moving) || annotated && inplace.Resizing(object)) && isIncomplete(object) {
 		record.traits |= incomplete
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -156,8 +211,9 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	return record, availableAt
 }
 
-// motion reads off a pod what hooks and in-place updates have begun and not finished.
-func motion(object *corev1.Pod) traits {
+// motion reads off a pod what hooks and in-place updates have begun and not finished; annotated tells whether there is an
+// annotation in which an in-place update may be recorded.
+func motion(object *corev1.Pod, annotated bool) traits {
 	var t traits
 	switch lifecycle.StateOf(object) {
 	case "", lifecycle.Normal:
@@ -170,7 +226,8 @@ func motion(object *corev1.Pod) traits {
 	default:
 		t |= moving
 	}
-	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
+	if annotated && inplace.Unfinished(object) ||
+		len(object.Spec.ReadinessGates) > 0 && (inplace.Unfinished(object) || lifecycle.Unfinished(object)) {
 		t |= moving
 	}
 	return t
@@ -233,78 +290,6 @@ func setOf[T comparable](list []T) map[T]bool {
 		set[v] = true
 	}
 	return set
-}
-
-// index finds the ordinal of a string among many, with one table and no object per entry, which Go's map needs. The
-// seed makes hash values differ from process to process; what is found does not depend on them.
-type index struct {
-	seed maphash.Seed
-	// slots hold the upper half of a key's hash, so that other keys are told apart without fetching them, and its
-	// ordinal + 1; 0 is free. A power of two of them, at most half full.
-	slots []uint64
-	key   func(int32) string
-}
-
-func newIndex(n int, key func(int32) string) index {
-	size := 2
-	for size < 2*n {
-		size *= 2
-	}
-	return index{seed: maphash.MakeSeed(), slots: make([]uint64, size), key: key}
-}
-
-// find returns the ordinal of s, or none.
-func (x *index) find(s string) int32 {
-	i, _ := x.probe(maphash.String(x.seed, s), s)
-	return i
-}
-
-// add enters ordinal i; it returns the ordinal that is there under the same key already, else none.
-func (x *index) add(i int32) int32 {
-	s := x.key(i)
-	hash := maphash.String(x.seed, s)
-	found, slot := x.probe(hash, s)
-	if found == none {
-		x.slots[slot] = hash&tag | uint64(i+1)
-	}
-	return found
-}
-
-const tag = 0xffffffff_00000000
-
-// probe returns the ordinal of s, or none and the slot where it belongs.
-func (x *index) probe(hash uint64, s string) (int32, uint64) {
-	mask := uint64(len(x.slots) - 1)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		slot := x.slots[at]
-		if slot == 0 {
-			return none, at
-		}
-		if i := int32(slot&^tag) - 1; (slot^hash)&tag == 0 && x.key(i) == s {
-			return i, at
-		}
-	}
-}
-
-// indexDecisions indexes the nodes by name. The names are read off the decisions, which lie side by side.
-func indexDecisions(decisions []Decision) index {
-	x := newIndex(len(decisions), func(i int32) string { return decisions[i].Node })
-	for i := range decisions {
-		x.add(int32(i))
-	}
-	return x
-}
-
-// uniqueUIDs is a loop of its own: in a short loop the processor waits for several objects at once, and on 15,000 nodes
-// the benchmarks take a third longer if the UIDs are read with the rest of each pod.
-func uniqueUIDs(pods []*corev1.Pod) error {
-	x := newIndex(len(pods), func(i int32) string { return string(pods[i].UID) })
-	for i := range pods {
-		if j := x.add(int32(i)); j != none {
-			return &SnapshotError{Field: "Pods", Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", pods[j].UID)}
-		}
-	}
-	return nil
 }
 
 func at(list string, i int, problem string) error {

@@ -1,11 +1,7 @@
 package rollout
 
 import (
-	"cmp"
-	"encoding/binary"
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,22 +12,82 @@ import (
 
 // place is step 1: put the nodes in order and evaluate each once (P2, P3).
 func (r *run) place() error {
-	ordered := byNodeName(r.snapshot.Nodes)
-	r.nodes = make([]node, len(ordered))
-	r.plan.Decisions = make([]Decision, len(ordered), len(ordered)+strayRoom)
+	objects := r.snapshot.Nodes
+	names, err := nodeNames(objects)
+	if err != nil {
+		return err
+	}
+	order := ascending(names)
+	if r.index, err = newNodeIndex(names, order); err != nil {
+		return err
+	}
+	r.nodes = make([]node, len(order))
+	r.plan.Decisions = make([]Decision, len(order), len(order)+strayRoom)
+	for i, at := range order {
+		r.nodes[i] = node{object: objects[at.i], current: none, other: none}
+		r.plan.Decisions[i].Node = names[at.i]
+	}
 	overrides := r.overrides.Evaluator()
-	for i, object := range ordered {
-		if i > 0 && object.Name == ordered[i-1].Name {
-			problem := fmt.Sprintf("names must be unique: there are two nodes %q", object.Name)
-			return &SnapshotError{Field: "Nodes", Problem: problem}
+	var some [block]*corev1.Node
+	var verdicts [block]placement.Verdict
+	for first := 0; first < len(r.nodes); first += block {
+		nodes := r.nodes[first:min(first+block, len(r.nodes))]
+		for k := range nodes {
+			some[k] = nodes[k].object
 		}
-		r.nodes[i] = node{object: object, current: none, other: none}
-		d := &r.plan.Decisions[i]
-		d.Node = object.Name
-		r.settle(d, r.matcher.Evaluate(object))
-		r.override(int32(i), overrides)
+		for k, verdict := range r.matcher.EvaluateAll(verdicts[:0], some[:len(nodes)]) {
+			r.settle(&r.plan.Decisions[first+k], verdict)
+		}
+		for k := range nodes {
+			r.override(int32(first+k), overrides)
+		}
 	}
 	return nil
+}
+
+func nodeNames(nodes []*corev1.Node) ([]string, error) {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		if n == nil {
+			return nil, at("Nodes", i, "must not be nil")
+		}
+		if n.Name == "" {
+			return nil, at("Nodes", i, "must have a name")
+		}
+		names[i] = n.Name
+	}
+	return names, nil
+}
+
+// nodeIndex finds the ordinals of nodes by name.
+type nodeIndex struct {
+	names index   // as in the snapshot
+	rank  []int32 // ordinals in run.nodes, by place in the snapshot
+}
+
+func newNodeIndex(names []string, order []keyed) (nodeIndex, error) {
+	x := nodeIndex{names: newIndex(len(names), func(i int32) string { return names[i] }), rank: make([]int32, len(names))}
+	for i, name := range names {
+		if x.names.add(int32(i), x.names.hash(name)) != none {
+			return x, &SnapshotError{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", name)}
+		}
+	}
+	for i := range order {
+		x.rank[order[i].i] = int32(i)
+	}
+	return x, nil
+}
+
+// find returns the ordinal of the node of that name, or none.
+func (x *nodeIndex) find(name string) int32 { return x.look(x.names.hash(name), name) }
+
+// look is find for a name of which the hash is known.
+func (x *nodeIndex) look(hash uint64, name string) int32 {
+	i, _ := x.names.probe(hash, name)
+	if i == none {
+		return none
+	}
+	return x.rank[i]
 }
 
 // settle enters where a node stands, in place of what was found before.
@@ -67,50 +123,3 @@ func (r *run) placeStable(i int32, matcher *placement.Matcher) {
 
 // strayRoom saves growing the decisions by a copy for the few pods on nodes that are gone.
 const strayRoom = 16
-
-// byNodeName returns the nodes in ascending order of their names. Lists that are in order already are returned as
-// they are. Otherwise the names are compared eight bytes at a time, behind what all have in common: comparing whole
-// strings through pointers costs more than the rest of a plan.
-func byNodeName(nodes []*corev1.Node) []*corev1.Node {
-	byName := func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }
-	if slices.IsSortedFunc(nodes, byName) {
-		return nodes
-	}
-	common := len(commonPrefix(nodes))
-	type keyed struct {
-		key uint64
-		i   int32 // no pointer: swapping pointers costs write barriers
-	}
-	keys := make([]keyed, len(nodes))
-	for i, n := range nodes {
-		keys[i] = keyed{key: bigEndian(n.Name[common:]), i: int32(i)}
-	}
-	slices.SortFunc(keys, func(a, b keyed) int {
-		if c := cmp.Compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return byName(nodes[a.i], nodes[b.i])
-	})
-	ordered := make([]*corev1.Node, len(keys))
-	for i := range keys {
-		ordered[i] = nodes[keys[i].i]
-	}
-	return ordered
-}
-
-func commonPrefix(nodes []*corev1.Node) string {
-	prefix := nodes[0].Name
-	for _, n := range nodes[1:] {
-		for !strings.HasPrefix(n.Name, prefix) {
-			prefix = prefix[:len(prefix)-1]
-		}
-	}
-	return prefix
-}
-
-// bigEndian reads the first eight bytes of s so that smaller strings give smaller or equal numbers.
-func bigEndian(s string) uint64 {
-	var b [8]byte
-	copy(b[:], s)
-	return binary.BigEndian.Uint64(b[:])
-}

@@ -50,9 +50,6 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
-	if err := snapshot.check(p.spec.UID); err != nil {
-		return Plan{}, err
-	}
 	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installs: unlimited}
 	r.labels = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {

@@ -24,11 +24,11 @@ type run struct {
 
 	remembered Memory
 
-	nodes    []node           // ascending by name
-	pods     []pod            // grouped by node, node.first to node.end
-	strays   []pod            // pods on no known node
-	ignored  []pod            // those M1 ignores, by node; kept only with holdRevision or a canary
-	index    index            // of the nodes, by name
+	nodes    []node // ascending by name
+	pods     []pod  // grouped by node, node.first to node.end
+	strays   []pod  // pods on no known node
+	ignored  []pod  // those M1 ignores, by node; kept only with holdRevision or a canary
+	index    nodeIndex
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes
 	revision history.Resolution
@@ -60,11 +60,11 @@ type node struct {
 	// current is the pod of the update revision that stays, other the one of another revision that stays (M3):
 	// ordinals in run.pods, or none.
 	current, other int32
+	// overridden is the place in run.overridden of the node's overrides, counted from 1. 0: none.
+	overridden int32
 	// asked is of which revisions there are creates in flight, requested what that brings for the node's target.
 	asked     asked
 	requested requested
-	// overridden is the place in run.overridden of the node's overrides, counted from 1. 0: none.
-	overridden int32
 	// goal is the revision the node is to end at if nothing holds it (T1, T6).
 	goal goal
 	// canary: it is a canary node.
@@ -171,12 +171,18 @@ type hash struct {
 	diff [goals]int32
 }
 
-// through walks the nine steps.
+// through walks the nine steps. What breaks the contract of the snapshot is reported in the order of its fields.
 func (r *run) through() error {
+	if r.snapshot.Now.IsZero() {
+		return &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
+	}
 	if err := r.place(); err != nil {
 		return err
 	}
 	if err := r.join(); err != nil {
+		return err
+	}
+	if err := checkRevisions(r.snapshot.Revisions, r.spec.UID); err != nil {
 		return err
 	}
 	if err := r.resolve(); err != nil {
@@ -210,31 +216,6 @@ func (r *run) wake(at time.Time) {
 	if at.After(r.snapshot.Now) && (r.plan.NextWake.IsZero() || at.Before(r.plan.NextWake)) {
 		r.plan.NextWake = at
 	}
-}
-
-// check reports what breaks the contract of the snapshot and can be seen element by element; place and join see
-// the rest. A nil element would otherwise panic, and a zero clock make every pod look unavailable.
-func (s *Snapshot) check(owner types.UID) error {
-	if s.Now.IsZero() {
-		return &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
-	}
-	for i, n := range s.Nodes {
-		if n == nil {
-			return at("Nodes", i, "must not be nil")
-		}
-		if n.Name == "" {
-			return at("Nodes", i, "must have a name")
-		}
-	}
-	for i, p := range s.Pods {
-		if p == nil {
-			return at("Pods", i, "must not be nil")
-		}
-		if p.UID == "" {
-			return at("Pods", i, "must have a UID: deletes use it as precondition (pod "+p.Name+")")
-		}
-	}
-	return checkRevisions(s.Revisions, owner)
 }
 
 // checkRevisions refuses revisions of another controller, too: what is not the set's would be trimmed as its own.

@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// keyed stands for one of many names while they are sorted. There is no pointer in it: moving pointers costs write
+// barriers.
+type keyed struct {
+	key uint64 // eight bytes of the name, those behind what all names begin with
+	i   int32  // ordinal of the name
+}
+
+// ascending returns the ordinals of the names in ascending order of the names, those of equal names side by side. Names
+// are compared eight bytes at a time, behind what all have in common: comparing whole strings through pointers costs more
+// than the rest of a plan.
+func ascending(names []string) []keyed {
+	keys := make([]keyed, len(names))
+	if slices.IsSorted(names) {
+		for i := range keys {
+			keys[i].i = int32(i)
+		}
+		return keys
+	}
+	prefix := names[0]
+	for i, name := range names {
+		if !strings.HasPrefix(name, prefix) {
+			prefix = commonPrefix(name, prefix)
+			for j := range i {
+				keys[j].key = bigEndian(names[j][len(prefix):])
+			}
+		}
+		keys[i] = keyed{key: bigEndian(name[len(prefix):]), i: int32(i)}
+	}
+	keys = byKey(keys)
+	for first := 0; first < len(keys); {
+		end := first + 1
+		for end < len(keys) && keys[end].key == keys[first].key {
+			end++
+		}
+		if end-first > 1 {
+			slices.SortFunc(keys[first:end], func(a, b keyed) int {
+				return cmp.Or(strings.Compare(names[a.i], names[b.i]), cmp.Compare(a.i, b.i))
+			})
+		}
+		first = end
+	}
+	return keys
+}
+
+// byKey sorts by key. Of many keys it sorts one byte after the other, the last one first, by counting; bytes in which
+// all keys agree cost nothing. That takes a third of the time that comparing takes.
+func byKey(keys []keyed) []keyed {
+	const few = 256
+	if len(keys) < few {
+		slices.SortFunc(keys, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+		return keys
+	}
+	var counts [8][256]int32
+	for i := range keys {
+		for at, key := 0, keys[i].key; at < len(counts); at, key = at+1, key>>8 {
+			counts[at][byte(key)]++
+		}
+	}
+	sorted := make([]keyed, len(keys))
+	for at := range counts {
+		count, shift := &counts[at], 8*at
+		if int(count[byte(keys[0].key>>shift)]) == len(keys) {
+			continue
+		}
+		var next int32
+		for i, n := range count {
+			count[i] = next
+			next += n
+		}
+		for _, k := range keys {
+			to := &count[byte(k.key>>shift)]
+			sorted[*to] = k
+			*to++
+		}
+		keys, sorted = sorted, keys
+	}
+	return keys
+}
+
+func commonPrefix(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// bigEndian reads the first eight bytes of s so that smaller strings give smaller or equal numbers.
+func bigEndian(s string) uint64 {
+	var b [8]byte
+	copy(b[:], s)
+	return binary.BigEndian.Uint64(b[:])
+}
