@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/controller"
+	kubecontroller "k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -35,7 +35,7 @@ type Controller struct {
 	sets, revisions, pods, nodes cache.Indexer
 
 	burst        *int
-	expectations *controller.ControllerExpectationsInterface
+	expectations *kubecontroller.ControllerExpectationsInterface
 	backoff      **flowcontrol.Backoff
 }
 
@@ -47,17 +47,18 @@ func NewController() (*Controller, error) {
 	sets, revisions := factory.Apps().V1().DaemonSets(), factory.Apps().V1().ControllerRevisions()
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	var err error
-	c.real, err = daemon.NewDaemonSetsController(quiet(context.Background()), sets, revisions, pods, nodes, c.client, c.newBackoff())
+	ctx := quiet(context.Background())
+	c.real, err = daemon.NewDaemonSetsController(ctx, sets, revisions, pods, nodes, c.client, c.newBackoff())
 	if err != nil {
 		return nil, err
 	}
 	c.sets, c.revisions = sets.Informer().GetIndexer(), revisions.Informer().GetIndexer()
 	c.pods, c.nodes = pods.Informer().GetIndexer(), nodes.Informer().GetIndexer()
 
-	podControl, err1 := field[controller.PodControlInterface](c.real, "podControl")
+	podControl, err1 := field[kubecontroller.PodControlInterface](c.real, "podControl")
 	var err2, err3, err4 error
 	c.burst, err2 = field[int](c.real, "burstReplicas")
-	c.expectations, err3 = field[controller.ControllerExpectationsInterface](c.real, "expectations")
+	c.expectations, err3 = field[kubecontroller.ControllerExpectationsInterface](c.real, "expectations")
 	c.backoff, err4 = field[*flowcontrol.Backoff](c.real, "failedPodsBackoff")
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err

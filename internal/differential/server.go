@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/testing"
+
+	"github.com/daemonplan/daemonplan/placement"
 )
 
 // server stands in for the API server: it agrees to everything and notes it. It is the controller's client for revisions
@@ -33,7 +35,9 @@ func (s *server) note(change func(*Requests)) {
 }
 
 // CreatePods notes for which node the pod is, and of what it is made.
-func (s *server) CreatePods(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ runtime.Object, _ *metav1.OwnerReference) error {
+func (s *server) CreatePods(
+	_ context.Context, _ string, template *corev1.PodTemplateSpec, _ runtime.Object, _ *metav1.OwnerReference,
+) error {
 	node, err := pinnedTo(template)
 	if err != nil {
 		return err
@@ -46,7 +50,9 @@ func (s *server) CreatePods(_ context.Context, _ string, template *corev1.PodTem
 }
 
 // CreatePodsWithGenerateName is the other half of the interface, which the controller does not use.
-func (s *server) CreatePodsWithGenerateName(context.Context, string, *corev1.PodTemplateSpec, runtime.Object, *metav1.OwnerReference, string) error {
+func (s *server) CreatePodsWithGenerateName(
+	context.Context, string, *corev1.PodTemplateSpec, runtime.Object, *metav1.OwnerReference, string,
+) error {
 	return fmt.Errorf("the DaemonSet controller has no use for this")
 }
 
@@ -81,17 +87,11 @@ func (s *server) PatchPod(_ context.Context, _, pod string, data []byte) error {
 
 // pinnedTo is the node to which the controller pins a pod of the template.
 func pinnedTo(template *corev1.PodTemplateSpec) (string, error) {
-	affinity := template.Spec.Affinity
-	if affinity != nil && affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			for _, f := range term.MatchFields {
-				if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
-					return f.Values[0], nil
-				}
-			}
-		}
+	node, ok := placement.TargetNode(&corev1.Pod{Spec: template.Spec})
+	if !ok {
+		return "", fmt.Errorf("the pod is pinned to no node: %v", template.Spec.Affinity)
 	}
-	return "", fmt.Errorf("the pod is pinned to no node: %v", affinity)
+	return node, nil
 }
 
 // react answers what goes through the client.
