@@ -12,7 +12,10 @@ SOAK_SEED ?=
 N         ?= 20000
 BENCHTIME ?= 1s
 COMPARE   ?= Placement|Decision
-MUTATE    ?= ./rollout ./placement ./tolerations ./lifecycle ./inplace ./predownload ./rollout/canary
+MUTATE    ?= ./...
+SINCE     ?=
+FOR       ?=
+LEAST     ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
@@ -65,10 +68,14 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME (60s) each
 			targets=$$($(GO) test -list '^Fuzz' $$package) || { echo "$$targets"; exit 1; }; \
 			for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 				echo "== $$package $$target"; \
-				$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+				$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$package || exit 1; \
 			done; \
 		done) || exit 1; \
 	done
+
+.PHONY: corpus
+corpus: ## fuzz every target of PKG for FUZZTIME (60s), and keep the inputs that together reach all that was reached
+	$(GO) run ./internal/corpus -for $(FUZZTIME) $(PKG)
 
 # Without SOAK_SEED each run begins somewhere else.
 .PHONY: soak
@@ -91,13 +98,13 @@ compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT 
 	@$(TOOL) benchstat -format csv -col /impl -row '.name /scenario /nodes' build/compare.txt 2>/dev/null > build/compare.csv
 	@cd internal/differential && $(GO) run ./ratios < $(CURDIR)/build/compare.csv
 
-# The time limit of a mutant is a multiple of how long the tests took, so that must not come from the test cache.
 .PHONY: mutate
-mutate: ## mutate the packages MUTATE, without those below them; fails if the tests notice too few mutants
-	@for package in $(MUTATE); do \
-		echo "== $$package"; \
-		GOFLAGS="$$($(GO) env GOFLAGS) -count=1" $(TOOL) gremlins unleash --config .gremlins.yaml $$package || exit 1; \
-	done
+mutate: ## mutate the packages MUTATE (those of the library) and see whether the tests notice; SINCE=ref only what changed, FOR=4m so long
+	cd internal/mutation && $(GO) run . $(if $(SINCE),-since $(SINCE)) $(if $(FOR),-for $(FOR)) $(if $(LEAST),-least $(LEAST)) $(MUTATE)
+
+.PHONY: rules
+rules: ## take the code of each rule away, one at a time, and see a test fail that names it
+	$(GO) test ./internal/proof -run TestRemovals -removals -v -timeout 3h
 
 .PHONY: vuln
 vuln: ## look up known vulnerabilities in what every module calls (needs the network)

@@ -33,7 +33,7 @@ func startedAt(at time.Time) func(*corev1.Pod) {
 	return status(func(s *corev1.ContainerStatus) { s.State = running(at) })
 }
 
-func TestCompleted(t *testing.T) {
+func TestCompletedI5(t *testing.T) {
 	second := noon.Add(time.Second)
 	sizedAgent := func(has *corev1.ResourceRequirements) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {

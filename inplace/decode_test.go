@@ -23,6 +23,7 @@ func TestDiffRevisionsReads(t *testing.T) {
 		{"directive", "how it is applied is not what it is", `{"$patch":"replace","spec":{"containers":[{"name":"agent","image":"agent:1"}]}}`, ""},
 		{"empty unknown field", "newer versions add such", `{"spec":{"containers":[{"name":"agent","image":"agent:1","new":{"a":[],"b":{"c":null}}}]}}`, ""},
 		{"unknown field", "nobody could tell whether it changed", `{"spec":{"containers":[{"name":"agent","new":{"a":[],"b":1}}]}}`, "field spec.containers[0].new is unknown"},
+		{"unknown field of the second", "what one element says is not what all say", `{"spec":{"containers":[{"name":"agent"},{"name":"side","new":1}]}}`, "field spec.containers[1].new is unknown"},
 		{"unknown list", "nobody could tell whether it changed", `{"new":[0]}`, "field new is unknown"},
 		{"nameless field", "it is no field", `{"":1}`, "unknown"},
 		{"field of another case", "the API server does not read it either", `{"Spec":{"hostNetwork":true}}`, "field Spec is unknown"},

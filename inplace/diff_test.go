@@ -23,7 +23,7 @@ func sized(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-func TestDiff(t *testing.T) {
+func TestDiffI2(t *testing.T) {
 	all := inplace.Options{Resize: true, EnvFromMetadata: true}
 	tests := []struct {
 		name, why string

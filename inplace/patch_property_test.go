@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
@@ -93,7 +94,7 @@ func patchedPodIsWanted(t *rapid.T) {
 }
 
 func TestPatchedPodIsWanted(t *testing.T) { rapid.Check(t, patchedPodIsWanted) }
-func FuzzPatchedPodIsWanted(f *testing.F) { f.Fuzz(rapid.MakeFuzz(patchedPodIsWanted)) }
+func FuzzPatchedPodIsWanted(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(patchedPodIsWanted)) }
 
 // Any prefix of a step, followed by the same call, leads to the same pod: what was not sent is found out.
 func TestPrefixesOfStepsAreSafe(t *testing.T) {

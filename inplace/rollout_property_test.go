@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
@@ -63,7 +64,7 @@ func rollouts(t *rapid.T) {
 }
 
 func TestRollouts(t *testing.T) { rapid.Check(t, rollouts) }
-func FuzzRollouts(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rollouts)) }
+func FuzzRollouts(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(rollouts)) }
 
 // Steps with a planted bug, which the property must reject.
 func TestRolloutsHaveTeeth(t *testing.T) {

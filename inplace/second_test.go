@@ -165,3 +165,29 @@ func TestEnvironmentBackAndForth(t *testing.T) {
 		t.Errorf("%+v, %v", state, err)
 	}
 }
+
+// What a container reads already needs no restart: somebody else gave the pod the label before the update did.
+func TestMetadataThatIsThereAlready(t *testing.T) {
+	old := agent("agent:1")
+	old.Labels["team"] = "a"
+	old.Spec.Containers[0].Env = append(old.Spec.Containers[0].Env, corev1.EnvVar{Name: "TEAM", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['team']"},
+	}})
+	changed := old.DeepCopy()
+	changed.Labels["team"] = "b"
+	u := inplace.Diff(old, changed, inplace.Options{EnvFromMetadata: true})
+	for value, want := range map[string]string{"a": "/status /", "b": "/"} { // unready if it restarts (I4)
+		pod := podOf(old, "v1")
+		pod.Labels["team"] = value
+		step, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start)
+		if err != nil || subresources(step) != want || !step.Begun {
+			t.Errorf("of a pod with %q: patches %q, begun %v, error %v; want %q", value, subresources(step), step.Begun, err, want)
+			continue
+		}
+		updated := apply(t, pod, step.Patches...)
+		state, err := inplace.StateOf(updated)
+		if err != nil || state.UpdateEnvFromMetadata != (value == "a") || updated.Labels["team"] != "b" {
+			t.Errorf("of a pod with %q: state %+v, labels %v, error %v", value, state, updated.Labels, err)
+		}
+	}
+}

@@ -136,7 +136,7 @@ func TestBeginRefuses(t *testing.T) {
 	}
 }
 
-func TestGracePeriod(t *testing.T) {
+func TestGracePeriodI4(t *testing.T) {
 	u := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
 	pod := podOf(agent("agent:1"), "v1")
 	step, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start)

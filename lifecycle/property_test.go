@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
@@ -141,7 +142,7 @@ func property(t *rapid.T) {
 
 func TestEvaluateProperty(t *testing.T) { rapid.Check(t, property) }
 
-func FuzzEvaluate(f *testing.F) { f.Fuzz(rapid.MakeFuzz(property)) }
+func FuzzEvaluate(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(property)) }
 
 // TestPropertyRejectsMutants holds the property itself: each planted bug must be found.
 func TestPropertyRejectsMutants(t *testing.T) {

@@ -202,6 +202,14 @@ func (r *rule) fits(t *testing.T, s situation) bool {
 	return false
 }
 
+// ruleOf is the rule in DESIGN.md that an intent's rows of the table spell out.
+func ruleOf(intent lifecycle.Intent) string {
+	if intent == lifecycle.Delete {
+		return "L2"
+	}
+	return "L3"
+}
+
 // TestTable holds the table in the documentation against every situation there is.
 func TestTable(t *testing.T) {
 	rules := documentedRules(t)
@@ -223,7 +231,7 @@ func TestTable(t *testing.T) {
 		}
 		fitting.applied++
 		if why := fitting.contradicts(s, got); why != "" {
-			t.Errorf("%+v: row %d: %s, but got %+v", s, fitting.line, why, got)
+			t.Errorf("%s: %+v: row %d: %s, but got %+v", ruleOf(s.intent), s, fitting.line, why, got)
 		}
 		if !reflect.DeepEqual(before, pod) {
 			t.Fatalf("%+v: the pod was written", s)
@@ -275,6 +283,18 @@ func TestUndefinedIntentIsKeep(t *testing.T) {
 		want, got := hooks.Next(pod, lifecycle.Keep, s.complete), hooks.Next(pod, 77, s.complete)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v: %+v, want %+v", s, got, want)
+		}
+	}
+}
+
+// A pod that is not there has no next step, whatever is wanted with it.
+func TestNextOfNoPod(t *testing.T) {
+	hooks := lifecycle.Hooks{PreDelete: &lifecycle.Hook{Labels: labels{"d": "on"}, MarkPodNotReady: true}}
+	for _, intent := range intentions {
+		for _, complete := range []bool{false, true} {
+			if got := hooks.Next(nil, intent, complete); !reflect.DeepEqual(got, lifecycle.Transition{}) {
+				t.Errorf("intent %v, complete %v: %+v", intent, complete, got)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
@@ -251,7 +252,7 @@ func lifecycleProperty(t *rapid.T) {
 
 func TestLifecycleProperty(t *testing.T) { rapid.Check(t, lifecycleProperty) }
 
-func FuzzLifecycle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(lifecycleProperty)) }
+func FuzzLifecycle(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(lifecycleProperty)) }
 
 // TestLifecyclePropertyRejectsMutants holds the property itself: each planted bug must be found.
 func TestLifecyclePropertyRejectsMutants(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -70,7 +71,7 @@ func TestOverridesAgreeWithOracle(t *testing.T) {
 	}
 }
 
-func FuzzOverrides(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propertyOverrides)) }
+func FuzzOverrides(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(propertyOverrides)) }
 
 // TestOverrideGeneratorsReachEverything keeps the property from becoming vacuous.
 func TestOverrideGeneratorsReachEverything(t *testing.T) {

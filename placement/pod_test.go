@@ -85,7 +85,7 @@ func TestPod(t *testing.T) {
 	want.Spec.Affinity = required(nodeField("metadata.name", "In", "a"))
 	want.Spec.Tolerations = tolerations.ForDaemon(&before.Spec)
 	if diff := cmp.Diff(want, pod); diff != "" {
-		t.Errorf("pod (-want +got):\n%s", diff)
+		t.Errorf("P1, P6: pod (-want +got):\n%s", diff)
 	}
 	pod.Labels["app"], pod.Annotations["note"], pod.Finalizers[0] = "overwritten", "overwritten", "overwritten"
 	pod.Spec.NodeSelector["zone"], pod.Spec.Containers[0].Args[0] = "overwritten", "overwritten"

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -40,7 +41,7 @@ func TestEvaluateAgreesWithOracle(t *testing.T) {
 	}
 }
 
-func FuzzEvaluate(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propertyEvaluate)) }
+func FuzzEvaluate(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(propertyEvaluate)) }
 
 // TestGeneratorsReachEverything keeps the property from becoming vacuous.
 func TestGeneratorsReachEverything(t *testing.T) {

@@ -83,6 +83,11 @@ func TestJobs(t *testing.T) {
 			change: func(in *predownload.JobInput) { in.Old = nil }},
 		{name: "update revision among the old", why: "its pods are updated", decision: predownload.DecisionNotNeeded,
 			change: func(in *predownload.JobInput) { in.Old = []*appsv1.ControllerRevision{unreadable("new"), nil} }},
+		{name: "update revision before the old", why: "what comes after it counts", decision: predownload.DecisionCreate,
+			change: func(in *predownload.JobInput) {
+				in.Old = []*appsv1.ControllerRevision{unreadable("new"), nil, in.Old[0]}
+			},
+			jobs: one},
 		{name: "old revisions that use it", why: "their pods' nodes are left out, in the order of hashes, each once", decision: predownload.DecisionCreate,
 			change: func(in *predownload.JobInput) {
 				same := podTemplate(nil, "app:2", "side:1", "setup:1")
@@ -132,6 +137,8 @@ func TestJobs(t *testing.T) {
 			change: func(in *predownload.JobInput) { in.MaxSurge, in.Desired = text("0%"), 1 }},
 		{name: "both zero", why: "nothing is ever updated in one batch", decision: predownload.DecisionCreate, jobs: one,
 			change: func(in *predownload.JobInput) { in.MaxSurge, in.MaxUnavailable, in.Desired = number(0), number(0), 1 }},
+		{name: "maxUnavailable zero", why: "without a surge nothing is ever updated", decision: predownload.DecisionCreate, jobs: one,
+			change: func(in *predownload.JobInput) { in.MaxUnavailable, in.Desired = number(0), 1 }},
 		{name: "partition", why: "with a node held, it is not all in one batch", decision: predownload.DecisionCreate, jobs: one,
 			change: func(in *predownload.JobInput) { in.MaxUnavailable, in.Partition = number(10), number(1) }},
 		{name: "partition of all but one", why: "one node is let go", decision: predownload.DecisionCreate, jobs: one,
@@ -140,6 +147,10 @@ func TestJobs(t *testing.T) {
 			change: func(in *predownload.JobInput) { in.Partition = number(10) }},
 		{name: "partition rounded down", why: "9% of 10 hold nobody (T2)", decision: predownload.DecisionOneBatch,
 			change: func(in *predownload.JobInput) { in.MaxUnavailable, in.Partition = number(10), text("9%") }},
+		{name: "partition rounded down to nothing", why: "33% of 3 are 99 hundredths of a node (T2)", decision: predownload.DecisionOneBatch,
+			change: func(in *predownload.JobInput) {
+				in.MaxUnavailable, in.Partition, in.Desired = number(3), text("33%"), 3
+			}},
 		{name: "partition of all, nothing to pull", why: "that nothing is needed is final, a partition is not", decision: predownload.DecisionNotNeeded,
 			change: func(in *predownload.JobInput) { in.Partition, in.Old = text("100%"), nil }},
 		{name: "not enough ready pods", why: "OpenKruise reads this and never uses it", decision: predownload.DecisionMinUpdatedReadyPods,

@@ -1,9 +1,7 @@
 package predownload_test
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
@@ -37,31 +36,16 @@ func TestSelectProperties(t *testing.T) {
 	}
 }
 
-// FuzzSelect lets the fuzzer steer the first draws of a scenario. The rest comes from a generator that it seeds, because
-// rapid skips an input that ends before a scenario is drawn.
+// FuzzSelect checks all properties of one scenario.
 func FuzzSelect(f *testing.F) {
-	check := rapid.MakeFuzz(func(t *rapid.T) {
+	fuzzing.Property(f, rapid.MakeFuzz(func(t *rapid.T) {
 		s := scenarioGen().Draw(t, "scenario")
 		for name, check := range properties {
 			if wrong := check(predownload.Select, s); wrong != "" {
 				t.Fatalf("%s: %s", name, wrong)
 			}
 		}
-	})
-	for seed := range uint64(4) {
-		f.Add(seed, seed<<62, seed<<60, seed<<58, seed<<56)
-	}
-	f.Fuzz(func(t *testing.T, seed, a, b, c, d uint64) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		var input []byte
-		for _, word := range []uint64{a, b, c, d} {
-			input = binary.LittleEndian.AppendUint64(input, word)
-		}
-		for range 4 << 10 {
-			input = binary.LittleEndian.AppendUint64(input, random.Uint64())
-		}
-		check(t, input)
-	})
+	}))
 }
 
 // likeOracle: the lazy selection is the naive one.

@@ -29,6 +29,8 @@ func TestReported(t *testing.T) {
 		{name: "library without registry", why: "library/nginx is nginx", present: "library/nginx:1", image: "nginx:1", want: true},
 		{name: "library of another registry", why: "only docker.io has that prefix", present: "quay.io/library/nginx:1", image: "quay.io/nginx:1"},
 		{name: "library and more", why: "library/team/nginx is no official image", present: "docker.io/library/team/nginx:1", image: "team/nginx:1"},
+		{name: "library of another registry asked for", why: "it is part of the name there", present: "quay.io/library/nginx:1", image: "quay.io/library/nginx:1", want: true},
+		{name: "library and more asked for", why: "it is part of the name there", present: "library/team/nginx:1", image: "library/team/nginx:1", want: true},
 		{name: "legacy registry name", why: "index.docker.io is docker.io", present: "index.docker.io/library/nginx:1", image: "nginx:1", want: true},
 		{name: "another registry", why: "the same repository elsewhere is another image", present: "quay.io/repo/app:v1", image: "repo/app:v1"},
 		{name: "registry with port", why: "the colon of a port is no tag", present: "reg:5000/app:latest", image: "reg:5000/app", want: true},

@@ -85,9 +85,9 @@ func TestSelect(t *testing.T) {
 		{name: "invalid options", why: "unreadable never means unlimited", options: percent("all"), candidates: old(3), reasons: waits(predownload.ReasonInvalidOptions)},
 		{name: "negative timeout", why: "nothing is pulled by half-understood options", options: predownload.Options{TimeoutSeconds: -1}, candidates: old(3), reasons: waits(predownload.ReasonInvalidOptions)},
 
-		{name: "not enough ready pods", why: "the first updated pods show whether the image is any good", options: predownload.Options{MinUpdatedReadyPods: number(2)}, candidates: old(3), in: predownload.Input{Desired: 5, UpdatedReady: 1}, reasons: waits(predownload.ReasonMinUpdatedReadyPods)},
+		{name: "not enough ready pods", why: "D1: the first updated pods show whether the image is any good", options: predownload.Options{MinUpdatedReadyPods: number(2)}, candidates: old(3), in: predownload.Input{Desired: 5, UpdatedReady: 1}, reasons: waits(predownload.ReasonMinUpdatedReadyPods)},
 		{name: "enough ready pods", why: "2 of 2", options: predownload.Options{MinUpdatedReadyPods: number(2)}, candidates: old(3), in: predownload.Input{Desired: 5, UpdatedReady: 2}, pulls: "a", reasons: waits(predownload.ReasonParallelism), limit: 1},
-		{name: "ready percent not reached", why: "10% of 11 is 1.1, rounded up", options: predownload.Options{MinUpdatedReadyPods: text("10%")}, candidates: old(3), in: predownload.Input{Desired: 11, UpdatedReady: 1}, reasons: waits(predownload.ReasonMinUpdatedReadyPods)},
+		{name: "ready percent not reached", why: "D1: 10% of 11 is 1.1, rounded up", options: predownload.Options{MinUpdatedReadyPods: text("10%")}, candidates: old(3), in: predownload.Input{Desired: 11, UpdatedReady: 1}, reasons: waits(predownload.ReasonMinUpdatedReadyPods)},
 		{name: "ready percent reached", why: "10% of 10 is 1", options: predownload.Options{MinUpdatedReadyPods: text("10%")}, candidates: old(3), in: predownload.Input{Desired: 10, UpdatedReady: 1}, pulls: "a", reasons: waits(predownload.ReasonParallelism), limit: 1},
 		{name: "negative desired", why: "a percentage of less than nothing is nothing", options: predownload.Options{MinUpdatedReadyPods: text("10%")}, candidates: old(1), in: predownload.Input{Desired: math.MinInt32}, pulls: "a", reasons: waits(predownload.ReasonParallelism), limit: 1},
 
@@ -111,6 +111,8 @@ func TestSelect(t *testing.T) {
 
 		{name: "two images", why: "each has its own limit", images: []string{"app:2", "side:2"}, candidates: old(2), pulls: "a a:side:2", reasons: waits(predownload.ReasonParallelism, predownload.ReasonParallelism), limit: 1},
 		{name: "two images, one full", why: "the other goes on, node by node", options: parallel(2), images: []string{"app:2", "side:2"}, candidates: old(2), in: predownload.Input{InFlight: flying("x")}, pulls: "a a:side:2 b:side:2", reasons: waits(predownload.ReasonParallelism, predownload.ReasonParallelism), limit: 2, inFlight: 1},
+		{name: "two images, one given up", why: "one image's trouble is its own", images: []string{"app:2", "side:2"}, candidates: old(1), in: predownload.Input{Failures: []predownload.Failure{failed("a", 4, 0)}}, pulls: "a:side:2", reasons: waits(predownload.ReasonGivenUp, predownload.ReasonParallelism), limit: 1},
+		{name: "two images, one backing off", why: "the same", images: []string{"app:2", "side:2"}, candidates: old(1), in: predownload.Input{Failures: []predownload.Failure{failed("a", 1, 0)}}, pulls: "a:side:2", reasons: waits(predownload.ReasonBackOff, predownload.ReasonParallelism), limit: 1, wake: 10 * time.Second},
 		{name: "two images by percent", why: "pulls follow the candidates, not the images", options: percent("100%"), images: []string{"app:2", "side:2"}, candidates: old(2), pulls: "a a:side:2 b b:side:2", reasons: waits(predownload.ReasonServed, predownload.ReasonServed), limit: 2},
 		{name: "one image twice", why: "it is one pull, as it is spelled first", options: parallel(2), images: []string{"app:2", "library/app:2", ""}, candidates: old(1), pulls: "a", reasons: waits(predownload.ReasonServed), limit: 2},
 	}

@@ -77,6 +77,11 @@ func TestExplainCanary(t *testing.T) {
 			`a: stable; nothing to do: its pod is at the stable revision and available, while the canary is paused`},
 		{scene{name: "failed", why: "C7", spec: one, set: failedRevision, fleet: []spot{on("a", oldPod())}},
 			`a: stable; nothing to do: its pod is at the stable revision and available, as the update revision has failed`},
+		{scene{name: "failed, and none before it", why: "C7: with nothing to go back to nothing moves", spec: one, set: func(l *lab) {
+			failedRevision(l)
+			l.snapshot.Revisions = l.snapshot.Revisions[1:]
+		}, fleet: []spot{on("a", podAt("lost"))}},
+			`a: outdated; is held: its pod a0 is outdated, but the update revision has failed, and there is none to go back to`},
 		{scene{name: "nowhere", why: "C1", spec: []kit.SpecOption{kit.Canary("1"), kit.CanaryOn("canary", "yes")}, fleet: []spot{on("a", oldPod())}},
 			`a: stable; nothing to do: its pod is at the stable revision and available, while the canary of the update revision has no node`},
 		{scene{name: "of the stable revision", why: "T6: its pod is not at the update revision", spec: one, set: failedRevision,

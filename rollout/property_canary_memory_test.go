@@ -18,12 +18,12 @@ import (
 
 // The properties of canaries whose memory is lost (C6): their clock begins again, and that is all.
 var (
-	lossDelays    = statement{"a loss never hastens the promotion", lossyWorlds(), checkLossDelays}
-	lossInRamp    = statement{"a loss never hastens the promotion, in slow start", lossyWorlds(rollouttest.SlowStart(20*time.Second, "1", "3")), checkLossDelays}
-	lossKeeps     = statement{"a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(rollouttest.EndsFailed))}
-	lossPromotes  = statement{"promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(rollouttest.EndsPromoted))}
-	lossAlways    = statement{"without memory nothing is promoted by the clock", worlds(rollouttest.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
-	lossIsOutside = statement{"a loss touches nothing outside the canary", lossyAnyWorlds(), observed(observeOutside, observeVerdicts)}
+	lossDelays    = statement{"C2 a loss never hastens the promotion", lossyWorlds(), checkLossDelays}
+	lossInRamp    = statement{"C2, B7 a loss never hastens the promotion, in slow start", lossyWorlds(rollouttest.SlowStart(20*time.Second, "1", "3")), checkLossDelays}
+	lossKeeps     = statement{"C6 a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(rollouttest.EndsFailed))}
+	lossPromotes  = statement{"C2 promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(rollouttest.EndsPromoted))}
+	lossAlways    = statement{"C2 without memory nothing is promoted by the clock", worlds(rollouttest.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
+	lossIsOutside = statement{"V6 a loss touches nothing outside the canary", lossyAnyWorlds(), observed(observeOutside, observeVerdicts)}
 )
 
 func TestCanaryWithoutMemory(t *testing.T) {

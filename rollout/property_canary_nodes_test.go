@@ -21,9 +21,9 @@ import (
 
 // The properties of overrides that change (P8), and of sets that take over from others, as observed on the nodes.
 var (
-	overridesMove = statement{"only overridden nodes change, all of them", overrideWorlds(), observed(observeOverrides, observeServing)}
+	overridesMove = statement{"P8 only overridden nodes change, all of them", overrideWorlds(), observed(observeOverrides, observeServing)}
 	leavesOut     = statement{"B8 left out, and no more than may be", crowdedWorlds(), observed(observeCrowded)}
-	takesOver     = statement{"never two pods, and the old ones go", legacyWorlds(), observed(observeTakeover)}
+	takesOver     = statement{"V3 never two pods, and the old ones go", legacyWorlds(), observed(observeTakeover)}
 )
 
 func TestOverridesAllTheWay(t *testing.T) { testTales(t, overridesMove) }

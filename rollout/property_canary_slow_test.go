@@ -17,9 +17,9 @@ import (
 
 // The properties of slow start (B7) over the whole of an installation or a rollout, counted from what is on the nodes.
 var (
-	ramps        = statement{"no more under way than that minute lets", slowWorlds(), observed(observeRamp, observeDone)}
-	rampsWithIll = statement{"no more under way, come up or not", illSlowWorlds(), observed(observeRamp)}
-	rampsBack    = statement{"no more under way on the way back", failedSlowWorlds(), observed(observeRamp, observeReturn)}
+	ramps        = statement{"V11 no more under way than that minute lets", slowWorlds(), observed(observeRamp, observeDone)}
+	rampsWithIll = statement{"V11 no more under way, come up or not", illSlowWorlds(), observed(observeRamp)}
+	rampsBack    = statement{"V11 no more under way on the way back", failedSlowWorlds(), observed(observeRamp, observeReturn)}
 )
 
 func TestSlowStartAllTheWay(t *testing.T) { testTales(t, ramps, rampsWithIll, rampsBack) }

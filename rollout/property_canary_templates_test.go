@@ -18,12 +18,12 @@ import (
 
 // The properties of canaries that follow each other, while their users change the template and give commands.
 var (
-	untriedFew  = statement{"few nodes at what was not promoted", busyTales(), observed(observeUntried)}
-	obeyed      = statement{"only what did not fail is promoted", busyTales(), observed(observeObeyed)}
+	untriedFew  = statement{"V6 few nodes at what was not promoted", busyTales(), observed(observeUntried)}
+	obeyed      = statement{"C5 only what did not fail is promoted", busyTales(), observed(observeObeyed)}
 	busyServing = statement{"V1 and V2 all the while", busyTales(), observed(observeServing)}
-	validated   = statement{"manual: promoted by command only", manualWorlds(), observed(observeObeyed, observeValidated)}
-	busyAll     = statement{"canary after canary", busyTales(), observed(observeUntried, observeObeyed, observeServing, observeRest)}
-	busySettles = statement{"all comes to rest", busyTales(), observed(observeRest)}
+	validated   = statement{"C2, C5 manual: promoted by command only", manualWorlds(), observed(observeObeyed, observeValidated)}
+	busyAll     = statement{"V1, V2, V6, V16, C5 canary after canary", busyTales(), observed(observeUntried, observeObeyed, observeServing, observeRest)}
+	busySettles = statement{"V16 all comes to rest", busyTales(), observed(observeRest)}
 )
 
 func TestCanaryAfterCanary(t *testing.T) {

@@ -22,27 +22,27 @@ import (
 // The properties of one plan with what the Datadog ExtendedDaemonSet adds, from any state that a snapshot can show, and
 // those of the whole way from there.
 var (
-	triedBudget     = property{"V1 budget", anyTrial(rollouttest.Released(), onTrial), verified(1)}
-	triedSurge      = property{"V2 surge", anyTrial(rollouttest.Released(), rollouttest.MaxSurge("1")), verified(2)}
-	triedOnePerNode = property{"V3 one per node", anyTrial(onTrial), verified(3)}
-	triedHandsOff   = property{"V4 hands off", anyTrial(onTrial), verified(4)}
-	triedPartition  = property{"V5 partition", anyTrial(moving, rollouttest.Partition("2"), onTrial), verified(5)}
-	triedHeld       = property{"V6 held", anyTrial(moving, onTrial), verified(6)}
-	triedFrozen     = property{"V7 frozen", anyTrial(onTrial, rollouttest.Frozen()), verified(7)}
-	triedInPlace    = property{"V9 in place", anyTrial(inPlace, onTrial), verified(9)}
+	triedBudget     = property{"V1 budget, with canaries", anyTrial(rollouttest.Released(), onTrial), verified(1)}
+	triedSurge      = property{"V2 surge, with canaries", anyTrial(rollouttest.Released(), rollouttest.MaxSurge("1")), verified(2)}
+	triedOnePerNode = property{"V3 one per node, with canaries", anyTrial(onTrial), verified(3)}
+	triedHandsOff   = property{"V4 hands off, with canaries", anyTrial(onTrial), verified(4)}
+	triedPartition  = property{"V5 partition, with canaries", anyTrial(moving, rollouttest.Partition("2"), onTrial), verified(5)}
+	triedHeld       = property{"V6 held, with canaries", anyTrial(moving, onTrial), verified(6)}
+	triedFrozen     = property{"V7 frozen, with canaries", anyTrial(onTrial, rollouttest.Frozen()), verified(7)}
+	triedInPlace    = property{"V9 in place, with canaries", anyTrial(inPlace, onTrial), verified(9)}
 	slowly          = property{"V11 slow start", anyTrial(rollouttest.Released(), rollouttest.SlowStart(time.Hour, "1", "2"), rollouttest.MaxUnavailable("100%")), verified(11)}
-	triedAccount    = property{"V12 accounting", anyTrial(onTrial), verified(12)}
+	triedAccount    = property{"V12 accounting, with canaries", anyTrial(onTrial), verified(12)}
 	overridden      = property{"P8 overridden", anyTrial(overriding), verified(3)}
 	exempted        = property{"B8 exempted", anyTrial(rollouttest.Released(), rollouttest.MaxUnavailable("2"), rollouttest.MaxUnschedulable("1")), verified(1)}
-	succeeding      = property{"a predecessor's pods", anyTrial(rollouttest.Released(), following), once(checkSafe)}
-	triedSafe       = property{"all, with canaries", anyTrial(), once(checkSafe)}
+	succeeding      = property{"V1 to V12, V14, V15, with a predecessor's pods", anyTrial(rollouttest.Released(), following), once(checkSafe)}
+	triedSafe       = property{"V1 to V12, V14, V15, with canaries", anyTrial(), once(checkSafe)}
 	triedPure       = property{"V13 pure, with canaries", anyTrial(), once(checkPure)}
 	triedIdempotent = property{"V14 idempotent, with canaries", fewNodes(anyTrial()), once(checkIdempotent)}
 	triedWake       = property{"V15 next wake, with canaries", anyTrial(), once(checkNextWake)}
 	triedLive       = property{"V16, V18 live, with canaries", manyTrials(ending), once(checkLive)}
 	triedNoThrash   = property{"V17 no thrash, with canaries", manyTrials(ending, unfailing), once(checkTriedNoThrash)}
 	triedHesitant   = property{"V18 canaries carried out in parts", manyTrials(ending), once(checkTriedHesitant)}
-	triedAlong      = property{"all, along the way, with canaries", manyTrials(), once(checkSafeAlong)}
+	triedAlong      = property{"V1 to V12, V14, V15, along the way, with canaries", manyTrials(), once(checkSafeAlong)}
 )
 
 func TestPlanIsSafeWithCanaries(t *testing.T) {

@@ -17,20 +17,20 @@ import (
 
 // The properties of canaries from the first plan to the last, by the test kit's own watch and as observed.
 var (
-	promotes = statement{"healthy: promoted", worlds(rollouttest.Released()), inWorld(ends(rollouttest.EndsPromoted))}
-	givesUp  = statement{"ill: failed", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})), inWorld(ends(rollouttest.EndsFailed))}
-	waits    = statement{"ill: never ends", idleWorlds(), inWorld(ends(rollouttest.EndsOpen))}
-	refuses  = statement{"ill: never promoted", endlessWorlds(), observed(observeRefusal)}
-	watched  = statement{"watched, whatever befalls", harshWorlds(), inWorld(rollouttest.CheckCanary)}
+	promotes = statement{"C2 healthy: promoted", worlds(rollouttest.Released()), inWorld(ends(rollouttest.EndsPromoted))}
+	givesUp  = statement{"C4 ill: failed", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})), inWorld(ends(rollouttest.EndsFailed))}
+	waits    = statement{"C3 ill: never ends", idleWorlds(), inWorld(ends(rollouttest.EndsOpen))}
+	refuses  = statement{"C2 ill: never promoted", endlessWorlds(), observed(observeRefusal)}
+	watched  = statement{"V6 watched, whatever befalls", harshWorlds(), inWorld(rollouttest.CheckCanary)}
 
-	keepsToCanary  = statement{"outside the canary nothing changes", eitherWorlds(), observed(observeOutside)}
+	keepsToCanary  = statement{"V6 outside the canary nothing changes", eitherWorlds(), observed(observeOutside)}
 	keepsBudget    = statement{"V1 and V2 with a canary, as observed", eitherWorlds(), observed(observeServing)}
-	keepsAll       = statement{"all is as it should be", eitherWorlds(), observed(observeOutside, observeServing, observeVerdicts, observeQuality)}
-	promotesInTime = statement{"promoted at that instant", promptWorlds(), observed(observeInstant)}
-	promotesOnce   = statement{"a verdict is given once, and stays", harshWorlds(), observed(observeVerdicts)}
-	neverUnwell    = statement{"unwell pods promote nothing", harshWorlds(), observed(observeQuality)}
-	keepsHarsh     = statement{"verdicts are right, whatever befalls", harshWorlds(), observed(observeVerdicts, observeQuality)}
-	allGoBack      = statement{"after a fail all are stable", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour + 1)})), observed(observeOutside, observeReturn)}
+	keepsAll       = statement{"V1, V2, V6, C2 all is as it should be", eitherWorlds(), observed(observeOutside, observeServing, observeVerdicts, observeQuality)}
+	promotesInTime = statement{"C2 promoted at that instant", promptWorlds(), observed(observeInstant)}
+	promotesOnce   = statement{"C6 a verdict is given once, and stays", harshWorlds(), observed(observeVerdicts)}
+	neverUnwell    = statement{"C2 unwell pods promote nothing", harshWorlds(), observed(observeQuality)}
+	keepsHarsh     = statement{"C2, C6 verdicts are right, whatever befalls", harshWorlds(), observed(observeVerdicts, observeQuality)}
+	allGoBack      = statement{"C7 after a fail all are stable", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour + 1)})), observed(observeOutside, observeReturn)}
 )
 
 func TestCanaryIsSafe(t *testing.T) { testTales(t, watched, keepsAll, keepsHarsh) }

@@ -27,7 +27,7 @@ var (
 	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, rollouttest.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
 	comesBack     = property{"V5 comes back as it was", onePlan(moving, rollouttest.Partition("100%"), rollouttest.HoldRevision()), verified(5)}
 	accountedFor  = property{"V12 accounting of holds", onePlan(moving, rollouttest.Partition("50%")), verified(12)}
-	safeKruise    = property{"all, with everything", everything(), once(checkSafe)}
+	safeKruise    = property{"V1 to V12, V14, V15, with everything", everything(), once(checkSafe)}
 	pureKruise    = property{"V13 pure, with everything", everything(), once(checkPure)}
 	requestedOnce = property{"V14 idempotent, with everything", fewNodes(everything()), once(checkIdempotent)}
 	wakesKruise   = property{"V15 next wake, with everything", everything(), once(checkNextWake)}

@@ -29,8 +29,8 @@ var (
 	accounting   = property{"V12 accounting", onePlan(), verified(12)}
 	requested    = property{"V14 requested", onePlan(), verified(14)}
 	bounded      = property{"V15 bounded", onePlan(), verified(15)}
-	safe         = property{"all", onePlan(), once(checkSafe)}
-	safeAlong    = property{"all, along the way", manyPlans(), once(checkSafeAlong)}
+	safe         = property{"V1 to V12, V14, V15", onePlan(), once(checkSafe)}
+	safeAlong    = property{"V1 to V12, V14, V15, along the way", manyPlans(), once(checkSafeAlong)}
 	budgetAlways = property{"V1 and V2, seen from outside", rollouts(), once(checkDisruption)}
 )
 

@@ -19,7 +19,7 @@ import (
 
 // The properties of a planner along stories, each as one witness sees it, and as Verify does.
 var (
-	toldSafe     = property{"all, along stories", stories(), tell(witness{at: witnessVerify})}
+	toldSafe     = property{"V1 to V12, V14, V15, along stories", stories(), tell(witness{at: witnessVerify})}
 	toldBudget   = property{"V1, as witnessed", stories(), tell(witness{at: witnessBudget})}
 	toldHeld     = property{"V5 and V6, as witnessed", stories(), tell(witness{at: witnessHeld})}
 	toldHooks    = property{"V8, as witnessed", stories(), tell(witness{at: witnessHooks})}
@@ -29,7 +29,7 @@ var (
 	toldRollback = property{"V1, rolled back unseen", rollbacks(), tell(witness{at: witnessUnready})}
 	toldSecond   = property{"V16, second updates", secondUpdates(), tell(witness{end: witnessEnd})}
 	toldIdentity = property{"V17, as witnessed", stories(), tell(witness{at: witnessIdentity})}
-	toldAll      = property{"everything, as witnessed", stories(), tell(witness{witnessAll, witnessEnd})}
+	toldAll      = property{"V1 to V17, as witnessed", stories(), tell(witness{witnessAll, witnessEnd})}
 )
 
 func TestStoriesAreSafe(t *testing.T) { test(t, toldSafe) }

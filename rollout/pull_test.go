@@ -24,6 +24,11 @@ func running(p *corev1.Pod) {
 	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
 }
 
+// initialized gives an old pod an init container with the image of the update.
+func initialized(p *corev1.Pod) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "agent:v2"}}
+}
+
 func TestPreDownloadD1(t *testing.T) {
 	old := oldPod(running)
 	waits := func(node string) string { return node + ": outdated>update wait Budget " + node + "0 maxUnavailable" }
@@ -47,6 +52,12 @@ func TestPreDownloadD1(t *testing.T) {
 			name: "nodes that report the image", why: "D1: they need no pull, by whatever spelling",
 			spec: []kit.SpecOption{preDownload("1")}, fleet: []spot{on("a", old), on("b", old).with(reported), on("c", old)},
 			acts: "pull agent:v2 on a, delete c0 Outdated",
+			want: []string{waits("a"), waits("b"), goes("c")},
+		},
+		{
+			name: "used by an init container", why: "D1: what the old pod has run is on its node",
+			spec: []kit.SpecOption{preDownload("9")}, fleet: []spot{on("a", oldPod(running, initialized)), on("b", old), on("c", old)},
+			acts: "pull agent:v2 on b, delete c0 Outdated",
 			want: []string{waits("a"), waits("b"), goes("c")},
 		},
 		{

@@ -84,6 +84,17 @@ func TestSnapshotContract(t *testing.T) {
 			rollout.SnapshotError{Field: "Revisions[3]", Problem: "must have a name of its own: there is another x"},
 		},
 		{
+			"revision of another controller", "R4: it would be trimmed as the set's own",
+			func(s *rollout.Snapshot) {
+				foreign := revision("x")
+				foreign.OwnerReferences = []metav1.OwnerReference{{UID: "other", Controller: new(true)}}
+				s.Revisions = append(s.Revisions, foreign)
+			},
+			rollout.SnapshotError{
+				Field: "Revisions[2]", Problem: "must not belong to another controller, as x does: ClaimRevisions picks the set's",
+			},
+		},
+		{
 			"revision without name", "actions on revisions are by name",
 			func(s *rollout.Snapshot) { s.Revisions = append(s.Revisions, revision("")) },
 			rollout.SnapshotError{Field: "Revisions", Problem: "revision: no name"},

@@ -245,6 +245,19 @@ func TestTargetT1RevisionUnreadable(t *testing.T) {
 	}, "fail closed: at the update revision the pod would be past the partition")
 }
 
+// Of two revisions of one hash nobody knows which of them a pod was of.
+func TestTargetT1RevisionTwice(t *testing.T) {
+	l := newLab(holdRevision, partition("2")).add(on("a"), on("b", oldPod()))
+	twin := l.snapshot.Revisions[0].DeepCopy()
+	twin.Name += "-twin"
+	twin.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"main","image":"agent:v0"}]}}}}`)
+	l.snapshot.Revisions = append(l.snapshot.Revisions, twin)
+	compare(t, l, l.plan(t), "", []string{
+		"a: missing>held wait RevisionUnreadable U",
+		"b: outdated>held hold Held b0 partition",
+	}, "fail closed: pods of one would be made of the other")
+}
+
 // firstInstallation has no revision yet.
 func firstInstallation(options ...kit.SpecOption) *lab {
 	l := newLab(append(options, partitionedScaling)...)

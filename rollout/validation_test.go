@@ -65,6 +65,17 @@ func TestValidate(t *testing.T) {
 		{"bad template label", "the API server would refuse every pod", func(s *rollout.Spec) { s.Template.Labels["a b"] = "x" },
 			[]string{"spec.template.metadata.labels: Invalid value: name part must consist of"}},
 
+		{"partition of more than all", "T2: there are no more nodes to hold", func(s *rollout.Spec) { s.Strategy.Partition = quantity("101%") },
+			[]string{"spec.strategy.partition: Invalid value: must not be more than 100%"}},
+		{"partition of all", "T2: every node is held", func(s *rollout.Spec) { s.Strategy.Partition = quantity("100%") }, nil},
+		{"negative partition", "T2: it is a number of nodes", func(s *rollout.Spec) { s.Strategy.Partition = number(-1) },
+			[]string{"spec.strategy.partition: Invalid value: must not be negative"}},
+		{"method that is none", "I1: there are three", func(s *rollout.Spec) { s.Strategy.Method = "InPlaceLater" },
+			[]string{`spec.strategy.method: Unsupported value: supported values: "Recreate", "InPlaceIfPossible", "InPlaceOnly"`}},
+		{"negative grace period", "I4: the change would come before the pod is unready", func(s *rollout.Spec) {
+			s.Strategy.InPlace.GracePeriodSeconds = -1
+		}, []string{"spec.strategy.inPlace.gracePeriodSeconds: Invalid value: must not be negative"}},
+
 		{"canary", "valid", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{} }, nil},
 		{"canary of none", "C1", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{Replicas: number(0)} },
 			[]string{"spec.strategy.canary.replicas: Invalid value"}},

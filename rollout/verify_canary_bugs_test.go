@@ -158,6 +158,15 @@ func TestVerifyPromotion(t *testing.T) {
 			want: 6, mention: "less than 5m0s ago",
 		},
 		{
+			name: "after a start of what has ended again", why: "C2", scene: handPassed(),
+			plant: onPods(func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1, State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(handNow().Add(-4 * time.Minute))},
+				}}}
+			}, "a-new"),
+			want: 6, mention: "less than 5m0s ago",
+		},
+		{
 			name: "after a disturbance that is remembered", why: "C2", scene: handPassed(),
 			plant: handRecorded(func(r *canary.Record) { r.Disturbed = handNow().Add(-5*time.Minute + 1) }), want: 6, mention: "less than 5m0s ago",
 		},

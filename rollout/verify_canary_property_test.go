@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -27,7 +28,9 @@ func acceptsCanaryPlans(t *rapid.T) {
 
 func TestVerifyAcceptsCanaryPlans(t *testing.T) { rapid.Check(t, acceptsCanaryPlans) }
 
-func FuzzVerifyAcceptsCanaryPlans(f *testing.F) { f.Fuzz(rapid.MakeFuzz(acceptsCanaryPlans)) }
+func FuzzVerifyAcceptsCanaryPlans(f *testing.F) {
+	fuzzing.Property(f, rapid.MakeFuzz(acceptsCanaryPlans))
+}
 
 // plantedCanaryBugs are wrong whatever the plan was before, as plantedBugs are.
 func plantedCanaryBugs() []plantedBug {

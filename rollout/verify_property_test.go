@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -383,5 +384,5 @@ func survivesGarbage(t *rapid.T) {
 func TestVerifyIsPure(t *testing.T)          { rapid.Check(t, verifiesPurely) }
 func TestVerifySurvivesGarbage(t *testing.T) { rapid.Check(t, survivesGarbage) }
 
-func FuzzVerifyIsPure(f *testing.F)          { f.Fuzz(rapid.MakeFuzz(verifiesPurely)) }
-func FuzzVerifySurvivesGarbage(f *testing.F) { f.Fuzz(rapid.MakeFuzz(survivesGarbage)) }
+func FuzzVerifyIsPure(f *testing.F)          { fuzzing.Property(f, rapid.MakeFuzz(verifiesPurely)) }
+func FuzzVerifySurvivesGarbage(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(survivesGarbage)) }

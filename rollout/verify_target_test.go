@@ -61,6 +61,21 @@ func handLabelPatch(name, value string) func(*handmade) {
 	}
 }
 
+// handClaiming gives the template a claim, and lets an override have container main use some.
+func handClaiming(has string, uses ...string) change {
+	return func(s *handmade) {
+		s.spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: has, ResourceClaimName: new("shared")}}
+		var claims []corev1.ResourceClaim
+		for _, name := range uses {
+			claims = append(claims, corev1.ResourceClaim{Name: name})
+		}
+		s.spec.Overrides = append(s.spec.Overrides, placement.Override{
+			Name: "o", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app-node": "yes"}},
+			Containers: map[string]corev1.ResourceRequirements{"main": {Claims: claims}},
+		})
+	}
+}
+
 // handPredecessors are pods that another controller owns.
 func handPredecessors(names ...string) change {
 	return func(s *handmade) {
@@ -91,6 +106,8 @@ func TestVerifyAcceptsOverrides(t *testing.T) {
 		{name: "in place only", why: "P8: it is held", scene: handFleet(fleet, handOverride("o", "app-node", "1", 0), inPlaceBy(inplace.Only))},
 		{name: "an image in place", why: "I2: the resources stay", scene: handFleet(handPods("available", "a-old"), handOverridden("1", "a-old"),
 			handOverride("o", "app-node", "1", 0), inPlaceBy(inplace.Only))},
+		{name: "claims", why: "P8: new pods may use what the template claims", scene: handFleet(fleet, handPods("", "d"), handClaiming("gpu", "gpu"))},
+		{name: "claims during a trial", why: "P8: pods of the stable revision lack them, and get no override", scene: handTrial(handClaiming("gpu", "gpu"))},
 		{name: "with surge", why: "V3: a pod with other resources is like one of another revision", scene: handFleet(fleet,
 			handOverride("o", "app-node", "1", 0), handSurgingBy(1))},
 		{name: "on a node that is held", why: "T3", scene: handFleet(fleet, handOverride("o", "app-node", "1", 0), handSelecting("a"))},

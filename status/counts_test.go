@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -133,7 +134,7 @@ func addProperty(t *rapid.T) {
 
 func TestAddProperty(t *testing.T) { rapid.Check(t, addProperty) }
 
-func FuzzAdd(f *testing.F) { f.Fuzz(rapid.MakeFuzz(addProperty)) }
+func FuzzAdd(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(addProperty)) }
 
 // TestAddPropertyRejectsMutants holds the property itself: each planted bug must be found.
 func TestAddPropertyRejectsMutants(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -292,7 +293,7 @@ func sceneProperty(t *rapid.T) {
 
 func TestSummarizeProperty(t *testing.T) { rapid.Check(t, sceneProperty) }
 
-func FuzzSummarize(f *testing.F) { f.Fuzz(rapid.MakeFuzz(sceneProperty)) }
+func FuzzSummarize(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(sceneProperty)) }
 
 // Numbers that no fleet gives must neither panic nor complete a rollout that the counters deny.
 func arbitraryProperty(t *rapid.T) {
@@ -332,7 +333,7 @@ func arbitraryProperty(t *rapid.T) {
 
 func TestSummarizeArbitrary(t *testing.T) { rapid.Check(t, arbitraryProperty) }
 
-func FuzzSummarizeArbitrary(f *testing.F) { f.Fuzz(rapid.MakeFuzz(arbitraryProperty)) }
+func FuzzSummarizeArbitrary(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(arbitraryProperty)) }
 
 // TestScenePropertyRejectsMutants holds the property itself: each planted bug must be found.
 func TestScenePropertyRejectsMutants(t *testing.T) {

@@ -78,7 +78,7 @@ func look(s status.Status) seen {
 	return seen{s.State, s.Reason, string(c.Status) + " " + c.Reason, s.CompletedRevision}
 }
 
-func TestSummarizeState(t *testing.T) {
+func TestSummarizeStateS2(t *testing.T) {
 	var (
 		inProgress = seen{status.Updating, status.RolloutInProgress, "True RolloutInProgress", ""}
 		waiting    = seen{status.Updating, status.WaitingForAvailability, "True WaitingForAvailability", ""}
@@ -131,6 +131,11 @@ func TestSummarizeState(t *testing.T) {
 			seen{status.Running, status.RolloutComplete, "False RolloutComplete", ""}},
 		{"misscheduled elsewhere", "pods elsewhere do not matter where nodes were seen complete", done,
 			func(in *status.Input) { in.Counts.Misscheduled = 1 }, complete},
+		{"misscheduled elsewhere, one node", "one node seen complete is enough", done,
+			func(in *status.Input) {
+				in.Counts = status.Counts{Desired: 1, Current: 1, Misscheduled: 1, Ready: 1, Available: 1, Updated: 1}
+				in.Settled = 1
+			}, complete},
 
 		{"held", "the rest is held by partition or selector, all else is done", done,
 			func(in *status.Input) { in.Counts.Updated, in.Settled, in.Outdated, in.Held = 7, 7, 3, 3 }, isHeld},

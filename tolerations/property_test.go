@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
@@ -143,7 +144,7 @@ func propertyForDaemon(t *rapid.T) {
 
 func TestForDaemonAgreesWithOracle(t *testing.T) { rapid.Check(t, propertyForDaemon) }
 
-func FuzzForDaemon(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propertyForDaemon)) }
+func FuzzForDaemon(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(propertyForDaemon)) }
 
 // TestForDaemonPropertyRejects shows that the property can fail: each planted bug is found.
 func TestForDaemonPropertyRejects(t *testing.T) {

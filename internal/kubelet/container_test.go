@@ -216,7 +216,8 @@ func TestReadersOfContainers(t *testing.T) {
 		})
 	}
 	empty := rollouttest.Pod("p", rollouttest.Pending())
-	if kubelet.ContainersReady(empty) || kubelet.YetToStart(empty) || kubelet.Restarts(empty) != 0 {
+	if kubelet.ContainersReady(empty) || kubelet.YetToStart(empty) || kubelet.Restarts(empty) != 0 ||
+		kubelet.HasRun(empty, len(empty.Spec.Containers)) {
 		t.Error("a pod without containers has some")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
@@ -22,7 +23,7 @@ func FuzzJudgeWake(f *testing.F) { fuzzProperty(f, "wake") }
 
 func fuzzProperty(f *testing.F, name string) {
 	property := judgeProperties()[name]
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+	fuzzing.Property(f, rapid.MakeFuzz(func(t *rapid.T) {
 		if wrong := property(canary.Judge, anyStory().Draw(t, "story")); wrong != "" {
 			t.Fatal(wrong)
 		}
@@ -31,7 +32,7 @@ func fuzzProperty(f *testing.F, name string) {
 
 func FuzzChoose(f *testing.F) {
 	property := chooseProperties()["oracle"]
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+	fuzzing.Property(f, rapid.MakeFuzz(func(t *rapid.T) {
 		if wrong := property(canary.Choose, anyChoosing().Draw(t, "choosing")); wrong != "" {
 			t.Fatal(wrong)
 		}

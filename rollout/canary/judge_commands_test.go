@@ -200,6 +200,10 @@ func TestJudgeVerdicts(t *testing.T) {
 			s.o.Commands.Retry, s.o.Commands.Validate = onTrial, onTrial
 			s.marks(history.FailedAnnotation, "TimedOut")
 		}, `Idle Validated at now; set promoted=2026-01-15T12:00:00Z; set retried=5d8f7b9c4; remove failed; remove failed-message`},
+		{"retry what is stable by now", "C5, C6: revived, it needs no trial", func(s *situation) {
+			s.o.Commands.Retry, s.in.Known = onTrial, canary.KnownStable
+			s.marks(history.FailedAnnotation, "TimedOut")
+		}, `Idle Stable at now; set promoted=2026-01-15T12:00:00Z; set retried=5d8f7b9c4; remove failed; remove failed-message`},
 		{"retry what is promoted", "there is nothing to retry", func(s *situation) {
 			s.o.Commands.Retry = onTrial
 			s.marks(history.PromotedAnnotation, "yes")

@@ -210,6 +210,22 @@ func TestKubectlQuotes(t *testing.T) {
 	}
 }
 
+// The kind of a set is called by its resource, so that kubectl finds it among kinds of that name.
+func TestKubectlNamesTheResource(t *testing.T) {
+	for kind, want := range map[[2]string]string{
+		{"apps/v1", "DaemonSet"}:                             "daemonsets.apps",
+		{"apps.kruise.io/v1alpha1", "DaemonSet"}:             "daemonsets.apps.kruise.io",
+		{"datadoghq.com/v1alpha1", "ExtendedDaemonSet"}:      "extendeddaemonsets.datadoghq.com",
+		{"datadoghq.com/v1alpha1", "ExtendedDaemonSetThing"}: "ExtendedDaemonSetThing.datadoghq.com",
+	} {
+		spec := rollouttest.Spec("agent")
+		spec.APIVersion, spec.Kind = kind[0], kind[1]
+		if line := (command.Patch{Type: types.MergePatchType}).Kubectl(spec); !strings.HasPrefix(line, "kubectl patch "+want+" agent ") {
+			t.Errorf("%v: %s, want %s", kind, line, want)
+		}
+	}
+}
+
 // TestPatchesAreASCII for whatever name, and mean the name.
 func TestPatchesAreASCII(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

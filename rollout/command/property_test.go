@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/command"
@@ -50,7 +51,7 @@ func tables(v command.View) string {
 // TestTablesFit holds the tables of any plan against each other and against its status.
 func TestTablesFit(t *testing.T) { rapid.Check(t, tablesFit) }
 
-func FuzzTablesFit(f *testing.F) { f.Fuzz(rapid.MakeFuzz(tablesFit)) }
+func FuzzTablesFit(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(tablesFit)) }
 
 func tablesFit(t *rapid.T) {
 	s := rollouttest.AnyCanaryScenario().Draw(t, "scenario")
@@ -130,7 +131,7 @@ func TestCheckTablesHasTeeth(t *testing.T) {
 // TestCommandsAreObeyed gives commands that are not refused in any situation, and looks whether the next plan obeys.
 func TestCommandsAreObeyed(t *testing.T) { rapid.Check(t, commandsAreObeyed) }
 
-func FuzzCommandsAreObeyed(f *testing.F) { f.Fuzz(rapid.MakeFuzz(commandsAreObeyed)) }
+func FuzzCommandsAreObeyed(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(commandsAreObeyed)) }
 
 func commandsAreObeyed(t *rapid.T) {
 	s := rollouttest.AnyCanaryScenario().Draw(t, "scenario")

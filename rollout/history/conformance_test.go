@@ -32,17 +32,17 @@ func TestConformanceRevisions(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(data) != recorded.Patch {
-				t.Errorf("data differs:\n got %s\nwant %s", data, recorded.Patch)
+				t.Errorf("R1: data differs:\n got %s\nwant %s", data, recorded.Patch)
 			}
 			if got := history.Hash(&recorded.Template, recorded.CollisionCount); got != recorded.Hash {
-				t.Errorf("hash %s, want %s", got, recorded.Hash)
+				t.Errorf("R1: hash %s, want %s", got, recorded.Hash)
 			}
 			resolver, err := history.Compile(history.Set{Name: "agent"}, &recorded.Template)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := resolver.Hash(recorded.CollisionCount); got != recorded.Hash {
-				t.Errorf("compiled hash %s, want %s", got, recorded.Hash)
+				t.Errorf("R1: compiled hash %s, want %s", got, recorded.Hash)
 			}
 			revision := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}}
 			if _, err := history.Template(revision); err != nil {

@@ -87,6 +87,30 @@ func TestStableByMarks(t *testing.T) {
 	}
 }
 
+// What was promoted under another name, or under a hash that the update revision has too, cannot be told from it (R3, C6).
+func TestStableAmongTwins(t *testing.T) {
+	twin := markable(t, "update", 3)
+	twin.Name, twin.Labels = "agent-twin", map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: "twin"}
+	namesake := markable(t, "2", 2)
+	namesake.Labels = map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: "update"}
+	namesake.Annotations = map[string]string{history.PromotedAnnotation: "any"}
+	for name, in := range map[string]history.Input{
+		"R3: a duplicate is remembered": {LastStable: "twin", Revisions: []*appsv1.ControllerRevision{markable(t, "1", 1), twin, markable(t, "update", 9)}},
+		"C6: another revision of that hash is promoted": {
+			Revisions: []*appsv1.ControllerRevision{markable(t, "1", 1), namesake, markable(t, "update", 9)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.Canary, in.Limit = true, 9
+			in.Carriers = []history.Carrier{{Hash: "1", Live: true}}
+			got, err := markResolver(t).Resolve(in)
+			if err != nil || got.Stable.Hash != "update" {
+				t.Errorf("stable %q, error %v; want update", got.Stable.Hash, err)
+			}
+		})
+	}
+}
+
 func TestMarksOfNil(t *testing.T) {
 	if history.Promoted(nil) || history.Failed(nil) {
 		t.Error("a nil revision carries no mark")

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -316,7 +317,7 @@ func TestResolveProperty(t *testing.T) {
 }
 
 func FuzzResolve(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(resolveProperty))
+	fuzzing.Property(f, rapid.MakeFuzz(resolveProperty))
 }
 
 func resolveProperty(t *rapid.T) {

@@ -65,6 +65,11 @@ func TestRollback(t *testing.T) {
 			err: history.ErrNoRevision, says: "no such revision: 4; there are 1, 9",
 		},
 		{
+			name: "no such number among higher ones", why: "numbers are written as people count",
+			revisions: []rev{{"c", 120, "v3"}, {"a", 11, "v1"}}, number: 4,
+			err: history.ErrNoRevision, says: "no such revision: 4; there are 11, 120",
+		},
+		{
 			name: "no history", why: "the error says so", number: 4,
 			err: history.ErrNoRevision, says: "no such revision: 4; the history is empty",
 		},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -262,7 +263,7 @@ func TestBuildMarks(t *testing.T) {
 // A fleet on which a spec runs is one that its planner leaves alone, and whose nodes are all where they are to end.
 func TestBuildIsSettled(t *testing.T) { rapid.Check(t, inputSettled) }
 
-func FuzzBuildIsSettled(f *testing.F) { f.Fuzz(rapid.MakeFuzz(inputSettled)) }
+func FuzzBuildIsSettled(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputSettled)) }
 
 func inputSettled(t *rapid.T) {
 	spec := rapid.OneOf(kit.AnySpec(), kit.AnyCanarySpec()).Draw(t, "spec")

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -248,7 +249,7 @@ func TestScenarioKeepsFunctions(t *testing.T) {
 // Any scenario is the text that it gives.
 func TestScenarioRoundTrip(t *testing.T) { rapid.Check(t, inputRoundTrip) }
 
-func FuzzScenarioRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(inputRoundTrip)) }
+func FuzzScenarioRoundTrip(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputRoundTrip)) }
 
 func inputRoundTrip(t *rapid.T) {
 	want := inputAnyScenario().Draw(t, "scenario")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 )
 
 // registryCase is a registry and what is asked of it.
@@ -222,4 +224,4 @@ func registryProperty(t *rapid.T) {
 // The registry is what the naive one is.
 func TestRegistryAgainstNaive(t *testing.T) { rapid.Check(t, registryProperty) }
 
-func FuzzRegistryAgainstNaive(f *testing.F) { f.Fuzz(rapid.MakeFuzz(registryProperty)) }
+func FuzzRegistryAgainstNaive(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(registryProperty)) }

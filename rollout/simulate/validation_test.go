@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -252,7 +253,7 @@ func TestValidateError(t *testing.T) {
 // Whatever comes in, there is an error or none, and never a panic; what is valid can be built.
 func TestValidateNeverPanics(t *testing.T) { rapid.Check(t, inputNeverPanics) }
 
-func FuzzValidate(f *testing.F) { f.Fuzz(rapid.MakeFuzz(inputNeverPanics)) }
+func FuzzValidate(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputNeverPanics)) }
 
 func inputNeverPanics(t *rapid.T) {
 	scenario := inputAnyScenario().Draw(t, "scenario")

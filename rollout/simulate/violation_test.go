@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/fuzzing"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -32,7 +33,7 @@ var caseEqual = cmp.Options{
 // A case that is written and read is the same, and gives the same plan.
 func TestCaseRoundTrip(t *testing.T) { rapid.Check(t, inputCaseRoundTrip) }
 
-func FuzzCaseRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(inputCaseRoundTrip)) }
+func FuzzCaseRoundTrip(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputCaseRoundTrip)) }
 
 func inputCaseRoundTrip(t *rapid.T) {
 	spec := rapid.OneOf(kit.AnySpec(), kit.AnyCanarySpec()).Draw(t, "spec")

@@ -1,0 +1,372 @@
+package proof_test
+
+// removal takes the code of one rule away.
+type removal struct {
+	rule string
+	what string // is so without it
+	file string
+	// old is there exactly once, and becomes new. The new code is to compile, whatever it leaves unused.
+	old, new string
+	// test fails then, and names the rule: by its own name, or in what it says.
+	test string
+}
+
+var removals = []removal{
+	{
+		rule: "P1", what: "the default tolerations are not added", file: "tolerations/defaults.go",
+		old:  "range daemonDefaults {",
+		new:  "range daemonDefaults[:0] {",
+		test: "TestForDaemon/empty_spec",
+	},
+	{
+		rule: "P2", what: "required node affinity is not looked at", file: "placement/matcher.go",
+		old:  "if m.affinity != nil {",
+		new:  "if false && m.affinity != nil {",
+		test: "TestEvaluate/Exists_fails",
+	},
+	{
+		rule: "P3", what: "no node is kept", file: "placement/matcher.go",
+		old:  "Outcome: Keep, Test: TestTaint,",
+		new:  "Outcome: Leave, Test: TestTaint,",
+		test: "TestEvaluate/NoSchedule",
+	},
+	{
+		rule: "P4", what: "an empty term is a term", file: "placement/affinity.go",
+		old:  "len(source.MatchExpressions)+len(source.MatchFields) == 0 || len(unmatchable(source, nil)) > 0",
+		new:  "len(unmatchable(source, nil)) > 0",
+		test: "TestEvaluate/empty_term",
+	},
+	{
+		rule: "P5", what: "the verdict names no key", file: "placement/affinity.go",
+		old:  "return Verdict{Test: TestNodeAffinity, Key: t.labels[failed].key}",
+		new:  "return Verdict{Test: TestNodeAffinity}",
+		test: "TestEvaluate/invalid_and_failing_term",
+	},
+	{
+		rule: "P6", what: "pods are not pinned", file: "placement/pod.go",
+		old: `	pod.Spec.Affinity = Pin(template.Spec.Affinity, node)
+`,
+		new:  "",
+		test: "TestPod",
+	},
+	{
+		rule: "P7", what: "the pin is not read", file: "placement/pod.go",
+		old:  "required := requiredTerms(pod.Spec.Affinity)",
+		new:  "required := requiredTerms(nil)",
+		test: "TestTargetNode/pinned",
+	},
+	{
+		rule: "P8", what: "the digest is not compared", file: "rollout/override.go",
+		old:  "len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest",
+		new:  "true",
+		test: "TestOverrideP8/changed",
+	},
+	{
+		rule: "R1", what: "the data lacks its directive", file: "rollout/history/data.go",
+		old: `	fields[patchKey] = patchReplace
+`,
+		new:  "",
+		test: "TestConformanceRevisions",
+	},
+	{
+		rule: "R2", what: "only equal bytes match", file: "rollout/history/resolve.go",
+		old:  "if r.document == nil {",
+		new:  "if true {",
+		test: "TestResolveMatchesSemantically/another_order",
+	},
+	{
+		rule: "R3", what: "a rollback keeps its number", file: "rollout/history/resolve.go",
+		old:  "if update.Revision < next {",
+		new:  "if false {",
+		test: "TestResolve/rollback",
+	},
+	{
+		rule: "R4", what: "nothing is trimmed", file: "rollout/history/trim.go",
+		old:  "if excess <= 0 {",
+		new:  "if true {",
+		test: "TestResolve/trim_spares_carried",
+	},
+	{
+		rule: "R5", what: "the generation label counts for nothing", file: "rollout/join.go",
+		old:  "case !hasHash && r.atGeneration(object):",
+		new:  "case false && !hasHash && r.atGeneration(object):",
+		test: "TestRevisionOfPodR5/generation",
+	},
+	{
+		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/repair.go",
+		old:  "return !n.terminating && !n.leaving || r.surge()",
+		new:  "return true",
+		test: "TestRepairM1Missing/terminating",
+	},
+	{
+		rule: "M2", what: "no back-off", file: "rollout/repair.go",
+		old:  "if ok, until := r.backoffs.due(key); !ok {",
+		new:  "if ok, until := r.backoffs.due(key); false && !ok {",
+		test: "TestRepairM2Finished",
+	},
+	{
+		rule: "M3", what: "surplus pods stay", file: "rollout/repair.go",
+		old:  "r.delete(i, j, VerbDelete, ReasonSurplus)",
+		new:  "r.note(i, VerbWait, ReasonSurplus, nil)",
+		test: "TestRepairM3Surplus",
+	},
+	{
+		rule: "M4", what: "nodes are not vacated", file: "rollout/repair.go",
+		old:  "r.delete(i, j, VerbDelete, ReasonLeaving)",
+		new:  "r.note(i, VerbWait, ReasonLeaving, nil)",
+		test: "TestRepairM4NotEligible",
+	},
+	{
+		rule: "M5", what: "pods of vanished nodes stay", file: "rollout/stray.go",
+		old:  "r.deleteStray(&d, p, ReasonNodeGone)",
+		new:  "d.Reason = ReasonNodeGone",
+		test: "TestRepairM5Strays",
+	},
+	{
+		rule: "M6", what: "no burst", file: "rollout/act.go",
+		old:  "case *of == 0:",
+		new:  "case false:",
+		test: "TestBudgetM6Burst",
+	},
+	{
+		rule: "M7", what: "what repair creates holds no place", file: "rollout/act.go",
+		old:  "n.creating = hash == r.goalHash(n)",
+		new:  "n.creating = false",
+		test: "TestBudgetB4MaxSurge/missing",
+	},
+	{
+		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/target.go",
+		old:  "if !r.spec.Strategy.HoldRevision || n.hold",
+		new:  "if true || n.hold",
+		test: "TestTargetT1HoldRevision",
+	},
+	{
+		rule: "T2", what: "the partition holds nobody", file: "rollout/target.go",
+		old:  "n.hold = LimitPartition",
+		new:  "n.hold = LimitNone",
+		test: "TestTargetT2Partition",
+	},
+	{
+		rule: "T3", what: "the selector holds nobody", file: "rollout/target.go",
+		old:  "n.hold = LimitNodeSelector",
+		new:  "n.hold = LimitNone",
+		test: "TestTargetT3NodeSelector",
+	},
+	{
+		rule: "T4", what: "paused begins nodes", file: "rollout/target.go",
+		old:  "case strategy.Paused:",
+		new:  "case false:",
+		test: "TestBudgetB3MaxUnavailable/paused",
+	},
+	{
+		rule: "T5", what: "OnDelete updates", file: "rollout/target.go",
+		old:  "r.nodes[i].hold = LimitOnDelete",
+		new:  "r.nodes[i].hold = LimitNone",
+		test: "TestBudgetB3MaxUnavailable/OnDelete",
+	},
+	{
+		rule: "T6", what: "nodes outside the canary go on", file: "rollout/canary.go",
+		old: `		return !r.hasUpdate(n)
+`,
+		new: `		return false
+`,
+		test: "TestCanary/begins_on_one_node",
+	},
+	{
+		rule: "T7", what: "a first installation fills every node", file: "rollout/target.go",
+		old:  "r.installs = max(0, desired-budget.Partition-updated)",
+		new:  "_ = updated",
+		test: "TestTargetT7PartitionedScaling",
+	},
+	{
+		rule: "B1", what: "percentages round down", file: "rollout/scale.go",
+		old:  "q.scale(total, 99)",
+		new:  "q.scale(total, 0)",
+		test: "TestBudgetB3MaxUnavailable/percent",
+	},
+	{
+		rule: "B2", what: "held nodes do not count", file: "rollout/admit.go",
+		old:  "return !r.serving(&r.nodes[i]), bad && r.surge()",
+		new:  "return r.nodes[i].hold == LimitNone && !r.serving(&r.nodes[i]), bad && r.surge()",
+		test: "TestTargetT2Partition/broken_old_pods_are_held_too",
+	},
+	{
+		rule: "B3", what: "maxUnavailable is not looked at", file: "rollout/admit.go",
+		old:  "return budget.Unavailable >= budget.MaxUnavailable,",
+		new:  "return false,",
+		test: "TestBudgetB3MaxUnavailable/at_the_limit",
+	},
+	{
+		rule: "B4", what: "maxSurge is not looked at", file: "rollout/admit.go",
+		old:  "return budget.Surging >= budget.MaxSurge,",
+		new:  "return false,",
+		test: "TestBudgetB4MaxSurge/at_the_limit",
+	},
+	{
+		rule: "B5", what: "Ready is available", file: "lifecycle/readiness.go",
+		old:  "if at.After(now) {",
+		new:  "if false {",
+		test: "TestEvaluateB5/1_ns_short",
+	},
+	{
+		rule: "B6", what: "ascending", file: "rollout/admit.go",
+		old:  "for i := int32(len(r.nodes)) - 1; i >= 0; i-- {",
+		new:  "for i := int32(0); i < int32(len(r.nodes)); i++ {",
+		test: "TestBudgetB3MaxUnavailable/nothing_spent",
+	},
+	{
+		rule: "B7", what: "slow start replaces at will", file: "rollout/slowstart.go",
+		old:  "{ return !s.on || s.left > max(s.missing, 0) }",
+		new:  "{ return true }",
+		test: "TestSlowStartB7",
+	},
+	{
+		rule: "B8", what: "nobody is left out", file: "rollout/exempt.go",
+		old:  "budget.Exempt >= budget.MaxUnschedulable || !r.isolated(&r.nodes[i])",
+		new:  "true",
+		test: "TestExemptB8/unschedulable",
+	},
+	{
+		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",
+		old:  "if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {",
+		new:  "if r.obstruct(i) && false {",
+		test: "TestInPlaceUpdate/no_readiness_gate,_in_place_only",
+	},
+	{
+		rule: "I2", what: "any field of the spec can change", file: "inplace/diff.go",
+		old: `	d.compare(Immutable, "spec", old, new)
+`,
+		new:  "",
+		test: "TestDiffI2",
+	},
+	{
+		rule: "I3", what: "the readiness gate is not asked for", file: "inplace/obstruction.go",
+		old:  "case !hasGate(pod):",
+		new:  "case false:",
+		test: "TestObstruct",
+	},
+	{
+		rule: "I4", what: "no grace period", file: "inplace/step.go",
+		old:  "if until := since.Add(grace); until.After(b.now) {",
+		new:  "if until := since.Add(grace); false {",
+		test: "TestGracePeriodI4",
+	},
+	{
+		rule: "I5", what: "the image is not waited for", file: "inplace/completion.go",
+		old:  "if image && same && !wanted {",
+		new:  "if false && !wanted {",
+		test: "TestCompletedI5",
+	},
+	{
+		rule: "L1", what: "finalizers hook nothing", file: "lifecycle/hook.go",
+		old:  "if slices.Contains(pod.Finalizers, f) {",
+		new:  "if false && slices.Contains(pod.Finalizers, f) {",
+		test: "TestHookMatchesL1",
+	},
+	{
+		rule: "L2", what: "hooked pods are deleted", file: "lifecycle/transition.go",
+		old:  "if !h.PreDelete.Matches(pod) {",
+		new:  "if true {",
+		test: "TestTable",
+	},
+	{
+		rule: "L3", what: "the hook before an update is not waited for", file: "lifecycle/transition.go",
+		old:  "if t.From != Updating && (again || h.InPlaceUpdate.Matches(pod)) {",
+		new:  "if false && again {",
+		test: "TestTable",
+	},
+	{
+		rule: "L4", what: "no pod is marked", file: "lifecycle/transition.go",
+		old: `	h.mark(pod, &t)
+`,
+		new:  "",
+		test: "TestConcurrentWritersL4",
+	},
+	{
+		rule: "D1", what: "the first updated pods are not waited for", file: "predownload/select.go",
+		old:  "case int64(in.UpdatedReady) < settings.minReady.roundUp(in.Desired):",
+		new:  "case false:",
+		test: "TestSelect/not_enough_ready_pods",
+	},
+	{
+		rule: "D2", what: "pulls go in ascending order", file: "rollout/pull.go",
+		old:  "for i := int32(len(r.nodes)) - 1; i >= 0; i-- {",
+		new:  "for i := int32(0); i < int32(len(r.nodes)); i++ {",
+		test: "TestPreDownloadD1/where_the_update_waits",
+	},
+	{
+		rule: "C1", what: "canary nodes are not spread", file: "rollout/canary/choose.go",
+		old: `			cmp.Compare((*a).chosen, (*b).chosen),
+`,
+		new:  "",
+		test: "TestChoose/spread",
+	},
+	{
+		rule: "C2", what: "restarts do not delay the promotion", file: "rollout/canary/decide.go",
+		old:  "record.elapsed(now) >= t.duration && now.Sub(record.Disturbed) >= t.noRestarts",
+		new:  "record.elapsed(now) >= t.duration",
+		test: "TestJudgeDisturbances/settling",
+	},
+	{
+		rule: "C3", what: "nothing pauses by itself", file: "rollout/canary/decide.go",
+		old:  "if f := t.trouble(now); f != nil {",
+		new:  "if f := t.trouble(now); false {",
+		test: "TestJudgePauses/cannot_start",
+	},
+	{
+		rule: "C4", what: "too many restarts fail nothing", file: "rollout/canary/decide.go",
+		old:  "case t.broken != nil:",
+		new:  "case false:",
+		test: "TestJudgeFails/six_restarts",
+	},
+	{
+		rule: "C5", what: "validate comes before fail", file: "rollout/canary/decide.go",
+		old: `case t.orders.fail:
+		return Finding{Phase: Failed, Reason: ByCommand}
+	case t.validate:
+		return Finding{Phase: Idle, Reason: Validated}`,
+		new: `case t.validate:
+		return Finding{Phase: Idle, Reason: Validated}
+	case t.orders.fail:
+		return Finding{Phase: Failed, Reason: ByCommand}`,
+		test: "TestJudgeCommands/fail",
+	},
+	{
+		rule: "C6", what: "verdicts are not written down", file: "rollout/mark.go",
+		old:  "if len(r.trial.Set)+len(r.trial.Remove) > 0 {",
+		new:  "if false {",
+		test: "TestCanaryMarks/promoted",
+	},
+	{
+		rule: "C7", what: "a paused canary goes on", file: "rollout/target.go",
+		old:  "case r.trial.Phase == canary.Paused && n.goal == toUpdate:",
+		new:  "case false:",
+		test: "TestCanaryJoined/paused,_other_resources",
+	},
+	{
+		rule: "S1", what: "misscheduled nodes are not counted", file: "status/counts.go",
+		old: `			c.Misscheduled++
+`,
+		new:  "",
+		test: "TestAddS1",
+	},
+	{
+		rule: "S2", what: "nothing is ever stuck", file: "status/summarize.go",
+		old:  "case stuck(in):",
+		new:  "case false:",
+		test: "TestSummarizeStateS2/stuck",
+	},
+	{
+		rule: "S3", what: "a completed rollout is reopened", file: "status/summarize.go",
+		old:  "(seen || in.UpdateRevision == in.CompletedRevision)",
+		new:  "seen",
+		test: "TestSummarizeStateS2/latched,_node_down",
+	},
+	{
+		rule: "S4", what: "no disruptions allowed", file: "status/summarize.go",
+		old: `		DisruptionsAllowed: minus(in.MaxUnavailable, in.Unavailable),
+`,
+		new:  "",
+		test: "TestDisruptionsAllowedS4",
+	},
+}
