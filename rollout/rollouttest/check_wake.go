@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/predownload"
@@ -35,14 +36,7 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	if err != nil {
 		return fmt.Errorf("V15: %w", err)
 	}
-	if slices.ContainsFunc(p.Revisions, func(a rollout.RevisionAction) bool {
-		_, retries := a.Annotations[history.RetriedAnnotation]
-		if a.Object != nil {
-			_, created := a.Object.Annotations[history.RetriedAnnotation]
-			retries = retries || created
-		}
-		return retries
-	}) {
+	if retries(snapshot, p) {
 		return nil
 	}
 	wake := p.NextWake
@@ -62,6 +56,24 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 		}
 	}
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
+}
+
+// retries tells whether the plan obeys the command retry: it says so on the revision, or would if another write of the revision
+// were not in flight; then a revision that has failed is on trial all the same.
+func retries(snapshot rollout.Snapshot, p rollout.Plan) bool {
+	for _, a := range p.Revisions {
+		_, annotated := a.Annotations[history.RetriedAnnotation]
+		if a.Object != nil {
+			_, created := a.Object.Annotations[history.RetriedAnnotation]
+			annotated = annotated || created
+		}
+		if annotated {
+			return true
+		}
+	}
+	return p.Canary.Phase != canary.Failed && slices.ContainsFunc(snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {
+		return history.HashOf(r) == p.Canary.Revision && history.Failed(r) && slices.Contains(snapshot.InFlight.Revisions, r.Name)
+	})
 }
 
 func checkWakesEnd(plan PlanFunc, snapshot rollout.Snapshot, wake time.Time) error {
