@@ -40,7 +40,7 @@ test: ## vet and test every module, recorded conformance cases included; compare
 	@test -n '$(RACE)' || echo 'no cgo or no C compiler here: testing without the race detector'
 	@for module in $(filter-out ./internal/differential,$(MODULES)); do \
 		echo "== $$module: go vet ./... && go test $(RACE) ./..."; \
-		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...) || exit 1; \
+		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) -timeout 40m ./...) || exit 1; \
 	done
 	@$(MAKE) --no-print-directory differential N=4000
 
