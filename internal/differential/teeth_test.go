@@ -59,7 +59,7 @@ var wrongs = []wrong{
 func TestTeeth(t *testing.T) {
 	c := newController(t)
 	changed := make([]int, len(wrongs))
-	check(t, 100, func(t *rapid.T) {
+	check(t, 40, func(t *rapid.T) {
 		s, err := take(c, anyWorld().Draw(t, "world"))
 		if err != nil {
 			t.Fatal(err)
