@@ -25,8 +25,8 @@ func fill(v reflect.Value, depth int) {
 		fill(element, depth-1)
 		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), element)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), depth)
+		for _, f := range v.Fields() {
+			fill(f, depth)
 		}
 	default:
 	}
