@@ -8,7 +8,6 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -141,8 +140,13 @@ func (c *Controller) requests(phase func(context.Context) error) (Requests, erro
 
 // list gives the nodes as the controller's sync lists them: in no order.
 func (c *Controller) list() []*corev1.Node {
-	nodes := make([]*corev1.Node, 0, len(c.nodes.ListKeys()))
-	_ = cache.ListAll(c.nodes, labels.Everything(), func(o any) { nodes = append(nodes, o.(*corev1.Node)) })
+	objects := c.nodes.List()
+	nodes := make([]*corev1.Node, 0, len(objects))
+	for _, o := range objects {
+		if node, ok := o.(*corev1.Node); ok { // the store holds nothing else
+			nodes = append(nodes, node)
+		}
+	}
 	return nodes
 }
 

@@ -1,6 +1,7 @@
 package differential_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -111,7 +112,7 @@ func naiveHistory(w differential.World, rules uint8, deletes []rollout.Delete) [
 	}
 	var same, old []*appsv1.ControllerRevision
 	for _, r := range w.Revisions {
-		if equal := string(r.Data.Raw) == string(want); equal || on(emptyFieldsRestartNothing) && history.SameData(r.Data.Raw, want) {
+		if equal := bytes.Equal(r.Data.Raw, want); equal || on(emptyFieldsRestartNothing) && history.SameData(r.Data.Raw, want) {
 			same = append(same, r)
 		} else {
 			old = append(old, r)
@@ -313,7 +314,7 @@ func sameCreated(theirs differential.Requests, plan rollout.Plan) error {
 			continue
 		}
 		a, b := plan.Revisions[i].Object, request.Object
-		if string(a.Data.Raw) != string(b.Data.Raw) || !maps.Equal(a.Labels, b.Labels) || a.Namespace != b.Namespace ||
+		if !bytes.Equal(a.Data.Raw, b.Data.Raw) || !maps.Equal(a.Labels, b.Labels) || a.Namespace != b.Namespace ||
 			a.Revision != b.Revision || len(a.OwnerReferences) != 1 || a.OwnerReferences[0].UID != b.OwnerReferences[0].UID {
 			return fmt.Errorf("the plan creates %+v, the controller %+v", a, b)
 		}

@@ -1,3 +1,5 @@
+//revive:disable:context-as-argument // a method's receiver comes first, and these are methods
+
 package differential
 
 import (

@@ -124,7 +124,8 @@ func (s *server) react(action testing.Action) (handled bool, answer runtime.Obje
 	case testing.PatchActionImpl:
 		return s.patch(request)
 	}
-	return true, nil, fmt.Errorf("the DaemonSet controller is not known to %s %s", action.GetVerb(), action.GetResource().Resource)
+	verb, resource := action.GetVerb(), action.GetResource().Resource
+	return true, nil, fmt.Errorf("the DaemonSet controller is not known to %s %s", verb, resource)
 }
 
 func (s *server) get(request testing.GetActionImpl) (bool, runtime.Object, error) {
