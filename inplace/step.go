@@ -355,9 +355,10 @@ func Unfinished(pod *corev1.Pod) bool {
 	if _, ok := annotation(pod, GraceKey, oldGraceKey); ok {
 		return true
 	}
-	condition := conditionOf(pod, lifecycle.InPlaceUpdateReady)
-	if (condition == nil || condition.Status != corev1.ConditionTrue) && hasGate(pod) {
-		return true
+	if hasGate(pod) {
+		if condition := conditionOf(pod, lifecycle.InPlaceUpdateReady); condition == nil || condition.Status != corev1.ConditionTrue {
+			return true
+		}
 	}
 	// All three fields of later batches begin like this, unless somebody has escaped what needs no escape.
 	text, _ := annotation(pod, StateKey, oldStateKey)

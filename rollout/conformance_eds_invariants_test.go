@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -40,7 +41,9 @@ func (s edsSight) deleted(pod string) rollout.Reason {
 	return rollout.ReasonNone
 }
 
-func (s edsSight) created(node string) bool { return slices.Contains(nodesOf(s.plan.Creates), node) }
+func (s edsSight) created(node string) bool {
+	return slices.Contains(peer.DecidedBy(s.plan).Creates, node)
+}
 
 func (s edsSight) decision(node string) rollout.Decision {
 	for _, d := range s.plan.Decisions {
@@ -215,8 +218,8 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 			return true, err.Error()
 		}
 		plan, err := planner.Plan(again)
-		done := slices.Concat(nodesOf(s.plan.Creates), podsOf(s.plan.Deletes))
-		repeats := slices.ContainsFunc(slices.Concat(nodesOf(plan.Creates), podsOf(plan.Deletes)), func(what string) bool {
+		done := slices.Concat(peer.DecidedBy(s.plan).Creates, peer.Deleted.Among(peer.FatesOf(s.plan)))
+		repeats := slices.ContainsFunc(slices.Concat(peer.DecidedBy(plan).Creates, peer.Deleted.Among(peer.FatesOf(plan))), func(what string) bool {
 			return slices.Contains(done, what)
 		})
 		return len(done) > 0, edsProblem(err != nil || repeats, "what was requested is done again: %v", err)

@@ -22,7 +22,7 @@ type edsDecided struct {
 
 func edsDecidedBy(plan rollout.Plan) edsDecided {
 	return edsDecided{
-		creates: nodesOf(plan.Creates), deletes: podsOf(plan.Deletes), desired: plan.Status.Desired, updated: plan.Status.Updated,
+		creates: peer.DecidedBy(plan).Creates, deletes: peer.Deleted.Among(peer.FatesOf(plan)), desired: plan.Status.Desired, updated: plan.Status.Updated,
 	}
 }
 

@@ -2,8 +2,6 @@ package rollout_test
 
 import (
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/daemonplan/daemonplan/rollout"
 )
 
 func marked(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
@@ -13,20 +11,6 @@ func count(yes bool) int32 {
 		return 1
 	}
 	return 0
-}
-
-func nodesOf(creates []rollout.Create) (nodes []string) {
-	for _, c := range creates {
-		nodes = append(nodes, c.Node)
-	}
-	return nodes
-}
-
-func podsOf(deletes []rollout.Delete) (pods []string) {
-	for _, d := range deletes {
-		pods = append(pods, d.Pod)
-	}
-	return pods
 }
 
 func condition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {

@@ -106,10 +106,10 @@ func testSurprises(t *testing.T, dir string, surprises []surprise) {
 			}
 			plan := planOf(t, c, spec)
 			explained(t, situationOf(t, c, spec), plan, peer.Compare(c.Expected(), plan))
-			if got := fmt.Sprint(nodesOf(plan.Creates)); got != "["+want.creates+"]" {
+			if got := fmt.Sprint(peer.DecidedBy(plan).Creates); got != "["+want.creates+"]" {
 				t.Errorf("%s: %s: creates %s, want [%s]", want.rule, want.why, got, want.creates)
 			}
-			if got := fmt.Sprint(podsOf(plan.Deletes)); got != "["+want.deletes+"]" {
+			if got := fmt.Sprint(peer.Deleted.Among(peer.FatesOf(plan))); got != "["+want.deletes+"]" {
 				t.Errorf("%s: %s: deletes %s, want [%s]", want.rule, want.why, got, want.deletes)
 			}
 			if got := fmt.Sprint(peer.FatesOf(plan)[len(plan.Deletes):]); got != "["+want.patches+"]" {

@@ -83,7 +83,8 @@ func (read *podReader) attribute(objects []*corev1.Pod, first int) error {
 	return nil
 }
 
-// reach loads what reading the pods begins with, as attribute does.
+// reach loads what reading the pods begins with, for all of them at once, as the loops of attribute do. What it returns means
+// nothing; but it must not be inlined, or nothing is loaded.
 //
 //go:noinline
 func reach(objects []*corev1.Pod) (sum int) {
@@ -175,9 +176,8 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	if r.inFlight.patches(object.UID) {
 		record.traits |= patched
 	}
-	annotated := len(object.Annotations) > 0
 	if !record.traits.has(marked) {
-		record.traits |= motion(object, annotated)
+		record.traits |= motion(object)
 		readiness := lifecycle.Evaluate(object, r.spec.MinReadySeconds, r.snapshot.Now)
 		if readiness.Ready {
 			record.traits |= ready
@@ -187,7 +187,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		}
 		availableAt = readiness.AvailableAt
 	}
-	if record.traits.has(ready) && (record.traits.has(moving) || annotated && inplace.Resizing(object)) && isIncomplete(object) {
+	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
 		record.traits |= incomplete
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -211,9 +211,8 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	return record, availableAt
 }
 
-// motion reads off a pod what hooks and in-place updates have begun and not finished; annotated tells whether there is an
-// annotation in which an in-place update may be recorded.
-func motion(object *corev1.Pod, annotated bool) traits {
+// motion reads off a pod what hooks and in-place updates have begun and not finished.
+func motion(object *corev1.Pod) traits {
 	var t traits
 	switch lifecycle.StateOf(object) {
 	case "", lifecycle.Normal:
@@ -226,8 +225,7 @@ func motion(object *corev1.Pod, annotated bool) traits {
 	default:
 		t |= moving
 	}
-	if annotated && inplace.Unfinished(object) ||
-		len(object.Spec.ReadinessGates) > 0 && (inplace.Unfinished(object) || lifecycle.Unfinished(object)) {
+	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
 		t |= moving
 	}
 	return t

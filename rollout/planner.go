@@ -50,6 +50,9 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
+	if snapshot.Now.IsZero() {
+		return Plan{}, &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
+	}
 	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installs: unlimited}
 	r.labels = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {

@@ -12,7 +12,10 @@ import (
 // resolve is step 3: which revision is the update revision, which the stable one (R rules), and which pods are at
 // the update revision (R5).
 func (r *run) resolve() error {
-	var err error
+	err := checkRevisions(r.snapshot.Revisions, r.spec.UID)
+	if err != nil {
+		return err
+	}
 	r.revision, err = r.resolver.Resolve(history.Input{
 		Revisions:      r.snapshot.Revisions,
 		Carriers:       r.carriers(),

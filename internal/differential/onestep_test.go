@@ -174,6 +174,7 @@ func (s *step) differ() (needed peer.RuleSet, err error) {
 	if g := s.sync.Status; g != nil && g.ObservedGeneration != s.plan.Status.ObservedGeneration {
 		errs = append(errs, fmt.Errorf("observed generation %d, in the plan %d", g.ObservedGeneration, s.plan.Status.ObservedGeneration))
 	}
+	errs = append(errs, s.otherRevisions()...)
 	needed, ok := s.situation.Explain(peer.DecidedBy(s.plan))
 	if !ok {
 		decided := peer.DecidedBy(s.plan)
@@ -181,6 +182,22 @@ func (s *step) differ() (needed peer.RuleSet, err error) {
 			decided, s.situation.Outcome(peer.AllRules, decided), alone))
 	}
 	return needed, errors.Join(errs...)
+}
+
+// otherRevisions reports pods that either of the two makes of another revision than the set's own.
+func (s *step) otherRevisions() (errs []error) {
+	hash := s.world.UpdateHash()
+	for _, c := range s.plan.Creates {
+		if c.Revision != hash || c.Template != nil {
+			errs = append(errs, fmt.Errorf("the plan creates a pod of revision %s on %s, want %s", c.Revision, c.Node, hash))
+		}
+	}
+	for i, node := range s.sync.Creates {
+		if of := s.sync.Templates[i].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]; of != hash {
+			errs = append(errs, fmt.Errorf("the controller creates a pod of revision %s on %s, want %s", of, node, hash))
+		}
+	}
+	return errs
 }
 
 func namesOf(pods []*corev1.Pod) (names []string) {

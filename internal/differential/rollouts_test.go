@@ -75,7 +75,7 @@ func (p *promise) broken(s rollout.Snapshot, deletes, creates []string) bool {
 				continue
 			}
 			available := lifecycle.Available(pod, p.w.Set.Spec.MinReadySeconds, s.Now)
-			serves := available || lifecycle.Ready(pod) && !p.updated(pod)
+			serves := p.serves(pod, s.Now)
 			before = before || serves
 			if !slices.Contains(deletes, pod.Name) {
 				after = after || serves
@@ -96,7 +96,12 @@ func (p *promise) broken(s rollout.Snapshot, deletes, creates []string) bool {
 	if p.surge > 0 {
 		return beside && surging > p.surge || chose
 	}
-	return chose && down > max(p.budget, 1)
+	return chose && down > p.budget
+}
+
+// serves is what B2 calls so.
+func (p *promise) serves(pod *corev1.Pod, now time.Time) bool {
+	return lifecycle.Available(pod, p.w.Set.Spec.MinReadySeconds, now) || lifecycle.Ready(pod) && !p.updated(pod)
 }
 
 // asPlans lets the controller plan for the test kit's cluster.

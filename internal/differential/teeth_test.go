@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -14,6 +15,14 @@ import (
 type wrong struct {
 	name, why string
 	spoil     func(s *step) bool
+}
+
+func (s *step) createOld() bool {
+	s.plan.Creates = slices.Clone(s.plan.Creates)
+	for i := range s.plan.Creates {
+		s.plan.Creates[i].Revision = "old"
+	}
+	return len(s.plan.Creates) > 0
 }
 
 func without[T any](list *[]T) bool {
@@ -52,6 +61,7 @@ var wrongs = []wrong{
 		s.plan.Creates = append(slices.Clone(s.plan.Creates), s.plan.Creates...)
 		return len(s.plan.Creates) > 0
 	}},
+	{"a plan that creates old pods", "new pods are of the set's revision", (*step).createOld},
 	{"a plan that counts one more", "the same", func(s *step) bool { s.plan.Status.Updated++; return true }},
 }
 
@@ -108,10 +118,11 @@ func TestTeethOfHistory(t *testing.T) {
 	}
 }
 
-// TestTeethOfPromises shows that a plan that takes down one node too many is seen to break the promise.
+// TestTeethOfPromises shows that one node too many that is taken down breaks the promise, that one fewer keeps it, and that surge
+// and OnDelete let none be taken down.
 func TestTeethOfPromises(t *testing.T) {
-	caught := 0
-	for seed := range 200 {
+	budgets, none := 0, 0
+	for seed := range 400 {
 		w := anyFleet().Example(seed)
 		s := &step{world: w}
 		if err := s.asPlanner(); err != nil {
@@ -123,17 +134,48 @@ func TestTeethOfPromises(t *testing.T) {
 		if bound.broken(snapshot, peer.Deleted.Among(decided.Fates), decided.Creates) {
 			t.Fatalf("seed %d: the plan itself breaks the promise", seed)
 		}
-		var all []string
-		for _, p := range w.Pods {
-			all = append(all, p.Name)
+		serving, down := bound.serving(snapshot)
+		left := max(bound.budget-down, 0)
+		if len(serving) <= left {
+			continue
 		}
-		if bound.broken(snapshot, all, nil) {
-			caught++
+		if !bound.broken(snapshot, serving[:left+1], nil) {
+			t.Errorf("seed %d: %d nodes are down, %d may be, and %d more break nothing", seed, down, bound.budget, left+1)
+		}
+		if bound.broken(snapshot, serving[:left], nil) {
+			t.Errorf("seed %d: %d nodes are down, %d may be, and %d more break the promise", seed, down, bound.budget, left)
+		}
+		if bound.budget > 0 {
+			budgets++
+		} else {
+			none++
 		}
 	}
-	if caught < 100 {
-		t.Errorf("deleting all pods breaks the promise in %d of 200 fleets only", caught)
+	if budgets < 50 || none < 50 {
+		t.Errorf("%d fleets with a budget and %d without: too few", budgets, none)
 	}
+}
+
+// serving lists, of each run node that one pod serves alone, that pod, and counts the run nodes that none serves.
+func (p *promise) serving(s rollout.Snapshot) (alone []string, down int) {
+	for _, n := range s.Nodes {
+		if p.Evaluate(n).Outcome != placement.Run {
+			continue
+		}
+		var pods []string
+		for _, pod := range s.Pods {
+			if target, _ := placement.TargetNode(pod); target == n.Name && pod.DeletionTimestamp == nil && p.serves(pod, s.Now) {
+				pods = append(pods, pod.Name)
+			}
+		}
+		switch len(pods) {
+		case 0:
+			down++
+		case 1:
+			alone = append(alone, pods[0])
+		}
+	}
+	return alone, down
 }
 
 // TestTeethOfRollouts shows that a rollout that ends elsewhere, or nowhere, is not let pass without a rule that says why.

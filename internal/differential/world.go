@@ -49,7 +49,8 @@ type RevisionRequest struct {
 // Acts tells whether a pod is created or deleted.
 func (r *Requests) Acts() bool { return len(r.Creates) > 0 || len(r.Deletes) > 0 }
 
-// UpdateHash is the hash of the revision that matches the set's template by its number: the highest.
+// UpdateHash is the hash of the revision with the highest number: the one of the set's template, where the history is in order.
+// Empty without revisions.
 func (w *World) UpdateHash() string {
 	var newest *appsv1.ControllerRevision
 	for _, r := range w.Revisions {
