@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
@@ -123,25 +122,19 @@ func checkLossDelays(c tale, f factory) error {
 // canarySeen is what is seen of a canary until the revision is promoted.
 type canarySeen struct {
 	ripening
-	// bare: the memory was lost when a node with an earlier live pod of the revision had none any more, so that the canary
-	// may have started again without it (C6), and nothing showed what had befallen it.
+	// bare: the memory was lost when a canary node had no live pod of the revision, no longer or not yet, so that the canary may
+	// have started again without it (C6), and with a node that is ready sooner.
 	bare   bool
-	had    map[string]bool
 	losses int
 }
 
 func (c *canarySeen) observer(tale) observer {
-	c.had = map[string]bool{}
 	return func(s *sight) error {
 		if s.marked[s.of.name] {
 			return nil
 		}
 		c.look(s)
-		for _, n := range s.Snapshot.Nodes {
-			has := slices.ContainsFunc(s.alive(n.Name), func(p *corev1.Pod) bool { return revisionOf(p) == s.of.hash })
-			c.bare = c.bare || s.losses > c.losses && c.had[n.Name] && !has
-			c.had[n.Name] = c.had[n.Name] || has
-		}
+		c.bare = c.bare || s.losses > c.losses && len(s.trialPods()) < min(s.size(), s.candidates())
 		c.losses = s.losses
 		return nil
 	}
