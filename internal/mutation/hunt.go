@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -32,9 +33,10 @@ type result struct {
 
 // hunter runs tests on mutants.
 type hunter struct {
-	effort   time.Duration // tests worth a mutant, by their processor time without it; 0: all
-	grace    time.Duration // processor time that a run may take beyond five times that of its tests
-	deadline time.Time     // when to begin no more mutants; zero: never
+	effort   time.Duration  // tests worth a mutant, by their processor time without it; 0: all
+	tests    *regexp.Regexp // only those that match; nil: all
+	grace    time.Duration  // processor time that a run may take beyond five times that of its tests
+	deadline time.Time      // when to begin no more mutants; zero: never
 	stopped  <-chan struct{}
 	progress io.Writer // told now and then how far the hunt is
 	parallel int

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -35,6 +36,8 @@ type settings struct {
 	least    float64
 	also     string
 	again    string
+	files    *regexp.Regexp
+	tests    *regexp.Regexp
 	records  string
 	judged   string
 	report   string
@@ -55,6 +58,8 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 	flags.Float64Var(&s.least, "least", 90, "fail if fewer than this `percentage` of the covered mutants is killed")
 	flags.StringVar(&s.also, "also", "", "`packages`, by commas, whose tests to try on what a package's own tests leave alive")
 	flags.StringVar(&s.again, "again", "", "only mutants that had this `status` before: lived, not covered, not tried")
+	pattern(flags, &s.files, "files", "only mutants in files whose name matches this `pattern`")
+	pattern(flags, &s.tests, "tests", "only tests that match this `pattern`; what they do not kill keeps the status it had")
 	flags.StringVar(&s.records, "records", "", "`directory` that keeps the results (default: build/mutation in the module)")
 	flags.StringVar(&s.judged, "judged", "survivors.txt", "`file` that says why mutants may live")
 	flags.StringVar(&s.report, "report", "", "`file` to write a report on all records to")
@@ -84,6 +89,15 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 		return 1
 	}
 	return 0
+}
+
+// pattern is a flag that holds a regular expression. Without it the expression matches everything.
+func pattern(flags *flag.FlagSet, to **regexp.Regexp, name, usage string) {
+	*to = regexp.MustCompile("")
+	flags.Func(name, usage, func(value string) (err error) {
+		*to, err = regexp.Compile(value)
+		return err
+	})
 }
 
 func fail(stderr io.Writer, err error) int {
@@ -119,7 +133,7 @@ func (s *settings) mutate(ctx context.Context, patterns []string, stderr io.Writ
 	var records []*record
 	for i, p := range subjects {
 		h := &hunter{
-			effort: s.effort, grace: s.grace, parallel: s.parallel, favourite: map[string]*test{},
+			effort: s.effort, tests: s.tests, grace: s.grace, parallel: s.parallel, favourite: map[string]*test{},
 			stopped: ctx.Done(), progress: stderr,
 		}
 		if s.duration > 0 {
@@ -169,7 +183,7 @@ func (s *settings) one(p *subject, h *hunter, changed lines) (*record, error) {
 	for _, m := range v.mutants() {
 		results[m.key("")] = result{Mutant: m, Status: notTried}
 	}
-	if s.again != "" {
+	if s.partly() {
 		for _, old := range r.Results {
 			if now, ok := results[old.Mutant.key("")]; ok {
 				old.Mutant = now.Mutant
@@ -182,11 +196,11 @@ func (s *settings) one(p *subject, h *hunter, changed lines) (*record, error) {
 	for _, t := range own.slow {
 		r.Slow = append(r.Slow, t.name)
 	}
-	if s.again != "" { // most results are those of the run before
+	if s.partly() { // most results are those of the run before
 		r.Effort, r.Slow, r.Also = before.Effort, before.Slow, before.Also
 	}
 	for _, found := range h.hunt(own, mutants) {
-		if found.Status != notTried || s.again == "" {
+		if s.counts(found) {
 			results[found.Mutant.key("")] = found
 		}
 	}
@@ -202,6 +216,17 @@ func (s *settings) one(p *subject, h *hunter, changed lines) (*record, error) {
 	return r, nil
 }
 
+// partly tells whether a run is about some mutants, or some tests, of a package: it adds to the record of the run before.
+func (s *settings) partly() bool {
+	return s.again != "" || s.files.String() != "" || s.tests.String() != ""
+}
+
+// counts tells whether to record a result. Of some of the tests only kills say something.
+func (s *settings) counts(found result) bool {
+	dead := found.Status == killed || found.Status == expired
+	return dead || s.tests.String() == "" && (found.Status != notTried || !s.partly())
+}
+
 // suite builds and probes the tests of a package.
 func (v *variant) suite(dir string, h *hunter) (*suite, error) {
 	binary, err := v.binary(dir)
@@ -215,8 +240,8 @@ func (v *variant) suite(dir string, h *hunter) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.probe(h.effort, h.parallel)
-	return s, err
+	s.only(h.tests)
+	return s, s.probe(h.effort, h.parallel)
 }
 
 // choose orders the mutants by the seed and takes the sample.
@@ -228,6 +253,7 @@ func (s *settings) choose(mutants []*mutant, before *record) []*mutant {
 		}
 		mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !had[m.key("")] })
 	}
+	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !s.files.MatchString(m.File) })
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 	if s.sample > 0 {
@@ -265,7 +291,9 @@ func (s *settings) others(v *variant, h *hunter, mutants []*mutant, results map[
 			case uncovered, notTried, unbuildable:
 				continue
 			}
-			results[found.Mutant.key("")] = found
+			if s.counts(found) {
+				results[found.Mutant.key("")] = found
+			}
 		}
 	}
 	return nil

@@ -113,6 +113,34 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// Some of the mutants and some of the tests add to the record of the run before: of some tests only what they kill.
+func TestSome(t *testing.T) {
+	records := t.TempDir()
+	sample := filepath.Join("testdata", "sample")
+	const clamp, double, steps = "Clamp: constant changed: `10` -> `11`", "Double: constant changed: `2` -> `3`", "Steps: condition false: `n > 0` -> `false`"
+	for _, run := range []struct {
+		why                  string
+		arguments            []string
+		clamp, double, steps status
+	}{
+		{"no file is called so", []string{"-files", "^other"}, notTried, notTried, notTried},
+		{"one test kills what it kills, and what others reach is left open", []string{"-tests", "Clamp|Double"}, killed, notTried, notTried},
+		{"the rest", []string{"-again", "not tried", "-files", "^outcomes", "-effort", "200ms"}, killed, lived, killed},
+		{"tests that reach nothing of it say nothing", []string{"-tests", "Larger"}, killed, lived, killed},
+	} {
+		mutation(t, sample, records, append(run.arguments, "./outcomes")...)
+		found := outcomes(t, records, "outcomes")
+		for mutant, want := range map[string]status{clamp: run.clamp, double: run.double, steps: run.steps} {
+			if got := found[mutant].Status; got != want {
+				t.Errorf("%s: %s is %q, want %q", run.why, mutant, got, want)
+			}
+		}
+	}
+	if code, _, stderr := mutation(t, sample, records, "-tests", "(", "./outcomes"); code != 2 || !strings.Contains(stderr, `invalid value "("`) {
+		t.Errorf("a pattern that is none: %d, %s", code, stderr)
+	}
+}
+
 // Tests of another package can kill what a package's own leave alive, and cover what they do not.
 func TestAlso(t *testing.T) {
 	records := t.TempDir()

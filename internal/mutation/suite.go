@@ -75,6 +75,11 @@ func newSuite(root, dir, binary, scratch string) (*suite, error) {
 	return s, nil
 }
 
+// only leaves out the tests that do not match. Nil matches all.
+func (s *suite) only(wanted *regexp.Regexp) {
+	s.tests = slices.DeleteFunc(s.tests, func(t *test) bool { return wanted != nil && !wanted.MatchString(t.name) })
+}
+
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // run executes tests with a mutant turned on (0: none) and returns the processor time, the outcome and which test failed.
