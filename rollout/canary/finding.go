@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,12 +140,10 @@ func (f Finding) annotations() map[string]string {
 func failedBefore(annotations map[string]string) Finding {
 	f := Finding{Phase: Failed, Reason: ByCommand, Recorded: annotations[history.FailedMessageAnnotation]}
 	value := annotations[history.FailedAnnotation]
-	for reason := ByCommand; reason < canaryReasons; reason++ {
-		if value == reason.String() {
-			f.Reason = reason
-			return f
-		}
+	if at := slices.Index(reasonNames[ByCommand:], value); at >= 0 {
+		f.Reason = ByCommand + Reason(at)
+	} else {
+		f.Detail = value
 	}
-	f.Detail = value
 	return f
 }

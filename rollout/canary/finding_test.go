@@ -71,6 +71,9 @@ func TestMessages(t *testing.T) {
 		{"cannot start", "who and why", canary.Finding{Reason: canary.CannotStart, Node: "n", Pod: "p", Container: "c", Detail: "ErrImagePull", Restarts: 1},
 			"a pod cannot start: container c of pod p on node n waits with ErrImagePull"},
 		{"slow start", "who", canary.Finding{Reason: canary.SlowStart, Node: "n", Pod: "p"}, "a pod is still being created: pod p on node n waits"},
+		{"cannot start, nobody knows who", "as read off an annotation without its message", canary.Finding{Reason: canary.CannotStart},
+			"a pod cannot start"},
+		{"too many restarts, nobody knows whose", "the same", canary.Finding{Reason: canary.TooManyRestarts}, "too many restarts"},
 		{"other", "a pod says nothing about a timeout", canary.Finding{Reason: canary.TimedOut, Pod: "p"}, "the canary has taken too long"},
 		{"recorded", "what stands on the revision is all there is", canary.Finding{Reason: canary.TimedOut, Recorded: "it took an hour"}, "it took an hour"},
 	}

@@ -237,6 +237,13 @@ func TestJudgeRemembers(t *testing.T) {
 			s.marks(history.FailedAnnotation, "ByCommand")
 			s.in.Record = canary.Record{}
 		}, onTrial, 2},
+		{"verdict of another phase", "a record that was tampered with has no verdict", func(s *situation) {
+			s.in.Record.Verdict = &canary.Finding{Phase: canary.Paused, Reason: canary.ByCommand}
+		}, onTrial, 2},
+		{"pods without UIDs", "nobody could tell whose restarts these are", func(s *situation) {
+			s.in.Record.Began = ago(10 * time.Minute)
+			s.in.Nodes[0].Pods[0].UID, s.in.Nodes[1].Pods[0].UID = "", ""
+		}, onTrial, 2},
 	}
 	unique := make(uniqueRows)
 	for _, row := range rows {
@@ -244,8 +251,16 @@ func TestJudgeRemembers(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := observing()
 			row.change(&s)
-			if r := s.judge().Record; r.Revision != row.revision || len(r.Nodes) != row.nodes {
+			j := s.judge()
+			r := j.Record
+			if r.Revision != row.revision || len(r.Nodes) != row.nodes {
 				t.Errorf("%s: revision %q, nodes %v", row.why, r.Revision, r.Nodes)
+			}
+			if v := r.Verdict; v != nil && v.Phase != j.Phase {
+				t.Errorf("%s: the verdict %s is none of this judgement, %s", row.why, sayFinding(*v), say(j))
+			}
+			if len(r.Before) > 0 {
+				t.Errorf("%s: baselines %v, and no pod is known to have been there before the canary", row.why, r.Before)
 			}
 		})
 	}
@@ -298,5 +313,9 @@ func TestJudgeKeepsBaselines(t *testing.T) {
 	s.in.Nodes = s.in.Nodes[1:]
 	if j := s.judge(); len(j.Record.Before) != 1 {
 		t.Errorf("baselines %v remain", j.Record.Before)
+	}
+	s.in.Record.Verdict = &canary.Finding{Phase: canary.Failed, Reason: canary.TimedOut}
+	if j := s.judge(); j.Phase != canary.Failed || len(j.Record.Before) != 1 {
+		t.Errorf("baselines %v remain after a fail", j.Record.Before)
 	}
 }

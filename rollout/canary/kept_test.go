@@ -10,33 +10,31 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// TestFewerAreWanted: of many nodes chosen before, those that are updated stay, then by name (C1).
+// TestFewerAreWanted: of many nodes chosen before, those that are updated stay, then by name (C1), however many are wanted.
 func TestFewerAreWanted(t *testing.T) {
-	const chosen, wanted = 60, 40
-	updated := func(i int) bool { return i%3 == 2 }
+	const chosen = 60
 	byName := map[string]canary.Candidate{}
-	var names, want []string
+	var names, updated, others []string
 	for i := range chosen {
-		name := fmt.Sprintf("n%02d", i)
-		byName[name] = canary.Candidate{Name: name, Updated: updated(i)}
-		names = append(names, name)
-		if updated(i) {
-			want = append(want, name)
+		c := canary.Candidate{Name: fmt.Sprintf("n%02d", i), Updated: i%3 == 2}
+		byName[c.Name] = c
+		names = append(names, c.Name)
+		if c.Updated {
+			updated = append(updated, c.Name)
+		} else {
+			others = append(others, c.Name)
 		}
 	}
-	for i, name := range names {
-		if !updated(i) && len(want) < wanted {
-			want = append(want, name)
-		}
-	}
-	slices.Sort(want)
 	slices.Reverse(names)
-	got := canary.Choose(canary.Options{Replicas: new(intstr.FromInt32(wanted))}, canary.Choosing{
-		Desired: chosen, Chosen: names,
-		Find: func(name string) (canary.Candidate, bool) { c, ok := byName[name]; return c, ok },
-	})
-	if !slices.Equal(got.Nodes, want) {
-		t.Errorf("%v stay, want %v", got.Nodes, want)
+	for wanted := 1; wanted < chosen; wanted++ {
+		got := canary.Choose(canary.Options{Replicas: new(intstr.FromInt32(int32(wanted)))}, canary.Choosing{
+			Desired: chosen, Chosen: names,
+			Find: func(name string) (canary.Candidate, bool) { c, ok := byName[name]; return c, ok },
+		})
+		want := slices.Sorted(slices.Values(slices.Concat(updated, others)[:wanted]))
+		if !slices.Equal(got.Nodes, want) {
+			t.Errorf("of %d %v stay, want %v", wanted, got.Nodes, want)
+		}
 	}
 }
 

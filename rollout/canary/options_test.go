@@ -149,6 +149,9 @@ func TestValidate(t *testing.T) {
 		{"manual with duration and timeout", "one mistake is enough", func(o *canary.Options) {
 			o.Mode, o.NoRestartsDuration, o.AutoFail.CanaryTimeout = canary.Manual, nil, minutes(1)
 		}, "Forbidden duration"},
+		{"shortest timeout", "C7: it is positive", func(o *canary.Options) {
+			o.Mode, o.Duration, o.NoRestartsDuration, o.AutoFail.CanaryTimeout = canary.Manual, nil, nil, new(time.Nanosecond)
+		}, ""},
 		{"timeout 0", "nothing could be tried", func(o *canary.Options) {
 			o.Mode, o.Duration, o.NoRestartsDuration, o.AutoFail.CanaryTimeout = canary.Manual, nil, nil, minutes(0)
 		}, "Invalid autoFail.canaryTimeout"},

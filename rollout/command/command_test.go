@@ -98,6 +98,10 @@ func TestCommands(t *testing.T) {
 			v.Snapshot.Revisions[1] = v.Snapshot.Revisions[1].DeepCopy()
 			v.Snapshot.Revisions[1].Name = "é\u202e\U0001f4a3\x7f"
 		}, annotations(`"` + companion + `fail":"\u00e9\u202e\ud83d\udca3\u007f"`)},
+		{"name at the edge of UTF-16", "the last character of one unit, and the first of two", command.CanaryFail, canary.Running, func(v *command.View) {
+			v.Snapshot.Revisions[1] = v.Snapshot.Revisions[1].DeepCopy()
+			v.Snapshot.Revisions[1].Name = "\uffff\U00010000"
+		}, annotations(`"` + companion + `fail":"\uffff\ud800\udc00"`)},
 
 		{"rollout pause", "also while a canary runs, which it stops (C7)", command.Pause, canary.Running, nil, annotations(`"` + eds + `rolling-update-paused":"true"`)},
 		{"rollout pause again", "it is", command.Pause, canary.Idle, func(v *command.View) { v.Spec.Strategy.Paused = true }, "already so: the rollout is paused already"},
@@ -126,6 +130,7 @@ func TestCommands(t *testing.T) {
 			"not supported: Fleet takes no commands; extendeddaemonsets.datadoghq.com takes all of them, daemonsets.apps.kruise.io takes pause and unpause"},
 		{"kind of the group that is no set", "a setting takes none", command.Pause, canary.Idle, func(v *command.View) { v.Spec.Kind = "ExtendedDaemonsetSetting" },
 			"not supported: ExtendedDaemonsetSetting.datadoghq.com takes no commands; extendeddaemonsets.datadoghq.com takes all of them, daemonsets.apps.kruise.io takes pause and unpause"},
+		{"command after the last", "it is not taken for a retry", command.Unfreeze + 1, canary.Failed, nil, "not supported: there is no such command"},
 		{"no such command", "no panic", command.Command(200), canary.Running, nil, "not supported: there is no such command"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

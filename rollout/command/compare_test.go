@@ -79,6 +79,7 @@ func TestEffects(t *testing.T) {
 		{"only before", "a node went", []rollout.Decision{a, b}, []rollout.Decision{b}, "a:none>"},
 		{"order", "does not count", []rollout.Decision{b, a}, []rollout.Decision{a, b}, ""},
 		{"vanished", "by pod", []rollout.Decision{gone1, gone2}, []rollout.Decision{gone1, gone2Kept}, "x:delete>wait"},
+		{"one of two vanished", "the other is the same pod still", []rollout.Decision{gone1, gone2}, []rollout.Decision{gone2}, "x:none>"},
 		{"all", "in order of nodes", []rollout.Decision{gone2, b}, []rollout.Decision{a}, "a:>none b:create> x:delete>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

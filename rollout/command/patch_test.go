@@ -217,10 +217,14 @@ func TestKubectlNamesTheResource(t *testing.T) {
 		{"apps.kruise.io/v1alpha1", "DaemonSet"}:             "daemonsets.apps.kruise.io",
 		{"datadoghq.com/v1alpha1", "ExtendedDaemonSet"}:      "extendeddaemonsets.datadoghq.com",
 		{"datadoghq.com/v1alpha1", "ExtendedDaemonSetThing"}: "ExtendedDaemonSetThing.datadoghq.com",
+		{"", ""}:                        "daemonsets.apps",
+		{"", "DaemonSet"}:               "DaemonSet",
+		{"example.com/v1", "DaemonSet"}: "DaemonSet.example.com",
+		{"apps/v1", "Deployment"}:       "Deployment.apps",
 	} {
 		spec := rollouttest.Spec("agent")
-		spec.APIVersion, spec.Kind = kind[0], kind[1]
-		if line := (command.Patch{Type: types.MergePatchType}).Kubectl(spec); !strings.HasPrefix(line, "kubectl patch "+want+" agent ") {
+		spec.APIVersion, spec.Kind, spec.Namespace = kind[0], kind[1], "monitoring"
+		if line := (command.Patch{Type: types.MergePatchType}).Kubectl(spec); !strings.HasPrefix(line, "kubectl patch "+want+" agent -n monitoring ") {
 			t.Errorf("%v: %s, want %s", kind, line, want)
 		}
 	}

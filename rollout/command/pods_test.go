@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestPods(t *testing.T) {
 		{"restarts", "of all containers, init containers included", func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
 				corev1.ContainerStatus{Name: "b", RestartCount: 4}, corev1.ContainerStatus{Name: "a", RestartCount: 2})
-			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1}}
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1}, {Name: "copy"}}
 		}, "kind-worker foo-xdj4b-zvss2 1/3 Running 7 - a,b True 8s"},
 		{"pending on no node", "the node it is pinned to", func(pod *corev1.Pod) { pod.Spec.NodeName = ""; rollouttest.PinnedTo("kind-worker")(pod) },
 			"kind-worker foo-xdj4b-zvss2 0/1 Pending 0 NotReady - True 8s"},
@@ -87,6 +88,7 @@ func TestPods(t *testing.T) {
 
 func TestCanaryPods(t *testing.T) {
 	view := demo(canary.Idle)
+	view.Plan.Canary.Nodes = []string{"kind-worker"}
 	if list := command.CanaryPods(view); list != nil {
 		t.Errorf("without a canary: %+v", list)
 	}
@@ -94,12 +96,19 @@ func TestCanaryPods(t *testing.T) {
 	// A canary node without its pod is listed, between those with theirs.
 	view = demo(canary.Running)
 	view.Plan.Canary.Nodes = []string{"kind-control-plane", "kind-gone", "kind-worker"}
-	view.Snapshot.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	view.Snapshot.Nodes[0].Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}, {Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse},
+	}
+	view.Snapshot.Nodes = append([]*corev1.Node{nil}, view.Snapshot.Nodes...)
 	view.Snapshot.Pods = append(view.Snapshot.Pods, demoPod("foo-xdj4b-stray", "kind-worker2", newHash, time.Minute),
 		demoPod("foo-xdj4b-aaaaa", "kind-worker", newHash, time.Minute), demoPod("foo-xdj4b-lost0", "", newHash, time.Minute))
 	view.Plan.Decisions[0].Reason = rollout.ReasonMissing
-	view.Plan.Decisions = append(view.Plan.Decisions, // about pods: their order is another one
-		rollout.Decision{Node: "a", State: rollout.StateVanished}, rollout.Decision{State: rollout.StateUnattributed})
+	for _, gone := range []string{"a", "b", "c", "kind-gone", "z"} { // about pods: their order is another one
+		view.Plan.Decisions = append(view.Plan.Decisions, rollout.Decision{
+			Node: gone, Pod: "foo-8z7lr-" + gone, State: rollout.StateVanished, Reason: rollout.ReasonVanished,
+		})
+	}
+	view.Plan.Decisions = append(view.Plan.Decisions, rollout.Decision{State: rollout.StateUnattributed})
 	want := `NODE                 POD               READY   PHASE     RESTARTS   REASON              NOT READY   NODE READY   AGE
 <none>               foo-xdj4b-lost0   1/1     Running   0          -                   -           -            60s
 kind-control-plane   <none>                                         it has no pod yet               Unknown
@@ -118,5 +127,43 @@ kind-worker2         foo-xdj4b-stray   1/1     Running   0          -           
 	view.Plan.Canary.Phase = canary.Failed
 	if list := command.CanaryPods(view); len(list) != 4 || list[0].Name == "" {
 		t.Errorf("after it failed: %+v", list)
+	}
+}
+
+// TestCanaryPodsWithoutNodes: no decision is about a node when all nodes are gone, and none says why a canary node has no pod.
+func TestCanaryPodsWithoutNodes(t *testing.T) {
+	vanished := rollout.Decision{Node: "kind-worker", Pod: "foo-8z7lr-old00", State: rollout.StateVanished, Reason: rollout.ReasonVanished}
+	for _, decisions := range [][]rollout.Decision{nil, {vanished}} {
+		view := demo(canary.Running)
+		view.Snapshot.Nodes, view.Snapshot.Pods, view.Plan.Decisions = nil, nil, decisions
+		list := command.CanaryPods(view)
+		if len(list) != 1 || list[0].Node != "kind-worker" || list[0].Reason != "" {
+			t.Errorf("with the decisions %+v: %+v", decisions, list)
+		}
+	}
+}
+
+// TestPodsAreInOrder of nodes, names and UIDs, whatever the order of the snapshot.
+func TestPodsAreInOrder(t *testing.T) {
+	again := demoPod("foo-8z7lr-jlvrq", "kind-control-plane", oldHash, time.Minute)
+	again.UID = "another"
+	view := demo(canary.Running)
+	view.Snapshot.Pods = append(view.Snapshot.Pods, again)
+	for range 2 {
+		var got []string
+		for _, pod := range view.Snapshot.Pods {
+			rollouttest.Unready()(pod)
+		}
+		for _, one := range command.NotReadyPods(view) {
+			got = append(got, one.Node+" "+one.Name+" "+view.Snapshot.Now.Sub(one.Created).String())
+		}
+		want := []string{
+			"kind-control-plane foo-8z7lr-jlvrq 1m0s", "kind-control-plane foo-8z7lr-jlvrq 1m28s", "kind-worker foo-xdj4b-zvss2 8s",
+			"kind-worker2 foo-8z7lr-bp9w8 1m48s",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		slices.Reverse(view.Snapshot.Pods)
 	}
 }

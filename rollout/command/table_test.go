@@ -142,6 +142,9 @@ func TestRevisions(t *testing.T) {
 			v.Snapshot.Pods[2].Labels = nil
 			v.Plan.Decisions[1].Target = rollout.TargetHeld
 		}, "foo-xdj4b old 0 0 0 0 40s; foo-8z7lr old 0 2 2 2 2m"},
+		{"without a hash and a name", "nothing is on trial", canary.Idle, func(v *command.View) {
+			v.Snapshot.Revisions[1].Labels, v.Snapshot.Revisions[1].Name = nil, ""
+		}, " old 0 0 0 0 40s; foo-8z7lr old 0 2 2 2 2m"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "" || c.why == "" {
@@ -241,4 +244,20 @@ func TestTable(t *testing.T) {
 			t.Errorf("%q ends with a space", line)
 		}
 	}
+	// What a terminal does not obey is printed as it stands.
+	text = command.Table(command.Row{Name: `it's a\b`})
+	if !strings.Contains(text, "\nit's a\\b   ") {
+		t.Errorf("\n%s", text)
+	}
+	// A line of one's own: a column may have nothing in it, and more cells than the header is no harm.
+	if text, want := command.Table(wide{}), "A      B\n1      2   3\n"; text != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
 }
+
+// wide is a line with an empty column, and a cell that no header names.
+type wide struct{}
+
+func (wide) Header() []string { return []string{"A", "", "B"} }
+
+func (wide) Cells() []string { return []string{"1", "", "2", "3"} }

@@ -399,8 +399,9 @@ func TestResolveAmbiguousHashes(t *testing.T) {
 func TestResolveMatchesSemantically(t *testing.T) {
 	template := image("v3")
 	data := string(mustData(template))
+	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	unreadable := compile(t, &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{
-		FieldsV1: metav1.NewFieldsV1(strings.Repeat("[", 300) + strings.Repeat("]", 300)),
+		FieldsV1: metav1.NewFieldsV1(deep),
 	}}}})
 	for _, row := range []struct {
 		name, why string
@@ -434,6 +435,10 @@ func TestResolveMatchesSemantically(t *testing.T) {
 		{
 			name: "own data unreadable, null added", why: "unreadable data equals only the same bytes",
 			resolver: unreadable, data: strings.Replace(string(unreadable.Data()), `{"managedFields"`, `{"labels":null,"managedFields"`, 1),
+		},
+		{
+			name: "own data unreadable, that of the revision is not", why: "there is nothing to compare it with",
+			resolver: unreadable, data: strings.Replace(string(unreadable.Data()), deep, "{}", 1),
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestPlainKeysStandWithoutQuotes(t *testing.T) {
 // TestValuesThatDecodeThemselves have members that are no fields, and lists where none are expected are no reason to panic.
 func TestValuesThatDecodeThemselves(t *testing.T) {
 	revision := &appsv1.ControllerRevision{}
-	revision.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"managedFields":[{"fieldsV1":{"f:spec":{}}}]},` +
+	revision.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"managedFields":[{"fieldsV1":{"f:spec":{},"v":1}}]},` +
 		`"spec":{"containers":[{"name":"a"}]}}}}`)
 	if _, err := history.Template(revision); err != nil {
 		t.Errorf("raw JSON: %v", err)

@@ -18,6 +18,12 @@ func TestObjectsCutOff(t *testing.T) {
 		{row{"cut off after a colon", "there is no value"}, `{"items" :`, "document 1: line 1: the text ends too early, within the object that begins here"},
 		{row{"cut off in another list", "its elements are no items"}, `{"args":[1,`, "document 1: line 1: the text ends too early, within the object that begins here"},
 		{row{"cut off in a later document", "lines count from the top"}, "kind: A\n---\n{\"kind\": \"B\"}\n[{\"kind\":\"C\"},\n{", "document 3, item 2: line 5: the text ends too early, within the object that begins here"},
+		{row{"cut off in a number", "the same"}, `{"count": 12`, "document 1: line 1: the text ends too early, within the object that begins here"},
+		{row{"cut off after a member", "there is no item to name"}, `{"count": 12,`, "document 1: line 1: the text ends too early, within the object that begins here"},
+		{row{"comma for a value", "the line is that of the mistake, not the next one"}, "{\"a\":[,\n{\"kind\":\"B\"}",
+			"document 1: line 1: invalid character ',' looking for beginning of value"},
+		{row{"line break in a string", "it belongs to the line that it ends"}, "{\"a\":\"x\ny\",\"b\":{",
+			`document 1: line 1: invalid character '\n' in string literal`},
 		{row{"brace missing", "the text does not end too early where the parser stumbles before"}, "{\"items\":[{\"a\":{},\n{\"kind\":\"B\"}]}",
 			"document 1: line 2: invalid character '{' looking for beginning of object key string"},
 	})

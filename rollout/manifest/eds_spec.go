@@ -51,9 +51,9 @@ func decodeEDS(object Object) (Set, error) {
 	}, nil
 }
 
-// edsMemory remembers the chosen canary nodes, so that they stay chosen (C1) when this library takes over.
+// edsMemory remembers the chosen canary nodes, so that they stay chosen (C1) when this library takes over. It keeps the
+// list, which goes nowhere else.
 func edsMemory(nodes []string) rollout.Memory {
-	nodes = slices.Clone(nodes)
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
 	if len(nodes) == 0 {

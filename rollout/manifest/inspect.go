@@ -96,7 +96,7 @@ func (in *inspector) object(t reflect.Type, path *field.Path) {
 		if err != nil || !ok {
 			return
 		}
-		below := child(path, key)
+		below := path.Child(key)
 		of, known := fields[key]
 		if t.Kind() == reflect.Map {
 			below, of, known = path.Key(key), t.Elem(), true
@@ -105,9 +105,7 @@ func (in *inspector) object(t reflect.Type, path *field.Path) {
 			in.twice = append(in.twice, field.Forbidden(below, mustBeOnce))
 		}
 		if !known {
-			if !seen[key] {
-				in.unknown = append(in.unknown, below.String())
-			}
+			in.unknown = append(in.unknown, below.String())
 			of = reflect.TypeFor[any]()
 		}
 		seen[key] = true
@@ -196,17 +194,14 @@ func isUnbounded(raw []byte) bool {
 // misfit reports a token that does not fit, and goes past the rest of its value.
 func (in *inspector) misfit(path *field.Path, token json.Token, want string) {
 	if delim, ok := token.(json.Delim); ok {
-		in.skipRest(delim)
+		in.skipRest()
 		token = delim.String() + "…"
 	}
 	in.mistyped = append(in.mistyped, field.TypeInvalid(path, token, want))
 }
 
 // skipRest goes past a list or object of which the opening delimiter was read.
-func (in *inspector) skipRest(open json.Delim) {
-	if open != '{' && open != '[' {
-		return
-	}
+func (in *inspector) skipRest() {
 	for depth := 1; depth > 0; {
 		token, err := in.decoder.Token()
 		if err != nil {
@@ -221,9 +216,9 @@ func (in *inspector) skipRest(open json.Delim) {
 	}
 }
 
+// decodesItself is false of pointers and interfaces: a pointer to these has no methods.
 func decodesItself(t reflect.Type) bool {
-	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
-	return t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler)
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // collectFields adds the JSON fields of a struct, those of embedded structs included. A struct that embeds itself, by
@@ -246,13 +241,6 @@ func collectFields(t reflect.Type, fields map[string]reflect.Type, within []refl
 			fields[cmp.Or(name, f.Name)] = f.Type
 		}
 	}
-}
-
-func child(path *field.Path, name string) *field.Path {
-	if path == nil {
-		return field.NewPath(name)
-	}
-	return path.Child(name)
 }
 
 // excerpt is a value as it is shown in an error: without quotes if it is a string, and not long.

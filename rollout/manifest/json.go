@@ -71,7 +71,7 @@ func (h *header) take(key, value []byte) error {
 	case "kind":
 		to = &h.kind
 	case "items":
-		if len(value) > 0 && value[0] == '[' {
+		if value[0] == '[' {
 			h.items = value
 		}
 		return nil
@@ -122,7 +122,6 @@ func valueEnd(text []byte, i int) (int, error) {
 			i = end - 1
 		case '{', '[':
 			depth++
-			continue
 		case '}', ']':
 			depth--
 		default:

@@ -135,13 +135,10 @@ func (t *kruiseTranslation) surging(strategy *rollout.Strategy, path *field.Path
 	if unavailable := strategy.MaxUnavailable; unavailable != nil && !isZero(*unavailable) {
 		t.errs = append(t.errs, field.Invalid(path.Child("maxUnavailable"), unavailable.String(),
 			"must be 0 or unset with rollingUpdateType "+kruiseSurging))
-		strategy.MaxUnavailable = nil
 	}
+	strategy.MaxUnavailable = new(intstr.FromInt32(0))
 	if strategy.MaxSurge == nil {
 		strategy.MaxSurge = new(intstr.FromInt32(1))
-	}
-	if strategy.MaxUnavailable == nil {
-		strategy.MaxUnavailable = new(intstr.FromInt32(0))
 	}
 }
 

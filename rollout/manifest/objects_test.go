@@ -73,6 +73,13 @@ func TestObjects(t *testing.T) {
 		{row{"strings", "brackets, quotes and backslashes within strings end nothing"},
 			`{"kind":"List","items":[{"kind":"Node","metadata":{"annotations":{"\\":"]}\\\"[{","b\\\\":"\\"},"name":"a"}},` + node("b") + `]}`,
 			[]string{"1/1  Node a", "1/2 v1 Node b"}},
+		{row{"kind alone in a typed list", "an item that says what it is, is that"}, `{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Special"}]}`,
+			[]string{"1/1  Special "}},
+		{row{"empty array first", "as jq prints no items"}, "[]\n" + node("a"), []string{"2/0 v1 Node a"}},
+		{row{"YAML with quotes first", "keys may have them, and comments"}, "\"kind\": Node\n---\n# \"by hand\"\nkind: Pod\n", []string{"1/0  Node ", "2/0  Pod "}},
+		{row{"YAML list in brackets", "begins like JSON and is none"}, "[{kind: Node}, {kind: Pod}]", []string{"1/1  Node ", "1/2  Pod "}},
+		{row{"YAML list of aliases", "is longer than it looks"}, "[&a {kind: Node, metadata: {name: a}}, *a, *a, *a]",
+			[]string{"1/1  Node a", "1/2  Node a", "1/3  Node a", "1/4  Node a"}},
 		{row{"kind twice below", "only the top level counts"}, `{"metadata":{"kind":"Pod","name":"a"},"kind":"Node","apiVersion":"v1"}`, []string{"1/0 v1 Node a"}},
 	}, func(c test) row { return c.row }, func(t *testing.T, c test) {
 		got, err := list(c.text)
@@ -110,6 +117,16 @@ func TestObjectsErrors(t *testing.T) {
 		{row{"closing only", "no object"}, "{\"kind\":\"A\"}\n}", `document 2: line 2: an object must begin with {, not with "}"`},
 		{row{"missing colon", "found while looking for the kind"}, "{\n\"a\" 5}", "document 1: line 2: invalid character '5' after object key"},
 		{row{"wrong bracket", "counts as the end, then the parser says what is wrong"}, `{"a": 1]`, "document 1: line 1: invalid character ']' after object key:value pair"},
+		{row{"bracket for a value", "there is none"}, `{"a":]`, "document 1: line 1: invalid character ']' looking for beginning of value"},
+		{row{"equals sign", "no colon"}, `{"apiVersion":"v1","kind"="Node"}`, "document 1: line 1: invalid character '=' after object key"},
+		{row{"other quotes", "no key"}, `{"a":1,'kind":"Node",'apiVersion":"v1"}`, `document 1: line 1: invalid character '\'' looking for beginning of object key string`},
+		{row{"kind not closed before a brace", "the brace is part of it"}, `{"kind":"A}`, "document 1: line 1: the text ends too early, within the object that begins here"},
+		{row{"kind of an item", "it must be a string"}, `{"kind":"List","items":[{"kind":5}]}`, `document 1, item 1: kind: Invalid value: "5": must be a string`},
+		{row{"binary", "there is no text to find documents in"}, "\x00\xff", "document 1: the data is not UTF-8 text"},
+		{row{"after a list", "what is wrong is not in the list"}, "{\"kind\":\"List\",\"items\":[{\"kind\":\"A\"}]}\n5\n\n",
+			`document 2: line 2: an object must begin with {, not with "5"`},
+		{row{"document after a list", "what is wrong is not in the list"}, "[{\"kind\":\"A\"}]\n---\na: b: c\n",
+			"document 2: line 3: mapping values are not allowed in this context"},
 		{row{"later piece", "lines count from the top"}, "kind: A\n---\n{\"kind\": \"B\"}\n\n x", `document 3: line 5: an object must begin with {, not with "x"`},
 	})
 }
@@ -167,6 +184,10 @@ func TestObjectDecodeErrors(t *testing.T) {
 		{row{"syntax", "the line is that of the input"}, "{\"kind\":\"Node\"}\n{\"kind\":\"Node\",\n\"spec\":{\"taints\":[,]}}", "line 3: invalid character ',' looking for beginning of value"},
 		{row{"syntax in an item", "the line is that of the input"}, "{\"kind\":\"List\",\"items\":[\n{\"kind\":\"Node\"},\n{\"kind\":\"Node\",\n\"spec\":{,}}]}", "line 4: invalid character ',' looking for beginning of object key string"},
 		{row{"syntax in an array", "the line is that of the input"}, "[\n{\"kind\":\"Node\",\"spec\":tru}]", "line 2: invalid character '}' in literal true (expecting 'e')"},
+		{row{"syntax at the end of a line", "the line of the mistake, not the next one"}, "{\"kind\":\"Node\",\n\"spec\":{\"taints\":[,\n]}}", "line 2: invalid character ',' looking for beginning of value"},
+		{row{"line break in a string", "it belongs to the line that it ends"}, "{\"kind\":\"Node\",\"spec\":{\"podCIDR\":\"a\nb\"}}", `line 1: invalid character '\n' in string literal`},
+		{row{"comma missing", "finding the object passes over it"}, `{"kind":"Node" "apiVersion":"v1"}`, `line 1: invalid character '"' after object key:value pair`},
+		{row{"syntax behind the kind", "finding the object does not read on"}, `{"apiVersion":"v1","kind":"Node","spec" 5}`, "line 1: invalid character '5' after object key"},
 		{row{"types", "all at once"}, `{"kind":"Node","spec":{"unschedulable":"maybe","taints":[{"key":1}]}}`,
 			`[spec.unschedulable: Invalid value: "maybe": must be true or false, spec.taints[0].key: Invalid value: 1: must be a string]`},
 		{row{"base64", "bytes are written so"}, `{"kind":"Node","spec":{"unschedulable":1}}`, `spec.unschedulable: Invalid value: 1: must be true or false`},
@@ -205,6 +226,10 @@ func TestObjectDecodeBytes(t *testing.T) {
 	if err := decode(`"","b":""},"metadata":{"creationTimestamp":"` + long + `"`); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	want = "metadata.creationTimestamp: Invalid value: \"" + long[:60] + "\": must be a time such as 2006-01-02T15:04:05Z"
+	if err := decode(`"","b":""},"metadata":{"creationTimestamp":"` + long[:60] + `"`); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	for _, bad := range []string{`"a"`, `5`} {
 		want := "data[a]: Invalid value: " + bad + ": must be a string in base64"
 		if err := decode(bad); err == nil || err.Error() != want {
@@ -213,18 +238,22 @@ func TestObjectDecodeBytes(t *testing.T) {
 	}
 }
 
-// TestObjectDecodeUnexported has fields that encoding/json finds in a struct that is not exported, and one that it does not.
+// TestObjectDecodeUnexported has fields that encoding/json finds in a struct that is not exported, or behind a pointer, and
+// some that it does not.
 func TestObjectDecodeUnexported(t *testing.T) {
 	type inner struct{ A int }
+	type Outer struct{ B int }
 	var into struct {
 		inner
-		hidden int
+		*Outer
+		Skipped int `json:"-"`
+		hidden  int
 	}
-	for object, err := range manifest.Objects([]byte(`{"kind":"K","A":"x","hidden":"y"}`)) {
+	for object, err := range manifest.Objects([]byte(`{"kind":"K","A":"x","B":"z","hidden":"y","-":"w"}`)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `A: Invalid value: "x": must be a number`
+		want := `[A: Invalid value: "x": must be a number, B: Invalid value: "z": must be a number]`
 		if err := object.Decode(&into); err == nil || err.Error() != want || into.hidden != 0 {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -251,19 +280,27 @@ func TestObjectDecodeIntoAnything(t *testing.T) {
 		Skipped          int              `json:"-"`
 		Number           float32          `json:"number"`
 	}
-	text := `{"kind":"A","func":1,"chan":{},"complex":"x","any":[],"array":[1,2,3],"keys":{"a":"b"},"deep":{"a":[{"A":1}]},"number":"x"}`
+	type keyed struct {
+		Keys map[int]string `json:"keys"`
+	}
+	text := `{"kind":"A","A":"x","func":1,"chan":{},"complex":"x","any":[],"array":[1,2,3],"keys":{"a":"b"},"deep":{"a":[{"A":1}]},"number":"x"}`
 	for object, err := range manifest.Objects([]byte(text)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, into := range []any{nil, 5, "text", odd{}, (*odd)(nil), new(odd), new(Self), new(int), new(func()), new([]int), new([]byte)} {
-			if _, fits := into.(*Self); object.Decode(into) == nil && !fits {
+		for _, into := range []any{
+			nil, 5, "text", odd{}, (*odd)(nil), new(odd), new(Self), new(keyed), new(int), new(func()), new([]int), new([]byte),
+		} {
+			if object.Decode(into) == nil {
 				t.Errorf("Decode(%T) reports no error", into)
 			}
 		}
 	}
 	if (manifest.Object{}).Decode(new(odd)) == nil {
 		t.Error("an object without text decodes")
+	}
+	if (manifest.Object{JSON: []byte(`{"kind":"A`)}).Decode(new(odd)) == nil {
+		t.Error("an object that does not end decodes")
 	}
 	if _, err := (manifest.Object{APIVersion: "apps/v1", Kind: "DaemonSet"}).Set(); err == nil {
 		t.Error("an object without text is a manifest")

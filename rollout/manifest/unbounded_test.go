@@ -21,6 +21,9 @@ func TestDecodeUnboundedQuantities(t *testing.T) {
 		{"Advanced DaemonSet", "capital, and with decimals", set("apps.kruise.io/v1beta1", "DaemonSet", `"1.5E-30000000"`), place},
 		{"ExtendedDaemonSet", "behind a point", set("datadoghq.com/v1alpha1", "ExtendedDaemonSet", `"1.e-30000000"`), place},
 		{"a number", "numbers are quantities, too", set("apps/v1", "DaemonSet", `1e-30000000`), place},
+		{"nines", "a digit as any other", set("apps/v1", "DaemonSet", `"9e-99999999"`), place},
+		{"five digits", "the least that is not read", set("apps/v1", "DaemonSet", `"1e-99999"`), place},
+		{"behind what only looks like one", "it is found all the same", strings.ReplaceAll(set("apps/v1", "DaemonSet", `"1e-30000000"`), "agent:v1", "agent:e-e-"), place},
 		{"small enough", "an exponent that is read at once", set("apps/v1", "DaemonSet", `"1e-3"`), ""},
 		{"in a name", "what only looks like one is none", strings.ReplaceAll(set("apps/v1", "DaemonSet", `"1"`), "agent:v1", "agent:v1e-30000000"), ""},
 	}
@@ -29,7 +32,10 @@ func TestDecodeUnboundedQuantities(t *testing.T) {
 			t.Fatal("a row needs a name and a reason")
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := manifest.Decode([]byte(tt.data))
+			set, err := manifest.Decode([]byte(tt.data))
+			if read := set.Spec.Name == "agent"; read != (tt.field == "") {
+				t.Errorf("the name is read: %v", read)
+			}
 			var got string
 			for _, e := range rollout.FieldErrors(err) {
 				got += e.Field

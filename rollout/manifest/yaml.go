@@ -56,21 +56,21 @@ func directives(text []byte, isLast bool) (found bool, err error) {
 }
 
 // looksLikeJSON tells JSON from YAML by its beginning. Each is a YAML document too, but JSON is read many times
-// faster by a reader of its own, and "{a: b}" is YAML alone.
+// faster by a reader of its own, and "{a: b}" is YAML alone, also within brackets.
 func looksLikeJSON(text []byte) bool {
 	i := skipSpace(text, 0)
-	if i == len(text) {
-		return false
+	inList := false
+	for i < len(text) && text[i] == '[' {
+		i, inList = skipSpace(text, i+1), true
 	}
-	switch text[i] {
-	case '{':
+	switch {
+	case i == len(text):
+		return false
+	case text[i] == '{':
 		i = skipSpace(text, i+1)
 		return i < len(text) && (text[i] == '"' || text[i] == '}')
-	case '[':
-		i = skipSpace(text, i+1)
-		return i < len(text) && (text[i] == '{' || text[i] == '"' || text[i] == '[' || text[i] == ']')
 	default:
-		return false
+		return inList && text[i] == ']'
 	}
 }
 
