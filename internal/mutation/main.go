@@ -166,7 +166,9 @@ func (s *settings) one(p *subject, h *hunter, changed lines) (*record, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
-	v := newVariant(p, scratch, func(m *mutant) bool { return changed == nil || changed.touches(p.dir, m) })
+	v := newVariant(p, scratch, func(m *mutant) bool {
+		return s.files.MatchString(m.File) && (changed == nil || changed.touches(p.dir, m))
+	})
 	if len(v.sites) == 0 {
 		return nil, nil
 	}
@@ -187,8 +189,10 @@ func (s *settings) one(p *subject, h *hunter, changed lines) (*record, error) {
 		for _, old := range r.Results {
 			if now, ok := results[old.Mutant.key("")]; ok {
 				old.Mutant = now.Mutant
-				results[old.Mutant.key("")] = old
+			} else if s.files.MatchString(old.Mutant.File) {
+				continue // it is gone
 			}
+			results[old.Mutant.key("")] = old
 		}
 	}
 	before := r
@@ -253,7 +257,6 @@ func (s *settings) choose(mutants []*mutant, before *record) []*mutant {
 		}
 		mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !had[m.key("")] })
 	}
-	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !s.files.MatchString(m.File) })
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 	if s.sample > 0 {

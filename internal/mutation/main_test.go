@@ -123,9 +123,10 @@ func TestSome(t *testing.T) {
 		arguments            []string
 		clamp, double, steps status
 	}{
-		{"no file is called so", []string{"-files", "^other"}, notTried, notTried, notTried},
+		{"no file is called so", []string{"-files", "^other"}, "", "", ""},
 		{"one test kills what it kills, and what others reach is left open", []string{"-tests", "Clamp|Double"}, killed, notTried, notTried},
 		{"the rest", []string{"-again", "not tried", "-files", "^outcomes", "-effort", "200ms"}, killed, lived, killed},
+		{"no file is called so, and the rest stays", []string{"-again", "lived", "-files", "^other"}, killed, lived, killed},
 		{"tests that reach nothing of it say nothing", []string{"-tests", "Larger"}, killed, lived, killed},
 	} {
 		mutation(t, sample, records, append(run.arguments, "./outcomes")...)
