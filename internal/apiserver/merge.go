@@ -115,10 +115,7 @@ func (m merger) mergeMap(value reflect.Value, change map[string]any) error {
 			value.SetMapIndex(key, reflect.Value{})
 			continue
 		}
-		element := reflect.New(typ.Elem()).Elem()
-		if old := value.MapIndex(key); old.IsValid() {
-			element.Set(old)
-		}
+		element := reflect.New(typ.Elem()).Elem() // maps of pods hold nothing that could be merged
 		if err := m.merge(element, change[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -197,14 +194,10 @@ func keyOf(element reflect.Value, key string) string {
 	if key != "" {
 		_, element = memberOf(element, key)
 	}
-	switch {
-	case !element.IsValid():
-		return ""
-	case element.CanInt():
+	if element.CanInt() {
 		return strconv.FormatInt(element.Int(), 10)
-	default:
-		return element.String()
 	}
+	return element.String()
 }
 
 // memberOf finds the field of a struct by its name in JSON, those of inlined structs included; invalid if there is none.

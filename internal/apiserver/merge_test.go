@@ -18,6 +18,7 @@ func TestStrategicMergeIsThatOfApimachinery(t *testing.T) {
 		rollouttest.OnNode("a"), rollouttest.Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "side", Image: "side:v1", Ports: []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81}},
+		LivenessProbe: &corev1.Probe{PeriodSeconds: 7},
 	})
 	original, err := json.Marshal(pod)
 	if err != nil {

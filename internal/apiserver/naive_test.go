@@ -125,13 +125,18 @@ func takeOver(status, before, after *corev1.PodStatus) {
 
 // naiveResize gives containers other amounts of cpu and memory.
 func naiveResize(spec, wanted *corev1.PodSpec) error {
+	names := func(spec *corev1.PodSpec) (names []string) {
+		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	if !slices.Equal(names(spec), names(wanted)) {
+		return errors.New("a resize cannot add, remove or reorder containers")
+	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		at := slices.IndexFunc(wanted.Containers, func(w corev1.Container) bool { return w.Name == c.Name })
-		if at < 0 {
-			continue
-		}
-		to := wanted.Containers[at].Resources
+		to := wanted.Containers[i].Resources
 		err := errors.Join(naiveResizable(c.Resources.Limits, to.Limits), naiveResizable(c.Resources.Requests, to.Requests))
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)

@@ -21,7 +21,7 @@ var ErrConflict = errors.New("conflict")
 
 // Patch is the pod after the patch, as an API server understands it: on the pod itself everything but the status
 // can change, and of the spec only images; on "status" nothing but the status; on "resize" nothing but the cpu and
-// memory of containers. What the subresource does not cover is dropped silently, as there.
+// memory of containers, which have to be the same ones. What the subresource does not cover is dropped silently, as there.
 //
 // The result shares nothing with the pod, which is not written to; its resource version is the caller's to set. The error
 // is [ErrConflict], or that of a patch that no API server would take.
@@ -53,13 +53,10 @@ func Patch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 
 // meant tells whether the patch is for this pod and this version of it, as far as it says which.
 func meant(pod *corev1.Pod, change map[string]any) bool {
-	metadata, ok := change["metadata"].(map[string]any)
-	if !ok {
-		return true
-	}
+	metadata, _ := change["metadata"].(map[string]any)
 	same := func(key, is string) bool {
-		said, ok := metadata[key].(string)
-		return !ok || said == "" || said == is
+		said, _ := metadata[key].(string)
+		return said == "" || said == is
 	}
 	return same("uid", string(pod.UID)) && same("resourceVersion", pod.ResourceVersion)
 }
@@ -106,9 +103,7 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 // sameButImages tells whether the specs differ at most in the images of containers. If nothing but images was named, the
 // only other difference can be the order of containers, or one that is new.
 func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
-	sameName := func(a, b corev1.Container) bool { return a.Name == b.Name }
-	if !slices.EqualFunc(before.Containers, after.Containers, sameName) ||
-		!slices.EqualFunc(before.InitContainers, after.InitContainers, sameName) {
+	if !sameContainers(before, after) {
 		return false
 	}
 	if onlyImages {
@@ -119,6 +114,13 @@ func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 		spec.Containers, spec.InitContainers = withoutImages(spec.Containers), withoutImages(spec.InitContainers)
 	}
 	return apiequality.Semantic.DeepEqual(a, b)
+}
+
+// sameContainers tells whether the specs have containers of the same names in the same order.
+func sameContainers(a, b *corev1.PodSpec) bool {
+	sameName := func(a, b corev1.Container) bool { return a.Name == b.Name }
+	return slices.EqualFunc(a.Containers, b.Containers, sameName) &&
+		slices.EqualFunc(a.InitContainers, b.InitContainers, sameName)
 }
 
 func withoutImages(containers []corev1.Container) []corev1.Container {
@@ -142,10 +144,7 @@ func namesImages(change any) bool {
 			return false
 		}
 		for _, element := range list {
-			container, ok := element.(map[string]any)
-			if !ok {
-				return false
-			}
+			container, _ := element.(map[string]any) // merging has refused anything else
 			for field := range container {
 				if field != "name" && field != "image" {
 					return false
@@ -173,13 +172,12 @@ func keepFractions(before, after []corev1.PodCondition) {
 
 // resize gives containers other amounts of cpu and memory.
 func resize(spec, wanted *corev1.PodSpec) error {
+	if !sameContainers(spec, wanted) {
+		return errors.New("a resize cannot add, remove or reorder containers")
+	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		at := slices.IndexFunc(wanted.Containers, func(w corev1.Container) bool { return w.Name == c.Name })
-		if at < 0 {
-			continue
-		}
-		to := wanted.Containers[at].Resources
+		to := wanted.Containers[i].Resources
 		err := errors.Join(resizable(c.Resources.Limits, to.Limits), resizable(c.Resources.Requests, to.Requests))
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)

@@ -1,11 +1,14 @@
 package apiserver_test
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
@@ -41,6 +44,11 @@ func TestPatchesOfPods(t *testing.T) {
 		},
 		{
 			"image", "containers are found by name", "", `{"spec":{"containers":[{"name":"main","image":"agent:v2"}]}}`,
+			func(p *corev1.Pod) { p.Spec.Containers[0].Image = "agent:v2" },
+		},
+		{
+			"image and what stays", "the node is the one it has", "",
+			`{"spec":{"nodeName":"a","containers":[{"name":"main","image":"agent:v2"}]}}`,
 			func(p *corev1.Pod) { p.Spec.Containers[0].Image = "agent:v2" },
 		},
 		{
@@ -93,6 +101,7 @@ func TestPatchesOfPods(t *testing.T) {
 		{"another UID", "it is a namesake", "", `{"metadata":{"uid":"other","labels":{"x":"y"}}}`, nil},
 		{"another UID on status", "it is a namesake there too", "status", `{"metadata":{"uid":"other"}}`, nil},
 		{"its version", "nobody was faster", "", `{"metadata":{"resourceVersion":"7"}}`, func(*corev1.Pod) {}},
+		{"no version", "whichever it is", "", `{"metadata":{"resourceVersion":""}}`, func(*corev1.Pod) {}},
 		{"an older version", "somebody was faster", "status", `{"metadata":{"resourceVersion":"6"}}`, nil},
 	}
 	seen := map[string]bool{}
@@ -131,6 +140,67 @@ func TestPatchesOfPods(t *testing.T) {
 	}
 }
 
+// JSON cuts instants to seconds. A condition that a patch names as it is keeps its fraction; one that the patch changes is
+// what the patch says.
+func TestConditionsKeepTheirFractions(t *testing.T) {
+	since := rollouttest.Noon().Add(-1500 * time.Millisecond) // 11:59:58.5
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since)}
+	}
+	pod := rollouttest.Pod("p", rollouttest.OnNode("a"))
+	pod.Status.Conditions = []corev1.PodCondition{
+		condition("first", corev1.ConditionTrue, since), condition("second", corev1.ConditionTrue, since),
+	}
+	cut := since.Truncate(time.Second)
+	tests := []struct {
+		name, why string
+		patched   []corev1.PodCondition
+		want      []time.Time // of the conditions that the pod has then
+	}{
+		{
+			"as they are", "nothing has changed",
+			[]corev1.PodCondition{condition("first", corev1.ConditionTrue, cut), condition("second", corev1.ConditionTrue, cut)},
+			[]time.Time{since, since},
+		},
+		{
+			"one in the same second", "the other is as it was",
+			[]corev1.PodCondition{condition("first", corev1.ConditionFalse, cut), condition("second", corev1.ConditionTrue, cut)},
+			[]time.Time{cut, since},
+		},
+		{
+			"one later", "the other is as it was",
+			[]corev1.PodCondition{
+				condition("first", corev1.ConditionTrue, rollouttest.Noon()), condition("second", corev1.ConditionTrue, cut),
+			},
+			[]time.Time{rollouttest.Noon(), since},
+		},
+		{
+			"a new one", "there was none to go by",
+			[]corev1.PodCondition{condition("new", corev1.ConditionTrue, cut), condition("first", corev1.ConditionTrue, cut)},
+			[]time.Time{cut, since, since},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			data, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": test.patched}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := apiserver.Patch(pod, strategic("status", string(data)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var instants []time.Time
+			for _, c := range got.Status.Conditions {
+				instants = append(instants, c.LastTransitionTime.Time)
+			}
+			if !slices.EqualFunc(instants, test.want, time.Time.Equal) {
+				t.Errorf("the instants are %v, want %v: %s", instants, test.want, test.why)
+			}
+		})
+	}
+}
+
 // The resources that cannot change in a running pod are refused with an error: no planner may ask for that.
 func TestResizesThatNoServerWouldTake(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"),
@@ -151,7 +221,8 @@ func TestResizesThatNoServerWouldTake(t *testing.T) {
 
 // What no planner may ask for is an error, and not a conflict.
 func TestPatchesThatNoServerWouldTake(t *testing.T) {
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.OnNode("a"))
+	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"))),
+		rollouttest.OnNode("a"))
 	tests := []struct {
 		name, why   string
 		kind        types.PatchType
@@ -168,19 +239,29 @@ func TestPatchesThatNoServerWouldTake(t *testing.T) {
 		{"another node", "only images can change", types.StrategicMergePatchType, "", `{"spec":{"nodeName":"b"}}`},
 		{"another container", "containers cannot be added", types.StrategicMergePatchType, "", `{"spec":{"containers":[{"name":"new","image":"x"}]}}`},
 		{"no container", "nor removed", types.MergePatchType, "", `{"spec":{"containers":[]}}`},
+		{"container without its resources", "the list is replaced, and only images can change", types.MergePatchType, "",
+			`{"spec":{"containers":[{"name":"main","image":"agent:v2"}]}}`},
+		{"volume", "only images can change, whatever else has a name", types.StrategicMergePatchType, "",
+			`{"spec":{"volumes":[{"name":"v"}]}}`},
+		{"another container on resize", "containers cannot be added", types.StrategicMergePatchType, "resize",
+			`{"spec":{"containers":[{"name":"new","image":"x"}]}}`},
+		{"no container on resize", "nor removed", types.MergePatchType, "resize", `{"spec":{"containers":[]}}`},
 		{"another init container", "init containers cannot be added either", types.StrategicMergePatchType, "", `{"spec":{"initContainers":[{"name":"new"}]}}`},
 		{"variable", "only images can change", types.StrategicMergePatchType, "", `{"spec":{"containers":[{"name":"main","env":[{"name":"A"}]}]}}`},
 		{"container without name", "nobody knows which it is", types.StrategicMergePatchType, "", `{"spec":{"containers":[{"image":"x"}]}}`},
 		{"container named by a number", "it has no such name", types.StrategicMergePatchType, "", `{"spec":{"containers":[{"name":7,"image":"x"}]}}`},
 		{"container with more than an image", "only images can change, here as well", types.StrategicMergePatchType, "",
 			`{"spec":{"containers":[{"name":"main","image":"x","command":["x"]}]}}`},
+		{"image that is a number", "it is a text", types.StrategicMergePatchType, "",
+			`{"spec":{"containers":[{"name":"main","image":7}]}}`},
 		{"container that is a text", "it has no name", types.StrategicMergePatchType, "", `{"spec":{"containers":["main"]}}`},
 		{"finalizer that is an object", "it is a text", types.StrategicMergePatchType, "", `{"metadata":{"finalizers":[{"x":"y"}]}}`},
 		{"finalizer that is a number", "it is a text", types.StrategicMergePatchType, "", `{"metadata":{"finalizers":[1]}}`},
 		{"label that is a number", "it is a text", types.StrategicMergePatchType, "", `{"metadata":{"labels":{"x":1}}}`},
 		{"labels that are a list", "they are a map", types.MergePatchType, "", `{"metadata":{"labels":["x"]}}`},
-		{"image that is an object", "it is a text", types.MergePatchType, "", `{"spec":{"schedulerName":{"x":"y"}}}`},
+		{"scheduler that is an object", "it is a text", types.MergePatchType, "", `{"spec":{"schedulerName":{"x":"y"}}}`},
 		{"unknown field", "strategic patches are of known types", types.StrategicMergePatchType, "", `{"metadata":{"x":"y"}}`},
+		{"labels of the pod itself", "they are its metadata's", types.StrategicMergePatchType, "", `{"labels":{"x":"y"}}`},
 		{"unknown field that would be dropped", "it is looked at all the same", types.StrategicMergePatchType, "", `{"status":{"x":"y"}}`},
 		{"condition of no type", "nobody knows which it is", types.StrategicMergePatchType, "status", `{"status":{"conditions":[{"type":null}]}}`},
 		{"instant that is none", "it cannot be read", types.StrategicMergePatchType, "status", `{"status":{"startTime":"noon"}}`},

@@ -22,7 +22,7 @@ func revision(name string, number int64) *appsv1.ControllerRevision {
 
 func TestRevise(t *testing.T) {
 	annotated := revision("a", 1)
-	annotated.Annotations = map[string]string{"old": "1"}
+	annotated.Annotations = map[string]string{"old": "1", "kept": "1"}
 	tests := []struct {
 		name, why string
 		action    rollout.RevisionAction
@@ -45,6 +45,10 @@ func TestRevise(t *testing.T) {
 			rollout.RevisionAction{Verb: rollout.CreateRevision, Name: "b", Number: 3, Object: revision("b", 3)}, false, "", false, nil,
 		},
 		{"create of nothing", "there is no object", rollout.RevisionAction{Verb: rollout.CreateRevision, Name: "c"}, false, "", true, nil},
+		{
+			"create of the first again", "its name is taken as well",
+			rollout.RevisionAction{Verb: rollout.CreateRevision, Name: "a", Number: 3, Object: revision("a", 3)}, false, "", false, nil,
+		},
 		{
 			"create of another name", "object and name must agree",
 			rollout.RevisionAction{Verb: rollout.CreateRevision, Name: "c", Number: 3, Object: revision("d", 3)}, false, "", true, nil,
@@ -75,7 +79,7 @@ func TestRevise(t *testing.T) {
 				RemoveAnnotations: []string{"z", "old"},
 			}, true, "x=1, y=2, old-, z-", false,
 			func(list []*appsv1.ControllerRevision) []*appsv1.ControllerRevision {
-				list[0].Annotations = map[string]string{"x": "1", "y": "2"}
+				list[0].Annotations = map[string]string{"kept": "1", "x": "1", "y": "2"}
 				return list
 			},
 		},

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -41,11 +40,7 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 		return r
 	}
 	if state, err := inplace.StateOf(pod); err == nil && state != nil && state.UpdateEnvFromMetadata {
-		read := r.Env != ""
-		r.Env = cmp.Or(r.Env, "\n") // none that could be read
-		if read {
-			r.Env += "of before"
-		}
+		r.Env += "of before" // which nothing that is read ends with
 	}
 	return r
 }

@@ -180,6 +180,9 @@ func TestReadersOfContainers(t *testing.T) {
 	half.Status.ContainerStatuses[1].Ready = false
 	partial := up()
 	partial.Status.ContainerStatuses = partial.Status.ContainerStatuses[:1]
+	alone := fresh()
+	alone.Spec.Containers = alone.Spec.Containers[:1]
+	kubelet.StartContainers(alone, nil, nil, noon())
 	started := fresh()
 	kubelet.StartContainers(started, nil, nil, noon())
 	settled := up()
@@ -197,6 +200,7 @@ func TestReadersOfContainers(t *testing.T) {
 		{"crashed", "it is to start again", crashed, false, true, true, 1, kubelet.CrashLoopBackOff},
 		{"half", "all have to be ready", half, false, true, false, 0, ""},
 		{"partial", "all have to be reported", partial, false, true, false, 0, ""},
+		{"alone", "there is but one to be ready", alone, true, true, false, 0, ""},
 		{"started", "the pod is yet to be Ready", started, true, true, false, 0, ""},
 		{"settled", "what is Ready has started, reported or not", settled, false, false, false, 0, ""},
 	}
@@ -295,5 +299,19 @@ func TestResizeOfWhatHasNotRun(t *testing.T) {
 	pod.Spec.Containers[1].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("1")}
 	if got := kubelet.Resized(pod, 1); !slices.Equal(got, []corev1.ResourceName{"memory"}) {
 		t.Errorf("resized %v", got)
+	}
+}
+
+func TestContainersReportTheResourcesTheyWereStartedWith(t *testing.T) {
+	pod := up()
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	kubelet.RestartContainer(pod, 0, nil, noon())
+	if got := kubelet.StatusOf(pod, "main").Resources; got == nil || !got.Limits.Cpu().Equal(resource.MustParse("1")) {
+		t.Errorf("a container with a limit reports %v", got)
+	}
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	kubelet.RestartContainer(pod, 0, nil, noon())
+	if got := kubelet.StatusOf(pod, "main").Resources; got != nil {
+		t.Errorf("a container without resources reports %v", got)
 	}
 }

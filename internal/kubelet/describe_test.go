@@ -88,7 +88,10 @@ func TestTransitions(t *testing.T) {
 		{"creating", "all wait", fresh(), func(p *corev1.Pod) { kubelet.SetWaiting(p, kubelet.ContainerCreating) },
 			"Pending, main agent:v1 ready=false restarts=0 started=false waits ContainerCreating, " +
 				"side side:v1 ready=false restarts=0 started=false waits ContainerCreating"},
-		{"creating again", "what ran before stays", up(), func(p *corev1.Pod) { kubelet.SetWaiting(p, kubelet.ErrImagePull) },
+		{"creating again", "what ran before stays", up(), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Image = "agent:v2"
+			kubelet.SetWaiting(p, kubelet.ErrImagePull)
+		},
 			"Running, " + ready + ", main agent:v1 ready=false restarts=0 started=false waits ErrImagePull, " +
 				"side side:v1 ready=false restarts=0 started=false waits ErrImagePull"},
 		{"created", "they run and are not ready", fresh(), func(p *corev1.Pod) {
@@ -136,6 +139,11 @@ func TestTransitions(t *testing.T) {
 			kubelet.StartContainers(p, nil, nil, noon().Add(time.Second))
 			kubelet.Ready(p, noon().Add(2*time.Second))
 		}, "Running, Ready=True 12:00:02, main agent:v1 ready=true restarts=1 started=true runs since 12:00:01 ended 1 Error 12:00:00, " + side},
+		{"crash before the pod ran", "it does now", fresh(), func(p *corev1.Pod) {
+			kubelet.StartContainers(p, nil, nil, noon().Add(-time.Minute))
+			kubelet.Crash(p, 0, 1, "Error", noon())
+		}, "Running, " + unready +
+			", main agent:v1 ready=false restarts=1 started=false waits CrashLoopBackOff ended 1 Error 12:00:00, " + side},
 		{"crash of what nobody reported", "nothing ran", fresh(), func(p *corev1.Pod) { kubelet.Crash(p, 0, 1, "Error", noon()) }, "Pending"},
 		{"readiness of what nobody reported", "nothing ran", fresh(), func(p *corev1.Pod) { kubelet.SetContainerReady(p, "main", true) }, "Pending"},
 	}

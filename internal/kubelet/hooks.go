@@ -81,9 +81,7 @@ func OwnMessages(pod *corev1.Pod) (message string, foreign bool) {
 		return "", false
 	}
 	var list []json.RawMessage
-	if json.Unmarshal([]byte(pod.Status.Conditions[i].Message), &list) != nil || len(list) == 0 {
-		return "", true
-	}
+	_ = json.Unmarshal([]byte(pod.Status.Conditions[i].Message), &list) // what cannot be read is not the hooks' own
 	var own []string
 	for _, text := range list {
 		var m lifecycle.Message

@@ -56,6 +56,7 @@ func TestSettled(t *testing.T) {
 		want    bool
 	}{
 		"it is Ready and says since when":       {nil, true},
+		"another condition does not count":      {[]rollouttest.PodOption{rollouttest.Condition("x", corev1.ConditionFalse, noon())}, true},
 		"it does not say since when":            {[]rollouttest.PodOption{rollouttest.Ready(time.Time{})}, false},
 		"it is not Ready":                       {[]rollouttest.PodOption{rollouttest.Unready()}, false},
 		"it says nothing":                       {[]rollouttest.PodOption{rollouttest.Pending()}, false},
