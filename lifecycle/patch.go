@@ -25,9 +25,16 @@ type Patch struct {
 // The status patch comes first: a pod is not ready before anybody reads that it is being prepared. It carries the
 // pod's resource version, so it must also come before all other patches that are sent for the pod. The state of an
 // in-place update that may proceed is not among them: it goes with the spec patch, by [Transition.Metadata].
+//
+// A pod that is asked to leave, or to be updated, and becomes ready by that (the hook that marked it is another one's) gets its
+// state alone, and the condition by the next step. The other way round it would be ready for a moment without a word of
+// what is planned for it, and whoever stops there may find that a ready pod is not to be touched.
 func (t Transition) Patches(pod *corev1.Pod, now time.Time) []Patch {
 	if pod == nil {
 		return nil
+	}
+	if t.Mark == ClearMark && t.patchesState() && (t.To == PreparingUpdate || t.To == PreparingDelete) {
+		return []Patch{t.statePatch(pod, now)}
 	}
 	var patches []Patch
 	switch t.Mark {

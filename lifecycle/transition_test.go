@@ -12,6 +12,40 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
+// A pod that another hook has marked as not ready is first said to be asked, and then ready again. Whoever is interrupted in
+// between has not made a pod ready that was to be touched because it was not.
+func TestPatchesAskBeforeTheMarkGoes(t *testing.T) {
+	asking := &lifecycle.Hook{Labels: labels{"ask": "me"}}
+	hooks := lifecycle.Hooks{PreDelete: asking, InPlaceUpdate: asking, PreNormal: &lifecycle.Hook{Labels: labels{"new": ""}, MarkPodNotReady: true}}
+	for _, test := range []struct {
+		intent      lifecycle.Intent
+		message     string // left by a hook that marked before
+		from, state lifecycle.State
+	}{
+		{lifecycle.Update, "preNormalHook", lifecycle.PreparingNormal, lifecycle.PreparingUpdate},
+		{lifecycle.Delete, "preDeleteHook", lifecycle.Normal, lifecycle.PreparingDelete},
+	} {
+		intent, state := test.intent, test.state
+		pod := gatedPod()
+		pod.Labels[lifecycle.StateLabel], pod.Labels["ask"] = string(test.from), "me"
+		setMessages(pod, lifecycle.Message{UserAgent: "Lifecycle", Key: test.message})
+		for i, want := range []string{"", "status"} {
+			step := hooks.Next(pod, intent, false)
+			patches := step.Patches(pod, noon)
+			if len(patches) != 1 || patches[0].Subresource != want {
+				t.Fatalf("%s: step %d has %v, want one patch of %q", state, i+1, patches, want)
+			}
+			pod = mustSend(t, pod, patches...)
+			if got := lifecycle.StateOf(pod); got != state {
+				t.Errorf("%s: the state after step %d is %s", state, i+1, got)
+			}
+		}
+		if left := messages(t, pod); len(left) > 0 {
+			t.Errorf("%s: the pod is still marked by %v", state, left)
+		}
+	}
+}
+
 // The bytes that are sent, and their order: status first, because each other patch outdates the resource version.
 func TestPatches(t *testing.T) {
 	hook := func(name string) *lifecycle.Hook {
