@@ -21,10 +21,10 @@ func (a *arguments) next() string {
 	return word
 }
 
-// named takes the value of the key; empty if there is none.
+// named takes the value of the key; empty if there is none. A key without a value is left for rest to report.
 func (a *arguments) named(key string) string {
 	for i, word := range *a {
-		if value, ok := strings.CutPrefix(word, key+"="); ok {
+		if value, ok := strings.CutPrefix(word, key+"="); ok && value != "" {
 			*a = slices.Delete(*a, i, i+1)
 			return value
 		}
@@ -39,27 +39,59 @@ func (a *arguments) list(key string) []string {
 	return nil
 }
 
-func (a *arguments) integer(key string) (int, error) {
-	if value := a.named(key); value != "" {
-		return strconv.Atoi(value)
+func (a *arguments) truth(key string) (bool, error) {
+	value := a.named(key)
+	if value == "" {
+		return false, nil
 	}
-	return 0, nil
+	b, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, fmt.Errorf("%s must be true or false", key)
+	}
+	return b, nil
+}
+
+// count is a number that is not negative.
+func (a *arguments) count(key string) (int, error) {
+	value := a.named(key)
+	if value == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s must be a number", key)
+	}
+	return n, nil
 }
 
 func (a *arguments) duration(key string) (time.Duration, error) {
-	if value := a.named(key); value != "" {
-		return time.ParseDuration(value)
+	value := a.named(key)
+	if value == "" {
+		return 0, nil
 	}
-	return 0, nil
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return d, nil
 }
 
-// delay is a duration, or negative for never.
+// delay is a duration that is not negative.
 func (a *arguments) delay(key string) (time.Duration, error) {
+	d, err := a.duration(key)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%s must not be negative", key)
+	}
+	return d, err
+}
+
+// delayOrNever is a delay, or negative for never.
+func (a *arguments) delayOrNever(key string) (time.Duration, error) {
 	if i := slices.Index(*a, key+"=never"); i >= 0 {
 		*a = slices.Delete(*a, i, i+1)
 		return -1, nil
 	}
-	return a.duration(key)
+	return a.delay(key)
 }
 
 // rest reports what no command took.

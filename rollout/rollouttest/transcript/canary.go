@@ -171,16 +171,13 @@ func (s *stage) notes(p *corev1.Pod) []string {
 // ramp: ramp 10m [every=1m]. Is run, for that long or until everything rests, with one line for each minute: what was
 // created, replaced or updated in it, how many nodes slow start let be under way at its end, and how many were.
 func (s *stage) ramp(a *arguments) error {
-	limit, err := time.ParseDuration(a.next())
+	limit, err := lasting(a.next())
 	if err != nil {
 		return err
 	}
-	every, err := a.duration("every")
+	every, err := lasting(cmp.Or(a.named("every"), "1m"))
 	if err != nil {
 		return err
-	}
-	if every = cmp.Or(every, time.Minute); every < 0 {
-		return fmt.Errorf("no time passes in %s", every)
 	}
 	rows := [][]string{{"MINUTE", "UPDATED", "AVAILABLE", "LIMIT", "MOST UNDER WAY", "DELETED", "CREATED", "STATE"}}
 	if every != time.Minute {

@@ -45,8 +45,8 @@
 //
 // cluster begins a story with an empty cluster, at noon, and a set called agent whose one container runs agent:v1; or with
 // a set of a spec that the test has named by [WithSpec]. It takes the nodes' names, everything that spec takes, and how the
-// cluster behaves, see behave: start, stop, restart, resizing, hook and pull are durations or never, lag is how many
-// seconds late pods are seen, failedPulls how many pulls ahead fail; neverReady, crashing, stuck and sameID list images.
+// cluster behaves, see behave: start and stop are durations, restart, resizing, hook and pull durations or never, lag is how
+// many seconds late pods are seen, failedPulls how many pulls ahead fail; neverReady, crashing, stuck and sameID list images.
 //
 //	cluster nodes=a,b,c image=v1 maxUnavailable=1
 //	cluster spec=surging nodes=a,b,c
@@ -107,9 +107,9 @@
 //	node label b disk=ssd
 //	node down a
 //
-// behave has the cluster behave otherwise from now on: start, stop, create and hook are durations or never; crashLoop and
-// neverReady list images whose containers do that (crashes: how often), waiting image:reason, full nodes without room. The
-// word none empties a list. forget loses what the controller remembers of its last plan.
+// behave has the cluster behave otherwise from now on: start and stop are durations, create and hook durations or never;
+// crashLoop and neverReady list images whose containers do that (crashes: how often), waiting image:reason, full nodes
+// without room. The word none empties a list. forget loses what the controller remembers of its last plan.
 //
 //	behave crashLoop=v4
 //	forget

@@ -184,11 +184,10 @@ func (s *stage) expectDecision(a *arguments) error {
 		return err
 	}
 	node := a.next()
-	i := slices.IndexFunc(plan.Decisions, func(d rollout.Decision) bool { return d.Node == node && node != "" })
-	if i < 0 {
-		return fmt.Errorf("nothing is decided about a node %q", node)
+	d, err := decisionOf(plan, node)
+	if err != nil {
+		return err
 	}
-	d := &plan.Decisions[i]
 	e := expectation{}
 	e.code("state", d.State.String(), codes[rollout.State]())
 	e.code("target", d.Target.String(), codes[rollout.Target]())
@@ -208,6 +207,15 @@ func (s *stage) expectDecision(a *arguments) error {
 	return s.unmet(plan, failed, func(d *rollout.Decision) bool { return d.Node == node })
 }
 
+// decisionOf is what the plan decides about the node; one about a node without a name cannot be asked for.
+func decisionOf(plan rollout.Plan, node string) (*rollout.Decision, error) {
+	i := slices.IndexFunc(plan.Decisions, func(d rollout.Decision) bool { return d.Node == node && node != "" })
+	if i < 0 {
+		return nil, fmt.Errorf("nothing is decided about a node %q", node)
+	}
+	return &plan.Decisions[i], nil
+}
+
 // expectExplain: expect explain NODE contains|lacks "some words"….
 func (s *stage) expectExplain(a *arguments) error {
 	plan, err := s.current()
@@ -215,6 +223,9 @@ func (s *stage) expectExplain(a *arguments) error {
 		return err
 	}
 	node := a.next()
+	if _, err := decisionOf(plan, node); err != nil {
+		return err
+	}
 	text := s.named(plan.Explain(node))
 	var failures []miss
 	for n := 0; ; n++ {
@@ -268,9 +279,7 @@ func (s *stage) expectCanary(a *arguments) error {
 		return err
 	}
 	met := s.unmet(plan, failed, func(d *rollout.Decision) bool { return d.Canary })
-	if message := c.Message(); message != "" {
-		met.about = append(met.about, "canary: "+s.named(message))
-	}
+	met.about = append(met.about, "canary: "+s.named(c.Message()))
 	return met
 }
 

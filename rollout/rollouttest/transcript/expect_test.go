@@ -26,7 +26,7 @@ func TestExpectationsFail(t *testing.T) {
 		{"too few", "the nodes that lack it are shown", "node add d\nstep\ntick 1s\n", "status ready=4", "ready is 3, not 4\n\tat 12:00:17: Running (RolloutComplete)\n\td: starting; "},
 		{"too many", "the nodes that have it are shown", "node label a x=y\n", "status ready<=2", "ready is 3, more than 2" + running + "\n\ta: updated; "},
 		{"less than at least", "as few", begun, "status updated>=2", "updated is 0, less than 2" + updating + explainA + explainB + explainC},
-		{"unavailable", "it counts what available does not", "fail b\n", "status unavailable=0", "unavailable is 1, not 0\n\tat 12:00:16: Running (RolloutComplete)\n\tb: broken; "},
+		{"unavailable", "it counts what available does not", begun + "tick 1s\n", "status unavailable=0", "unavailable is 1, not 0\n\tat 12:00:17: Updating (WaitingForAvailability)\n\tc: terminating; "},
 		{"misscheduled", "nodes that have a pod and are not to", "node taint b x=y:NoSchedule\n", "status misscheduled=0", "misscheduled is 1, not 0" + running + "\n\tb: kept; "},
 		{"state", "those nodes are shown that have something before them", begun, "status state=Running", "state is Updating, not Running" + updating + explainA},
 		{"several", "all that is wrong is said", begun, "status state=Running current=3 reason=RolloutComplete", "state is Updating, not Running; reason is RolloutInProgress, not RolloutComplete" + updating},
@@ -44,7 +44,7 @@ func TestExpectationsFail(t *testing.T) {
 			"phase is Running, not Paused; reason is Observing, not ByCommand; nodes is a, not b; revision is r2, not r1; stable is r1, not r2\n\tat 12:01:16: Canary (CanaryOnTrial)\n\ta: updated; "},
 		{"pod", "its node's explanation", begun, "pod a revision=update status=Failed restarts=1 image=agent:v2",
 			"revision is r1, not r2; status is Ready, not Failed; restarts is 0, not 1; image is agent:v1, not agent:v2" + updating + explainA},
-		{"no such event", "what has happened is shown", "crash a\n", "event crashed node=b", "crashed is 0, less than 1\n\t12:00:16 crashed agent-x0001 on a (main)\n\tat 12:00:16:"},
+		{"no such event", "what has happened is shown", "crash a\n", "event crashed node=b", "crashed is 0, less than 1\n\t12:00:16 crashed agent-x0001 on a (main)\n\tat 12:00:16: Running (RolloutComplete)\n\tb: updated; "},
 		{"of another object", "a name can be asked for", "crash a\n", "event crashed node=a object=agent-x0002", "crashed is 0, less than 1"},
 		{"an event too many", "none was expected", "crash a\n", "no event crashed", "crashed is 1, not 0\n\t12:00:16 crashed agent-x0001 on a (main)"},
 		{"another number of events", "they are counted", "crash a\ncrash b\n", "event crashed count<=1", "crashed is 2, more than 1\n\t12:00:16 crashed agent-x0001 on a (main)\n\t12:00:16 crashed agent-x0002 on b (main)"},
@@ -77,9 +77,33 @@ func TestExpectationsFail(t *testing.T) {
 
 // TestManyNodesAreCutShort: a large fleet does not flood the failure.
 func TestManyNodesAreCutShort(t *testing.T) {
-	_, err := transcript.Play(story("fleet 7\nexpect status ready=10"))
-	if err == nil || !strings.HasSuffix(err.Error(), "\n\tand 2 more nodes") || strings.Count(err.Error(), "\n") != 7 {
-		t.Errorf("the failure shows other than five nodes: %v", err)
+	for joined, more := range map[int]string{4: "", 5: "", 6: "\n\tand 1 more nodes", 7: "\n\tand 2 more nodes"} {
+		_, err := transcript.Play(story(fmt.Sprintf("fleet %d\nexpect status ready=%d", joined, joined+3)))
+		if err == nil || !strings.HasSuffix(err.Error(), more) || strings.Count(err.Error(), ": missing; ") != min(joined, 5) ||
+			strings.Contains(err.Error(), "more nodes") != (more != "") {
+			t.Errorf("the failure with %d nodes shows other than five: %v", joined, err)
+		}
+	}
+}
+
+// TestFailuresShowNoMore: what a failed expectation shows, to its last word.
+func TestFailuresShowNoMore(t *testing.T) {
+	tests := []struct{ name, commands, want string }{
+		{"explanation", `expect explain a contains "used up"`, "9: expect explain a contains \"used up\": the explanation lacks \"used up\"\n" +
+			"\tat 12:00:16: Running (RolloutComplete)\n\ta: updated; nothing to do: its pod is at the update revision and available"},
+		{"canary", "spec canary=1 duration=5m\nspec image=v2\nexpect canary phase=Idle", "11: expect canary phase=Idle: phase is Running, not Idle\n" +
+			"\tat 12:00:16: Canary (CanaryOnTrial)\n" +
+			"\ta: outdated; replace pod agent-x0001: the pod is outdated, and the budget allows it; counts against maxUnavailable; " +
+			"is a canary node\n\tcanary: not every canary node has an available pod of the revision"},
+		{"no canary", "expect canary phase=Running", "9: expect canary phase=Running: phase is Idle, not Running\n" +
+			"\tat 12:00:16: Running (RolloutComplete)\n\tcanary: nothing is known about a canary"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := transcript.Play(story(tt.commands)); err == nil || err.Error() != tt.want {
+				t.Errorf("failed with\n%v\nwant\n%s", err, tt.want)
+			}
+		})
 	}
 }
 
@@ -111,6 +135,11 @@ func TestExpectationsThatCannotBe(t *testing.T) {
 		{"no pair", "a typo must not hold", "status ready", "ready must be key=value"},
 		{"no key", "a typo must not hold", "status =3", "=3 must be key=value"},
 		{"no comparison", "a typo must not hold", "status ready<3", "ready<3 must be key=value"},
+		{"a short key", "it is one all the same", "status x=3", "there is no x to expect"},
+		{"a state without a name", "there is none", "status state=State(99)", `state: "State(99)" cannot be; there is Unknown, Running`},
+		{"a verb without a name", "there is none", "decision a verb=unknown", `verb: "unknown" cannot be; there is none, `},
+		{"a phase without a name", "there is none", `canary phase="code 99"`, `phase: "code 99" cannot be; there is Idle, Running, Paused, Failed`},
+		{"an event without a name", "there is none", "event unknown", `there is no event "unknown"; there are revision-created`},
 		{"no number", "a typo must not fail as a difference", "status ready=three", `ready: "three" is no number`},
 		{"unknown state", "a typo must not fail as a difference", "status state=running", `state: "running" cannot be; there is Unknown, Running`},
 		{"unknown reason", "as above", "decision a reason=Budgets", `reason: "Budgets" cannot be; there is None`},
@@ -156,6 +185,32 @@ func TestExpectationsAreAboutTheLastPlan(t *testing.T) {
 		{"not executed by expecting", "asking changes nothing", "spec image=v2\nexpect actions deletes=1\nexpect no event deleted\nexpect actions deletes=1"},
 		{"a whole run", "the actions of all its plans", "spec image=v2\nrun\nexpect actions deletes=3 creates=3\nexpect decision c state=updated verb=none"},
 		{"a whole ramp", "the actions of all its plans", "spec image=v2\nramp 5m\nexpect actions deletes=3 creates=3"},
+		{"a second later", "the plan is of now", "spec image=v2\nstep\ntick\nadvance 1s\ntick 1ns\nexpect decision c state=missing verb=create"},
+		{"a node more", "the plan is of now", "status\nfleet 1\nexpect status desired=4"},
+		{"a node by its number", "one is a number, too", "node add 1\nexpect status desired=4"},
+		{"pods of two revisions", "one that is not said is the current one", "spec image=v2\nrun\npod add a name=x revision=r1\npod add a name=y\n" +
+			"expect pod x revision=r1\nexpect pod y revision=r2"},
+		{"pods of two ages", "one that has just started is not available yet", "cluster nodes=a,b minReadySeconds=30\n" +
+			"pod add a name=x state=started\npod add b name=y\nexpect status ready=2 available=1"},
+		{"a pod seen late", "a lag is for what is told of pods, too", "cluster nodes=a lag=3\ninstall\nfail a\nexpect pod a status=Ready\n" +
+			"tick 5s\nexpect pod a status=Failed"},
+		{"a drain seen late", "a lag is for it, too", "cluster nodes=a lag=3\ninstall\nnode drain a\nexpect pod a status=Ready"},
+		{"silence seen late", "a lag is for it, too", "cluster nodes=a lag=3\ninstall\nnode unreachable a\nexpect pod a status=Ready"},
+		{"failed and unready", "what has failed does not run again", "unready a\nfail a\ntick\nexpect pod a status=Failed"},
+		{"failed and down", "what has failed does not run again", "fail a\nnode down a\ntick\nexpect pod a status=Failed"},
+		{"drained by half", "the rest is, too", "pod add a name=x\npod delete agent-x0001\nnode drain a\nexpect pod x status=Terminating"},
+		{"unreachable with a pod that does not run", "the others become unready", "cluster nodes=a\npod add a name=x state=pending\n" +
+			"pod add a name=y\nnode unreachable a\nexpect pod x status=Pending\nexpect pod y status=NotReady"},
+		{"a node that comes back", "its kubelet is a new one", "node down a\nnode remove a\ntick 5s\nnode add a\nrun\nexpect status ready=3"},
+		{"no delay, no lag, no crash", "none is a number, too", "cluster nodes=a lag=0 failedPulls=0 start=0s\nbehave crashes=0 stop=0s\ninstall"},
+		{"after forgetting", "the plan is of now", "spec image=v2\nstep\nforget\nexpect decision c state=terminating"},
+		{"quotes within quotes", "they are part of the words", `spec nodeSelector=pool=main` + "\n" + `expect explain a contains "is not \"main" contains "is not \"main\""`},
+		{"spaces between words", "they mean nothing", "  node \t label   a  x=y  \nexpect  status\tready=3  "},
+		{"another cluster", "nothing has happened there yet", "spec image=v2\nrun\n" + text("takeover orphans=true", simple("b")) +
+			"\nexpect no event deleted\nnode add d\ntick 2s\nfail agent-x0004\nexpect event failed count=0"},
+		{"orphaned revisions", "they are claimed as the pods are", text("takeover orphans=true", strings.NewReplacer(
+			"app: b", "app: agent", "image: a", "image: agent:v1").Replace(simple("b"))) +
+			"\nexpect actions none\nexpect status updated=3"},
 		{"the last of two", "the command before counts", "spec image=v2\nrun\nstep\nexpect actions none"},
 	}
 	for _, tt := range tests {

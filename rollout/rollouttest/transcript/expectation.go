@@ -19,14 +19,15 @@ type expectation struct {
 
 // value is one thing that there is.
 type value struct {
-	key, text string
-	number    bool
+	key    string
+	text   string
+	number *int // instead of the text
 	// known are the texts that there can be; nil: any.
 	known []string
 }
 
 func (e *expectation) number(key string, n int) {
-	e.values = append(e.values, value{key: key, text: strconv.Itoa(n), number: true})
+	e.values = append(e.values, value{key: key, number: &n})
 }
 
 func (e *expectation) word(key, text string) {
@@ -95,8 +96,8 @@ func (e *expectation) keys() string {
 
 // compare returns nil if the value is as expected.
 func (v value) compare(operator, want string) (*miss, error) {
-	if v.number {
-		return v.compareNumber(operator, want)
+	if v.number != nil {
+		return v.compareNumber(*v.number, operator, want)
 	}
 	switch {
 	case operator != "=":
@@ -109,14 +110,10 @@ func (v value) compare(operator, want string) (*miss, error) {
 	return &miss{key: v.key, what: fmt.Sprintf("%s is %s, not %s", v.key, v.text, want)}, nil
 }
 
-func (v value) compareNumber(operator, want string) (*miss, error) {
+func (v value) compareNumber(is int, operator, want string) (*miss, error) {
 	bound, err := strconv.Atoi(want)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no number", want)
-	}
-	is, err := strconv.Atoi(v.text)
-	if err != nil {
-		return nil, err
 	}
 	f := &miss{key: v.key, over: is > bound}
 	switch {

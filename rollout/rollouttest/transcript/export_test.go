@@ -1,6 +1,10 @@
 package transcript
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
 
 // Commands lists the language, other names of commands included.
 func Commands() []string {
@@ -12,6 +16,19 @@ func Commands() []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// SpecAfter is the spec that the arguments of the command spec make of another.
+func SpecAfter(spec rollout.Spec, arguments string) (rollout.Spec, error) {
+	a := words(arguments)
+	options, err := specOptions(&a)
+	if err != nil {
+		return spec, err
+	}
+	for _, option := range options {
+		option(&spec)
+	}
+	return spec, a.rest()
 }
 
 // SpecKeys lists the arguments of the command spec.

@@ -180,6 +180,9 @@ func orNone(text string) string {
 
 // patches: patches POD…. Shows the patches of the pods that the planner would send now, as YAML. Nothing is executed.
 func (s *stage) patches(a *arguments) error {
+	if len(*a) == 0 {
+		return errors.New("which pod is not said")
+	}
 	plan, _, err := s.plan()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ func (s *stage) run(a *arguments) error {
 	var limit time.Duration
 	if text := a.next(); text != "" {
 		var err error
-		if limit, err = time.ParseDuration(text); err != nil {
+		if limit, err = lasting(text); err != nil {
 			return err
 		}
 	}
@@ -49,6 +50,15 @@ func (s *stage) run(a *arguments) error {
 	s.row(last)
 	s.rest(last)
 	return nil
+}
+
+// lasting is a duration in which time passes.
+func lasting(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("no time passes in %s", d)
+	}
+	return d, err
 }
 
 // install is run, with nothing but the outcome shown.

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,13 +31,25 @@ func (s *stage) join(a *arguments) error {
 		if len(zones) > 0 {
 			kit.Label(corev1.LabelTopologyZone, zones[i%len(zones)])(n)
 		}
-		for _, label := range labels {
-			relabel(n, label)
-		}
-		for _, taint := range taints {
-			retaint(n, taint)
+		if err := prepare(n, labels, taints); err != nil {
+			return err
 		}
 		s.setNode(n)
+	}
+	return nil
+}
+
+// prepare labels and taints a node that joins.
+func prepare(n *corev1.Node, labels, taints []string) error {
+	for _, label := range labels {
+		if err := relabel(n, label); err != nil {
+			return err
+		}
+	}
+	for _, taint := range taints {
+		if err := retaint(n, taint); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -47,23 +60,27 @@ func (s *stage) join(a *arguments) error {
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
 	if count, err := strconv.Atoi(name); err == nil && verb == "add" {
+		if count < 1 {
+			return fmt.Errorf("%s must be a name or a number of nodes", name)
+		}
 		for i := range count {
 			s.setNode(kit.Node(fmt.Sprintf("n%03d", i+1)))
 		}
 		return nil
 	}
-	old := s.nodes[name]
-	if (old == nil) != (verb == "add") {
-		return fmt.Errorf("there is no node %s, or there is one already", name)
+	switch known := s.nodes[name] != nil; {
+	case name == "":
+		return errors.New("which node is not said")
+	case !known && verb != "add":
+		return fmt.Errorf("there is no node %s", name)
+	case known && verb == "add":
+		return fmt.Errorf("there is a node %s already", name)
 	}
 	switch verb {
 	case "add":
 		n := kit.Node(name)
-		for _, label := range a.list("label") {
-			relabel(n, label)
-		}
-		for _, taint := range a.list("taint") {
-			retaint(n, taint)
+		if err := prepare(n, a.list("label"), a.list("taint")); err != nil {
+			return err
 		}
 		s.setNode(n)
 	case "remove":
@@ -71,11 +88,11 @@ func (s *stage) node(a *arguments) error {
 		delete(s.down, name)
 		s.cluster.RemoveNode(name)
 	case "label":
-		s.changeNode(name, func(n *corev1.Node) { relabel(n, a.next()) })
+		return s.tryNode(name, func(n *corev1.Node) error { return relabel(n, a.next()) })
 	case "taint":
-		s.changeNode(name, func(n *corev1.Node) { retaint(n, a.next()) })
+		return s.tryNode(name, func(n *corev1.Node) error { return retaint(n, a.next()) })
 	case "annotate":
-		s.changeNode(name, func(n *corev1.Node) { reannotate(n, a.next()) })
+		return s.tryNode(name, func(n *corev1.Node) error { return reannotate(n, a.next()) })
 	case "cordon":
 		s.changeNode(name, kit.Cordoned())
 	case "uncordon":
@@ -92,11 +109,11 @@ func (s *stage) node(a *arguments) error {
 		return s.hold()
 	case "up":
 		fresh := kit.Node(name)
-		s.changeNode(name, func(n *corev1.Node) {
-			n.Status = fresh.Status
-			retaint(n, corev1.TaintNodeNotReady+"-")
-		})
 		delete(s.down, name)
+		return s.tryNode(name, func(n *corev1.Node) error {
+			n.Status = fresh.Status
+			return retaint(n, corev1.TaintNodeNotReady+"-")
+		})
 	default:
 		return fmt.Errorf("there is no node command %s", verb)
 	}
@@ -114,31 +131,70 @@ func (s *stage) changeNode(name string, change func(*corev1.Node)) {
 	s.setNode(n)
 }
 
-func relabel(object metav1.Object, label string) {
-	labels := object.GetLabels()
-	if key, ok := strings.CutSuffix(label, "-"); ok {
-		delete(labels, key)
-		return
+// tryNode is changeNode for a change that may be refused.
+func (s *stage) tryNode(name string, change func(*corev1.Node) error) error {
+	n := s.nodes[name].DeepCopy()
+	if err := change(n); err != nil {
+		return err
 	}
-	key, value, _ := strings.Cut(label, "=")
-	labels[key] = value
+	s.setNode(n)
+	return nil
 }
 
-func reannotate(n *corev1.Node, annotation string) {
-	if key, ok := strings.CutSuffix(annotation, "-"); ok {
+// change splits key=value, or key- for one that is to go.
+func change(text string) (key, value string, off bool, err error) {
+	if key, ok := strings.CutSuffix(text, "-"); ok && key != "" && !strings.Contains(key, "=") {
+		return key, "", true, nil
+	}
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return "", "", false, fmt.Errorf("%q must be key=value or key-", text)
+	}
+	return key, value, false, nil
+}
+
+func relabel(object metav1.Object, label string) error {
+	key, value, off, err := change(label)
+	switch {
+	case err != nil:
+		return err
+	case off:
+		delete(object.GetLabels(), key)
+	case object.GetLabels() == nil:
+		object.SetLabels(map[string]string{key: value})
+	default:
+		object.GetLabels()[key] = value
+	}
+	return nil
+}
+
+func reannotate(n *corev1.Node, annotation string) error {
+	key, value, off, err := change(annotation)
+	switch {
+	case err != nil:
+		return err
+	case off:
 		delete(n.Annotations, key)
-		return
+	default:
+		kit.NodeAnnotation(key, value)(n)
 	}
-	key, value, _ := strings.Cut(annotation, "=")
-	kit.NodeAnnotation(key, value)(n)
+	return nil
 }
 
-func retaint(n *corev1.Node, taint string) {
-	if key, ok := strings.CutSuffix(taint, "-"); ok {
+func retaint(n *corev1.Node, taint string) error {
+	if key, ok := strings.CutSuffix(taint, "-"); ok && key != "" {
 		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-		return
+		return nil
 	}
-	taint, effect, _ := strings.Cut(taint, ":")
-	key, value, _ := strings.Cut(taint, "=")
-	kit.Taint(key, value, corev1.TaintEffect(effect))(n)
+	pair, name, _ := strings.Cut(taint, ":")
+	key, value, _ := strings.Cut(pair, "=")
+	effect := corev1.TaintEffect(name)
+	effects := []corev1.TaintEffect{
+		corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute,
+	}
+	if key == "" || !slices.Contains(effects, effect) {
+		return fmt.Errorf("%q must be key=value:Effect, key:Effect or key-", taint)
+	}
+	kit.Taint(key, value, effect)(n)
+	return nil
 }

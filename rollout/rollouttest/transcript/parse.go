@@ -18,10 +18,10 @@ type stanza struct {
 	line      int // of its first narration line, from 1
 	narration []string
 	commands  []string // each with its text, if it has one
-	output    []string
+	output    []string // what the commands print, as soon as they were played
 }
 
-// String is the text of the transcript: that which was parsed, if it was in normal form.
+// String is the text of the transcript, with the outputs that the stanzas have now.
 func (s *script) String() string {
 	blocks := []string{strings.Join(s.header, "\n")}
 	for i := range s.stanzas {
@@ -82,8 +82,7 @@ func parseStanza(lines []string, line int) (stanza, error) {
 		case text == separator && len(st.commands) == 0:
 			return stanza{}, fmt.Errorf("%d: a stanza needs a command", line)
 		case text == separator:
-			st.output = rest[i+1:]
-			return st, nil
+			return st, nil // what stands below is what was printed the last time
 		case strings.HasPrefix(text, "#"):
 			return stanza{}, fmt.Errorf("%d: comments stand before the commands of a stanza", line+len(st.narration)+i)
 		case strings.HasSuffix(text, heredoc):

@@ -67,9 +67,15 @@ func (f *LineError) Unwrap() error { return f.Err }
 // The error joins a [*LineError] for each expectation that does not hold; the transcript is played to its end all the same.
 // Any other mistake, of form or of a command, ends it at once, and Play returns the empty text.
 func Play(text string, options ...Option) (string, error) {
+	played, failures := play(text, options)
+	return played, errors.Join(failures...)
+}
+
+// play is Play, with the failures one by one: each is a *LineError.
+func play(text string, options []Option) (string, []error) {
 	parsed, err := parse(text)
 	if err != nil {
-		return "", &LineError{Err: err}
+		return "", []error{&LineError{Err: err}}
 	}
 	s := &stage{references: refer(options)}
 	var failures []error
@@ -81,7 +87,7 @@ func Play(text string, options ...Option) (string, error) {
 			if err := s.do(command); err != nil {
 				failure := &LineError{Line: line, Command: firstLine(command), Err: err}
 				if _, ok := errors.AsType[unmet](err); !ok {
-					return "", failure
+					return "", []error{failure}
 				}
 				failures = append(failures, failure)
 			}
@@ -89,5 +95,5 @@ func Play(text string, options ...Option) (string, error) {
 		}
 		st.output = s.printed()
 	}
-	return parsed.String(), errors.Join(failures...)
+	return parsed.String(), failures
 }

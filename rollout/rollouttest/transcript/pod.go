@@ -60,10 +60,15 @@ func (s *stage) pod(a *arguments) error {
 		kit.Unready()(p)
 		s.failing[p.UID] = true
 	case "label":
-		relabel(p, a.next())
+		if err := relabel(p, a.next()); err != nil {
+			return err
+		}
 	case "finalizer":
 		name := a.next()
 		rest, off := strings.CutSuffix(name, "-")
+		if rest == "" {
+			return errors.New("which finalizer is not said")
+		}
 		p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == rest })
 		if !off {
 			p.Finalizers = append(p.Finalizers, name)
@@ -87,15 +92,23 @@ func (s *stage) addPod(a *arguments, node string) error {
 		return fmt.Errorf("unknown state %s", state)
 	}
 	if revision := a.named("revision"); revision != "" {
-		for hash, name := range s.hashes {
-			if name == revision {
-				options = append(options, kit.AtRevision(hash))
-			}
+		hash := s.hashed(revision)
+		if s.hashes[hash] == "" {
+			return fmt.Errorf("there is no revision %s", revision)
 		}
+		options = append(options, kit.AtRevision(hash))
 	}
-	p := kit.Pod(a.named("name"), options...)
-	if a.named("owner") == "none" {
+	name := a.named("name")
+	if node == "" || name == "" {
+		return errors.New("a pod is added to a node, and has a name")
+	}
+	p := kit.Pod(name, options...)
+	switch owner := a.named("owner"); owner {
+	case "":
+	case "none":
 		p.OwnerReferences = nil
+	default:
+		return fmt.Errorf("unknown owner %s", owner)
 	}
 	created, err := a.duration("created")
 	if err != nil {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/daemonplan/daemonplan/rollout"
-	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 func (s *stage) printf(format string, values ...any) {
@@ -48,6 +48,9 @@ func (s *stage) step(*arguments) error {
 	for _, p := range claims.Adopt {
 		s.printf("adopt %s", p.Name)
 	}
+	for _, p := range claims.Release {
+		s.printf("release %s", p.Name)
+	}
 	if actions := s.actions(plan); len(actions) > 0 {
 		s.out = append(s.out, actions...)
 	} else {
@@ -75,6 +78,9 @@ func (s *stage) status(*arguments) error {
 
 // explain: explain NODE…. Says in words what would be done there.
 func (s *stage) explain(a *arguments) error {
+	if len(*a) == 0 {
+		return errors.New("which node is not said")
+	}
 	plan, _, err := s.plan()
 	if err != nil {
 		return err
@@ -91,14 +97,11 @@ func (s *stage) row(plan rollout.Plan) {
 		s.edsRow(plan)
 		return
 	}
-	selector := "<none>"
-	if wanted := s.cluster.Spec().Template.Spec.NodeSelector; len(wanted) > 0 {
-		selector = labels.FormatLabels(wanted)
-	}
+	spec, age := s.cluster.Spec(), s.cluster.Now().Sub(s.began)
 	s.table(
 		slices.Concat([]string{"NAME"}, counterNames, []string{"NODE SELECTOR", "AGE"}),
-		slices.Concat([]string{s.cluster.Spec().Name}, counters(plan),
-			[]string{selector, duration.HumanDuration(s.cluster.Now().Sub(s.began))}),
+		slices.Concat([]string{spec.Name}, counters(plan),
+			[]string{labels.FormatLabels(spec.Template.Spec.NodeSelector), duration.HumanDuration(age)}),
 	)
 }
 
@@ -203,9 +206,7 @@ func (s *stage) revision(hash string) string {
 func (s *stage) tellEvents() {
 	events := s.cluster.Events()
 	for _, event := range events[s.told:] {
-		if event.Kind >= kit.PodBound {
-			s.printf("%s", event)
-		}
+		s.printf("%s", event)
 	}
 	s.told = len(events)
 }

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,6 @@ func RunDir[T interface {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: no transcripts found (error: %v)", dir, err)
-		return
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t T) {
@@ -60,8 +58,8 @@ func runFile(t kit.TB, file string, update bool, options []Option) {
 		return os.ReadFile(name)
 	})
 	want := string(data)
-	got, err := Play(want, slices.Concat([]Option{beside}, options)...)
-	for _, failure := range separate(err) {
+	got, failures := play(want, slices.Concat([]Option{beside}, options))
+	for _, failure := range failures {
 		t.Errorf("%s:%v", file, failure)
 	}
 	switch {
@@ -74,16 +72,4 @@ func runFile(t kit.TB, file string, update bool, options []Option) {
 		t.Errorf("%s: what is planned differs from what is written (-want +got); -update rewrites it:\n%s", file,
 			cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
 	}
-}
-
-// separate lists the errors that Play joins.
-func separate(err error) []error {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &joined):
-		return joined.Unwrap()
-	}
-	return []error{err}
 }

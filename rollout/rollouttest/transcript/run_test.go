@@ -98,9 +98,42 @@ func TestRunNothing(t *testing.T) {
 	for name, files := range map[string][]string{"no files": nil, "a missing file": {filepath.Join(t.TempDir(), "none.txt")}} {
 		r := &recordedTB{}
 		transcript.Run(r, files, false)
-		if len(r.fatals) != 1 {
+		if len(r.fatals) != 1 || len(r.errors) != 0 {
 			t.Errorf("%s: reported %q and %q", name, r.errors, r.fatals)
 		}
+	}
+}
+
+// What several commands are made of has lines of its own; the failure has the line of the transcript all the same.
+func TestRunReportsTheLine(t *testing.T) {
+	file := writeStory(t, story("cluster start=soon stop=later"))
+	r := &recordedTB{}
+	transcript.Run(r, []string{file}, false)
+	if want := file + ":9: cluster start=soon stop=later: start: "; len(r.errors) != 1 || !strings.HasPrefix(r.errors[0], want) {
+		t.Errorf("reported %q, want one that begins with %q", r.errors, want)
+	}
+}
+
+// A transcript that could not be written must not pass for one that was.
+func TestRunReportsWhatItCannotWrite(t *testing.T) {
+	file := writeStory(t, "# Files.\n\n# Why.\ncluster nodes=a\napply gone.yaml\ninstall\n----\n")
+	r := &recordedTB{}
+	transcript.Run(r, []string{file}, true, transcript.WithFiles(func(string) ([]byte, error) {
+		return []byte(simple("agent")), os.RemoveAll(filepath.Dir(file))
+	}))
+	if len(r.errors) != 0 || len(r.fatals) != 1 || !strings.Contains(r.fatals[0], file) {
+		t.Errorf("reported %q and %q", r.errors, r.fatals)
+	}
+}
+
+// A name that begins at the root is not looked for beside the transcript.
+func TestRunReadsFilesAnywhere(t *testing.T) {
+	set := writeStory(t, simple("agent"))
+	file := writeStory(t, "# Files.\n\n# Why.\ncluster nodes=a\napply "+set+"\nspec image=v2\nexpect status desired=1\n----\n")
+	r := &recordedTB{}
+	transcript.Run(r, []string{file}, false)
+	if len(r.errors)+len(r.fatals) != 0 {
+		t.Errorf("reported %q and %q", r.errors, r.fatals)
 	}
 }
 
@@ -112,6 +145,8 @@ func TestApplyFiles(t *testing.T) {
 		{"one set", "it is applied", set, ""},
 		{"among others", "they are of no interest", "apiVersion: v1\nkind: Service\n---\n" + set, ""},
 		{"two sets", "which one is meant is not said", set + "---\n" + set, "document 2: there is a set already"},
+		{"a setting beside it", "it is of interest", set + "---\napiVersion: datadoghq.com/v1alpha1\nkind: ExtendedDaemonsetSetting\n" +
+			"metadata: {name: s}\nspec: {reference: {kind: ExtendedDaemonSet, name: x}, nodeSelector: {}, containers: [{name: main}]}\n", ""},
 		{"none", "there is nothing to apply", "apiVersion: v1\nkind: Service\n", "holds no set"},
 		{"unreadable", "it is no manifest", "a: [", "document 1: "},
 		{"a broken setting", "it would be left out", set + "---\napiVersion: datadoghq.com/v1alpha1\nkind: ExtendedDaemonsetSetting\n", "document 2: "},
@@ -147,6 +182,22 @@ func TestRunDirOfNothing(t *testing.T) {
 	transcript.RunDir(r, t.TempDir(), false)
 	if len(r.fatals) != 1 || !strings.Contains(r.fatals[0], "no transcripts found") {
 		t.Errorf("reported %q", r.fatals)
+	}
+}
+
+// Each transcript of a directory is played, and fails for itself.
+func TestRunDirPlaysAll(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"first.txt", "second.txt", "notes.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(story("fly")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &nested{}
+	transcript.RunDir(r, dir, false)
+	if len(r.fatals) != 0 || len(r.errors) != 2 || !strings.Contains(r.errors[0], "first.txt:9: fly") ||
+		!strings.Contains(r.errors[1], "second.txt:9: fly") {
+		t.Errorf("reported %q and %q", r.errors, r.fatals)
 	}
 }
 

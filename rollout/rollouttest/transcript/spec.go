@@ -54,10 +54,12 @@ func specArguments() []specArgument {
 		})},
 		{"paused", truth(func(s *rollout.Spec) *bool { return &s.Strategy.Paused })},
 		{"frozen", truth(func(s *rollout.Spec) *bool { return &s.Strategy.Frozen })},
-		{"nodeSelector", sure(selecting)},
-		{"tolerate", sure(tolerating)},
+		{"nodeSelector", selecting(
+			func(s *rollout.Spec) { s.Template.Spec.NodeSelector = nil }, kit.NodeSelector)},
+		{"tolerate", tolerating},
 		{"partition", sure(kit.Partition)},
-		{"selector", sure(updating)},
+		{"selector", selecting(
+			func(s *rollout.Spec) { s.Strategy.NodeSelector = nil }, kit.UpdateSelector)},
 		{"partitionedScaling", truth(func(s *rollout.Spec) *bool { return &s.Strategy.PartitionedScaling })},
 		{"holdRevision", truth(func(s *rollout.Spec) *bool { return &s.Strategy.HoldRevision })},
 		{"method", sure(func(name string) kit.SpecOption {
@@ -108,33 +110,33 @@ func truth(field func(*rollout.Spec) *bool) func(string) (kit.SpecOption, error)
 	}
 }
 
-// selecting replaces the template's node selector.
-func selecting(label string) kit.SpecOption {
-	return func(s *rollout.Spec) {
-		s.Template.Spec.NodeSelector = nil
-		if key, value, ok := strings.Cut(label, "="); ok {
-			kit.NodeSelector(key, value)(s)
+// selecting replaces a node selector by that of one label; none is no selector.
+func selecting(none kit.SpecOption, choose func(key, value string) kit.SpecOption) func(string) (kit.SpecOption, error) {
+	return func(label string) (kit.SpecOption, error) {
+		key, value, ok := strings.Cut(label, "=")
+		switch {
+		case label == "none":
+			return none, nil
+		case !ok || key == "":
+			return nil, fmt.Errorf("%s must be key=value or none", label)
 		}
+		return func(s *rollout.Spec) {
+			none(s)
+			choose(key, value)(s)
+		}, nil
 	}
 }
 
 // tolerating adds a toleration to the template: of everything, or of one taint.
-func tolerating(taint string) kit.SpecOption {
+func tolerating(taint string) (kit.SpecOption, error) {
 	if taint == "everything" {
-		return kit.Tolerating("", "")
+		return kit.Tolerating("", ""), nil
 	}
-	key, effect, _ := strings.Cut(taint, ":")
-	return kit.Tolerating(key, corev1.TaintEffect(effect))
-}
-
-// updating replaces the node selector of the strategy.
-func updating(label string) kit.SpecOption {
-	return func(s *rollout.Spec) {
-		s.Strategy.NodeSelector = nil
-		if key, value, ok := strings.Cut(label, "="); ok {
-			kit.UpdateSelector(key, value)(s)
-		}
+	key, effect, ok := strings.Cut(taint, ":")
+	if !ok {
+		return nil, fmt.Errorf("%s must be key:Effect or everything", taint)
 	}
+	return kit.Tolerating(key, corev1.TaintEffect(effect)), nil
 }
 
 func pair(option func(key, value string) kit.SpecOption) func(string) (kit.SpecOption, error) {
@@ -169,6 +171,9 @@ func amounts(option func(corev1.ResourceName, string) kit.SpecOption) func(strin
 // setting replaces or adds an environment variable of the first container.
 func setting(name, value string) kit.SpecOption {
 	return func(s *rollout.Spec) {
+		if len(s.Template.Spec.Containers) == 0 {
+			return // the spec will be refused for that
+		}
 		container := &s.Template.Spec.Containers[0]
 		container.Env = slices.DeleteFunc(slices.Clone(container.Env), func(e corev1.EnvVar) bool { return e.Name == name })
 		kit.Env(name, value)(s)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -54,7 +56,7 @@ func (s *stage) takeText() ([]byte, error) {
 
 // beginStanza forgets what the stanza before did.
 func (s *stage) beginStanza() {
-	s.shown, s.made, s.events = nil, nil, 0
+	s.shown, s.made = nil, nil
 	if s.cluster != nil {
 		s.events = len(s.cluster.Events())
 	}
@@ -64,9 +66,9 @@ func (s *stage) beginStanza() {
 //
 // An empty cluster with a set of that spec, which is named agent. Pods become Ready after start and are gone after
 // stop; containers that change restart after restart and are resized after resizing; controllers of users see to hooks
-// after hook; images are pulled ahead within pull. Each of these DELAYs may be never. With a lag it takes so many ticks
-// of a second until the planner sees what happens to pods and revisions. The first failedPulls pulls of an image fail on
-// each node.
+// after hook; images are pulled ahead within pull. All of these DELAYs but the first two may be never. With a lag it takes
+// so many ticks of a second until the planner sees what happens to pods and revisions. The first failedPulls pulls of an
+// image fail on each node.
 //
 // Pods of the revision that has the image and else the spec given here never become Ready with neverReady, and Fail with
 // crashing. In place, stuck images cannot be pulled, and those of sameID are other names for what ran before.
@@ -92,6 +94,9 @@ func (s *stage) newCluster(a *arguments) error {
 		return err
 	}
 	for _, name := range a.list("nodes") {
+		if name == "" || s.nodes[name] != nil {
+			return errors.New("each node has a name of its own")
+		}
 		s.nodes[name] = kit.Node(name)
 	}
 	s.began = kit.Noon()
@@ -104,25 +109,30 @@ func (s *stage) begin(spec rollout.Spec, snapshot rollout.Snapshot) (err error) 
 		snapshot.Nodes = append(snapshot.Nodes, node)
 	}
 	s.cluster, err = kit.NewCluster(spec, snapshot, s.behavior)
+	s.told, s.events = 0, 0 // nothing has happened there yet
 	return err
 }
 
 func behaviorOf(a *arguments, spec rollout.Spec) (kit.Behavior, error) {
 	var behavior kit.Behavior
 	var errs []error
-	for key, delay := range map[string]*time.Duration{
-		"start": &behavior.Start, "stop": &behavior.Stop, "restart": &behavior.Restart, "resizing": &behavior.Resize,
-		"hook": &behavior.Hook, "pull": &behavior.Pull,
+	for _, known := range []struct {
+		key   string
+		delay *time.Duration
+		read  func(*arguments, string) (time.Duration, error)
+	}{
+		{"start", &behavior.Start, (*arguments).delay}, {"stop", &behavior.Stop, (*arguments).delay},
+		{"restart", &behavior.Restart, (*arguments).delayOrNever}, {"resizing", &behavior.Resize, (*arguments).delayOrNever},
+		{"hook", &behavior.Hook, (*arguments).delayOrNever}, {"pull", &behavior.Pull, (*arguments).delayOrNever},
 	} {
 		var err error
-		*delay, err = a.delay(key)
+		*known.delay, err = known.read(a, known.key)
 		errs = append(errs, err)
 	}
-	for key, number := range map[string]*int{"lag": &behavior.Lag, "failedPulls": &behavior.FailedPulls} {
-		var err error
-		*number, err = a.integer(key)
-		errs = append(errs, err)
-	}
+	var lag, failedPulls error
+	behavior.Lag, lag = a.count("lag")
+	behavior.FailedPulls, failedPulls = a.count("failedPulls")
+	errs = append(errs, lag, failedPulls)
 	for key, images := range map[string]*[]string{"stuck": &behavior.Stuck, "sameID": &behavior.SameID} {
 		for _, image := range a.list(key) {
 			*images = append(*images, tagged(&spec, image))
@@ -155,7 +165,8 @@ func tagged(spec *rollout.Spec, image string) string {
 	return name + ":" + image
 }
 
-// specCalled is the spec that an option of Play has given that name, with a UID.
+// specCalled is the spec that an option of Play has given that name, with a UID. Its template is a copy: the option that
+// sets an image writes it.
 func (s *stage) specCalled(name string) (rollout.Spec, error) {
 	spec, ok := s.specs[name]
 	if !ok {
@@ -164,6 +175,7 @@ func (s *stage) specCalled(name string) (rollout.Spec, error) {
 	if spec.UID == "" {
 		spec.UID = types.UID("set-" + spec.Name)
 	}
+	spec.Template = *spec.Template.DeepCopy()
 	return spec, nil
 }
 
@@ -185,10 +197,7 @@ func (s *stage) changeSpec(a *arguments) error {
 	if err != nil {
 		return err
 	}
-	given := s.cluster.Spec()
-	spec := given.Default()
-	// The two budgets exclude one another, so that the defaulted one must not be taken for a wish.
-	spec.Strategy.MaxUnavailable, spec.Strategy.MaxSurge = given.Strategy.MaxUnavailable, given.Strategy.MaxSurge
+	spec := s.cluster.Spec().Default()
 	for _, option := range options {
 		option(&spec)
 	}
@@ -198,12 +207,9 @@ func (s *stage) changeSpec(a *arguments) error {
 
 // advance: tick [30s]. Time passes, a second unless said otherwise, and nobody plans.
 func (s *stage) advance(a *arguments) error {
-	d, err := time.ParseDuration(cmp.Or(a.next(), "1s"))
+	d, err := lasting(cmp.Or(a.next(), "1s"))
 	if err != nil {
 		return err
-	}
-	if d <= 0 {
-		return fmt.Errorf("no time passes in %s", d)
 	}
 	for end := s.cluster.Now().Add(d); s.cluster.Now().Before(end); {
 		if err := s.tick(min(time.Second, end.Sub(s.cluster.Now()))); err != nil {
@@ -264,13 +270,19 @@ func (s *stage) plan() (rollout.Plan, rollout.Claims, error) {
 	return plan, claims, nil
 }
 
-// execute does what the plan says, and the adoptions before it.
+// execute does what the plan says, and before it takes what the set claims and lets go what it does not.
 func (s *stage) execute(plan rollout.Plan, claims rollout.Claims) error {
 	spec := s.cluster.Spec().Default()
 	for _, p := range claims.Adopt {
 		adopted := p.DeepCopy()
 		adopted.OwnerReferences = append(adopted.OwnerReferences, ownerOf(spec))
 		s.cluster.SetPod(adopted)
+	}
+	for _, p := range claims.Release {
+		released := p.DeepCopy()
+		released.OwnerReferences = slices.DeleteFunc(released.OwnerReferences,
+			func(owner metav1.OwnerReference) bool { return owner.UID == spec.UID })
+		s.cluster.SetPod(released)
 	}
 	if err := s.cluster.Apply(plan); err != nil {
 		return err

@@ -23,25 +23,33 @@ import (
 
 // behave: behave [DELAY=5s]… [crashes=2] [IMAGES=v2,v3]… [waiting=v2:ErrImagePull] [full=a,b]. The cluster behaves in another
 // way from now on; what is not named stays as it was, and the word none empties a list. DELAYs and neverReady are those of
-// newCluster, and there is one more: the containers of a new pod are created within create.
+// newCluster, and there is one more: the containers of a new pod are created within create, or never.
 //
 // Containers of crashLoop images end as soon as they have started, again and again, or as often as crashes says; those of a
 // waiting image wait for that reason. Nodes that are full have no room for another pod.
 func (s *stage) behave(a *arguments) error {
 	b := s.cluster.Behavior()
 	var errs []error
-	for key, delay := range map[string]*time.Duration{
-		"start": &b.Start, "stop": &b.Stop, "create": &b.Create, "hook": &b.Hook,
+	given := func(key string) bool {
+		return slices.ContainsFunc(*a, func(word string) bool { return strings.HasPrefix(word, key+"=") })
+	}
+	for _, known := range []struct {
+		key   string
+		delay *time.Duration
+		read  func(*arguments, string) (time.Duration, error)
+	}{
+		{"start", &b.Start, (*arguments).delay}, {"stop", &b.Stop, (*arguments).delay},
+		{"create", &b.Create, (*arguments).delayOrNever}, {"hook", &b.Hook, (*arguments).delayOrNever},
 	} {
-		if slices.ContainsFunc(*a, func(word string) bool { return strings.HasPrefix(word, key+"=") }) {
+		if given(known.key) {
 			var err error
-			*delay, err = a.delay(key)
+			*known.delay, err = known.read(a, known.key)
 			errs = append(errs, err)
 		}
 	}
-	if text := a.named("crashes"); text != "" {
+	if given("crashes") {
 		var err error
-		b.Crashes, err = strconv.Atoi(text)
+		b.Crashes, err = a.count("crashes")
 		errs = append(errs, err)
 	}
 	for key, hashes := range map[string]*[]string{"crashLoop": &b.Crashing, "neverReady": &b.NeverReady} {
@@ -59,8 +67,8 @@ func (s *stage) behave(a *arguments) error {
 		b.Waiting = map[string]string{}
 		for _, w := range leavingOut(waiting, "none") {
 			tag, reason, ok := strings.Cut(w, ":")
-			if !ok {
-				errs = append(errs, fmt.Errorf("%s must be image:reason", w))
+			if !ok || tag == "" || reason == "" {
+				return fmt.Errorf("%s must be image:reason", w)
 			}
 			b.Waiting[hashWithImage(s.cluster.Spec(), tag)] = reason
 		}
@@ -126,6 +134,9 @@ func (s *stage) reachable(name string) {
 // edit: edit PATH=VALUE…. What kubectl edit does with the manifest that was applied last: PATH has dots between the keys
 // and numbers for the places in lists, VALUE is YAML in one word, and nothing takes the key away.
 func (s *stage) edit(a *arguments) error {
+	if len(*a) == 0 {
+		return errors.New("what is edited is not said")
+	}
 	return s.patchManifest(func(data []byte) ([]byte, error) {
 		var object any
 		if err := yaml.Unmarshal(data, &object); err != nil {
@@ -179,6 +190,9 @@ func set(object any, path []string, value any) error {
 // annotate: annotate KEY=VALUE|KEY-…. What kubectl annotate does with the object of the set. Names of revisions stand for
 // their hashes.
 func (s *stage) annotate(a *arguments) error {
+	if len(*a) == 0 {
+		return errors.New("which annotation is not said")
+	}
 	return s.patchManifest(func(data []byte) ([]byte, error) {
 		var object map[string]any
 		if err := yaml.Unmarshal(data, &object); err != nil {
@@ -254,13 +268,18 @@ func (s *stage) settings(*arguments) error {
 // manifest names it (old-daemonset), or with predecessor, which is for whoever writes a controller. Again is for another manifest
 // in the place of that of the last takeover, which has done nothing yet.
 //
-// From here on no node may ever hold two pods, of whatever set.
+// From here on no node may ever hold two pods, of whatever set. A manifest that is refused takes nothing over.
 func (s *stage) takeover(a *arguments) error {
 	text, err := s.takeText()
 	if err != nil {
 		return err
 	}
-	orphans, told, again := a.named("orphans") == "true", a.named("predecessor") == "true", a.named("again") == "true"
+	orphans, errOrphans := a.truth("orphans")
+	told, errTold := a.truth("predecessor")
+	again, errAgain := a.truth("again")
+	if err := errors.Join(errOrphans, errTold, errAgain); err != nil {
+		return err
+	}
 	set, err := manifest.Decode(text)
 	if err != nil {
 		return s.refused(set.Spec, err)
@@ -269,10 +288,13 @@ func (s *stage) takeover(a *arguments) error {
 	if again {
 		old = s.before
 	}
-	s.before = old
 	if spec.UID = types.UID(strings.ToLower(spec.Kind) + "-" + spec.Name); spec.UID == old.UID {
 		return errors.New("this is the set that there is")
 	}
+	if _, err := rollout.New(spec); err != nil {
+		return s.refused(spec, err)
+	}
+	s.before = old
 	if told || set.OldDaemonSet != "" && set.OldDaemonSet == old.Name {
 		spec.Predecessor = new(manifest.PredecessorOf(old))
 	}
