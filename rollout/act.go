@@ -89,7 +89,6 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 		return r.prepareDelete(i, j, reason)
 	}
 	if p.traits.has(leaving) && p.traits.has(patched) { // it may have been taken back
-		p.traits |= dismissed
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}

@@ -236,12 +236,6 @@ func (r *run) aim() {
 				r.override(int32(i), overrides)
 			}
 		}
-		switch {
-		case n.asked&askedFor[n.goal] != 0:
-			n.requested = requestedCurrent
-		case n.asked != 0:
-			n.requested = requestedOther
-		}
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
 			if r.isUpdate(p) {

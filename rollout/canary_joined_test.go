@@ -2,9 +2,13 @@ package rollout_test
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -15,6 +19,14 @@ import (
 func TestCanaryPlacement(t *testing.T) {
 	onlyBig := func(s *rollout.Spec) { s.Template.Spec.NodeSelector = map[string]string{"size": "big"} }
 	isBig := kit.Label("size", "big")
+	overriding := func(container string, s *rollout.Spec) {
+		s.Overrides = []placement.Override{{
+			Name: "big", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"size": "big"}},
+			Containers: map[string]corev1.ResourceRequirements{container: limits("2")},
+		}}
+	}
+	marked := all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("a"))
+	noNetwork := kit.Taint(corev1.TaintNodeNetworkUnavailable, "", corev1.TaintEffectNoSchedule)
 	stays := func(node string) string { return node + ": stable>stable none Stable" }
 	tests := []struct {
 		name, why       string
@@ -39,6 +51,36 @@ func TestCanaryPlacement(t *testing.T) {
 		{"failed", "C7: they are where the stable revision runs", nil, onlyBig, failedRevision,
 			[]spot{on("a", oldPod()), on("b", newPod()).with(isBig), on("c")}, "delete b0 Outdated, create c Missing at old",
 			[]string{stays("a"), "b: outdated>stable replace Outdated b0 U", "c: missing>stable create Missing U"}, 3, 1},
+		{"fits by affinity", "as by nodeSelector", nil, kit.Affinity("size", "big"), nil,
+			[]spot{on("a", oldPod()), on("b", oldPod()).with(isBig), on("c", oldPod())}, "delete b0 Outdated",
+			[]string{stays("a"), "b: outdated>update replace Outdated b0 U C", stays("c")}, 3, 1},
+		{"fits one node by name", "as by nodeSelector", nil, func(s *rollout.Spec) { s.Template.Spec.NodeName = "b" }, nil,
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, "delete b0 Outdated",
+			[]string{stays("a"), "b: outdated>update replace Outdated b0 U C", stays("c")}, 3, 1},
+		{"tolerates more", "those that the stable revision does not tolerate get nothing", nil, kit.Tolerating("gpu", corev1.TaintEffectNoSchedule),
+			marked, []spot{on("a", trialPod()), on("b").with(kit.Taint("gpu", "", corev1.TaintEffectNoSchedule))}, "",
+			[]string{"a: updated>update none UpToDate C", "b: ineligible>none none Ineligible"}, 1, 1},
+		{"needs no network", "P1: on the network of the host it tolerates more", nil, func(s *rollout.Spec) { s.Template.Spec.HostNetwork = true },
+			marked, []spot{on("a", trialPod()), on("b").with(noNetwork)}, "",
+			[]string{"a: updated>update none UpToDate C", "b: ineligible>none none Ineligible"}, 1, 1},
+		{"a container is renamed", "P8: its override is none for the stable revision", nil, func(s *rollout.Spec) {
+			s.Template.Spec.Containers[0].Name = "renamed"
+			overriding("renamed", s)
+		}, tryingOn("a"), []spot{on("a", trialPod()), on("b", oldPod()).with(isBig)}, "",
+			[]string{"a: updated>update none UpToDate C", stays("b")}, 2, 1},
+		{"an init container is added", "P8: its override is none for the stable revision", nil, func(s *rollout.Spec) {
+			s.Template.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup"}}
+			overriding("setup", s)
+		}, tryingOn("a"), []spot{on("a", trialPod()), on("b", oldPod()).with(isBig)}, "",
+			[]string{"a: updated>update none UpToDate C", stays("b")}, 2, 1},
+		{"has the resources that some nodes had", "P8: what changes nothing now is still one for the stable revision", nil, func(s *rollout.Spec) {
+			s.Template.Spec.Containers[0].Resources = limits("2")
+			overriding(s.Template.Spec.Containers[0].Name, s)
+		}, tryingOn("a"), []spot{on("a", trialPod()), on("b", oldPod(withTwoCPUs())).with(isBig)}, "",
+			[]string{"a: updated>update none UpToDate C", stays("b")}, 2, 1},
+		{"promoted", "C6: from then on it says for all where they run, and no canary node is wanted", nil, onlyBig,
+			withMark("update", history.PromotedAnnotation, "x"), []spot{on("a", oldPod()), on("b", newPod()).with(isBig)}, "delete a0 Leaving",
+			[]string{"a: leaving>none delete Leaving a0", "b: updated>update none UpToDate"}, 1, 0},
 		{"cannot be read", "fail closed: no node is vacated", nil, onlyBig, func(l *lab) {
 			withMark("old", history.PromotedAnnotation, "x")(l)
 			l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
@@ -171,6 +213,23 @@ func canaryJoinedScenes() []scene {
 			fleet: []spot{on("a", newPod(updatable)), on("b", oldPod(updatable))},
 			acts:  "patch a0 Outdated", // the lab's pods run what the old revision says: only the label changes
 			want:  []string{"a: outdated>stable update Outdated a0 U", stays("b")},
+		},
+		{
+			name: "in place, failed, and the stable revision cannot be read", why: "fail closed, but what was begun is completed",
+			spec: inPlace, set: func(l *lab) {
+				failedRevision(l)
+				l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
+			},
+			fleet: []spot{on("a", newPod(restarted(ago(time.Minute)))), on("b", oldPod())},
+			acts:  "patch a0/status InPlaceUnfinished",
+			want:  []string{"a: outdated>stable patch InPlaceUnfinished a0 U", stays("b")},
+		},
+		{
+			name: "a request of before the fail", why: "C7: its pod is there, and goes back",
+			spec: []kit.SpecOption{kit.Canary("1")}, set: failedRevision, requested: []string{"a"},
+			fleet: []spot{on("a", newPod()), on("b", oldPod())},
+			acts:  "delete a0 Outdated",
+			want:  []string{"a: outdated>stable replace Outdated a0 U", stays("b")},
 		},
 		{
 			name: "paused, other resources", why: "C7, P8: a paused canary replaces nothing", spec: []kit.SpecOption{kit.Canary("1")}, set: overridden,

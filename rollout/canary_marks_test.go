@@ -59,6 +59,44 @@ func TestCanaryMarks(t *testing.T) {
 	}
 }
 
+// Of several revisions with the same data one stays. What was promoted as another of them is promoted, and that one is kept
+// until the mark is on the one that stays (R3, C6).
+func TestCanaryPromotedDuplicate(t *testing.T) {
+	promoted := func(hash string) func(*lab) { return withMark(hash, history.PromotedAnnotation, "x") }
+	rejected := func(l *lab) {
+		l.snapshot.Memory.Version = rollout.MemoryVersion
+		l.snapshot.Memory.Canary = canary.Record{Revision: l.update, Verdict: &canary.Finding{Phase: canary.Failed, Reason: canary.TimedOut}}
+	}
+	tests := []struct {
+		name, why string
+		set       func(*lab)
+		revise    string
+		phase     canary.Phase
+	}{
+		{"the duplicate alone is promoted", "the mark is set first", promoted(twin), "annotate update 9, delete older 1, delete oldest 8", canary.Idle},
+		{"both are", "then the duplicate goes", all(promoted(twin), promoted("update")), "delete twin 5, delete older 1, delete oldest 8", canary.Idle},
+		{"the one that stays is", "nothing stands on the duplicate", promoted("update"), "delete twin 5, delete older 1, delete oldest 8", canary.Idle},
+		{"the duplicate is promoted, the one that stays has failed", "a promotion counts more", all(promoted(twin), failedRevision),
+			"annotate update 9, delete older 1, delete oldest 8", canary.Idle},
+		{"the duplicate is promoted, a fail is remembered", "a promotion counts more", all(promoted(twin), rejected),
+			"annotate update 9, delete older 1, delete oldest 8", canary.Idle},
+		{"neither is", "the revision is on trial", promoted("old"), "delete twin 5, delete older 1, delete oldest 8", canary.Running},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(kit.Canary("1"), kit.HistoryLimit(0)).add(on("a", newPod()), on("b", oldPod()))
+			l.numbered(t, numbered{"older", 1}, numbered{"old", 2}, numbered{"twin", 5}, numbered{"oldest", 8}, numbered{"update", 9})
+			tt.set(l)
+			plan := l.plan(t)
+			if got := l.revise(plan); got != tt.revise || plan.Canary.Phase != tt.phase {
+				t.Errorf("\n got: %s, %s\nwant: %s, %s\n why: %s", got, plan.Canary.Phase, tt.revise, tt.phase, tt.why)
+			}
+		})
+	}
+}
+
 // marks writes the annotate actions of a plan, messages left out.
 func (l *lab) marks(plan rollout.Plan) []string {
 	var list []string
@@ -170,8 +208,19 @@ func TestCanaryNodes(t *testing.T) {
 			[]spot{shaky, shakier, on("c", oldPod())}, []string{"a", "c"}},
 		{"sticky", "C1: chosen nodes stay chosen", nil, tryingOn("c"), []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())}, []string{"c"}},
 		{"lost memory", "C6: on the nodes that have the update already", nil, nil, []spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod())}, []string{"c"}},
+		{"containers that never restarted", "C1: however many there are", nil, nil, []spot{on("a", oldPod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}}
+		})), on("b", oldPod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}, {Name: "side"}}
+		}))}, []string{"b"}},
 		{"cordoned for good", "C1: one that is no longer run is replaced", nil, tryingOn("c"),
-			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod()).keep()}, []string{"a"}},
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod()).keep().with(nodeReady(corev1.ConditionTrue))}, []string{"a"}},
+		{"not ready, perhaps by the pod", "C1: what its pod last said is no evidence", nil, tryingOn("c"),
+			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", newPod()).keep().with(nodeReady(corev1.ConditionFalse))}, []string{"c"}},
+		{"failed, and none to go back to", "C7: nothing is tried, so no node is chosen", nil, func(l *lab) {
+			failedRevision(l)
+			l.snapshot.Revisions = l.snapshot.Revisions[1:]
+		}, []spot{on("a", newPod()), on("b", newPod())}, nil},
 		{"lost memory, another template", "C1: the label tells which nodes were chosen", nil, func(l *lab) { kit.Image("agent:v3")(&l.spec) },
 			[]spot{on("a", oldPod()), on("b", oldPod()), on("c", trialPod())}, []string{"c"}},
 		{"broken, perhaps by the pod", "C1, B2: a revision that breaks its nodes does not wander over the fleet", nil, tryingOn("c"),
@@ -284,5 +333,18 @@ func TestCanaryState(t *testing.T) {
 				t.Errorf("got %s, want %s: %s", got, tt.want, tt.why)
 			}
 		})
+	}
+}
+
+// What the pods of a canary had restarted before it is remembered once for each pod (C3).
+func TestCanaryBaselines(t *testing.T) {
+	l := newLab(kit.Canary("2")).add(on("a", newPod()), on("b", newPod()), on("c", oldPod()))
+	tryingOn("a", "b")(l)
+	var got []string
+	for _, before := range l.plan(t).Memory.Canary.Before {
+		got = append(got, string(before.UID))
+	}
+	if diff := cmp.Diff([]string{"pod-a0", "pod-b0"}, got); diff != "" {
+		t.Errorf("pods, -want +got:\n%s", diff)
 	}
 }

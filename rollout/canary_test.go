@@ -80,6 +80,11 @@ func canaryScenes() []scene {
 	tried := "a: updated>update none UpToDate C"
 	return []scene{
 		{
+			name: "nothing is new", why: "C6: a canary that comes to a set has nothing to try", spec: one,
+			fleet: []spot{on("a", newPod()), on("b", newPod())},
+			want:  []string{"a: updated>update none UpToDate", "b: updated>update none UpToDate"},
+		},
+		{
 			name: "begins on one node", why: "C1, T6: all others stay stable", spec: one,
 			fleet: []spot{on("a", oldPod()), on("b", oldPod()), on("c", oldPod())},
 			acts:  "delete a0 Outdated",
@@ -137,6 +142,18 @@ func canaryScenes() []scene {
 			want:  []string{"a: updated>update patch CanaryLabel a0 C", "b: stable>stable patch CanaryLabel b0"},
 		},
 		{
+			name: "the label, frozen", why: "T4: no pod is touched", spec: append(one, kit.Frozen()), set: tryingOn("a"),
+			fleet: []spot{on("a", newPod()), on("b", oldPod(kit.PodLabel(rollout.CanaryLabel, "true")))},
+			want:  []string{tried, stays("b")},
+		},
+		{
+			name: "the label, beside the stable pod", why: "it is put on the pod of the revision on trial alone",
+			spec: []kit.SpecOption{kit.Canary("1"), kit.MaxSurge("1")}, set: tryingOn("a"),
+			fleet: []spot{on("a", oldPod(), newPod()), on("b", oldPod())},
+			acts:  "patch a1 CanaryLabel, delete a0 Superseded",
+			want:  []string{"a: surging>update delete Superseded a0 C", stays("b")},
+		},
+		{
 			name: "promoted", why: "C2: at that very instant; C7: the rollout goes on with the next plan's candidates in this one",
 			spec: one, set: sinceThen(10*time.Minute, "a"),
 			fleet: []spot{on("a", trialPod()), on("b", oldPod()), on("c", oldPod())},
@@ -149,6 +166,19 @@ func canaryScenes() []scene {
 			name: "not yet promoted", why: "C2: a nanosecond is missing", spec: one, set: sinceThen(10*time.Minute-1, "a"),
 			fleet: []spot{on("a", trialPod()), on("b", oldPod())},
 			want:  []string{tried, stays("b")},
+		},
+		{
+			name: "one that failed is on its way out", why: "C2: it disturbs the canary, though M1 ignores it",
+			spec: one, set: sinceThen(10*time.Minute, "a"),
+			fleet: []spot{on("a", newPod(kit.Failed(), terminating()), trialPod()), on("b", oldPod())},
+			want:  []string{tried, stays("b")},
+		},
+		{
+			name: "a stable one that failed is on its way out", why: "C2: it says nothing about the revision",
+			spec: one, set: sinceThen(10*time.Minute, "a"),
+			fleet: []spot{on("a", oldPod(kit.Failed(), terminating()), trialPod())},
+			acts:  "patch a1 CanaryLabel",
+			want:  []string{"a: updated>update patch CanaryLabel a1"},
 		},
 		{
 			name: "not available at the end", why: "C2: that must still be so", spec: one, set: sinceThen(time.Hour, "a"),

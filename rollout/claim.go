@@ -18,15 +18,13 @@ func newPredecessor(spec Spec) (*predecessor, error) {
 	if spec.Predecessor == nil {
 		return nil, nil
 	}
-	p := &predecessor{uids: spec.Predecessor.UIDs, selector: labels.Nothing()}
+	p := &predecessor{uids: spec.Predecessor.UIDs}
 	var err error
 	if p.own, err = metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	if spec.Predecessor.Selector != nil {
-		if p.selector, err = metav1.LabelSelectorAsSelector(spec.Predecessor.Selector); err != nil {
-			return nil, fmt.Errorf("spec.predecessor.selector: %w", err)
-		}
+	if p.selector, err = metav1.LabelSelectorAsSelector(spec.Predecessor.Selector); err != nil { // nil selects nothing
+		return nil, fmt.Errorf("spec.predecessor.selector: %w", err)
 	}
 	return p, nil
 }

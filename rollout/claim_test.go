@@ -128,31 +128,35 @@ func TestClaimOrder(t *testing.T) {
 
 func TestClaimRefuses(t *testing.T) {
 	malformed := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}
+	selecting := func(selector *metav1.LabelSelector) kit.SpecOption {
+		return func(s *rollout.Spec) { s.Selector = selector }
+	}
 	tests := []struct {
 		name, why string
-		selector  *metav1.LabelSelector
+		spec      kit.SpecOption
 		pods      []*corev1.Pod
 		want      string
 	}{
-		{"no selector", "a set must say which pods are its own", nil, nil, "spec.selector: must be set and must not be empty"},
-		{"empty selector", "it would claim every pod of the namespace", &metav1.LabelSelector{}, nil,
+		{"no selector", "a set must say which pods are its own", selecting(nil), nil, "spec.selector: must be set and must not be empty"},
+		{"empty selector", "it would claim every pod of the namespace", selecting(&metav1.LabelSelector{}), nil,
 			"spec.selector: must be set and must not be empty"},
-		{"malformed selector", "unreadable never means unlimited", malformed, nil,
+		{"malformed selector", "unreadable never means unlimited", selecting(malformed), nil,
 			`spec.selector: "Like" is not a valid label selector operator`},
-		{"nil pod", "the contract of a snapshot", kit.Spec("agent").Selector,
+		{"malformed selector of the predecessor", "nor does it mean that there is none",
+			func(s *rollout.Spec) { s.Predecessor = &rollout.Predecessor{Selector: malformed} }, nil,
+			`spec.predecessor.selector: "Like" is not a valid label selector operator`},
+		{"nil pod", "the contract of a snapshot", func(*rollout.Spec) {},
 			[]*corev1.Pod{kit.Pod("p", kit.PodLabel("app", "agent")), nil}, "snapshot.Pods[1]: must not be nil"},
 	}
 	rows := uniqueRows{}
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			spec := kit.Spec("agent")
-			spec.Selector = tt.selector
-			claims, err := rollout.Claim(spec, tt.pods)
+			claims, err := rollout.Claim(kit.Spec("agent", tt.spec), tt.pods)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got error %v, want %q: %s", err, tt.want, tt.why)
 			}
-			if claims.Pods != nil || claims.Adopt != nil || claims.Release != nil {
+			if claims.Pods != nil || claims.Adopt != nil || claims.Release != nil || claims.Old != nil {
 				t.Errorf("claimed beside an error: %+v", claims)
 			}
 			var contract *rollout.SnapshotError

@@ -103,11 +103,11 @@ func better(a, b *pod) bool {
 	return byAge(*a, *b) < 0
 }
 
-// settleRequest drops in-flight creates whose pods are there already: the snapshot caught up before the caller took the
-// entries away.
+// settleRequest tells what the creates in flight bring, without those whose pods are there already: the snapshot caught up
+// before the caller took the entries away.
 func (r *run) settleRequest(i int32) {
 	n := &r.nodes[i]
-	if n.requested == requestedNothing {
+	if n.asked == 0 {
 		return
 	}
 	left, others := n.asked, slices.Clone(r.askedOf[i])
@@ -128,12 +128,12 @@ func (r *run) settleRequest(i int32) {
 	if len(others) == 0 {
 		left &^= askedOther
 	}
-	n.requested = requestedOther
 	switch {
 	case left == 0:
-		n.requested = requestedNothing
 	case left&askedFor[n.goal] != 0:
 		n.requested = requestedCurrent
+	default:
+		n.requested = requestedOther
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 // unschedulable is a pod for which the scheduler finds no room.
 func unschedulable() podOf {
 	return pinned(newPod(func(p *corev1.Pod) {
-		p.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		}}
+		p.Status.Conditions = []corev1.PodCondition{
+			{Type: "example.com/Quota", Status: corev1.ConditionTrue},
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
+		}
 	}))
 }
 
@@ -25,9 +26,25 @@ func goneBy(at time.Duration) kit.PodOption {
 	return func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(kit.Noon().Add(at))) }
 }
 
-// unreachable gives the node the condition or the taint of one that nobody has heard from.
-func unreachable(n *corev1.Node) {
-	n.Status.Conditions = append([]corev1.NodeCondition(nil), corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown})
+// unreachable gives the node the condition of one that nobody has heard from. What others than the kubelet report stays.
+func unreachable(n *corev1.Node) { nodeReady(corev1.ConditionUnknown)(n) }
+
+// nodeReady gives the node the condition, behind another one.
+func nodeReady(status corev1.ConditionStatus) kit.NodeOption {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: status},
+		}
+	}
+}
+
+// deletedBy is a pod with goneBy.
+func deletedBy(at time.Duration, p podOf) podOf {
+	return func(l *lab, node, name string) *corev1.Pod {
+		pod := p(l, node, name)
+		goneBy(at)(pod)
+		return pod
+	}
 }
 
 func TestExemptB8(t *testing.T) { playScenes(t, exemptScenes()) }
@@ -72,6 +89,11 @@ func exemptScenes() []scene {
 			want:  []string{"a: terminating>update wait Terminating U", waits("b")},
 		},
 		{
+			name: "terminating before it was scheduled", why: "B8: it will be gone soon, and found no room before", spec: limit("1"),
+			fleet: []spot{on("a", deletedBy(time.Minute, unschedulable())), on("b", oldPod())},
+			want:  []string{"a: terminating>update wait Terminating U", waits("b")},
+		},
+		{
 			name: "unreachable by condition", why: "B8", spec: limit("1"),
 			fleet: []spot{on("a", newPod(kit.Unready())).with(unreachable), on("b", oldPod())}, acts: "delete b0 Outdated",
 			want: []string{"a: starting>update wait NotReady a0 X", goes("b")},
@@ -84,10 +106,8 @@ func exemptScenes() []scene {
 		},
 		{
 			name: "not ready is not unreachable", why: "B8: a node whose kubelet answers may be the revision's fault", spec: limit("1"),
-			fleet: []spot{on("a", newPod(kit.Unready())).with(func(n *corev1.Node) {
-				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
-			}), on("b", oldPod())},
-			want: []string{"a: starting>update wait NotReady a0 U", waits("b")},
+			fleet: []spot{on("a", newPod(kit.Unready())).with(nodeReady(corev1.ConditionFalse)), on("b", oldPod())},
+			want:  []string{"a: starting>update wait NotReady a0 U", waits("b")},
 		},
 		{
 			name: "only what would count", why: "B8: an unreachable node whose pod serves takes no place of those left out", spec: limit("1"),
@@ -98,6 +118,13 @@ func exemptScenes() []scene {
 			name: "surge places", why: "B8: they hold none", spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1")},
 			fleet: []spot{on("a", oldPod(), unschedulable()), on("b", oldPod())}, acts: "create b Outdated",
 			want:  []string{"a: surging>update wait NotReady a1 X", "b: outdated>update surge Outdated S"},
+			spent: "unavailable 0 of 0, surging 1 of 1, waiting 0",
+		},
+		{
+			name: "a new pod beside one that is not ready", why: "B8: on a node left out it takes no surge place, so that another node is updated",
+			spec:  []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1")},
+			fleet: []spot{on("a", oldPod(kit.Unready())).with(unreachable), on("b", oldPod())}, acts: "create a OutdatedNotReady, create b Outdated",
+			want:  []string{"a: outdated>update surge OutdatedNotReady X", "b: outdated>update surge Outdated S"},
 			spent: "unavailable 0 of 0, surging 1 of 1, waiting 0",
 		},
 		{
@@ -114,6 +141,18 @@ func exemptScenes() []scene {
 			},
 			acts: "delete c0 Leaving",
 			want: []string{"a: starting>update wait NotReady a0 X", "b: updated>update none UpToDate", "c: leaving>none delete Leaving c0"},
+		},
+		{
+			name: "available pods that do not outnumber desired", why: "M4: of nodes without an available pod, those that are to run it and could not be helped",
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("100%"), kit.NodeSelector("daemon", "yes")},
+			fleet: []spot{
+				on("a", newPod()).with(unreachable, kit.Label("daemon", "yes")), on("b", newPod(kit.Unready())).with(kit.Label("daemon", "yes")),
+				on("c", newPod()), on("d", newPod(terminating())).with(unreachable),
+			},
+			want: []string{
+				"a: updated>update none UpToDate", "b: starting>update wait NotReady b0 U S", "c: leaving>none wait Serving c0 desired",
+				"d: leaving>none wait Terminating",
+			},
 		},
 	}
 }

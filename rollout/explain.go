@@ -147,10 +147,7 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
 	case ReasonOutdated, ReasonOutdatedNotReady:
-		because := text(reasonTexts[:], d.Reason)
-		if d.Reason == ReasonOutdated {
-			because = strings.Replace(because, isOutdated, outdated(d), 1)
-		}
+		because := strings.Replace(text(reasonTexts[:], d.Reason), isOutdated, outdated(d), 1)
 		if d.obstructed() {
 			because += "; not in place: " + p.obstruction(d)
 		}

@@ -95,6 +95,14 @@ func TestExplainCanary(t *testing.T) {
 			`a: missing; waits: slow start allows 1 under way now, and 1 were before this plan; counts against maxUnavailable`},
 		{scene{name: "slow start, outdated", why: "B7: to be replaced", spec: slow, fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
 			`a: outdated; waits: its pod a0 is outdated, but slow start allows 1 under way now, and 0 were before this plan`},
+		{scene{name: "paused, and to be replaced", why: "C7", spec: []kit.SpecOption{kit.Canary("1"), big("2")}, set: paused("a"),
+			fleet: []spot{on("a", trialPod()).with(kit.Label("size", "big")), on("b", oldPod())}},
+			`a: outdated; is held: its pod a0 has other resources than are wanted on the node, but the canary is paused, and replaces nothing; ` +
+				`is a canary node`},
+		{scene{name: "overridden, at the stable revision", why: "P8, T6", spec: []kit.SpecOption{kit.Canary("1"), big("2")}, set: tryingOn("b"),
+			fleet: []spot{on("a", oldPod()).with(kit.Label("size", "big")), on("b", trialPod())}},
+			`a: outdated; replace pod a0: the pod has other resources than are wanted on the node, and the budget allows it; ` +
+				`counts against maxUnavailable`},
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
 		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
@@ -158,5 +166,56 @@ func TestExplainPartitionedScaling(t *testing.T) {
 	want := "a: missing; is held: partition 2: a first installation leaves as many nodes empty; counts against maxUnavailable"
 	if says != want {
 		t.Errorf("\n got: %s\nwant: %s", says, want)
+	}
+}
+
+// Of several malformed annotations each node is told its own (P8).
+func TestExplainMalformed(t *testing.T) {
+	l := newLab().add(on("a", newPod()), on("b", newPod()), on("c", newPod()))
+	for i, value := range []string{"?", "[]", `{"limit":{}}`} {
+		kit.ResourcesFor(l.spec, "main", value)(l.snapshot.Nodes[i])
+	}
+	plan := l.plan(t)
+	for node, problem := range map[string]string{
+		"a": "not valid JSON", "b": "not an object", "c": `field "limit" is unknown`,
+	} {
+		want := node + `: updated; nothing to do: its pod is at the update revision and available; its annotation for container main is ignored: ` + problem
+		if got := plan.Explain(node); got != want {
+			t.Errorf("\n got: %s\nwant: %s", got, want)
+		}
+	}
+}
+
+// A pod whose node is gone is explained once, also if there is no node at all.
+func TestExplainVanished(t *testing.T) {
+	want := "a: vanished; nothing to do: the pod's node does not exist, which is for the pod garbage collector to mend"
+	if got := newLab().add(gone("a", newPod())).plan(t).Explain("a"); got != want {
+		t.Errorf("\n got: %s\nwant: %s", got, want)
+	}
+}
+
+// A plan that somebody else has put together, and left something out of, is explained as far as it goes.
+func TestExplainIncompletePlan(t *testing.T) {
+	held := rollout.Decision{
+		Node: "a", Pod: "a0", State: rollout.StateOutdated, Verb: rollout.VerbHold, Reason: rollout.ReasonHeld,
+		Limit: rollout.LimitInPlaceOnly, Diff: 1,
+	}
+	tests := []struct {
+		name, why string
+		diffs     []rollout.Diff
+	}{
+		{"no diff", "what the decision refers to is not there", nil},
+		{"no update", "the diff does not say what would change", []rollout.Diff{{From: "x", To: "y"}}},
+		{"no obstacle", "the diff does not say what is in the way", []rollout.Diff{{Update: &inplace.Update{}}}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			plan := rollout.Plan{Decisions: []rollout.Decision{held}, Diffs: tt.diffs}
+			if got, want := plan.Explain("a"), "a: outdated; is held: its pod a0 is outdated, but the method is InPlaceOnly: "; !strings.HasPrefix(got, want) {
+				t.Errorf("got %s, want it to begin with %q: %s", got, want, tt.why)
+			}
+		})
 	}
 }

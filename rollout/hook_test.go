@@ -50,6 +50,11 @@ func preDeleteScenes() []scene {
 			want: []string{"a: outdated>update wait Budget a0 maxUnavailable", "b: terminating>update delete Released b0 U"},
 		},
 		{
+			name: "update, let go, a patch in flight", why: "L2: it may have been taken back",
+			spec: hook, fleet: []spot{on("b", oldPod(asked))}, patching: []string{"b0"},
+			want: []string{"b: terminating>update wait Requested b0 U"},
+		},
+		{
 			name: "update, not hooked", why: "L2: only pods that match wait",
 			spec: hook, fleet: []spot{on("b", oldPod())},
 			acts: "delete b0 Outdated", want: []string{"b: outdated>update replace Outdated b0 U"},
@@ -177,6 +182,11 @@ func preDeleteScenes() []scene {
 			want: []string{"x: vanished>none prepare NodeGone x0", "x: vanished>none wait PreDelete x1 hook",
 				"x: vanished>none delete NodeGone x2"},
 		},
+		{
+			name: "pinned to a vanished node, the patch in flight", why: "M5: nothing is sent again",
+			spec: hook, fleet: []spot{gone("x", pinned(newPod(hooked)))}, patching: []string{"x0"},
+			want: []string{"x: vanished>none wait Requested x0"},
+		},
 	}
 }
 
@@ -208,6 +218,21 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 			name: "the mark is in flight", why: "what is requested counts as done",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated, asked))}, patching: []string{"a0"},
 			want: []string{"a: terminating>update wait PreDelete a0 hook U"},
+		},
+		{
+			name: "the mark was lost, and the node", why: "L4: sent again to a pod without a node, too",
+			spec: []kit.SpecOption{marking}, fleet: []spot{gone("x", pinned(oldPod(hooked, gated, asked)))},
+			acts: "patch x0/status PreDelete", want: []string{"x: vanished>none patch PreDelete x0 hook"},
+		},
+		{
+			name: "the node was lost, and the mark is in flight", why: "what is requested counts as done",
+			spec: []kit.SpecOption{marking}, fleet: []spot{gone("x", pinned(oldPod(hooked, gated, asked)))}, patching: []string{"x0"},
+			want: []string{"x: vanished>none wait PreDelete x0 hook"},
+		},
+		{
+			name: "the mark and the node were lost, frozen", why: "T4: a deletion is not brought forward",
+			spec: []kit.SpecOption{marking, kit.Frozen()}, fleet: []spot{gone("x", pinned(oldPod(hooked, gated, asked)))},
+			want: []string{"x: vanished>none wait PreDelete x0 hook"},
 		},
 		{
 			name: "without the gate", why: "L4: only pods with that readiness gate",

@@ -46,7 +46,7 @@ func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) 
 // annotate plans marks on a revision; one that this plan creates gets them at once.
 func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
 	if revision.Existing == nil {
-		if object := r.revision.Create; object != nil && object.Name == revision.Name && len(set) > 0 { // else it is not there
+		if object := r.revision.Create; object != nil && object.Name == revision.Name { // else it is not there
 			object.Annotations = maps.Clone(set)
 		}
 		return

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -106,6 +107,8 @@ func TestBackoffMemory(t *testing.T) {
 			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 15*minute, 0)}},
 		{"half of the maximum", "M2: exactly doubled to the maximum", []rollout.Backoff{entry("a", "update", 15*minute/2, 15*minute)},
 			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 15*minute, 0)}},
+		{"shortest delay", "M2: it doubles, whatever it is", []rollout.Backoff{entry("a", "update", 1, second)},
+			"delete a0 Failed", []rollout.Backoff{entry("a", "update", 2, 0)}},
 		{"no delay", "M2: a damaged entry begins anew", []rollout.Backoff{entry("a", "update", 0, 0)},
 			"delete a0 Failed", []rollout.Backoff{afterFirst}},
 		{"negative delay", "M2: a damaged entry begins anew", []rollout.Backoff{entry("a", "update", -time.Hour, 0)},
@@ -152,6 +155,87 @@ func TestBackoffOncePerPlan(t *testing.T) {
 func TestBackoffNotForOutdated(t *testing.T) {
 	if got := newLab().add(on("a", oldPod(kit.Failed()))).plan(t).Memory.Backoffs; got != nil {
 		t.Errorf("got %+v, want none (M2)", got)
+	}
+}
+
+// A Failed pod that is not deleted in this plan costs no doubling, though it waits for no back-off.
+func TestBackoffNotForWaiting(t *testing.T) {
+	tests := []struct {
+		name, why string
+		scene     scene
+	}{
+		{"hooked, a patch in flight", "L2: nothing is sent", scene{spec: []kit.SpecOption{draining}, patching: []string{"a0"}}},
+		{"hooked, frozen", "T4: it is not asked to leave", scene{spec: []kit.SpecOption{draining, kit.Frozen()}}},
+		{"frozen", "T4: it is not deleted", scene{spec: []kit.SpecOption{kit.Frozen()}}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			tt.scene.fleet = []spot{on("a", newPod(hooked, kit.Failed()))}
+			plan := tt.scene.lab().plan(t)
+			if !plan.Empty() || plan.Memory.Backoffs != nil {
+				t.Errorf("got %s and %v, want nothing: %s", acts(plan), plan.Memory.Backoffs, tt.why)
+			}
+		})
+	}
+}
+
+// What is remembered of a rollout: since when it lasts, for how long it rested (B7), and what the stable revision is (C6).
+func TestMemoryRollout(t *testing.T) {
+	const minute = time.Minute
+	lasting := rollout.Record{Revision: "update", Began: ago(time.Hour)}
+	with := func(change func(*rollout.Record)) rollout.Record {
+		record := lasting
+		change(&record)
+		return record
+	}
+	stable := func(revision string) rollout.Record { return with(func(r *rollout.Record) { r.Stable = revision }) }
+	rested := func(d time.Duration) rollout.Record { return with(func(r *rollout.Record) { r.Paused = d }) }
+	one := []kit.SpecOption{kit.Canary("1")}
+	promoted := func(l *lab) {
+		tryingOn("a")(l)
+		l.snapshot.Memory.Canary.Verdict = &canary.Finding{Phase: canary.Idle, Reason: canary.Promoted, At: ago(minute)}
+	}
+	tests := []struct {
+		name, why     string
+		spec          []kit.SpecOption
+		set           func(*lab)
+		before, after rollout.Record
+	}{
+		{"another revision", "it begins", nil, nil, with(func(r *rollout.Record) { r.Revision = "old" }),
+			rollout.Record{Revision: "update", Began: kit.Noon()}},
+		{"the same revision", "it goes on", nil, nil, lasting, lasting},
+		{"on trial", "it goes on", one, tryingOn("a"), stable("old"), stable("old")},
+		{"promoted", "the rollout to all begins", one, sinceThen(time.Hour, "a"), stable("old"),
+			rollout.Record{Revision: "update", Began: kit.Noon(), Stable: "update"}},
+		{"promoted by an earlier plan", "once", one, promoted, stable("update"), stable("update")},
+		{"failed", "a fail begins nothing", append(one, kit.Command(canary.Commands{Fail: canary.Any})), tryingOn("a"), stable("old"), stable("old")},
+		{"no canary any more", "C6: without one there is no stable revision to remember", nil, nil, stable("old"), lasting},
+		{"paused", "from now on it rests", []kit.SpecOption{kit.Paused()}, nil, rested(minute),
+			with(func(r *rollout.Record) { r.Paused, r.PausedSince = minute, kit.Noon() })},
+		{"no longer paused", "it has rested for longer", nil, nil,
+			with(func(r *rollout.Record) { r.Paused, r.PausedSince = minute, ago(2*minute) }), rested(3 * minute)},
+		{"no longer paused, and the clock was set back", "no rest is less than none", nil, nil,
+			with(func(r *rollout.Record) { r.Paused, r.PausedSince = minute, ago(-time.Hour) }), rested(minute)},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(tt.spec...).add(on("a", trialPod()), on("b", oldPod()))
+			if tt.set != nil {
+				tt.set(l)
+			}
+			record := func(r rollout.Record) rollout.Record {
+				r.Revision, r.Stable = l.hash(r.Revision), l.hash(r.Stable)
+				return r
+			}
+			l.snapshot.Memory.Version, l.snapshot.Memory.Rollout = rollout.MemoryVersion, record(tt.before)
+			if diff := cmp.Diff(record(tt.after), l.plan(t).Memory.Rollout); diff != "" {
+				t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
 	}
 }
 

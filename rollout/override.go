@@ -47,9 +47,6 @@ func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
 	} else if hash != r.goalHash(n) {
 		resources = r.overridesOf(hash).Evaluate(n.object).Resources
 	}
-	if len(resources) == 0 {
-		return nil
-	}
 	resources = slices.Clone(resources)
 	for i := range resources {
 		resources[i].Resources = *resources[i].Resources.DeepCopy()

@@ -93,6 +93,12 @@ func overrideScenes() []scene {
 			want: []string{"a: outdated>update surge Outdated S"},
 		},
 		{
+			name: "surge, requested", why: "V3: the pod that is there is not the one that was asked for",
+			spec: []kit.SpecOption{big("2"), kit.MaxSurge("1")}, requested: []string{"a"},
+			fleet: []spot{on("a", newPod()).with(isBig)},
+			want:  []string{"a: surging>update wait Requested S"},
+		},
+		{
 			name: "during a canary", why: "T6: at the stable revision, with the resources wanted there", spec: []kit.SpecOption{big("2"), kit.Canary("1")},
 			set:   tryingOn("a"),
 			fleet: []spot{on("a", trialPod()), on("b", oldPod()).with(isBig), on("c", oldPod(withTwoCPUs())).with(isBig)},
@@ -130,6 +136,42 @@ func TestOverridePods(t *testing.T) {
 	}
 }
 
+// What comes back at an older revision has the resources that the overrides give that revision's containers (P8, T1).
+func TestOverrideOfOlderRevision(t *testing.T) {
+	l := newLab(big("2"), holdRevision, partition("100%")).add(on("a").with(kit.Label("size", "big")), on("b", oldPod()))
+	plan := l.plan(t)
+	if got, want := acts(plan), "create a Missing at old"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	got := plan.Creates[0].Resources
+	if len(got) != 1 || got[0].Source != "big" || !got[0].Resources.Limits.Cpu().Equal(resource.MustParse("2")) {
+		t.Errorf("got %+v, want two CPUs by the override", got)
+	}
+}
+
+// The resources in a plan are the caller's: what is done to them changes no later plan.
+func TestOverrideSharesNothing(t *testing.T) {
+	l := newLab(big("2")).add(on("a").with(kit.Label("size", "big")))
+	planner, err := rollout.New(l.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func() rollout.Create {
+		plan, err := planner.Plan(l.snapshot)
+		if err != nil || len(plan.Creates) != 1 {
+			t.Fatalf("got %v, error %v; want one pod to be created", plan.Creates, err)
+		}
+		return plan.Creates[0]
+	}
+	changed := create()
+	changed.Resources[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("9")
+	changed.Resources[0].Source = "changed"
+	want := []placement.Resources{{Container: l.spec.Template.Spec.Containers[0].Name, Resources: limits("2"), Source: "big"}}
+	if diff := cmp.Diff(want, create().Resources); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // Conflicts are reported once each, malformed annotations for each node (P8).
 func TestOverrideReports(t *testing.T) {
 	l := newLab(big("2")).add(on("a").with(kit.Label("size", "big")), on("b").with(kit.Label("size", "big")), on("c"))
@@ -147,5 +189,21 @@ func TestOverrideReports(t *testing.T) {
 	}
 	if got := plan.MalformedOverrides; len(got) != 1 || got[0].Node != "c" || got[0].Container != container || got[0].Problem == "" {
 		t.Errorf("got %+v, want the annotation of c, and what is wrong with it", got)
+	}
+}
+
+// Two overrides are in conflict, too, if neither changes anything.
+func TestOverrideConflictWithoutEffect(t *testing.T) {
+	l := newLab(func(s *rollout.Spec) {
+		s.Template.Spec.Containers[0].Resources = limits("2")
+		containers := map[string]corev1.ResourceRequirements{s.Template.Spec.Containers[0].Name: limits("2")}
+		s.Overrides = []placement.Override{{Name: "one", Containers: containers}, {Name: "two", Containers: containers}}
+	}).add(on("a", newPod()))
+	plan := l.plan(t)
+	if got := plan.OverrideConflicts; len(got) != 1 || got[0].Winner != "two" || got[0].Loser != "one" || got[0].Node != "a" {
+		t.Errorf("got %+v, want one of two with one", got)
+	}
+	if !plan.Empty() {
+		t.Errorf("got %s, want nothing", acts(plan))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -61,6 +62,18 @@ func TestPredecessor(t *testing.T) {
 			want:  []string{"a: updated>update none UpToDate"},
 		},
 		{
+			name: "labelled by a canary of theirs", why: "the label that another set gave is left to it",
+			spec: []kit.SpecOption{follows, kit.Canary("1")}, set: all(withMark("old", history.PromotedAnnotation, "x"), tryingOn("a")),
+			fleet: []spot{
+				on("a", theirs(kit.PodLabel(rollout.CanaryLabel, "true")), newPod()), on("b", theirs(kit.PodLabel(rollout.CanaryLabel, "true"))),
+				on("c", theirs(kit.PodLabel(rollout.CanaryLabel, "true"))),
+			},
+			acts: "patch a1 CanaryLabel, delete a0 Superseded, delete c0 Outdated",
+			want: []string{
+				"a: surging>update delete Superseded a0 C", "b: outdated>stable wait Budget b0 maxUnavailable", "c: outdated>stable replace Outdated c0 U",
+			},
+		},
+		{
 			name: "not in place", why: "I3: their revision is not in the history", spec: []kit.SpecOption{follows, kit.InPlace()},
 			fleet: []spot{on("a", newPod(updatable, of("before")))}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
@@ -77,7 +90,32 @@ func relabelled(app string) kit.PodOption {
 }
 
 func TestClaimPredecessor(t *testing.T) {
-	spec := kit.Spec("agent", follows)
+	tests := []struct {
+		name, why string
+		spec      kit.SpecOption
+		want      [][]string // pods, adopt, release, old
+	}{
+		{"by UID and selector", "what it controls, and orphans that its selector matches", func(*rollout.Spec) {},
+			[][]string{{"adopted", "orphan", "ours", "theirs"}, {"adopted"}, nil, {"orphan", "theirs"}}},
+		{"without namespace", "a spec without one is of the default namespace", func(s *rollout.Spec) { s.Namespace = "" },
+			[][]string{{"adopted", "orphan", "ours", "theirs"}, {"adopted"}, nil, {"orphan", "theirs"}}},
+		{"by UID alone", "no selector matches no orphan", func(s *rollout.Spec) { s.Predecessor.Selector = nil },
+			[][]string{{"adopted", "ours", "theirs"}, {"adopted"}, nil, {"theirs"}}},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, claimed(t, kit.Spec("agent", follows, tt.spec))); diff != "" {
+				t.Errorf("pods, adopt, release, old; -want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
+	}
+}
+
+// claimed are the names of what a spec claims of pods that are of several controllers: pods, adopt, release, old.
+func claimed(t *testing.T, spec rollout.Spec) [][]string {
+	t.Helper()
 	pod := func(name string, options ...kit.PodOption) *corev1.Pod {
 		return kit.Pod(name, append([]kit.PodOption{kit.Of(spec)}, options...)...)
 	}
@@ -96,11 +134,7 @@ func TestClaimPredecessor(t *testing.T) {
 		}
 		return list
 	}
-	got := [][]string{names(claims.Pods), names(claims.Adopt), names(claims.Release), names(claims.Old)}
-	want := [][]string{{"adopted", "orphan", "ours", "theirs"}, {"adopted"}, nil, {"orphan", "theirs"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pods, adopt, release, old; -want +got:\n%s", diff)
-	}
+	return [][]string{names(claims.Pods), names(claims.Adopt), names(claims.Release), names(claims.Old)}
 }
 
 func TestValidatePredecessor(t *testing.T) {

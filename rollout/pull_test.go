@@ -20,8 +20,10 @@ func preDownload(parallelism string) kit.SpecOption {
 }
 
 // running gives an old pod the container that its revision's template has.
-func running(p *corev1.Pod) {
-	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
+func running(p *corev1.Pod) { runningImage("agent:v1")(p) }
+
+func runningImage(image string) kit.PodOption {
+	return func(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{{Name: "main", Image: image}} }
 }
 
 // initialized gives an old pod an init container with the image of the update.
@@ -57,6 +59,18 @@ func TestPreDownloadD1(t *testing.T) {
 		{
 			name: "used by an init container", why: "D1: what the old pod has run is on its node",
 			spec: []kit.SpecOption{preDownload("9")}, fleet: []spot{on("a", oldPod(running, initialized)), on("b", old), on("c", old)},
+			acts: "pull agent:v2 on b, delete c0 Outdated",
+			want: []string{waits("a"), waits("b"), goes("c")},
+		},
+		{
+			name: "used by an init container of another node", why: "D1: what runs on b is not on a",
+			spec: []kit.SpecOption{preDownload("9")}, fleet: []spot{on("a", old), on("b", oldPod(running, initialized)), on("c", old)},
+			acts: "pull agent:v2 on a, delete c0 Outdated",
+			want: []string{waits("a"), waits("b"), goes("c")},
+		},
+		{
+			name: "used by a container", why: "D1: revisions can differ in something else than the image",
+			spec: []kit.SpecOption{preDownload("9")}, fleet: []spot{on("a", oldPod(runningImage("agent:v2"))), on("b", old), on("c", old)},
 			acts: "pull agent:v2 on b, delete c0 Outdated",
 			want: []string{waits("a"), waits("b"), goes("c")},
 		},
@@ -148,11 +162,52 @@ func TestPreDownloadPull(t *testing.T) {
 	}
 }
 
+// The failures are the caller's to hand in again, also while nothing is pulled; and what is waited for has a reason.
+func TestPreDownloadFailedPulls(t *testing.T) {
+	failed := func(node string, count int32, age time.Duration) predownload.Failure {
+		return predownload.Failure{Node: node, Image: "agent:v2", Count: count, At: ago(age)}
+	}
+	waits := []predownload.Wait{{Image: "agent:v2", Reason: predownload.ReasonParallelism, Limit: 1}}
+	tests := []struct {
+		name, why string
+		spec      kit.SpecOption
+		failed    []predownload.Failure
+		want      []predownload.Failure
+		waits     []predownload.Wait
+	}{
+		{"paused", "in their order, and nothing waits for a pull", kit.Paused(),
+			[]predownload.Failure{failed("b", 1, 0), failed("a", 2, time.Hour)}, []predownload.Failure{failed("a", 2, time.Hour), failed("b", 1, 0)}, nil},
+		{"under way", "one per node and image; a clock that was set back keeps none from being tried", kit.Rolling(),
+			[]predownload.Failure{failed("b", 1, -time.Hour), failed("a", 2, 0), failed("a", 1, time.Hour)},
+			[]predownload.Failure{failed("a", 2, 0), failed("b", 1, 0)}, waits},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			old := oldPod(running)
+			l := newLab(preDownload("1"), tt.spec).add(on("a", old), on("b", old), on("c", old), on("d", old), on("e", old))
+			l.snapshot.FailedPulls = tt.failed
+			plan := l.plan(t)
+			if diff := cmp.Diff(tt.want, plan.FailedPulls); diff != "" {
+				t.Errorf("failed pulls, -want +got:\n%s why: %s", diff, tt.why)
+			}
+			if diff := cmp.Diff(tt.waits, plan.PullWaits); diff != "" {
+				t.Errorf("waits, -want +got:\n%s why: %s", diff, tt.why)
+			}
+		})
+	}
+}
+
 func TestPreDownloadMinUpdatedReadyPods(t *testing.T) {
 	l := newLab(preDownload("1"), func(s *rollout.Spec) { s.PreDownload.MinUpdatedReadyPods = new(intstr.FromInt32(1)) })
 	l.add(on("a", oldPod(running)), on("b", oldPod(running)))
 	if plan := l.plan(t); len(plan.Pulls) > 0 {
 		t.Errorf("got %s, want no pull: no pod of the update revision is ready", acts(plan))
+	}
+	l.add(on("aa", newPod()).keep())
+	if plan := l.plan(t); len(plan.Pulls) > 0 {
+		t.Errorf("got %s, want no pull: aa has a ready one, but is not to run it", acts(plan))
 	}
 	l.add(on("c", newPod()))
 	if plan := l.plan(t); len(plan.Pulls) != 1 {

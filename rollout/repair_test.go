@@ -364,6 +364,20 @@ func finishedScenes() []scene {
 			want:  []string{"a: updated>update delete Failed a0"},
 		},
 		{
+			name: "failed, one of them let go by its hook", why: "M2: all of a node's together, the back-off once",
+			fleet: []spot{on("a", newPod(kit.Failed(), asked), newPod(kit.Failed()))},
+			acts:  "delete a0 Released, delete a1 Failed",
+			want:  []string{"a: broken>update delete Released a0 U"},
+		},
+		{
+			name: "failed, one of them during its back-off", why: "M2: per node and revision, so the other one does not wait",
+			spec:     []kit.SpecOption{kit.Paused()},
+			fleet:    []spot{on("a", newPod(kit.Failed()), oldPod(kit.Failed()))},
+			backoffs: updateA(second, 0),
+			acts:     "delete a1 Failed",
+			want:     []string{"a: broken>update delete Failed a1 backoff U"},
+		},
+		{
 			name: "failed outdated beside healthy", why: "M2: at once; it replaces nothing, because the new pod is there",
 			fleet: []spot{on("a", newPod(), oldPod(kit.Failed()))},
 			acts:  "delete a1 OutdatedFailed",

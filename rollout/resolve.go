@@ -71,23 +71,16 @@ func (r *run) lastStable() string {
 // isUpdate tells whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
 
-// carriers lists the revisions that pods carry, those requested and not observed yet included.
+// carriers lists the revisions that pods carry, those requested and not observed yet included. The empty hash of a create
+// that asks for the update revision is that of no revision; the update revision is never deleted.
 func (r *run) carriers() []history.Carrier {
-	carriers := make([]history.Carrier, 0, len(r.hashes))
+	creates := r.snapshot.InFlight.Creates
+	carriers := make([]history.Carrier, 0, len(r.hashes)+len(creates))
 	for _, h := range r.hashes {
 		carriers = append(carriers, history.Carrier{Hash: h.value, Live: h.live})
 	}
-	for _, create := range r.snapshot.InFlight.Creates {
-		if create.Revision == "" {
-			continue // the update revision, which is never deleted
-		}
-		i, ok := r.ids[create.Revision]
-		if !ok {
-			i = int32(len(carriers))
-			r.ids[create.Revision] = i
-			carriers = append(carriers, history.Carrier{Hash: create.Revision})
-		}
-		carriers[i].Live = true
+	for _, create := range creates {
+		carriers = append(carriers, history.Carrier{Hash: create.Revision, Live: true})
 	}
 	return carriers
 }
@@ -95,9 +88,6 @@ func (r *run) carriers() []history.Carrier {
 // templateOf is the template of the revision with that hash; nil if there is none, or two, or it cannot be read. It is
 // decoded once per plan.
 func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
-	if hash == "" {
-		return nil
-	}
 	if r.templates == nil {
 		r.templates = make(map[string]*olderTemplate, len(r.snapshot.Revisions))
 		for _, revision := range r.snapshot.Revisions {

@@ -130,10 +130,10 @@ func TestRevisionsR3(t *testing.T) {
 			revisions: twins,
 			fleet: []spot{
 				on("a", podAt(twin, terminating())), on("b", podAt(twin, kit.Failed())), on("c", podAt(twin), podAt(twin)),
-				on("d", podAt(twin)), on("e", podAt(twin)).leave(),
+				on("d", podAt(twin)), on("e", podAt(twin)).leave(), on("f", newPod(terminating()), podAt(twin)),
 			},
 			inFlight: rollout.InFlight{Patches: []types.UID{"pod-d0"}},
-			acts:     "patch c0 DuplicateRevision, delete b0 Failed, delete c1 Surplus, delete e0 Leaving",
+			acts:     "patch c0 DuplicateRevision, patch f1 DuplicateRevision, delete b0 Failed, delete c1 Surplus, delete e0 Leaving",
 		},
 		{
 			name: "pods of a duplicate on keep nodes", why: "R3: relabelling disturbs nobody",
@@ -340,6 +340,8 @@ func TestRevisionOfPodR5(t *testing.T) {
 		{"other generation with hash", "R5: only for pods without a hash", five, newPod(generation("4")), rollout.StateUpdated},
 		{"generation with empty hash", "R5: an empty label is a label", five, podAt("", generation("5")), rollout.StateOutdated},
 		{"generation that is no number", "R5: equal as text", five, barePod(generation("05")), rollout.StateOutdated},
+		{"generation of two digits", "R5: in decimal", []kit.SpecOption{kit.TemplateGeneration(12), kit.Paused()},
+			barePod(generation("12")), rollout.StateUpdated},
 		{"generation 0", "R5: 0 is a value too", []kit.SpecOption{kit.TemplateGeneration(0), kit.Paused()},
 			barePod(generation("0")), rollout.StateUpdated},
 		{"generation 0, no label", "R5: a missing label is not 0", []kit.SpecOption{kit.TemplateGeneration(0), kit.Paused()},

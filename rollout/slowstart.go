@@ -49,22 +49,26 @@ func (r *run) newSlow() slow {
 	highest := r.maxParallel.roundUp(budget.Desired)
 	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.roundUp(budget.Desired)), int64(highest)))
 	s := slow{on: true, left: budget.SlowStart}
+	installs := r.installs
 	for i := range r.nodes {
+		n := &r.nodes[i]
 		if r.outcome(int32(i)) != placement.Run {
 			continue
 		}
-		if until, under := r.isUnderWay(&r.nodes[i], interval); under {
+		if until, under := r.isUnderWay(n, interval); under {
 			budget.UnderWay++
 			if !until.IsZero() && (s.expiry.IsZero() || until.Before(s.expiry)) {
 				s.expiry = until
 			}
 		}
-		if r.misses(&r.nodes[i]) && r.isReadable(r.revisionFor(int32(i))) {
+		switch {
+		case !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
+		case r.installs == unlimited || r.isFilled(n):
+			s.missing++
+		case installs > 0: // the others stay empty (T7)
+			installs--
 			s.missing++
 		}
-	}
-	if r.installs != unlimited { // the others stay empty (T7)
-		s.missing = min(s.missing, r.installs)
 	}
 	s.left = max(0, s.left-budget.UnderWay)
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {

@@ -18,17 +18,19 @@ func rolling(d time.Duration) func(*lab) {
 	}
 }
 
+// fresh is a new pod of that age that is not ready yet.
+func fresh(age time.Duration) podOf { return newPod(kit.Created(ago(age)), kit.Unready()) }
+
 func TestSlowStartB7(t *testing.T) { playScenes(t, slowStartScenes()) }
 
 func slowStartScenes() []scene {
-	all := kit.MaxUnavailable("100%")
 	slow := func(increase, highest string) []kit.SpecOption {
-		return []kit.SpecOption{all, kit.SlowStart(time.Minute, increase, highest)}
+		return []kit.SpecOption{kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, increase, highest)}
 	}
 	one := slow("1", "250")
 	waits := func(node string) string { return node + ": missing>update wait SlowStart slowStart U" }
 	creates := func(node string) string { return node + ": missing>update create Missing U" }
-	fresh := func(age time.Duration) podOf { return newPod(kit.Created(ago(age)), kit.Unready()) }
+	noHistory := func(l *lab) { l.snapshot.Revisions = nil }
 	return []scene{
 		{
 			name: "begins with one", why: "B7: (1 + 0) times 1", spec: one, set: rolling(0),
@@ -94,6 +96,55 @@ func slowStartScenes() []scene {
 			name: "two failed pods of a node", why: "B7 counts nodes", spec: one, set: rolling(0),
 			fleet: []spot{on("a", oldPod(kit.Failed()), oldPod(kit.Failed()))}, acts: "delete a0 OutdatedFailed, delete a1 OutdatedFailed",
 			want: []string{"a: broken>update replace OutdatedFailed a0 U"},
+		},
+		{
+			name: "a node's second failed pod takes nothing", why: "B7 counts nodes: one place is left for b", spec: slow("2", "250"), set: rolling(0),
+			fleet: []spot{on("a", oldPod(kit.Failed()), oldPod(kit.Failed())), on("b", oldPod(kit.Failed()))},
+			acts:  "delete a0 OutdatedFailed, delete a1 OutdatedFailed, delete b0 OutdatedFailed",
+			want:  []string{"a: broken>update replace OutdatedFailed a0 U", "b: broken>update replace OutdatedFailed b0 U"},
+		},
+		{
+			name: "what could not be deleted takes nothing", why: "B7, L2: what the hook is asked about is in flight, so b and c have both places",
+			spec: append(slow("2", "250"), draining), set: rolling(0), patching: []string{"a0"},
+			fleet: []spot{on("a", oldPod(kit.Failed(), hooked)), on("b", oldPod(kit.Failed())), on("c", oldPod(kit.Failed()))},
+			acts:  "delete b0 OutdatedFailed, delete c0 OutdatedFailed",
+			want: []string{
+				"a: broken>update wait Requested a0 U", "b: broken>update replace OutdatedFailed b0 U", "c: broken>update replace OutdatedFailed c0 U",
+			},
+		},
+		{
+			name: "what missing pods leave", why: "B7: a has its pod then, and the second place is b's", spec: slow("2", "250"), set: rolling(0),
+			fleet: []spot{on("a"), on("b", oldPod())}, acts: "delete b0 Outdated, create a Missing",
+			want: []string{creates("a"), "b: outdated>update replace Outdated b0 U"},
+		},
+		{
+			name: "nodes that stay empty", why: "B7, T7: what gets no pod leaves its place to the failed one",
+			spec:  append(slow("1", "250"), partitionedScaling, partition("2")),
+			set:   all(rolling(0), noHistory),
+			fleet: []spot{on("a", newPod()), on("b"), on("c", podAt("lost", kit.Failed()))}, acts: "delete c0 OutdatedFailed",
+			want: []string{
+				"a: updated>update none UpToDate", "b: missing>update hold PartitionedScaling partition U",
+				"c: broken>update replace OutdatedFailed c0 U",
+			},
+		},
+		{
+			name: "a lost pod beside nodes that stay empty", why: "B7, T7: its node keeps its place, so the failed pod waits for it", set: all(rolling(0), noHistory),
+			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "2", "250"), partitionedScaling, partition("2")},
+			fleet: []spot{on("a", podAt("lost", kit.Failed())), on("b", newPod(terminating())), on("c")}, acts: "create b BesideTerminating",
+			want: []string{
+				"a: broken>update wait SlowStart a0 slowStart U", "b: terminating>update create BesideTerminating U S",
+				"c: missing>update hold PartitionedScaling partition U",
+			},
+		},
+		{
+			name: "what came back on a held node counts", why: "B7, T1: its new pod is one of the old revision", spec: append(slow("1", "250"), partition("1")),
+			set: rolling(0), fleet: []spot{on("a", oldPod(kit.Created(ago(30*time.Second)), kit.Unready())), on("b")},
+			want: []string{"a: outdated>held hold Held a0 partition U", waits("b")},
+		},
+		{
+			name: "what was updated in place counts", why: "B7: its interval began with the update, not with the pod", spec: append(slow("1", "250"), kit.InPlace()),
+			set: rolling(0), fleet: []spot{on("a", newPod(updatingSince(ago(30*time.Second)))), on("b", oldPod(updatable))},
+			want: []string{"a: starting>update wait Updating a0 U", "b: outdated>update wait Budget b0 slowStart"},
 		},
 		{
 			name: "missing pods first", why: "B7: replacements get what those leave", spec: one, set: rolling(time.Minute),
@@ -190,9 +241,17 @@ func TestSlowStartWake(t *testing.T) {
 		want      time.Duration // 0: never
 	}{
 		{"next step", "at the end of the interval", rolling(90 * time.Second), []spot{on("a"), on("b"), on("c")}, nil, 30 * time.Second},
-		{"highest reached", "it rises no more", rolling(time.Hour), []spot{on("a"), on("b"), on("c")}, nil, 0},
+		{"highest reached", "it rises no more, although d waits", rolling(time.Hour), []spot{on("a"), on("b"), on("c"), on("d")}, nil, 0},
 		{"a pod under way", "its interval ends first", rolling(80 * time.Second),
-			[]spot{on("a", newPod(kit.Created(ago(50*time.Second)), kit.Unready())), on("b"), on("c")}, nil, 10 * time.Second},
+			[]spot{on("a", fresh(50*time.Second)), on("b"), on("c")}, nil, 10 * time.Second},
+		{"two under way, the first by name first", "the earliest counts", rolling(80 * time.Second),
+			[]spot{on("a", fresh(50*time.Second)), on("b", fresh(10*time.Second)), on("c")}, nil, 10 * time.Second},
+		{"two under way, the last by name first", "the earliest counts", rolling(80 * time.Second),
+			[]spot{on("a", fresh(10*time.Second)), on("b", fresh(50*time.Second)), on("c")}, nil, 10 * time.Second},
+		{"under way, and one on its way out", "its interval ends, but its old pod is there for half a minute", rolling(80 * time.Second),
+			[]spot{on("a", fresh(50*time.Second), oldPod(terminating())), on("b"), on("c")}, nil, 30 * time.Second},
+		{"under way, and one that leaves", "its interval ends, but its old pod is there until the hook lets it go", rolling(80 * time.Second),
+			[]spot{on("a", fresh(50*time.Second), oldPod(hooked, asked)), on("b"), on("c")}, []kit.SpecOption{draining}, 40 * time.Second},
 		{"nobody waits", "it rises for nobody", rolling(90 * time.Second), []spot{on("a", newPod(kit.Created(ago(0)), kit.Unready()))}, nil, 0},
 		{"paused", "the clock stands", rolling(0), []spot{on("a"), on("b")}, []kit.SpecOption{kit.Paused()}, 0},
 	}

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // A snapshot that breaks its contract gives an error and never a half plan.
@@ -198,6 +200,27 @@ func TestEmpty(t *testing.T) {
 				t.Errorf("got %v, want %v: %s", got, tt.want, tt.why)
 			}
 		})
+	}
+}
+
+// TestInFlightCounts: whatever is in flight, something is being done (S2), and none of it outweighs another.
+func TestInFlightCounts(t *testing.T) {
+	lists := map[string]func(*rollout.InFlight){
+		"Creates":   func(f *rollout.InFlight) { f.Creates = []rollout.InFlightCreate{{Node: "elsewhere"}} },
+		"Deletes":   func(f *rollout.InFlight) { f.Deletes = []types.UID{"x"} },
+		"Patches":   func(f *rollout.InFlight) { f.Patches = []types.UID{"x"} },
+		"Revisions": func(f *rollout.InFlight) { f.Revisions = []string{"x"} },
+		"Pulls":     func(f *rollout.InFlight) { f.Pulls = []predownload.Request{{Node: "elsewhere", Image: "x"}} },
+	}
+	for one, add := range lists {
+		for other, addOther := range lists {
+			l := newLab().add(on("a", newPod(kit.Unready())))
+			add(&l.snapshot.InFlight)
+			addOther(&l.snapshot.InFlight)
+			if got := l.plan(t).Status.Reason; got != status.RolloutInProgress {
+				t.Errorf("with %s and %s in flight the status says %v, want %v", one, other, got, status.RolloutInProgress)
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -27,7 +28,7 @@ func partitionedScaling(s *rollout.Spec) { s.Strategy.PartitionedScaling = true 
 func TestTargetT2Partition(t *testing.T) { playScenes(t, partitionScenes()) }
 
 func partitionScenes() []scene {
-	all := kit.MaxUnavailable("100%")
+	all, isBig := kit.MaxUnavailable("100%"), kit.Label("size", "big")
 	held := func(node string) string { return node + ": outdated>held hold Held " + node + "0 partition" }
 	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
 	return []scene{
@@ -109,6 +110,13 @@ func partitionScenes() []scene {
 			want: []string{"a: starting>update wait Requested U", held("b")},
 		},
 		{
+			name: "another override is held too", why: "T2, P8: it is rolled out like a template",
+			spec:  []kit.SpecOption{all, partition("1"), big("3")},
+			fleet: []spot{on("a", newPod(withTwoCPUs())).with(isBig), on("b", newPod(withTwoCPUs())).with(isBig)},
+			acts:  "delete b0 Outdated",
+			want:  []string{held("a"), goes("b")},
+		},
+		{
 			name: "paused shows first", why: "T4 holds all nodes, T2 only some",
 			spec: []kit.SpecOption{all, partition("1"), kit.Paused()}, fleet: []spot{on("a", oldPod())},
 			want: []string{"a: outdated>held hold Held a0 paused"},
@@ -163,6 +171,13 @@ func selectorScenes() []scene {
 				unselected("d")},
 		},
 		{
+			name: "keep nodes before unselected ones", why: "T2: b takes the place and is held, so that M2's back-off counts there",
+			spec:     []kit.SpecOption{all, selector, partition("1")},
+			fleet:    []spot{on("a", oldPod()), on("b", oldPod(), oldPod(kit.Failed())).keep().with(canary)},
+			backoffs: []rollout.Backoff{{Node: "b", Revision: "old", Delay: 60e9, Since: kit.Noon()}},
+			want:     []string{unselected("a"), "b: kept>none wait Backoff b1 backoff until=+1m0s"},
+		},
+		{
 			name: "failed outdated pods of held nodes wait", why: "M2: a fixed revision does not come to a held node, so the back-off counts",
 			spec: []kit.SpecOption{all, selector}, fleet: []spot{on("a", oldPod(kit.Failed()))},
 			backoffs: []rollout.Backoff{{Node: "a", Revision: "old", Delay: 60e9, Since: kit.Noon()}},
@@ -176,6 +191,7 @@ func TestTargetT1HoldRevision(t *testing.T) { playScenes(t, holdRevisionScenes()
 func holdRevisionScenes() []scene {
 	hold := []kit.SpecOption{holdRevision, partition("2"), kit.MaxUnavailable("100%")}
 	selector := []kit.SpecOption{holdRevision, nodeType("canary")}
+	isCanary := kit.Label("nodeType", "canary")
 	return []scene{
 		{
 			name: "a lost pod comes back as the stable revision", why: "T1: nothing tells what it was",
@@ -215,6 +231,44 @@ func holdRevisionScenes() []scene {
 			spec: hold, fleet: []spot{on("a", newPod(kit.Failed(), terminating())), on("b", oldPod())},
 			acts: "create a Missing",
 			want: []string{"a: missing>update create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "what is held comes before what was lost and is not selected", why: "T2: nor does such a node take a place from one that has",
+			spec:  []kit.SpecOption{holdRevision, nodeType("canary"), partition("1")},
+			fleet: []spot{on("a"), on("b", oldPod()).with(isCanary)},
+			acts:  "create a Missing at old",
+			want:  []string{"a: missing>held create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "unselected nodes first among those that lost their pod", why: "T2: after b and c there is no place left",
+			spec:  []kit.SpecOption{holdRevision, nodeType("canary"), partition("2")},
+			fleet: []spot{on("a").with(isCanary), on("b"), on("c", oldPod()).with(isCanary)},
+			acts:  "create a Missing, create b Missing at old",
+			want: []string{"a: missing>update create Missing U", "b: missing>held create Missing U",
+				"c: outdated>held hold Held c0 partition"},
+		},
+		{
+			name: "the youngest of those seen", why: "T1: the failed pod was there before",
+			spec: hold,
+			fleet: []spot{
+				on("a", oldPod(terminating(), kit.Created(ago(time.Minute))), newPod(kit.Failed(), terminating(), kit.Created(ago(time.Hour)))),
+				on("b", oldPod()),
+			},
+			want: []string{"a: terminating>held wait Terminating U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "a lost pod of a revision that is gone", why: "T1: no pod can be made of it any more, so it is the stable one",
+			spec: hold, fleet: []spot{on("a", podAt("lost", kit.Failed(), terminating())), on("b", oldPod())},
+			acts: "create a Missing at old",
+			want: []string{"a: missing>held create Missing U", "b: outdated>held hold Held b0 partition"},
+		},
+		{
+			name: "a lost pod without a hash", why: "T1, R5: its template generation says that it was updated",
+			spec: append(hold, kit.TemplateGeneration(7)),
+			fleet: []spot{
+				on("a", barePod(terminating(), kit.PodLabel(rollout.TemplateGenerationLabel, "7"))), on("b", oldPod()),
+			},
+			want: []string{"a: terminating>update wait Terminating U", "b: outdated>held hold Held b0 partition"},
 		},
 		{
 			name: "not with OnDelete", why: "T1: only T2 and T3 hold the revision; a deleted pod asks for the new one",

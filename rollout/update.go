@@ -87,15 +87,12 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	p.traits |= begun
 	if transition.Proceed {
 		patches = step.Patches
-		if len(patches) == 0 { // else the grace period begins when this plan's patch is seen
-			r.wake(step.Until)
-		}
 	}
 	switch {
 	case transition.Proceed && step.Begun:
 		r.note(i, VerbUpdate, reason, p)
 		r.patch(d, p, goal, reason, patches...)
-	case len(patches) > 0:
+	case len(patches) > 0: // a grace period begins when this plan's patch is seen
 		r.note(i, VerbPrepare, reason, p)
 		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
 	case transition.Proceed:

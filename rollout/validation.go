@@ -121,9 +121,6 @@ func (s Spec) validatePredecessor(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("uids").Index(i), uid, "must not be empty, nor the set's own"))
 		}
 	}
-	if s.Predecessor.Selector == nil {
-		return errs
-	}
 	return append(errs, metav1validation.ValidateLabelSelector(s.Predecessor.Selector,
 		metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 }
@@ -192,10 +189,8 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	if _, err := validateQuantity(path.Child("partition"), *s.Partition, 100); err != nil {
 		errs = append(errs, err)
 	}
-	if s.NodeSelector != nil {
-		errs = append(errs, metav1validation.ValidateLabelSelector(s.NodeSelector,
-			metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
-	}
+	errs = append(errs, metav1validation.ValidateLabelSelector(s.NodeSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
 	if _, err := validateQuantity(path.Child("maxUnschedulable"), *s.MaxUnschedulable, 100); err != nil {
 		errs = append(errs, err)
 	}

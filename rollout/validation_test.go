@@ -11,11 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -163,6 +166,9 @@ func TestValidate(t *testing.T) {
 			[]string{"spec.strategy.maxUnavailable: Invalid value: must not be 0 while maxSurge is 0"}},
 		{"maxSurge zero alone", "B1: maxUnavailable is 1 by default then", func(s *rollout.Spec) { s.Strategy.MaxSurge = number(0) }, nil},
 		{"maxSurge alone", "B1: maxUnavailable is 0 by default then", func(s *rollout.Spec) { s.Strategy.MaxSurge = number(1) }, nil},
+		{"maxSurge in place", "B1: a pod that is updated in place has none beside it", func(s *rollout.Spec) {
+			s.Strategy.MaxSurge, s.Strategy.Method = number(1), inplace.IfPossible
+		}, []string{"spec.strategy.maxSurge: Invalid value: must be 0 or unset with method InPlaceIfPossible"}},
 		{"maxSurge with zero", "B1: one of the two", func(s *rollout.Spec) {
 			s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = quantity("0%"), quantity("100%")
 		}, nil},
@@ -178,6 +184,17 @@ func TestValidate(t *testing.T) {
 			[]string{"spec.strategy.maxUnavailable: Invalid value: must not be more than 100%"}},
 		{"101 percent of surge", "more than all", func(s *rollout.Spec) { s.Strategy.MaxSurge = quantity("101%") },
 			[]string{"spec.strategy.maxSurge: Invalid value: must not be more than 100%"}},
+
+		{"bad node selector of the strategy", "T3: what cannot be read would hold every node, or none", func(s *rollout.Spec) {
+			s.Strategy.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+		}, []string{"spec.strategy.nodeSelector.matchExpressions[0].operator: Invalid value: not a valid selector operator"}},
+		{"hook with a bad label", "L1: no pod could have it", func(s *rollout.Spec) {
+			s.Lifecycle.PreDelete = &lifecycle.Hook{Labels: map[string]string{"a b": "x"}}
+		}, []string{"spec.lifecycle.preDelete.labels[a b]: Invalid value: name part must consist of"}},
+		{"negative pulls", "D1: it is a number of nodes, or a percentage", func(s *rollout.Spec) {
+			s.PreDownload = &predownload.Options{Parallelism: number(-1)}
+		}, []string{"spec.preDownload.parallelism: Invalid value: must not be negative"}},
+		{"pulls", "valid", func(s *rollout.Spec) { s.PreDownload = &predownload.Options{Parallelism: number(1)} }, nil},
 
 		{"negative minReadySeconds", "B5", func(s *rollout.Spec) { s.MinReadySeconds = -1 },
 			[]string{"spec.minReadySeconds: Invalid value: -1: must not be negative"}},
@@ -328,6 +345,7 @@ func TestFieldErrorsOfOtherErrors(t *testing.T) {
 		{"plain", "an error of somebody else", errors.New("boom")},
 		{"joined", "several of somebody else", errors.Join(errors.New("boom"), errors.New("bang"))},
 		{"contract of a snapshot", "not about the spec", &rollout.SnapshotError{Field: "Now"}},
+		{"aggregate", "as New's, but of somebody else's errors", utilerrors.NewAggregate([]error{errors.New("boom")})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := rollout.FieldErrors(tt.err); got != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -152,11 +153,11 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "a node in the state of a vanished one", why: "it is in the snapshot", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").State = rollout.StateVanished }, want: 12, mention: "state vanished", raw: true,
+			plant: func(s *handmade) { s.decision("a").State = rollout.StateVanished }, want: 12, mention: "state vanished, which such an owner cannot have", raw: true,
 		},
 		{
 			name: "a node in the state of no node", why: "it is in the snapshot", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed }, want: 12, mention: "state unattributed", raw: true,
+			plant: func(s *handmade) { s.decision("a").State = rollout.StateUnattributed }, want: 12, mention: "state unattributed, which such an owner cannot have", raw: true,
 		},
 		{
 			name: "a stray in the state of a node", why: "its node is gone", scene: handStrays,
@@ -188,6 +189,11 @@ func TestVerifyCounters(t *testing.T) {
 			name: "available that no decision knows", why: "counters are derived from the decisions", scene: handRolling,
 			plant: func(s *handmade) { s.plan.Status.Available--; s.plan.Status.Unavailable++ },
 			want:  12, mention: "status.available is 2, the facts of the decisions give 3, the snapshot gives 3",
+		},
+		{
+			name: "counters of wrong facts", why: "S1: the snapshot counts, whatever the decisions say", scene: handSteady,
+			plant: func(s *handmade) { s.decision("a").Facts &^= status.Ready | status.Available; s.recount() },
+			want:  12, mention: "status.ready is 1, the facts of the decisions give 1, the snapshot gives 2",
 		},
 		{
 			name: "counters against their order", why: "S1: available is at most ready", scene: handRolling,
@@ -250,6 +256,15 @@ func TestVerifyCounters(t *testing.T) {
 			scene: func() *handmade {
 				s := handSteady()
 				s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision("twin", 1, s.spec.Template))
+				return s
+			},
+			plant: func(s *handmade) { s.plan.Status.UpdateRevision = "twin" }, want: 12, mention: `right is the newest revision that holds the template: ["fresh"]`,
+		},
+		{
+			name: "a duplicate that comes first as the update revision", why: "R3: the highest is kept, in whatever order they are",
+			scene: func() *handmade {
+				s := handSteady()
+				s.snapshot.Revisions = append([]*appsv1.ControllerRevision{handRevision("twin", 1, s.spec.Template)}, s.snapshot.Revisions...)
 				return s
 			},
 			plant: func(s *handmade) { s.plan.Status.UpdateRevision = "twin" }, want: 12, mention: `right is the newest revision that holds the template: ["fresh"]`,

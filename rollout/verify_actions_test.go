@@ -33,7 +33,7 @@ func TestVerifyActions(t *testing.T) {
 		{
 			name: "a create that no decision counts", why: "creates are actions", scene: handSurging,
 			plant: func(s *handmade) { s.decision("d").Creates = 0; s.decision("d").Verb = rollout.VerbWait },
-			want:  12, mention: "counts 0 creates",
+			want:  12, mention: "counts 0 creates, 0 deletes, 0 patches and 0 pulls, the plan holds 1, 0, 0 and 0",
 		},
 		{
 			name: "a patch that no decision counts", why: "patches are actions", scene: duplicated,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 func TestVerifyBudget(t *testing.T) {
@@ -226,5 +227,24 @@ func TestVerifyBurst(t *testing.T) {
 			plant: func(s *handmade) { s.snapshot.Memory.Backoffs[0].Since = handNow() },
 			want:  11, mention: "a-new",
 		},
+	})
+}
+
+// TestVerifyAcceptsPercentages: numbers that need no rounding, and those where it matters in which direction.
+func TestVerifyAcceptsPercentages(t *testing.T) {
+	seven := handPods("available", "a-old", "b-old", "c-old", "d-old", "e-old", "f-old", "g-old")
+	runAccepts(t, []acceptRow{
+		{name: "surge", why: "B1: 50% of 2 is 1", scene: handFleet(handPods("available", "a-old", "b-old"), handStrategy(func(s *rollout.Strategy) {
+			s.MaxUnavailable, s.MaxSurge = nil, newPercent("50%")
+		}))},
+		{name: "unschedulable", why: "B8: 50% of 2 is 1", scene: handFleet(handPods("available", "a-old", "b-old"), handLeavingOut("50%"))},
+		{name: "burst", why: "M6: 57% of 7 is 3", scene: handFleet(seven, func(s *handmade) { s.spec.Burst = newPercent("57%") })},
+		{name: "partition", why: "T2: 57% of 7 is 3", scene: handFleet(seven, partitionOf("57%"))},
+		{name: "slow start", why: "B7: 20% of 5 is 1", scene: handFleet(outdatedABCD(), handPods("available", "e-old"), handSlowly("20%", "100%", 0))},
+		{name: "slow start at its most", why: "B7: 40% of 5 is 2", scene: handFleet(outdatedABCD(), handPods("available", "e-old"), atMost("5"),
+			handSlowly("1", "40%", time.Hour))},
+		{name: "no surge", why: "B1: 0% of any number is none", scene: handFleet(handPods("unready", "a-old"), handPods("available", "b-old"),
+			handStrategy(func(s *rollout.Strategy) { s.MaxSurge = newPercent("0%") }))},
+		{name: "canary", why: "C1: 50% of 4 is 2", scene: handTrial(handTrying(func(o *canary.Options) { o.Replicas = newPercent("50%") }))},
 	})
 }

@@ -48,9 +48,9 @@ func (v *verifier) checkTrial() {
 		v.report(12, "", "canary with an unknown phase (code %d)", uint8(trial.Phase))
 		return
 	}
-	if trial.Revision != v.plan.Status.UpdateRevision || !v.trial.stables[trial.Stable] {
+	if trial.Revision != v.plan.Status.UpdateRevision || trial.Stable != v.trial.stable {
 		v.report(12, "", "C6: canary of revision %q with the stable revision %q, right are %q and %q", trial.Revision,
-			trial.Stable, v.plan.Status.UpdateRevision, sortedKeys(v.trial.stables))
+			trial.Stable, v.plan.Status.UpdateRevision, v.trial.stable)
 	}
 	v.judged.checkStale()
 	v.judged.checkCanaryNodes()
@@ -93,17 +93,13 @@ func (c *verifiedCanary) observeVerdict() {
 	if c.object != nil {
 		annotations = c.object.Annotations
 	}
-	_, c.promoted = annotations[history.PromotedAnnotation]
+	_, c.promoted = c.marked() // a duplicate of it may have been, too
 	_, c.failed = annotations[history.FailedAnnotation]
 	if verdict := c.record.Verdict; verdict != nil {
 		c.promoted = c.promoted || verdict.Phase == canary.Idle
 		c.failed = c.failed || verdict.Phase == canary.Failed
 	}
-	_, template := c.marked()
-	if template && !c.promoted { // a duplicate of it was promoted, which counts more than a fail
-		c.failed = false
-	}
-	c.known = template || c.trial.before[c.plan.Status.UpdateRevision]
+	c.known = c.trial.before[c.plan.Status.UpdateRevision]
 	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
 		c.retried = true
 		c.record, c.fresh = canary.Record{}, true

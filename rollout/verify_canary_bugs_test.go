@@ -70,6 +70,12 @@ func TestVerifyCanaryNodes(t *testing.T) {
 			plant: handRecorded(func(r *canary.Record) { r.Nodes = []string{"a", "c"} }), want: 6, mention: "C1: only 0 of 1 canary nodes were chosen before",
 		},
 		{
+			name: "another than the label tells", why: "C1: it tells which was chosen, if the memory does not", scene: handFleet(handWithTrial,
+				handPods("available", "a-new", "b-new", "c-old"), handLabelled("b-new"), func(s *handmade) { s.snapshot.Memory = rollout.Memory{} }),
+			plant: both(handLabelled("a-new"), onPods(func(p *corev1.Pod) { delete(p.Labels, rollout.CanaryLabel) }, "b-new")), want: 6,
+			mention: "node a: C1: a canary node that was chosen before",
+		},
+		{
 			name: "without a canary", why: "nothing is on trial", scene: handFleet(handPods("available", "a-new")),
 			plant: func(s *handmade) { s.plan.Canary.Nodes = []string{"a"} }, want: 12, mention: "the spec asks for none",
 		},

@@ -119,6 +119,17 @@ func TestVerifyAcceptsTrials(t *testing.T) {
 		{name: "the node of the canary was tainted", why: "C1: it may have been broken by the revision, and stays", scene: handFleet(handWithTrial,
 			handPods("unready", "a-new"), handPods("available", "b-old", "c-old"), tainted("a"))},
 		{name: "the node of the canary was tainted, and serves", why: "C1: it is replaced", scene: handTrial(tainted("a"))},
+		{name: "the node of the canary was tainted before its turn", why: "C1: nothing of the revision has broken it", scene: handFleet(handWithTrial,
+			handPods("unready", "a-old"), handPods("available", "b-old", "c-old"), tainted("a"))},
+		{name: "the node of the canary was tainted, and is not ready", why: "C1: whatever its pod says", scene: handTrial(tainted("a"), handUnreachable("a"))},
+		{name: "the node of the canary was tainted, serves, and has no pressure", why: "C1: only the condition Ready counts", scene: handTrial(tainted("a"),
+			handNode("a", func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{
+					{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+				}
+			}))},
+		{name: "fewer are remembered than are wanted, and a pod is labelled elsewhere", why: "C1: what is remembered counts", scene: handTrial(
+			replicas("2"), handLabelled("c-old"))},
 		{name: "a new template", why: "C1: its canary begins on the same node", scene: handTrial(func(s *handmade) {
 			s.spec.Template = handTemplate("v3")
 		})},

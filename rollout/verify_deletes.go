@@ -92,9 +92,6 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 // rollout may want it. Whether the budget allows it is V1.
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node, hold := pod.node, v.holds(pod.node)
-	if hold == LimitPaused && v.underWay(pod) {
-		hold = v.holdsRolling(node) // T4: what was begun is finished
-	}
 	others := func(p *verifiedPod) bool { return p != pod && p.stays() }
 	switch {
 	// Of pods that are not Ready all are to go; the burst may have kept a worse one for the next plan.

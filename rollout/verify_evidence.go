@@ -37,7 +37,8 @@ func (c *verifiedCanary) notPassed() string {
 		return "not every canary node holds an available pod"
 	case elapsed < *options.Duration:
 		return "the clock stands at " + elapsed.String() + " of " + options.Duration.String()
-	case now.Sub(c.disturbed()) < *options.NoRestartsDuration:
+	case c.fresh && *options.NoRestartsDuration > 0, // whatever they went through before
+		now.Sub(c.disturbed()) < *options.NoRestartsDuration:
 		return "a pod restarted, failed or was evicted less than " + options.NoRestartsDuration.String() + " ago"
 	default:
 		return ""

@@ -182,8 +182,9 @@ func (s *handmade) patchTo(name, subresource string) *rollout.Patch {
 	return &s.plan.Patches[i]
 }
 
-// unpatch takes a patch out of the plan.
-func (s *handmade) unpatch(name, subresource string) {
+// unpatch takes the patch of pod b-old to the subresource out of the plan.
+func (s *handmade) unpatch(subresource string) {
+	const name = "b-old"
 	s.plan.Patches = slices.DeleteFunc(s.plan.Patches, func(p rollout.Patch) bool { return p.Pod == name && p.Subresource == subresource })
 	s.decision(s.pod(name).Spec.NodeName).Patches--
 }

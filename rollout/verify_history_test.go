@@ -189,6 +189,10 @@ func TestVerifyHistoryOrder(t *testing.T) {
 			plant: func(s *handmade) { s.snapshot.Revisions[1].Revision = 4 }, want: 4, mention: "from 4 to 4",
 		},
 		{
+			name: "the newest of all renumbered", why: "R3: the others count, not itself", scene: renumbering,
+			plant: func(s *handmade) { s.snapshot.Revisions[1].Revision, s.plan.Revisions[0].Number = 4, 5 }, want: 4, mention: "from 4 to 5, right is to 4",
+		},
+		{
 			name: "the newest deleted", why: "R4: the oldest go", scene: old(staleHash, "v2nd", "v3rd"),
 			plant: func(s *handmade) {
 				s.plan.Revisions = nil

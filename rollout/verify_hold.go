@@ -29,12 +29,10 @@ func (v *verifier) observeHolds() {
 		// That it can be read is part of the validation of the spec.
 		selector, _ = metav1.LabelSelectorAsSelector(v.spec.Strategy.NodeSelector)
 	}
-	if !selector.Empty() {
-		v.selector = selector.String()
-		for _, node := range v.nodes {
-			if !selector.Matches(labels.Set(node.object.Labels)) {
-				node.hold = LimitNodeSelector
-			}
+	v.selector = selector.String()
+	for _, node := range v.nodes {
+		if !selector.Matches(labels.Set(node.object.Labels)) {
+			node.hold = LimitNodeSelector
 		}
 	}
 	v.observePartition()
@@ -71,9 +69,6 @@ func (v *verifier) observePartition() {
 		}
 	}
 	v.limits.partition = ofDesired(v.spec.Strategy.Partition, base, 0)
-	if v.limits.partition == 0 {
-		return
-	}
 	var turns [verifiedCanaryTurn + 1][]*verifiedNode // each by name
 	for _, node := range candidates {
 		turn := node.partitionTurn()

@@ -1,7 +1,9 @@
 package rollout_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +34,20 @@ func TestVerifyAcceptsHolds(t *testing.T) {
 		{name: "a lost pod of a held node", why: "T1: with holdRevision it comes back as it was", scene: handFleet(
 			handPods("available", "a-old"), onPods(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, "a-old"), handPods("available", "b", "c-old"),
 			partitionOf("3"), handStrategy(holdingRevisions))},
+		{name: "begun in place, and recreated by now", why: "T4: with that method nothing is under way", scene: handFleet(handPods("available", "a-old", "b-old"),
+			inStateOf(lifecycle.PreparingUpdate, "b-old"), handStrategy(func(s *rollout.Strategy) { s.Paused = true }))},
+		{name: "not ready by itself, while paused", why: "T4: nothing was begun there", scene: handFleet(handPods("unready", "a-old", "b-old"),
+			inPlaceBy(inplace.IfPossible), handStrategy(func(s *rollout.Strategy) { s.Paused = true }))},
+		{name: "made not ready, while paused", why: "T4: it is finished", scene: handFleet(handPods("available", "a-old", "b-old"), made(time.Minute, "b-old"),
+			inPlaceBy(inplace.IfPossible), handStrategy(func(s *rollout.Strategy) { s.Paused = true }))},
+		{name: "not ready, and nobody knows for what, while paused", why: "T4: without its condition nothing shows that it was begun", scene: handFleet(handPods("unready", "a-old", "b-old"),
+			handWithoutCondition("b-old"), inPlaceBy(inplace.IfPossible), handStrategy(func(s *rollout.Strategy) { s.Paused = true }))},
+		{name: "in place only, with resources that an override gave", why: "I2: a resize is about what the template says", scene: handFleet(handPods("available", "a-new", "b-old"),
+			resizing(inplace.Options{Resize: true}), handOverridden("1", "a-new", "b-old"), handOverride("o", "app-node", "1", 0), inPlaceBy(inplace.Only))},
+		{name: "in place only, with two revisions of one hash", why: "I3: nobody can tell what the pod is", scene: handFleet(handPods("available", "a-old", "b-old"),
+			inPlaceBy(inplace.Only), handNamesake(0, nil))},
+		{name: "a pod that leaves a node where none may be", why: "L2, M4: it is not taken back", scene: handFleet(handPods("available", "a-old", "z-new"), preDelete,
+			hookedBy("z-new"), inStateOf(lifecycle.PreparingDelete, "z-new"), handDeselected("z"))},
 		{name: "first installation", why: "T7: the last node by name stays empty", scene: handFleet(handInstallation())},
 	}
 	runAccepts(t, rows)
@@ -221,6 +237,18 @@ func TestVerifyHeldOtherwise(t *testing.T) {
 			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 6, mention: "I1: delete of the outdated pod b-old",
 		},
 		{
+			name: "a pod that leaves a node where none may be is taken back", why: "L2, M4: it is to go", scene: handFleet(handPods("available", "a-new", "z-new"), preDelete,
+				hookedBy("z-new"), inStateOf(lifecycle.PreparingDelete, "z-new"), handDeselected("z")),
+			plant: func(s *handmade) { labelPatch(s, "z-new", lifecycle.Normal) }, want: 4, mention: "L2: takes back a pod that is to be deleted",
+		},
+		{
+			name: "waits for the budget with InPlaceOnly", why: "I1: it is held, whatever the budget", scene: obstructed,
+			plant: func(s *handmade) {
+				b := s.decision("b")
+				b.Verb, b.Reason, b.Limit, b.Target = rollout.VerbWait, rollout.ReasonBudget, rollout.LimitMaxUnavailable, rollout.TargetUpdate
+			}, want: 12, mention: "node b: T1: target is update, right is held",
+		},
+		{
 			name: "not held with InPlaceOnly", why: "I1: it stays as it is", scene: obstructed,
 			plant: func(s *handmade) { s.decision("b").Target = rollout.TargetUpdate }, want: 12, mention: "T1: target is update, right is held",
 		},
@@ -248,6 +276,13 @@ func TestVerifyHeldOtherwise(t *testing.T) {
 			plant: func(s *handmade) { s.create("b").bring() }, want: 14, mention: "create, although one is in flight",
 		},
 	})
+}
+
+// handWithoutCondition takes the condition of updates in place from pods.
+func handWithoutCondition(names ...string) change {
+	return onPods(func(p *corev1.Pod) {
+		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.InPlaceUpdateReady })
+	}, names...)
 }
 
 func newPercent(quantity string) *intstr.IntOrString { return new(intstr.Parse(quantity)) }

@@ -136,7 +136,7 @@ func TestVerifyInPlace(t *testing.T) {
 		},
 		{
 			name: "the label without the cpu", why: "V9: the label says 200m", scene: resized,
-			plant: func(s *handmade) { s.unpatch("b-old", "resize") }, want: 9, mention: "another cpu than 200m",
+			plant: func(s *handmade) { s.unpatch("resize") }, want: 9, mention: "another cpu than 200m",
 		},
 		{
 			name: "the label before the cpu", why: "V9: if the second patch fails, it lies", scene: resized,
@@ -242,7 +242,7 @@ func TestVerifyInPlace(t *testing.T) {
 		// Conditions.
 		{
 			name: "not made unready", why: "I4: it serves until it restarts", scene: begun(),
-			plant: func(s *handmade) { s.unpatch("b-old", "status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",
+			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",
 		},
 		{
 			name: "made unready too late", why: "I4: first", scene: begun(),
@@ -293,7 +293,7 @@ func TestVerifyInPlace(t *testing.T) {
 		},
 		{
 			name: "a resize that restarts, not made unready", why: "I4: the resize policy says so", scene: begun(resizing(inplace.Options{Resize: true}), restarting),
-			plant: func(s *handmade) { s.unpatch("b-old", "status") }, want: 9, mention: "restarts a container before the pod is made unready",
+			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "restarts a container before the pod is made unready",
 		},
 		{
 			name: "a label for a pod without one", why: "R3: only duplicates are relabelled", scene: handFleet(handPods("available", "a-new"), func(s *handmade) {

@@ -43,7 +43,7 @@ func (v *verifier) checkMarks(action *RevisionAction, revision *appsv1.Controlle
 
 // checkSetMarks judges the annotations that a revision gets, be it a new one.
 func (v *verifier) checkSetMarks(name string, update bool, annotations map[string]string) {
-	marked, promoted := v.marked()
+	marked, _ := v.marked()
 	tries := v.spec.Strategy.Canary != nil
 	for key, value := range annotations {
 		var right bool
@@ -53,12 +53,12 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			case update && tries:
 				right = v.trial.phase == canary.Idle
 			case update:
-				right = marked && !promoted || marked && !history.Promoted(v.updateObject())
+				right = marked && !history.Promoted(v.updateObject())
 			default:
-				right = tries && v.trial.phase != canary.Idle && v.isUnmarkedStable(name)
+				right = v.trial.phase != canary.Idle && v.isUnmarkedStable(name)
 			}
 		case history.FailedAnnotation, history.FailedMessageAnnotation:
-			right = update && tries && v.trial.phase == canary.Failed
+			right = update && v.trial.phase == canary.Failed
 		case history.RetriedAnnotation:
 			right = update && v.retriesUpdate() && value == v.spec.Strategy.Canary.Commands.Retry
 		}

@@ -26,7 +26,7 @@ type verifier struct {
 	nodeOf  map[string]*verifiedNode
 	pods    []*verifiedPod    // in the order of the snapshot
 	podAt   map[types.UID]int // places in it, counted from 1
-	strays  []*verifiedPod    // of no node, or of one that is not in the snapshot; ordered by node, name and UID
+	strays  []*verifiedPod    // of no node, or of one that is not in the snapshot
 	updates map[string]bool   // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool   // those of updates that R3 may keep
 	limits  verifiedLimits
@@ -71,8 +71,9 @@ type verifiedNode struct {
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
 	exempt               bool // the plan leaves it out of the budgets, and may (B8)
-	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it.
-	saysWaits, mayWait bool
+	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it;
+	// saysHeld: the plan says that it is held.
+	saysWaits, mayWait, saysHeld bool
 	// mightWait: it waits for budget or burst to be updated, unless something is wrong with its pod.
 	mightWait bool
 	pods      []*verifiedPod // M1's ignored ones not; ordered by name and UID
@@ -200,6 +201,7 @@ func (v *verifier) observe() {
 		if node, d := v.decided(i), &v.plan.Decisions[i]; node != nil {
 			node.saysWaits = d.Reason == ReasonBudget || d.Pulls > 0
 			node.mayWait = !node.saysWaits && (d.Verb > VerbHold || d.Reason == ReasonBurst || d.Limit == LimitSlowStart)
+			node.saysHeld = d.Target == TargetHeld
 		}
 	}
 	v.observePatches()

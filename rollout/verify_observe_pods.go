@@ -36,7 +36,6 @@ func (v *verifier) observePods() {
 			pod.node.pods = append(pod.node.pods, pod)
 		}
 	}
-	slices.SortFunc(v.strays, comparePods)
 	for _, node := range v.nodes {
 		slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
 		slices.SortFunc(node.ignored, comparePods)
@@ -100,9 +99,7 @@ func (v *verifier) observePod(pod *verifiedPod, object *corev1.Pod, marked bool)
 	if state == lifecycle.PreparingNormal || state == lifecycle.Updated {
 		pod.complete = false // its hook has not let it serve yet (L3)
 	}
-	if !marked {
-		pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
-	}
+	pod.leaving, pod.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
 	switch {
 	case v.predecessor(object): // whatever it carries was given by another set
 		pod.hash, pod.atUpdate = "", false

@@ -212,9 +212,6 @@ func (v *verifier) failure(node *verifiedNode, image string) (predownload.Failur
 		if !sameImage(failure.Image, image) {
 			continue
 		}
-		if failure.At.After(v.snapshot.Now) {
-			failure.At = v.snapshot.Now
-		}
 		worst.Count = max(worst.Count, failure.Count, 1)
 		if !failed || failure.At.After(worst.At) {
 			worst.At = failure.At

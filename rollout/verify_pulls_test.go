@@ -75,11 +75,28 @@ func inFlightPulls(image string, nodes ...string) change {
 }
 
 // failedPull is the first of d.
-func failedPull(ago time.Duration) change {
+func failedPull(ago time.Duration) change { return failedPullOn("d", 1, ago) }
+
+// failedPullOn is the count-th on the node.
+func failedPullOn(node string, count int32, ago time.Duration) change {
 	return func(s *handmade) {
 		s.snapshot.FailedPulls = append(s.snapshot.FailedPulls, predownload.Failure{
-			Node: "d", Image: newImage, Count: 1, At: handNow().Add(-ago),
+			Node: node, Image: newImage, Count: count, At: handNow().Add(-ago),
 		})
+	}
+}
+
+// twoImages has a second container in all pods, whose image changes too.
+func twoImages(s *handmade) {
+	second := func(tag string) corev1.Container {
+		return corev1.Container{Name: "second", Image: "reg.example/second:" + tag}
+	}
+	add := func(tag string) func(*corev1.PodTemplateSpec) {
+		return func(t *corev1.PodTemplateSpec) { t.Spec.Containers = append(t.Spec.Containers, second(tag)) }
+	}
+	templates(add("v1"), add("v2"))(s)
+	for _, p := range s.snapshot.Pods {
+		p.Spec.Containers = append(p.Spec.Containers, second("v1"))
 	}
 }
 
@@ -103,6 +120,17 @@ func TestVerifyAcceptsPulls(t *testing.T) {
 			s.spec.PreDownload = &predownload.Options{}
 		}, needing("25%"))},
 		{name: "not enough", why: "D1: nothing is pulled", scene: pulling(needing("1"))},
+		{name: "not enough, and a back-off", why: "V15: when that ends nothing is pulled either", scene: pulling(needing("1"), failedPull(9*time.Second))},
+		{name: "another image in flight", why: "V14: it is not this one", scene: pulling(inFlightPulls("reg.example/other:v1", "d"))},
+		{name: "two images", why: "V10: parallelism is of each", scene: pulling(twoImages)},
+		{name: "two images, one with more in flight than there may be now", why: "V10: parallelism was lowered, and only the other is pulled",
+			scene: pulling(twoImages, inFlightPulls(newImage, "x", "y", "z"))},
+		{name: "a back-off whose turn is not yet", why: "V15: d takes the only place", scene: pulling(parallel("1"), failedPullOn("c", 1, 9*time.Second))},
+		{name: "a back-off behind a node that tries again", why: "V15: d takes the only place", scene: pulling(parallel("1"), failedPull(10*time.Second),
+			failedPullOn("c", 1, 9*time.Second))},
+		{name: "a back-off whose turn is not yet, of a percentage", why: "V15: 25% of 4 is 1", scene: pulling(parallel("25%"), failedPullOn("c", 1, 9*time.Second))},
+		{name: "a back-off with all places in flight", why: "V15: when it ends there is no room", scene: pulling(parallel("1"), inFlightPulls(newImage, "x"),
+			failedPull(9*time.Second))},
 	})
 }
 
@@ -110,6 +138,7 @@ func TestVerifyPulls(t *testing.T) {
 	held := pulling(partitionOf("1"))
 	updated := pulling(handPods("available", "f-new"))
 	retried := pulling(failedPull(10 * time.Second))
+	asleep := func(s *handmade) { s.plan.NextWake = time.Time{} }
 	fields := func(apply func(*rollout.Pull)) func(*handmade) {
 		return func(s *handmade) { apply(&s.plan.Pulls[0]) }
 	}
@@ -125,6 +154,10 @@ func TestVerifyPulls(t *testing.T) {
 		{
 			name: "a percentage rounded up twice", why: "D2: 26% of 4 is 2", scene: pulling(parallel("26%")),
 			plant: handPull("b", newImage), want: 10, mention: "right are at most 2",
+		},
+		{
+			name: "a percentage that needs no rounding", why: "D2: 25% of 4 is 1", scene: pulling(parallel("25%")),
+			plant: handPull("c", newImage), want: 10, mention: "right are at most 1",
 		},
 		{
 			name: "paused by parallelism", why: "D1: 0 pauses", scene: pulling(parallel("0")),
@@ -212,6 +245,40 @@ func TestVerifyPulls(t *testing.T) {
 		{
 			name: "asleep in the back-off", why: "the clock ends it", scene: pulling(failedPull(9 * time.Second)),
 			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "node d: D1: the back-off of the pull of reg.example/agent:v2 ends at 2026-01-15T12:00:01Z",
+		},
+		{
+			name: "asleep in the last back-off", why: "it is tried again 3 times", scene: pulling(failedPullOn("d", 3, 39*time.Second)),
+			plant: asleep, want: 15, mention: "node d: D1: the back-off of the pull of reg.example/agent:v2 ends at 2026-01-15T12:00:01Z",
+		},
+		{
+			name: "asleep in a back-off with the last place", why: "there is room for one", scene: pulling(parallel("1"), failedPull(9*time.Second)),
+			plant: asleep, want: 15, mention: "node d: D1: the back-off of the pull of reg.example/agent:v2 ends at 2026-01-15T12:00:01Z",
+		},
+		{
+			name: "asleep in a back-off with a place of a percentage", why: "half of 4 is 2", scene: pulling(parallel("50%"), failedPull(9*time.Second)),
+			plant: asleep, want: 15, mention: "node d: D1: the back-off of the pull of reg.example/agent:v2 ends at 2026-01-15T12:00:01Z",
+		},
+		{
+			name: "within the back-off that an older record has left", why: "the latest failure counts, and it comes last", scene: pulling(failedPull(time.Hour), failedPull(10*time.Second)),
+			plant: func(s *handmade) {
+				s.snapshot.FailedPulls[1].At = handNow().Add(-10*time.Second + 1)
+				s.plan.NextWake = handNow().Add(1)
+			},
+			want: 10, mention: "node d: D1: pull of reg.example/agent:v2, which failed there",
+		},
+		{
+			name: "within the back-off that an older record follows", why: "the latest failure counts, and it comes first", scene: pulling(failedPull(10*time.Second), failedPull(time.Hour)),
+			plant: func(s *handmade) {
+				s.snapshot.FailedPulls[0].At = handNow().Add(-10*time.Second + 1)
+				s.plan.NextWake = handNow().Add(1)
+			},
+			want: 10, mention: "node d: D1: pull of reg.example/agent:v2, which failed there",
+		},
+		{
+			name: "after a failure that nobody counted", why: "D1: it has failed once, and is not tried again at all", scene: pulling(func(s *handmade) {
+				s.spec.PreDownload.BackoffLimit = new(int32(0))
+			}),
+			plant: failedPullOn("d", 0, time.Hour), want: 10, mention: "or it is not tried again",
 		},
 		{
 			name: "without the secrets", why: "D1: they are carried", scene: pulling(),

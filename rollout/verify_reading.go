@@ -119,9 +119,10 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 			return TargetHeld, limit
 		}
 		// What keeps a pod from being updated in place is asked only where it could be updated now, and what is wrong with
-		// the pod itself when its turn comes.
+		// the pod itself when its turn comes. Where the plan says something more important, only its word tells whether
+		// that was so.
 		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.goalTemplate(node) != nil &&
-			(v.plainlyObstructed(best) || !node.saysWaits && v.obstructed(best)) {
+			(v.plainlyObstructed(best) || !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
 			return TargetHeld, LimitInPlaceOnly
 		}
 	case StateMissing, StateTerminating, StateBroken:

@@ -19,29 +19,31 @@ func TestVerifyReading(t *testing.T) {
 		s.node("missing", "d")
 		s.node("outdated", "dpra", handPod("outdated-1", staleHash, "available"))
 		s.node("requested", "d")
+		s.node("requestedold", "d")
 		s.node("starting", "dpu", handPod("starting-1", freshHash, "unready"))
 		s.node("surging", "dprau", handPod("surging-1", staleHash, "available"), handPod("surging-2", freshHash, "unready"))
 		s.node("terminating", "dp", handMarked(handPod("terminating-1", freshHash, "available")))
 		s.node("updated", "dprau", handPod("updated-1", freshHash, "available"))
-		s.snapshot.InFlight.Creates = []rollout.InFlightCreate{{Node: "requested"}}
-		return s.budget(3, 5, 0, 0)
+		s.snapshot.InFlight.Creates = []rollout.InFlightCreate{{Node: "requested"}, {Node: "requestedold", Revision: staleHash}}
+		return s.budget(3, 6, 0, 0)
 	}
 	reading := func(node string, change func(*rollout.Decision)) func(*handmade) {
 		return func(s *handmade) { change(s.decision(node)) }
 	}
 	var rows []violationRow
 	for node, states := range map[string][2]rollout.State{
-		"broken":      {rollout.StateBroken, rollout.StateMissing},
-		"ineligible":  {rollout.StateIneligible, rollout.StateKept},
-		"kept":        {rollout.StateKept, rollout.StateIneligible},
-		"leaving":     {rollout.StateLeaving, rollout.StateKept},
-		"missing":     {rollout.StateMissing, rollout.StateTerminating},
-		"outdated":    {rollout.StateOutdated, rollout.StateUpdated},
-		"requested":   {rollout.StateStarting, rollout.StateMissing},
-		"starting":    {rollout.StateStarting, rollout.StateUpdated},
-		"surging":     {rollout.StateSurging, rollout.StateOutdated},
-		"terminating": {rollout.StateTerminating, rollout.StateBroken},
-		"updated":     {rollout.StateUpdated, rollout.StateStarting},
+		"requestedold": {rollout.StateOutdated, rollout.StateMissing},
+		"broken":       {rollout.StateBroken, rollout.StateMissing},
+		"ineligible":   {rollout.StateIneligible, rollout.StateKept},
+		"kept":         {rollout.StateKept, rollout.StateIneligible},
+		"leaving":      {rollout.StateLeaving, rollout.StateKept},
+		"missing":      {rollout.StateMissing, rollout.StateTerminating},
+		"outdated":     {rollout.StateOutdated, rollout.StateUpdated},
+		"requested":    {rollout.StateStarting, rollout.StateMissing},
+		"starting":     {rollout.StateStarting, rollout.StateUpdated},
+		"surging":      {rollout.StateSurging, rollout.StateOutdated},
+		"terminating":  {rollout.StateTerminating, rollout.StateBroken},
+		"updated":      {rollout.StateUpdated, rollout.StateStarting},
 	} {
 		rows = append(rows, violationRow{
 			name: node + " in another state", why: "State tells where the node stands", scene: crowd,

@@ -164,7 +164,27 @@ func TestVerifyRevisions(t *testing.T) {
 		},
 		{
 			name: "renumber of an old one", why: "R3: the matching one is renumbered", scene: handSteady,
-			plant: act(rollout.RenumberRevision, staleHash), want: 4, mention: "renumber of revision agent-stale",
+			plant: act(rollout.RenumberRevision, staleHash), want: 4, mention: "R3: renumber of revision agent-stale, which is not the update revision",
+		},
+		{
+			name: "renumber of a duplicate", why: "R3: of the update revision", scene: func() *handmade {
+				s := handSteady()
+				s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision("twin", 1, s.spec.Template))
+				return s
+			},
+			plant: func(s *handmade) {
+				act(rollout.RenumberRevision, "twin")(s)
+				s.plan.Revisions[0].Number = 2
+			},
+			want: 4, mention: "R3: renumber of revision agent-twin, which is not the update revision",
+		},
+		{
+			name: "the only old one, below the history limit", why: "R4: it is to stay", scene: func() *handmade {
+				s := handSteady()
+				s.spec.RevisionHistoryLimit = new(int32(1))
+				return s
+			},
+			plant: act(rollout.DeleteRevision, staleHash), want: 4, mention: "R4: 0 old revisions stay, right are 1",
 		},
 		{
 			name: "an unknown one", why: "it is gone", scene: handSteady,
@@ -177,6 +197,14 @@ func TestVerifyRevisions(t *testing.T) {
 		{
 			name: "twice", why: "once is enough", scene: old(0),
 			plant: act(rollout.DeleteRevision, "older"), want: 14, mention: "second action on revision agent-older",
+		},
+		{
+			name: "an unknown one behind one that is deleted twice", why: "each is looked at", scene: old(0),
+			plant: func(s *handmade) {
+				act(rollout.DeleteRevision, "older")(s)
+				act(rollout.DeleteRevision, "other")(s)
+			},
+			want: 14, mention: "delete of revision agent-other with UID",
 		},
 		{
 			name: "in flight", why: "it was sent before", scene: old(0),

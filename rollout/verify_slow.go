@@ -37,6 +37,7 @@ func (v *verifier) observeSlow() {
 	if s.limit < highest && !v.halted() {
 		s.rises = began.Add(paused + time.Duration(steps+1)*options.Interval)
 	}
+	left, limited := v.installs()
 	for _, node := range v.nodes {
 		if node.outcome != placement.Run {
 			continue
@@ -47,12 +48,14 @@ func (v *verifier) observeSlow() {
 				s.ends = ends
 			}
 		}
-		if v.misses(node) && v.canCreate(node) {
+		switch {
+		case !v.misses(node) || !v.canCreate(node):
+		case !limited || node.filled():
+			s.missing++
+		case left > 0: // the others stay empty (T7)
+			left--
 			s.missing++
 		}
-	}
-	if left, limited := v.installs(); limited { // the others stay empty (T7)
-		s.missing = min(s.missing, left)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -95,6 +97,35 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 		{name: "with surge", why: "B7: a new pod beside the old one is under way", scene: handFleet(old, handSurgingBy(5), handSlowly("2", "250", 0))},
 		{name: "in place", why: "B7: an update takes a place", scene: handFleet(old, atMost("5"), inPlaceBy("InPlaceIfPossible"), handSlowly("2", "250", 0))},
 		{name: "Failed pods", why: "B7: broken ones too", scene: handFleet(handPods("failed", "a-old", "b-old", "c-old"), handSlowly("2", "250", 0))},
+		{name: "unpaused just now", why: "B7: the pause that ends does not count either", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 3*time.Minute),
+			handPausedSince(2*time.Minute))},
+		{name: "paused since what is to come", why: "B7: a clock was set back, and the pause is none", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 3*time.Minute),
+			handPausedSince(-time.Minute))},
+		{name: "paused now, since what is to come", why: "B7: a clock was set back, and the pause is none", scene: handFleet(old, handPods("", "f", "g", "h", "i", "j"),
+			handSlowly("1", "250", 3*time.Minute), handStrategy(func(s *rollout.Strategy) { s.Paused = true }), handPausedSince(-time.Minute))},
+		{name: "paused for less than nothing", why: "B7: such a memory is taken for none", scene: handFleet(old, handPods("", "f", "g", "h", "i"),
+			handSlowly("1", "250", 3*time.Minute), handStrategy(func(s *rollout.Strategy) { s.Paused = true }), handPausedSince(2*time.Minute),
+			func(s *handmade) { s.snapshot.Memory.Rollout.Paused = -time.Minute })},
+		{name: "unpaused, and paused for less than nothing", why: "B7: such a memory is taken for none", scene: handFleet(old, atMost("5"),
+			handSlowly("1", "250", 3*time.Minute), handPausedSince(2*time.Minute),
+			func(s *handmade) { s.snapshot.Memory.Rollout.Paused = -time.Minute })},
+		{name: "an interval of a nanosecond", why: "B7: it has not passed either", scene: handFleet(old, atMost("5"), handSlowly("1", "250", 0),
+			handStrategy(func(s *rollout.Strategy) { s.SlowStart.Interval = 1 }))},
+		{name: "a held node's pod comes up", why: "B7: it takes a place at its old revision, too", scene: handFleet(handPods("unready", "a-old"),
+			handCreated(30*time.Second, "a-old"), handOldPods(), atMost("5"), partitionOf("1"), handSlowly("2", "250", 0))},
+		{name: "one was updated in place", why: "B7: its interval begins with that", scene: handFleet(handPods("unready", "a-new"), handOldPods(), atMost("5"),
+			inPlaceBy(inplace.IfPossible), handUpdated(30*time.Second, "a-new"), handSlowly("2", "250", 0))},
+		{name: "one is asked for", why: "B7: it takes a place, and is not missing besides", scene: handFleet(old, handPods("", "f"), atMost("5"), handSlowly("2", "250", 0),
+			func(s *handmade) {
+				s.snapshot.InFlight.Creates = []rollout.InFlightCreate{{Node: "f", Revision: freshHash}}
+			})},
+		{name: "one terminates, with surge", why: "B7: what follows it is created, and replaces nothing", scene: handFleet(old, handPods("available", "f-old"),
+			handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("2", "250", 0))},
+		{name: "a first installation that replaces a Failed pod", why: "T7, B7: nodes that stay empty take no place", scene: handFleet(handPods("failed", "a-new"),
+			handPods("", "b", "c", "d"), handOverride("o", "app-node", "1", 0), handSlowly("2", "250", 0), partitionOf("3"), func(s *handmade) {
+				s.snapshot.Revisions = s.snapshot.Revisions[1:]
+				s.spec.Strategy.PartitionedScaling = true
+			})},
 		{name: "an unreachable node", why: "B8: left out", scene: handFleet(handPods("unready", "a-new"), handOldPods(), handUnreachable("a"), atMost("1"),
 			handLeavingOut("1"))},
 		{name: "more of them than may be left out", why: "B8: the others count", scene: handFleet(handPods("unready", "a-new", "f-new"), handOldPods(),
@@ -111,6 +142,19 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 				s.snapshot.Nodes[1].Labels = nil
 			})},
 	})
+}
+
+// handPausedSince lets the rollout be paused for so long, or until now.
+func handPausedSince(ago time.Duration) change {
+	return func(s *handmade) { s.snapshot.Memory.Rollout.PausedSince = handNow().Add(-ago) }
+}
+
+// handUpdated are pods that were updated in place so long ago.
+func handUpdated(ago time.Duration, names ...string) change {
+	return onPods(func(p *corev1.Pod) {
+		p.Annotations = map[string]string{inplace.StateKey: fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q}`, freshHash,
+			handNow().Add(-ago).Format(time.RFC3339))}
+	}, names...)
 }
 
 // handOldPods adds nodes b to d with available old pods.
@@ -139,6 +183,51 @@ func TestVerifySlowStart(t *testing.T) {
 		{
 			name: "a Failed pod more", why: "B7: broken ones too", scene: handFleet(handPods("failed", "a-old", "b-old"), handSlowly("1", "250", 0)),
 			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 11, mention: "B7: 2 pods are replaced",
+		},
+		{
+			name: "a replacement while one is under way", why: "B7: no place is left", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new"),
+				handCreated(30*time.Second, "b-new"), atMost("3"), handSlowly("1", "1", 0)),
+			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "right are at most 0: limit 1 - 1 under way - 0 missing",
+		},
+		{
+			name: "an update in place more", why: "B7: it is a replacement like any other", scene: handFleet(handPods("available", "a-old", "b-old"),
+				inPlaceBy(inplace.IfPossible), atMost("3"), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady); s.bring() }, want: 11, mention: "B7: 2 pods are replaced, right are at most 1",
+		},
+		{
+			name: "a replacement beside what follows a terminating pod", why: "B7: under surge that is missing at once",
+			scene: handFleet(handOldPods(), handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("2", "250", 0)),
+			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+		},
+		{
+			name: "a replacement beside what follows a terminating pod of a first installation", why: "B7, T7: its node keeps its place, whatever stays empty",
+			scene: handFleet(handPods("failed", "a-old"), handPods("available", "b-new"), handPods("", "c"), handTerminating(30*time.Second, "b-new"),
+				handSurgingBy(3), handSlowly("2", "250", 0), partitionOf("2"), func(s *handmade) {
+					s.snapshot.Revisions = s.snapshot.Revisions[1:]
+					s.spec.Strategy.PartitionedScaling = true
+				}),
+			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+		},
+		{
+			name: "a replacement beside what follows a leaving pod", why: "B7: under surge that is missing at once",
+			scene: handFleet(handOldPods(), handPods("available", "f-old"), preDelete, hookedBy("f-old"), inStateOf(lifecycle.PreparingDelete, "f-old"),
+				handSurgingBy(5), handSlowly("2", "250", 0)),
+			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+		},
+		{
+			name: "asleep until after the first of two places is free", why: "V15", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new", "c-new"),
+				handCreated(30*time.Second, "b-new"), handCreated(10*time.Second, "c-new"), atMost("5"), handSlowly("2", "2", 0)),
+			plant: func(s *handmade) { s.plan.NextWake = handNow().Add(40 * time.Second) }, want: 15, mention: "B7: a node is no longer under way at 2026-01-15T12:00:30Z",
+		},
+		{
+			name: "asleep until after the first step of another revision", why: "V15: the clock begins now", scene: handFleet(handOldPods(), atMost("3"), handSlowly("1", "250", time.Hour),
+				func(s *handmade) { s.snapshot.Memory.Rollout.Revision = "other" }),
+			plant: func(s *handmade) { s.plan.NextWake = handNow().Add(time.Minute + 1) }, want: 15, mention: "B7: the limit rises at 2026-01-15T12:01:00Z",
+		},
+		{
+			name: "asleep until after a pod terminates for too long", why: "V15: B8 would free its place", scene: handFleet(handOldPods(), handPods("available", "f-old"),
+				handTerminating(30*time.Second, "f-old"), atMost("5"), handSlowly("2", "250", 0)),
+			plant: func(s *handmade) { s.plan.NextWake = handNow().Add(31 * time.Second) }, want: 15, mention: "node f: B8: pod f-old is terminating for too long",
 		},
 		{
 			name: "another limit", why: "V12", scene: slow, plant: func(s *handmade) { s.plan.Budget.SlowStart = 2 },

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -17,7 +16,7 @@ import (
 // checkTrial judges; what follows from them for the nodes is found here.
 type verifiedTrial struct {
 	phase canary.Phase
-	// nodes of the canary, as far as the snapshot has them; ascending by name.
+	// nodes of the canary, as far as the snapshot has them.
 	nodes []*verifiedNode
 	// stables are the hashes that may be the stable revision: one, but for revisions of one number. stable is it, as the
 	// plan says if it is one of them.
@@ -40,10 +39,7 @@ func (v *verifier) observeTrial() {
 	if v.spec.Strategy.Canary != nil && v.plan.Canary.Phase == canary.Idle { // a promotion makes it so at once (C6)
 		t.stables = map[string]bool{v.plan.Status.UpdateRevision: true}
 	}
-	t.stable = v.plan.Canary.Stable
-	if !t.stables[t.stable] {
-		t.stable = v.plan.Status.StableRevision
-	}
+	t.stable = v.plan.Status.StableRevision
 	if !t.stables[t.stable] {
 		t.stable = sortedKeys(t.stables)[0]
 	}
@@ -60,7 +56,6 @@ func (v *verifier) observeTrial() {
 			t.nodes = append(t.nodes, node)
 		}
 	}
-	slices.SortFunc(t.nodes, func(a, b *verifiedNode) int { return cmp.Compare(a.name, b.name) })
 }
 
 // onTrial tells whether the update revision is being tried, as the plan says.
@@ -75,7 +70,7 @@ func (v *verifier) halted() bool { return v.spec.Strategy.Paused || v.spec.Strat
 // that was promoted, or while none is marked the one that was remembered; else the older one. It is the update revision if
 // there is none.
 func (v *verifier) stableRevisions() map[string]bool {
-	marked, promoted := v.marked()
+	_, promoted := v.marked()
 	remembered := v.remembered.Rollout.Stable
 	if trial := v.remembered.Canary; trial.Verdict != nil && trial.Verdict.Phase == canary.Idle { // its mark is not seen yet
 		remembered = trial.Revision
@@ -95,12 +90,10 @@ func (v *verifier) stableRevisions() map[string]bool {
 		return map[string]bool{v.plan.Status.UpdateRevision: true}
 	}
 	isPromoted := func(revision *appsv1.ControllerRevision) bool {
-		hash := history.HashOf(revision)
-		return !v.holdsTemplate(revision) && hash != v.plan.Status.UpdateRevision &&
-			(history.Promoted(revision) || remembered != "" && hash == remembered)
+		return history.Promoted(revision) || history.HashOf(revision) == remembered
 	}
 	switch {
-	case marked || slices.ContainsFunc(v.snapshot.Revisions, isPromoted):
+	case slices.ContainsFunc(v.snapshot.Revisions, isPromoted):
 		return v.highest(isPromoted)
 	case remembered != "": // it is gone, and nothing else is known to be stable
 		return map[string]bool{remembered: true}
@@ -182,9 +175,7 @@ func (v *verifier) liveHashes() map[string]bool {
 		}
 	}
 	for _, create := range v.snapshot.InFlight.Creates {
-		if create.Revision != "" {
-			live[create.Revision] = true
-		}
+		live[create.Revision] = true
 	}
 	return live
 }
@@ -201,7 +192,6 @@ func (v *verifier) observeGoals() {
 		}
 	}
 	for _, pod := range v.pods {
-		pod.updated, pod.current = pod.atUpdate, pod.atUpdate
 		if pod.node == nil {
 			continue
 		}

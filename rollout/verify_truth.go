@@ -44,10 +44,8 @@ func (c *verifiedPatched) checkTruth(after *corev1.Pod) {
 		if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !others && !goesOn {
 			c.wrong(9, "container %s has image %s, but the revision label says %s", has.Name, has.Image, want.Image)
 		}
-		if c.spec.Strategy.InPlace.Resize {
-			c.checkResources(has, had, before, want,
-				state.NextContainerResources[has.Name], pending.NextContainerResources[has.Name])
-		}
+		c.checkResources(has, had, before, want,
+			state.NextContainerResources[has.Name], pending.NextContainerResources[has.Name])
 	}
 }
 

@@ -32,9 +32,7 @@ func (v *verifier) checkNextWake() {
 			if v.waitsForBackoff(node, pod) {
 				v.checkPodWake("M2: the back-off of pod", pod, "ends", v.backoffEnd(pod))
 			}
-			if end, waits := v.graceEnd(node, pod); waits {
-				v.checkPodWake("I4: the grace period of pod", pod, "ends", end)
-			}
+			v.checkPodWake("I4: the grace period of pod", pod, "ends", v.graceEnd(node, pod))
 		}
 	}
 	v.checkPullWakes()
@@ -42,26 +40,26 @@ func (v *verifier) checkNextWake() {
 	v.checkSlowWake()
 }
 
-// graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4). One that this plan makes
-// unready shows itself when it is observed.
-func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) (time.Time, bool) {
-	if !pod.outdated() || pod.goes() || !v.underWay(pod) || node.bestOutdated() != pod || !v.isCandidate(node, pod) ||
+// graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
+// that this plan makes unready shows itself when it is observed.
+func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) time.Time {
+	if node.bestOutdated() != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
 		v.holdsUpdate(node, pod) != LimitNone {
-		return time.Time{}, false
+		return time.Time{}
 	}
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
 	if condition == nil || condition.Status == corev1.ConditionTrue ||
 		!v.spec.Lifecycle.Next(pod.object, lifecycle.Update, pod.complete).Proceed { // it waits for its hook first
-		return time.Time{}, false
+		return time.Time{}
 	}
 	if v.beginError(pod) != nil {
-		return time.Time{}, false // nobody knows what an earlier update left behind
+		return time.Time{} // nobody knows what an earlier update left behind
 	}
 	if len(pod.patches) > 0 {
-		return time.Time{}, false // it is updated now, or made ready for that, and the next plan sees what that brought
+		return time.Time{} // it is updated now, or made ready for that, and the next plan sees what that brought
 	}
 	grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
-	return condition.LastTransitionTime.Add(grace), true
+	return condition.LastTransitionTime.Add(grace)
 }
 
 // checkWake holds nextWake against an instant at which something changes by itself; one that is over or zero is none.

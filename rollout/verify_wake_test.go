@@ -5,7 +5,12 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -181,4 +186,62 @@ func TestVerifyMemory(t *testing.T) {
 	if got := s.verify(); got != nil {
 		t.Errorf("15 min are the most there is, and what is over a node that is gone is forgotten, but: %v", got)
 	}
+}
+
+// TestVerifyAcceptsSleep: plans that need not wake although something ends by the clock.
+func TestVerifyAcceptsSleep(t *testing.T) {
+	const grace = 30
+	inGrace := func(changes ...change) func() *handmade {
+		fleet := []change{handPods("available", "a-old", "b-old"), inPlaceBy(inplace.IfPossible), made(10*time.Second, "a-old", "b-old"),
+			handStrategy(func(s *rollout.Strategy) { s.InPlace.GracePeriodSeconds = grace })}
+		return handFleet(append(fleet, changes...)...)
+	}
+	// asleep is a plan that wakes for nothing.
+	asleep := func(scene func() *handmade) func() *handmade {
+		return func() *handmade {
+			s := scene()
+			s.plan.NextWake = time.Time{}
+			for i := range s.plan.Decisions {
+				s.plan.Decisions[i].Until = time.Time{}
+			}
+			return s
+		}
+	}
+	ending := handTerminating(grace*time.Second, "a-old")
+	runAccepts(t, []acceptRow{
+		{name: "in the grace period, with a patch in flight", why: "I4: what it brings is seen first", scene: asleep(inGrace(func(s *handmade) {
+			s.snapshot.InFlight.Patches = []types.UID{"uid-a-old", "uid-b-old"}
+		}))},
+		{name: "in the grace period, with other resources wanted", why: "P8: the pods are recreated, one now", scene: asleep(inGrace(
+			handOverride("o", "app-node", "1", 0), func(s *handmade) { s.spec.Burst = new(intstr.FromInt32(1)) }))},
+		{name: "in the grace period, held by its hook", why: "L3: the hook comes first", scene: asleep(inGrace(inPlaceHook, hookedBy("a-old", "b-old"),
+			inStateOf(lifecycle.PreparingUpdate, "a-old", "b-old")))},
+		{name: "held by its hook, without a condition", why: "L3: the hook comes first", scene: asleep(handFleet(handPods("available", "a-old"), inPlaceBy(inplace.IfPossible),
+			inPlaceHook, hookedBy("a-old"), inStateOf(lifecycle.PreparingUpdate, "a-old"), handWithoutCondition("a-old")))},
+		{name: "in the grace period, with a record that cannot be read", why: "nobody knows what an earlier update left behind", scene: asleep(inGrace(
+			inStateOf(lifecycle.PreparingUpdate, "a-old", "b-old"), onPods(func(p *corev1.Pod) {
+				p.Annotations = map[string]string{inplace.StateKey: "{"}
+			}, "a-old", "b-old")))},
+		{name: "in the grace period, and on its way out by now", why: "L2: it is deleted when its hook lets it go", scene: asleep(inGrace(preDelete, hookedBy("a-old", "b-old"),
+			inStateOf(lifecycle.PreparingDelete, "a-old", "b-old")))},
+		{name: "terminating, in a slow start that nobody waits for", why: "B7: its place is of no use", scene: asleep(handFleet(handPods("available", "a-old", "b-new"), ending,
+			handSlowly("5", "5", 0)))},
+		{name: "terminating, followed by what this plan creates", why: "B8: nobody knows whether the node will count then", scene: asleep(handFleet(
+			handPods("available", "a-old"), ending, handSurgingBy(1), handLeavingOut("1")))},
+		{name: "terminating, beside what this plan deletes", why: "B8: nobody knows whether the node will count then", scene: asleep(handFleet(
+			handPods("available", "a-old"), ending, handPods("failed", "a-older"), handLeavingOut("1")))},
+		{name: "terminating beside a pod that serves", why: "B8: the node does not count in any case", scene: asleep(handFleet(
+			handPods("available", "a-old", "a-new"), ending, handLeavingOut("1")))},
+	})
+	runViolations(t, []violationRow{
+		{
+			name: "a grace period without its end", why: "I4: whoever asks wants to know how long", scene: inGrace(),
+			plant: func(s *handmade) { s.decision("a").Until = time.Time{} }, want: 15, mention: "node a: I4: waits for the end of the grace period, right is to say when",
+		},
+		{
+			name: "asleep until after a pod terminates for too long, beside one that comes up", why: "B8: the node holds a place of maxSurge", scene: handFleet(
+				handPods("available", "a-old", "a-older"), handPods("unready", "a-new"), ending, handSurgingBy(1), handLeavingOut("1")),
+			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "node a: B8: pod a-old is terminating for too long",
+		},
+	})
 }
