@@ -80,6 +80,7 @@ func TestVerifyAcceptsMarks(t *testing.T) {
 			}))},
 		{name: "a namesake of its hash has failed", why: "C6: that is another template's", scene: handTrial(
 			handNamesake(1, failed))},
+		{name: "an older duplicate of its hash goes", why: "R3: its pods are those of the one that stays", scene: handTrial(handCopied(1, 0, nil))},
 		{name: "an older duplicate of its hash has failed", why: "C6: the last one tells", scene: handKeeping(handTrial(handCopied(1, 0, failed)))},
 		{name: "it has failed, and an older duplicate of its hash has not", why: "C6: the last one tells", scene: handKeeping(handRejected(handCopied(1, 0, nil)))},
 		{name: "an older duplicate of its hash, which comes first, has failed", why: "C6: the last one tells", scene: handKeeping(handTrial(handCopied(1, 1, failed)))},

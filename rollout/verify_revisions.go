@@ -168,9 +168,14 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 }
 
 // checkDeleteRevision judges one delete. A revision that a pod carries stays even if it is a duplicate:
-// without it the pod, relabelled only later, would read as outdated.
+// without it the pod, relabelled only later, would read as outdated. One whose hash the update revision has, too, leaves it
+// all pods.
 func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
-	if history.HashOf(revision) == v.plan.Status.UpdateRevision {
+	isUpdate := history.HashOf(revision) == v.plan.Status.UpdateRevision
+	if isUpdate && v.holdsTemplate(revision) && revision != v.updateObject() {
+		return
+	}
+	if isUpdate {
 		v.report(4, "", "R4: delete of the update revision %s", revision.Name)
 	}
 	if v.carried(revision) {

@@ -163,6 +163,17 @@ func TestVerifyRevisions(t *testing.T) {
 			plant: act(rollout.DeleteRevision, freshHash), want: 4, mention: "R4: delete of the update revision agent-fresh",
 		},
 		{
+			name: "the update revision, while a duplicate of its hash stays", why: "R3: the highest is kept", scene: handTrial(handCopied(1, 0, nil)),
+			plant: func(s *handmade) {
+				for i := range s.plan.Revisions {
+					if s.plan.Revisions[i].Name == "agent-z" {
+						s.plan.Revisions[i].Name, s.plan.Revisions[i].UID = "agent-"+freshHash, types.UID("uid-agent-"+freshHash)
+					}
+				}
+			},
+			want: 4, mention: "R4: delete of the update revision agent-fresh",
+		},
+		{
 			name: "renumber of an old one", why: "R3: the matching one is renumbered", scene: handSteady,
 			plant: act(rollout.RenumberRevision, staleHash), want: 4, mention: "R3: renumber of revision agent-stale, which is not the update revision",
 		},
