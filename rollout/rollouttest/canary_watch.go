@@ -251,8 +251,11 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	case f.commanded(f.options.Commands.Validate) && !f.commanded(f.options.Commands.Fail):
 		return nil
 	}
-	now, nodes := f.snapshot.Now, w.nodes
-	elapsed := w.elapsed
+	// Nodes that may not be canary nodes any more, as they are gone, count no longer (C1).
+	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(node string) bool {
+		return !f.candidate[node] && !f.mayBeBroken(node)
+	})
+	now, elapsed := f.snapshot.Now, w.elapsed
 	if f.full(nodes) && !w.started {
 		w.started = true // this very instant, for a duration of 0
 	}

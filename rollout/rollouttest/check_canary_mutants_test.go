@@ -96,6 +96,12 @@ func TestCheckCanaryEndsWithoutABug(t *testing.T) {
 			rollouttest.Mishap{After: 4, Kind: rollouttest.LoseNode, Node: "c"},
 			rollouttest.Mishap{After: 1, Kind: rollouttest.PauseSet},
 			rollouttest.Mishap{After: 1, Kind: rollouttest.LoseMemory}), rollouttest.EndsPromoted, ""},
+		{"open, with an override", "pods keep their resources while the trial goes on", befallen(tryOut(manual),
+			rollouttest.Mishap{After: 6, Kind: rollouttest.OverrideNode, Node: "c"}), rollouttest.EndsOpen, ""},
+		{"open, and another pod comes back ill", "its node is none of the canary", befallen(stableIll(tryOut(manual)),
+			rollouttest.Mishap{After: 6, Kind: rollouttest.EvictPods, Node: "d"}), rollouttest.EndsOpen, "C7: node d has pod"},
+		{"failed, and the stable one is ill too", "no node is where it was", stableIll(cannotPull(tryOut())), rollouttest.EndsFailed,
+			"which is not available"},
 		{"of an invalid spec", "it is reported", tryOut(rollouttest.OnDelete()), rollouttest.EndsOpen, "spec.strategy.canary"},
 	}
 	seen := map[string]bool{}
@@ -241,6 +247,24 @@ func TestCheckCanaryRejectsBugs(t *testing.T) {
 
 		{"nothing goes back", "C7: all nodes do", bug{after: idleWhen(canary.Failed)}, cannotPull(tryOut()), rollouttest.EndsFailed,
 			"C7: node a has pod"},
+		{"what failed is not replaced", "C7: all nodes go back", bug{after: func(_ rollout.Snapshot, p *rollout.Plan) {
+			if p.Canary.Phase == canary.Failed {
+				p.Creates = nil
+			}
+		}}, cannotPull(tryOut()), rollouttest.EndsFailed, "C7: node a has 0 pods"},
+		{"overrides do not matter", "P8: pods have the resources of their node", bug{before: func(s *rollout.Snapshot) {
+			s.Nodes = slices.Clone(s.Nodes)
+			for i, n := range s.Nodes {
+				s.Nodes[i] = n.DeepCopy()
+				s.Nodes[i].Annotations = nil
+			}
+		}}, befallen(cannotPull(tryOut()), rollouttest.Mishap{After: 6, Kind: rollouttest.OverrideNode, Node: "c"}), rollouttest.EndsFailed,
+			"P8: node c has pod agent-c, whose resources are not those of its node"},
+		{"not for long", "V16: a settled plan stays empty", bug{after: func(s rollout.Snapshot, p *rollout.Plan) {
+			if s.Now.After(rollouttest.Noon().Add(time.Hour)) {
+				p.Deletes = append(p.Deletes, rollout.Delete{Node: "d", Pod: "agent-d", UID: "pod-agent-d"})
+			}
+		}}, tryOut(), rollouttest.EndsPromoted, "V16: settled, but 1h0m0s later the plan has 1 actions: delete agent-d"},
 		{"nothing is rolled out", "V16: all nodes end at the revision", bug{after: idleWhen(canary.Idle)}, tryOut(),
 			rollouttest.EndsPromoted, "is outdated"},
 		{"the stable one is what is tried", "C6: it is another", bug{after: func(_ rollout.Snapshot, p *rollout.Plan) {
@@ -293,6 +317,12 @@ func laggingBy(w rollouttest.World, lag int) rollouttest.World {
 func cannotPull(w rollouttest.World) rollouttest.World {
 	w.Behavior.Waiting = map[string]string{rollouttest.Hash(w.Spec): "ErrImagePull"}
 	rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour)})(&w.Spec)
+	return w
+}
+
+// stableIll is a world in which pods of the stable revision do not become ready any more.
+func stableIll(w rollouttest.World) rollouttest.World {
+	w.Behavior.NeverReady = []string{rollouttest.Hash(w.Stable)}
 	return w
 }
 

@@ -51,3 +51,40 @@ func TestIllCanaryOfTheRealPlannerIsNotPromoted(t *testing.T) {
 		}
 	})
 }
+
+// Wherever a world leads, what is wrong on the way is found, with what happened until then.
+func TestCheckCanaryRejectsWhatIsWrongOnTheWay(t *testing.T) {
+	deletes := bug{after: func(s rollout.Snapshot, p *rollout.Plan) {
+		if p.Canary.Phase == canary.Running && len(s.Memory.Canary.Nodes) > 0 {
+			p.Deletes = append(p.Deletes, rollout.Delete{Node: "d", Pod: "agent-d", UID: "pod-agent-d"})
+		}
+	}}
+	fails := func(rollout.Spec) (rollouttest.PlanFunc, error) { return failing, nil }
+	none := func(rollout.Spec) (rollouttest.PlanFunc, error) { return nil, errPlan }
+	paused := befallen(tryOut(), rollouttest.Mishap{After: 6, Kind: rollouttest.PauseSet})
+	for _, check := range []func(func(rollout.Spec) (rollouttest.PlanFunc, error), rollouttest.World) error{
+		rollouttest.CheckCanary,
+		func(planner func(rollout.Spec) (rollouttest.PlanFunc, error), w rollouttest.World) error {
+			return rollouttest.CheckCanaryEnds(planner, w, rollouttest.EndsPromoted)
+		},
+	} {
+		mustContain(t, check(deletes.planner, tryOut()), "C7: delete of agent-d on node d, which serves")
+		mustContain(t, check(deletes.planner, tryOut()), "\n12:00:00 revision created agent-")
+		mustContain(t, check(deletes.planner, paused), "before pause set: ")
+		mustContain(t, check(fails, tryOut()), "step 1: no plan")
+		mustContain(t, check(none, tryOut()), "no plan")
+	}
+}
+
+// A canary node that is gone counts no longer: those that are left are enough, from that very plan on (C1, C2).
+func TestCheckCanaryWithoutNodesThatAreGone(t *testing.T) {
+	for after := range 14 {
+		for _, node := range []string{"a", "b"} {
+			w := befallen(tryOut(rollouttest.Canary("2"), rollouttest.CanaryFor(0, time.Minute), rollouttest.MaxUnavailable("1")),
+				rollouttest.Mishap{After: after, Kind: rollouttest.DeleteNode, Node: node})
+			if err := rollouttest.CheckCanaryEnds(realPlanner, w, rollouttest.EndsPromoted); err != nil {
+				t.Errorf("node %s is deleted after %d plans: %v", node, after, err)
+			}
+		}
+	}
+}

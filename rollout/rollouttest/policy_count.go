@@ -199,7 +199,7 @@ type counter struct {
 	groups  map[string]string // of each node that has the label; the others are in ""
 	tallies map[string]tally
 	changed []string // groups, since the last instant
-	stale   bool     // labels may have changed
+	stale   bool     // labels have to be read again
 	seen    bool     // a node that may be counted, and has the label
 }
 
@@ -208,12 +208,9 @@ type tally struct{ have, of int }
 
 func (t *counter) record(r simulate.Record) {
 	switch r.Kind {
-	case simulate.EventHappened:
-		t.stale = t.stale || t.label != ""
+	case simulate.EventHappened: // labels may have changed, and nodes joined
+		t.stale = t.label != ""
 	case simulate.NodeChanged:
-		if _, known := t.states[r.Node]; !known && t.label != "" && r.From == 0 && r.At > 0 {
-			t.stale = true // it has joined
-		}
 		t.add(r.Node, -1)
 		t.states[r.Node] = r.To
 		t.add(r.Node, 1)

@@ -186,7 +186,7 @@ func (w *watched) judge(g *guarded, at time.Duration, err error) {
 	}
 	fmt.Fprintf(&b, "promised: %s\n  broken at step %d, %v after the beginning (%s): %v", g.promise, step, at,
 		w.clock(at), err)
-	if broken, ok := errors.AsType[*BreachError](err); ok {
+	if broken, ok := errors.AsType[*BreachError](err); ok && broken != nil {
 		w.explain(&b, broken.Nodes)
 	}
 	fmt.Fprintf(&b, "\n  to see it again (seed %d): simulate.New(scenario), then Step %s", w.scenario.Seed, times(step))

@@ -200,6 +200,7 @@ func TestPoliciesThatSawNothing(t *testing.T) {
 		{"no such label, at least", "nothing would ever be too few", policyScenario(), kit.NeverFewerThan(2, kit.Serving().In("region")), "has the label topology.kubernetes.io/region"},
 		{"no node runs it", "nothing would ever be unavailable", nowhere, kit.NeverMoreThan(2, kit.Unavailable()), "no node is to run the pod"},
 		{"no node at all", "there is nothing to do", nowhere, kit.DoneWithin(time.Hour), "there was nothing to roll out"},
+		{"one plan", "the set is as it is to be", policyScenario(kit.Image("agent:v1")), kit.DoneWithin(time.Hour), "in this run; the set is Running ("},
 		{"no node to end anywhere", "there is nothing to do", nowhere, kit.EndsAtUpdateRevision(), "there was nothing to roll out"},
 		{"no pod created", "in place nothing is recreated", policyWith(policyScenario(kit.InPlace()), func(s *simulate.Scenario) {
 			s.Fleet.Running = new(kit.Spec("agent", kit.InPlace()))

@@ -20,7 +20,6 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 	for i := range s.scenario.Fleet.Pools {
 		pool := &s.scenario.Fleet.Pools[i]
 		s.pools[pool.Name] = pool
-		s.joined[pool.Name] = firstNumber(pool.Name, snapshot.Nodes)
 	}
 	for i := range s.scenario.Events {
 		if e := &s.scenario.Events[i]; e.What == AddNodes {
@@ -66,13 +65,7 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 			p.running[i] = kubelet.RunningIn(object, i)
 		}
 	}
-	if object.Spec.NodeName != "" && p.node != nil {
-		for _, image := range imagesOf(object) {
-			if kubelet.ContainersReady(object) || lifecycle.Ready(object) {
-				s.registry.put(p.node.name, p.node.zone, image)
-			}
-		}
-	}
+	s.takeImages(p)
 	switch {
 	case lifecycle.Terminal(object):
 		p.stage = finished
@@ -96,6 +89,31 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 		}
 	}
 	p.runs = p.rules
+	if p.stage == ready && !lifecycle.Ready(object) { // what the kubelet is about to say
+		p.object = statusCopy(object)
+		s.report(p, p.object)
+	}
+}
+
+// takeImages lets the node have what containers of the pod run, or have run. One in the middle of an update in place does not
+// run what the pod says. Init containers came before.
+func (s *Simulation) takeImages(p *pod) {
+	object := p.object
+	if object.Spec.NodeName == "" || p.node == nil {
+		return
+	}
+	started := false
+	for i := range object.Spec.Containers {
+		if lifecycle.Ready(object) || kubelet.HasRun(object, i) {
+			started = true
+			s.registry.put(p.node.name, p.node.zone, p.running[i].Image)
+		}
+	}
+	for i := range object.Spec.InitContainers {
+		if started {
+			s.registry.put(p.node.name, p.node.zone, object.Spec.InitContainers[i].Image)
+		}
+	}
 }
 
 // byCreation orders pods as they came, whatever order they are given in.

@@ -50,6 +50,8 @@ func TestRunsBeginInTheMiddle(t *testing.T) {
 		{"not ready", "it becomes so", on("p", rollouttest.OnNode("a"), rollouttest.Unready()), simulate.EndDone},
 		{"crashed", "its kubelet starts it again", on("p", rollouttest.OnNode("a"), rollouttest.Restarted(2, rollouttest.Noon(), "Error"), rollouttest.WaitingFor("CrashLoopBackOff"), rollouttest.Unready()), simulate.EndDone},
 		{"failed", "it is replaced (M2)", on("p", rollouttest.OnNode("a"), rollouttest.Failed()), simulate.EndDone},
+		{"of a node that is gone", "it is collected", on("p", rollouttest.OnNode("gone"), rollouttest.Pending()), simulate.EndDone},
+		{"pinned to no node", "it is deleted", on("p", rollouttest.PinnedTo("gone"), rollouttest.Pending()), simulate.EndDone},
 		{"without containers", "nobody can say what it is", func() *corev1.Pod {
 			p := on("p", rollouttest.OnNode("a"), rollouttest.Unready())
 			p.Spec.Containers = nil
@@ -64,7 +66,10 @@ func TestRunsBeginInTheMiddle(t *testing.T) {
 				Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a"), Pods: []*corev1.Pod{c.pod},
 				Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(simOld, 1)},
 			}
-			report, err := simulate.Run(simulate.Scenario{Spec: simOld, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: simTimes(), Limit: time.Hour})
+			model := simTimes()
+			model.Kubelets = append(model.Kubelets, simulate.Kubelet{Pool: "web"}, simulate.Kubelet{Nodes: map[string]string{"a": "b"}})
+			fleet := simulate.Fleet{Snapshot: &snapshot, Pools: []simulate.Pool{{Name: "web"}}}
+			report, err := simulate.Run(simulate.Scenario{Spec: simOld, Fleet: fleet, Model: model, Limit: time.Hour})
 			if err != nil || report.End != c.end || report.Updated != 1 {
 				t.Errorf("%v\n%v", report, err)
 			}

@@ -53,22 +53,17 @@ func later[T any](s *Simulation, v *sights[T], kind, name string, object T, owne
 		v.pending, v.epoch = nil, s.epoch
 	}
 	at := s.elapsed + s.lag(kind, name, v.version)
-	if n := len(v.pending); n > 0 {
-		at = max(at, v.pending[n-1].at)
-	}
 	if at == s.elapsed && len(v.pending) == 0 {
 		v.shows = v.version
 		return false
 	}
 	v.pending = append(v.pending, sight[T]{at, object, v.version})
 	v.timer.owner = owner
-	if !v.timer.isSet() {
-		s.queue.put(&v.timer, v.pending[0].at)
-	}
+	s.queue.put(&v.timer, v.pending[0].at)
 	return true
 }
 
-// due takes what the watch shows now; false: nothing any more.
+// due takes what the watch shows now; false: nothing any more. What comes behind a change that takes longer waits for it.
 func (v *sights[T]) due(s *Simulation) (object T, ok bool) {
 	if v.epoch != s.epoch {
 		return object, false

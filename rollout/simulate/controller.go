@@ -103,9 +103,7 @@ func (s *Simulation) inFlight() rollout.InFlight {
 	f.deletes = slices.DeleteFunc(f.deletes, func(p *pod) bool {
 		return p.shown.ever && (p.shown.at == 0 || s.cache.pods[p.shown.at-1].DeletionTimestamp != nil)
 	})
-	f.patches = slices.DeleteFunc(f.patches, func(e expected[*pod]) bool {
-		return e.what.shown.shows >= e.version || e.what.shown.ever && e.what.shown.at == 0
-	})
+	f.patches = slices.DeleteFunc(f.patches, func(e expected[*pod]) bool { return e.what.shown.shows >= e.version })
 	f.revisions = slices.DeleteFunc(f.revisions, func(e expected[string]) bool { return s.shownRevisions.shows >= e.version })
 	var out rollout.InFlight
 	for _, p := range f.creates {

@@ -72,7 +72,7 @@ func (d Distribution) Mean() time.Duration {
 // logNormalMean is the mean of what is smaller than the limit, and the limit for the rest.
 func (d Distribution) logNormalMean() time.Duration {
 	sigma, limit := d.sigma(), d.limit()
-	if sigma == 0 || limit == 0 {
+	if sigma == 0 {
 		return d.from(0.5)
 	}
 	mu, end := math.Log(float64(d.a)), math.Log(limit)
@@ -206,7 +206,7 @@ func (d Distribution) sigma() float64 {
 
 // limit of a log-normal distribution.
 func (d Distribution) limit() float64 {
-	return min(cutOff*max(float64(d.b), float64(d.a), 0), float64(longest))
+	return min(cutOff*float64(d.b), float64(longest))
 }
 
 // normalShare is the share of the standard normal distribution below z.

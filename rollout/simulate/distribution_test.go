@@ -40,6 +40,7 @@ func TestParseDistribution(t *testing.T) {
 		{"exponential", "the mean", "exp 90s", simulate.Exponential(90 * s), "exp 1m30s", ""},
 		{"lognormal", "median and 95th percentile", "lognormal 4s p95 20s", simulate.LogNormal(4*s, 20*s), "lognormal 4s p95 20s", ""},
 		{"lognormal of one", "the 95th percentile may be the median", "lognormal 4s p95 4s", simulate.LogNormal(4*s, 4*s), "lognormal 4s p95 4s", ""},
+		{"lognormal of nothing", "all of them take no time", "lognormal 0s p95 0s", simulate.LogNormal(0, 0), "lognormal 0s p95 0s", ""},
 		{"unset", "the zero value has a text, too", "", simulate.Distribution{}, "", ""},
 		{"spaces", "spaces mean nothing", "  exp   5s ", simulate.Exponential(5 * s), "exp 5s", ""},
 		{"ten years", "the longest", "87600h", simulate.Fixed(simulate.Longest), "87600h0m0s", ""},
@@ -59,8 +60,10 @@ func TestParseDistribution(t *testing.T) {
 		{"reversed range", "least comes first", "8s..2s", simulate.Distribution{}, "", `a range goes from the shorter to the longer duration: 2s..8s`},
 		{"reversed lognormal", "nineteen of twenty are more than half", "lognormal 20s p95 4s", simulate.Distribution{}, "", `the 95th percentile must not be less than the median: lognormal 4s p95 20s`},
 		{"lognormal from zero", "nothing times anything is nothing", "lognormal 0s p95 4s", simulate.Distribution{}, "", `the median must be positive`},
+		{"lognormal from zero to next to nothing", "a nanosecond is a time, too", "lognormal 0s p95 1ns", simulate.Distribution{}, "", `the median must be positive`},
 		{"negative", "time goes on", "-5s", simulate.Distribution{}, "", `durations must not be negative`},
 		{"negative end", "time goes on", "-5s..-2s", simulate.Distribution{}, "", `durations must not be negative`},
+		{"negative beginning", "time goes on", "-5s..2s", simulate.Distribution{}, "", `durations must not be negative`},
 		{"too long", "sums of instants must not overflow", "87600h0m0.000000001s", simulate.Distribution{}, "", `must not be longer than ten years (87600h)`},
 		{"too long an end", "sums of instants must not overflow", "1s..90000h", simulate.Distribution{}, "", `must not be longer than ten years (87600h)`},
 	}
@@ -184,6 +187,7 @@ func TestQuantiles(t *testing.T) {
 		want      time.Duration
 	}{
 		{"fixed", "always the same", simulate.Fixed(3 * s), 0.3, 3 * s},
+		{"a nanosecond", "the shortest time there is", simulate.Fixed(1), 0.5, 1},
 		{"least", "least is included", simulate.Uniform(2*s, 8*s), 0, 2 * s},
 		{"most", "most is included", simulate.Uniform(2*s, 8*s), last, 8 * s},
 		{"middle", "half of the way", simulate.Uniform(2*s, 8*s), 0.5, 5 * s},
@@ -195,6 +199,7 @@ func TestQuantiles(t *testing.T) {
 		{"p95", "one in twenty is above", simulate.LogNormal(4*s, 20*s), 0.95, 20 * s},
 		{"p5", "the logarithm is symmetric", simulate.LogNormal(4*s, 20*s), 0.05, 800 * time.Millisecond},
 		{"no spread", "p95 is the median", simulate.LogNormal(4*s, 4*s), 0.99, 4 * s},
+		{"from a nanosecond", "one in five is more than 10.5 times the median, in whole nanoseconds", simulate.LogNormal(1, 100), 0.8, 10},
 		{"cut off", "at 100 times p95", simulate.LogNormal(time.Millisecond, s), last, 100 * s},
 		{"cut off at ten years", "sums of instants must not overflow", simulate.LogNormal(time.Hour, 80000*time.Hour), last, simulate.Longest},
 		{"exponential near the end", "ten years again", simulate.Exponential(simulate.Longest), last, simulate.Longest},
@@ -224,6 +229,7 @@ func TestDrawsOnAverage(t *testing.T) {
 		{simulate.Uniform(2*time.Second, 8*time.Second), 5 * time.Second, 0.005},
 		{simulate.Exponential(5 * time.Second), 5 * time.Second, 0.01},
 		{simulate.LogNormal(4*time.Second, 20*time.Second), 6456 * time.Millisecond, 0.02},
+		{simulate.LogNormal(5*time.Second, 5*time.Second), 5 * time.Second, 0},
 		{simulate.LogNormal(time.Millisecond, time.Second), 0, 0.1}, // heavy enough a tail for the cut-off to matter
 	} {
 		stream := simulate.Random(1).Stream("average", tt.d.String())

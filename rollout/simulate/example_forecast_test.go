@@ -77,8 +77,8 @@ func ExampleAssumptions_Scenario() {
 }
 
 func ExampleAssumptions_Runs() {
-	fmt.Println(simulate.Assumptions{}.Runs(), simulate.Assumptions{Seeds: 100}.Runs())
-	// Output: 20 100
+	fmt.Println(simulate.Assumptions{}.Runs(), simulate.Assumptions{Seeds: 1}.Runs(), simulate.Assumptions{Seeds: 100}.Runs())
+	// Output: 20 1 100
 }
 
 func ExampleKnob_Set() {

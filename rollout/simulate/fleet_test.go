@@ -115,15 +115,16 @@ func TestFirstNumber(t *testing.T) {
 	}{
 		{"none", "numbers begin at 0", nil, 0},
 		{"others", "another pool has its own numbers", []string{"web2-00007", "we-1", "web", "web-"}, 0},
+		{"a bare number", "a node that is called so is of no pool", []string{"00007"}, 0},
 		{"of the pool", "after the highest", []string{"web-00001", "web-00007", "web-00003"}, 8},
 		{"no digits", "a name that only looks alike", []string{"web-00001", "web-a", "web-00x", "web--5", "web-+5"}, 2},
-		{"huge", "no pool ever comes so far", []string{"web-99999999999999999999", "web-2"}, 3},
+		{"huge", "no pool ever comes so far", []string{"web-99999999999999999999", "web-3000000000", "web-2"}, 3},
 	}
 	rows := inputRows{}
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if got := simulate.FirstNumber("web", append(kit.Nodes(tt.nodes...), nil)); got != tt.want {
+			if got := simulate.FirstNumber("web", append([]*corev1.Node{nil}, kit.Nodes(tt.nodes...)...)); got != tt.want {
 				t.Errorf("got %d, want %d: %s", got, tt.want, tt.why)
 			}
 		})
@@ -164,6 +165,9 @@ func TestBuildAddsToSnapshot(t *testing.T) {
 	fleet.Running = &other
 	if got := inputBuild(t, fleet); len(got.Revisions) != 2 || got.Revisions[1].Revision != 8 {
 		t.Errorf("%d revisions, want one more, with the next number", len(got.Revisions))
+	}
+	if before.Revisions[:2][1] != nil {
+		t.Error("a revision was written to the caller's array")
 	}
 }
 

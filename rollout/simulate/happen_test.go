@@ -29,6 +29,17 @@ func simTainted(n *corev1.Node, key string) bool {
 	return n != nil && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
+// simReady is whether the node is reported Ready.
+func simReady(n *corev1.Node) corev1.ConditionStatus {
+	status := corev1.ConditionStatus("")
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			status += c.Status // of one condition, there is no other
+		}
+	}
+	return status
+}
+
 // simRest is a set at rest, to which one thing happens after ten seconds.
 func simRest(event simulate.Event) simulate.Scenario {
 	event.At = 10 * time.Second
@@ -68,7 +79,8 @@ func TestEvents(t *testing.T) {
 			name: "a node is lost", why: "nobody brings it back",
 			event: simulate.Event{What: simulate.NodeNotReady, Node: node},
 			then: func(s *simulate.Simulation) bool {
-				return s.NodeState(node) == simulate.NodeLost && simTainted(simNode(s, node), corev1.TaintNodeUnreachable)
+				return s.NodeState(node) == simulate.NodeLost && simTainted(simNode(s, node), corev1.TaintNodeUnreachable) &&
+					simReady(simNode(s, node)) == corev1.ConditionUnknown
 			},
 			last: func(s *simulate.Simulation) bool { return s.Unavailable() == 1 }, end: simulate.EndStuck,
 		},
@@ -77,7 +89,8 @@ func TestEvents(t *testing.T) {
 			event: simulate.Event{What: simulate.NodeNotReady, Node: node, For: simulate.Fixed(time.Minute)},
 			then:  func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeLost },
 			last: func(s *simulate.Simulation) bool {
-				return s.NodeState(node) == simulate.NodeNew && len(simNode(s, node).Spec.Taints) == 0 && s.Elapsed() == 70*time.Second
+				return s.NodeState(node) == simulate.NodeNew && len(simNode(s, node).Spec.Taints) == 0 &&
+					simReady(simNode(s, node)) == corev1.ConditionTrue && s.Elapsed() == 70*time.Second
 			},
 			end: simulate.EndDone,
 		},

@@ -188,11 +188,18 @@ func (s *size) UnmarshalJSON(data []byte) error {
 		text = value.String()
 	}
 	quantity, err := resource.ParseQuantity(text)
+	negative := quantity.Sign() < 0
+	if negative { // Value is something else for most that are less than -10¹⁸
+		quantity.Neg()
+	}
 	if err != nil || !quantities.Representable(quantity) || quantities.Fractional(quantity) ||
-		quantity.CmpInt64(math.MaxInt64) > 0 || quantity.CmpInt64(math.MinInt64) < 0 {
+		quantity.CmpInt64(math.MaxInt64) > 0 {
 		return wrong
 	}
 	*s = size(quantity.Value())
+	if negative {
+		*s = -*s
+	}
 	return nil
 }
 
@@ -236,7 +243,7 @@ func unbounded(data []byte) string {
 		if isEdge(rest, begin-1) && isEdge(rest, end) && quantities.Unbounded(string(rest[begin:end])) {
 			return excerpt(rest[begin:end])
 		}
-		rest = rest[max(end, at+1):]
+		rest = rest[end:]
 	}
 }
 

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -199,7 +200,12 @@ func TestScenarioMistakes(t *testing.T) {
 		{"long nonsense", "the beginning is enough", "limit: [" + strings.Repeat("1, ", 60) + "1]", `[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1… is no duration`},
 		{"true bytes", "neither number nor text", "model: {registry: {size: true}}", `true is no number of bytes`},
 		{"too many bytes", "more than fit", "model: {registry: {size: 100E}}", `"100E" is no number of bytes`},
+		{"too few bytes", "less than fit", "model: {registry: {size: -9223372036854775808}}", `-9223372036854775808 is no number of bytes`},
 		{"endless bytes", "it would take for ever to read", `model: {registry: {size: "1e-99999999"}}`, "1e-99999999"},
+		{"endless quantity behind a word", "whatever is written before it", `fleet: {pools: [{name: tree, used: {cpu: "1e-999999"}}]}`, "1e-999999: a quantity with so many digits"},
+		{"endless tens", "zeros are digits", `model: {registry: {size: "10e-99999999"}}`, "10e-99999999: a quantity with so many digits"},
+		{"no scenario", "it has fields", "true", "cannot unmarshal bool"},
+		{"forty bytes of nonsense", "that is all of it, and nothing is left out", "model: {registry: {size: " + strings.Repeat("x", 38) + "}}", strings.Repeat("x", 38) + `" is no number of bytes`},
 		{"endless quantity", "it would take for ever to read", `fleet: {pools: [{allocatable: {cpu: "1e-99999999"}}]}`, `1e-99999999: a quantity with so many digits, or so small an exponent, is not read`},
 	}
 	rows := inputRows{}
@@ -213,6 +219,46 @@ func TestScenarioMistakes(t *testing.T) {
 			}
 			if kept.Seed != 3 {
 				t.Errorf("after an error the seed is %d", kept.Seed)
+			}
+		})
+	}
+}
+
+// What looks like a mistake, and is none.
+func TestScenarioIsRead(t *testing.T) {
+	long := strings.Repeat("x", 130)
+	rule := func(image string) simulate.Scenario {
+		return simulate.Scenario{Model: simulate.Model{Kubelets: []simulate.Kubelet{{Image: image}}}}
+	}
+	size := func(bytes int64) simulate.Scenario {
+		return simulate.Scenario{Model: simulate.Model{Registry: simulate.Registry{Size: bytes}}}
+	}
+	tests := []struct {
+		name, why, yaml string
+		want            simulate.Scenario
+	}{
+		{"most bytes", "as many as fit", "model: {registry: {size: 9223372036854775807}}", size(math.MaxInt64)},
+		{"fewer than none", "Validate refuses them, with a path", "model: {registry: {size: -1000000000000000000}}", size(-1e18)},
+		{"least bytes", "Validate refuses them, with a path", "model: {registry: {size: -9223372036854775807}}", size(-math.MaxInt64)},
+		{"huge exponent", "one without a sign takes no time", `model: {kubelets: [{image: "1e99999999"}]}`, rule("1e99999999")},
+		{"end of a name", "what comes after a letter is no number", `model: {kubelets: [{image: agex1e-99999999}]}`, rule("agex1e-99999999")},
+		{
+			"small exponent", "a tenth, whatever is written before it", `fleet: {pools: [{allocatable: {` + long + `: 1, z: "100e-3"}}]}`,
+			simulate.Scenario{Fleet: simulate.Fleet{Pools: []simulate.Pool{{
+				Allocatable: corev1.ResourceList{corev1.ResourceName(long): resource.MustParse("1"), "z": resource.MustParse("0.1")},
+			}}}},
+		},
+	}
+	rows := inputRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			var got simulate.Scenario
+			if err := yaml.Unmarshal([]byte(tt.yaml), &got); err != nil {
+				t.Fatalf("error %v: %s", err, tt.why)
+			}
+			if diff := cmp.Diff(tt.want, got, inputEqual); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tt.why, diff)
 			}
 		})
 	}

@@ -25,6 +25,17 @@ func TestNodeTimeBeyondDurations(t *testing.T) {
 	if got := one.per(week); got != 101*100_000 {
 		t.Errorf("%v nodes on average", got)
 	}
+	var just nodeTime
+	just.add(2, math.MaxInt64)
+	just.add(2, 1)
+	if just != (nodeTime{1, 0}) || just.duration() != math.MaxInt64 {
+		t.Errorf("2⁶⁴ ns are %v, as a duration %v", just, just.duration())
+	}
+	var moment nodeTime
+	moment.add(3, 1)
+	if got := moment.per(1); got != 3 {
+		t.Errorf("%v nodes on average over a nanosecond, want 3", got)
+	}
 	var most nodeTime
 	most.add(1, math.MaxInt64)
 	if most.duration() != math.MaxInt64 {

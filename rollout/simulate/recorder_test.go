@@ -140,6 +140,7 @@ func TestSeriesOfNothing(t *testing.T) {
 		t.Errorf("%+v, %v", got, recorder.Nodes())
 	}
 	recorder.Record(simulate.Record{Kind: simulate.NodeChanged, Node: "x", To: 200})
+	recorder.Record(simulate.Record{Kind: simulate.NodeChanged, Node: "x", To: simulate.NodeStates})
 	if got := recorder.Series(); got.Points != nil {
 		t.Errorf("a state that was never declared counts: %+v", got)
 	}

@@ -24,7 +24,7 @@ type registry struct {
 	seed     random
 	now      time.Duration
 	nodes    map[string]*registryNode
-	holders  map[zoneImage]int // nodes that have the image; no zeros
+	holders  map[zoneImage]int // nodes that have the image
 	underway int
 	ended    []pulled // and not reported yet
 	flows    []flow   // not taken yet
@@ -293,10 +293,7 @@ func (r *registry) give(n *registryNode, entry *registryImage) {
 }
 
 func (r *registry) hold(zone, image string, more int) {
-	key := zoneImage{zone, image}
-	if r.holders[key] += more; r.holders[key] == 0 {
-		delete(r.holders, key)
-	}
+	r.holders[zoneImage{zone, image}] += more
 }
 
 // abandon ends a pull before its time.

@@ -85,9 +85,8 @@ func (r *registry) firstByte(p *registryPull) {
 	r.move(p, peers)
 }
 
-// finishDue ends what is due, with the rates that led up to this instant.
+// finishDue ends what is due, with the rates that led up to this instant, which upcoming has shared out.
 func (r *registry) finishDue() {
-	r.share()
 	var due []*registryPull
 	for _, c := range r.classes {
 		for c.end() <= r.now {

@@ -41,12 +41,10 @@ func (r *registry) move(p *registryPull, peers bool) {
 	r.rejoin(p.node)
 }
 
-// halt ends that before all bytes are there.
+// halt ends that before all bytes are there, when the classes are settled.
 func (r *registry) halt(p *registryPull) {
-	r.settle()
 	r.count(p.class.peers, p.got(p.class.count))
 	heap.Remove(p.in, p.place)
-	p.class = nil
 	p.node.moving--
 	r.rejoin(p.node)
 }
@@ -134,12 +132,12 @@ func compareClasses(a, b *registryClass) int {
 	return a.limit.compare(b.limit)
 }
 
-// limit of each pull of the node. None is as much as can be said.
+// limit of each pull of the node that gets bytes. None is as much as can be said.
 func (n *registryNode) limit() ratio {
 	if n.bandwidth == 0 {
 		return ratio{math.MaxInt64, 1}
 	}
-	return ratio{n.bandwidth, max(n.moving, 1)}
+	return ratio{n.bandwidth, n.moving}
 }
 
 func (c *registryClass) at(t time.Duration) nanobytes {

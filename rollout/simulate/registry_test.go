@@ -222,6 +222,7 @@ func TestRegistryExtremes(t *testing.T) {
 		{"too many bytes for the node", "300,000 years are never", Registry{NodeBandwidth: 1, Size: most}, 0},
 		{"less than nothing", "negative limits are none", Registry{Bandwidth: -1, NodeBandwidth: -1, Requests: -1, Size: most}, 1},
 		{"hardly any requests", "the second has its turn after the end of time", Registry{Requests: 1e-300}, 0},
+		{"requests at the end of time", "the second has its turn just then, 2⁶³ ns after the first", Registry{Requests: 1e9 / 0x1p63}, 0},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

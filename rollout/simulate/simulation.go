@@ -216,16 +216,13 @@ func (s *Simulation) advance(observers []Observer) (*Step, error) {
 		if s.wakeController(); !s.controller.timer.isSet() || s.controller.timer.at > s.elapsed {
 			continue
 		}
-		s.queue.stop(&s.controller.timer)
 		if s.controller.busy {
 			if err := s.send(); err != nil {
 				return nil, s.fail(nil, err)
 			}
-			s.wakeController()
 			continue
 		}
 		step, err := s.makePlan(observers)
-		s.wakeController()
 		if err != nil || len(s.violations) > 0 {
 			return step, s.fail(step, err)
 		}

@@ -149,12 +149,18 @@ func TestStepsAreTheRun(t *testing.T) {
 }
 
 func TestWatchersSeeWhatTheReportCounts(t *testing.T) {
-	s, err := simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(7), Model: simTimes()})
+	var changed []time.Duration
+	s, err := simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(7), Model: simTimes(), History: func(r simulate.Record) {
+		if r.Kind == simulate.NodeChanged {
+			changed = append(changed, r.At)
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak, zones, at := 0, map[string]int{}, []time.Duration(nil)
+	peak, zones, at, other := 0, map[string]int{}, []time.Duration(nil), 0
 	s.Watch(nil)
+	s.Watch(func(*simulate.Simulation) error { other++; return nil })
 	s.Watch(func(s *simulate.Simulation) error {
 		peak = max(peak, s.Unavailable())
 		for zone, n := range s.UnavailableByZone() {
@@ -184,6 +190,9 @@ func TestWatchersSeeWhatTheReportCounts(t *testing.T) {
 			t.Errorf("zone %s: seen %d, reported %d", z.Zone, zones[z.Zone], z.Unavailable.Peak)
 		}
 	}
+	if changed = slices.Compact(changed); !slices.Equal(at, changed) || other != len(at) {
+		t.Errorf("told %v, and another one %d times; nodes changed %v", at, other, changed)
+	}
 	if !slices.IsSorted(at) || len(slices.Compact(slices.Clone(at))) != len(at) {
 		t.Errorf("told more than once of an instant: %v", at)
 	}
@@ -205,10 +214,16 @@ func TestConditionsAndErrorsEndARun(t *testing.T) {
 	if err != nil || report.End != simulate.EndDone || report.Elapsed != 32*time.Second {
 		t.Errorf("it does not go on: %v after %v: %v", report.End, report.Elapsed, err)
 	}
+	for limit, end := range map[time.Duration]simulate.End{32 * time.Second: simulate.EndDone, 32*time.Second - 1: simulate.EndLimit} {
+		report, err := simulate.Run(simulate.Scenario{Spec: simNew, Fleet: simPool(4), Model: simTimes(), Limit: limit})
+		if err != nil || report.End != end || report.Elapsed != limit {
+			t.Errorf("with a limit of %v it ends with %v after %v: %v", limit, report.End, report.Elapsed, err)
+		}
+	}
 
 	enough := errors.New("enough")
 	var failed *simulate.StepError
-	_, err = simulate.Run(simulate.Scenario{Seed: 5, Spec: simNew, Fleet: simPool(4), Model: simTimes()},
+	report, err = simulate.Run(simulate.Scenario{Seed: 5, Spec: simNew, Fleet: simPool(4), Model: simTimes()},
 		func(_ *simulate.Simulation, step *simulate.Step) error {
 			if step.Number == 3 {
 				return enough
@@ -217,6 +232,8 @@ func TestConditionsAndErrorsEndARun(t *testing.T) {
 		})
 	if !errors.Is(err, enough) || !errors.As(err, &failed) || failed.Step.Number != 3 || failed.Seed != 5 || len(failed.Violations) != 0 {
 		t.Errorf("an observer's error: %v", err)
+	} else if report.End != simulate.EndCondition || len(failed.Step.Plan.Decisions) != 4 {
+		t.Errorf("an observer's error is %v, at a plan of %d decisions", report.End, len(failed.Step.Plan.Decisions))
 	}
 	s, err = simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(4), Model: simTimes()})
 	if err != nil {
@@ -228,8 +245,11 @@ func TestConditionsAndErrorsEndARun(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := s.Run(nil); !errors.Is(err, enough) {
+	report, err = s.Run(nil)
+	if !errors.Is(err, enough) || !errors.As(err, &failed) {
 		t.Errorf("a watcher's error: %v", err)
+	} else if step := failed.Step; step.Number != report.Plans || step.Spec.Name != "agent" || len(step.Snapshot.Nodes) != 4 {
+		t.Errorf("a watcher's error after %d plans is said to be at step %d, of %d nodes", report.Plans, step.Number, len(step.Snapshot.Nodes))
 	}
 	if step, err := s.Step(); step != nil || err != nil {
 		t.Errorf("a run that has failed is over: %v, %v", step, err)
@@ -257,6 +277,63 @@ func TestViolationsEndARun(t *testing.T) {
 	c := failed.Case()
 	if len(c.Snapshot.Nodes) != 6 || len(c.Snapshot.Pods) != 6 || c.Spec.Strategy.MaxUnavailable.IntValue() != 2 {
 		t.Error("the case is not what the controller saw")
+	}
+}
+
+// One mistake in a plan is as good as many: the status counts a node that is not there.
+func TestOneViolationEndsARun(t *testing.T) {
+	report, err := simulate.Run(simulate.Scenario{Spec: simNew, Fleet: simPool(2), Model: simTimes(),
+		Planner: func(spec rollout.Spec) (simulate.PlanFunc, error) {
+			planner, err := rollout.New(spec)
+			if err != nil {
+				return nil, err
+			}
+			return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
+				plan, err := planner.Plan(snapshot)
+				plan.Status.Misscheduled++
+				return plan, err
+			}, nil
+		}})
+	var failed *simulate.StepError
+	if !errors.As(err, &failed) || len(failed.Violations) != 1 || report.End != simulate.EndViolation || report.Plans != 1 {
+		t.Errorf("%v after %d plans: %v", report.End, report.Plans, err)
+	}
+}
+
+// A planner that cannot be made ends the run, if it does not keep it from beginning.
+func TestPlannersThatCannotBeMade(t *testing.T) {
+	broken := errors.New("no such planner")
+	scenario := simulate.Scenario{Spec: simOld, Fleet: simPool(2), Model: simTimes()}
+	scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) {
+		if spec.Template.Spec.Containers[0].Image != "agent:v1" {
+			return nil, broken
+		}
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		return planner.Plan, nil
+	}
+	scenario.Events = []simulate.Event{{At: time.Minute, What: simulate.SetSpec, Spec: &simNew}}
+	report, err := simulate.Run(scenario)
+	var failed *simulate.StepError
+	if !errors.Is(err, broken) || !errors.As(err, &failed) || failed.Step.At != time.Minute || report.Elapsed != time.Minute {
+		t.Errorf("for the second spec: %v after %v", err, report.Elapsed)
+	}
+	scenario.Spec = simNew
+	if s, err := simulate.New(scenario); !errors.Is(err, broken) || s != nil {
+		t.Errorf("for the first spec: %v", err)
+	}
+}
+
+// A run is not over while the controller has calls to send, whatever else there is to wait for: of six nodes two at a time are
+// deleted and created, and each plan ends with its status.
+func TestSlowCallsKeepARunFromItsEnd(t *testing.T) {
+	report, err := simulate.Run(simulate.Scenario{
+		Spec: simNew, Fleet: simPool(6), Controller: simulate.Controller{CallsPerSecond: 0.1},
+	})
+	if err != nil || report.End != simulate.EndDone || report.Updated != 6 || report.Elapsed <= report.Finished {
+		t.Errorf("%v after %v, finished after %v, %d updated: %v", report.End, report.Elapsed, report.Finished, report.Updated, err)
 	}
 }
 

@@ -162,6 +162,11 @@ func TestSuggestRefuses(t *testing.T) {
 	}{
 		{"deadline 0", "nothing is done before the beginning", nil, KnobMaxUnavailable, 0, "deadline 0s: must be positive"},
 		{"deadline before 0", "nor before that", nil, KnobMaxUnavailable, -time.Second, "deadline -1s: must be positive"},
+		{"a nanosecond", "that is positive", nil, KnobMaxUnavailable, 1, "run 1"},
+		{
+			"no instant", "a list of objects does not say when it was made, and what is wrong is something else",
+			func(_ *rollout.Spec, s *rollout.Snapshot) { s.Now = time.Time{} }, KnobMaxUnavailable, time.Hour, "run 1",
+		},
 		{"no knob", "the zero value is none", nil, 0, time.Hour, "no such knob"},
 		{"unknown knob", "one that was never declared", nil, knobs, time.Hour, "no such knob"},
 		{

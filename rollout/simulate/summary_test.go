@@ -50,8 +50,12 @@ func TestReportInWords(t *testing.T) {
 			[]string{"  images       1.0 MiB from the registry, 1023 B from peers, 0 pulls ahead"}},
 		{"images of peers", "are worth a line, too", simulate.Report{PeerBytes: 1024}, all, 0,
 			[]string{"  images       0 B from the registry, 1.0 KiB from peers, 0 pulls ahead"}},
-		{"pulls ahead", "of no size", simulate.Report{Pulls: 2}, all, 0,
-			[]string{"  images       0 B from the registry, 0 B from peers, 2 pulls ahead"}},
+		{"a byte", "is worth a line", simulate.Report{PulledBytes: 1}, all, 0,
+			[]string{"  images       1 B from the registry, 0 B from peers, 0 pulls ahead"}},
+		{"next to a unit", "of the largest unit there is at least one, before it is rounded", simulate.Report{PulledBytes: 1 << 30, PeerBytes: 1<<30 - 1}, all, 0,
+			[]string{"  images       1.0 GiB from the registry, 1024.0 MiB from peers, 0 pulls ahead"}},
+		{"pull ahead", "of no size", simulate.Report{Pulls: 1}, all, 0,
+			[]string{"  images       0 B from the registry, 0 B from peers, 1 pulls ahead"}},
 		{"restarts", "of containers", simulate.Report{Restarts: 3, Crashes: 2}, all, 0,
 			[]string{"  restarts     3, 2 of them after crashes; the controller crashed 0 times"}},
 		{"controller", "crashes are worth a line, too", simulate.Report{ControllerCrashes: 1}, all, 0,
@@ -61,6 +65,9 @@ func TestReportInWords(t *testing.T) {
 		{"promoted", "that it is idle now is no reason to leave it out",
 			simulate.Report{Canary: simulate.CanaryReport{Reason: canary.Promoted, Nodes: 2, Promoted: time.Second}},
 			all, 0, []string{"  canary       Idle (Promoted), on at most 2 nodes, promoted after 1s"}},
+		{"promoted at once", "a moment after the beginning is not never",
+			simulate.Report{Canary: simulate.CanaryReport{Reason: canary.Promoted, Nodes: 2, Promoted: 1}},
+			all, 0, []string{"  canary       Idle (Promoted), on at most 2 nodes, promoted after 0s"}},
 		{"validated", "by command", simulate.Report{Canary: simulate.CanaryReport{Reason: canary.Validated}},
 			all, 0, []string{"  canary       Idle (Validated), on at most 0 nodes"}},
 		{"first installation", "there was no trial", simulate.Report{Canary: simulate.CanaryReport{Reason: canary.FirstInstallation}}, all, 0, nil},
@@ -77,6 +84,8 @@ func TestReportInWords(t *testing.T) {
 		{"reached", "in one line, rounded", simulate.Report{Reached: []simulate.Reached{
 			{50, 59*time.Second + 999_400*time.Microsecond}, {90, time.Minute + 1499*time.Millisecond},
 		}}, 1, 0, []string{"  reached      50% after 59.999s, 90% after 1m1s"}},
+		{"half reached", "what was not reached is left out", simulate.Report{Reached: []simulate.Reached{{50, time.Second}}},
+			1, 0, []string{"  reached      50% after 1s"}},
 		{"surge", "the budget in use", simulate.Report{Budget: simulate.BudgetReport{Limit: 5, Surge: true, Peak: 4, Mean: 2.25}}, 4, 1,
 			[]string{"  budget       maxSurge 5, used at most 4, on average 2.2"}},
 	}
@@ -111,7 +120,8 @@ func TestCompareNamesReports(t *testing.T) {
 	reports := []simulate.Report{
 		{End: simulate.EndStuck, Finished: 1, Canary: simulate.CanaryReport{Phase: canary.Paused}, PeerBytes: math.MaxInt64},
 		{End: simulate.EndDone, Finished: time.Second, Canary: simulate.CanaryReport{Reason: canary.Validated},
-			Waits: []simulate.WaitReport{{Reason: rollout.ReasonBudget}}},
+			Waits:   []simulate.WaitReport{{Reason: rollout.ReasonBudget}},
+			Reached: []simulate.Reached{{50, 5 * time.Second}, {90, 9 * time.Second}, {99, 19 * time.Second}}},
 	}
 	for _, names := range [][]string{nil, {"1"}, {"1", "2"}, {"1", "2", "3"}} {
 		table := simulate.Compare(names, reports)
@@ -128,7 +138,8 @@ func TestCompareNamesReports(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"done after": {"-", "1s"}, "canary": {"Paused", "Validated"}, "from peers": {"8.0 EiB", "0 B"},
-		"waited longest for": {"-", "Budget"}, "100% after": {"-", "-"},
+		"waited longest for": {"-", "Budget"}, "50% after": {"-", "5s"}, "90% after": {"-", "9s"}, "99% after": {"-", "19s"},
+		"100% after": {"-", "-"},
 	} {
 		if !slices.Equal(cells[name], want) {
 			t.Errorf("%s: %q, want %q", name, cells[name], want)
@@ -149,6 +160,7 @@ func TestTableInWords(t *testing.T) {
 		{"aligned", "the widest cell of each column counts, in characters", simulate.Table{
 			Header: []string{"", "é", "large"}, Rows: [][]string{{"word", "12", "3"}, {"a", "1", ""}},
 		}, "       é  large\nword  12      3\na      1"},
+		{"empty column", "it is as wide as what is in it, which is nothing", simulate.Table{Header: []string{"x", "", "y"}}, "x    y"},
 		{"ragged", "longer rows have more columns", simulate.Table{Header: []string{"x"}, Rows: [][]string{{"y", "1"}, {}}}, "x\ny  1\n"},
 	}
 	for _, test := range tests {

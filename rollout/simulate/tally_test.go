@@ -85,6 +85,16 @@ func TestTally(t *testing.T) {
 			want: func(*Report) {},
 		},
 		{
+			name: "gone before it came", why: "a node that nobody has heard of is no node of its zone",
+			ops:  []tallyOp{change(0, "x", 0, 0)},
+			want: func(*Report) {},
+		},
+		{
+			name: "a surge of one", why: "one is a surge",
+			ops:  []tallyOp{tallyPlanOf(0, rollout.Plan{Budget: rollout.Budget{MaxSurge: 1, Surging: 1}})},
+			want: func(r *Report) { r.Plans, r.Budget = 1, BudgetReport{Limit: 1, Surge: true, PeakLimit: 1, Peak: 1} },
+		},
+		{
 			name: "recreate one", why: "old until 2, down until 6, new from there; only that is unavailable",
 			ops: []tallyOp{
 				change(0, "x", 0, NodeOld), begun(2*s, "x"), change(2*s, "x", NodeOld, NodeTerminating),

@@ -43,7 +43,12 @@ func TestTrafficByHand(t *testing.T) {
 		},
 		{
 			"before the beginning", "there is no time before instant 0",
-			[]simulate.Record{pull(ms/2, ms, 10, "registry")}, []simulate.Traffic{{0, ms, 10, 0}},
+			[]simulate.Record{pull(ms/2, ms, 10, "registry"), pull(ms/2, 5*ms, 7, "peer")}, []simulate.Traffic{{0, ms, 10, 7}},
+		},
+		{
+			"from the beginning", "what began with the run came in two equal halves",
+			[]simulate.Record{pull(2*ms, 2*ms, 1<<40, "registry")},
+			[]simulate.Traffic{{0, ms, 1 << 39, 0}, {ms, 2 * ms, 1 << 39, 0}, {2 * ms, 3 * ms, 0, 0}},
 		},
 	}
 	for _, test := range tests {
@@ -127,6 +132,24 @@ func TestTrafficAddsUp(t *testing.T) {
 			t.Fatalf("%v bytes are missing, or the end %v is after %v", sum, at, end)
 		}
 	})
+}
+
+// To ask does not change what was recorded, even where the spans of one source are made wider for those of the other.
+func TestTrafficIsAskedTwice(t *testing.T) {
+	var recorder simulate.Recorder
+	recorder.Record(simulate.Record{Kind: simulate.NodeChanged, Node: "x", To: simulate.NodeOld})
+	for i := range 4 {
+		at := time.Duration(i) * time.Millisecond
+		recorder.Record(simulate.Record{At: at, Kind: simulate.ImagePulled, Bytes: 1 + int64(i), Detail: "peer"})
+	}
+	recorder.Record(simulate.Record{At: 5 * time.Second, Kind: simulate.ImagePulled, Bytes: 7, Detail: "registry"})
+	first, again := recorder.Series().Traffic, recorder.Series().Traffic
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("-first +again\n%s", diff)
+	}
+	if first[0].Peers != 1+2+3+4 {
+		t.Errorf("%d bytes came from peers in the first span, want 10", first[0].Peers)
+	}
 }
 
 // There are at most 1,024 spans: the instant after them makes each twice as wide.

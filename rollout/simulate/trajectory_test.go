@@ -58,7 +58,7 @@ func trajectoryModel() simulate.Model {
 
 func TestTrajectories(t *testing.T) {
 	names := map[string]bool{}
-	for _, row := range append(trajectories(), troubled()...) {
+	for _, row := range slices.Concat(trajectories(), troubled(), inTheMiddle()) {
 		if row.name == "" || row.why == "" || names[row.name] {
 			t.Fatalf("row %q: name and why must be there, and the name unique", row.name)
 		}

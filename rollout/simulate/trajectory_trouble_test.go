@@ -3,6 +3,8 @@ package simulate_test
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -20,6 +22,8 @@ func troubled() []trajectory {
 	hook := []rollouttest.SpecOption{
 		rollouttest.PreDelete(rollouttest.HookLabel("drain", "wanted")), rollouttest.PodTemplateLabel("drain", "wanted"),
 	}
+	everywhere := rollouttest.Spec("agent")
+	zoneA := rollouttest.Changed(everywhere, rollouttest.NodeSelector(corev1.LabelTopologyZone, "a"))
 	trial := []rollouttest.SpecOption{
 		rollouttest.Canary("1"), rollouttest.AutoPause(canary.AutoPause{Disabled: true}),
 		rollouttest.AutoFail(canary.AutoFail{MaxRestarts: new(int32(0))}),
@@ -216,6 +220,21 @@ func troubled() []trajectory {
 			unavailable: "0s 1, 50s 0",
 			end:         simulate.EndDone, finished: 50 * time.Second, waves: 2, peak: 1, nodeTime: 50 * time.Second,
 			reached: "25s 50s 50s 50s",
+		},
+		{
+			name: "another node selector, and back",
+			why: `From 10 s to 30 s only zone a is to run the pod: 0 gets the revision of that until 30 s, and 1 loses its pod. Then 1 gets a
+				pod of the first revision again, ready at 40 s, and 0 follows until 60 s.`,
+			scenario: simulate.Scenario{Fleet: fleetOf(2), Spec: rollouttest.Spec("agent"), Events: []simulate.Event{
+				{At: 10 * time.Second, What: simulate.SetSpec, Spec: &zoneA}, {At: 30 * time.Second, What: simulate.SetSpec, Spec: &everywhere},
+			}},
+			nodes: map[string]string{
+				"n-00000": "0s new, 10s terminating, 20s pending, 21s starting, 30s old, 40s terminating, 50s pending, 51s starting, 1m0s new",
+				"n-00001": "0s new, 10s outside, 30s pending, 31s starting, 40s new",
+			},
+			unavailable: "0s 0, 10s 1, 1m0s 0",
+			end:         simulate.EndDone, finished: time.Minute, waves: 2, peak: 1, nodeTime: 50 * time.Second,
+			reached: "40s 1m0s 1m0s 1m0s",
 		},
 	}
 }

@@ -130,7 +130,7 @@ func (e *Event) validateJoin(path *field.Path) field.ErrorList {
 
 func (p *Pool) isZero() bool {
 	return p.Name == "" && p.Nodes == 0 && p.Racks == 0 && p.Bandwidth == 0 &&
-		len(p.Zones)+len(p.Labels)+len(p.Taints)+len(p.Allocatable)+len(p.Used)+len(p.Images) == 0
+		max(len(p.Zones), len(p.Labels), len(p.Taints), len(p.Allocatable), len(p.Used), len(p.Images)) == 0
 }
 
 func (e *Event) validateSpec(path *field.Path, before *rollout.Spec) field.ErrorList {

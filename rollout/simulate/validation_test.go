@@ -77,6 +77,10 @@ func TestValidate(t *testing.T) {
 		{"too many nodes", "no memory holds them", inputPoolOf(simulate.Pool{Name: "x", Nodes: 1_000_001}), "fleet.pools[1].nodes: Invalid; fleet.pools: Invalid"},
 		{"too many together", "three and a million", inputPoolOf(simulate.Pool{Name: "x", Nodes: 1_000_000}), "fleet.pools: Invalid"},
 		{"as many as may be", "three and the rest", inputPoolOf(simulate.Pool{Name: "x", Nodes: 999_997}), ""},
+		{"pools without nodes", "they are none of the million", func(s *simulate.Scenario) {
+			inputPoolOf(simulate.Pool{Name: "x", Nodes: 999_997})(s)
+			inputPoolOf(simulate.Pool{Name: "y"})(s)
+		}, ""},
 		{"most negative", "sums must not overflow", inputPoolOf(simulate.Pool{Name: "x", Nodes: math.MinInt}), "fleet.pools[1].nodes: Invalid"},
 		{"empty zone", "a zone has a name", inputPoolOf(simulate.Pool{Name: "x", Zones: []string{""}}), "fleet.pools[1].zones[0]: Required"},
 		{"zone that is no label", "a label has it", inputPoolOf(simulate.Pool{Name: "x", Zones: []string{"a b"}}), "fleet.pools[1].zones[0]: Invalid"},
@@ -84,6 +88,8 @@ func TestValidate(t *testing.T) {
 		{"negative racks", "fewer than none", inputPoolOf(simulate.Pool{Name: "x", Racks: -1}), "fleet.pools[1].racks: Invalid"},
 		{"rack with a long name", "the label has at most 63", inputPoolOf(simulate.Pool{Name: "x", Racks: 10, Zones: []string{strings.Repeat("z", 60)}}), "fleet.pools[1].racks: Invalid"},
 		{"rack that just fits", "63 characters", inputPoolOf(simulate.Pool{Name: "x", Racks: 9, Zones: []string{"a", strings.Repeat("z", 60)}}), ""},
+		{"one rack with a long name", "the label has 64", inputPoolOf(simulate.Pool{Name: "x", Racks: 1, Zones: []string{strings.Repeat("y", 60), strings.Repeat("z", 61)}}), "fleet.pools[1].racks: Invalid"},
+		{"rack of an earlier zone", "each zone has racks", inputPoolOf(simulate.Pool{Name: "x", Racks: 1, Zones: []string{strings.Repeat("z", 61), "a"}}), "fleet.pools[1].racks: Invalid"},
 		{"longest zone", "without racks nothing is behind it", inputPoolOf(simulate.Pool{Name: "x", Zones: []string{strings.Repeat("z", 63)}}), ""},
 		{"label that is none", "no node can have it", inputPoolOf(simulate.Pool{Name: "x", Labels: map[string]string{"a b": "x"}}), "fleet.pools[1].labels: Invalid"},
 		{"label of the pool", "it is overwritten", inputPoolOf(simulate.Pool{Name: "x", Labels: map[string]string{simulate.PoolLabel: "y"}}), "fleet.pools[1].labels[daemonplan.io/pool]: Invalid"},
@@ -96,6 +102,7 @@ func TestValidate(t *testing.T) {
 		{"taint of no effect", "there are three", inputPoolOf(simulate.Pool{Name: "x", Taints: []corev1.Taint{{Key: "x", Effect: "NoRun"}}}), "fleet.pools[1].taints[0].effect: Unsupported"},
 		{"taint of a bad key", "no node can have it", inputPoolOf(simulate.Pool{Name: "x", Taints: []corev1.Taint{{Key: "a b", Value: "c d", Effect: "NoExecute"}}}), "fleet.pools[1].taints[0].key: Invalid; fleet.pools[1].taints[0].value: Invalid"},
 		{"negative resources", "less than none", inputPoolOf(simulate.Pool{Name: "x", Allocatable: corev1.ResourceList{"cpu": resource.MustParse("-1")}}), "fleet.pools[1].allocatable[cpu]: Invalid"},
+		{"no resources", "none are a number", inputPoolOf(simulate.Pool{Name: "x", Allocatable: corev1.ResourceList{"cpu": resource.MustParse("0")}}), ""},
 		{"huge resources", "to compute with them takes for ever", inputPoolOf(simulate.Pool{Name: "x", Used: corev1.ResourceList{"cpu": resource.MustParse("1e30")}}), "fleet.pools[1].used[cpu]: Invalid"},
 		{"resource without a name", "of what?", inputPoolOf(simulate.Pool{Name: "x", Used: corev1.ResourceList{"": resource.MustParse("1")}}), "fleet.pools[1].used[]: Required"},
 		{"negative bandwidth of a pool", "less than none", inputPoolOf(simulate.Pool{Name: "x", Bandwidth: -1}), "fleet.pools[1].bandwidth: Invalid"},
@@ -104,6 +111,7 @@ func TestValidate(t *testing.T) {
 		{"long ago", "API servers know no such time", func(s *simulate.Scenario) { s.Fleet.Now = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) }, "fleet.now: Invalid"},
 		{"far ahead", "no text has such a time", func(s *simulate.Scenario) { s.Fleet.Now = time.Date(9001, 1, 1, 0, 0, 0, 0, time.UTC) }, "fleet.now: Invalid"},
 		{"first and last year", "both are fine", func(s *simulate.Scenario) { s.Fleet.Now = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC) }, ""},
+		{"the last year", "it is fine, too", func(s *simulate.Scenario) { s.Fleet.Now = time.Date(9000, 12, 31, 0, 0, 0, 0, time.UTC) }, ""},
 		{"what is no object", "a dump has none", func(s *simulate.Scenario) {
 			s.Fleet.Snapshot = &rollout.Snapshot{Nodes: []*corev1.Node{nil, {}}, Pods: []*corev1.Pod{nil, {}}, Revisions: []*appsv1.ControllerRevision{nil, {}}}
 		}, "fleet.snapshot.nodes[0]: Required; fleet.snapshot.nodes[1].metadata.name: Required; fleet.snapshot.pods[0]: Required; " +
@@ -175,6 +183,8 @@ func TestValidate(t *testing.T) {
 		{"drain and its opposite", "what is not for it", with(drain, func(e *simulate.Event) {
 			e.Labels, e.Taint, e.Join, e.Spec, e.Commands = map[string]string{"a": "b"}, taint, simulate.Pool{Nodes: 1}, &spec, canary.Commands{Fail: "*"}
 		}), "events[0].labels: Forbidden; events[0].taint: Forbidden; events[0].join: Forbidden; events[0].spec: Forbidden; events[0].commands: Forbidden"},
+		{"pool that does not join", "a drain brings none", with(drain, func(e *simulate.Event) { e.Pool, e.Join.Name = "late", "late" }),
+			"events[0].pool: Unsupported; events[0].join: Forbidden"},
 		{"for", "it ends", with(drain, func(e *simulate.Event) { e.For = simulate.Fixed(s) }), ""},
 		{"negative for", "before it began", with(drain, func(e *simulate.Event) { e.For = negative }), "events[0].for: Invalid"},
 		{"for what does not end", "a pod is not undeleted", inputEvent(simulate.Event{What: simulate.DeletePod, For: simulate.Fixed(s)}), "events[0].for: Forbidden"},
@@ -247,6 +257,52 @@ func TestValidateError(t *testing.T) {
 	mistake, ok := errors.AsType[*field.Error](err)
 	if !ok || mistake.Field != "events[0].share" || !errors.Is(err, mistake) || errors.Is(err, errors.New("another")) {
 		t.Errorf("errors.As finds %v", mistake)
+	}
+}
+
+// Where a field has few values, the error lists them.
+func TestValidateErrorListsWhatThereIs(t *testing.T) {
+	tests := []struct {
+		name, why string
+		event     simulate.Event
+		want      string
+	}{
+		{"pool", "those of the fleet", simulate.Event{What: simulate.DrainNode, Pool: "wbe"},
+			`events[0].pool: Unsupported value: "wbe": supported values: "web"`},
+		{"no effect", "those of taints", simulate.Event{What: simulate.TaintNode, Taint: corev1.Taint{Key: "x"}},
+			`events[0].taint.effect: Required value: one of NoSchedule, PreferNoSchedule, NoExecute`},
+	}
+	rows := inputRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			scenario := inputValid()
+			scenario.Events = []simulate.Event{tt.event}
+			if err := scenario.Validate(); err == nil || err.Error() != tt.want {
+				t.Errorf("%v, want %s: %s", err, tt.want, tt.why)
+			}
+		})
+	}
+	scenario := inputValid()
+	scenario.Events = []simulate.Event{{What: 200}}
+	if err := scenario.Validate(); err == nil || !strings.Contains(err.Error(), `supported values: "AddNodes", "RemoveNode"`) {
+		t.Errorf("%v, want the words of all that may happen, in order, and no empty one", err)
+	}
+}
+
+// Whatever is said about nodes that join is a mistake where none do.
+func TestValidateRefusesEachFieldOfJoin(t *testing.T) {
+	for name, join := range map[string]simulate.Pool{
+		"name": {Name: "x"}, "nodes": {Nodes: 1}, "zones": {Zones: []string{"a"}}, "racks": {Racks: 1},
+		"labels": {Labels: map[string]string{"a": "b"}}, "taints": {Taints: []corev1.Taint{{Key: "x"}}},
+		"allocatable": {Allocatable: corev1.ResourceList{"cpu": {}}}, "used": {Used: corev1.ResourceList{"cpu": {}}},
+		"bandwidth": {Bandwidth: 1}, "images": {Images: []string{"pause:3"}},
+	} {
+		scenario := inputValid()
+		scenario.Events = []simulate.Event{{What: simulate.DrainNode, Join: join}}
+		if err := scenario.Validate(); err == nil || err.Error() != "events[0].join: Forbidden: is for AddNodes" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

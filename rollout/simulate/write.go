@@ -98,15 +98,8 @@ func (w *Writer) Flush() error {
 func csvFields(r Record) []string {
 	return []string{
 		seconds(r.At), strconv.Itoa(r.Step), r.Kind.String(), r.Node, r.Zone, r.Pod, r.Revision,
-		csvState(r.From), csvState(r.To), unlessZero(r.Bytes), csvTook(r.Took), r.Detail,
+		r.From.String(), r.To.String(), unlessZero(r.Bytes), csvTook(r.Took), r.Detail,
 	}
-}
-
-func csvState(s NodeState) string {
-	if s == 0 {
-		return ""
-	}
-	return s.String()
 }
 
 func csvTook(d time.Duration) string {

@@ -1,0 +1,72 @@
+package simulate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// chronicle is a small run and what is recorded of it, one line for each record but those of plans and of states of nodes,
+// each read against the rules. Pods take the times of a [trajectory].
+type chronicle struct {
+	name, why string
+	scenario  simulate.Scenario
+	want      string
+	// report is what its report counts; what is 0 is left out.
+	report string
+}
+
+func TestChronicles(t *testing.T) {
+	names := map[string]bool{}
+	for _, row := range slices.Concat(faultyChronicles(t), crashChronicles(), eventfulChronicles()) {
+		if row.name == "" || row.why == "" || names[row.name] {
+			t.Fatalf("row %q: name and why must be there, and the name unique", row.name)
+		}
+		names[row.name] = true
+		t.Run(row.name, func(t *testing.T) {
+			var lines []string
+			row.scenario.History = func(r simulate.Record) {
+				if r.Kind != simulate.Planned && r.Kind != simulate.NodeChanged {
+					lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(r.At, " ", r.Kind, " ", r.Node, " ", r.Detail)), " "))
+				}
+			}
+			model := trajectoryModel()
+			row.scenario.Model.Schedule = model.Schedule
+			row.scenario.Model.Kubelets = append(model.Kubelets, row.scenario.Model.Kubelets...)
+			report, err := simulate.Run(row.scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.TrimSpace(row.want), "\n")
+			for i := range want {
+				want[i] = strings.TrimSpace(want[i])
+			}
+			if diff := cmp.Diff(append(want, row.report), append(lines, counts(&report))); diff != "" {
+				t.Errorf("%s\n(-want +simulated):\n%s", row.why, diff)
+			}
+		})
+	}
+}
+
+// counts of a report that are not 0.
+func counts(r *simulate.Report) string {
+	text := fmt.Sprint(r.End, " after ", r.Elapsed)
+	for _, count := range []struct {
+		n    int
+		what string
+	}{
+		{r.Created, "created"}, {r.Deleted, "deleted"}, {r.Patched, "patched"}, {r.Pulls, "pulls"}, {r.Calls, "calls"},
+		{r.FailedCalls, "failed calls"}, {r.Restarts, "restarts"}, {r.Crashes, "crashes"},
+		{r.ControllerCrashes, "controller crashes"},
+	} {
+		if count.n != 0 {
+			text += fmt.Sprint(", ", count.n, " ", count.what)
+		}
+	}
+	return text
+}
