@@ -16,6 +16,7 @@ MUTATE    ?= ./...
 SINCE     ?=
 FOR       ?=
 LEAST     ?=
+COMPONENTS ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
@@ -51,6 +52,15 @@ differential: ## compare plans with what the real DaemonSet controller does on N
 	@cd internal/differential && $(GO) test -v -timeout 6h . -args -n $(N) > $(CURDIR)/build/differential.txt || \
 		{ cat $(CURDIR)/build/differential.txt; exit 1; }
 	@grep -v '^===\|^---' build/differential.txt
+
+# The first build takes minutes. Without it the integration tests of `make test` skip, and say so.
+.PHONY: cluster
+cluster: ## build etcd and kube-apiserver, and COMPONENTS, from their modules into a cache folder, and print where
+	@cd test/cluster && $(GO) run . $(COMPONENTS)
+
+.PHONY: integration
+integration: ## run the example controller against a real API server, with faults between the two
+	cd test/integration && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run .)" $(GO) test -count 1 -timeout 30m ./...
 
 .PHONY: lint
 lint: ## check the formatting and run vet and golangci-lint on every module

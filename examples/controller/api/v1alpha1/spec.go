@@ -1,0 +1,161 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+)
+
+// RolloutSpec is the object in the library's words. It shares memory with the object.
+func (s *PlannedDaemonSet) RolloutSpec() rollout.Spec {
+	spec := rollout.Spec{
+		Name: s.Name, Namespace: s.Namespace, UID: s.UID, Generation: s.Generation,
+		APIVersion: GroupVersion.String(), Kind: Kind,
+		Selector: s.Spec.Selector, Template: s.Spec.Template,
+		Strategy:             s.Spec.UpdateStrategy.strategy(),
+		MinReadySeconds:      s.Spec.MinReadySeconds,
+		RevisionHistoryLimit: s.Spec.RevisionHistoryLimit,
+		Burst:                s.Spec.Burst,
+		Lifecycle: lifecycle.Hooks{
+			PreDelete: s.Spec.Lifecycle.PreDelete.hook(), InPlaceUpdate: s.Spec.Lifecycle.InPlaceUpdate.hook(),
+			PreNormal: s.Spec.Lifecycle.PreNormal.hook(),
+		},
+	}
+	for _, o := range s.Spec.Overrides {
+		// They are all as old as the object, so of two that collide the one wins whose name sorts last (P8).
+		spec.Overrides = append(spec.Overrides, placement.Override{
+			Name: o.Name, Created: s.CreationTimestamp.Time, NodeSelector: o.NodeSelector, Containers: o.Containers,
+		})
+	}
+	if p := s.Spec.Predecessor; p != nil {
+		spec.Predecessor = &rollout.Predecessor{UIDs: p.UIDs, Selector: p.Selector}
+	}
+	if p := s.Spec.PreDownload; p != nil {
+		spec.PreDownload = &predownload.Options{
+			Parallelism: p.Parallelism, MinUpdatedReadyPods: p.MinUpdatedReadyPods,
+			TimeoutSeconds: p.TimeoutSeconds, BackoffLimit: p.BackoffLimit,
+		}
+	}
+	return spec
+}
+
+func (h *Hook) hook() *lifecycle.Hook {
+	if h == nil {
+		return nil
+	}
+	return &lifecycle.Hook{Labels: h.Labels, Finalizers: h.Finalizers, MarkPodNotReady: h.MarkPodNotReady}
+}
+
+func (u UpdateStrategy) strategy() rollout.Strategy {
+	s := rollout.Strategy{
+		Type:           rollout.StrategyType(u.Type),
+		MaxUnavailable: u.MaxUnavailable, MaxSurge: u.MaxSurge, MaxUnschedulable: u.MaxUnschedulable,
+		Partition: u.Partition, NodeSelector: u.NodeSelector,
+		PartitionedScaling: u.PartitionedScaling, HoldRevision: u.HoldRevision,
+		Method:  inplace.Method(u.Method),
+		InPlace: inplace.Options(u.InPlace),
+		Paused:  u.Paused, Frozen: u.Frozen,
+	}
+	if c := u.Canary; c != nil {
+		s.Canary = c.options()
+	}
+	if o := u.SlowStart; o != nil {
+		s.SlowStart = &rollout.SlowStart{Increase: o.Increase, MaxParallel: o.MaxParallel}
+		if o.Interval != nil {
+			s.SlowStart.Interval = o.Interval.Duration
+		}
+	}
+	return s
+}
+
+func (c *Canary) options() *canary.Options {
+	return &canary.Options{
+		Replicas: c.Replicas, Mode: canary.Mode(c.ValidationMode),
+		Duration: duration(c.Duration), NoRestartsDuration: duration(c.NoRestartsDuration),
+		NodeSelector: c.NodeSelector, NodeAntiAffinityKeys: c.NodeAntiAffinityKeys,
+		AutoPause: canary.AutoPause{
+			Disabled: c.AutoPause.Disabled, MaxRestarts: c.AutoPause.MaxRestarts,
+			MaxSlowStartDuration: duration(c.AutoPause.MaxSlowStartDuration),
+		},
+		AutoFail: canary.AutoFail{
+			Disabled: c.AutoFail.Disabled, MaxRestarts: c.AutoFail.MaxRestarts,
+			MaxRestartsDuration: duration(c.AutoFail.MaxRestartsDuration), CanaryTimeout: duration(c.AutoFail.CanaryTimeout),
+		},
+		Commands: canary.Commands(c.Commands),
+	}
+}
+
+func duration(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
+}
+
+// RolloutMemory is the memory of the planner, as the status keeps it. What cannot be read is no memory, which is always safe.
+func (s *PlannedDaemonSetStatus) RolloutMemory() rollout.Memory {
+	var memory rollout.Memory
+	if s.Memory == nil || json.Unmarshal(s.Memory.Raw, &memory) != nil {
+		return rollout.Memory{}
+	}
+	return memory
+}
+
+// Report fills the status in from a plan.
+func (s *PlannedDaemonSetStatus) Report(plan rollout.Plan) error {
+	memory, err := json.Marshal(plan.Memory)
+	if err != nil {
+		return err
+	}
+	from := plan.Status
+	*s = PlannedDaemonSetStatus{
+		ObservedGeneration:     from.ObservedGeneration,
+		DesiredNumberScheduled: from.Desired,
+		CurrentNumberScheduled: from.Current,
+		NumberMisscheduled:     from.Misscheduled,
+		NumberReady:            from.Ready,
+		UpdatedNumberScheduled: from.Updated,
+		NumberAvailable:        from.Available,
+		NumberUnavailable:      from.Unavailable,
+		UpdateRevision:         from.UpdateRevision,
+		StableRevision:         from.StableRevision,
+		State:                  from.State.String(),
+		Reason:                 from.Reason.String(),
+		DisruptionsAllowed:     from.DisruptionsAllowed,
+		Conditions:             append(s.valid(), from.Conditions...),
+		Memory:                 &runtime.RawExtension{Raw: memory},
+	}
+	for _, wait := range plan.Waits() {
+		s.Waiting = append(s.Waiting, wait.String())
+	}
+	return nil
+}
+
+// Valid is the condition that says whether the spec can be planned for.
+const Valid = "Valid"
+
+// Judge sets the condition Valid: nil means yes, otherwise the error says why not. All else stays as it was.
+func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
+	condition := metav1.Condition{Type: Valid, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: generation}
+	if err != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "Invalid", err.Error()
+	}
+	meta.SetStatusCondition(&s.Conditions, condition)
+}
+
+func (s *PlannedDaemonSetStatus) valid() []metav1.Condition {
+	if c := meta.FindStatusCondition(s.Conditions, Valid); c != nil {
+		return []metav1.Condition{*c}
+	}
+	return nil
+}

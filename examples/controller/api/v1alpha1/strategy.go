@@ -1,0 +1,124 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// UpdateStrategy is rollout.Strategy.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.canary) || self.type != 'OnDelete'",message="a canary needs type RollingUpdate"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.method == 'Recreate' || string(self.maxSurge) in ['0', '0%']",message="maxSurge needs method Recreate"
+type UpdateStrategy struct {
+	// Type is RollingUpdate, or OnDelete: pods are replaced when somebody deletes them.
+	//
+	// +kubebuilder:validation:Enum=RollingUpdate;OnDelete
+	// +kubebuilder:default=RollingUpdate
+	Type string `json:"type,omitempty"`
+	// MaxUnavailable is how many nodes may lack a serving pod. Default: 1, or 0 with maxSurge.
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// MaxSurge is how many nodes may hold a new pod beside the old one. Default: 0.
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+	// Partition is how many nodes are held at their old revision. Default: 0.
+	Partition *intstr.IntOrString `json:"partition,omitempty"`
+	// NodeSelector holds the nodes that it does not match. Default: all match.
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	// PartitionedScaling leaves the nodes that partition would hold empty during a first installation.
+	PartitionedScaling bool `json:"partitionedScaling,omitempty"`
+	// HoldRevision brings lost pods of held nodes back at the revision they had.
+	HoldRevision bool `json:"holdRevision,omitempty"`
+	// Method is Recreate, InPlaceIfPossible or InPlaceOnly.
+	//
+	// +kubebuilder:validation:Enum=Recreate;InPlaceIfPossible;InPlaceOnly
+	// +kubebuilder:default=Recreate
+	Method string `json:"method,omitempty"`
+	// InPlace says what may be updated in place.
+	InPlace InPlace `json:"inPlace,omitempty"`
+	// Canary tries each new revision on a few nodes first.
+	Canary *Canary `json:"canary,omitempty"`
+	// SlowStart lets a rollout gather speed.
+	SlowStart *SlowStart `json:"slowStart,omitempty"`
+	// MaxUnschedulable is how many nodes without room for their pod are left out of the budgets. Default: 0.
+	MaxUnschedulable *intstr.IntOrString `json:"maxUnschedulable,omitempty"`
+	// Paused begins no node; repair goes on.
+	Paused bool `json:"paused,omitempty"`
+	// Frozen, in addition, creates and deletes nothing.
+	Frozen bool `json:"frozen,omitempty"`
+}
+
+// InPlace says what may be updated in place beyond images, labels and annotations.
+type InPlace struct {
+	// Resize allows cpu and memory to change.
+	Resize bool `json:"resize,omitempty"`
+	// EnvFromMetadata allows labels and annotations to change that environment variables read.
+	EnvFromMetadata bool `json:"envFromMetadata,omitempty"`
+	// CgroupV1 says that there are nodes with cgroup v1.
+	CgroupV1 bool `json:"cgroupV1,omitempty"`
+	// GracePeriodSeconds between making a pod not ready and changing it.
+	//
+	// +kubebuilder:validation:Minimum=0
+	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
+}
+
+// Canary is canary.Options.
+//
+// +kubebuilder:validation:XValidation:rule="self.validationMode != 'manual' || (!has(self.duration) && !has(self.noRestartsDuration))",message="validationMode manual has no duration: the command validate promotes"
+type Canary struct {
+	// Replicas is the number of canary nodes. Default: 1.
+	Replicas *intstr.IntOrString `json:"replicas,omitempty"`
+	// ValidationMode is auto, by the clock, or manual, by command only.
+	//
+	// +kubebuilder:validation:Enum=auto;manual
+	// +kubebuilder:default=auto
+	ValidationMode string `json:"validationMode,omitempty"`
+	// Duration is how long a revision is watched before it is promoted. Default: 10m.
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// NoRestartsDuration is how long no canary pod may have restarted before that. Default: 5m.
+	NoRestartsDuration *metav1.Duration `json:"noRestartsDuration,omitempty"`
+	// NodeSelector picks the nodes that may be canary nodes. Default: all.
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	// NodeAntiAffinityKeys are node labels over whose values the canary nodes are spread.
+	NodeAntiAffinityKeys []string `json:"nodeAntiAffinityKeys,omitempty"`
+	// AutoPause pauses when a pod does not come up.
+	AutoPause AutoPause `json:"autoPause,omitempty"`
+	// AutoFail gives the revision up.
+	AutoFail AutoFail `json:"autoFail,omitempty"`
+	// Commands name the revision they are for, by hash.
+	Commands Commands `json:"commands,omitempty"`
+}
+
+// AutoPause is canary.AutoPause.
+type AutoPause struct {
+	Disabled bool `json:"disabled,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	MaxRestarts          *int32           `json:"maxRestarts,omitempty"`
+	MaxSlowStartDuration *metav1.Duration `json:"maxSlowStartDuration,omitempty"`
+}
+
+// AutoFail is canary.AutoFail.
+type AutoFail struct {
+	Disabled bool `json:"disabled,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	MaxRestarts         *int32           `json:"maxRestarts,omitempty"`
+	MaxRestartsDuration *metav1.Duration `json:"maxRestartsDuration,omitempty"`
+	CanaryTimeout       *metav1.Duration `json:"canaryTimeout,omitempty"`
+}
+
+// Commands are canary.Commands: each the hash of the revision that it is for.
+type Commands struct {
+	Pause    string `json:"pause,omitempty"`
+	Unpause  string `json:"unpause,omitempty"`
+	Validate string `json:"validate,omitempty"`
+	Fail     string `json:"fail,omitempty"`
+	Retry    string `json:"retry,omitempty"`
+}
+
+// SlowStart is rollout.SlowStart.
+type SlowStart struct {
+	// Interval between two steps. Default: 1m.
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// Increase of the limit at each step. Default: 1.
+	Increase *intstr.IntOrString `json:"increase,omitempty"`
+	// MaxParallel is the highest limit. Default: 250.
+	MaxParallel *intstr.IntOrString `json:"maxParallel,omitempty"`
+}

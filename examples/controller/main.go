@@ -1,0 +1,70 @@
+// Command controller runs PlannedDaemonSets on a cluster. It is a controller to start from: everything that is hard is in the
+// library, and this is the part around it that talks to the API server.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
+	"github.com/daemonplan/daemonplan/examples/controller/controller"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "controller:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	metrics := flag.String("metrics-bind-address", ":8080", "`address` of the metrics; 0: none")
+	probes := flag.String("health-probe-bind-address", ":8081", "`address` of /healthz and /readyz")
+	elect := flag.Bool("leader-elect", true, "work only while leading: needed with more than one replica")
+	verify := flag.Bool("verify", true, "have rollout.Verify agree with each plan before it is executed")
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: *metrics}, HealthProbeBindAddress: *probes,
+		LeaderElection: *elect, LeaderElectionID: "daemonplan.io", LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return err
+	}
+	reconciler := &controller.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Events: manager.GetEventRecorder("daemonplan.io/controller"),
+		Clock: clock.RealClock{},
+	}
+	if *verify {
+		reconciler.Guard = controller.Verify
+	}
+	if err := reconciler.SetupWithManager(manager); err != nil {
+		return err
+	}
+	err = errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
+	if err != nil {
+		return err
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}

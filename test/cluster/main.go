@@ -1,0 +1,142 @@
+// Command cluster builds a Kubernetes control plane for tests: etcd and kube-apiserver, and if asked kube-scheduler and
+// kube-controller-manager, from their published modules at the versions that go.mod names. They go into a cache folder,
+// whose path is printed; what is there already and up to date is left as it is.
+//
+//	export KUBEBUILDER_ASSETS=$(go run .)
+//	export KUBEBUILDER_ASSETS=$(go run . kube-scheduler kube-controller-manager)
+//
+// The first build takes minutes, and about 2 GiB of memory.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// component is a binary of the control plane.
+type component struct {
+	name, path string
+	always     bool
+}
+
+var components = []component{
+	{"etcd", "go.etcd.io/etcd/server/v3", true},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", true},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", false},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", false},
+}
+
+// linkerFlags strip the binaries, and tell them the version that clients ask for.
+const linkerFlags = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	folder := flags.String("cache", "", "`folder` to build into (default: daemonplan/cluster in the user's cache folder)")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	wanted, err := choose(flags.Args())
+	if err != nil {
+		return err
+	}
+	if *folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		*folder = filepath.Join(user, "daemonplan", "cluster")
+	}
+	key, err := keyOf("go.mod", "go.sum", "main.go")
+	if err != nil {
+		return err
+	}
+	assets, err := filepath.Abs(filepath.Join(*folder, key))
+	if err != nil {
+		return err
+	}
+	for _, c := range wanted {
+		if err := c.build(ctx, assets, stderr); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	_, err = fmt.Fprintln(stdout, assets)
+	return err
+}
+
+// choose returns what is always built and what is asked for.
+func choose(names []string) ([]component, error) {
+	var wanted []component
+	for _, c := range components {
+		if c.always || slices.Contains(names, c.name) {
+			wanted = append(wanted, c)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(components, func(c component) bool { return c.name == name }) {
+			return nil, fmt.Errorf(
+				"no component %q: there are etcd, kube-apiserver, kube-scheduler and kube-controller-manager", name)
+		}
+	}
+	return wanted, nil
+}
+
+// keyOf names what the binaries are made from: the files and the version of Go.
+func keyOf(files ...string) (string, error) {
+	hash := sha256.New()
+	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("run it in its own folder: %w", err)
+		}
+		fmt.Fprintln(hash, name, len(text))
+		hash.Write(text)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+// build makes the binary unless it is there. It appears under its name when it is whole.
+func (c component) build(ctx context.Context, assets string, stderr io.Writer) error {
+	to := filepath.Join(assets, c.name)
+	if _, err := os.Stat(to); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(assets, 0o755); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "building %s, which takes a while\n", c.name)
+	unfinished := to + ".unfinished"
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", linkerFlags, "-o", unfinished, c.path)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Stdout, command.Stderr = stderr, stderr
+	if err := command.Run(); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, to)
+}
