@@ -34,6 +34,8 @@ func TestExplainHoldsAndSteps(t *testing.T) {
 		{scene{name: "not in place, the revision", why: "I1, I3", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", podAt("lost", updatable))}},
 			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; not in place: the history has no readable revision "lost"; ` +
 				`counts against maxUnavailable`},
+		{scene{name: "not in place, and no budget", why: "I3: it is known before", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", oldPod()), on("b")}},
+			`a: outdated; waits: its pod a0 is outdated, but maxUnavailable 1 is used up by b; not in place: no readiness gate InPlaceUpdateReady`},
 		{scene{name: "in place", why: "I4", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", oldPod(updatable))}},
 			`a: outdated; update pod a0 in place: the pod is outdated, and the budget allows it; counts against maxUnavailable`},
 		{scene{name: "grace", why: "I4: with the instant", spec: []kit.SpecOption{inPlace, grace(30)}, fleet: []spot{on("a", oldPod(inGrace(ago(0))))}},

@@ -137,6 +137,22 @@ func slowStartScenes() []scene {
 			},
 		},
 		{
+			name: "a missing pod of a first installation goes first", why: "B7, T7: it is one of those that are created", set: all(rolling(0), noHistory),
+			spec:  append(slow("1", "250"), partitionedScaling, partition("2")),
+			fleet: []spot{on("a", podAt("lost", kit.Failed())), on("b"), on("c")}, acts: "create b Missing",
+			want: []string{
+				"a: broken>update wait SlowStart a0 slowStart U", creates("b"), "c: missing>update hold PartitionedScaling partition U",
+			},
+		},
+		{
+			name: "nodes that stay empty take no place", why: "B7, T7: nothing is created there", set: all(rolling(0), noHistory),
+			spec:  append(slow("2", "250"), partitionedScaling, partition("2")),
+			fleet: []spot{on("a", podAt("lost", kit.Failed())), on("b"), on("c")}, acts: "delete a0 OutdatedFailed, create b Missing",
+			want: []string{
+				"a: broken>update replace OutdatedFailed a0 U", creates("b"), "c: missing>update hold PartitionedScaling partition U",
+			},
+		},
+		{
 			name: "what came back on a held node counts", why: "B7, T1: its new pod is one of the old revision", spec: append(slow("1", "250"), partition("1")),
 			set: rolling(0), fleet: []spot{on("a", oldPod(kit.Created(ago(30*time.Second)), kit.Unready())), on("b")},
 			want: []string{"a: outdated>held hold Held a0 partition U", waits("b")},

@@ -64,6 +64,11 @@ func TestSnapshotContract(t *testing.T) {
 			rollout.SnapshotError{Field: "Pods[0]", Problem: "must have a UID: deletes use it as precondition (pod p)"},
 		},
 		{
+			"another pod without UID", "the place names it",
+			func(s *rollout.Snapshot) { s.Pods = append(s.Pods, kit.Pod("q", withUID(""))) },
+			rollout.SnapshotError{Field: "Pods[1]", Problem: "must have a UID: deletes use it as precondition (pod q)"},
+		},
+		{
 			"two pods of one UID", "in-flight requests are by UID",
 			func(s *rollout.Snapshot) { s.Pods = append(s.Pods, kit.Pod("other", withUID("pod-a0"))) },
 			rollout.SnapshotError{Field: "Pods", Problem: `UIDs must be unique: two pods have "pod-a0"`},

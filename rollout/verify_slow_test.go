@@ -200,6 +200,14 @@ func TestVerifySlowStart(t *testing.T) {
 			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
 		},
 		{
+			name: "a replacement before missing pods of a first installation", why: "B7, T7: one of them is created",
+			scene: handFleet(handPods("failed", "a-old"), handPods("", "b", "c"), atMost("3"), handSlowly("1", "250", 0), partitionOf("2"), func(s *handmade) {
+				s.snapshot.Revisions = s.snapshot.Revisions[1:]
+				s.spec.Strategy.PartitionedScaling = true
+			}),
+			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "limit 1 - 0 under way - 1 missing",
+		},
+		{
 			name: "a replacement beside what follows a terminating pod of a first installation", why: "B7, T7: its node keeps its place, whatever stays empty",
 			scene: handFleet(handPods("failed", "a-old"), handPods("available", "b-new"), handPods("", "c"), handTerminating(30*time.Second, "b-new"),
 				handSurgingBy(3), handSlowly("2", "250", 0), partitionOf("2"), func(s *handmade) {
