@@ -157,23 +157,23 @@ func markdown(records []*record, judged judgements) string {
 	}
 	b.WriteString("\n## Judged one by one\n")
 	for _, r := range records {
-		listSurvivors(&b, r, judged, true)
+		listJudged(&b, r, judged)
 	}
 	b.WriteString("\n## Not judged\n\n" + notJudged)
 	for _, r := range records {
-		listSurvivors(&b, r, judged, false)
+		countOthers(&b, r, judged)
 	}
 	return b.String()
 }
 
-// listSurvivors writes one package's survivors, those with the same reason together.
-func listSurvivors(b *strings.Builder, r *record, judged judgements, wanted bool) {
+// listJudged writes one package's survivors that are judged, those with the same reason together.
+func listJudged(b *strings.Builder, r *record, judged judgements) {
 	byReason := map[string][]string{}
 	for _, found := range r.Results {
 		key := found.Mutant.key(r.Package)
-		if found.Status == lived && (judged[key] != "") == wanted {
+		if reason := judged[key]; found.Status == lived && reason != "" {
 			name, rest, _ := strings.Cut(strings.TrimPrefix(key, r.Package+"/"), " ")
-			byReason[judged[key]] = append(byReason[judged[key]], name+" "+rest)
+			byReason[reason] = append(byReason[reason], name+" "+rest)
 		}
 	}
 	if len(byReason) == 0 {
@@ -187,8 +187,25 @@ func listSurvivors(b *strings.Builder, r *record, judged judgements, wanted bool
 		for _, line := range byReason[reason] {
 			fmt.Fprintf(b, "- %s\n", line)
 		}
-		if reason != "" {
-			fmt.Fprintf(b, "\n  %s\n\n", reason)
+		fmt.Fprintf(b, "\n  %s\n\n", reason)
+	}
+}
+
+// countOthers counts one package's survivors that nobody has judged, by file.
+func countOthers(b *strings.Builder, r *record, judged judgements) {
+	byFile, all := map[string]int{}, 0
+	for _, found := range r.Results {
+		if found.Status == lived && judged[found.Mutant.key(r.Package)] == "" {
+			byFile[found.Mutant.File]++
+			all++
 		}
 	}
+	if all == 0 {
+		return
+	}
+	var files []string
+	for _, name := range slices.Sorted(maps.Keys(byFile)) {
+		files = append(files, fmt.Sprintf("%s %d", name, byFile[name]))
+	}
+	fmt.Fprintf(b, "- `%s`: %d, of which in %s\n", r.Package, all, strings.Join(files, ", "))
 }
