@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,13 +22,17 @@ import (
 // atOnce is how many deletes, and how many patches, are sent at a time.
 const atOnce = 16
 
-// execute sends the actions of a plan in its order. What fails keeps nothing else of its kind back, but for creates (M6): the
-// next plan begins with what is then. The error holds what does not happen in a healthy cluster.
-func (r *Reconciler) execute(ctx context.Context, s *set, plan rollout.Plan, now time.Time) error {
-	e := &execution{Reconciler: r, set: s, now: now}
+// execute sends the actions of a plan in its order. What fails keeps nothing else back, but for creates (M6) and for a revision
+// that cannot be created: the next plan begins with what is then. The error holds what does not happen in a healthy cluster.
+func (r *Reconciler) execute(ctx context.Context, s *set, plan rollout.Plan) error {
+	e := &execution{Reconciler: r, set: s}
 	var errs []error
 	for _, action := range plan.Revisions {
-		errs = append(errs, e.revise(ctx, action))
+		made, err := e.revise(ctx, action)
+		if !made && action.Verb == rollout.CreateRevision { // all that follows refers to it
+			return errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, err)
 	}
 	errs = append(errs, e.patch(ctx, plan.Patches),
 		inParallel(atOnce, plan.Deletes, func(action rollout.Delete) error { return e.delete(ctx, action) }))
@@ -46,16 +49,15 @@ func (r *Reconciler) execute(ctx context.Context, s *set, plan rollout.Plan, now
 type execution struct {
 	*Reconciler
 	set *set
-	now time.Time
 }
 
 // send carries a request out: it is in flight until the caches show it, and not if it failed.
 func (e *execution) send(q *request, verb string, call func() (client.Object, error)) error {
-	q = e.set.requests.add(q, e.now)
+	q = e.set.requests.add(q, e.Clock.Now())
 	object, err := call()
 	actions.WithLabelValues(e.set.object.GetNamespace(), e.set.object.GetName(), verb, outcome(err)).Inc()
 	if err != nil {
-		e.set.requests.failed(q, err, e.now.Add(cmp.Or(e.LostAfter, LostAfter)))
+		e.set.requests.failed(q, err, e.Clock.Now().Add(cmp.Or(e.LostAfter, LostAfter)))
 		if isNormal(err) {
 			return nil
 		}
@@ -145,32 +147,43 @@ func (e *execution) patchPod(ctx context.Context, pod *corev1.Pod, p rollout.Pat
 	return e.SubResource(p.Subresource).Patch(ctx, pod, data)
 }
 
-func (e *execution) revise(ctx context.Context, action rollout.RevisionAction) error {
+// revise tells whether the action was carried out.
+func (e *execution) revise(ctx context.Context, action rollout.RevisionAction) (made bool, err error) {
 	object := &appsv1.ControllerRevision{ObjectMeta: e.named(action.Name, action.UID)}
 	written := &request{kind: revisionWritten, name: action.Name}
 	switch action.Verb {
 	case rollout.CreateRevision:
 		object = action.Object.DeepCopy()
-		return e.send(written, "CreateRevision", func() (client.Object, error) {
+		err = e.send(written, "CreateRevision", func() (client.Object, error) {
 			err := e.Create(ctx, object)
 			if apierrors.IsAlreadyExists(err) {
-				return e.existing(ctx, action)
+				var there client.Object
+				there, err = e.existing(ctx, action)
+				made = err == nil
+				return there, err
 			}
+			made = err == nil
 			return object, err
 		})
+		return made, err
 	case rollout.DeleteRevision:
-		return e.send(&request{kind: revisionDeleted, name: action.Name}, "DeleteRevision", func() (client.Object, error) {
-			return nil, e.Delete(ctx, object, client.Preconditions{UID: &action.UID})
+		err = e.send(&request{kind: revisionDeleted, name: action.Name}, "DeleteRevision", func() (client.Object, error) {
+			err := e.Delete(ctx, object, client.Preconditions{UID: &action.UID})
+			made = err == nil
+			return nil, err
 		})
+		return made, err
 	default:
 		data, err := json.Marshal(revisionPatch(action))
 		if err != nil {
-			return err
+			return false, err
 		}
-		return e.send(written, "PatchRevision", func() (client.Object, error) {
+		err = e.send(written, "PatchRevision", func() (client.Object, error) {
 			err := e.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+			made = err == nil
 			return object, err
 		})
+		return made, err
 	}
 }
 

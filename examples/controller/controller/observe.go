@@ -105,7 +105,8 @@ func (r *Reconciler) own(ctx context.Context, s *set, pods rollout.Claims, revis
 	return nil
 }
 
-// refer replaces the owner references of an object, if nobody has changed it since.
+// refer replaces the owner references of an object, if nobody has changed it since. A conflict is an error: another set may
+// have been faster, and then the object is not to be planned for.
 func (r *Reconciler) refer(ctx context.Context, object client.Object, references []metav1.OwnerReference) error {
 	kind, err := r.GroupVersionKindFor(object)
 	if err != nil {
@@ -121,8 +122,5 @@ func (r *Reconciler) refer(ctx context.Context, object client.Object, references
 	target.SetGroupVersionKind(kind)
 	target.SetNamespace(object.GetNamespace())
 	target.SetName(object.GetName())
-	if err := r.Patch(ctx, target, client.RawPatch(types.MergePatchType, data)); !isNormal(err) {
-		return err
-	}
-	return nil
+	return client.IgnoreNotFound(r.Patch(ctx, target, client.RawPatch(types.MergePatchType, data)))
 }

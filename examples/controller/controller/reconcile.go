@@ -10,16 +10,22 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
 )
+
+// soon is when to look again at what the cache does not show yet.
+const soon = 200 * time.Millisecond
 
 // Reconciler plans for one PlannedDaemonSet at a time, and does what the plan says.
 type Reconciler struct {
@@ -59,6 +65,10 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Owns(&corev1.Pod{}).
 		Owns(&appsv1.ControllerRevision{}).
 		Watches(&corev1.Node{}, all).
+		WithOptions(crcontroller.Options{
+			// An action that fails for good must not keep what the clock has to do for long.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second),
+		}).
 		Complete(r)
 }
 
@@ -66,7 +76,10 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var object v1alpha1.PlannedDaemonSet
 	if err := r.Get(ctx, request.NamespacedName, &object); err != nil {
-		r.sets.forget(request.NamespacedName)
+		if apierrors.IsNotFound(err) {
+			r.sets.forget(request.NamespacedName)
+			forgetMetrics(request.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if object.DeletionTimestamp != nil { // the garbage collector sees to its pods
@@ -75,12 +88,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	s, before := r.sets.of(&object), object.DeepCopy()
 	err := s.compile(&object, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), object.RolloutSpec(), object.Status.RolloutMemory())
 	object.Status.Judge(err, object.Generation)
-	if err != nil { // no later attempt will fare better: what helps is another spec
-		return reconcile.Result{}, errors.Join(reconcile.TerminalError(err), r.writeStatus(ctx, before, &object))
+	if err != nil {
+		if unwritten := r.writeStatus(ctx, before, &object); unwritten != nil {
+			return reconcile.Result{}, unwritten
+		}
+		return reconcile.Result{}, reconcile.TerminalError(err) // no later attempt will fare better: what helps is another spec
 	}
 	now := r.Clock.Now()
 	snapshot, err := r.observe(ctx, s, now)
-	if err != nil {
+	if apierrors.IsConflict(err) { // the cache is about to show what is right
+		return reconcile.Result{RequeueAfter: soon}, nil
+	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	begun := time.Now()
@@ -95,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	s.remembered, s.failedPulls = &plan.Memory, plan.FailedPulls
-	failed := r.execute(ctx, s, plan, now)
+	failed := r.execute(ctx, s, plan)
 	r.tell(s, plan)
 	if err := object.Status.Report(plan); err != nil {
 		return reconcile.Result{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -47,6 +48,14 @@ func outcome(err error) string {
 		return "normal"
 	default:
 		return "failed"
+	}
+}
+
+// forgetMetrics of a set that is gone.
+func forgetMetrics(name types.NamespacedName) {
+	of := prometheus.Labels{"namespace": name.Namespace, "name": name.Name}
+	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, nodes, blocked, progress} {
+		vec.DeletePartialMatch(of)
 	}
 }
 
