@@ -356,7 +356,8 @@ func Unfinished(pod *corev1.Pod) bool {
 		return true
 	}
 	if hasGate(pod) {
-		if condition := conditionOf(pod, lifecycle.InPlaceUpdateReady); condition == nil || condition.Status != corev1.ConditionTrue {
+		condition := conditionOf(pod, lifecycle.InPlaceUpdateReady)
+		if condition == nil || condition.Status != corev1.ConditionTrue {
 			return true
 		}
 	}

@@ -245,7 +245,8 @@ func (v *variant) suite(dir string, h *hunter) (*suite, error) {
 		return nil, err
 	}
 	s.only(h.tests)
-	return s, s.probe(h.effort, h.parallel)
+	err = s.probe(h.effort, h.parallel)
+	return s, err
 }
 
 // choose orders the mutants by the seed and takes the sample.

@@ -19,7 +19,7 @@ or the tests that reach them take longer than a mutant was worth. The share is t
 
 `
 
-const notJudged = `Each waits for a test or for a reason. Where tests were left out above, one of them may kill it. A run lists them,
-with their lines.
+const notJudged = `Each waits for a test or for a reason. Where tests were left out above, one of them may kill it.
+A run lists them, with their lines.
 
 `

@@ -67,7 +67,9 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Watches(&corev1.Node{}, all).
 		WithOptions(crcontroller.Options{
 			// An action that fails for good must not keep what the clock has to do for long.
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				5*time.Millisecond, 30*time.Second,
+			),
 		}).
 		Complete(r)
 }
