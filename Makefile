@@ -17,6 +17,8 @@ SINCE     ?=
 FOR       ?=
 LEAST     ?=
 COMPONENTS ?=
+NODES     ?=
+SCHEDULER ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
@@ -60,13 +62,33 @@ cluster: ## build etcd and kube-apiserver, and COMPONENTS, from their modules in
 	@cd test/cluster && $(GO) run . $(COMPONENTS)
 
 .PHONY: integration
-integration: ## run the example controller against a real API server, with faults between the two
-	cd test/integration && $(GO) vet ./... && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run .)" $(GO) test -count 1 -timeout 30m ./...
+integration: ## run the example controllers against a real API server, with faults between the two
+	cd test/integration && $(GO) vet ./... && \
+		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager kubectl)" $(GO) test -count 1 -timeout 30m ./...
+
+.PHONY: guards
+guards: ## take what the example controller takes care of away, one thing at a time, and see an integration test fail
+	cd test/integration && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager)" \
+		$(GO) test -count 1 -timeout 1h -v -run 'Removals$$' . -args -guards
+
+# With COMPONENTS=kubectl there is a kubectl, too.
+.PHONY: playground
+playground: ## bring up a small cluster of NODES (20) nodes that exist as objects only, and print how to use it; runs until interrupted
+	@cd test/integration && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . $(COMPONENTS))" $(GO) run ./playground -nodes $(or $(NODES),20)
+
+.PHONY: sidebyside
+sidebyside: ## have the real DaemonSet controller and the example install and update NODES (300) nodes; SCHEDULER=1: with the real scheduler
+	@cd test/integration && \
+		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-controller-manager $(if $(SCHEDULER),kube-scheduler))" \
+		$(GO) run ./sidebyside -nodes $(or $(NODES),300) $(if $(SCHEDULER),-scheduler)
 
 .PHONY: lint
 lint: ## check the formatting and run vet and golangci-lint on every module
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -not -path './build/*' -exec gofmt -l {} +); \
 		test -z "$$unformatted" || { echo 'not formatted, run gofmt -w on:'; echo "$$unformatted"; exit 1; }
+	@cd examples/controller && generated() { cat config/crd/* api/*/zz_generated.* | cksum; } && before=$$(generated) && \
+		$(GO) generate ./... && test "$$before" = "$$(generated)" || \
+		{ echo 'examples/controller: go generate has written something new: commit it'; exit 1; }
 	@for module in $(MODULES); do \
 		echo "== $$module: go vet, golangci-lint"; \
 		(cd $$module && $(GO) vet ./... && $(TOOL) golangci-lint run) || exit 1; \

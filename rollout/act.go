@@ -93,8 +93,7 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 		return false
 	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
-		p.traits |= dismissed
-		r.refuse(i, p, limit)
+		r.refuseDelete(i, j, limit)
 		return false
 	}
 	p.traits |= doomed
@@ -103,6 +102,17 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	d.Deletes++
 	r.plan.Deletes = append(r.plan.Deletes, r.deletion(d.Node, p, reason))
 	return true
+}
+
+// refuseDelete leaves a pod that is to go for a later plan. Frozen may last, so what was begun on the pod is finished or taken
+// back until then, as on one that stays (T4).
+func (r *run) refuseDelete(i, j int32, limit Limit) {
+	p := &r.pods[j]
+	r.refuse(i, p, limit)
+	if limit == LimitFrozen && !p.traits.has(leaving|finished) {
+		r.finish(i, j)
+	}
+	p.traits |= dismissed
 }
 
 // deleteStray is delete for a pod that has a decision of its own.
@@ -173,9 +183,8 @@ func (r *run) reviseHistory() {
 	}
 	r.markRevisions()
 	for _, object := range r.revision.Delete {
-		duplicate := slices.Contains(r.revision.Matches, history.HashOf(object))
-		if duplicate && history.Promoted(object) && !history.Promoted(r.revision.Update.Existing) {
-			continue // a duplicate that holds the verdict until the revision that is kept does
+		if r.holdsVerdict(object) {
+			continue
 		}
 		if !r.inFlight.revisions[object.Name] {
 			r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
@@ -183,6 +192,15 @@ func (r *run) reviseHistory() {
 			})
 		}
 	}
+}
+
+// holdsVerdict tells whether a revision that could go says that the template was promoted, as long as the one that is kept
+// does not. A duplicate whose hash another template has, too, is none of the matches, but its mark counts (C6).
+func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
+	if !history.Promoted(object) || history.Promoted(r.revision.Update.Existing) {
+		return false
+	}
+	return slices.Contains(r.revision.Matches, history.HashOf(object)) || history.SameData(object.Data.Raw, r.resolver.Data())
 }
 
 // mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). Pods on their way out

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -67,6 +68,13 @@ func TestCanaryPromotedDuplicate(t *testing.T) {
 		l.snapshot.Memory.Version = rollout.MemoryVersion
 		l.snapshot.Memory.Canary = canary.Record{Revision: l.update, Verdict: &canary.Finding{Phase: canary.Failed, Reason: canary.TimedOut}}
 	}
+	sharing := func(l *lab) {
+		for _, revision := range l.snapshot.Revisions {
+			if history.HashOf(revision) == twin {
+				revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "older"
+			}
+		}
+	}
 	tests := []struct {
 		name, why string
 		set       func(*lab)
@@ -80,6 +88,8 @@ func TestCanaryPromotedDuplicate(t *testing.T) {
 			"annotate update 9, delete older 1, delete oldest 8", canary.Idle},
 		{"the duplicate is promoted, a fail is remembered", "a promotion counts more", all(promoted(twin), rejected),
 			"annotate update 9, delete older 1, delete oldest 8", canary.Idle},
+		{"the duplicate alone is promoted, and has the hash of another template", "what it says counts all the same",
+			all(promoted(twin), sharing), "annotate update 9, delete older 1, delete oldest 8", canary.Idle},
 		{"neither is", "the revision is on trial", promoted("old"), "delete twin 5, delete older 1, delete oldest 8", canary.Running},
 	}
 	rows := uniqueRows{}

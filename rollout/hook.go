@@ -14,13 +14,17 @@ import (
 // prepareDelete marks a hooked pod as about to be deleted, once; from then on it waits for whoever holds the hook (L2).
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
+	if r.left.frozen && !p.traits.has(leaving|patched) {
+		r.refuseDelete(i, j, LimitFrozen)
+		return false
+	}
 	known := p.traits.has(dismissed)
 	p.traits |= dismissed
 	switch {
 	case p.traits.has(leaving):
 		r.note(i, VerbWait, ReasonPreDelete, p)
 		d.Limit = LimitHook
-		if !known && !p.traits.has(patched) && !r.left.frozen {
+		if !known && !p.traits.has(patched) {
 			// The label may be there without the condition of markPodNotReady (L4).
 			if patches := r.leave(p); len(patches) > 0 {
 				r.note(i, VerbPatch, ReasonPreDelete, p)
@@ -30,9 +34,6 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		return false
 	case p.traits.has(patched):
 		r.note(i, VerbWait, ReasonRequested, p)
-		return false
-	case r.left.frozen:
-		r.refuse(i, p, LimitFrozen)
 		return false
 	}
 	p.traits |= leaving
@@ -46,7 +47,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
 	case p.traits.has(leaving):
 		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
-		if p.traits.has(patched) || r.left.frozen {
+		if p.traits.has(patched) {
 			return
 		}
 		if patches := r.leave(p); len(patches) > 0 {
@@ -63,9 +64,15 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	}
 }
 
+// leave takes the next step of a pod's way out through its hook. To a pod that has begun it frozen gives back its readiness,
+// where the hook marks no more (L4), and takes none: it brings no deletion forward (T4).
 func (r *run) leave(p *pod) []lifecycle.Patch {
 	hooks := r.spec.Lifecycle
-	return hooks.Next(p.object, lifecycle.Delete, false).Patches(p.object, r.snapshot.Now)
+	step := hooks.Next(p.object, lifecycle.Delete, false)
+	if r.left.frozen && step.Mark == lifecycle.SetMark {
+		return nil
+	}
+	return step.Patches(p.object, r.snapshot.Now)
 }
 
 // finish goes on with what hooks and in-place updates have begun on a pod that stays as it is: the next batch, the

@@ -203,7 +203,43 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 	fresh := func(p *corev1.Pod) {
 		p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.PodReady})
 	}
+	marked := func(p *corev1.Pod) {
+		kit.Unready()(p)
+		gated(p)
+		c := &p.Status.Conditions[len(p.Status.Conditions)-1]
+		c.Status, c.Message = corev1.ConditionFalse, `[{"userAgent":"Lifecycle","key":"preDeleteHook"}]`
+	}
+	frozen := []kit.SpecOption{draining, kit.Frozen()}
 	playScenes(t, []scene{
+		{
+			name: "the hook marks no more", why: "L4: the reason is gone",
+			spec: []kit.SpecOption{draining}, fleet: []spot{on("a", oldPod(hooked, marked, asked))},
+			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update patch PreDelete a0 hook U"},
+		},
+		{
+			name: "the hook marks no more, frozen", why: "T4: completion patches go on; it would stay unready for as long as frozen lasts",
+			spec: frozen, fleet: []spot{on("a", oldPod(hooked, marked, asked)), gone("x", pinned(oldPod(hooked, marked, asked)))},
+			acts: "patch a0/status PreDelete, patch x0/status PreDelete",
+			want: []string{"a: terminating>update patch PreDelete a0 hook U", "x: vanished>none patch PreDelete x0 hook"},
+		},
+		{
+			name: "the gate was never opened, frozen", why: "T4, L4: the kubelet waits for it",
+			spec: frozen, fleet: []spot{on("a", oldPod(hooked, fresh, kit.Unready(), asked))},
+			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update patch PreDelete a0 hook U"},
+		},
+		{
+			name: "the mark was lost, frozen", why: "T4: a deletion is not brought forward",
+			spec: []kit.SpecOption{marking, kit.Frozen()}, fleet: []spot{on("a", oldPod(hooked, gated, asked))},
+			want: []string{"a: terminating>update wait PreDelete a0 hook U"},
+		},
+		{
+			name: "the mark was set and the state lost, frozen", why: "T4: that deletion is not begun, so nothing is left unready for it, wherever the pod is",
+			spec:  []kit.SpecOption{marking, kit.Frozen()},
+			fleet: []spot{on("a", newPod(hooked, marked)).leave(), on("b", oldPod(hooked, marked)), on("c", newPod(hooked, marked), newPod(hooked))},
+			acts:  "patch a0/status InPlaceUnfinished, patch c0/status InPlaceUnfinished, patch b0/status InPlaceUnfinished",
+			want: []string{"a: leaving>none patch InPlaceUnfinished a0 frozen", "b: outdated>held patch InPlaceUnfinished b0 frozen U",
+				"c: updated>update patch InPlaceUnfinished c0 frozen"},
+		},
 		{
 			name: "asked", why: "L4: unready before anybody reads that it is to leave",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated))},

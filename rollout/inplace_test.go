@@ -200,6 +200,13 @@ func inPlaceScenes() []scene {
 			want:  []string{"a: outdated>update update Begun a0 U", "b: outdated>held hold Held b0 paused"},
 		},
 		{
+			name: "frozen in its grace, where it is to be deleted", why: "T4: that waits, and until then nothing is left unready",
+			spec:  append(graceful, kit.Frozen()),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)))).leave(), on("b", oldPod(inGrace(ago(30*time.Second))), newPod(updatable))},
+			acts:  "patch a0/status TakenBack, patch b0/status TakenBack",
+			want:  []string{"a: leaving>none patch TakenBack a0 frozen", "b: surging>update patch TakenBack b0 frozen"},
+		},
+		{
 			name: "held in its grace", why: "T2: the partition was raised, so the pod is made ready again",
 			spec: append(graceful, partition("1")), fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second))))},
 			acts: "patch a0/status TakenBack",
@@ -295,6 +302,34 @@ func inPlaceScenes() []scene {
 			fleet: []spot{on("a", podAt("lost", inGrace(ago(30*time.Second))))},
 			acts:  "patch a0/status TakenBack",
 			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},
+		},
+		{
+			name: "paused in its grace, and unlike its revision", why: "T4: only Begin finds that it cannot go on; to recreate it would be a new beginning, too",
+			spec:  append(graceful, kit.Paused()),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)), otherContainer))},
+			acts:  "patch a0/status TakenBack",
+			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},
+		},
+		{
+			name: "paused while the hook is asked, and unlike its revision", why: "T4, L3: taken back",
+			spec:  append(hookedUpdate, kit.Paused()),
+			fleet: []spot{on("a", oldPod(updatable, otherContainer, hooked, inState(lifecycle.PreparingUpdate)))},
+			acts:  "patch a0 TakenBack",
+			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},
+		},
+		{
+			name: "paused in its grace, in place only, and unlike its revision", why: "T4: what stops the whole rollout counts first",
+			spec:  append(only, grace(30), kit.Paused()),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)), otherContainer))},
+			acts:  "patch a0/status TakenBack",
+			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},
+		},
+		{
+			name: "in its grace, and unlike its revision", why: "I1: recreated; burst is of updates in place, and this is none",
+			spec:  append(graceful, kit.Burst("1"), kit.MaxUnavailable("2")),
+			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)), otherContainer)), on("b", oldPod(kit.Unready(), updatable))},
+			acts:  "patch b0/status OutdatedNotReady, delete a0 OutdatedNotReady",
+			want:  []string{"a: outdated>update replace OutdatedNotReady a0 U", "b: outdated>update prepare OutdatedNotReady b0 U"},
 		},
 		{
 			name: "asked, and not possible any more", why: "I1: it takes the place already, so it is recreated at once",

@@ -46,12 +46,17 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 		pod.Labels[lifecycle.StateLabel] = string(state)
 	}
 	if p.spec.UID != "" {
-		pod.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: p.spec.APIVersion, Kind: p.spec.Kind, Name: p.spec.Name, UID: p.spec.UID,
-			Controller: new(true), BlockOwnerDeletion: new(true),
-		}}
+		pod.OwnerReferences = []metav1.OwnerReference{controllerRef(p.spec)}
 	}
 	return pod, nil
+}
+
+// controllerRef says that the set controls an object.
+func controllerRef(spec Spec) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: spec.APIVersion, Kind: spec.Kind, Name: spec.Name, UID: spec.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}
 }
 
 // addGate adds a readiness gate that the template may have already (I3, L4).

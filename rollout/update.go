@@ -40,7 +40,23 @@ func (r *run) underWay(i int32) bool {
 	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(moving) {
 		return false
 	}
-	return (p.traits.has(preparing) || !p.traits.has(ready) && inplace.Preparing(p.object)) && !r.obstruct(i)
+	if !p.traits.has(preparing) && (p.traits.has(ready) || !inplace.Preparing(p.object)) || r.obstruct(i) {
+		return false
+	}
+	_, err := r.beginning(i, inplace.Metadata{})
+	return !errors.Is(err, inplace.ErrObstacle)
+}
+
+// beginning asks for the next step of the update in place of the node's outdated pod, and notes if only that shows that the
+// pod cannot take it. Nobody asks for it of a pod whose turn has not come: it costs more than obstruct.
+func (r *run) beginning(i int32, metadata inplace.Metadata) (inplace.Step, error) {
+	n := &r.nodes[i]
+	p, target := &r.pods[n.other], inplace.Target{Revision: r.goalHash(n)}
+	step, err := r.plan.Diffs[r.diff(p.hash, n.goal)-1].Update.Begin(p.object, target, metadata, r.snapshot.Now)
+	if errors.Is(err, inplace.ErrObstacle) {
+		r.decision(i).Obstruction = inplace.Unlike
+	}
+	return step, err
 }
 
 // updateInPlace takes the next step of an in-place update of the node's outdated pod: its hook first, then the pod made
@@ -49,7 +65,10 @@ func (r *run) underWay(i int32) bool {
 func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	p, d := &r.pods[r.nodes[i].other], r.decision(i)
 	isNew := !r.underWay(i)
-	if isNew && r.left.updates == 0 {
+	switch {
+	case d.obstructed():
+		return cannot // what was begun cannot go on
+	case isNew && r.left.updates == 0:
 		r.refuse(i, p, LimitBurst)
 		return waits
 	}
@@ -58,11 +77,9 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	goal := r.goalHash(&r.nodes[i])
-	target := inplace.Target{Revision: goal}
-	step, err := r.plan.Diffs[r.diff(p.hash, r.nodes[i].goal)-1].Update.Begin(p.object, target, metadata, now)
+	step, err := r.beginning(i, metadata)
 	switch {
-	case errors.Is(err, inplace.ErrObstacle):
-		d.Obstruction = inplace.Unlike
+	case d.obstructed():
 		return cannot
 	case err != nil:
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)

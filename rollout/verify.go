@@ -55,8 +55,9 @@ func (v Violation) String() string {
 //	                  (T1), which exists, is created or requested (R3); with the resources that the node gives (P8)
 //	 4  Hands off     no delete that M2 to M5, B3 or B4 do not allow; no patch but for R3, I4, I5, L2 to L4, and the label of
 //	                  canary pods (C1); no revision deleted that is in use, the stable one, within the history limit or
-//	                  newer than another that could go (R4); none renumbered but the update revision, to max+1 (R3); none
-//	                  annotated but with the verdict on it (C6)
+//	                  newer than another that could go (R4), or the only one that says that its template was promoted
+//	                  (C6); none renumbered but the update revision, to max+1 (R3); none annotated but with the verdict
+//	                  on it (C6)
 //	 5  Partition     nothing begins a node that takes a place of partition, and its target is held (T2); with
 //	                  holdRevision what it lost comes back as it was (T1); a first installation leaves as many
 //	                  nodes empty as partitionedScaling says (T7)
@@ -65,7 +66,7 @@ func (v Violation) String() string {
 //	                  or after it has failed (T6); the canary is of as many nodes as it may, those that are fit, and those
 //	                  chosen before (C1); it is promoted only by the command or when its clock has run (C2, C5), and rests or
 //	                  has failed where commands, records and pods say so (C3 to C5)
-//	 7  Frozen        no create or delete at all, of revisions neither, and no deletion prepared (T4, L2)
+//	 7  Frozen        no create or delete at all, of revisions neither, and no deletion prepared or brought forward (T4, L2)
 //	 8  Hooks         no delete of a pod that the preDelete hook holds (L2)
 //	 9  In place      patches demand the pod's UID, and change of it only what I2, L3 and L4 allow, each by its own
 //	                  subresource; after each, the pod contains what its revision label says, or its state

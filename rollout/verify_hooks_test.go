@@ -16,10 +16,23 @@ func hookedRoll(changes ...change) func() *handmade {
 	return handFleet(append([]change{handPods("available", "a-old", "b-old"), preDelete, hookedBy("a-old", "b-old")}, changes...)...)
 }
 
+// frozenSet freezes the set (T4).
+func frozenSet(s *handmade) { s.spec.Strategy.Frozen = true }
+
 func TestVerifyAcceptsHooks(t *testing.T) {
 	failing := onPods(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, "a-new")
 	backoff := func(s *handmade) {
 		s.snapshot.Memory = handMemory(rollout.Backoff{Node: "a", Revision: freshHash, Delay: 1e12, Since: handNow()})
+	}
+	marking := func(s *handmade) { s.spec.Lifecycle.PreDelete.MarkPodNotReady = true }
+	markedAs := func(name string) change {
+		return onPods(func(p *corev1.Pod) {
+			for i := range p.Status.Conditions {
+				if c := &p.Status.Conditions[i]; c.Type == lifecycle.PodReady {
+					c.Status, c.Message = corev1.ConditionFalse, `[{"userAgent":"Lifecycle","key":"preDeleteHook"}]`
+				}
+			}
+		}, name)
 	}
 	runAccepts(t, []acceptRow{
 		{name: "hooked", why: "L2: both are prepared within the budget", scene: hookedRoll()},
@@ -36,6 +49,12 @@ func TestVerifyAcceptsHooks(t *testing.T) {
 				s.MaxUnavailable, s.MaxSurge = nil, newPercent("1")
 			}))},
 		{name: "a surplus hooked pod", why: "M3 goes through the hook too", scene: handFleet(handPods("available", "a-new", "a-newer"), preDelete, hookedBy("a-new", "a-newer"))},
+		{name: "marked not ready", why: "L4: the hook marks by now", scene: handFleet(handPods("available", "a-old"), preDelete, marking, hookedBy("a-old"),
+			inStateOf(lifecycle.PreparingDelete, "a-old"))},
+		{name: "marked no more, while frozen", why: "T4: completion patches go on", scene: handFleet(handPods("unready", "a-old"), preDelete, hookedBy("a-old"),
+			inStateOf(lifecycle.PreparingDelete, "a-old"), markedAs("a-old"), frozenSet)},
+		{name: "marked, and not asked to leave, while frozen", why: "T4: nothing is left unready", scene: handFleet(handPods("available", "a-new"),
+			handPods("unready", "a-older"), preDelete, marking, hookedBy("a-older"), markedAs("a-older"), frozenSet)},
 		{name: "an update hook", why: "L3: prepared, and begun when it lets go", scene: handFleet(handPods("available", "a-old", "b-old"), inPlaceHook,
 			inPlaceBy(inplace.IfPossible), hookedBy("a-old"))},
 	})
@@ -89,9 +108,12 @@ func TestVerifyHooks(t *testing.T) {
 			plant: func(s *handmade) { labelPatch(s, "a-old", lifecycle.PreparingDelete); s.bring() }, want: 1, mention: "by its choice: a, b",
 		},
 		{
-			name: "prepared while frozen", why: "L2: frozen begins no deletion", scene: handFleet(handPods("unready", "a-old", "a-new"), preDelete, hookedBy("a-old"),
-				handStrategy(func(s *rollout.Strategy) { s.Frozen = true })),
+			name: "prepared while frozen", why: "L2: frozen begins no deletion", scene: handFleet(handPods("unready", "a-old", "a-new"), preDelete, hookedBy("a-old"), frozenSet),
 			plant: func(s *handmade) { labelPatch(s, "a-old", lifecycle.PreparingDelete) }, want: 7, mention: "L2: patch of pod a-old begins a deletion",
+		},
+		{
+			name: "marked not ready while frozen", why: "T4: frozen brings no deletion forward", scene: handFleet(handPods("available", "a-old"), preDelete, leaving("a-old"), frozenSet),
+			plant: func(s *handmade) { conditionPatch(s, "a-old", lifecycle.PodReady) }, want: 7, mention: "patch of pod a-old: L4: marks a pod that is to leave",
 		},
 		{
 			name: "a Failed pod prepared in its back-off", why: "M2 counts when it begins to leave", scene: handFleet(handPods("available", "a-new"), onPods(func(p *corev1.Pod) {

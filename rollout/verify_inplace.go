@@ -214,8 +214,12 @@ func (c *verifiedPatched) checkConditions() {
 				c.wrong(9, "sets condition Ready to %s, which is the kubelet's to set", status)
 			}
 		case lifecycle.PodReady:
-			if !gated(c.pod.object, kind) {
+			switch {
+			case !gated(c.pod.object, kind):
 				c.wrong(9, "sets condition %s of a pod without that readiness gate", kind)
+			case c.spec.Strategy.Frozen && c.pod.leaving && lifecycle.StateOf(c.last) == lifecycle.PreparingDelete &&
+				markedNotReady(c.last) && !markedNotReady(c.first):
+				c.wrong(7, "L4: marks a pod that is to leave as not ready, although the set is frozen")
 			}
 		case lifecycle.InPlaceUpdateReady:
 			switch {

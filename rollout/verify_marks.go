@@ -81,13 +81,15 @@ func (v *verifier) retriesUpdate() bool {
 }
 
 // checkCanaryLabel judges the patch of a pod's canary label: on trial are the pods of the update revision on canary nodes,
-// and no others.
+// and no others. What a predecessor's pod carries is not for this set to judge.
 func (c *verifiedPatched) checkCanaryLabel(labels map[string]string) {
 	value, there := labels[CanaryLabel]
 	right := c.pod.node != nil && c.pod.node.canary && (c.pod.atUpdate || c.pod.begun)
 	switch {
 	case there && (!right || value != "true"):
 		c.wrong(4, "C1: sets the canary label to %q, right is only on pods that are on trial", value)
+	case !there && c.predecessor(c.pod.object):
+		c.wrong(4, "C1: takes the canary label from a pod of the predecessor, to which another set gave it")
 	case !there && right && c.pod.atUpdate:
 		c.wrong(4, "C1: takes the canary label from a pod that is on trial")
 	}

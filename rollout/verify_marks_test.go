@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -81,6 +84,18 @@ func TestVerifyAcceptsMarks(t *testing.T) {
 		{name: "a namesake of its hash has failed", why: "C6: that is another template's", scene: handTrial(
 			handNamesake(1, failed))},
 		{name: "an older duplicate of its hash goes", why: "R3: its pods are those of the one that stays", scene: handTrial(handCopied(1, 0, nil))},
+		{name: "a duplicate that was promoted goes, another stays", why: "C6: the mark is still there", scene: func() *handmade {
+			s := handTrial(handCopied(1, 0, promoted), handDuplicate(promoted))()
+			s.plan.Revisions = append(s.plan.Revisions, rollout.RevisionAction{Verb: rollout.DeleteRevision, Name: "agent-z", UID: "uid-agent-z", Number: 1})
+			return s
+		}},
+		{name: "duplicates that were promoted go, as the revision is", why: "C6: its own mark tells", scene: handTrial(
+			handCopied(1, 0, promoted), handDuplicate(promoted), handMarkedBy(history.PromotedAnnotation, "?"))},
+		{name: "a duplicate that was promoted has the hash of another template", why: "C6: the mark is waited for all the same", scene: handTrial(
+			handDuplicate(promoted), func(s *handmade) {
+				twin := s.snapshot.Revisions[len(s.snapshot.Revisions)-1]
+				twin.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = olderHash
+			})},
 		{name: "an older duplicate of its hash has failed", why: "C6: the last one tells", scene: handKeeping(handTrial(handCopied(1, 0, failed)))},
 		{name: "it has failed, and an older duplicate of its hash has not", why: "C6: the last one tells", scene: handKeeping(handRejected(handCopied(1, 0, nil)))},
 		{name: "an older duplicate of its hash, which comes first, has failed", why: "C6: the last one tells", scene: handKeeping(handTrial(handCopied(1, 1, failed)))},
@@ -103,6 +118,15 @@ func TestVerifyMarks(t *testing.T) {
 	marks := func(hash string, set map[string]string, remove ...string) func(*handmade) {
 		return func(s *handmade) { s.annotating(hash, set, remove...) }
 	}
+	deletes := func(names ...string) func(*handmade) {
+		return func(s *handmade) {
+			for _, name := range names {
+				s.plan.Revisions = append(s.plan.Revisions, rollout.RevisionAction{
+					Verb: rollout.DeleteRevision, Name: "agent-" + name, UID: types.UID("uid-agent-" + name), Number: 1,
+				})
+			}
+		}
+	}
 	retried := func(hash, value string) func(*handmade) {
 		return marks(hash, map[string]string{history.RetriedAnnotation: value})
 	}
@@ -110,6 +134,27 @@ func TestVerifyMarks(t *testing.T) {
 		{
 			name: "of a duplicate", why: "C6: the revision itself is marked", scene: handTrial(handDuplicate(nil), handMarkedBy(history.PromotedAnnotation, "?")),
 			plant: marks("twin", promoted), want: 4, mention: "annotates revision agent-twin, which is neither",
+		},
+		{
+			name: "a duplicate of its hash goes with the only promotion", why: "C6: nothing else tells that it was tried", scene: handTrial(handCopied(1, 0, promoted)),
+			plant: deletes("z"), want: 4, mention: "C6: delete of revision agent-z, which alone says",
+		},
+		{
+			name: "a duplicate goes with the only promotion", why: "C6: nothing else tells that it was tried", scene: handTrial(handDuplicate(promoted)),
+			plant: deletes("twin"), want: 4, mention: "C6: delete of revision agent-twin, which alone says",
+		},
+		{
+			name: "a duplicate goes with the only promotion, without a canary", why: "C6: it may come back", scene: handTrial(handWithoutCanary, handDuplicate(promoted)),
+			plant: deletes("twin"), want: 4, mention: "C6: delete of revision agent-twin, which alone says",
+		},
+		{
+			name: "both duplicates that were promoted go", why: "C6: one has to stay", scene: handTrial(handCopied(1, 0, promoted), handDuplicate(promoted)),
+			plant: deletes("z", "twin"), want: 4, mention: "C6: delete of revision agent-twin, which alone says",
+		},
+		{
+			name: "a duplicate goes with a promotion, the other in flight", why: "C6: that may be its deletion", scene: handTrial(handCopied(1, 0, promoted), handDuplicate(promoted),
+				func(s *handmade) { s.snapshot.InFlight.Revisions = []string{"agent-twin"} }),
+			plant: deletes("z"), want: 4, mention: "C6: delete of revision agent-z, which alone says",
 		},
 		{
 			name: "a promotion again, without a canary", why: "C6: it has its mark", scene: handTrial(handWithoutCanary,
@@ -159,6 +204,10 @@ func TestVerifyMarks(t *testing.T) {
 			name: "a label before the update", why: "C1: the pod is none of the revision", scene: handFleet(handWithTrial,
 				handPods("available", "a-old", "b-old"), handStrategy(func(s *rollout.Strategy) { s.Paused = true })),
 			plant: handLabelPatch("a-old", `"true"`), want: 4, mention: `sets the canary label to "true"`,
+		},
+		{
+			name: "a label of the predecessor's", why: "C1: another set gave it", scene: handTrial(handPredecessors("b-old"), handLabelled("b-old"), partitionOf("4")),
+			plant: handLabelPatch("b-old", "null"), want: 4, mention: "C1: takes the canary label from a pod of the predecessor",
 		},
 		{
 			name: "a stale command without a canary", why: "C5: there are none", scene: handTrial(handWithoutCanary),

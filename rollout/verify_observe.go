@@ -260,12 +260,17 @@ func (v *verifier) observeRequests() {
 }
 
 // settleRequests drops the creates in flight of whose kind a live pod is there. A terminating one, or one that leaves, is
-// more likely the one before.
+// more likely the one before; so is one that was to leave and is not what stays (M3).
 func (v *verifier) settleRequests() {
 	for _, node := range v.nodes {
+		if len(node.requested) == 0 {
+			continue
+		}
+		current, outdated := node.bestCurrent(), node.bestOutdated()
 		node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
 			return node.any(func(p *verifiedPod) bool {
-				return p.active() && !p.leaves() && v.sameRevision(p, hash)
+				stays := !p.leaving || p == current || p == outdated
+				return p.active() && !p.leaves() && stays && v.sameRevision(p, hash)
 			})
 		})
 	}

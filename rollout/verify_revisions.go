@@ -169,10 +169,15 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 
 // checkDeleteRevision judges one delete. A revision that a pod carries stays even if it is a duplicate:
 // without it the pod, relabelled only later, would read as outdated. One whose hash the update revision has, too, leaves it
-// all pods.
+// all pods. A duplicate with a promotion that stands nowhere else stays, too: without it what was tried reads as untried.
 func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	isUpdate := history.HashOf(revision) == v.plan.Status.UpdateRevision
-	if isUpdate && v.holdsTemplate(revision) && revision != v.updateObject() {
+	duplicate := v.holdsTemplate(revision) && revision != v.updateObject()
+	if duplicate && history.Promoted(revision) && !v.staysPromoted() {
+		v.report(4, "", "C6: delete of revision %s, which alone says that its template was promoted; right is to wait until the "+
+			"mark is seen on the update revision", revision.Name)
+	}
+	if isUpdate && duplicate {
 		return
 	}
 	if isUpdate {
@@ -184,6 +189,25 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	if !v.holdsTemplate(revision) && v.trial.kept[history.HashOf(revision)] {
 		v.report(4, "", "R4: delete of the stable revision %s", revision.Name)
 	}
+}
+
+// staysPromoted tells whether a revision of the template that nobody deletes, now or by a request in flight, carries the mark
+// of a promotion. What is requested for the update revision is no delete (R4).
+func (v *verifier) staysPromoted() bool {
+	gone := make(map[string]bool)
+	for _, name := range v.snapshot.InFlight.Revisions {
+		gone[name] = true
+	}
+	for i := range v.plan.Revisions {
+		if v.plan.Revisions[i].Verb == DeleteRevision {
+			gone[v.plan.Revisions[i].Name] = true
+		}
+	}
+	update := v.updateObject()
+	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+		stays := revision == update || !gone[revision.Name]
+		return stays && v.holdsTemplate(revision) && history.Promoted(revision)
+	})
 }
 
 // carried tells whether a pod is of the revision, one that ends or is requested included.

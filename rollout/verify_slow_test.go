@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -83,6 +84,12 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 			atMost("5"), handSlowly("2", "250", 0))},
 		{name: "one has left", why: "B7: it took its place when it began to", scene: handFleet(old, inStateOf(lifecycle.PreparingDelete, "a-old"),
 			atMost("5"), handSlowly("2", "250", 0))},
+		{name: "a pod of the kind that is asked for leaves, beside the one that is held", why: "M3: it is not what stays, so it is not what was asked for",
+			scene: handFleet(handPods("available", "a-old", "a-older"), preDelete, hookedBy("a-older"), inStateOf(lifecycle.PreparingDelete, "a-older"),
+				onPods(func(p *corev1.Pod) { p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "lost" }, "a-old"), partitionOf("1"), handSlowly("2", "250", 0),
+				func(s *handmade) {
+					s.snapshot.InFlight.Creates = []rollout.InFlightCreate{{Node: "a", Revision: staleHash}}
+				})},
 		{name: "one terminates for too long", why: "B8: it takes none", scene: handFleet(old, handPods("available", "f-old"),
 			handTerminating(-1, "f-old"), atMost("5"), handSlowly("2", "250", 0))},
 		{name: "complete", why: "B7: a rollout only", scene: handFleet(handPods("", "a", "b", "c"), handSlowly("1", "250", 0),

@@ -119,7 +119,7 @@ func TestVerifyAcceptsOverrides(t *testing.T) {
 			s.spec.Predecessor = &rollout.Predecessor{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "before"}}}
 			s.pod("a-new").Labels["app"] = "before"
 		})},
-		{name: "a labelled pod of the predecessor", why: "C1: the label goes", scene: handTrial(handPredecessors("b-old"), handLabelled("b-old"),
+		{name: "a labelled pod of the predecessor", why: "C1: another set gave it the label, and it is left alone", scene: handTrial(handPredecessors("b-old"), handLabelled("b-old"),
 			partitionOf("4"))},
 	})
 }

@@ -8,16 +8,20 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/examples/controller/controller"
+	"github.com/daemonplan/daemonplan/predownload"
 )
 
 func main() {
@@ -47,20 +51,44 @@ func run() error {
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: *metrics}, HealthProbeBindAddress: *probes,
+		Cache:          cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		LeaderElection: *elect, LeaderElectionID: "daemonplan.io", LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		return err
 	}
-	reconciler := &controller.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Events: manager.GetEventRecorder("daemonplan.io/controller"),
-		Clock: clock.RealClock{},
+	has := func(kind schema.GroupVersionKind) (bool, error) {
+		_, err := manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
 	}
-	if *verify {
-		reconciler.Guard = controller.Verify
-	}
-	if err := reconciler.SetupWithManager(manager); err != nil {
+	pullJobs, err := has(predownload.PullJobKind())
+	if err != nil {
 		return err
+	}
+	planned, err := has(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	if err != nil {
+		return err
+	}
+	kinds := []controller.Kind{controller.Annotated{}}
+	if planned {
+		kinds = append(kinds, controller.Planned{})
+	} else {
+		ctrl.Log.Info("there is no CRD of PlannedDaemonSets: only annotated DaemonSets are rolled out until the next start")
+	}
+	for _, kind := range kinds {
+		reconciler := &controller.Reconciler{
+			Client: manager.GetClient(), Cache: manager.GetCache(), Live: manager.GetAPIReader(), Clock: clock.RealClock{},
+			Events: manager.GetEventRecorder("daemonplan.io/controller"), Kind: kind, ImagePullJobs: pullJobs,
+		}
+		if *verify {
+			reconciler.Guard = controller.Verify
+		}
+		if err := reconciler.SetupWithManager(manager); err != nil {
+			return err
+		}
 	}
 	err = errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
 	if err != nil {

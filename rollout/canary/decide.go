@@ -162,7 +162,9 @@ func (t *trial) wake(f Finding, records ...func(time.Time) Record) time.Time {
 	f.At = time.Time{}
 	var wake time.Time
 	for _, record := range records {
-		for _, at := range t.instants(record(t.in.Now)) {
+		now := record(t.in.Now)
+		// What the pods add to the record counts from now on, and what it says of the future from then on.
+		for _, at := range append(t.instants(now), t.instants(now.advance(&t.evidence, t.in.Now))...) {
 			if !at.After(t.in.Now) || !wake.IsZero() && !at.Before(wake) {
 				continue
 			}

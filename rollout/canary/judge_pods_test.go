@@ -283,6 +283,12 @@ func TestJudgeFails(t *testing.T) {
 			s.o.AutoFail.CanaryTimeout = minutes(20)
 			s.in.Record.Began = ago(20*time.Minute + 1)
 		}, `Failed TimedOut at now; began -20m0.000000001s; wake 6m0s; set failed=TimedOut; set failed-message=the canary has taken too long`},
+		{"timeout, and a restart ahead of now", "a kubelet whose clock is ahead: by its time restarts will have gone on for too long, which counts first", func(s *situation) {
+			s.o.AutoFail.CanaryTimeout, s.o.AutoFail.MaxRestartsDuration = minutes(20), minutes(3)
+			s.in.Record.Began = ago(20*time.Minute + 1)
+			s.in.Nodes[0] = good("a", restarted("agent", 1, noon().Add(2*time.Minute), "Error"))
+			s.in.Nodes[1] = good("b", restarted("agent", 1, ago(2*time.Minute), "Error"))
+		}, `Failed TimedOut at now; began -20m0.000000001s; wake 1m0.000000001s; set failed=TimedOut; set failed-message=the canary has taken too long`},
 		{"timeout without a pod", "C4: pod or no pod", func(s *situation) {
 			s.o.AutoFail.CanaryTimeout = minutes(19)
 			s.in.Nodes = []canary.Node{{Name: "a"}, {Name: "b"}}

@@ -160,11 +160,30 @@ func (f *canaryFacts) wanted() int {
 	return max(1, min(n, most))
 }
 
-// holdsUpdate tells whether the node has a live pod of the update revision, or is about to get one.
+// candidates is how many nodes may be canary nodes, if these are: a node that may be broken only goes on being one (C1).
+func (f *canaryFacts) candidates(nodes []string) int {
+	n := 0
+	for _, ok := range f.candidate {
+		if ok {
+			n++
+		}
+	}
+	for _, node := range nodes {
+		if f.mayBeBroken(node) {
+			n++
+		}
+	}
+	return n
+}
+
+// holdsUpdate tells whether the node has a live pod of the update revision that nobody has asked to delete, or is about to
+// get one.
 func (f *canaryFacts) holdsUpdate(node string) bool {
 	return slices.ContainsFunc(f.snapshot.InFlight.Creates, func(c rollout.InFlightCreate) bool {
 		return c.Node == node && (f.update[c.Revision] || c.Revision == "")
-	}) || slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool { return alive(p) && f.update[revisionOf(p)] })
+	}) || slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool {
+		return alive(p) && !slices.Contains(f.snapshot.InFlight.Deletes, p.UID) && f.update[revisionOf(p)]
+	})
 }
 
 // full tells whether each of the nodes holds an available pod of the update revision (C2).

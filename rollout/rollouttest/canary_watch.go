@@ -24,8 +24,9 @@ import (
 //     already. So no more nodes are given it than are wanted, but for those that take the place of nodes that left the canary;
 //   - C7: no pod of the stable revision that serves is deleted outside the canary nodes, nor anywhere while the canary or the
 //     set rests; then, and after a fail, no pod of the revision is created or begun;
-//   - C2: no revision is promoted by the clock before that has run, by the time of the snapshots, for the whole duration, while
-//     a canary pod is missing or not available, or before it has been quiet for long enough; with Manual only by command;
+//   - C1, C2: no revision is promoted by the clock before as many nodes as may be have tried it, and one at least; before that
+//     has run, by the time of the snapshots, for the whole duration; while a canary pod is missing or not available; or before
+//     it has been quiet for long enough; with Manual only by command;
 //   - C4, C6: a revision is promoted once, and one that has failed is neither tried nor promoted until it is retried; one that
 //     was tried and not promoted is never the stable one; one that needs a trial is not rolled out without it.
 //
@@ -141,17 +142,7 @@ func (w *CanaryWatch) checkNodes(f *canaryFacts, p *rollout.Plan) error {
 		}
 		return nil
 	}
-	wanted, candidates := f.wanted(), 0
-	for _, ok := range f.candidate {
-		if ok {
-			candidates++
-		}
-	}
-	for _, node := range nodes {
-		if f.mayBeBroken(node) {
-			candidates++
-		}
-	}
+	wanted, candidates := f.wanted(), f.candidates(nodes)
 	switch {
 	case int(p.Canary.Wanted) != wanted:
 		return fmt.Errorf("C1: %d canary nodes are said to be wanted, and it is %d", p.Canary.Wanted, wanted)
@@ -259,11 +250,13 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	if f.full(nodes) && !w.started {
 		w.started = true // this very instant, for a duration of 0
 	}
-	switch {
-	case f.options.Mode == canary.Manual:
+	if f.options.Mode == canary.Manual {
 		return fmt.Errorf("C2: revision %s is promoted without a command", f.name)
-	case len(nodes) == 0 && *f.options.Duration > 0:
-		return fmt.Errorf("C2: revision %s is promoted, and no node has tried it", f.name)
+	}
+	if err := f.checkTried(nodes); err != nil {
+		return err
+	}
+	switch {
 	case len(nodes) > 0 && !f.full(nodes):
 		return fmt.Errorf("C2: revision %s is promoted, and not all of the canary nodes %v have an available pod", f.name, nodes)
 	case len(nodes) > 0 && elapsed < *f.options.Duration:
@@ -275,6 +268,28 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 			return fmt.Errorf("C2: revision %s is promoted %v after a canary pod was disturbed, and not %v",
 				f.name, now.Sub(last), quiet)
 		}
+	}
+	return nil
+}
+
+// checkTried is C1 for a revision that is promoted by the clock: as many canary nodes as may be have tried it, and one at
+// least. A plan that replaces a node that is gone begins the clock anew, which only without a duration is over at once: then
+// any other node with an available pod may be the one.
+func (f *canaryFacts) checkTried(nodes []string) error {
+	tried, wanted, candidates := len(nodes), f.wanted(), f.candidates(nodes)
+	if *f.options.Duration == 0 {
+		for node, ok := range f.candidate {
+			if ok && !slices.Contains(nodes, node) && f.full([]string{node}) {
+				tried++
+			}
+		}
+	}
+	switch {
+	case tried == 0:
+		return fmt.Errorf("C1: revision %s is promoted, and no node has tried it", f.name)
+	case tried < min(wanted, candidates):
+		return fmt.Errorf("C1: revision %s is promoted, and %d canary nodes have tried it, wanted are %d of %d that may be",
+			f.name, tried, wanted, candidates)
 	}
 	return nil
 }

@@ -1,9 +1,13 @@
 package rollouttest_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -86,5 +90,109 @@ func TestCheckCanaryWithoutNodesThatAreGone(t *testing.T) {
 				t.Errorf("node %s is deleted after %d plans: %v", node, after, err)
 			}
 		}
+	}
+}
+
+// A promotion is held to the nodes that may be canary nodes in that very plan (C1). The plans are written by hand: the revision
+// is on trial on "a" and "b", and ten minutes later, when some of them are gone, it is promoted.
+func TestCanaryWatchOfPromotionsOnTooFewNodes(t *testing.T) {
+	inZone := rollouttest.CanaryOn("zone", "a")
+	atOnce := rollouttest.CanaryFor(0, 0)
+	tests := []struct {
+		name, why string
+		options   []rollouttest.SpecOption
+		gone      []string
+		holds     []string // nodes with an available pod of the revision then
+		forgotten bool     // the memory is lost
+		want      string   // empty: no error
+	}{
+		{"both are there", "C2: the clock has run", nil, nil, []string{"a", "b"}, false, ""},
+		{"one is gone, another may follow", "C1: it would begin the clock anew", nil, []string{"a"}, []string{"b"}, false,
+			"C1: revision agent-%s is promoted, and 1 canary nodes have tried it, wanted are 2 of 3 that may be"},
+		{"one is gone, another has it", "C1: it would begin the clock anew, too", nil, []string{"a"}, []string{"b", "d"}, false,
+			"and 1 canary nodes have tried it, wanted are 2 of 3 that may be"},
+		{"one is gone, none may follow", "C1: with too few, those there are", []rollouttest.SpecOption{inZone}, []string{"a"},
+			[]string{"b"}, false, ""},
+		{"one is gone, another may follow, at once", "C1: it has not tried it", []rollouttest.SpecOption{atOnce}, []string{"a"},
+			[]string{"b"}, false, "and 1 canary nodes have tried it, wanted are 2 of 3 that may be"},
+		{"one is gone, another has it, at once", "C2: a duration of 0 is over in the plan that chooses it",
+			[]rollouttest.SpecOption{atOnce}, []string{"a"}, []string{"b", "d"}, false, ""},
+		{"all are gone", "C1: with none, nothing is promoted", []rollouttest.SpecOption{inZone}, []string{"a", "b"}, nil, false,
+			"C1: revision agent-%s is promoted, and no node has tried it"},
+		{"all are gone, at once", "C1: with none, nothing is promoted", []rollouttest.SpecOption{inZone, atOnce}, []string{"a", "b"},
+			nil, false, "C1: revision agent-%s is promoted, and no node has tried it"},
+		{"all are gone, others may follow, at once", "C1: none has tried it", []rollouttest.SpecOption{atOnce}, []string{"a", "b"},
+			nil, false, "and no node has tried it"},
+		{"a lost memory, at once", "C6: the nodes that have it are the canary's again, and the duration is over",
+			[]rollouttest.SpecOption{atOnce}, nil, []string{"a", "b"}, true, ""},
+	}
+	seen := map[string]bool{}
+	for _, tt := range tests {
+		if tt.name == "" || tt.why == "" || seen[tt.name] {
+			t.Fatalf("row %q needs a unique name and a why", tt.name)
+		}
+		seen[tt.name] = true
+		t.Run(tt.name, func(t *testing.T) {
+			w := tryOut(rollouttest.Canary("2"), func(s *rollout.Spec) { s.Strategy.Canary.NodeSelector = nil })
+			for _, option := range tt.options {
+				option(&w.Spec)
+			}
+			update := rollouttest.Hash(w.Spec)
+			s := w.Snapshot
+			s.Revisions = append(s.Revisions, rollouttest.Revision(w.Spec, 2))
+			var watch rollouttest.CanaryWatch
+			check := func(holds []string, canaries canary.Record, p rollout.Plan) error {
+				s.Memory.Canary = canaries
+				s.Pods = nil
+				for _, n := range s.Nodes {
+					of := w.Stable
+					if slices.Contains(holds, n.Name) {
+						of = w.Spec
+					}
+					s.Pods = append(s.Pods, rollouttest.Pod("agent-"+n.Name, rollouttest.Of(of), rollouttest.OnNode(n.Name)))
+				}
+				return watch.Check(w.Spec, s, p)
+			}
+
+			on := canary.Record{Revision: update, Nodes: []string{"a", "b"}}
+			trial := rollout.Plan{Canary: rollout.Canary{Finding: canary.Finding{Phase: canary.Running}, Revision: update, Stable: rollouttest.Hash(w.Stable),
+				Nodes: on.Nodes, Wanted: 2}}
+			if err := check(on.Nodes, on, trial); err != nil {
+				t.Fatalf("while it is on trial: %v", err)
+			}
+			s.Now = s.Now.Add(10 * time.Minute)
+			s.Nodes = slices.DeleteFunc(s.Nodes, func(n *corev1.Node) bool { return slices.Contains(tt.gone, n.Name) })
+			if tt.forgotten {
+				on = canary.Record{}
+			}
+			promotes := rollout.Plan{Canary: rollout.Canary{Revision: update, Stable: update}}
+			promoting("agent-"+update)(rollout.Snapshot{Revisions: s.Revisions, Memory: rollout.Memory{Canary: canary.Record{Nodes: []string{"a"}}}}, &promotes)
+			mustContain(t, check(tt.holds, on, promotes), strings.ReplaceAll(tt.want, "%s", update))
+		})
+	}
+}
+
+// With the record lost the canary begins again where the revision is, but a pod that is asked to go is gone already, however
+// far the cache is behind (C6).
+func TestCanaryWatchOfALostRecord(t *testing.T) {
+	for name, leaves := range map[string]bool{"it is there": false, "its deletion is in flight": true} {
+		t.Run(name, func(t *testing.T) {
+			w := tryOut()
+			s := w.Snapshot
+			s.Revisions = append(s.Revisions, rollouttest.Revision(w.Spec, 2))
+			s.Pods[1] = rollouttest.Pod("agent-b", rollouttest.Of(w.Spec), rollouttest.OnNode("b"))
+			if leaves {
+				s.InFlight.Deletes = []types.UID{s.Pods[1].UID}
+			}
+			p := rollout.Plan{Canary: rollout.Canary{
+				Finding: canary.Finding{Phase: canary.Running}, Revision: rollouttest.Hash(w.Spec), Stable: rollouttest.Hash(w.Stable),
+				Nodes: []string{"a"}, Wanted: 1,
+			}}
+			want := "C6: node a is made a canary node, and not b, which has the revision already"
+			if leaves {
+				want = ""
+			}
+			mustContain(t, new(rollouttest.CanaryWatch).Check(w.Spec, s, p), want)
+		})
 	}
 }

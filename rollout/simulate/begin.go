@@ -56,6 +56,7 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 
 // adopt takes a pod as the snapshot shows it.
 func (s *Simulation) adopt(object *corev1.Pod) {
+	object = statedPod(object)
 	if !inplace.Unfinished(object) {
 		object = settledPod(object)
 	}
@@ -119,6 +120,25 @@ func (s *Simulation) takeImages(p *pod) {
 // byCreation orders pods as they came, whatever order they are given in.
 func byCreation(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
+// statedPod is the pod with a state of each container that the kubelet reports. Without one a container waits, as the API has
+// it: it has not run, unless something else in its status tells that it did.
+func statedPod(object *corev1.Pod) *corev1.Pod {
+	stated := object
+	for i := range object.Status.ContainerStatuses {
+		status := &object.Status.ContainerStatuses[i]
+		ended := status.RestartCount > 0 || status.LastTerminationState.Terminated != nil
+		ran := ended || status.Ready || status.ContainerID != ""
+		if ran || status.State != (corev1.ContainerState{}) {
+			continue
+		}
+		if stated == object {
+			stated = object.DeepCopy()
+		}
+		stated.Status.ContainerStatuses[i].State.Waiting = new(corev1.ContainerStateWaiting)
+	}
+	return stated
 }
 
 // settledPod is the pod with the resources in its status that its containers have: no update of it is under way, and a

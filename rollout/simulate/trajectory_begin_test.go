@@ -42,6 +42,10 @@ func inTheMiddle() []trajectory {
 		rollouttest.Unready()(p)
 		p.Status.ContainerStatuses[0].Ready = false
 	}
+	stateless := func(p *corev1.Pod) {
+		status := &p.Status.ContainerStatuses[0]
+		status.State, status.ContainerID, status.ImageID = corev1.ContainerState{}, "", ""
+	}
 	// until is the course of the node, which is not available before its end.
 	until := func(end time.Duration, name, why, course string, s simulate.Scenario) trajectory {
 		if s.Spec.Name == "" {
@@ -68,6 +72,13 @@ func inTheMiddle() []trajectory {
 		until(19*time.Second, "a pod whose image could not be pulled", `That it is tried again is all that is known of it.`,
 			"0s pulling, 10s starting, 19s new",
 			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.WaitingFor("ImagePullBackOff"))), Model: registry}),
+		until(19*time.Second, "a pod whose container has no state", `It waits, says the API: its image is pulled, 10 s, and 9 s later it is ready.`,
+			"0s pulling, 10s starting, 19s new",
+			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready, stateless)), Model: registry}),
+		until(7*time.Second, "a pod whose container has no state, and has run", `Its ID tells.`, "0s starting, 7s new",
+			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].State = corev1.ContainerState{}
+			})), Model: registry}),
 		until(7*time.Second, "a pod whose containers run", `It is ready 7 s later, as if they had just been started.`,
 			"0s starting, 7s new",
 			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready))}),

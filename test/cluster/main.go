@@ -1,6 +1,6 @@
-// Command cluster builds a Kubernetes control plane for tests: etcd and kube-apiserver, and if asked kube-scheduler and
-// kube-controller-manager, from their published modules at the versions that go.mod names. They go into a cache folder,
-// whose path is printed; what is there already and up to date is left as it is.
+// Command cluster builds a Kubernetes control plane for tests: etcd and kube-apiserver, and if asked kube-scheduler,
+// kube-controller-manager and kubectl, from their published modules at the versions that go.mod names. They go into a cache
+// folder, whose path is printed; what is there already and up to date is left as it is.
 //
 //	export KUBEBUILDER_ASSETS=$(go run .)
 //	export KUBEBUILDER_ASSETS=$(go run . kube-scheduler kube-controller-manager)
@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // component is a binary of the control plane.
@@ -36,6 +37,7 @@ var components = []component{
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", true},
 	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", false},
 	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", false},
+	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", false},
 }
 
 // linkerFlags strip the binaries, and tell them the version that clients ask for.
@@ -92,15 +94,16 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 // choose returns what is always built and what is asked for.
 func choose(names []string) ([]component, error) {
 	var wanted []component
+	var known []string
 	for _, c := range components {
+		known = append(known, c.name)
 		if c.always || slices.Contains(names, c.name) {
 			wanted = append(wanted, c)
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(components, func(c component) bool { return c.name == name }) {
-			return nil, fmt.Errorf(
-				"no component %q: there are etcd, kube-apiserver, kube-scheduler and kube-controller-manager", name)
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no component %q: there are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return wanted, nil

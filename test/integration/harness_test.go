@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,18 +22,18 @@ import (
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/examples/controller/controller"
+	"github.com/daemonplan/daemonplan/test/integration/auditor"
 	"github.com/daemonplan/daemonplan/test/integration/kubelet"
 )
 
-// patience is how long a test waits for what is to happen: a busy machine is no reason to fail.
-const patience = 2 * time.Minute
+var patience = flag.Duration("patience", 2*time.Minute, "how long a test waits for what is to happen: a busy machine is no reason to fail")
 
 // world is the part of the cluster that belongs to one test.
 type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	audit     *auditor
+	audit     *auditor.Auditor
 }
 
 // newWorld makes a namespace and so many nodes, and skips the test if there is no cluster.
@@ -50,7 +52,14 @@ func newWorld(t *testing.T, nodes int) *world {
 	for i := range nodes {
 		w.addNode(fmt.Sprintf("%s-%04d", w.namespace, i))
 	}
-	w.audit = newAuditor(w)
+	w.Cleanup(func() { // controllers of later tests have no business with its sets
+		_ = w.DeleteAllOf(context.Background(), &v1alpha1.PlannedDaemonSet{}, client.InNamespace(w.namespace))
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	if w.audit, err = auditor.Watch(ctx, config, w.namespace); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
@@ -116,22 +125,50 @@ func maxUnavailable(value string) func(*v1alpha1.PlannedDaemonSet) {
 	return func(s *v1alpha1.PlannedDaemonSet) { s.Spec.UpdateStrategy.MaxUnavailable = new(intstr.Parse(value)) }
 }
 
+// manner is how a controller runs.
+type manner struct {
+	// kind of the sets; nil: PlannedDaemonSets.
+	kind controller.Kind
+	// replica is who it is among replicas that elect a leader. Empty: there are no others.
+	replica string
+	// pullJobs: images are pulled by ImagePullJobs.
+	pullJobs bool
+}
+
 // runController starts the example's controller; it ends with the test, or when stop is called.
 func (w *world) runController(tweak ...func(*rest.Config)) (stop func()) {
+	w.Helper()
+	return w.runAs(manner{}, tweak...)
+}
+
+func (w *world) runAs(how manner, tweak ...func(*rest.Config)) (stop func()) {
 	w.Helper()
 	access := rest.CopyConfig(config)
 	for _, f := range tweak {
 		f(access)
 	}
-	manager, err := ctrl.NewManager(access, ctrl.Options{
+	options := ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: runtimeconfig.Controller{SkipNameValidation: new(true)},
-	})
+	}
+	if how.replica != "" {
+		lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, w.namespace, "controller",
+			resourcelock.ResourceLockConfig{Identity: how.replica}, access, time.Second)
+		if err != nil {
+			w.Fatal(err)
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = new(3*time.Second), new(2*time.Second), new(500*time.Millisecond)
+	}
+	manager, err := ctrl.NewManager(access, options)
 	if err != nil {
 		w.Fatal(err)
 	}
+	if how.kind == nil {
+		how.kind = controller.Planned{}
+	}
 	reconciler := &controller.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Events: manager.GetEventRecorder("daemonplan.io/controller"),
-		Clock: clock.RealClock{}, Guard: controller.Verify, LostAfter: 2 * time.Second,
+		Client: manager.GetClient(), Cache: manager.GetCache(), Live: manager.GetAPIReader(), Events: manager.GetEventRecorder("daemonplan.io/controller"),
+		Clock: clock.RealClock{}, Kind: how.kind, Guard: controller.Verify, ImagePullJobs: how.pullJobs, LostAfter: 2 * time.Second,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		w.Fatal(err)
@@ -146,7 +183,7 @@ func (w *world) runController(tweak ...func(*rest.Config)) (stop func()) {
 		}
 		ended = true
 		cancel()
-		if err := <-stopped; err != nil {
+		if err := <-stopped; err != nil && how.replica == "" { // one that loses its lease ends so
 			w.Errorf("the controller ended with %v", err)
 		}
 	}
@@ -157,14 +194,14 @@ func (w *world) runController(tweak ...func(*rest.Config)) (stop func()) {
 // eventually waits until there is no problem.
 func (w *world) eventually(what string, problem func() error) {
 	w.Helper()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(*patience)
 	for {
 		err := problem()
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			w.Fatalf("%s: %v after %v\n%s", what, err, patience, w.describe())
+			w.Fatalf("%s: %v after %v\n%s", what, err, *patience, w.describe())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -217,6 +254,12 @@ func (w *world) pods() map[string]*corev1.Pod {
 		byNode[list.Items[i].Spec.NodeName] = &list.Items[i]
 	}
 	return byNode
+}
+
+// counts are what the auditor saw: pods created and gone, and the most nodes without a serving pod.
+func (w *world) counts() (created, deleted, peak int) {
+	seen := w.audit.Counts()
+	return seen.Created, seen.Deleted, seen.Peak
 }
 
 // describe shows what a failed test wants to know.

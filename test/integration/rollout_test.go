@@ -3,26 +3,18 @@ package integration_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
-	"github.com/daemonplan/daemonplan/placement"
 )
-
-func nodeOf(pod *corev1.Pod) string {
-	name, _ := placement.TargetNode(pod)
-	return name
-}
 
 func TestInstall(t *testing.T) {
 	w := newWorld(t, 30)
 	w.set()
 	w.runController()
 	w.settled(30)
-	if created, deleted, _ := w.audit.counts(); created != 30 || deleted != 0 {
+	if created, deleted, _ := w.counts(); created != 30 || deleted != 0 {
 		t.Errorf("%d pods were created and %d deleted, want 30 and none", created, deleted)
 	}
-	if err := w.audit.sound(); err != nil {
+	if err := w.audit.Sound(); err != nil {
 		t.Error(err)
 	}
 }
@@ -32,17 +24,17 @@ func TestRollingUpdate(t *testing.T) {
 	w.set(maxUnavailable("10%"))
 	w.runController()
 	w.settled(30)
-	w.audit.begin()
+	w.audit.Begin()
 	w.change(image("v2"))
 	w.settled(30)
-	created, deleted, peak := w.audit.counts()
+	created, deleted, peak := w.counts()
 	if created != 30 || deleted != 30 {
 		t.Errorf("%d pods were created and %d deleted, want each once", created, deleted)
 	}
 	if peak == 0 || peak > 3 {
 		t.Errorf("%d nodes were without a serving pod at a time, want 1 to 3", peak)
 	}
-	if err := w.audit.sound(); err != nil {
+	if err := w.audit.Sound(); err != nil {
 		t.Error(err)
 	}
 }
@@ -53,7 +45,7 @@ func TestInPlaceImageUpdate(t *testing.T) {
 	w.runController()
 	w.settled(10)
 	before := w.pods()
-	w.audit.begin()
+	w.audit.Begin()
 	w.change(image("v2"))
 	w.settled(10)
 	for node, pod := range w.pods() {
@@ -61,7 +53,7 @@ func TestInPlaceImageUpdate(t *testing.T) {
 			t.Errorf("%s: pod %s runs %s, want the same pod with the new image", node, pod.Name, pod.Spec.Containers[0].Image)
 		}
 	}
-	if created, deleted, peak := w.audit.counts(); created != 0 || deleted != 0 || peak > 2 {
+	if created, deleted, peak := w.counts(); created != 0 || deleted != 0 || peak > 2 {
 		t.Errorf("%d pods created, %d deleted, %d nodes without a serving pod at a time; want none, none and at most 2", created, deleted, peak)
 	}
 }

@@ -19,10 +19,10 @@ func TestSurge(t *testing.T) {
 	w.set(func(s *v1alpha1.PlannedDaemonSet) { s.Spec.UpdateStrategy.MaxSurge = new(intstr.FromInt32(3)) })
 	w.runController()
 	w.settled(12)
-	w.audit.begin()
+	w.audit.Begin()
 	w.change(image("v2"))
 	w.settled(12)
-	created, deleted, peak := w.audit.counts()
+	created, deleted, peak := w.counts()
 	if created != 12 || deleted != 12 || peak != 0 {
 		t.Errorf("%d pods created, %d deleted, %d nodes without a serving pod at a time; want 12, 12 and none", created, deleted, peak)
 	}
@@ -147,7 +147,7 @@ func TestCanaryFails(t *testing.T) {
 	w := newWorld(t, 8)
 	w.set(maxUnavailable("100%"), func(s *v1alpha1.PlannedDaemonSet) {
 		s.Spec.UpdateStrategy.Canary = &v1alpha1.Canary{
-			Duration: &metav1.Duration{Duration: time.Minute}, NoRestartsDuration: &metav1.Duration{Duration: time.Minute},
+			Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}, NoRestartsDuration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}},
 			AutoPause: v1alpha1.AutoPause{Disabled: true},
 			AutoFail:  v1alpha1.AutoFail{MaxRestarts: new(int32(0))},
 		}
@@ -181,7 +181,7 @@ func TestCanaryPromotes(t *testing.T) {
 	w := newWorld(t, 6)
 	w.set(maxUnavailable("100%"), func(s *v1alpha1.PlannedDaemonSet) {
 		s.Spec.UpdateStrategy.Canary = &v1alpha1.Canary{
-			Duration: &metav1.Duration{Duration: time.Second}, NoRestartsDuration: &metav1.Duration{},
+			Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Second}}, NoRestartsDuration: &v1alpha1.Duration{},
 		}
 	})
 	w.runController()

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -40,7 +39,12 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	log.SetLogger(funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{}))
+	// Errors are part of most tests here; they are what one wants to see when one fails, and nothing else is.
+	log.SetLogger(funcr.New(func(prefix, args string) {
+		if !strings.HasPrefix(args, `"level"`) {
+			fmt.Fprintln(os.Stderr, prefix, args)
+		}
+	}, funcr.Options{}))
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return 1, err
 	}
@@ -50,6 +54,7 @@ func run(m *testing.M) (code int, err error) {
 	environment := &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join("..", "..", "examples", "controller", "config", "crd")}, ErrorIfCRDPathMissing: true,
 	}
+	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	if config, err = environment.Start(); err != nil {
 		return 1, err
 	}
@@ -61,7 +66,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	agent := &kubelet.Agent{Client: manager.GetClient(), Start: 100 * time.Millisecond, Stop: 50 * time.Millisecond, Behaves: behavior}
+	agent := &kubelet.Agent{Client: manager.GetClient(), Start: 100 * time.Millisecond, Stop: 50 * time.Millisecond, Behaves: kubelet.ByTag}
 	if err := agent.SetupWithManager(manager); err != nil {
 		return 1, err
 	}
@@ -69,13 +74,9 @@ func run(m *testing.M) (code int, err error) {
 	go func() { stopped <- manager.Start(ctx) }()
 	code = m.Run()
 	stop()
-	return code, <-stopped
-}
-
-// behavior makes pods of the image tag "broken" crash.
-func behavior(pod *corev1.Pod) kubelet.Behavior {
-	if strings.HasSuffix(pod.Spec.Containers[0].Image, ":broken") {
-		return kubelet.Crashes
+	if restarted != nil {
+		_ = restarted.Process.Kill()
+		_ = restarted.Wait()
 	}
-	return kubelet.GetsReady
+	return code, <-stopped
 }

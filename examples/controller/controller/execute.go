@@ -1,11 +1,11 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,25 +17,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// atOnce is how many deletes, and how many patches, are sent at a time.
+// atOnce is how many deletes, and pods to patch, are under way at a time.
 const atOnce = 16
 
 // execute sends the actions of a plan in its order. What fails keeps nothing else back, but for creates (M6) and for a revision
-// that cannot be created: the next plan begins with what is then. The error holds what does not happen in a healthy cluster.
-func (r *Reconciler) execute(ctx context.Context, s *set, plan rollout.Plan) error {
-	e := &execution{Reconciler: r, set: s}
+// that cannot be created: the next plan begins with what is then.
+func (r *Reconciler) execute(ctx context.Context, s *set, plan *rollout.Plan) error {
+	e := r.execution(s)
+	defer e.recount()
 	var errs []error
 	for _, action := range plan.Revisions {
-		made, err := e.revise(ctx, action)
-		if !made && action.Verb == rollout.CreateRevision { // all that follows refers to it
-			return errors.Join(append(errs, err)...)
-		}
+		err := e.revise(ctx, action)
 		errs = append(errs, err)
+		if err != nil && action.Verb == rollout.CreateRevision { // all that follows refers to it
+			plan.Memory = *s.memory // which counts a collision
+			return errors.Join(errs...)
+		}
 	}
-	errs = append(errs, e.patch(ctx, plan.Patches),
-		inParallel(atOnce, plan.Deletes, func(action rollout.Delete) error { return e.delete(ctx, action) }))
+	errs = append(errs,
+		inParallel(atOnce, plan.PatchesByPod(), func(patches []rollout.Patch) error { return e.patch(ctx, patches) }),
+		inParallel(atOnce, plan.Pulls, func(action rollout.Pull) error { return e.pull(ctx, action) }),
+		inParallel(atOnce, plan.Deletes, func(action rollout.Delete) error { return e.delete(ctx, action) }),
+	)
 	for _, batch := range plan.Batches() {
 		if err := inParallel(len(batch), batch, func(action rollout.Create) error { return e.create(ctx, action) }); err != nil {
 			errs = append(errs, err)
@@ -45,178 +51,185 @@ func (r *Reconciler) execute(ctx context.Context, s *set, plan rollout.Plan) err
 	return errors.Join(errs...)
 }
 
+func (r *Reconciler) execution(s *set) *execution {
+	return &execution{Reconciler: r, set: s, deeds: map[deed][]*corev1.Pod{}}
+}
+
 // execution of one plan.
 type execution struct {
 	*Reconciler
-	set *set
+	*set
+	deeds map[deed][]*corev1.Pod // with the pods they were done to
 }
 
-// send carries a request out: it is in flight until the caches show it, and not if it failed.
-func (e *execution) send(q *request, verb string, call func() (client.Object, error)) error {
-	q = e.set.requests.add(q, e.Clock.Now())
-	object, err := call()
-	actions.WithLabelValues(e.set.object.GetNamespace(), e.set.object.GetName(), verb, outcome(err)).Inc()
-	if err != nil {
-		e.set.requests.failed(q, err, e.Clock.Now().Add(cmp.Or(e.LostAfter, LostAfter)))
-		if isNormal(err) {
-			return nil
-		}
-		e.Events.Eventf(e.set.object, nil, corev1.EventTypeWarning, "Failed", verb, "%v", err)
-		return fmt.Errorf("%s: %w", verb, err)
+// deed is what a plan has done to some pods for one reason. It is one event: one for each pod would be half of all requests of a
+// rollout.
+type deed struct {
+	reason, verb string
+	why          rollout.Reason
+}
+
+// send carries a request out. It is in flight before it is sent, because the watch may be faster than the answer.
+func (e *execution) send(verb string, note func() *inflight.Request, object client.Object, call func() error) error {
+	e.mutex.Lock()
+	request := note()
+	e.mutex.Unlock()
+	err := call()
+	e.mutex.Lock()
+	e.tracker.LostAfter = e.LostAfter
+	e.tracker.Answer(e.Clock.Now(), request, object, err)
+	e.mutex.Unlock()
+	return e.judge(verb, object, err)
+}
+
+// judge counts a request, and says so if it failed for a reason that a healthy cluster does not have.
+func (e *execution) judge(verb string, object client.Object, err error) error {
+	actions.WithLabelValues(append(e.labels(), verb, outcome(err))...).Inc()
+	if err == nil {
+		return nil
 	}
-	if object != nil {
-		e.set.requests.answered(q, object.GetUID(), object.GetResourceVersion())
+	if !isNormal(err) {
+		e.warn(e.set, object, "Failed", verb, err)
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
+// did keeps what was done to a pod for the events.
+func (e *execution) did(reason, verb string, pod *corev1.Pod, why rollout.Reason) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	key := deed{reason, verb, why}
+	e.deeds[key] = append(e.deeds[key], pod)
+}
+
+// recount records the events. Each is related to a pod, because a recorder takes those for one that differ in their text only.
+func (e *execution) recount() {
+	for deed, pods := range e.deeds {
+		var names []string
+		for _, pod := range pods {
+			names = append(names, pod.Name)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names) // a pod may get several patches
+		text := fmt.Sprintf("%d, reason %s: %s", len(names), deed.why, strings.Join(names, ", "))
+		e.Events.Eventf(e.object, pods[0], corev1.EventTypeNormal, deed.reason, deed.verb, "%s", note(text))
+	}
+}
+
+// named is the metadata of an object of the set.
+func (e *execution) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: e.object.GetNamespace(), Name: name}
+}
+
+func (e *execution) create(ctx context.Context, action rollout.Create) error {
+	pod, err := e.planner.Pod(action)
+	if err != nil {
+		return err
+	}
+	note := func() *inflight.Request { return e.tracker.Create(e.Clock.Now(), action) }
+	err = e.send("CreatePod", note, pod, func() error { return e.Create(ctx, pod) })
+	if err == nil {
+		e.did("Created", "CreatePod", pod, action.Reason)
+	}
+	return err
+}
+
+func (e *execution) delete(ctx context.Context, action rollout.Delete) error {
+	pod := &corev1.Pod{ObjectMeta: e.named(action.Pod)}
+	note := func() *inflight.Request { return e.tracker.Delete(e.Clock.Now(), action) }
+	err := e.send("DeletePod", note, pod, func() error { return e.Delete(ctx, pod, client.Preconditions{UID: &action.UID}) })
+	if err == nil {
+		e.did("Deleted", "DeletePod", pod, action.Reason)
+	}
+	return err
+}
+
+// patch sends the patches of one pod. One that fails keeps the later ones back: they say that it was made.
+func (e *execution) patch(ctx context.Context, patches []rollout.Patch) error {
+	for _, action := range patches {
+		pod := &corev1.Pod{ObjectMeta: e.named(action.Pod)}
+		note := func() *inflight.Request { return e.tracker.Patch(e.Clock.Now(), action) }
+		err := e.send("PatchPod", note, pod, func() error {
+			data := client.RawPatch(action.Type, action.Data)
+			if action.Subresource == "" {
+				return e.Patch(ctx, pod, data)
+			}
+			return e.SubResource(action.Subresource).Patch(ctx, pod, data)
+		})
+		if err != nil {
+			return err
+		}
+		e.did("Patched", "PatchPod", pod, action.Reason)
 	}
 	return nil
 }
 
-// did records an action on a pod as an event.
-func (e *execution) did(reason, verb string, pod *corev1.Pod, node string, why rollout.Reason) {
-	e.Events.Eventf(e.set.object, pod, corev1.EventTypeNormal, reason, verb, "%s on node %s: %s", pod.Name, node, why)
+func (e *execution) revise(ctx context.Context, action rollout.RevisionAction) error {
+	object := &appsv1.ControllerRevision{ObjectMeta: e.named(action.Name)}
+	note := func() *inflight.Request { return e.tracker.Revise(e.Clock.Now(), action) }
+	switch action.Verb {
+	case rollout.CreateRevision:
+		action.Object.DeepCopyInto(object)
+		return e.send("CreateRevision", note, object, func() error {
+			err := e.Create(ctx, object)
+			if apierrors.IsAlreadyExists(err) {
+				return e.existing(ctx, action, object)
+			}
+			return err
+		})
+	case rollout.DeleteRevision:
+		return e.send("DeleteRevision", note, object, func() error {
+			return e.Delete(ctx, object, client.Preconditions{UID: &action.UID})
+		})
+	default:
+		return e.send("PatchRevision", note, object, func() error {
+			return e.Patch(ctx, object, client.RawPatch(types.MergePatchType, action.Patch()))
+		})
+	}
 }
 
-// named is the metadata of an object of the set.
-func (e *execution) named(name string, uid types.UID) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: e.set.object.GetNamespace(), Name: name, UID: uid}
-}
-
-func (e *execution) create(ctx context.Context, action rollout.Create) error {
-	pod, err := e.set.pod(action)
+// existing reads a revision whose name is taken: it is the set's own, or one to adopt, and the cache is about to show it, or the
+// planner has to choose another name (R3).
+func (e *execution) existing(ctx context.Context, action rollout.RevisionAction, live *appsv1.ControllerRevision) error {
+	if err := e.Live.Get(ctx, client.ObjectKeyFromObject(action.Object), live); err != nil {
+		return err
+	}
+	claims, err := rollout.ClaimRevisions(e.spec, []*appsv1.ControllerRevision{live})
 	if err != nil {
 		return err
 	}
-	q := &request{kind: podCreated, node: action.Node, revision: action.Revision}
-	return e.send(q, "CreatePod", func() (client.Object, error) {
-		if err := e.Create(ctx, pod); err != nil {
-			return nil, err
-		}
-		e.did("Created", "CreatePod", pod, action.Node, action.Reason)
-		return pod, nil
-	})
-}
-
-func (e *execution) delete(ctx context.Context, action rollout.Delete) error {
-	pod := &corev1.Pod{ObjectMeta: e.named(action.Pod, action.UID)}
-	return e.send(&request{kind: podDeleted, uid: action.UID}, "DeletePod", func() (client.Object, error) {
-		if err := e.Delete(ctx, pod, client.Preconditions{UID: &action.UID}); err != nil {
-			return nil, err
-		}
-		e.did("Deleted", "DeletePod", pod, action.Node, action.Reason)
-		return pod, nil
-	})
-}
-
-// patch sends the patches of a pod one after the other, and those of different pods at the same time. A patch that fails, for
-// whatever reason, keeps the later ones of its pod back: they say that it was made.
-func (e *execution) patch(ctx context.Context, patches []rollout.Patch) error {
-	var pods [][]rollout.Patch
-	index := map[types.UID]int{}
-	for _, p := range patches {
-		i, ok := index[p.UID]
-		if !ok {
-			i, pods = len(pods), append(pods, nil)
-			index[p.UID] = i
-		}
-		pods[i] = append(pods[i], p)
-	}
-	return inParallel(atOnce, pods, func(ofPod []rollout.Patch) error {
-		for _, p := range ofPod {
-			made := false
-			err := e.send(&request{kind: podPatched, uid: p.UID}, "PatchPod", func() (client.Object, error) {
-				pod := &corev1.Pod{ObjectMeta: e.named(p.Pod, "")}
-				err := e.patchPod(ctx, pod, p)
-				if err == nil {
-					made = true
-					e.did("Patched", "PatchPod", pod, p.Node, p.Reason)
-				}
-				return pod, err
-			})
-			if err != nil || !made {
-				return err
-			}
-		}
+	mine := len(claims.Revisions) == 1 && live.DeletionTimestamp == nil
+	if mine && equality.Semantic.DeepEqual(live.Data.Raw, action.Object.Data.Raw) {
 		return nil
-	})
-}
-
-func (e *execution) patchPod(ctx context.Context, pod *corev1.Pod, p rollout.Patch) error {
-	data := client.RawPatch(p.Type, p.Data)
-	if p.Subresource == "" {
-		return e.Patch(ctx, pod, data)
 	}
-	return e.SubResource(p.Subresource).Patch(ctx, pod, data)
+	collided := e.memory.Collided()
+	e.memory = &collided
+	return apierrors.NewAlreadyExists(appsv1.Resource("controllerrevisions"), action.Name)
 }
 
-// revise tells whether the action was carried out.
-func (e *execution) revise(ctx context.Context, action rollout.RevisionAction) (made bool, err error) {
-	object := &appsv1.ControllerRevision{ObjectMeta: e.named(action.Name, action.UID)}
-	written := &request{kind: revisionWritten, name: action.Name}
-	switch action.Verb {
-	case rollout.CreateRevision:
-		object = action.Object.DeepCopy()
-		err = e.send(written, "CreateRevision", func() (client.Object, error) {
-			err := e.Create(ctx, object)
-			if apierrors.IsAlreadyExists(err) {
-				var there client.Object
-				there, err = e.existing(ctx, action)
-				made = err == nil
-				return there, err
-			}
-			made = err == nil
-			return object, err
-		})
-		return made, err
-	case rollout.DeleteRevision:
-		err = e.send(&request{kind: revisionDeleted, name: action.Name}, "DeleteRevision", func() (client.Object, error) {
-			err := e.Delete(ctx, object, client.Preconditions{UID: &action.UID})
-			made = err == nil
-			return nil, err
-		})
-		return made, err
+// isNormal tells whether all that an error holds happens in a healthy cluster: somebody else was faster, and the next plan goes
+// on from what is then.
+func isNormal(err error) bool {
+	switch err := err.(type) { //nolint:errorlint // each level is looked at by itself
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(err.Unwrap(), func(one error) bool { return !isNormal(one) })
+	case *apierrors.StatusError:
+		return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isAboutUID(err) ||
+			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	case interface{ Unwrap() error }:
+		return isNormal(err.Unwrap())
 	default:
-		data, err := json.Marshal(revisionPatch(action))
-		if err != nil {
-			return false, err
-		}
-		err = e.send(written, "PatchRevision", func() (client.Object, error) {
-			err := e.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
-			made = err == nil
-			return object, err
-		})
-		return made, err
+		return false
 	}
 }
 
-// existing looks at a revision whose name is taken: it is the set's own, and the cache has yet to show it, or the planner has to
-// choose another name (R3).
-func (e *execution) existing(ctx context.Context, action rollout.RevisionAction) (client.Object, error) {
-	live := &appsv1.ControllerRevision{ObjectMeta: e.named(action.Name, "")}
-	if err := e.Live.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-		return nil, err
+// isAboutUID tells whether a patch was refused because its object is another one by now.
+func isAboutUID(err *apierrors.StatusError) bool {
+	if !apierrors.IsInvalid(err) || err.ErrStatus.Details == nil || len(err.ErrStatus.Details.Causes) == 0 {
+		return false
 	}
-	if metav1.IsControlledBy(live, e.set.object) && equality.Semantic.DeepEqual(live.Data.Raw, action.Object.Data.Raw) {
-		return live, nil
-	}
-	collided := e.set.remembered.Collided()
-	e.set.remembered = &collided
-	return nil, fmt.Errorf("revision %s belongs to somebody else, so the next plan takes another name", action.Name)
-}
-
-// revisionPatch renumbers or annotates a revision.
-func revisionPatch(action rollout.RevisionAction) map[string]any {
-	metadata := map[string]any{"uid": action.UID}
-	if action.Verb == rollout.RenumberRevision {
-		return map[string]any{"metadata": metadata, "revision": action.Number}
-	}
-	annotations := map[string]any{}
-	for key, value := range action.Annotations {
-		annotations[key] = value
-	}
-	for _, key := range action.RemoveAnnotations {
-		annotations[key] = nil
-	}
-	metadata["annotations"] = annotations
-	return map[string]any{"metadata": metadata}
+	other := func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" }
+	return !slices.ContainsFunc(err.ErrStatus.Details.Causes, other)
 }
 
 // inParallel does something with all items, so many at a time.

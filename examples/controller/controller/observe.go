@@ -2,52 +2,67 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// observe reads the cluster from the caches, and adopts and releases what its labels say.
-func (r *Reconciler) observe(ctx context.Context, s *set, now time.Time) (rollout.Snapshot, error) {
+// sight is what the caches show of a set.
+type sight struct {
+	rollout.Snapshot
+	pulls    []attempt
+	pullsDue time.Time      // when the first of them should have ended
+	reported []*corev1.Node // without the images that pulls tell of
+}
+
+// observe reads the cluster from the caches, and adopts and releases what its labels say. The second of its errors is about what
+// could not be, and keeps nothing back.
+func (r *Reconciler) observe(ctx context.Context, s *set) (_ sight, notOurs, _ error) {
 	// The planner writes and keeps nothing, so the objects of the cache need not be copied.
-	shared := client.UnsafeDisableDeepCopy
+	shared, here := client.UnsafeDisableDeepCopy, client.InNamespace(s.object.GetNamespace())
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	var revisions appsv1.ControllerRevisionList
-	for _, list := range []client.ObjectList{&nodes, &pods, &revisions} {
-		options := []client.ListOption{shared}
-		if list != client.ObjectList(&nodes) {
-			options = append(options, client.InNamespace(s.object.GetNamespace()))
-		}
-		if err := r.List(ctx, list, options...); err != nil {
-			return rollout.Snapshot{}, err
-		}
+	if err := r.Cache.List(ctx, &nodes, shared); err != nil {
+		return sight{}, nil, err
 	}
-	podClaims, err := rollout.Claim(s.spec, pointers(pods.Items))
+	if err := r.Cache.List(ctx, &pods, shared, here); err != nil {
+		return sight{}, nil, err
+	}
+	if err := r.Cache.List(ctx, &revisions, shared, here); err != nil {
+		return sight{}, nil, err
+	}
+	inNamespace := pointers(pods.Items)
+	podClaims, err := rollout.Claim(s.spec, withoutPulls(inNamespace))
 	if err != nil {
-		return rollout.Snapshot{}, err
+		return sight{}, nil, err
 	}
 	revisionClaims, err := rollout.ClaimRevisions(s.spec, pointers(revisions.Items))
 	if err != nil {
-		return rollout.Snapshot{}, err
+		return sight{}, nil, err
 	}
-	if err := r.own(ctx, s, podClaims, revisionClaims); err != nil {
-		return rollout.Snapshot{}, err
+	notOurs, err = r.own(ctx, s, &podClaims, &revisionClaims)
+	if err != nil {
+		return sight{}, nil, err
 	}
-	inFlight, giveUp := s.requests.observe(now, podClaims.Pods, revisionClaims.Revisions)
-	s.wake = giveUp
-	return rollout.Snapshot{
-		Now: now, Nodes: pointers(nodes.Items), Pods: podClaims.Pods, Revisions: revisionClaims.Revisions,
-		InFlight: inFlight, Memory: s.memory(), FailedPulls: s.failedPulls,
-	}, nil
+	seen := sight{Snapshot: rollout.Snapshot{
+		Now: r.Clock.Now(), Memory: *s.memory,
+		Nodes: pointers(nodes.Items), Pods: podClaims.Pods, Revisions: revisionClaims.Revisions,
+	}}
+	s.mutex.Lock()
+	seen.InFlight, _ = s.tracker.Observe(seen.Now, inNamespace, pointers(revisions.Items))
+	s.mutex.Unlock()
+	err = r.observePulls(ctx, s, &seen, inNamespace)
+	return seen, notOurs, err
 }
 
 func pointers[T any](items []T) []*T {
@@ -58,69 +73,55 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// own writes controller references: a set that is about to go adopts nothing, so before it adopts it looks at itself once
-// more, past the cache.
-func (r *Reconciler) own(ctx context.Context, s *set, pods rollout.Claims, revisions rollout.RevisionClaims) error {
-	var adopt, release []client.Object
-	for _, p := range pods.Adopt {
-		adopt = append(adopt, p)
-	}
-	for _, object := range revisions.Adopt {
-		adopt = append(adopt, object)
-	}
-	for _, p := range pods.Release {
-		release = append(release, p)
-	}
-	for _, object := range revisions.Release {
-		release = append(release, object)
-	}
-	if len(adopt) > 0 {
-		live := &metav1.PartialObjectMetadata{}
-		live.SetGroupVersionKind(s.kind)
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.object), live); err != nil {
-			return err
+// own writes controller references. A set that is about to go adopts nothing, so before it adopts it looks at itself once more,
+// past the cache. What the API server refuses for good is not the set's: it is left out of the claims, and said. If it is not
+// known whether it is, because somebody else was faster, the API server had no time or the answer was lost, nothing is planned:
+// a pod beside one that is the set's after all would be one too many.
+func (r *Reconciler) own(
+	ctx context.Context, s *set, pods *rollout.Claims, revisions *rollout.RevisionClaims,
+) (refused, _ error) {
+	if len(pods.Adopt)+len(revisions.Adopt) > 0 {
+		live := r.Kind.New()
+		if err := r.Live.Get(ctx, s.name(), live); err != nil {
+			return nil, err
 		}
 		if live.GetUID() != s.object.GetUID() || live.GetDeletionTimestamp() != nil {
-			return fmt.Errorf("%s is going, or another one by now: it adopts nothing", s.object.GetName())
+			return nil, fmt.Errorf("%s is going, or another one by now: it adopts nothing", s.name())
 		}
 	}
-	for _, object := range adopt {
-		owner := metav1.NewControllerRef(s.object, s.kind)
-		references := append(append([]metav1.OwnerReference(nil), object.GetOwnerReferences()...), *owner)
-		if err := r.refer(ctx, object, references); err != nil {
-			return err
+	e := r.execution(s)
+	others := map[types.UID]bool{}
+	write := func(verb string, object client.Object, patch []byte) error {
+		err := client.IgnoreNotFound(r.Patch(ctx, copyOf(object), client.RawPatch(types.MergePatchType, patch)))
+		if err = e.judge(verb, object, err); err != nil && !isNormal(err) && isRefused(err) {
+			e.mutex.Lock()
+			defer e.mutex.Unlock()
+			others[object.GetUID()] = true
+			refused = errors.Join(refused, err)
+			return nil
 		}
+		return err
 	}
-	for _, object := range release {
-		var references []metav1.OwnerReference
-		for _, reference := range object.GetOwnerReferences() {
-			if reference.UID != s.object.GetUID() {
-				references = append(references, reference)
-			}
-		}
-		if err := r.refer(ctx, object, references); err != nil {
-			return err
-		}
-	}
-	return nil
+	err := errors.Join(
+		inParallel(atOnce, pods.Adopt, func(p *corev1.Pod) error {
+			return write("AdoptPod", p, rollout.AdoptPatch(s.spec, &p.ObjectMeta))
+		}),
+		inParallel(atOnce, pods.Release, func(p *corev1.Pod) error {
+			return write("ReleasePod", p, rollout.ReleasePatch(s.spec, &p.ObjectMeta))
+		}),
+		inParallel(atOnce, revisions.Adopt, func(a *appsv1.ControllerRevision) error {
+			return write("AdoptRevision", a, rollout.AdoptPatch(s.spec, &a.ObjectMeta))
+		}),
+		inParallel(atOnce, revisions.Release, func(a *appsv1.ControllerRevision) error {
+			return write("ReleaseRevision", a, rollout.ReleasePatch(s.spec, &a.ObjectMeta))
+		}),
+	)
+	pods.Pods = slices.DeleteFunc(pods.Pods, func(p *corev1.Pod) bool { return others[p.UID] })
+	revisions.Revisions = slices.DeleteFunc(revisions.Revisions, func(a *appsv1.ControllerRevision) bool { return others[a.UID] })
+	return refused, err
 }
 
-// refer replaces the owner references of an object, if nobody has changed it since. A conflict is an error: another set may
-// have been faster, and then the object is not to be planned for.
-func (r *Reconciler) refer(ctx context.Context, object client.Object, references []metav1.OwnerReference) error {
-	kind, err := r.GroupVersionKindFor(object)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "ownerReferences": references,
-	}})
-	if err != nil {
-		return err
-	}
-	target := &metav1.PartialObjectMetadata{}
-	target.SetGroupVersionKind(kind)
-	target.SetNamespace(object.GetNamespace())
-	target.SetName(object.GetName())
-	return client.IgnoreNotFound(r.Patch(ctx, target, client.RawPatch(types.MergePatchType, data)))
+// isRefused tells whether the API server will say no the next time, too: for rights, or by an admission policy or a webhook.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

@@ -1,4 +1,4 @@
-// Package controller runs PlannedDaemonSets: it observes, plans, executes, reports, and comes back when the plan says so.
+// Package controller runs daemon sets: it observes, plans, executes, reports, and comes back when the plan says so.
 package controller
 
 import (
@@ -7,139 +7,139 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// soon is when to look again at what the cache does not show yet.
-const soon = 200 * time.Millisecond
+// soon is when to go on after something that a healthy cluster answers now and then, such as a conflict.
+const soon = 500 * time.Millisecond
 
-// Reconciler plans for one PlannedDaemonSet at a time, and does what the plan says.
+// Reconciler plans for one set at a time, and does what the plan says.
 type Reconciler struct {
-	// Client reads from the caches and writes to the API server.
+	// Client writes to the API server.
 	client.Client
-	// Live reads from the API server, past the caches.
-	Live client.Reader
+	// Cache is what to read, and Live the API server itself. A manager's client is neither: it reads objects without a type past
+	// the cache.
+	Cache, Live client.Reader
 	// Events are recorded on the set.
 	Events events.EventRecorder
 	// Clock tells the planner the time.
 	Clock clock.PassiveClock
-	// Guard, if there is one, has to agree with a plan before it is executed: see rollout.Verify.
+	// Kind of the objects that sets are written in: [Planned] or [Annotated].
+	Kind Kind
+	// Guard, if there is one, has to agree with a plan before it is executed: see [Verify].
 	Guard func(rollout.Spec, rollout.Snapshot, rollout.Plan) error
-
-	// LostAfter is when a request without an answer counts as never received; until then its node waits. 0: the constant
-	// LostAfter.
+	// ImagePullJobs says that images are pulled by OpenKruise, whose ImagePullJobs this cluster has, and not by pods.
+	ImagePullJobs bool
+	// LostAfter is as in inflight.Tracker; until then the node of a request without an answer waits.
 	LostAfter time.Duration
 
 	sets sets
 }
 
-// SetupWithManager watches what a plan depends on.
-func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
-		var list v1alpha1.PlannedDaemonSetList
-		if err := r.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "a node has changed, and the sets cannot be listed")
-		}
-		var requests []reconcile.Request
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-		return requests
-	})
-	return ctrl.NewControllerManagedBy(manager).
-		For(&v1alpha1.PlannedDaemonSet{}).
-		Owns(&corev1.Pod{}).
-		Owns(&appsv1.ControllerRevision{}).
-		Watches(&corev1.Node{}, all).
-		WithOptions(crcontroller.Options{
-			// An action that fails for good must not keep what the clock has to do for long.
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				5*time.Millisecond, 30*time.Second,
-			),
-		}).
-		Complete(r)
-}
-
 // Reconcile is the whole loop. It ends with the instant of the next plan; what fails is tried again with a back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	var object v1alpha1.PlannedDaemonSet
-	if err := r.Get(ctx, request.NamespacedName, &object); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.sets.forget(request.NamespacedName)
-			forgetMetrics(request.NamespacedName)
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	object := r.Kind.New()
+	err := r.Cache.Get(ctx, request.NamespacedName, object)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
 	}
-	if object.DeletionTimestamp != nil { // the garbage collector sees to its pods
+	if err != nil || object.GetDeletionTimestamp() != nil || !r.Kind.Selects(object) { // the garbage collector sees to its pods
+		if known := r.sets.forget(request.NamespacedName); known != nil {
+			forgetMetrics(known)
+		}
 		return reconcile.Result{}, nil
 	}
-	s, before := r.sets.of(&object), object.DeepCopy()
-	err := s.compile(&object, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), object.RolloutSpec(), object.Status.RolloutMemory())
-	object.Status.Judge(err, object.Generation)
+	s := r.sets.of(object)
+	spec, stored, err := r.Kind.Read(object)
+	if err == nil {
+		err = r.sets.compile(s, spec)
+	}
 	if err != nil {
-		if unwritten := r.writeStatus(ctx, before, &object); unwritten != nil {
-			return reconcile.Result{}, unwritten
+		r.warn(s, nil, "Invalid", "Plan", err)
+		if unsaid := r.report(ctx, s, nil, err); unsaid != nil {
+			return again(unsaid)
 		}
 		return reconcile.Result{}, reconcile.TerminalError(err) // no later attempt will fare better: what helps is another spec
 	}
-	now := r.Clock.Now()
-	snapshot, err := r.observe(ctx, s, now)
-	if apierrors.IsConflict(err) { // the cache is about to show what is right
-		return reconcile.Result{RequeueAfter: soon}, nil
-	} else if err != nil {
-		return reconcile.Result{}, err
+	if s.memory == nil {
+		s.memory = &stored
+	}
+	seen, notOurs, err := r.observe(ctx, s)
+	if err != nil {
+		return again(err)
 	}
 	begun := time.Now()
-	plan, err := s.planner.Plan(snapshot)
+	plan, err := s.planner.Plan(seen.Snapshot)
+	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
+	if err == nil && r.Guard != nil {
+		err = r.Guard(spec, seen.Snapshot, plan)
+	}
 	if err != nil {
-		return reconcile.Result{}, err
+		r.warn(s, nil, "NotPlanned", "Plan", err)
+		return reconcile.Result{}, fmt.Errorf("nothing is done: %w", err)
 	}
-	planSeconds.WithLabelValues(object.Namespace, object.Name).Observe(time.Since(begun).Seconds())
-	if r.Guard != nil {
-		if err := r.Guard(s.spec, snapshot, plan); err != nil {
-			return reconcile.Result{}, fmt.Errorf("the plan is not executed: %w", err)
-		}
+	s.memory, s.failedPulls = &plan.Memory, plan.FailedPulls
+	if err := r.Kind.Restrict(ctx, r.Live, object, &plan); err != nil {
+		return again(err)
 	}
-	s.remembered, s.failedPulls = &plan.Memory, plan.FailedPulls
-	failed := r.execute(ctx, s, plan)
-	r.tell(s, plan)
-	if err := object.Status.Report(plan); err != nil {
-		return reconcile.Result{}, err
+	failed := errors.Join(notOurs, r.execute(ctx, s, &plan), r.tidyPulls(ctx, s, seen, &plan))
+	r.tell(s, &plan)
+	if err := errors.Join(failed, r.report(ctx, s, &plan, nil)); err != nil {
+		return again(err)
 	}
-	if err := errors.Join(failed, r.writeStatus(ctx, before, &object)); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: until(now, plan.NextWake, s.wake)}, nil
+	return reconcile.Result{RequeueAfter: plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)}, nil
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, before, after *v1alpha1.PlannedDaemonSet) error {
-	if equality.Semantic.DeepEqual(before.Status, after.Status) {
-		return nil
+// again tries soon again after what is normal, and with a growing back-off after everything else. In a namespace that is going no
+// attempt will fare better.
+func again(err error) (reconcile.Result, error) {
+	switch {
+	case !isNormal(err):
+		return reconcile.Result{}, err
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reconcile.Result{}, nil
+	default:
+		return reconcile.Result{RequeueAfter: soon}, nil
 	}
-	return client.IgnoreNotFound(r.Status().Patch(ctx, after, client.MergeFrom(before)))
 }
 
-// until is how long it is to the earliest of some instants; zero ones are never. 0: all are.
-func until(now time.Time, instants ...time.Time) time.Duration {
-	var wait time.Duration
-	for _, at := range instants {
-		if d := max(at.Sub(now), time.Millisecond); !at.IsZero() && (wait == 0 || d < wait) {
-			wait = d
-		}
+// report writes into the object what the plan says, or why there is none, if it says something new. What it replaces it
+// replaces whole, because the object in the cache may be older than what was written last: a patch of what differs from it
+// would mix the two.
+func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, invalid error) error {
+	after := copyOf(s.object)
+	if err := r.Kind.Write(after, plan, invalid); err != nil {
+		return err
 	}
-	return wait
+	if change, err := client.MergeFrom(s.object).Data(after); err != nil || string(change) == "{}" {
+		return err
+	}
+	return client.IgnoreNotFound(r.Kind.Send(ctx, r.Client, after))
+}
+
+// Verify is a Guard that lets no plan pass that rollout.Verify objects to.
+func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
+	var errs []error
+	for _, violation := range rollout.Verify(spec, snapshot, plan) {
+		errs = append(errs, fmt.Errorf("%v", violation))
+	}
+	return errors.Join(errs...)
+}
+
+// SetupWithManager watches what a plan depends on.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	return r.watch(ctrl.NewControllerManagedBy(manager)).Complete(r)
+}
+
+func (r *Reconciler) warn(s *set, about runtime.Object, reason, action string, err error) {
+	r.Events.Eventf(s.object, about, corev1.EventTypeWarning, reason, action, "%s", note(err.Error()))
 }

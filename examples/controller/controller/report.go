@@ -1,27 +1,25 @@
 package controller
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// What Prometheus sees, by namespace and name of the set.
+// What Prometheus sees, by namespace, name and kind of the set.
 var (
-	bySet       = []string{"namespace", "name"}
+	bySet       = []string{"namespace", "name", "kind"}
 	planSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "daemonplan_plan_seconds", Help: "Time that a plan takes.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
 	}, bySet)
 	actions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "daemonplan_actions_total",
-		Help: "Requests to the API server, by verb and outcome: done, normal (somebody else was faster) or failed.",
+		Help: "Requests about pods, revisions and pulls, by verb and outcome: done, normal (somebody else was faster) or failed.",
 	}, with("verb", "outcome"))
 	nodes = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "daemonplan_nodes", Help: "Nodes by the state of their pod.",
@@ -51,34 +49,71 @@ func outcome(err error) string {
 	}
 }
 
+// identity is the labels by which the metrics of the set are found.
+func (s *set) identity() prometheus.Labels {
+	labels := prometheus.Labels{}
+	for i, value := range s.labels() {
+		labels[bySet[i]] = value
+	}
+	return labels
+}
+
 // forgetMetrics of a set that is gone.
-func forgetMetrics(name types.NamespacedName) {
-	of := prometheus.Labels{"namespace": name.Namespace, "name": name.Name}
+func forgetMetrics(s *set) {
 	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, nodes, blocked, progress} {
-		vec.DeletePartialMatch(of)
+		vec.DeletePartialMatch(s.identity())
 	}
 }
 
 // tell shows a plan: metrics, and an event when something else blocks the rollout than before.
-func (r *Reconciler) tell(s *set, plan rollout.Plan) {
-	namespace, name := s.object.GetNamespace(), s.object.GetName()
-	of := prometheus.Labels{"namespace": namespace, "name": name}
-	nodes.DeletePartialMatch(of)
+func (r *Reconciler) tell(s *set, plan *rollout.Plan) {
+	of := s.identity()
+	states := map[string]int{}
 	for i := range plan.Decisions {
-		nodes.WithLabelValues(namespace, name, plan.Decisions[i].State.String()).Inc()
+		states[plan.Decisions[i].State.String()]++
+	}
+	nodes.DeletePartialMatch(of)
+	for state, count := range states {
+		nodes.WithLabelValues(append(s.labels(), state)...).Set(float64(count))
 	}
 	if !plan.Empty() {
-		progress.WithLabelValues(namespace, name).Set(float64(r.Clock.Now().Unix()))
+		progress.WithLabelValues(s.labels()...).Set(float64(r.Clock.Now().Unix()))
 	}
 	blocked.DeletePartialMatch(of)
-	var lines []string
+	why := []string{plan.Status.State.String()}
 	for _, wait := range plan.Waits() {
-		blocked.WithLabelValues(namespace, name, wait.Reason.String(), wait.Limit.String()).Set(float64(len(wait.Nodes)))
+		blocked.WithLabelValues(append(s.labels(), wait.Reason.String(), wait.Limit.String())...).Set(float64(len(wait.Nodes)))
+		why = append(why, wait.Reason.String(), wait.Limit.String())
+	}
+	if !slices.Equal(why, s.told) { // numbers and names of nodes change with each step
+		s.told = why
+		// A recorder takes events for one that differ in their text only, so the action tells them apart.
+		r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, why[0], action(plan), "%s", note(summary(plan)))
+	}
+}
+
+// action is what a plan is about in one word, for its event.
+func action(plan *rollout.Plan) string {
+	if waits := plan.Waits(); len(waits) > 0 {
+		return "Wait" + waits[0].Reason.String()
+	}
+	return "Plan"
+}
+
+// summary is the state in one word, and what nodes wait for.
+func summary(plan *rollout.Plan) string {
+	lines := []string{plan.Status.State.String()}
+	for _, wait := range plan.Waits() {
 		lines = append(lines, wait.String())
 	}
-	if now := strings.Join(lines, "; "); now != s.told {
-		s.told = now
-		reason, note := plan.Status.State.String(), cmp.Or(now, "no node waits")
-		r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, "Plan", "%s", note)
+	return note(strings.Join(lines, "; "))
+}
+
+// note is a text that fits into an event.
+func note(text string) string {
+	const longest = 1000 // the API server takes 1,024 bytes
+	if len(text) <= longest {
+		return text
 	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }

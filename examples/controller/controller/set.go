@@ -4,81 +4,106 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// set is what the controller keeps of one set between two plans. All of it but the requests can be lost: a controller that
-// starts finds the memory in the status, and its caches are newer than any request of the one before.
+// set is what the controller keeps of one set between two plans. All of it may be lost: a controller that starts finds the memory
+// in the object, and its caches are filled after the one before it has lost its lease.
 type set struct {
-	kind     schema.GroupVersionKind
-	object   client.Object
-	spec     rollout.Spec
-	planner  *rollout.Planner
-	requests requests
-	// remembered is the memory of the last plan: the status in the cache may be older. Nil: no plan yet.
-	remembered  *rollout.Memory
-	stored      rollout.Memory // as the status had it
+	object  client.Object
+	spec    rollout.Spec
+	planner *rollout.Planner
+	// memory of the last plan; what the object in the cache has may be older. Nil: no plan yet.
+	memory      *rollout.Memory
 	failedPulls []predownload.Failure
-	wake        time.Time // when a request is given up
-	told        string    // what the last event said that blocks the rollout
+	pulls       map[string]started // by the names of their objects
+	counted     []types.UID        // failed pulls that are in failedPulls
+	told        []string           // what the last event was about that blocks the rollout
+
+	mutex   sync.Mutex // of tracker and pulls: several requests are sent at a time
+	tracker inflight.Tracker
 }
 
-// memory for the next plan.
-func (s *set) memory() rollout.Memory {
-	if s.remembered != nil {
-		return *s.remembered
+func (s *set) name() types.NamespacedName { return client.ObjectKeyFromObject(s.object) }
+
+// giveUp is when to stop waiting for the caches to show a request.
+func (s *set) giveUp() time.Time {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	first := s.tracker.GiveUp()
+	for _, p := range s.pulls {
+		if first.IsZero() || p.until.Before(first) {
+			first = p.until
+		}
 	}
-	return s.stored
+	return first
 }
 
-// compile makes the planner, if the spec has changed.
-func (s *set) compile(object client.Object, kind schema.GroupVersionKind, spec rollout.Spec, stored rollout.Memory) error {
-	same := s.planner != nil && s.spec.Generation == spec.Generation
-	s.object, s.kind, s.spec, s.stored = object, kind, spec, stored
-	if same {
-		return nil
-	}
-	var err error
-	s.planner, err = rollout.New(spec)
-	return err
+func (s *set) labels() []string {
+	return []string{s.object.GetNamespace(), s.object.GetName(), s.spec.Kind}
 }
 
-// pod to create.
-func (s *set) pod(create rollout.Create) (*corev1.Pod, error) { return s.planner.Pod(create) }
-
-// sets by UID: a namesake begins anew.
+// sets by name. A namesake of one that is gone begins anew.
 type sets struct {
-	mutex sync.Mutex
-	byUID map[types.UID]*set
-	names map[types.NamespacedName]types.UID
+	mutex  sync.Mutex
+	byName map[types.NamespacedName]*set
 }
 
 func (s *sets) of(object client.Object) *set {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.byUID == nil {
-		s.byUID, s.names = map[types.UID]*set{}, map[types.NamespacedName]types.UID{}
+	if s.byName == nil {
+		s.byName = map[types.NamespacedName]*set{}
 	}
 	name := client.ObjectKeyFromObject(object)
-	if uid := s.names[name]; uid != object.GetUID() {
-		delete(s.byUID, uid)
+	known := s.byName[name]
+	if known == nil || known.object.GetUID() != object.GetUID() {
+		known = &set{pulls: map[string]started{}}
+		s.byName[name] = known
 	}
-	s.names[name] = object.GetUID()
-	if s.byUID[object.GetUID()] == nil {
-		s.byUID[object.GetUID()] = &set{}
-	}
-	return s.byUID[object.GetUID()]
+	known.object = object
+	return known
 }
 
-func (s *sets) forget(name types.NamespacedName) {
+// compile makes the planner, if the spec has changed. It is done under the lock because watches read the spec.
+func (s *sets) compile(known *set, spec rollout.Spec) error {
+	if known.planner != nil && equality.Semantic.DeepEqual(known.spec, spec) {
+		return nil
+	}
+	planner, err := rollout.New(spec)
+	if err != nil {
+		return err
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	delete(s.byUID, s.names[name])
-	delete(s.names, name)
+	known.spec, known.planner = spec, planner
+	return nil
+}
+
+func (s *sets) concerned(by func(*set) bool) []reconcile.Request {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var requests []reconcile.Request
+	for name, known := range s.byName {
+		if by(known) {
+			requests = append(requests, reconcile.Request{NamespacedName: name})
+		}
+	}
+	return requests
+}
+
+// forget returns the set that is forgotten; nil: it was not known.
+func (s *sets) forget(name types.NamespacedName) *set {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	known := s.byName[name]
+	delete(s.byName, name)
+	return known
 }

@@ -55,7 +55,7 @@ func prepare(n *corev1.Node, labels, taints []string) error {
 }
 
 // node: node add NAME [label=k=v,…] [taint=k=v:Effect], node add 200 (n001 and so on), node remove NAME, node label NAME k=v|k-,
-// node taint NAME k=v:Effect|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
+// node taint NAME k=v:Effect|k:Effect-|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
 // node unreachable|reachable NAME.
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
@@ -110,9 +110,11 @@ func (s *stage) node(a *arguments) error {
 	case "up":
 		fresh := kit.Node(name)
 		delete(s.down, name)
-		return s.tryNode(name, func(n *corev1.Node) error {
+		s.changeNode(name, func(n *corev1.Node) {
 			n.Status = fresh.Status
-			return retaint(n, corev1.TaintNodeNotReady+"-")
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.Key == corev1.TaintNodeNotReady
+			})
 		})
 	default:
 		return fmt.Errorf("there is no node command %s", verb)
@@ -181,20 +183,29 @@ func reannotate(n *corev1.Node, annotation string) error {
 	return nil
 }
 
+// retaint adds a taint, or takes one away as kubectl does: by its key, or by key and effect, whatever its value.
 func retaint(n *corev1.Node, taint string) error {
-	if key, ok := strings.CutSuffix(taint, "-"); ok && key != "" {
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-		return nil
-	}
-	pair, name, _ := strings.Cut(taint, ":")
-	key, value, _ := strings.Cut(pair, "=")
+	text, off := strings.CutSuffix(taint, "-")
+	pair, name, named := strings.Cut(text, ":")
+	key, value, valued := strings.Cut(pair, "=")
 	effect := corev1.TaintEffect(name)
 	effects := []corev1.TaintEffect{
 		corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute,
 	}
-	if key == "" || !slices.Contains(effects, effect) {
-		return fmt.Errorf("%q must be key=value:Effect, key:Effect or key-", taint)
+	anyEffect := off && !named && !valued
+	if key == "" || !anyEffect && !slices.Contains(effects, effect) {
+		return fmt.Errorf("%q must be key=value:Effect, key:Effect or key-, key:Effect-", taint)
 	}
-	kit.Taint(key, value, effect)(n)
+	if !off {
+		kit.Taint(key, value, effect)(n)
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool {
+		return t.Key == key && (anyEffect || t.Effect == effect)
+	})
+	if len(left) == len(n.Spec.Taints) {
+		return fmt.Errorf("node %s has no taint %s", n.Name, text)
+	}
+	n.Spec.Taints = left
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,8 @@ type Agent struct {
 	Start, Stop time.Duration
 	// Behaves tells what becomes of a pod whose containers have been started. Nil: each is ready.
 	Behaves func(*corev1.Pod) Behavior
+	// Scheduled says that a scheduler binds the pods. Default: the agent does.
+	Scheduled bool
 
 	mutex   sync.Mutex
 	running map[types.UID]*state
@@ -51,6 +54,18 @@ const (
 	Fails
 )
 
+// ByTag has the pods crash whose image has the tag "broken", those fail with the tag "fails", and all others get ready.
+func ByTag(pod *corev1.Pod) Behavior {
+	switch image := pod.Spec.Containers[0].Image; {
+	case strings.HasSuffix(image, ":broken"):
+		return Crashes
+	case strings.HasSuffix(image, ":fails"):
+		return Fails
+	default:
+		return GetsReady
+	}
+}
+
 // state is what a kubelet knows of a pod beside the object.
 type state struct {
 	since   time.Time // when the pod came into the state that the next delay counts from
@@ -58,13 +73,17 @@ type state struct {
 	crashed time.Time // last
 }
 
+// atOnce is how many pods are looked after at a time: each mostly waits for the API server, and a wave of a rollout on a thousand
+// nodes is a hundred of them.
+const atOnce = 64
+
 // SetupWithManager watches all pods.
 func (a *Agent) SetupWithManager(manager ctrl.Manager) error {
 	a.running = map[types.UID]*state{}
 	return ctrl.NewControllerManagedBy(manager).
 		Named("kubelet").
 		For(&corev1.Pod{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 16}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: atOnce}).
 		Complete(a)
 }
 
@@ -89,14 +108,20 @@ func (a *Agent) step(ctx context.Context, cached *corev1.Pod) (time.Duration, er
 		return a.stop(ctx, pod)
 	case lifecycle.Terminal(pod):
 		return 0, nil
+	case pod.Spec.NodeName == "" && a.Scheduled:
+		return 0, nil
 	case pod.Spec.NodeName == "":
-		return 0, a.bind(ctx, pod)
+		return a.bind(ctx, pod)
 	}
 	if left := time.Until(known.since.Add(a.Start)); left > 0 {
 		return left, nil
 	}
-	now := time.Now()
-	wait := a.run(pod, known, now)
+	var wait time.Duration
+	if now := time.Now(); cannotStart(pod) {
+		wait = failToStart(pod, now)
+	} else {
+		wait = a.run(pod, known, now)
+	}
 	if equality.Semantic.DeepEqual(pod.Status, cached.Status) {
 		return wait, nil
 	}
@@ -143,21 +168,24 @@ func grace(pod *corev1.Pod) time.Duration {
 }
 
 // bind does what the scheduler does for a pod that is pinned: the node has to exist and to tolerate it.
-func (a *Agent) bind(ctx context.Context, pod *corev1.Pod) error {
+func (a *Agent) bind(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	name, ok := placement.TargetNode(pod)
 	if !ok {
-		return fmt.Errorf("pod %s is pinned to no node", pod.Name)
+		return 0, fmt.Errorf("pod %s is pinned to no node", pod.Name)
 	}
 	var node corev1.Node
 	if err := a.Get(ctx, types.NamespacedName{Name: name}, &node); err != nil {
-		return err
+		return bindAgain, client.IgnoreNotFound(err)
 	}
 	matcher, err := placement.Compile(&corev1.PodTemplateSpec{Spec: pod.Spec})
 	if err != nil || matcher.Evaluate(&node).Outcome != placement.Run {
-		return err
+		return bindAgain, err
 	}
-	return a.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: name}})
+	return 0, a.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: name}})
 }
+
+// bindAgain is when to look again at a node that does not take its pod: nodes come, and change, without a word about pods.
+const bindAgain = 200 * time.Millisecond
 
 // run brings the containers to what the pod says, and reports them. It returns when to look again.
 func (a *Agent) run(pod *corev1.Pod, known *state, now time.Time) time.Duration {

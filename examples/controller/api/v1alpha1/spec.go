@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,7 +23,7 @@ func (s *PlannedDaemonSet) RolloutSpec() rollout.Spec {
 		Name: s.Name, Namespace: s.Namespace, UID: s.UID, Generation: s.Generation,
 		APIVersion: GroupVersion.String(), Kind: Kind,
 		Selector: s.Spec.Selector, Template: s.Spec.Template,
-		Strategy:             s.Spec.UpdateStrategy.strategy(),
+		Strategy:             s.Spec.UpdateStrategy.RolloutStrategy(),
 		MinReadySeconds:      s.Spec.MinReadySeconds,
 		RevisionHistoryLimit: s.Spec.RevisionHistoryLimit,
 		Burst:                s.Spec.Burst,
@@ -56,7 +57,8 @@ func (h *Hook) hook() *lifecycle.Hook {
 	return &lifecycle.Hook{Labels: h.Labels, Finalizers: h.Finalizers, MarkPodNotReady: h.MarkPodNotReady}
 }
 
-func (u UpdateStrategy) strategy() rollout.Strategy {
+// RolloutStrategy is the strategy in the library's words. It shares memory with the object.
+func (u UpdateStrategy) RolloutStrategy() rollout.Strategy {
 	s := rollout.Strategy{
 		Type:           rollout.StrategyType(u.Type),
 		MaxUnavailable: u.MaxUnavailable, MaxSurge: u.MaxSurge, MaxUnschedulable: u.MaxUnschedulable,
@@ -72,7 +74,7 @@ func (u UpdateStrategy) strategy() rollout.Strategy {
 	if o := u.SlowStart; o != nil {
 		s.SlowStart = &rollout.SlowStart{Increase: o.Increase, MaxParallel: o.MaxParallel}
 		if o.Interval != nil {
-			s.SlowStart.Interval = o.Interval.Duration
+			s.SlowStart.Interval = o.Interval.Duration.Duration
 		}
 	}
 	return s
@@ -95,11 +97,11 @@ func (c *Canary) options() *canary.Options {
 	}
 }
 
-func duration(d *metav1.Duration) *time.Duration {
+func duration(d *Duration) *time.Duration {
 	if d == nil {
 		return nil
 	}
-	return &d.Duration
+	return &d.Duration.Duration
 }
 
 // RolloutMemory is the memory of the planner, as the status keeps it. What cannot be read is no memory, which is always safe.
@@ -111,9 +113,17 @@ func (s *PlannedDaemonSetStatus) RolloutMemory() rollout.Memory {
 	return memory
 }
 
+// mostMemory in bytes is what an object has room for beside the template: etcd takes 1.5 MB. Only the back-offs of failed pods
+// grow with the fleet.
+const mostMemory = 512 << 10
+
 // Report fills the status in from a plan.
 func (s *PlannedDaemonSetStatus) Report(plan rollout.Plan) error {
 	memory, err := json.Marshal(plan.Memory)
+	if err == nil && len(memory) > mostMemory { // to lose it is safe
+		plan.Memory.Backoffs = nil
+		memory, err = json.Marshal(plan.Memory)
+	}
 	if err != nil {
 		return err
 	}
@@ -144,11 +154,19 @@ func (s *PlannedDaemonSetStatus) Report(plan rollout.Plan) error {
 // Valid is the condition that says whether the spec can be planned for.
 const Valid = "Valid"
 
-// Judge sets the condition Valid: nil means yes, otherwise the error says why not. All else stays as it was.
+// longestMessage of a condition in bytes: the API server takes 32 KiB, and nobody reads as much.
+const longestMessage = 4096
+
+// Judge sets the condition Valid: nil means yes, otherwise the error says why not, and the state is Invalid. All else stays as
+// the last plan saw it: nothing is planned, not even repair, until the spec is valid.
 func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 	condition := metav1.Condition{Type: Valid, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: generation}
 	if err != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "Invalid", err.Error()
+		if len(condition.Message) > longestMessage {
+			condition.Message = strings.ToValidUTF8(condition.Message[:longestMessage], "") + " …"
+		}
+		s.State, s.Reason, s.Waiting = "Invalid", "SpecInvalid", nil
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
 }

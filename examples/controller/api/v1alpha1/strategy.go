@@ -72,9 +72,9 @@ type Canary struct {
 	// +kubebuilder:default=auto
 	ValidationMode string `json:"validationMode,omitempty"`
 	// Duration is how long a revision is watched before it is promoted. Default: 10m.
-	Duration *metav1.Duration `json:"duration,omitempty"`
+	Duration *Duration `json:"duration,omitempty"`
 	// NoRestartsDuration is how long no canary pod may have restarted before that. Default: 5m.
-	NoRestartsDuration *metav1.Duration `json:"noRestartsDuration,omitempty"`
+	NoRestartsDuration *Duration `json:"noRestartsDuration,omitempty"`
 	// NodeSelector picks the nodes that may be canary nodes. Default: all.
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 	// NodeAntiAffinityKeys are node labels over whose values the canary nodes are spread.
@@ -91,17 +91,17 @@ type Canary struct {
 type AutoPause struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// +kubebuilder:validation:Minimum=0
-	MaxRestarts          *int32           `json:"maxRestarts,omitempty"`
-	MaxSlowStartDuration *metav1.Duration `json:"maxSlowStartDuration,omitempty"`
+	MaxRestarts          *int32    `json:"maxRestarts,omitempty"`
+	MaxSlowStartDuration *Duration `json:"maxSlowStartDuration,omitempty"`
 }
 
 // AutoFail is canary.AutoFail.
 type AutoFail struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// +kubebuilder:validation:Minimum=0
-	MaxRestarts         *int32           `json:"maxRestarts,omitempty"`
-	MaxRestartsDuration *metav1.Duration `json:"maxRestartsDuration,omitempty"`
-	CanaryTimeout       *metav1.Duration `json:"canaryTimeout,omitempty"`
+	MaxRestarts         *int32    `json:"maxRestarts,omitempty"`
+	MaxRestartsDuration *Duration `json:"maxRestartsDuration,omitempty"`
+	CanaryTimeout       *Duration `json:"canaryTimeout,omitempty"`
 }
 
 // Commands are canary.Commands: each the hash of the revision that it is for.
@@ -116,9 +116,18 @@ type Commands struct {
 // SlowStart is rollout.SlowStart.
 type SlowStart struct {
 	// Interval between two steps. Default: 1m.
-	Interval *metav1.Duration `json:"interval,omitempty"`
+	Interval *Duration `json:"interval,omitempty"`
 	// Increase of the limit at each step. Default: 1.
 	Increase *intstr.IntOrString `json:"increase,omitempty"`
 	// MaxParallel is the highest limit. Default: 250.
 	MaxParallel *intstr.IntOrString `json:"maxParallel,omitempty"`
+}
+
+// Duration is written as in Go: 90s, 10m, 1h30m.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration such as 90s, 10m or 1h30m"
+type Duration struct {
+	metav1.Duration `json:",inline"`
 }

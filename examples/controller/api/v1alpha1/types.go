@@ -148,7 +148,8 @@ type PlannedDaemonSetStatus struct {
 	// UpdateRevision is the hash of the revision that is rolled out, StableRevision that of the last promoted one.
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	StableRevision string `json:"stableRevision,omitempty"`
-	// State is one word: Running, Updating, Paused, Frozen, Canary, CanaryPaused, CanaryFailed or Stuck; Reason says why.
+	// State is one word: Invalid, Running, Updating, Paused, Frozen, Canary, CanaryPaused, CanaryFailed or Stuck.
+	// Reason says why.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// DisruptionsAllowed is how many more nodes the budget would let go now.
@@ -163,7 +164,8 @@ type PlannedDaemonSetStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Memory is what the planner has to remember that no object shows. Deleting it is safe; a rollout may get slower.
+	// Memory is what the planner has to remember that no object shows. Losing it is safe; a rollout may get slower.
+	// A controller that runs has a copy, and writes it back.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Memory *runtime.RawExtension `json:"memory,omitempty"`

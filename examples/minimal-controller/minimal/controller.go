@@ -1,0 +1,149 @@
+// Package minimal is a daemon controller: it runs the DaemonSet whose manifest is in a ConfigMap.
+package minimal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/inflight"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// reconciler keeps from plan to plan what no object shows. To lose it is safe.
+type reconciler struct {
+	client.Client
+	set     types.NamespacedName // of the ConfigMap
+	planner *rollout.Planner     // of its manifest, as it was last read
+	memory  rollout.Memory
+	tracker inflight.Tracker
+}
+
+// Run runs the set of one ConfigMap. Whatever a plan depends on is watched, and leads to the one request that there is.
+func Run(ctx context.Context, manager ctrl.Manager, namespace, name string) error {
+	r := &reconciler{Client: manager.GetClient(), set: types.NamespacedName{Namespace: namespace, Name: name}}
+	look := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: r.set}}
+	})
+	err := ctrl.NewControllerManagedBy(manager).Named("minimal").Watches(&corev1.ConfigMap{}, look).Watches(&corev1.Node{}, look).
+		Watches(&corev1.Pod{}, look).Watches(&appsv1.ControllerRevision{}, look).Complete(r)
+	if err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+// Reconcile observes, plans, executes, and says when to come back.
+func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result reconcile.Result, err error) {
+	var object corev1.ConfigMap
+	if err = r.Get(ctx, r.set, &object); err != nil || object.DeletionTimestamp != nil {
+		return result, client.IgnoreNotFound(err) // the garbage collector sees to the pods
+	}
+	decoded, err := manifest.Decode([]byte(object.Data["daemonset.yaml"]))
+	if err == nil && decoded.Spec.APIVersion != "apps/v1" {
+		err = fmt.Errorf("apiVersion: %s is not supported here, only apps/v1", decoded.Spec.APIVersion)
+	}
+	if err != nil {
+		return result, reconcile.TerminalError(err) // another manifest helps, another attempt does not
+	}
+	spec := decoded.Spec
+	spec.APIVersion, spec.Kind, spec.Namespace, spec.Name, spec.UID = "v1", "ConfigMap", object.Namespace, object.Name, object.UID
+	plan, err := r.plan(ctx, spec)
+	if err != nil {
+		return result, err
+	}
+	r.memory = plan.Memory
+	if err := r.execute(ctx, plan); err != nil {
+		return result, err
+	}
+	result.RequeueAfter = plan.Sleep(time.Now(), r.tracker.GiveUp())
+	return result, nil
+}
+
+// plan reads the caches, which are late, and plans with what was asked for and they do not show yet.
+func (r *reconciler) plan(ctx context.Context, spec rollout.Spec) (plan rollout.Plan, err error) {
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	var revisions appsv1.ControllerRevisionList
+	in, now := client.InNamespace(spec.Namespace), time.Now()
+	if r.planner, err = rollout.New(spec); err != nil {
+		return plan, reconcile.TerminalError(err)
+	}
+	if err := errors.Join(r.List(ctx, &nodes), r.List(ctx, &pods, in), r.List(ctx, &revisions, in)); err != nil {
+		return plan, err
+	}
+	asked, _ := r.tracker.Observe(now, pointers(pods.Items), pointers(revisions.Items))
+	mine, err := rollout.Claim(spec, pointers(pods.Items))
+	past, err2 := rollout.ClaimRevisions(spec, pointers(revisions.Items))
+	if err := errors.Join(err, err2); err != nil {
+		return plan, err
+	}
+	return r.planner.Plan(rollout.Snapshot{
+		Now: now, Nodes: pointers(nodes.Items), Pods: mine.Pods, Revisions: past.Revisions, InFlight: asked, Memory: r.memory,
+	})
+}
+
+func pointers[T any](items []T) (out []*T) {
+	for i := range items {
+		out = append(out, &items[i])
+	}
+	return out
+}
+
+// execute sends what the plan asks for, in its order. Arguments are evaluated from left to right: noted, sent, answered.
+func (r *reconciler) execute(ctx context.Context, plan rollout.Plan) (errs error) {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.set.Namespace, Name: name} }
+	answer := func(request *inflight.Request, object client.Object, err error) {
+		r.tracker.Answer(time.Now(), request, object, err)
+		errs = errors.Join(errs, err)
+	}
+	for _, a := range plan.Revisions {
+		object, request := &appsv1.ControllerRevision{ObjectMeta: named(a.Name)}, r.tracker.Revise(time.Now(), a)
+		switch a.Verb {
+		case rollout.CreateRevision:
+			answer(request, a.Object, r.Create(ctx, a.Object))
+		case rollout.DeleteRevision:
+			answer(request, object, r.Delete(ctx, object, client.Preconditions{UID: &a.UID}))
+		default:
+			answer(request, object, r.Patch(ctx, object, client.RawPatch(types.MergePatchType, a.Patch())))
+		}
+		if errs != nil {
+			return errs // the pods refer to the revisions
+		}
+	}
+	for _, a := range plan.Patches {
+		if a.Subresource != "" {
+			return errors.Join(errs, fmt.Errorf("pod %s: no plan for apps/v1 has a patch of its %s", a.Pod, a.Subresource))
+		}
+		pod := &corev1.Pod{ObjectMeta: named(a.Pod)}
+		answer(r.tracker.Patch(time.Now(), a), pod, r.Patch(ctx, pod, client.RawPatch(a.Type, a.Data)))
+	}
+	for _, a := range plan.Deletes {
+		pod := &corev1.Pod{ObjectMeta: named(a.Pod)}
+		answer(r.tracker.Delete(time.Now(), a), nil, r.Delete(ctx, pod, client.Preconditions{UID: &a.UID}))
+	}
+	for _, batch := range plan.Batches() {
+		for _, a := range batch {
+			pod, err := r.planner.Pod(a)
+			if err != nil {
+				return errors.Join(errs, err)
+			}
+			answer(r.tracker.Create(time.Now(), a), pod, r.Create(ctx, pod))
+		}
+		if errs != nil {
+			break // a quota that refuses some is not asked for twice as many
+		}
+	}
+	return errs
+}

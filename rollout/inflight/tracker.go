@@ -1,0 +1,184 @@
+package inflight
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+const (
+	// DefaultUnseenAfter is as long as kube-controller-manager waits.
+	DefaultUnseenAfter = 5 * time.Minute
+	// DefaultLostAfter is longer than the API server works on any request of a controller.
+	DefaultLostAfter = time.Minute
+)
+
+// Tracker holds the requests of one set that its caches do not show yet. The zero value is ready to use; a nil one holds nothing.
+type Tracker struct {
+	// UnseenAfter is when a request counts as seen although no cache shows it, because the watch is broken: from its answer
+	// on, or without one from when it was noted. Not positive: DefaultUnseenAfter.
+	UnseenAfter time.Duration
+	// LostAfter is when a request whose answer does not tell whether it was executed counts as never executed, from the
+	// answer on. Not positive: DefaultLostAfter.
+	LostAfter time.Duration
+
+	requests []*Request
+}
+
+// Request is one that was sent, or is about to be.
+type Request struct {
+	kind           kind
+	node, revision string    // of a pod that is created
+	name           string    // of a revision
+	uid            types.UID // of the object; empty until its creation is answered
+	version        string    // of the object in the answer; empty without one
+	until          time.Time // when to stop waiting for the caches
+}
+
+// kind of a request.
+type kind uint8
+
+const (
+	podCreated kind = iota
+	podDeleted
+	podPatched
+	revisionCreated
+	revisionPatched
+	revisionDeleted
+)
+
+// Create notes that a pod is about to be asked for.
+func (t *Tracker) Create(now time.Time, action rollout.Create) *Request {
+	return t.add(now, &Request{kind: podCreated, node: action.Node, revision: action.Revision})
+}
+
+// Delete notes that the deletion of a pod is about to be asked for.
+func (t *Tracker) Delete(now time.Time, action rollout.Delete) *Request {
+	return t.add(now, &Request{kind: podDeleted, uid: action.UID})
+}
+
+// Patch notes that a patch of a pod is about to be sent.
+func (t *Tracker) Patch(now time.Time, action rollout.Patch) *Request {
+	return t.add(now, &Request{kind: podPatched, uid: action.UID})
+}
+
+// Revise notes that an action on a revision is about to be sent.
+func (t *Tracker) Revise(now time.Time, action rollout.RevisionAction) *Request {
+	r := &Request{kind: revisionPatched, name: action.Name, uid: action.UID}
+	switch action.Verb {
+	case rollout.CreateRevision:
+		r.kind = revisionCreated
+	case rollout.DeleteRevision:
+		r.kind = revisionDeleted
+	default:
+	}
+	return t.add(now, r)
+}
+
+func (t *Tracker) add(now time.Time, r *Request) *Request {
+	if t == nil {
+		return nil
+	}
+	r.until = now.Add(orDefault(t.UnseenAfter, DefaultUnseenAfter))
+	t.requests = append(t.requests, r)
+	return r
+}
+
+// Answer notes how a request ended. Without an error, object is what the API server returned, from which its resource version
+// and, if it was created, its UID are taken; nil if it returned none, as for a delete: a create or a patch without one stays
+// until its time is over. With an error that says that nothing was executed the request is taken out; see [MaybeExecuted] for the
+// others. What is to be deleted or patched and is not found stays until the caches know that it is gone. A nil request, or one
+// that is not of this tracker or was taken out, changes nothing.
+func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err error) {
+	if t == nil || !slices.Contains(t.requests, r) {
+		return
+	}
+	switch {
+	case err == nil:
+		r.until = now.Add(orDefault(t.UnseenAfter, DefaultUnseenAfter))
+		r.learn(object)
+	case r.isGone(err):
+		r.until = now.Add(orDefault(t.UnseenAfter, DefaultUnseenAfter))
+	case MaybeExecuted(err):
+		r.until = now.Add(orDefault(t.LostAfter, DefaultLostAfter))
+	default:
+		t.requests = slices.DeleteFunc(t.requests, func(other *Request) bool { return other == r })
+	}
+}
+
+// learn takes from an answer what tells that the caches show it. What was there before is known by the UID that the plan named.
+func (r *Request) learn(object metav1.Object) {
+	if value := reflect.ValueOf(object); object == nil || value.Kind() == reflect.Pointer && value.IsNil() {
+		return
+	}
+	r.version = object.GetResourceVersion()
+	if r.creates() {
+		r.uid = object.GetUID()
+	}
+}
+
+func (r *Request) creates() bool { return r.kind == podCreated || r.kind == revisionCreated }
+
+// Observe takes out what the caches show, and what was waited for long enough. It returns the rest as a snapshot wants it, and
+// the first instant at which one of them will be given up; zero: there is none. Pods and revisions are all that the caches have
+// in the namespace of the set, those of others included: a version newer than an answer tells that its object has come and gone.
+// Nil elements are skipped.
+func (t *Tracker) Observe(
+	now time.Time, pods []*corev1.Pod, revisions []*appsv1.ControllerRevision,
+) (rollout.InFlight, time.Time) {
+	if t == nil || len(t.requests) == 0 {
+		return rollout.InFlight{}, time.Time{}
+	}
+	shown := newCaches(pods, revisions)
+	t.requests = slices.DeleteFunc(t.requests, func(r *Request) bool { return !now.Before(r.until) || shown.show(r) })
+	var out rollout.InFlight
+	for _, r := range t.requests {
+		switch r.kind {
+		case podCreated:
+			out.Creates = append(out.Creates, rollout.InFlightCreate{Node: r.node, Revision: r.revision})
+		case podDeleted:
+			out.Deletes = append(out.Deletes, r.uid)
+		case podPatched:
+			out.Patches = append(out.Patches, r.uid)
+		default:
+			out.Revisions = append(out.Revisions, r.name)
+		}
+	}
+	out.Patches, out.Revisions = distinct(out.Patches), distinct(out.Revisions) // one object may have several requests
+	return out, t.GiveUp()
+}
+
+// GiveUp is the first instant at which the tracker will stop waiting for a request, as it stands now; zero: it waits for none.
+// With what was asked for since [Tracker.Observe] it is when to plan again, if nothing else happens before.
+func (t *Tracker) GiveUp() time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	var first time.Time
+	for _, r := range t.requests {
+		if first.IsZero() || r.until.Before(first) {
+			first = r.until
+		}
+	}
+	return first
+}
+
+func distinct[T cmp.Ordered](items []T) []T {
+	slices.Sort(items)
+	return slices.Compact(items)
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}

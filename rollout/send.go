@@ -1,0 +1,99 @@
+package rollout
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Sleep is how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some other instants,
+// such as that of inflight.Tracker.GiveUp. Zero instants are never. It is at least a millisecond, also for what is past, so that
+// 0 can mean for ever, as RequeueAfter of a controller does.
+func (p Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
+	var sleep time.Duration
+	for _, at := range append([]time.Time{p.NextWake}, others...) {
+		if d := max(at.Sub(now), time.Millisecond); !at.IsZero() && (sleep == 0 || d < sleep) {
+			sleep = d
+		}
+	}
+	return sleep
+}
+
+// PatchesByPod groups Patches by pod, in the order in which the pods first appear; those of one pod keep their order. Send
+// different pods' in parallel if you like, those of one pod one after the other, and stop with the first that fails: the ones
+// after it say that it was made. Nil without patches; the groups share Data with Patches, and no other memory.
+func (p Plan) PatchesByPod() [][]Patch {
+	var groups [][]Patch
+	at := make(map[types.UID]int)
+	for _, patch := range p.Patches {
+		i, ok := at[patch.UID]
+		if !ok {
+			i = len(groups)
+			at[patch.UID] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], patch)
+	}
+	return groups
+}
+
+// Patch is the JSON merge patch that carries out a renumbering or an annotation, with the UID as precondition. Nil for the other
+// verbs, which need none.
+func (a RevisionAction) Patch() []byte {
+	metadata := map[string]any{"uid": a.UID}
+	object := map[string]any{"metadata": metadata}
+	switch a.Verb {
+	case RenumberRevision:
+		object["revision"] = a.Number
+	case AnnotateRevision:
+		annotations := make(map[string]any, len(a.Annotations)+len(a.RemoveAnnotations))
+		for key, value := range a.Annotations {
+			annotations[key] = value
+		}
+		for _, key := range a.RemoveAnnotations {
+			annotations[key] = nil
+		}
+		metadata["annotations"] = annotations
+	default:
+		return nil
+	}
+	return mergePatch(object)
+}
+
+// AdoptPatch is the JSON merge patch that makes the set of the spec the controller of an object, such as one of [Claims].Adopt.
+// It carries the object's UID and resource version, because owner references are replaced whole: if somebody has written the
+// object since, the API server answers with a conflict, and the object is to be looked at again. Nil for nil.
+func AdoptPatch(spec Spec, object *metav1.ObjectMeta) []byte {
+	if object == nil {
+		return nil
+	}
+	return ownersPatch(object, append(ownersBut(spec.UID, object), controllerRef(spec.Default())))
+}
+
+// ReleasePatch is the JSON merge patch that takes the reference to the set of the spec off an object, such as one of
+// [Claims].Release, with the preconditions of [AdoptPatch]. Nil for nil.
+func ReleasePatch(spec Spec, object *metav1.ObjectMeta) []byte {
+	if object == nil {
+		return nil
+	}
+	return ownersPatch(object, ownersBut(spec.UID, object))
+}
+
+func ownersBut(uid types.UID, object *metav1.ObjectMeta) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(object.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == uid })
+}
+
+func ownersPatch(object *metav1.ObjectMeta, references []metav1.OwnerReference) []byte {
+	return mergePatch(map[string]any{"metadata": map[string]any{
+		"uid": object.UID, "resourceVersion": object.ResourceVersion, "ownerReferences": references,
+	}})
+}
+
+// mergePatch is JSON with sorted keys. Maps of strings, numbers and references can always be written.
+func mergePatch(object map[string]any) []byte {
+	data, _ := json.Marshal(object)
+	return data
+}

@@ -1,0 +1,231 @@
+// Package auditor looks at the pods of a cluster past all that is tested: with a watch of its own, from which it keeps the worst
+// that was ever seen.
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// Auditor of the pods of one namespace. The zero value has seen nothing; [Watch] makes one that sees.
+//
+// The API server tells the changes of pods in the order in which they happened, so each count is of a state that there was. Only
+// if the watch broke for so long that it had to list all pods anew are two states mixed for a moment, and a peak may be too high.
+type Auditor struct {
+	mutex sync.Mutex
+	pods  map[types.UID]sight
+	// How many live pods there are of a node and revision, and how many of those of a node serve.
+	live    map[revisionOn]int
+	serving map[string]int
+	// How many pods with an image serve on a node; nodes without one are left out.
+	byImage map[string]map[string]int
+	// served are the nodes that once had a serving pod; down is how many of them have none: 0 <= down <= len(served).
+	served  map[string]bool
+	down    int
+	seen    Counts
+	waiting []*wait
+}
+
+// Counts are what was seen since [Auditor.Begin].
+type Counts struct {
+	// Created and Deleted count pods that came, and that went for good.
+	Created, Deleted int
+	// Peak is the most nodes that were without a serving pod at a time, of those that once had one.
+	Peak int
+	// Doubled lists the nodes that had two live pods of one revision, with the revision.
+	Doubled []string
+}
+
+// sight is what counts of a pod.
+type sight struct {
+	revisionOn
+	image         string
+	live, serving bool
+}
+
+type revisionOn struct{ node, revision string }
+
+// wait ends when so many nodes serve with an image.
+type wait struct {
+	image string
+	nodes int
+	at    chan time.Time
+}
+
+// Watch begins to look at the pods of a namespace, and returns when it sees those that are there. It ends with the context.
+func Watch(ctx context.Context, config *rest.Config, namespace string) (*Auditor, error) {
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	a := &Auditor{}
+	watch := cache.NewListWatchFromClient(api.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
+	informer := cache.NewSharedInformer(watch, &corev1.Pod{}, 0)
+	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { forPod(object, a.See) },
+		UpdateFunc: func(_, object any) { forPod(object, a.See) },
+		DeleteFunc: func(object any) { forPod(object, a.Gone) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
+		return nil, fmt.Errorf("the auditor sees no pods: %w", context.Cause(ctx))
+	}
+	return a, nil
+}
+
+// forPod does something with what a watch has told, or with what it last told of a pod whose end it missed.
+func forPod(object any, do func(*corev1.Pod)) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		do(pod)
+	}
+}
+
+// See takes a new pod, or a new state of one, into account.
+func (a *Auditor) See(pod *corev1.Pod) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	node, _ := placement.TargetNode(pod)
+	now := sight{revisionOn: revisionOn{node, pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]}}
+	if pod.DeletionTimestamp == nil && !lifecycle.Terminal(pod) {
+		now.live, now.serving = true, lifecycle.Ready(pod)
+	}
+	if len(pod.Spec.Containers) > 0 {
+		now.image = pod.Spec.Containers[0].Image
+	}
+	before, known := a.pods[pod.UID]
+	if !known {
+		a.seen.Created++
+	}
+	if known && before == now {
+		return
+	}
+	if a.pods == nil {
+		a.pods, a.live, a.serving = map[types.UID]sight{}, map[revisionOn]int{}, map[string]int{}
+		a.byImage, a.served = map[string]map[string]int{}, map[string]bool{}
+	}
+	a.count(before, -1)
+	a.pods[pod.UID] = now
+	a.count(now, 1)
+	if counted := before.live && before.revisionOn == now.revisionOn; now.live && !counted && a.live[now.revisionOn] == 2 {
+		a.seen.Doubled = append(a.seen.Doubled, now.node+" "+now.revision)
+	}
+	a.judge()
+}
+
+// Gone takes into account that there is a pod no longer.
+func (a *Auditor) Gone(pod *corev1.Pod) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.seen.Deleted++
+	a.count(a.pods[pod.UID], -1)
+	delete(a.pods, pod.UID)
+	a.judge()
+}
+
+// count adds a pod that begins to count, or takes one off.
+func (a *Auditor) count(s sight, by int) {
+	if s.live {
+		add(a.live, s.revisionOn, by)
+	}
+	if !s.serving {
+		return
+	}
+	if a.byImage[s.image] == nil {
+		a.byImage[s.image] = map[string]int{}
+	}
+	add(a.byImage[s.image], s.node, by)
+	before := a.serving[s.node]
+	switch after := add(a.serving, s.node, by); {
+	case before == 0 && !a.served[s.node]:
+		a.served[s.node] = true
+	case before == 0:
+		a.down--
+	case after == 0:
+		a.down++
+	}
+}
+
+// add changes a count, and keeps none that is zero.
+func add[K comparable](counts map[K]int, key K, by int) int {
+	counts[key] += by
+	after := counts[key]
+	if after == 0 {
+		delete(counts, key)
+	}
+	return after
+}
+
+func (a *Auditor) judge() {
+	a.seen.Peak = max(a.seen.Peak, a.down)
+	left := a.waiting[:0]
+	for _, w := range a.waiting {
+		if len(a.byImage[w.image]) >= w.nodes {
+			w.at <- time.Now()
+			continue
+		}
+		left = append(left, w)
+	}
+	a.waiting = left
+}
+
+// Begin forgets the worst so far.
+func (a *Auditor) Begin() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.seen = Counts{}
+}
+
+// Counts are what was seen since Begin.
+func (a *Auditor) Counts() Counts {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	counts := a.seen
+	counts.Doubled = append([]string(nil), a.seen.Doubled...)
+	return counts
+}
+
+// Sound reports what must never be seen.
+func (a *Auditor) Sound() error {
+	if doubled := a.Counts().Doubled; len(doubled) > 0 {
+		return fmt.Errorf("two live pods of one revision on %v", doubled)
+	}
+	return nil
+}
+
+// Await waits until so many nodes have a serving pod whose first container has this image, and returns when that was seen.
+func (a *Auditor) Await(ctx context.Context, image string, nodes int) (time.Time, error) {
+	w := &wait{image, nodes, make(chan time.Time, 1)}
+	a.mutex.Lock()
+	a.waiting = append(a.waiting, w)
+	a.judge()
+	a.mutex.Unlock()
+	select {
+	case at := <-w.at:
+		return at, nil
+	case <-ctx.Done():
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		err := fmt.Errorf("%d of %d nodes serve with image %s", len(a.byImage[image]), nodes, image)
+		return time.Time{}, errors.Join(err, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,186 @@
+package auditor_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/test/integration/auditor"
+)
+
+func pod(uid, node, revision string, ready bool) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		UID: types.UID(uid), Labels: map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: revision},
+	}}
+	p.Spec.NodeName = node
+	p.Spec.Containers = []corev1.Container{{Image: "agent:" + revision}}
+	if ready {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	return p
+}
+
+func terminating(p *corev1.Pod) *corev1.Pod {
+	p.DeletionTimestamp = &metav1.Time{}
+	return p
+}
+
+func failed(p *corev1.Pod) *corev1.Pod {
+	p.Status.Phase = corev1.PodFailed
+	return p
+}
+
+// step is one thing that the watch tells.
+type step struct {
+	pod  *corev1.Pod
+	gone bool
+}
+
+func play(a *auditor.Auditor, steps []step) {
+	for _, s := range steps {
+		if s.gone {
+			a.Gone(s.pod)
+		} else {
+			a.See(s.pod)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	table := []struct {
+		name, why string
+		steps     []step
+		want      auditor.Counts
+	}{
+		{
+			"installation", "a node that never served is not down",
+			[]step{{pod: pod("a", "n1", "1", false)}, {pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n2", "1", false)}},
+			auditor.Counts{Created: 2},
+		},
+		{
+			"replaced", "a node is down from the request to delete its pod until the next is ready",
+			[]step{
+				{pod: pod("a", "n1", "1", true)}, {pod: terminating(pod("a", "n1", "1", true))}, {pod: pod("a", "n1", "1", true), gone: true},
+				{pod: pod("b", "n1", "2", false)}, {pod: pod("b", "n1", "2", true)},
+			},
+			auditor.Counts{Created: 2, Deleted: 1, Peak: 1},
+		},
+		{
+			"two at a time", "what counts is how many are down together",
+			[]step{
+				{pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n2", "1", true)}, {pod: pod("c", "n3", "1", true)},
+				{pod: pod("a", "n1", "1", false)}, {pod: pod("b", "n2", "1", false)}, {pod: pod("a", "n1", "1", true)},
+				{pod: pod("c", "n3", "1", false)},
+			},
+			auditor.Counts{Created: 3, Peak: 2},
+		},
+		{
+			"surge", "a node with a new pod beside the old one is not down when the old one goes",
+			[]step{
+				{pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n1", "2", true)}, {pod: terminating(pod("a", "n1", "1", true))},
+				{pod: pod("a", "n1", "1", true), gone: true},
+			},
+			auditor.Counts{Created: 2, Deleted: 1},
+		},
+		{
+			"two of a revision", "said once, however often they are seen",
+			[]step{{pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n1", "1", false)}, {pod: pod("b", "n1", "1", true)}},
+			auditor.Counts{Created: 2, Doubled: []string{"n1 1"}},
+		},
+		{
+			"beside one that ends", "a terminating and a failed pod are not live",
+			[]step{
+				{pod: terminating(pod("a", "n1", "1", false))}, {pod: failed(pod("b", "n1", "1", false))}, {pod: pod("c", "n1", "1", false)},
+			},
+			auditor.Counts{Created: 3},
+		},
+	}
+	for _, row := range table {
+		t.Run(row.name, func(t *testing.T) {
+			a := &auditor.Auditor{}
+			play(a, row.steps)
+			if got := a.Counts(); got.Created != row.want.Created || got.Deleted != row.want.Deleted || got.Peak != row.want.Peak ||
+				!slices.Equal(got.Doubled, row.want.Doubled) {
+				t.Errorf("%+v, want %+v: %s", got, row.want, row.why)
+			}
+			if err := a.Sound(); (err != nil) != (len(row.want.Doubled) > 0) {
+				t.Errorf("sound: %v", err)
+			}
+			if a.Begin(); a.Counts().Created+a.Counts().Deleted+a.Counts().Peak != 0 || a.Sound() != nil {
+				t.Errorf("Begin left %+v", a.Counts())
+			}
+		})
+	}
+}
+
+// The counts that are kept agree with those of one who counts everything anew after each step.
+func TestCountsAgreeWithNaive(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		a := &auditor.Auditor{}
+		pods, served, peak := map[string]*corev1.Pod{}, map[string]bool{}, 0
+		for range 60 {
+			uid := fmt.Sprint(random.IntN(8))
+			node, revision := "n"+fmt.Sprint(random.IntN(3)), fmt.Sprint(random.IntN(2))
+			if old := pods[uid]; old != nil {
+				node = old.Spec.NodeName
+			}
+			p := pod(uid, node, revision, random.IntN(2) == 0)
+			switch {
+			case random.IntN(4) == 0:
+				p = terminating(p)
+			case random.IntN(6) == 0:
+				p = failed(p)
+			}
+			if pods[uid] != nil && random.IntN(4) == 0 {
+				play(a, []step{{pod: pods[uid], gone: true}})
+				delete(pods, uid)
+			} else {
+				play(a, []step{{pod: p}})
+				pods[uid] = p
+			}
+			serving := map[string]bool{}
+			for _, p := range pods {
+				if p.DeletionTimestamp == nil && !lifecycle.Terminal(p) && lifecycle.Ready(p) {
+					serving[p.Spec.NodeName], served[p.Spec.NodeName] = true, true
+				}
+			}
+			peak = max(peak, len(served)-len(serving))
+			if got := a.Counts().Peak; got != peak {
+				t.Fatalf("peak %d, want %d", got, peak)
+			}
+		}
+	}
+}
+
+func TestAwait(t *testing.T) {
+	a := &auditor.Auditor{}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	play(a, []step{{pod: pod("a", "n1", "2", true)}, {pod: pod("b", "n2", "1", true)}, {pod: pod("c", "n3", "2", false)}})
+	if _, err := a.Await(ctx, "agent:2", 2); err == nil || err.Error() != "1 of 2 nodes serve with image agent:2\ncontext deadline exceeded" {
+		t.Errorf("%v, want how many there are", err)
+	}
+	if _, err := a.Await(t.Context(), "agent:2", 1); err != nil {
+		t.Errorf("what is so already is not awaited: %v", err)
+	}
+	done := make(chan time.Time)
+	go func() {
+		at, _ := a.Await(t.Context(), "agent:2", 2)
+		done <- at
+	}()
+	begin := time.Now()
+	play(a, []step{{pod: pod("c", "n3", "2", true)}})
+	if at := <-done; at.Before(begin.Add(-time.Second)) {
+		t.Errorf("it is so since %v, want %v", at, begin)
+	}
+}
