@@ -376,7 +376,7 @@ func TestBackOffWithALateCache(t *testing.T) {
 		return response, err
 	}))
 	time.Sleep(6 * time.Second)
-	if _, deleted, _ := w.counts(); deleted == 0 || deleted > 4 {
+	if deleted := w.audit.Counts().Deleted; deleted == 0 || deleted > 4 {
 		t.Errorf("%d failed pods were deleted in 6 s, want 1 to 4: the delays are 1 s, 2 s and 4 s", deleted)
 	}
 }

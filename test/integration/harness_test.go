@@ -256,8 +256,25 @@ func (w *world) pods() map[string]*corev1.Pod {
 	return byNode
 }
 
-// counts are what the auditor saw: pods created and gone, and the most nodes without a serving pod.
+// counts are what the auditor saw: pods created and gone, and the most nodes without a serving pod. It waits until no pod is on
+// its way out, and until the auditor has seen all: a status is settled before the last pod that was replaced is gone.
 func (w *world) counts() (created, deleted, peak int) {
+	w.Helper()
+	w.eventually("all pods that end are gone, and the auditor knows", func() error {
+		var list corev1.PodList
+		if err := w.List(w.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if pod := &list.Items[i]; pod.DeletionTimestamp != nil {
+				return fmt.Errorf("pod %s is on its way out", pod.Name)
+			}
+		}
+		if !w.audit.Current(list.Items) {
+			return fmt.Errorf("the auditor has not seen all")
+		}
+		return nil
+	})
 	seen := w.audit.Counts()
 	return seen.Created, seen.Deleted, seen.Peak
 }

@@ -353,8 +353,8 @@ func (w *scheduled) stopsSurgeAtHostPort() {
 	w.unschedulable(w.node(5))
 	w.unschedulable(w.node(4))
 	w.stays("two surge pods, and nothing else", 2*time.Second, func() error {
-		if created, deleted, peak := w.counts(); created != 2 || deleted != 0 || peak != 0 {
-			return fmt.Errorf("%d pods created, %d deleted, %d nodes without a serving pod", created, deleted, peak)
+		if seen := w.audit.Counts(); seen.Created != 2 || seen.Deleted != 0 || seen.Peak != 0 {
+			return fmt.Errorf("%d pods created, %d deleted, %d nodes without a serving pod", seen.Created, seen.Deleted, seen.Peak)
 		}
 		return nil
 	})

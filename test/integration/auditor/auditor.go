@@ -28,6 +28,8 @@ import (
 type Auditor struct {
 	mutex sync.Mutex
 	pods  map[types.UID]sight
+	// versions of the pods as they were last seen: one for each of pods.
+	versions map[types.UID]string
 	// How many live pods there are of a node and revision, and how many of those of a node serve.
 	live    map[revisionOn]int
 	serving map[string]int
@@ -116,12 +118,14 @@ func (a *Auditor) See(pod *corev1.Pod) {
 	if !known {
 		a.seen.Created++
 	}
+	if a.pods == nil {
+		a.pods, a.versions = map[types.UID]sight{}, map[types.UID]string{}
+		a.live, a.serving = map[revisionOn]int{}, map[string]int{}
+		a.byImage, a.served = map[string]map[string]int{}, map[string]bool{}
+	}
+	a.versions[pod.UID] = pod.ResourceVersion
 	if known && before == now {
 		return
-	}
-	if a.pods == nil {
-		a.pods, a.live, a.serving = map[types.UID]sight{}, map[revisionOn]int{}, map[string]int{}
-		a.byImage, a.served = map[string]map[string]int{}, map[string]bool{}
 	}
 	a.count(before, -1)
 	a.pods[pod.UID] = now
@@ -139,6 +143,7 @@ func (a *Auditor) Gone(pod *corev1.Pod) {
 	a.seen.Deleted++
 	a.count(a.pods[pod.UID], -1)
 	delete(a.pods, pod.UID)
+	delete(a.versions, pod.UID)
 	a.judge()
 }
 
@@ -202,6 +207,19 @@ func (a *Auditor) Counts() Counts {
 	counts := a.seen
 	counts.Doubled = append([]string(nil), a.seen.Doubled...)
 	return counts
+}
+
+// Current tells whether the newest that was seen is what there is: these pods, in these versions, and no other. What it counts lags
+// behind the API server as any watch does.
+func (a *Auditor) Current(pods []corev1.Pod) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for i := range pods {
+		if a.versions[pods[i].UID] != pods[i].ResourceVersion {
+			return false
+		}
+	}
+	return len(a.versions) == len(pods)
 }
 
 // Sound reports what must never be seen.

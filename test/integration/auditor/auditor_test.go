@@ -162,6 +162,38 @@ func TestCountsAgreeWithNaive(t *testing.T) {
 	}
 }
 
+func TestCurrent(t *testing.T) {
+	version := func(p *corev1.Pod, v string) *corev1.Pod {
+		p.ResourceVersion = v
+		return p
+	}
+	old, changed := version(pod("a", "n1", "1", true), "1"), version(pod("a", "n1", "1", true), "2")
+	other := version(pod("b", "n2", "1", true), "3")
+	table := []struct {
+		name, why string
+		steps     []step
+		pods      []corev1.Pod
+		want      bool
+	}{
+		{"none of none", "there is nothing to see", nil, nil, true},
+		{"none yet", "the watch is late", nil, []corev1.Pod{*old}, false},
+		{"all", "it has seen what there is", []step{{pod: old}, {pod: other}}, []corev1.Pod{*other, *old}, true},
+		{"an older version", "a change that counts as nothing may come before one that counts", []step{{pod: old}}, []corev1.Pod{*changed}, false},
+		{"the newer version", "only the newest is compared", []step{{pod: old}, {pod: changed}}, []corev1.Pod{*changed}, true},
+		{"one that is gone", "its end has not been seen", []step{{pod: old}, {pod: other}}, []corev1.Pod{*other}, false},
+		{"its end", "it is seen now", []step{{pod: old}, {pod: other}, {pod: old, gone: true}}, []corev1.Pod{*other}, true},
+	}
+	for _, row := range table {
+		t.Run(row.name, func(t *testing.T) {
+			a := &auditor.Auditor{}
+			play(a, row.steps)
+			if got := a.Current(row.pods); got != row.want {
+				t.Errorf("%v, want %v: %s", got, row.want, row.why)
+			}
+		})
+	}
+}
+
 func TestAwait(t *testing.T) {
 	a := &auditor.Auditor{}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
