@@ -125,6 +125,18 @@ var removals = []removal{
 		test: "TestPredecessorWakes",
 	},
 	{
+		what: "nothing is repaired while the spec is invalid", file: "reconcile.go",
+		old:  "if s.planner == nil || !r.Kind.Repairs() {",
+		new:  "if true {",
+		test: "TestInvalidSpec",
+	},
+	{
+		what: "a rollout goes on while the spec is invalid", file: "set.go",
+		old:  "	spec.Strategy.Paused = true\n",
+		new:  "",
+		test: "TestInvalidSpecStopsARollout",
+	},
+	{
 		what: "typed objects are cached", file: "kind.go",
 		old:  "	return ofKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))",
 		new:  "	return &v1alpha1.PlannedDaemonSet{}",

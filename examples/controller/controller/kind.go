@@ -28,9 +28,11 @@ type Kind interface {
 	Selects(client.Object) bool
 	// Read the set, and the memory of its last plan.
 	Read(client.Object) (rollout.Spec, rollout.Memory, error)
+	// Repairs tells whether pods that are lost are replaced here. Then they are also while the spec is invalid.
+	Repairs() bool
 	// Restrict takes out of a plan what somebody else does. It may look at the object past the caches.
 	Restrict(ctx context.Context, live client.Reader, object client.Object, plan *rollout.Plan) error
-	// Write into the object what the plan says, or without a plan why there is none.
+	// Write into the object what the plan says, if there is one, and what of its spec is invalid, if anything is.
 	Write(object client.Object, plan *rollout.Plan, invalid error) error
 	// Send what was written, to the object of that UID and no namesake.
 	Send(context.Context, client.Client, client.Object) error
@@ -84,6 +86,9 @@ func decode(data []byte, into any) error {
 	return errors.Join(append(unknown, err)...)
 }
 
+// Repairs what is lost.
+func (Planned) Repairs() bool { return true }
+
 // Restrict leaves the plan as it is.
 func (Planned) Restrict(context.Context, client.Reader, client.Object, *rollout.Plan) error {
 	return nil
@@ -96,12 +101,12 @@ func (Planned) Write(object client.Object, plan *rollout.Plan, invalid error) er
 	if stored, ok := content["status"].(map[string]any); ok { // what cannot be read is written anew
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(stored, &status)
 	}
-	status.Judge(invalid, object.GetGeneration())
 	if plan != nil {
 		if err := status.Report(*plan); err != nil {
 			return err
 		}
 	}
+	status.Judge(invalid, object.GetGeneration())
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	content["status"] = written
 	return err
@@ -180,6 +185,9 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 	memory.CollisionCount = ds.Status.CollisionCount
 	return spec, memory, nil
 }
+
+// Repairs nothing: the DaemonSet controller does.
+func (Annotated) Repairs() bool { return false }
 
 // Restrict leaves updates, and these only when the DaemonSet controller has seen the template and written its revision. It may
 // have seen a newer one, of which it has made pods, while our cache is late: these are not outdated.

@@ -59,16 +59,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	s := r.sets.of(object)
-	spec, stored, err := r.Kind.Read(object)
-	if err == nil {
-		err = r.sets.compile(s, spec)
+	spec, stored, invalid := r.Kind.Read(object)
+	if invalid == nil {
+		invalid = r.sets.compile(s, spec)
 	}
-	if err != nil {
-		r.warn(s, nil, "Invalid", "Plan", err)
-		if unsaid := r.report(ctx, s, nil, err); unsaid != nil {
-			return again(unsaid)
+	r.refuse(s, invalid)
+	if invalid != nil {
+		if s.planner == nil || !r.Kind.Repairs() {
+			if unsaid := r.report(ctx, s, nil, invalid); unsaid != nil {
+				return again(unsaid)
+			}
+			return reconcile.Result{}, reconcile.TerminalError(invalid) // what helps is another spec, and no later attempt
 		}
-		return reconcile.Result{}, reconcile.TerminalError(err) // no later attempt will fare better: what helps is another spec
+		if err := r.sets.pause(s); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	if s.memory == nil {
 		s.memory = &stored
@@ -81,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	plan, err := s.planner.Plan(seen.Snapshot)
 	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
 	if err == nil && r.Guard != nil {
-		err = r.Guard(spec, seen.Snapshot, plan)
+		err = r.Guard(s.spec, seen.Snapshot, plan)
 	}
 	if err != nil {
 		r.warn(s, nil, "NotPlanned", "Plan", err)
@@ -93,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	failed := errors.Join(notOurs, r.execute(ctx, s, &plan), r.tidyPulls(ctx, s, seen, &plan))
 	r.tell(s, &plan)
-	if err := errors.Join(failed, r.report(ctx, s, &plan, nil)); err != nil {
+	if err := errors.Join(failed, r.report(ctx, s, &plan, invalid)); err != nil {
 		return again(err)
 	}
 	return reconcile.Result{RequeueAfter: plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)}, nil
@@ -112,7 +117,19 @@ func again(err error) (reconcile.Result, error) {
 	}
 }
 
-// report writes into the object what the plan says, or why there is none, if it says something new. What it replaces it
+// refuse says what is invalid, once for each mistake.
+func (r *Reconciler) refuse(s *set, invalid error) {
+	text := ""
+	if invalid != nil {
+		text = invalid.Error()
+	}
+	if text != s.refused && invalid != nil {
+		r.warn(s, nil, "Invalid", "Plan", invalid)
+	}
+	s.refused = text
+}
+
+// report writes into the object what the plan says, and what is invalid, if it says something new. What it replaces it
 // replaces whole, because the object in the cache may be older than what was written last: a patch of what differs from it
 // would mix the two.
 func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, invalid error) error {

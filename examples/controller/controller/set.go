@@ -26,6 +26,7 @@ type set struct {
 	pulls       map[string]started // by the names of their objects
 	counted     []types.UID        // failed pulls that are in failedPulls
 	told        []string           // what the last event was about that blocks the rollout
+	refused     string             // what the last event said is invalid; empty: nothing
 
 	mutex   sync.Mutex // of tracker and pulls: several requests are sent at a time
 	tracker inflight.Tracker
@@ -85,6 +86,14 @@ func (s *sets) compile(known *set, spec rollout.Spec) error {
 	defer s.mutex.Unlock()
 	known.spec, known.planner = spec, planner
 	return nil
+}
+
+// pause has a set whose spec is invalid run on with the one before: what is lost is replaced and what was begun is finished, but
+// nothing is begun. That spec may be what somebody wrote to stop a rollout.
+func (s *sets) pause(known *set) error {
+	spec := known.spec
+	spec.Strategy.Paused = true
+	return s.compile(known, spec)
 }
 
 func (s *sets) concerned(by func(*set) bool) []reconcile.Request {

@@ -158,7 +158,7 @@ const Valid = "Valid"
 const longestMessage = 4096
 
 // Judge sets the condition Valid: nil means yes, otherwise the error says why not, and the state is Invalid. All else stays as
-// the last plan saw it: nothing is planned, not even repair, until the spec is valid.
+// the last plan saw it, and as long as there is one it is of the last valid generation.
 func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 	condition := metav1.Condition{Type: Valid, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: generation}
 	if err != nil {
