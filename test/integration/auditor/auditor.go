@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,8 @@ import (
 
 // Auditor of the pods of one namespace. The zero value has seen nothing; [Watch] makes one that sees.
 //
-// The API server tells the changes of pods in the order in which they happened, so each count is of a state that there was. Only
-// if the watch broke for so long that it had to list all pods anew are two states mixed for a moment, and a peak may be too high.
+// The API server tells the changes of pods in the order in which they happened, so each count is of a state that there was. If the
+// watch broke for so long that it had to list all pods anew, what was between is not seen.
 type Auditor struct {
 	mutex sync.Mutex
 	pods  map[types.UID]sight
@@ -48,7 +49,7 @@ type Counts struct {
 	Created, Deleted int
 	// Peak is the most nodes that were without a serving pod at a time, of those that once had one.
 	Peak int
-	// Doubled lists the nodes that had two live pods of one revision, with the revision.
+	// Doubled lists the nodes that had two live pods of one revision, with the revision: each once, sorted.
 	Doubled []string
 }
 
@@ -60,6 +61,8 @@ type sight struct {
 }
 
 type revisionOn struct{ node, revision string }
+
+func (r revisionOn) String() string { return r.node + " " + r.revision }
 
 // wait ends when so many nodes serve with an image.
 type wait struct {
@@ -74,38 +77,121 @@ func Watch(ctx context.Context, config *rest.Config, namespace string) (*Auditor
 	if err != nil {
 		return nil, err
 	}
-	a := &Auditor{}
+	seen := &feed{Auditor: &Auditor{}, listed: make(chan struct{})}
 	watch := cache.NewListWatchFromClient(api.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
-	informer := cache.NewSharedInformer(watch, &corev1.Pod{}, 0)
-	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { forPod(object, a.See) },
-		UpdateFunc: func(_, object any) { forPod(object, a.See) },
-		DeleteFunc: func(object any) { forPod(object, a.Gone) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
+	go cache.NewReflector(watch, &corev1.Pod{}, seen, 0).RunWithContext(ctx)
+	select {
+	case <-seen.listed:
+		return seen.Auditor, nil
+	case <-ctx.Done():
 		return nil, fmt.Errorf("the auditor sees no pods: %w", context.Cause(ctx))
 	}
-	return a, nil
 }
 
-// forPod does something with what a watch has told, or with what it last told of a pod whose end it missed.
-func forPod(object any, do func(*corev1.Pod)) {
-	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
+// feed takes what a reflector tells. An informer would not do: it tells a new list of all pods one by one, first those that are
+// gone, then those that came, and between the two each node that changed would count as down.
+type feed struct {
+	*Auditor
+	once   sync.Once
+	listed chan struct{}
+}
+
+func (f *feed) Add(object any) error    { return f.tell(object, f.See) }
+func (f *feed) Update(object any) error { return f.tell(object, f.See) }
+func (f *feed) Delete(object any) error { return f.tell(object, f.Gone) }
+func (f *feed) Resync() error           { return nil }
+
+func (f *feed) Replace(objects []any, _ string) error {
+	pods := make([]*corev1.Pod, 0, len(objects))
+	for _, object := range objects {
+		if err := f.tell(object, func(pod *corev1.Pod) { pods = append(pods, pod) }); err != nil {
+			return err
+		}
 	}
-	if pod, ok := object.(*corev1.Pod); ok {
-		do(pod)
+	f.List(pods)
+	f.once.Do(func() { close(f.listed) })
+	return nil
+}
+
+func (f *feed) tell(object any, do func(*corev1.Pod)) error {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("%T is no pod", object)
 	}
+	do(pod)
+	return nil
 }
 
 // See takes a new pod, or a new state of one, into account.
 func (a *Auditor) See(pod *corev1.Pod) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	a.take(nil, []*corev1.Pod{pod})
+}
+
+// Gone takes into account that there is a pod no longer.
+func (a *Auditor) Gone(pod *corev1.Pod) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.take([]types.UID{pod.UID}, nil)
+}
+
+// List takes all pods that there are into account, as one change: nothing is known of what was between what was seen and them.
+func (a *Auditor) List(pods []*corev1.Pod) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	there := map[types.UID]bool{}
+	for _, pod := range pods {
+		there[pod.UID] = true
+	}
+	var gone []types.UID
+	for uid := range a.pods {
+		if !there[uid] {
+			gone = append(gone, uid)
+		}
+	}
+	a.take(gone, pods)
+}
+
+// take in what happened at a time: all that ceased, and then all that began.
+func (a *Auditor) take(gone []types.UID, pods []*corev1.Pod) {
+	if a.pods == nil {
+		a.pods, a.versions = map[types.UID]sight{}, map[types.UID]string{}
+		a.live, a.serving = map[revisionOn]int{}, map[string]int{}
+		a.byImage, a.served = map[string]map[string]int{}, map[string]bool{}
+	}
+	for _, uid := range gone {
+		a.seen.Deleted++
+		a.count(a.pods[uid], -1)
+		delete(a.pods, uid)
+		delete(a.versions, uid)
+	}
+	began := map[revisionOn]bool{} // to have one more live pod
+	for _, pod := range pods {
+		before, known := a.pods[pod.UID]
+		if !known {
+			a.seen.Created++
+		}
+		now := look(pod)
+		a.count(before, -1)
+		a.pods[pod.UID], a.versions[pod.UID] = now, pod.ResourceVersion
+		if now.live && (!before.live || before.revisionOn != now.revisionOn) {
+			began[now.revisionOn] = true
+		}
+	}
+	for _, pod := range pods {
+		a.count(a.pods[pod.UID], 1)
+	}
+	for key := range began {
+		if a.live[key] > 1 && !slices.Contains(a.seen.Doubled, key.String()) {
+			a.seen.Doubled = append(a.seen.Doubled, key.String())
+		}
+	}
+	slices.Sort(a.seen.Doubled)
+	a.judge()
+}
+
+func look(pod *corev1.Pod) sight {
 	node, _ := placement.TargetNode(pod)
 	now := sight{revisionOn: revisionOn{node, pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]}}
 	if pod.DeletionTimestamp == nil && !lifecycle.Terminal(pod) {
@@ -114,37 +200,7 @@ func (a *Auditor) See(pod *corev1.Pod) {
 	if len(pod.Spec.Containers) > 0 {
 		now.image = pod.Spec.Containers[0].Image
 	}
-	before, known := a.pods[pod.UID]
-	if !known {
-		a.seen.Created++
-	}
-	if a.pods == nil {
-		a.pods, a.versions = map[types.UID]sight{}, map[types.UID]string{}
-		a.live, a.serving = map[revisionOn]int{}, map[string]int{}
-		a.byImage, a.served = map[string]map[string]int{}, map[string]bool{}
-	}
-	a.versions[pod.UID] = pod.ResourceVersion
-	if known && before == now {
-		return
-	}
-	a.count(before, -1)
-	a.pods[pod.UID] = now
-	a.count(now, 1)
-	if counted := before.live && before.revisionOn == now.revisionOn; now.live && !counted && a.live[now.revisionOn] == 2 {
-		a.seen.Doubled = append(a.seen.Doubled, now.node+" "+now.revision)
-	}
-	a.judge()
-}
-
-// Gone takes into account that there is a pod no longer.
-func (a *Auditor) Gone(pod *corev1.Pod) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	a.seen.Deleted++
-	a.count(a.pods[pod.UID], -1)
-	delete(a.pods, pod.UID)
-	delete(a.versions, pod.UID)
-	a.judge()
+	return now
 }
 
 // count adds a pod that begins to count, or takes one off.

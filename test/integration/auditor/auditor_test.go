@@ -3,6 +3,7 @@ package auditor_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -122,12 +123,54 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// What changed while the watch was broken happened at a time, in whatever order it is listed.
+func TestList(t *testing.T) {
+	old := []*corev1.Pod{pod("a", "n1", "1", true), pod("b", "n2", "1", true), pod("c", "n3", "1", true)}
+	table := []struct {
+		name, why string
+		listed    []*corev1.Pod
+		want      auditor.Counts
+	}{
+		{"the same", "nothing happened", old, auditor.Counts{}},
+		{
+			"replaced", "the new pods serve; that the old ones had to go first was not seen",
+			[]*corev1.Pod{pod("d", "n1", "2", true), pod("e", "n2", "2", true), old[2]}, auditor.Counts{Created: 2, Deleted: 2},
+		},
+		{
+			"replaced, not ready", "two nodes are down now",
+			[]*corev1.Pod{pod("d", "n1", "2", false), pod("e", "n2", "2", false), old[2]}, auditor.Counts{Created: 2, Deleted: 2, Peak: 2},
+		},
+		{
+			"a new one of the revision", "the one before it is on its way out, and listed last",
+			[]*corev1.Pod{pod("d", "n1", "1", false), old[1], old[2], terminating(pod("a", "n1", "1", true))}, auditor.Counts{Created: 1, Peak: 1},
+		},
+		{
+			"two new ones", "on a node that had none, said once",
+			append([]*corev1.Pod{pod("d", "n4", "1", false), pod("e", "n4", "1", false), pod("f", "n4", "1", false)}, old...),
+			auditor.Counts{Created: 3, Doubled: []string{"n4 1"}},
+		},
+		{"none", "all are gone", nil, auditor.Counts{Deleted: 3, Peak: 3}},
+	}
+	for _, row := range table {
+		t.Run(row.name, func(t *testing.T) {
+			a := &auditor.Auditor{}
+			a.List(old)
+			a.Begin()
+			a.List(row.listed)
+			if got := a.Counts(); got.Created != row.want.Created || got.Deleted != row.want.Deleted || got.Peak != row.want.Peak ||
+				!slices.Equal(got.Doubled, row.want.Doubled) {
+				t.Errorf("%+v, want %+v: %s", got, row.want, row.why)
+			}
+		})
+	}
+}
+
 // The counts that are kept agree with those of one who counts everything anew after each step.
 func TestCountsAgreeWithNaive(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		a := &auditor.Auditor{}
-		pods, served, peak := map[string]*corev1.Pod{}, map[string]bool{}, 0
+		pods, served, peak, broken := map[string]*corev1.Pod{}, map[string]bool{}, 0, false
 		for range 60 {
 			uid := fmt.Sprint(random.IntN(8))
 			node, revision := "n"+fmt.Sprint(random.IntN(3)), fmt.Sprint(random.IntN(2))
@@ -141,13 +184,22 @@ func TestCountsAgreeWithNaive(t *testing.T) {
 			case random.IntN(6) == 0:
 				p = failed(p)
 			}
-			if pods[uid] != nil && random.IntN(4) == 0 {
-				play(a, []step{{pod: pods[uid], gone: true}})
+			gone := pods[uid] != nil && random.IntN(4) == 0
+			last := pods[uid]
+			if pods[uid] = p; gone {
 				delete(pods, uid)
+			}
+			if broken { // nobody is told, and later all at a time
+				if broken = random.IntN(3) > 0; broken {
+					continue
+				}
+				a.List(slices.Collect(maps.Values(pods)))
+			} else if gone {
+				play(a, []step{{pod: last, gone: true}})
 			} else {
 				play(a, []step{{pod: p}})
-				pods[uid] = p
 			}
+			broken = random.IntN(10) == 0
 			serving := map[string]bool{}
 			for _, p := range pods {
 				if p.DeletionTimestamp == nil && !lifecycle.Terminal(p) && lifecycle.Ready(p) {
