@@ -24,8 +24,8 @@ import (
 
 // Auditor of the pods of one namespace. The zero value has seen nothing; [Watch] makes one that sees.
 //
-// The API server tells the changes of pods in the order in which they happened, so each count is of a state that there was. If the
-// watch broke for so long that it had to list all pods anew, what was between is not seen.
+// The API server tells the changes of pods in the order in which they happened, so each count is of a state that there was. If
+// the watch broke for so long that it had to list all pods anew, what was between is not seen.
 type Auditor struct {
 	mutex sync.Mutex
 	pods  map[types.UID]sight
@@ -265,8 +265,8 @@ func (a *Auditor) Counts() Counts {
 	return counts
 }
 
-// Current tells whether the newest that was seen is what there is: these pods, in these versions, and no other. What it counts lags
-// behind the API server as any watch does.
+// Current tells whether the newest that was seen is what there is: these pods, in these versions, and no other. What it counts
+// lags behind the API server as any watch does.
 func (a *Auditor) Current(pods []corev1.Pod) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

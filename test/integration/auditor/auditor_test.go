@@ -189,17 +189,18 @@ func TestCountsAgreeWithNaive(t *testing.T) {
 			if pods[uid] = p; gone {
 				delete(pods, uid)
 			}
-			if broken { // nobody is told, and later all at a time
-				if broken = random.IntN(3) > 0; broken {
-					continue
-				}
+			missed := broken
+			broken = random.IntN(10) == 0 || missed && random.IntN(3) > 0
+			switch {
+			case broken: // nobody is told, and later all at a time
+				continue
+			case missed:
 				a.List(slices.Collect(maps.Values(pods)))
-			} else if gone {
+			case gone:
 				play(a, []step{{pod: last, gone: true}})
-			} else {
+			default:
 				play(a, []step{{pod: p}})
 			}
-			broken = random.IntN(10) == 0
 			serving := map[string]bool{}
 			for _, p := range pods {
 				if p.DeletionTimestamp == nil && !lifecycle.Terminal(p) && lifecycle.Ready(p) {
