@@ -98,6 +98,14 @@ func TestCounts(t *testing.T) {
 			auditor.Counts{Created: 2, Doubled: []string{"n1 1"}},
 		},
 		{
+			"two of a revision again", "a node is listed once",
+			[]step{
+				{pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n1", "1", false)}, {pod: pod("b", "n1", "1", false), gone: true},
+				{pod: pod("c", "n1", "1", false)},
+			},
+			auditor.Counts{Created: 3, Deleted: 1, Doubled: []string{"n1 1"}},
+		},
+		{
 			"beside one that ends", "a terminating and a failed pod are not live",
 			[]step{
 				{pod: terminating(pod("a", "n1", "1", false))}, {pod: failed(pod("b", "n1", "1", false))}, {pod: pod("c", "n1", "1", false)},
