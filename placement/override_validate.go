@@ -7,11 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/internal/quantities"
+	"github.com/daemonplan/daemonplan/internal/selectors"
 )
 
 // ValidateOverrides reports every mistake in overrides, in their order, with field paths below path; a nil path stands
@@ -41,8 +41,7 @@ func ValidateOverrides(overrides []Override, path *field.Path) field.ErrorList {
 			mistakes = append(mistakes, field.Duplicate(at.Child("name"), override.Name))
 		}
 		names[override.Name] = true
-		mistakes = append(mistakes, metavalidation.ValidateLabelSelector(
-			&override.NodeSelector, metavalidation.LabelSelectorValidationOptions{}, at.Child("nodeSelector"))...)
+		mistakes = append(mistakes, selectors.Validate(&override.NodeSelector, at.Child("nodeSelector"))...)
 		for _, name := range slices.Sorted(maps.Keys(override.Containers)) {
 			resources := override.Containers[name]
 			mistakes = append(mistakes, validateResources(&resources, at.Child("containers").Key(name))...)

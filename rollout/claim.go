@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/internal/selectors"
 )
 
 // newPredecessor finds the pods of the set that this one takes over from; nil: there is none.
@@ -20,10 +22,10 @@ func newPredecessor(spec Spec) (*predecessor, error) {
 	}
 	p := &predecessor{uids: spec.Predecessor.UIDs}
 	var err error
-	if p.own, err = metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
+	if p.own, err = selectors.Compile(spec.Selector); err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	if p.selector, err = metav1.LabelSelectorAsSelector(spec.Predecessor.Selector); err != nil { // nil selects nothing
+	if p.selector, err = selectors.Compile(spec.Predecessor.Selector); err != nil { // nil selects nothing
 		return nil, fmt.Errorf("spec.predecessor.selector: %w", err)
 	}
 	return p, nil
@@ -150,7 +152,7 @@ type owner struct {
 }
 
 func newOwner(spec Spec) (owner, error) {
-	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	selector, err := selectors.Compile(spec.Selector)
 	if err != nil {
 		return owner{}, fmt.Errorf("spec.selector: %w", err)
 	}

@@ -6,8 +6,6 @@ import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -15,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/tolerations"
 )
@@ -93,11 +92,11 @@ func (s Spec) validateSelector(path *field.Path) field.ErrorList {
 	if s.Selector == nil {
 		return field.ErrorList{field.Required(at, "says which pods belong to the set")}
 	}
-	errs := metav1validation.ValidateLabelSelector(s.Selector, metav1validation.LabelSelectorValidationOptions{}, at)
+	errs := selectors.Validate(s.Selector, at)
 	if len(s.Selector.MatchLabels)+len(s.Selector.MatchExpressions) == 0 {
 		return append(errs, field.Invalid(at, s.Selector, "must not be empty: it would select every pod"))
 	}
-	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
+	selector, err := selectors.Compile(s.Selector)
 	if err != nil {
 		if len(errs) == 0 {
 			errs = append(errs, field.Invalid(at, s.Selector, err.Error()))
@@ -121,13 +120,12 @@ func (s Spec) validatePredecessor(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("uids").Index(i), uid, "must not be empty, nor the set's own"))
 		}
 	}
-	return append(errs, metav1validation.ValidateLabelSelector(s.Predecessor.Selector,
-		metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+	return append(errs, selectors.Validate(s.Predecessor.Selector, path.Child("selector"))...)
 }
 
 func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
 	spec, at := &s.Template.Spec, path.Child("spec")
-	errs := metav1validation.ValidateLabels(s.Template.Labels, path.Child("metadata", "labels"))
+	errs := selectors.ValidateLabels(s.Template.Labels, path.Child("metadata", "labels"))
 	if len(spec.Containers) == 0 {
 		errs = append(errs, field.Required(at.Child("containers"), "at least one container is needed"))
 	}
@@ -189,8 +187,7 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	if _, err := validateQuantity(path.Child("partition"), *s.Partition, 100); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, metav1validation.ValidateLabelSelector(s.NodeSelector,
-		metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
+	errs = append(errs, selectors.Validate(s.NodeSelector, path.Child("nodeSelector"))...)
 	if _, err := validateQuantity(path.Child("maxUnschedulable"), *s.MaxUnschedulable, 100); err != nil {
 		errs = append(errs, err)
 	}

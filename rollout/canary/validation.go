@@ -3,9 +3,10 @@ package canary
 import (
 	"time"
 
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/internal/selectors"
 )
 
 // Validate reports every mistake in the options, with field paths below path (C7), in the order of the fields. Unset
@@ -17,8 +18,7 @@ func (o Options) Validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("replicas"), o.Replicas.String(), err.Error()))
 	}
 	errs = append(errs, o.validateMode(path)...)
-	errs = append(errs, metav1validation.ValidateLabelSelector(o.NodeSelector,
-		metav1validation.LabelSelectorValidationOptions{}, path.Child("nodeSelector"))...)
+	errs = append(errs, selectors.Validate(o.NodeSelector, path.Child("nodeSelector"))...)
 	for i, key := range o.NodeAntiAffinityKeys {
 		for _, msg := range utilvalidation.IsQualifiedName(key) {
 			errs = append(errs, field.Invalid(path.Child("nodeAntiAffinityKeys").Index(i), key, msg))

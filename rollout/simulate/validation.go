@@ -8,10 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -203,7 +203,7 @@ func validateRate(path *field.Path, rate float64) field.ErrorList {
 }
 
 func validateLabels(path *field.Path, labels map[string]string) field.ErrorList {
-	return metav1validation.ValidateLabels(labels, path)
+	return selectors.ValidateLabels(labels, path)
 }
 
 func validateTaint(path *field.Path, taint *corev1.Taint) field.ErrorList {
