@@ -96,6 +96,27 @@ func (o Object) Decode(into any) error {
 	return err
 }
 
+// DecodeStrict is [Object.Decode] for objects that nobody has looked at before, such as those of a CRD whose schema leaves
+// the pod template open: a field that the struct does not have and a key that is there twice are mistakes, too. All are
+// reported at once: wrong types, then unknown fields, then repeated keys, each in the order of the text.
+func (o Object) DecodeStrict(into any) error {
+	if to := reflect.ValueOf(into); to.Kind() != reflect.Pointer || to.IsNil() {
+		return o.Decode(into)
+	}
+	if err := o.syntaxError(); err != nil {
+		return err
+	}
+	found := inspect(o.JSON, into)
+	mistakes := found.mistyped
+	for _, path := range found.unknown {
+		mistakes = append(mistakes, &field.Error{Type: field.ErrorTypeForbidden, Field: path, Detail: "unknown field"})
+	}
+	if mistakes = append(mistakes, found.twice...); len(mistakes) > 0 {
+		return mistakes.ToAggregate()
+	}
+	return o.Decode(into)
+}
+
 // mayBeUnbounded tells whether the text has what looks like a number with a huge negative exponent. As a quantity it would
 // take for ever to read; most objects have none, and are not looked at closer.
 func mayBeUnbounded(text []byte) bool {
