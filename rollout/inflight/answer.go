@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -25,7 +26,9 @@ func MaybeExecuted(err error) bool {
 	return code < firstRefusal || code >= firstFailure
 }
 
-// isGone tells whether what the request is about does not exist any more.
-func (r *Request) isGone(err error) bool {
-	return !r.creates() && apierrors.IsNotFound(err)
+// IsGone tells whether a request ended in this error because its object does not exist. An API server that does not know the
+// resource or subresource, such as pods/resize, answers with the same code and means something else: nothing of that kind can be
+// done there.
+func IsGone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

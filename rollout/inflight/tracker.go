@@ -95,8 +95,8 @@ func (t *Tracker) add(now time.Time, r *Request) *Request {
 // Answer notes how a request ended. Without an error, object is what the API server returned, from which its resource version
 // and, if it was created, its UID are taken; nil if it returned none, as for a delete: a create or a patch without one stays
 // until its time is over. With an error that says that nothing was executed the request is taken out; see [MaybeExecuted] for the
-// others. What is to be deleted or patched and is not found stays until the caches know that it is gone. A nil request, or one
-// that is not of this tracker or was taken out, changes nothing.
+// others. What is to be deleted or patched and is gone ([IsGone]) stays until the caches know. A nil request, or one that is not
+// of this tracker or was taken out, changes nothing.
 func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err error) {
 	if t == nil || !slices.Contains(t.requests, r) {
 		return
@@ -105,7 +105,7 @@ func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err er
 	case err == nil:
 		r.until = now.Add(orDefault(t.UnseenAfter, DefaultUnseenAfter))
 		r.learn(object)
-	case r.isGone(err):
+	case !r.creates() && IsGone(err):
 		r.until = now.Add(orDefault(t.UnseenAfter, DefaultUnseenAfter))
 	case MaybeExecuted(err):
 		r.until = now.Add(orDefault(t.LostAfter, DefaultLostAfter))

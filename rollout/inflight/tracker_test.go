@@ -31,6 +31,9 @@ var (
 	errLost     error = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	errRefused  error = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("another version"))
 	errNotFound error = apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p")
+	// what clients make of the answer of an API server that does not know the path
+	errUnknown error = apierrors.NewGenericServerResponse(
+		404, "PATCH", schema.GroupResource{Resource: "pods"}, "p", "404 page not found", 0, true)
 )
 
 func pod(uid types.UID, version string) *corev1.Pod {
@@ -187,6 +190,8 @@ func TestTracker(t *testing.T) {
 		{name: "patched, version that cannot be read", why: "nobody knows", ask: patching, answer: pod("u1", "v10"), pods: pods(pod("u1", "v10"))},
 		{name: "patched, the answer names another", why: "the plan said which pod", ask: patching, answer: pod("u2", "10"),
 			pods: pods(pod("u1", "9"), pod("u2", "10"))},
+		{name: "patch by a subresource that there is not", why: "refused: the pod is there", ask: patching, err: errUnknown, gone: true,
+			pods: pods(pod("u1", "5"))},
 		{name: "patch of what is not there", why: "the cache has yet to show that", ask: patching, err: errNotFound, pods: pods(pod("u1", "5"))},
 		{name: "patch refused", why: "a conflict: look again", ask: patching, err: errRefused, pods: pods(pod("u1", "5")), gone: true},
 		{name: "patch lost", why: "it may have been executed", ask: patching, err: errLost, pods: pods(pod("u1", "5"))},
@@ -422,6 +427,7 @@ func TestMaybeExecuted(t *testing.T) {
 		{"forbidden", "refused", apierrors.NewForbidden(pods, "p", errors.New("quota")), false},
 		{"invalid", "refused", status(422), false},
 		{"not found", "refused", errNotFound, false},
+		{"unknown path", "refused", errUnknown, false},
 		{"too many requests", "refused, to be tried later", apierrors.NewTooManyRequests("later", 1), false},
 		{"bad request", "the first of the refusals", status(400), false},
 		{"last of the refusals", "all of 4xx are", status(499), false},
@@ -436,6 +442,28 @@ func TestMaybeExecuted(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		if got := inflight.MaybeExecuted(tt.err); got != tt.want {
+			t.Errorf("%s: %v, want %v: %s", tt.name, got, tt.want, tt.why)
+		}
+	}
+}
+
+func TestIsGone(t *testing.T) {
+	tests := []struct {
+		name, why string
+		err       error
+		want      bool
+	}{
+		{"no error", "it is there", nil, false},
+		{"not found", "the API server says so", errNotFound, true},
+		{"wrapped", "whoever says so", fmt.Errorf("delete: %w", errNotFound), true},
+		{"unknown path", "that says nothing of the pod", errUnknown, false},
+		{"conflict", "it is there", errRefused, false},
+		{"connection reset", "who knows", errLost, false},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		if got := inflight.IsGone(tt.err); got != tt.want {
 			t.Errorf("%s: %v, want %v: %s", tt.name, got, tt.want, tt.why)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
@@ -84,89 +82,6 @@ func (w *world) event(reason, text string) error {
 		}
 	}
 	return fmt.Errorf("no event %s with %q among %d", reason, text, len(list.Items))
-}
-
-// A spec that is invalid is refused as a whole, with the field. What the one before ran is repaired meanwhile, and none of its rollout
-// goes on: it may be that which somebody wanted to stop. A mended spec is rolled out.
-func TestInvalidSpec(t *testing.T) {
-	w := newWorld(t, 4)
-	w.set(func(s *v1alpha1.PlannedDaemonSet) { s.Spec.UpdateStrategy.Partition = new(intstr.FromInt32(2)) })
-	w.runController()
-	w.settled(4)
-	w.change(image("v2"))
-	w.eventually("two nodes are updated", func() error { return w.updated(2, 4) })
-	w.change(func(s *v1alpha1.PlannedDaemonSet) {
-		s.Spec.Template.Labels = map[string]string{"app": "another"}
-		s.Spec.UpdateStrategy.Partition = nil
-		image("v3")(s)
-	})
-	invalid := func() error {
-		condition := w.validity("agent")
-		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "spec.template.metadata.labels") {
-			return fmt.Errorf("condition %+v", condition)
-		}
-		if s := w.current().Status; s.State != "Invalid" || s.ObservedGeneration >= w.current().Generation {
-			return fmt.Errorf("generation %d observed, %s", s.ObservedGeneration, s.State)
-		}
-		return nil
-	}
-	w.eventually("the set says what is wrong", invalid)
-	before := w.pods()
-	lost := before[w.namespace+"-0001"]
-	if err := w.Delete(w.Context(), lost, client.GracePeriodSeconds(0)); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually("the pod that was lost comes back", func() error { return w.updated(3, 4) })
-	for node, pod := range w.pods() {
-		if (node == w.namespace+"-0001") == (pod.UID == before[node].UID) || pod.DeletionTimestamp != nil || pod.Labels["app"] != "agent" {
-			t.Errorf("node %s has pod %s; want a new one of the last valid spec on the node that lost its pod only", node, pod.Name)
-		}
-	}
-	if err := invalid(); err != nil {
-		t.Errorf("the set no longer says what is wrong: %v", err)
-	}
-	w.change(func(s *v1alpha1.PlannedDaemonSet) { s.Spec.Template.Labels = map[string]string{"app": "agent"} })
-	w.settled(4)
-}
-
-// updated is nil if so many nodes are updated, and so many available.
-func (w *world) updated(nodes, available int32) error {
-	if s := w.current().Status; s.UpdatedNumberScheduled != nodes || s.NumberAvailable != available {
-		return fmt.Errorf("%d updated, %d available", s.UpdatedNumberScheduled, s.NumberAvailable)
-	}
-	return nil
-}
-
-// A rollout in the middle of which the spec gets invalid begins no other node.
-func TestInvalidSpecStopsARollout(t *testing.T) {
-	w := newWorld(t, 12)
-	w.set(maxUnavailable("1"))
-	w.runController()
-	w.settled(12)
-	w.change(image("v2"))
-	w.eventually("a node is updated", func() error {
-		if w.current().Status.UpdatedNumberScheduled == 0 {
-			return fmt.Errorf("none is")
-		}
-		return nil
-	})
-	w.change(func(s *v1alpha1.PlannedDaemonSet) { s.Spec.Template.Labels = map[string]string{"app": "another"} })
-	w.eventually("the set says what is wrong", func() error {
-		if s := w.current().Status; s.State != "Invalid" || s.NumberAvailable != 12 {
-			return fmt.Errorf("%s, %d available", s.State, s.NumberAvailable)
-		}
-		return nil
-	})
-	_, deleted, _ := w.counts()
-	if deleted == 12 {
-		t.Fatal("the rollout was over before the spec was invalid")
-	}
-	time.Sleep(2 * time.Second)
-	if _, after, _ := w.counts(); after != deleted {
-		t.Errorf("%d pods more were replaced, want none", after-deleted)
-	}
-	w.change(func(s *v1alpha1.PlannedDaemonSet) { s.Spec.Template.Labels = map[string]string{"app": "agent"} })
-	w.settled(12)
 }
 
 // A revision whose name another object has gets another name (R3).

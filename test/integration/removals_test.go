@@ -137,6 +137,30 @@ var removals = []removal{
 		test: "TestInvalidSpecStopsARollout",
 	},
 	{
+		what: "conditions stay without a plan", file: "kind.go",
+		old:  "		status.Forget()\n",
+		new:  "",
+		test: "TestInvalidSpecAfterARestart",
+	},
+	{
+		what: "mistakes come in any order", file: "../../../internal/selectors/selectors.go",
+		old:  "for _, key := range slices.Sorted(maps.Keys(set)) {",
+		new:  "for key := range set {",
+		test: "TestManyMistakes",
+	},
+	{
+		what: "times are compared as structs", file: "set.go",
+		old:  "	func(a, b time.Time) bool { return a.Equal(b) },\n",
+		new:  "",
+		test: "TestOverrides",
+	},
+	{
+		what: "whatever is not found is gone", file: "../../../rollout/inflight/answer.go",
+		old:  " && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)",
+		new:  " || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)",
+		test: "TestUnknownSubresource",
+	},
+	{
 		what: "typed objects are cached", file: "kind.go",
 		old:  "	return ofKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))",
 		new:  "	return &v1alpha1.PlannedDaemonSet{}",
@@ -144,8 +168,8 @@ var removals = []removal{
 	},
 	{
 		what: "unknown fields are dropped", file: "kind.go",
-		old:  "errors.Join(append(unknown, err)...)",
-		new:  "errors.Join(append(unknown[:0], err)...)",
+		old:  "manifest.Object{JSON: data}.DecodeStrict(&set)",
+		new:  "manifest.Object{JSON: data}.Decode(&set)",
 		test: "TestObjectsThatCannotBeUnderstood",
 	},
 	{

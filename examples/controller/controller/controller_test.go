@@ -32,6 +32,7 @@ func TestIsNormal(t *testing.T) {
 		}}
 	}
 	notFound, conflict := apierrors.NewNotFound(pods, "a"), apierrors.NewConflict(pods, "a", errors.New("changed"))
+	unknown := apierrors.NewGenericServerResponse(404, "PATCH", pods, "a", "404 page not found", 0, true)
 	forbidden := apierrors.NewForbidden(pods, "a", errors.New("no"))
 	terminating := apierrors.NewForbidden(pods, "a", errors.New("no"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -41,6 +42,7 @@ func TestIsNormal(t *testing.T) {
 		want      bool
 	}{
 		{"not found", "it went by itself", notFound, true},
+		{"unknown path", "the API server has no such subresource, today or tomorrow", unknown, false},
 		{"conflict", "somebody wrote it", conflict, true},
 		{"exists", "it was faster", apierrors.NewAlreadyExists(pods, "a"), true},
 		{"another UID", "a patch's precondition: the pod is another one", invalid("metadata.uid"), true},

@@ -214,7 +214,7 @@ func isNormal(err error) bool {
 	case interface{ Unwrap() []error }:
 		return !slices.ContainsFunc(err.Unwrap(), func(one error) bool { return !isNormal(one) })
 	case *apierrors.StatusError:
-		return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isAboutUID(err) ||
+		return inflight.IsGone(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isAboutUID(err) ||
 			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	case interface{ Unwrap() error }:
 		return isNormal(err.Unwrap())

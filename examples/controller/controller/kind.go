@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -61,7 +60,7 @@ func (Planned) Read(object client.Object) (rollout.Spec, rollout.Memory, error) 
 	var set v1alpha1.PlannedDaemonSet
 	data, err := json.Marshal(object)
 	if err == nil {
-		err = decode(data, &set) // JSON, because its errors name the field
+		err = manifest.Object{JSON: data}.DecodeStrict(&set)
 	}
 	if err != nil {
 		return rollout.Spec{}, rollout.Memory{}, err
@@ -81,11 +80,6 @@ func copyOf(object client.Object) client.Object {
 	return object
 }
 
-func decode(data []byte, into any) error {
-	unknown, err := kjson.UnmarshalStrict(data, into)
-	return errors.Join(append(unknown, err)...)
-}
-
 // Repairs what is lost.
 func (Planned) Repairs() bool { return true }
 
@@ -101,10 +95,10 @@ func (Planned) Write(object client.Object, plan *rollout.Plan, invalid error) er
 	if stored, ok := content["status"].(map[string]any); ok { // what cannot be read is written anew
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(stored, &status)
 	}
-	if plan != nil {
-		if err := status.Report(*plan); err != nil {
-			return err
-		}
+	if plan == nil {
+		status.Forget()
+	} else if err := status.Report(*plan); err != nil {
+		return err
 	}
 	status.Judge(invalid, object.GetGeneration())
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
@@ -153,7 +147,7 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 	ds := typed[*appsv1.DaemonSet](object)
 	var memory rollout.Memory
 	var strategy v1alpha1.UpdateStrategy
-	if err := decode([]byte(ds.Annotations[StrategyAnnotation]), &strategy); err != nil {
+	if err := (manifest.Object{JSON: []byte(ds.Annotations[StrategyAnnotation])}).DecodeStrict(&strategy); err != nil {
 		return rollout.Spec{}, memory, fmt.Errorf("metadata.annotations[%s]: %w", StrategyAnnotation, err)
 	}
 	spec, err := manifest.FromDaemonSet(ds)

@@ -58,14 +58,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, nil
 	}
-	s := r.sets.of(object)
+	kind, err := r.GroupVersionKindFor(object)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	s := r.sets.of(object, kind.Kind)
 	spec, stored, invalid := r.Kind.Read(object)
 	if invalid == nil {
 		invalid = r.sets.compile(s, spec)
 	}
-	r.refuse(s, invalid)
+	r.tellValid(s, invalid)
 	if invalid != nil {
 		if s.planner == nil || !r.Kind.Repairs() {
+			forgetNodes(s)
 			if unsaid := r.report(ctx, s, nil, invalid); unsaid != nil {
 				return again(unsaid)
 			}
@@ -97,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return again(err)
 	}
 	failed := errors.Join(notOurs, r.execute(ctx, s, &plan), r.tidyPulls(ctx, s, seen, &plan))
-	r.tell(s, &plan)
+	r.tell(s, &plan, invalid != nil)
 	if err := errors.Join(failed, r.report(ctx, s, &plan, invalid)); err != nil {
 		return again(err)
 	}
@@ -115,18 +120,6 @@ func again(err error) (reconcile.Result, error) {
 	default:
 		return reconcile.Result{RequeueAfter: soon}, nil
 	}
-}
-
-// refuse says what is invalid, once for each mistake.
-func (r *Reconciler) refuse(s *set, invalid error) {
-	text := ""
-	if invalid != nil {
-		text = invalid.Error()
-	}
-	if text != s.refused && invalid != nil {
-		r.warn(s, nil, "Invalid", "Plan", invalid)
-	}
-	s.refused = text
 }
 
 // report writes into the object what the plan says, and what is invalid, if it says something new. What it replaces it

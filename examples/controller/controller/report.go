@@ -27,6 +27,9 @@ var (
 	blocked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "daemonplan_blocked_nodes", Help: "Nodes that wait, by reason and by the limit that they wait for.",
 	}, with("reason", "limit"))
+	valid = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "daemonplan_spec_valid", Help: "Whether the spec can be planned for: 1 or 0.",
+	}, bySet)
 	progress = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "daemonplan_last_action_timestamp_seconds", Help: "When a plan last had an action.",
 	}, bySet)
@@ -35,7 +38,7 @@ var (
 func with(labels ...string) []string { return slices.Concat(bySet, labels) }
 
 func init() {
-	metrics.Registry.MustRegister(planSeconds, actions, nodes, blocked, progress)
+	metrics.Registry.MustRegister(planSeconds, actions, nodes, blocked, valid, progress)
 }
 
 func outcome(err error) string {
@@ -60,32 +63,50 @@ func (s *set) identity() prometheus.Labels {
 
 // forgetMetrics of a set that is gone.
 func forgetMetrics(s *set) {
-	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, nodes, blocked, progress} {
+	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, nodes, blocked, valid, progress} {
 		vec.DeletePartialMatch(s.identity())
 	}
 }
 
-// tell shows a plan: metrics, and an event when something else blocks the rollout than before.
-func (r *Reconciler) tell(s *set, plan *rollout.Plan) {
-	of := s.identity()
+// tellValid shows whether the spec is valid: a metric, and an event for each mistake.
+func (r *Reconciler) tellValid(s *set, invalid error) {
+	mistake, value := "", 1.0
+	if invalid != nil {
+		mistake, value = invalid.Error(), 0
+	}
+	valid.WithLabelValues(s.labels()...).Set(value)
+	if invalid != nil && mistake != s.refused {
+		r.warn(s, nil, "Invalid", "Plan", invalid)
+	}
+	s.refused = mistake
+}
+
+// forgetNodes because no plan tells of them.
+func forgetNodes(s *set) {
+	nodes.DeletePartialMatch(s.identity())
+	blocked.DeletePartialMatch(s.identity())
+}
+
+// tell shows a plan: metrics, and an event when something else blocks the rollout than before. What a spec that is invalid by now
+// had running is paused because of that, of which there is an event already.
+func (r *Reconciler) tell(s *set, plan *rollout.Plan, invalid bool) {
 	states := map[string]int{}
 	for i := range plan.Decisions {
 		states[plan.Decisions[i].State.String()]++
 	}
-	nodes.DeletePartialMatch(of)
+	forgetNodes(s)
 	for state, count := range states {
 		nodes.WithLabelValues(append(s.labels(), state)...).Set(float64(count))
 	}
 	if !plan.Empty() {
 		progress.WithLabelValues(s.labels()...).Set(float64(r.Clock.Now().Unix()))
 	}
-	blocked.DeletePartialMatch(of)
 	why := []string{plan.Status.State.String()}
 	for _, wait := range plan.Waits() {
 		blocked.WithLabelValues(append(s.labels(), wait.Reason.String(), wait.Limit.String())...).Set(float64(len(wait.Nodes)))
 		why = append(why, wait.Reason.String(), wait.Limit.String())
 	}
-	if !slices.Equal(why, s.told) { // numbers and names of nodes change with each step
+	if !invalid && !slices.Equal(why, s.told) { // numbers and names of nodes change with each step
 		s.told = why
 		// A recorder takes events for one that differ in their text only, so the action tells them apart.
 		r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, why[0], action(plan), "%s", note(summary(plan)))

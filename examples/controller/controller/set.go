@@ -4,7 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -18,6 +20,7 @@ import (
 // in the object, and its caches are filled after the one before it has lost its lease.
 type set struct {
 	object  client.Object
+	kind    string
 	spec    rollout.Spec
 	planner *rollout.Planner
 	// memory of the last plan; what the object in the cache has may be older. Nil: no plan yet.
@@ -48,7 +51,7 @@ func (s *set) giveUp() time.Time {
 }
 
 func (s *set) labels() []string {
-	return []string{s.object.GetNamespace(), s.object.GetName(), s.spec.Kind}
+	return []string{s.object.GetNamespace(), s.object.GetName(), s.kind}
 }
 
 // sets by name. A namesake of one that is gone begins anew.
@@ -57,7 +60,7 @@ type sets struct {
 	byName map[types.NamespacedName]*set
 }
 
-func (s *sets) of(object client.Object) *set {
+func (s *sets) of(object client.Object, kind string) *set {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.byName == nil {
@@ -69,13 +72,20 @@ func (s *sets) of(object client.Object) *set {
 		known = &set{pulls: map[string]started{}}
 		s.byName[name] = known
 	}
-	known.object = object
+	known.object, known.kind = object, kind
 	return known
 }
 
+// specs tells which are equal. The times of apimachinery are not all that a spec has.
+var specs = conversion.EqualitiesOrDie(
+	func(a, b resource.Quantity) bool { return a.Equal(b) },
+	func(a, b metav1.Time) bool { return a.Equal(&b) },
+	func(a, b time.Time) bool { return a.Equal(b) },
+)
+
 // compile makes the planner, if the spec has changed. It is done under the lock because watches read the spec.
 func (s *sets) compile(known *set, spec rollout.Spec) error {
-	if known.planner != nil && equality.Semantic.DeepEqual(known.spec, spec) {
+	if known.planner != nil && specs.DeepEqual(known.spec, spec) {
 		return nil
 	}
 	planner, err := rollout.New(spec)

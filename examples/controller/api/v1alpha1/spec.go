@@ -171,6 +171,18 @@ func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 	meta.SetStatusCondition(&s.Conditions, condition)
 }
 
+// Forget says of all conditions but Valid that they are not known: no plan was made, and what the last one saw may be long gone. The
+// counts stay, and are those of ObservedGeneration.
+func (s *PlannedDaemonSetStatus) Forget() {
+	for _, c := range s.Conditions {
+		if c.Type != Valid {
+			c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "SpecInvalid", "nothing is planned until the spec is valid"
+			c.LastTransitionTime = metav1.Time{} // now, if it has been known
+			meta.SetStatusCondition(&s.Conditions, c)
+		}
+	}
+}
+
 func (s *PlannedDaemonSetStatus) valid() []metav1.Condition {
 	if c := meta.FindStatusCondition(s.Conditions, Valid); c != nil {
 		return []metav1.Condition{*c}

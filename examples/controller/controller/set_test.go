@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/randfill"
+
+	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// Two readings of one object are equal, whatever it says: else, the planner would be made anew for each plan, or none at all.
+func TestSpecsAreCompared(t *testing.T) {
+	for seed := range int64(50) {
+		filler := randfill.NewWithSeed(seed).NilChance(0.2).NumElements(1, 2).MaxDepth(20).Funcs(
+			func(q *resource.Quantity, c randfill.Continue) {
+				*q = *resource.NewMilliQuantity(int64(c.Int31()), resource.DecimalSI)
+			},
+			func(i *intstr.IntOrString, c randfill.Continue) { *i = intstr.FromInt32(c.Int31()) },
+			func(m *metav1.Time, c randfill.Continue) { *m = metav1.Unix(int64(c.Int31()), 0) },
+			func(*runtime.RawExtension, randfill.Continue) {}, // the memory is no part of the spec
+		)
+		var set v1alpha1.PlannedDaemonSet
+		filler.Fill(&set)
+		if len(set.Spec.Overrides) == 0 {
+			set.Spec.Overrides = []v1alpha1.Override{{Name: "one"}}
+		}
+		if again := set.DeepCopy(); !specs.DeepEqual(set.RolloutSpec(), again.RolloutSpec()) {
+			t.Fatalf("seed %d: two readings differ:\n%+v", seed, set.RolloutSpec())
+		}
+		older := set.DeepCopy()
+		older.CreationTimestamp.Time = older.CreationTimestamp.Add(-time.Hour)
+		if specs.DeepEqual(set.RolloutSpec(), older.RolloutSpec()) {
+			t.Fatalf("seed %d: it counts how old overrides are", seed)
+		}
+	}
+}
+
+// A planner is made for a spec once; that of an invalid one is the last valid one's, paused, until it is mended.
+func TestCompile(t *testing.T) {
+	var all sets
+	s := &set{}
+	compile := func(spec rollout.Spec) *rollout.Planner {
+		t.Helper()
+		if err := all.compile(s, spec); err != nil {
+			t.Fatal(err)
+		}
+		return s.planner
+	}
+	first := compile(kit.Spec("agent"))
+	if compile(kit.Spec("agent")) != first {
+		t.Error("the planner was made anew for the same spec")
+	}
+	if err := all.compile(s, rollout.Spec{}); err == nil || s.planner != first {
+		t.Errorf("%v; an empty spec is invalid, and changes nothing", err)
+	}
+	if err := all.pause(s); err != nil || s.planner == first || !s.spec.Strategy.Paused {
+		t.Errorf("%v; want a paused planner", err)
+	}
+	paused := s.planner
+	if err := all.pause(s); err != nil || s.planner != paused {
+		t.Errorf("%v; the planner was made anew although it is paused already", err)
+	}
+	if compile(kit.Spec("agent")); s.spec.Strategy.Paused {
+		t.Error("it is paused, although it is mended")
+	}
+}
