@@ -256,7 +256,7 @@ func (s Strategy) validateBudgets(path *field.Path) field.ErrorList {
 			"must be 0 or unset while maxUnavailable is not 0: only one of the two budgets can be in use"))
 	case unavailable.value == 0 && surge.value == 0:
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), s.MaxUnavailable.String(),
-			"must not be 0 while maxSurge is 0: no node could ever be updated; set paused to stop a rollout"))
+			"must not be 0 while maxSurge is 0: no node could ever be updated; strategy.paused stops a rollout"))
 	}
 	return errs
 }

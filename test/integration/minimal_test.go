@@ -205,7 +205,9 @@ func TestMinimal(t *testing.T) {
 	for _, wrong := range []struct{ name, old, new, report string }{
 		{"no number", "maxUnavailable: 1", "maxUnavailable: many", "maxUnavailable: Invalid value: \\\"many\\\""},
 		{"no selector", "matchLabels: {app: agent}", "matchLabels: {}", "spec.selector: Invalid value"},
-		{"an Advanced DaemonSet", "apps/v1", "apps.kruise.io/v1beta1", "apiVersion: apps.kruise.io/v1beta1 is not supported"},
+		{"an Advanced DaemonSet", "apps/v1", "apps.kruise.io/v1beta1", "only apps/v1 is supported here: this is apps.kruise.io/v1beta1"},
+		{"a typo", "maxUnavailable: 1", "maxUnavailble: 1", "unknown are [\\\"spec.updateStrategy.rollingUpdate.maxUnavailble\\\"]"},
+		{"nothing", w.manifest("v3"), "", "daemonset.yaml of the ConfigMap: the manifest holds no object"},
 	} {
 		w.apply(strings.Replace(w.manifest("v3"), wrong.old, wrong.new, 1))
 		w.until(wrong.name+" is reported", func() error {

@@ -51,11 +51,11 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result
 		return result, client.IgnoreNotFound(err) // the garbage collector sees to the pods
 	}
 	decoded, err := manifest.Decode([]byte(object.Data["daemonset.yaml"]))
-	if err == nil && decoded.Spec.APIVersion != "apps/v1" {
-		err = fmt.Errorf("apiVersion: %s is not supported here, only apps/v1", decoded.Spec.APIVersion)
+	if err == nil && (decoded.Spec.APIVersion != "apps/v1" || len(decoded.Unknown) > 0) {
+		err = fmt.Errorf("only apps/v1 is supported here: this is %s, unknown are %q", decoded.Spec.APIVersion, decoded.Unknown)
 	}
-	if err != nil {
-		return result, reconcile.TerminalError(err) // another manifest helps, another attempt does not
+	if err != nil { // another manifest helps, another attempt does not
+		return result, reconcile.TerminalError(fmt.Errorf("daemonset.yaml of the ConfigMap: %w", err))
 	}
 	spec := decoded.Spec
 	spec.APIVersion, spec.Kind, spec.Namespace, spec.Name, spec.UID = "v1", "ConfigMap", object.Namespace, object.Name, object.UID
@@ -63,12 +63,13 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result
 	if err != nil {
 		return result, err
 	}
-	r.memory = plan.Memory
+	if r.memory = plan.Memory; !plan.Empty() {
+		ctrl.LoggerFrom(ctx).Info(plan.Status.State.String(), "creates", len(plan.Creates), "deletes", len(plan.Deletes))
+	}
 	if err := r.execute(ctx, plan); err != nil {
 		return result, err
 	}
-	result.RequeueAfter = plan.Sleep(time.Now(), r.tracker.GiveUp())
-	return result, nil
+	return reconcile.Result{RequeueAfter: plan.Sleep(time.Now(), r.tracker.GiveUp())}, nil
 }
 
 // plan reads the caches, which are late, and plans with what was asked for and they do not show yet.
