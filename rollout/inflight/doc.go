@@ -20,7 +20,9 @@
 // A Tracker is a value that its methods change; nothing else is written or kept, and there is no clock but the instants that are
 // passed in. It is not safe for concurrent use: a controller that sends several requests at a time holds a lock around each call.
 // What the caches show of a pod may be old, but not what they show of all: a watch that has to list anew must put the new list in
-// the place of the old one in one step, as client-go does from v0.36 on. Losing a Tracker is safe if the caches are newer than every request of it, as those of a process that has just started are
+// the place of the old one in one step, as client-go does from v0.36 on.
+//
+// Losing a Tracker is safe if the caches are newer than every request of it, as those of a process that has just started are
 // when they were listed after the one before it had stopped sending.
 //
 // # Differences from the controllers

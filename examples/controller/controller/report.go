@@ -63,7 +63,8 @@ func (s *set) identity() prometheus.Labels {
 
 // forgetMetrics of a set that is gone.
 func forgetMetrics(s *set) {
-	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, nodes, blocked, valid, progress} {
+	forgetNodes(s)
+	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, valid, progress} {
 		vec.DeletePartialMatch(s.identity())
 	}
 }

@@ -171,8 +171,8 @@ func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 	meta.SetStatusCondition(&s.Conditions, condition)
 }
 
-// Forget says of all conditions but Valid that they are not known: no plan was made, and what the last one saw may be long gone. The
-// counts stay, and are those of ObservedGeneration.
+// Forget says of all conditions but Valid that they are not known: no plan was made, and what the last one saw may be long gone.
+// The counts stay, and are those of ObservedGeneration.
 func (s *PlannedDaemonSetStatus) Forget() {
 	for _, c := range s.Conditions {
 		if c.Type != Valid {
