@@ -27,9 +27,12 @@ func TestObjectsThatCannotBeUnderstood(t *testing.T) {
 	w.settled(3)
 	w.raw("typo", map[string]any{"spec": map[string]any{"contaners": []any{}}})
 	w.raw("late", map[string]any{"metadata": map[string]any{"labels": 7}})
+	w.raw("endless", map[string]any{"spec": map[string]any{"containers": []any{map[string]any{ // to read it would take minutes, and gigabytes
+		"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "1e-2000000000"}},
+	}}}})
 	w.change(image("v2"))
 	w.settled(3)
-	for name, want := range map[string]string{"early": "containers", "typo": "contaners", "late": "labels"} {
+	for name, want := range map[string]string{"early": "containers", "typo": "contaners", "late": "labels", "endless": "containers[0].resources.requests[cpu]"} {
 		w.eventually(name+" says what is wrong", func() error {
 			condition := w.validity(name)
 			if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, want) {
