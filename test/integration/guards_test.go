@@ -238,7 +238,7 @@ func TestConflictIsTriedAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	var refused atomic.Int64
 	w.runController(through(func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if request.Method == http.MethodPost && of(request, "pods") && refused.Add(1) <= 3 {
+		if request.Method == http.MethodPost && of(request, "pods") && refused.Add(1) <= 8 { // more often than anything else wakes the set
 			return answer(request, http.StatusConflict), nil
 		}
 		return next.RoundTrip(request)
@@ -396,6 +396,21 @@ func (w *world) plans() (count uint64) {
 		}
 	}
 	return count
+}
+
+// quiet waits until nothing has woken the sets of this test for a second.
+func (w *world) quiet() {
+	w.Helper()
+	last, since := w.plans(), time.Now()
+	w.eventually("no more plans", func() error {
+		if now := w.plans(); now != last {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < time.Second {
+			return fmt.Errorf("%d plans, the last less than a second ago", last)
+		}
+		return nil
+	})
 }
 
 // of tells whether a request is about a whole collection or one object of it, and no subresource.

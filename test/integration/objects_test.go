@@ -154,6 +154,7 @@ func TestPredecessorWakes(t *testing.T) {
 		return nil
 	})
 	for i := range 3 {
+		w.quiet() // what has happened before wakes nobody any more
 		pod := w.pods()[fmt.Sprintf("%s-%04d", w.namespace, i)]
 		if err := w.Delete(w.Context(), pod); err != nil {
 			t.Fatal(err)

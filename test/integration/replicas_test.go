@@ -11,8 +11,8 @@ import (
 // Two replicas elect a leader, which alone acts. When it is cut off, without a word, the other goes on from what is there.
 func TestTwoReplicas(t *testing.T) {
 	w := newWorld(t, 12)
-	w.set(maxUnavailable("3"))
-	first := &replica{until: 1 + 12 + 9} // a revision, the installation, and a part of the update
+	w.set(maxUnavailable("2"))
+	first := &replica{until: 1 + 12 + 18} // a revision, the installation, and more than four rounds of the update
 	second := &replica{instead: first}
 	w.runAs(manner{replica: "first"}, first.through())
 	w.settled(12)
@@ -20,7 +20,7 @@ func TestTwoReplicas(t *testing.T) {
 	w.audit.Begin()
 	w.change(image("v2"))
 	w.settled(12)
-	w.endedSoundly(12, 3)
+	w.endedSoundly(12, 2)
 	if first.actions.Load() != first.until || second.actions.Load() == 0 {
 		t.Errorf("the first replica acted %d times, the second %d times; want %d, and the rest", first.actions.Load(), second.actions.Load(), first.until)
 	}
