@@ -212,24 +212,12 @@ func TestPatchesOfAPodKeepTheirOrder(t *testing.T) {
 // A revision that cannot be written keeps everything back that refers to it.
 func TestNoPodsWithoutTheirRevision(t *testing.T) {
 	w := newWorld(t, 3)
-	var attempts, early atomic.Int64
-	var written atomic.Bool
-	w.runController(through(func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if request.Method == http.MethodPost && of(request, "controllerrevisions") {
-			if attempts.Add(1) < 4 {
-				return answer(request, http.StatusForbidden), nil
-			}
-			written.Store(true)
-		}
-		if request.Method == http.MethodPost && of(request, "pods") && !written.Load() {
-			early.Add(1)
-		}
-		return next.RoundTrip(request)
-	}))
+	var revision lateRevision
+	w.runController(through(revision.transport))
 	w.set()
 	w.settled(3)
-	if early.Load() > 0 {
-		t.Errorf("%d pods were created of a revision that there was not", early.Load())
+	if revision.early.Load() > 0 {
+		t.Errorf("%d pods were created of a revision that there was not", revision.early.Load())
 	}
 }
 

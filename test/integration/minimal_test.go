@@ -3,10 +3,8 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,22 +255,11 @@ func TestMinimalLateCaches(t *testing.T) {
 func TestMinimalNoPodsWithoutTheirRevision(t *testing.T) {
 	w := newMinimalWorld(t, 3)
 	w.install()
-	var attempts, early atomic.Int64
-	var written atomic.Bool
-	w.run(through(func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if request.Method == http.MethodPost && of(request, "controllerrevisions") {
-			if attempts.Add(1) < 4 {
-				return answer(request, http.StatusForbidden), nil
-			}
-			written.Store(true)
-		}
-		if request.Method == http.MethodPost && of(request, "pods") && !written.Load() {
-			early.Add(1)
-		}
-		return next.RoundTrip(request)
-	}))
+	var revision lateRevision
+	w.run(through(revision.transport))
 	w.runs("v1", 3)
-	if attempts.Load() != 4 || early.Load() > 0 {
-		t.Errorf("%d attempts to write the revision, and %d pods before it was there; want 4 and none", attempts.Load(), early.Load())
+	if revision.attempts.Load() != 4 || revision.early.Load() > 0 {
+		t.Errorf("%d attempts to write the revision, and %d pods before it was there; want 4 and none",
+			revision.attempts.Load(), revision.early.Load())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -41,6 +42,25 @@ func answer(request *http.Request, code int) *http.Response {
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}
+}
+
+// lateRevision refuses a revision three times, and counts the pods that are created before it is there.
+type lateRevision struct {
+	attempts, early atomic.Int64
+	written         atomic.Bool
+}
+
+func (l *lateRevision) transport(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if request.Method == http.MethodPost && of(request, "controllerrevisions") {
+		if l.attempts.Add(1) < 4 {
+			return answer(request, http.StatusForbidden), nil
+		}
+		l.written.Store(true)
+	}
+	if request.Method == http.MethodPost && of(request, "pods") && !l.written.Load() {
+		l.early.Add(1)
+	}
+	return next.RoundTrip(request)
 }
 
 var errCut = errors.New("the connection was cut")
