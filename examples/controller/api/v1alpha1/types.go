@@ -149,7 +149,8 @@ type PlannedDaemonSetStatus struct {
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	StableRevision string `json:"stableRevision,omitempty"`
 	// State is one word: Invalid, Running, Updating, Paused, Frozen, Canary, CanaryPaused, CanaryFailed or Stuck.
-	// Reason says why. While it is Invalid, a controller that knows the last valid spec repairs what that ran, and begins no node.
+	// Reason says why. While it is Invalid, a controller that knows the last valid spec repairs what that ran, and begins
+	// no node.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// DisruptionsAllowed is how many more nodes the budget would let go now.
