@@ -84,6 +84,14 @@ func Unfinished(pod *corev1.Pod) bool {
 	return err == nil && list.containsAny(allReasons.messages())
 }
 
+// Unmark returns the patch that takes the messages of all hooks out of the [PodReady] condition of pod; none (nil) if there is none
+// of them. It is for a pod that no hook holds and that stays all the same, because something else delays its
+// deletion. For the error and the rest see [ClearNotReady].
+func Unmark(pod *corev1.Pod, now time.Time) ([]Patch, error) {
+	edit, err := editMessages(pod, nil, allReasons.messages())
+	return edit.patches(pod, now), err
+}
+
 // mark decides on the condition for t, whose other fields are set.
 func (h Hooks) mark(pod *corev1.Pod, t *Transition) {
 	if !gated(pod) || t.Proceed && t.Intent == Delete {

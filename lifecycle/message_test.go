@@ -224,3 +224,52 @@ func TestUnfinishedAndBegin(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestUnmark: the messages of all three hooks go at once, those of others stay, and what cannot be read is left alone.
+func TestUnmark(t *testing.T) {
+	hook := func(key string) lifecycle.Message { return lifecycle.Message{UserAgent: "Lifecycle", Key: key} }
+	other := lifecycle.Message{UserAgent: "me", Key: "k"}
+	tests := []struct {
+		name, why string
+		messages  []lifecycle.Message
+		want      []lifecycle.Message
+		status    corev1.ConditionStatus
+		patches   int
+	}{
+		{"none", "there is nothing to take out", nil, nil, corev1.ConditionFalse, 0},
+		{"another's", "it is not a hook's", []lifecycle.Message{other}, []lifecycle.Message{other}, corev1.ConditionFalse, 0},
+		{"preDelete", "the last message is gone", []lifecycle.Message{hook("preDeleteHook")}, nil, corev1.ConditionTrue, 1},
+		{"all of the hooks", "the last message is gone",
+			[]lifecycle.Message{hook("preDeleteHook"), hook("preUpdateHook"), hook("preNormalHook")}, nil, corev1.ConditionTrue, 1},
+		{"beside another's", "somebody else still wants the pod unready",
+			[]lifecycle.Message{hook("preDeleteHook"), other}, []lifecycle.Message{other}, corev1.ConditionFalse, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := gatedPod()
+			setReadiness(pod, corev1.ConditionFalse, "")
+			if len(tt.messages) > 0 {
+				setMessages(pod, tt.messages...)
+			}
+			patches, err := lifecycle.Unmark(pod, noon)
+			if err != nil || len(patches) != tt.patches {
+				t.Fatalf("%d patches, error %v, want %d: %s", len(patches), err, tt.patches, tt.why)
+			}
+			after := mustSend(t, pod, patches...)
+			if got := messages(t, after); !sameMessages(got, tt.want) {
+				t.Errorf("messages %v, want %v: %s", got, tt.want, tt.why)
+			}
+			if got := find(after, lifecycle.PodReady).Status; got != tt.status {
+				t.Errorf("status %s, want %s: %s", got, tt.status, tt.why)
+			}
+		})
+	}
+	pod := gatedPod()
+	setReadiness(pod, corev1.ConditionFalse, "{")
+	if patches, err := lifecycle.Unmark(pod, noon); patches != nil || !errors.Is(err, lifecycle.ErrMessages) {
+		t.Errorf("unreadable messages: %d patches and error %v, want none and ErrMessages", len(patches), err)
+	}
+	if patches, err := lifecycle.Unmark(nil, noon); patches != nil || err != nil {
+		t.Errorf("no pod: %d patches and error %v, want none", len(patches), err)
+	}
+}

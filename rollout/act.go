@@ -109,10 +109,26 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 func (r *run) refuseDelete(i, j int32, limit Limit) {
 	p := &r.pods[j]
 	r.refuse(i, p, limit)
-	if limit == LimitFrozen && !p.traits.has(leaving|finished) {
+	switch {
+	case limit != LimitFrozen || p.traits.has(finished):
+	case !p.traits.has(leaving):
 		r.finish(i, j)
+	default:
+		if patches := r.unmark(p); len(patches) > 0 {
+			r.note(i, VerbPatch, ReasonFrozen, p)
+			r.patch(r.decision(i), p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+		}
 	}
 	p.traits |= dismissed
+}
+
+// unmark gives a pod that its hook has let go its readiness back (L4): frozen may keep it for long.
+func (r *run) unmark(p *pod) []lifecycle.Patch {
+	patches, err := lifecycle.Unmark(p.object, r.snapshot.Now)
+	if err != nil {
+		return nil // messages that cannot be read are left alone
+	}
+	return patches
 }
 
 // deleteStray is delete for a pod that has a decision of its own.
@@ -123,6 +139,12 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 	}
 	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
+		if limit == LimitFrozen && p.traits.has(leaving) && !p.traits.has(patched|finished) {
+			if patches := r.unmark(p); len(patches) > 0 {
+				d.Verb = VerbPatch
+				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+			}
+		}
 		return
 	}
 	d.Verb, d.Reason, d.Deletes = VerbDelete, reason, 1

@@ -125,6 +125,7 @@ func (r *run) update(i int32, wasReady bool) {
 		if !r.surge() && !d.Unavailable && !d.Exempt {
 			d.Unavailable = true
 			r.plan.Budget.Unavailable++
+			r.down++
 		}
 	case waits:
 		r.wait(i)
@@ -182,7 +183,13 @@ func (r *run) begin(i int32, reason Reason) outcome {
 			return cannot
 		}
 	}
-	if !r.delete(i, r.nodes[i].other, VerbReplace, reason) {
+	other := r.nodes[i].other
+	if p := &r.pods[other]; !r.takes(i, p) { // it was prepared to be updated in place
+		r.note(i, VerbWait, ReasonBudget, p)
+		d.Limit = LimitMaxUnavailable
+		return waits
+	}
+	if !r.delete(i, other, VerbReplace, reason) {
 		return waits
 	}
 	r.slow.replaced(&r.nodes[i])

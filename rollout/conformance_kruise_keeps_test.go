@@ -60,6 +60,8 @@ var invariants = []invariant{
 		entries: []peer.Rule{peer.DeletedOnce}},
 	{name: "burst", rule: "V11, M6", holds: (*keeping).inBurst, union: true,
 		entries: []peer.Rule{peer.BurstIsPerPlan}},
+	{name: "what was prepared goes one after the other", rule: "V1, B3, B4", holds: (*keeping).inTurn, union: true,
+		entries: []peer.Rule{peer.PreparedPodNeedsRoom}},
 	{name: "only what runs is updated in place", rule: "I3, M2", holds: (*keeping).runs, union: true,
 		entries: []peer.Rule{peer.IdlePodIsRecreated}},
 }
@@ -105,6 +107,28 @@ func (k *keeping) budget() bool {
 	maxUnavailable, maxSurge := k.Budgets()
 	before, after := k.unserved(staying), k.unserved(k.after)
 	return maxSurge > 0 || after <= before || after <= maxUnavailable
+}
+
+// inTurn: of nodes with a Ready pod, be it on its way out, no more lose their last than there is room for.
+func (k *keeping) inTurn() bool {
+	maxUnavailable, maxSurge := k.Budgets()
+	if maxSurge > 0 {
+		maxUnavailable = 0
+	}
+	up := func(n *peer.Node, gone bool) bool {
+		return slices.ContainsFunc(n.Live(), func(p *corev1.Pod) bool {
+			return k.Ready(p) && !k.Updated(p) && !(gone && k.did.Fate(p) == peer.Deleted)
+		})
+	}
+	down, taken := 0, 0
+	for _, n := range k.View() {
+		if n.Outcome != placement.Run || slices.ContainsFunc(n.Live(), k.Updated) {
+			continue
+		}
+		down += int(count(!up(n, true)))
+		taken += int(count(up(n, false) && !up(n, true) && slices.ContainsFunc(n.Live(), peer.OnItsWayOut)))
+	}
+	return taken == 0 || down <= maxUnavailable
 }
 
 // surges: where a pod is set beside one that is Ready, no more nodes than maxSurge have a new one to wait for.

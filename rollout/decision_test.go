@@ -40,7 +40,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "CanaryLabel", "Released", "NewPod", "InPlaceUnfinished",
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "SlowStart", "Serving", "Held",
-			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "GracePeriod", "InPlaceUnreadable", "Updating",
+			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "Prepared", "GracePeriod", "InPlaceUnreadable", "Updating",
 			"Frozen", "Vanished", "Unattributable",
 		}},
 	}
@@ -116,7 +116,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
 		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
-		canaryScenes(), canaryJoinedScenes(), slowStartScenes(),
+		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

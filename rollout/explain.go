@@ -138,6 +138,12 @@ func (p Plan) Because(d *Decision) string {
 			because += "; not in place: " + p.obstruction(d)
 		}
 		return because
+	case ReasonPrepared:
+		if d.Limit == LimitMaxSurge {
+			return "pod " + d.Pod + text(reasonTexts[:], d.Reason) + ": it goes when the node's new pod is available"
+		}
+		return fmt.Sprintf("pod %s%s: without it more nodes than maxUnavailable %d would be down",
+			d.Pod, text(reasonTexts[:], d.Reason), p.Budget.MaxUnavailable)
 	case ReasonHeld:
 		return "its pod " + d.Pod + outdated(d) + ", but " + p.held(d)
 	case ReasonStable:
@@ -261,6 +267,7 @@ var reasonTexts = [reasons]string{
 	ReasonPreNormal:          " waits for its preNormal hook",
 	ReasonPutBack:            " was updated, and waits for its inPlaceUpdate hook to be put back",
 	ReasonUpdateHook:         " is to be updated in place, and waits for its inPlaceUpdate hook",
+	ReasonPrepared:           " is prepared and no hook holds it, but it is ready",
 	ReasonGracePeriod:        " was made unready, and is updated in place after the grace period",
 	ReasonInPlaceUnreadable:  " has a record of its last in-place update that cannot be read, so it is left alone",
 	ReasonUpdating:           " is being updated in place",

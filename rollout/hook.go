@@ -26,7 +26,11 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		d.Limit = LimitHook
 		if !known && !p.traits.has(patched) {
 			// The label may be there without the condition of markPodNotReady (L4).
-			if patches := r.leave(p); len(patches) > 0 {
+			step := r.leaveStep(p)
+			if step.Mark == lifecycle.SetMark && !r.takes(i, p) {
+				return false // it is marked when there is room
+			}
+			if patches := step.Patches(p.object, r.snapshot.Now); len(patches) > 0 {
 				r.note(i, VerbPatch, ReasonPreDelete, p)
 				r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 			}
@@ -38,7 +42,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	}
 	p.traits |= leaving
 	r.note(i, VerbPrepare, reason, p)
-	r.patch(d, p, r.hashes[p.hash].value, reason, r.leave(p)...)
+	r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.object, r.snapshot.Now)...)
 	return true
 }
 
@@ -50,7 +54,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 		if p.traits.has(patched) {
 			return
 		}
-		if patches := r.leave(p); len(patches) > 0 {
+		if patches := r.leaveStep(p).Patches(p.object, r.snapshot.Now); len(patches) > 0 {
 			d.Verb = VerbPatch
 			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 		}
@@ -60,19 +64,18 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
 	default:
 		d.Verb, d.Reason = VerbPrepare, reason
-		r.patch(d, p, r.hashes[p.hash].value, reason, r.leave(p)...)
+		r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.object, r.snapshot.Now)...)
 	}
 }
 
-// leave takes the next step of a pod's way out through its hook. To a pod that has begun it frozen gives back its readiness,
+// leaveStep is the next step of a pod's way out through its hook. To a pod that has begun it frozen gives back its readiness,
 // where the hook marks no more (L4), and takes none: it brings no deletion forward (T4).
-func (r *run) leave(p *pod) []lifecycle.Patch {
-	hooks := r.spec.Lifecycle
-	step := hooks.Next(p.object, lifecycle.Delete, false)
+func (r *run) leaveStep(p *pod) lifecycle.Transition {
+	step := r.spec.Lifecycle.Next(p.object, lifecycle.Delete, false)
 	if r.left.frozen && step.Mark == lifecycle.SetMark {
-		return nil
+		return lifecycle.Transition{}
 	}
-	return step.Patches(p.object, r.snapshot.Now)
+	return step
 }
 
 // finish goes on with what hooks and in-place updates have begun on a pod that stays as it is: the next batch, the

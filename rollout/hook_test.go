@@ -223,6 +223,22 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 			want: []string{"a: terminating>update patch PreDelete a0 hook U", "x: vanished>none patch PreDelete x0 hook"},
 		},
 		{
+			name: "let go while marked, frozen", why: "T4: the deletion waits for as long as frozen lasts, and the pod is not to be unready for it",
+			spec: []kit.SpecOption{marking, kit.Frozen()},
+			fleet: []spot{on("a", oldPod(marked, asked)), on("b", oldPod(gated, asked)), on("c", oldPod(marked, asked, kit.Failed())),
+				on("d", newPod(marked, asked)).leave(), gone("x", pinned(oldPod(marked, asked)))},
+			acts: "patch a0/status Frozen, patch d0/status Frozen, patch x0/status Frozen",
+			want: []string{"a: terminating>update patch Frozen a0 frozen U", "b: terminating>update wait Frozen b0 frozen U",
+				"c: broken>update wait Frozen c0 frozen U", "d: leaving>none patch Frozen d0 frozen",
+				"x: vanished>none patch Frozen x0 frozen"},
+		},
+		{
+			name: "let go while marked, frozen, a patch in flight", why: "what is requested counts as done",
+			spec: []kit.SpecOption{marking, kit.Frozen()}, patching: []string{"a0", "x0"},
+			fleet: []spot{on("a", oldPod(marked, asked)), gone("x", pinned(oldPod(marked, asked)))},
+			want:  []string{"a: terminating>update wait Requested a0 U", "x: vanished>none wait Frozen x0 frozen"},
+		},
+		{
 			name: "the gate was never opened, frozen", why: "T4, L4: the kubelet waits for it",
 			spec: frozen, fleet: []spot{on("a", oldPod(hooked, fresh, kit.Unready(), asked))},
 			acts: "patch a0/status PreDelete", want: []string{"a: terminating>update patch PreDelete a0 hook U"},

@@ -165,7 +165,24 @@ var holdMutants = []mutant{
 	},
 }
 
+// goesOnRegardless takes what goes on with prepared pods from a planner with room for all.
+var goesOnRegardless = swappedIn(func(to *rollout.Plan, from rollout.Plan) {
+	goesOn := func(reason rollout.Reason) bool {
+		return reason == rollout.ReasonBegun || reason == rollout.ReasonReleased
+	}
+	patches := slices.DeleteFunc(slices.Clone(from.Patches), func(p rollout.Patch) bool { return !goesOn(p.Reason) })
+	to.Patches = append(slices.DeleteFunc(to.Patches, func(p rollout.Patch) bool { return goesOn(p.Reason) }), patches...)
+	deletes := slices.DeleteFunc(slices.Clone(from.Deletes), func(d rollout.Delete) bool { return !goesOn(d.Reason) })
+	to.Deletes = append(slices.DeleteFunc(to.Deletes, func(d rollout.Delete) bool { return goesOn(d.Reason) }), deletes...)
+}, rollouttest.MaxUnavailable("100%"))
+
 var hookMutants = []mutant{
+	{
+		"lets all prepared pods go at once", "they are taken for what has room already", preparedInOutage, goesOnRegardless,
+	},
+	{
+		"lets all prepared pods go at once, one plan", "the same, as Verify sees it", takenPrepared, goesOnRegardless,
+	},
 	{
 		"deletes hooked pods", "the hook is not looked at", deletesHooked, asIf(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }),
 	},

@@ -93,6 +93,9 @@ const (
 	ReasonPutBack
 	// ReasonUpdateHook: the pod is updated as soon as its inPlaceUpdate hook lets it go (L3).
 	ReasonUpdateHook
+	// ReasonPrepared: the pod is prepared for its update or deletion, and its hook does not hold it, but it is Ready, and the budget
+	// has no room for it at this instant (B3). Decision.Limit names the budget.
+	ReasonPrepared
 	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
 	ReasonGracePeriod
 	// ReasonInPlaceUnreadable: the record of the pod's last in-place update cannot be read, so the pod is left alone.
@@ -156,6 +159,7 @@ var reasonNames = [reasons]string{
 	ReasonPreNormal:          "PreNormal",
 	ReasonPutBack:            "PutBack",
 	ReasonUpdateHook:         "UpdateHook",
+	ReasonPrepared:           "Prepared",
 	ReasonGracePeriod:        "GracePeriod",
 	ReasonInPlaceUnreadable:  "InPlaceUnreadable",
 	ReasonUpdating:           "Updating",

@@ -12,6 +12,7 @@ func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.left = r.newLeft()
 	r.slow = r.newSlow()
+	r.countDown()
 	excess := r.excessServing()
 	for i := range r.nodes {
 		i := int32(i)
@@ -38,7 +39,7 @@ func (r *run) mend(i int32) {
 			// all of a node's together: see below
 		case j == n.current || j == n.other:
 		case t.has(leaving):
-			r.delete(i, j, VerbDelete, ReasonReleased)
+			r.release(i, j)
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}

@@ -49,6 +49,10 @@ type run struct {
 	backoffs backoffs
 	left     left
 	slow     slow
+	// prepared: there are prepared pods, see pod.prepared. down is how many nodes nothing serves by now, those with prepared
+	// pods and those that B8 leaves out aside: the part of the budget that is spent at this instant (B3).
+	prepared bool
+	down     int32
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
 }

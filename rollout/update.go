@@ -95,6 +95,10 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 		}
 		return cannot
 	}
+	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takes(i, p) {
+		r.waitForRoom(i, p)
+		return cannot
+	}
 	if isNew {
 		r.left.updates-- // frozen holds the node, so that it does not come here
 		r.slow.replaced(&r.nodes[i])

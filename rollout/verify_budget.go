@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
@@ -119,6 +120,47 @@ func (v *verifier) checkBudget() {
 			"right would be %d nodes fewer, or none", n, v.limits.maxUnavailable, strings.Join(chosen, ", "),
 			n-v.limits.maxUnavailable)
 	}
+}
+
+// checkTaken is V1 at this instant, for nodes that only prepared pods keep up (B3): they have counted as unavailable since they were
+// prepared, so that checkBudget passes over them, but not all of them may go at once.
+func (v *verifier) checkTaken() {
+	var taken []string
+	down := 0
+	for _, node := range v.nodes {
+		if !node.unavailable || node.exempt || node.any((*verifiedPod).staysUp) {
+			continue
+		}
+		down++
+		if node.outcome == placement.Run && node.any((*verifiedPod).prepared) && !node.any((*verifiedPod).serves) {
+			taken = append(taken, node.name)
+		}
+	}
+	if len(taken) > 0 && down > v.limits.maxUnavailable {
+		v.report(1, "", "B3: %d nodes are down after the plan, more than maxUnavailable %d; it takes prepared pods away that are "+
+			"Ready: %s; right would be %d nodes fewer, or none", down, v.limits.maxUnavailable, strings.Join(taken, ", "),
+			down-v.limits.maxUnavailable)
+	}
+}
+
+// prepared is an outdated pod that an earlier plan has prepared to be updated in place or deleted, and that is Ready.
+func (p *verifiedPod) prepared() bool {
+	return p.active() && p.ready && !p.current && !p.patched && (p.preparing || p.leaving)
+}
+
+// staysUp is prepared, and left Ready by the plan. One that is taken back may be marked as not ready by its preNormal hook,
+// which is not for the rollout's sake.
+func (p *verifiedPod) staysUp() bool {
+	if !p.prepared() || p.deleted || p.begun {
+		return false
+	}
+	last := p.last()
+	if last == nil {
+		return false
+	}
+	state := lifecycle.StateOf(last)
+	waits := state == lifecycle.PreparingDelete || state == lifecycle.PreparingUpdate
+	return !waits || markedNotReady(p.object) || !markedNotReady(last)
 }
 
 // checkSurge is V2, counted as B4 counts places, which is stricter than V2's words: a node whose old pod is

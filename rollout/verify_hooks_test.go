@@ -55,6 +55,12 @@ func TestVerifyAcceptsHooks(t *testing.T) {
 			inStateOf(lifecycle.PreparingDelete, "a-old"), markedAs("a-old"), frozenSet)},
 		{name: "marked, and not asked to leave, while frozen", why: "T4: nothing is left unready", scene: handFleet(handPods("available", "a-new"),
 			handPods("unready", "a-older"), preDelete, marking, hookedBy("a-older"), markedAs("a-older"), frozenSet)},
+		{name: "let go while marked, and frozen", why: "T4: it is not unready for as long as frozen lasts", scene: handFleet(handPods("unready", "a-old"), preDelete,
+			inStateOf(lifecycle.PreparingDelete, "a-old"), markedAs("a-old"), frozenSet)},
+		{name: "let go together", why: "B3: one after the other", scene: handFleet(handPods("available", "a-old", "b-old"), preDelete, atMost("1"),
+			inStateOf(lifecycle.PreparingDelete, "a-old", "b-old"))},
+		{name: "updates let go together", why: "B3: one after the other", scene: handFleet(handPods("available", "a-old", "b-old"), inPlaceHook, atMost("1"),
+			inPlaceBy(inplace.IfPossible), inStateOf(lifecycle.PreparingUpdate, "a-old", "b-old"))},
 		{name: "an update hook", why: "L3: prepared, and begun when it lets go", scene: handFleet(handPods("available", "a-old", "b-old"), inPlaceHook,
 			inPlaceBy(inplace.IfPossible), hookedBy("a-old"))},
 	})
@@ -66,7 +72,41 @@ func TestVerifyHooks(t *testing.T) {
 	}
 	updating := handFleet(handPods("unready", "a-old", "b-old"), inPlaceBy(inplace.IfPossible), inPlaceHook)
 	preparing := handFleet(handPods("unready", "a-old", "b-old"), inPlaceBy(inplace.IfPossible), inPlaceHook, hookedBy("a-old", "b-old"))
+	letGo := func(state lifecycle.State, changes ...change) func() *handmade {
+		return handFleet(append([]change{handPods("available", "a-old", "b-old"), preDelete, atMost("1"), inStateOf(state, "a-old", "b-old")}, changes...)...)
+	}
 	runViolations(t, []violationRow{
+		{
+			name: "two that leave are let go at once", why: "B3: both are Ready, and there is room for one", scene: letGo(lifecycle.PreparingDelete),
+			plant: func(s *handmade) { s.delete("b-old") },
+			want:  1, mention: "B3: 2 nodes are down after the plan, more than maxUnavailable 1; it takes prepared pods away that are Ready: a, b",
+		},
+		{
+			name: "two that are to be updated are let go at once", why: "B3: both are Ready, and there is room for one",
+			scene: letGo(lifecycle.PreparingUpdate, inPlaceBy(inplace.IfPossible), inPlaceHook),
+			plant: func(s *handmade) { conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady) },
+			want:  1, mention: "it takes prepared pods away that are Ready: a, b",
+		},
+		{
+			name: "one that leaves is marked, another is deleted", why: "B3, L4: a mark takes a pod away, too", scene: letGo(lifecycle.PreparingDelete, hookedBy("b-old"), func(s *handmade) {
+				s.spec.Lifecycle.PreDelete.MarkPodNotReady = true
+			}),
+			plant: func(s *handmade) { conditionPatch(s, "b-old", lifecycle.PodReady) },
+			want:  1, mention: "it takes prepared pods away that are Ready: a, b",
+		},
+		{
+			name: "one is let go beside a node that is down", why: "B3: what was counted for it is spent", scene: letGo(lifecycle.PreparingDelete, handPods("unready", "c-new")),
+			plant: func(s *handmade) { s.delete("b-old") },
+			want:  1, mention: "it takes prepared pods away that are Ready: b",
+		},
+		{
+			name: "let go under surge before the new one is available", why: "B4: the old pod goes then",
+			scene: handFleet(handPods("available", "a-old"), handPods("unready", "a-new"), preDelete, inStateOf(lifecycle.PreparingDelete, "a-old"), handStrategy(func(s *rollout.Strategy) {
+				s.MaxUnavailable, s.MaxSurge = nil, newPercent("1")
+			})),
+			plant: func(s *handmade) { s.delete("a-old") },
+			want:  1, mention: "more than maxUnavailable 0; it takes prepared pods away that are Ready: a",
+		},
 		{
 			name: "deleted although hooked", why: "V8: it is to be prepared", scene: handFleet(handPods("unready", "a-old"), preDelete, hookedBy("a-old")),
 			plant: func(s *handmade) {

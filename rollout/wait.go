@@ -15,7 +15,7 @@ type Wait struct {
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
-	// unavailable, for maxSurge those that hold a place. Empty for limits that no node uses up.
+	// unavailable, for maxSurge those that hold a place; nodes that wait prepared (ReasonPrepared) do not list each other. Empty for limits that no node uses up.
 	Because []string
 }
 
@@ -38,7 +38,7 @@ func (p Plan) Waits() []Wait {
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Limit)})
+			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(k.reason, d.Limit)})
 		}
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
@@ -68,11 +68,15 @@ func (p Plan) size(limit Limit) int32 {
 	}
 }
 
-// users lists the nodes that use a budget up.
-func (p Plan) users(limit Limit) []string {
+// users lists the nodes that use a budget up. Nodes that wait for the same reason count against it too, but to prepared ones room
+// is what all others have left.
+func (p Plan) users(reason Reason, limit Limit) []string {
 	var nodes []string
 	for i := range p.Decisions {
 		d := &p.Decisions[i]
+		if reason == ReasonPrepared && d.Reason == ReasonPrepared {
+			continue
+		}
 		if limit == LimitMaxUnavailable && d.Unavailable || limit == LimitMaxSurge && d.Surging {
 			nodes = append(nodes, d.Node)
 		}

@@ -197,6 +197,12 @@ var removals = []removal{
 		test: "TestBudgetB3MaxUnavailable/at_the_limit",
 	},
 	{
+		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
+		old:  "	if r.down >= r.plan.Budget.MaxUnavailable {",
+		new:  "	if false {",
+		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
+	},
+	{
 		rule: "B4", what: "maxSurge is not looked at", file: "rollout/admit.go",
 		old:  "return budget.Surging >= budget.MaxSurge,",
 		new:  "return false,",

@@ -38,6 +38,7 @@ const (
 	ScalingInstalls
 	DeletionIsTakenBack
 	IdlePodIsRecreated
+	PreparedPodNeedsRoom
 
 	Rules // how many there are
 )
@@ -152,6 +153,9 @@ var Entries = [Rules]Entry{
 		"the controller deletes a pod in PreparingDelete although there is no reason any more", ofKruise, false},
 	IdlePodIsRecreated: {"idle-pod-is-recreated", "I3, M2",
 		"the controller updates in place a pod in which nothing runs: one that is bound to no node, or has failed",
+		ofKruise, false},
+	PreparedPodNeedsRoom: {"prepared-pod-needs-room", "B3, L2",
+		"the controller deletes an outdated pod that is Ready when its hook lets it go, however many nodes are down then",
 		ofKruise, false},
 }
 

@@ -132,7 +132,7 @@ func (m *Model) manage() Phase {
 	var creates []*Node
 	var deletes []queue
 	var last queue // pods of vanished nodes come after all others
-	excess := m.excess()
+	excess, room := m.excess(), m.room()
 	for _, n := range m.View() {
 		switch {
 		case n.Vanished:
@@ -152,7 +152,7 @@ func (m *Model) manage() Phase {
 			}
 			deletes = append(deletes, q)
 		default:
-			create, q := m.mend(n)
+			create, q := m.mend(n, &room)
 			deletes = append(deletes, q)
 			if create {
 				creates = append(creates, n)
@@ -163,7 +163,7 @@ func (m *Model) manage() Phase {
 }
 
 // mend is manage for a node that may hold a pod.
-func (m *Model) mend(n *Node) (create bool, q queue) {
+func (m *Model) mend(n *Node, room *int) (create bool, q queue) {
 	var running []*corev1.Pod
 	var failed []string
 	finished := false
@@ -178,6 +178,9 @@ func (m *Model) mend(n *Node) (create bool, q queue) {
 			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 			finished = true
 		case m.leaves(n, pod):
+			if !m.Hooked(pod) && m.waitsForRoom(n, pod, room) {
+				continue
+			}
 			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 		default:
 			running = append(running, pod)

@@ -1,0 +1,88 @@
+package rollout
+
+import "github.com/daemonplan/daemonplan/placement"
+
+// What earlier plans have prepared needs room in the budget when its turn comes (B3). A prepared pod is counted as unavailable from
+// the moment on that it is prepared, so that no more are prepared than the budget lets go at once. That alone is no
+// bound: pods that were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile.
+// So what takes a prepared pod away asks once more, of what is down at this instant.
+
+// prepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
+// is Ready all the same: it still does the daemon's work.
+func (p *pod) prepared() bool {
+	t := p.traits
+	return t.has(ready) && t.has(preparing|leaving) && !t.has(gone|current|patched|begun)
+}
+
+// keptUp reports whether only prepared pods keep the node from being down.
+func (r *run) keptUp(i int32) bool {
+	n := &r.nodes[i]
+	if r.outcome(i) != placement.Run || r.serving(n) {
+		return false
+	}
+	for j := n.first; j < n.end; j++ {
+		if r.pods[j].prepared() {
+			return true
+		}
+	}
+	return false
+}
+
+// countDown counts the nodes that are down before this plan's updates. Repairs do not change it: they take no node its last
+// pod that serves.
+func (r *run) countDown() {
+	if !r.prepared {
+		return // nobody asks
+	}
+	exempt := r.plan.Budget.MaxUnschedulable
+	for i := range r.nodes {
+		i := int32(i)
+		unavailable, _ := r.spends(i)
+		switch {
+		case !unavailable:
+		case exempt > 0 && r.isolated(&r.nodes[i]):
+			exempt--
+		case !r.keptUp(i):
+			r.down++
+		}
+	}
+}
+
+// takes reports whether a pod may be taken away from its node now, and if so, spends the room that this needs. A pod that is
+// not prepared, or that does not keep its node up, or beside which another one stays that does, needs none.
+func (r *run) takes(i int32, p *pod) bool {
+	n := &r.nodes[i]
+	stays := n.other != none && p != &r.pods[n.other] && r.pods[n.other].prepared()
+	if stays || !p.prepared() || !r.keptUp(i) {
+		return true
+	}
+	if r.down >= r.plan.Budget.MaxUnavailable {
+		return false
+	}
+	r.down++
+	return true
+}
+
+// release deletes a pod that leaves when its hook lets it go (L2) and there is room for it.
+func (r *run) release(i, j int32) {
+	p := &r.pods[j]
+	held := r.left.frozen || r.spec.Lifecycle.PreDelete.Matches(p.object) // frozen counts first, and a hook needs no room
+	if !held && !r.takes(i, p) {
+		r.waitForRoom(i, p)
+		return
+	}
+	r.delete(i, j, VerbDelete, ReasonReleased)
+}
+
+// waitForRoom leaves a prepared pod as it is.
+func (r *run) waitForRoom(i int32, p *pod) {
+	r.note(i, VerbWait, ReasonPrepared, p)
+	d := r.decision(i)
+	if d.Reason != ReasonPrepared {
+		return
+	}
+	d.Limit = LimitMaxUnavailable
+	if r.surge() {
+		d.Limit = LimitMaxSurge
+	}
+}

@@ -1,0 +1,141 @@
+package rollout_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// TestBudgetB3Prepared is B3 for what earlier plans have prepared: their hooks may let any number of pods go at once.
+func TestBudgetB3Prepared(t *testing.T) { playScenes(t, roomScenes()) }
+
+func roomScenes() []scene {
+	updateHook := func(marks bool) kit.SpecOption {
+		return func(s *rollout.Spec) {
+			s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}, MarkPodNotReady: marks}
+		}
+	}
+	inPlace := []kit.SpecOption{method(inplace.IfPossible), updateHook(false)}
+	leaving := []kit.SpecOption{draining}
+	prepared := inState(lifecycle.PreparingUpdate)
+	gated := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.PodReady})
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: lifecycle.PodReady, Status: corev1.ConditionTrue})
+	}
+	marking := func(s *rollout.Spec) { draining(s); s.Lifecycle.PreDelete.MarkPodNotReady = true }
+	return []scene{
+		{
+			name: "prepared, let go and ready", why: "B3: as many go as there is room for; the others wait prepared",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable, prepared)), on("b", oldPod(updatable, prepared)),
+				on("c", oldPod(updatable, prepared))},
+			acts: "patch c0/status Begun, patch c0 Begun",
+			want: []string{"a: outdated>update wait Prepared a0 maxUnavailable U", "b: outdated>update wait Prepared b0 maxUnavailable U",
+				"c: outdated>update update Begun c0 U"},
+		},
+		{
+			name: "prepared and not ready", why: "B3: it disturbs nobody, and is down already: the ready one has no room beside it",
+			spec: inPlace, fleet: []spot{on("a", oldPod(updatable, prepared, kit.Unready())), on("b", oldPod(updatable, prepared))},
+			acts: "patch a0/status Begun, patch a0 Begun",
+			want: []string{"a: outdated>update update Begun a0 U", "b: outdated>update wait Prepared b0 maxUnavailable U"},
+		},
+		{
+			name: "prepared, and another node fails", why: "B3: the place that was counted for it is spent by now",
+			spec: inPlace, fleet: []spot{on("a", newPod(kit.Unready())), on("b", oldPod(updatable, prepared))},
+			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update wait Prepared b0 maxUnavailable U"},
+		},
+		{
+			name: "prepared, room for two", why: "B3, B6: in the order of updates",
+			spec: append(inPlace, kit.MaxUnavailable("2")), fleet: []spot{on("a", oldPod(updatable, prepared)),
+				on("b", oldPod(updatable, prepared)), on("c", oldPod(updatable, prepared)), on("d", oldPod(updatable))},
+			acts: "patch c0/status Begun, patch c0 Begun, patch b0/status Begun, patch b0 Begun",
+			want: []string{"a: outdated>update wait Prepared a0 maxUnavailable U", "b: outdated>update update Begun b0 U",
+				"c: outdated>update update Begun c0 U", "d: outdated>update wait Budget d0 maxUnavailable"},
+		},
+		{
+			name: "prepared and still hooked", why: "L3: a pod that its hook holds needs no room yet",
+			spec: inPlace, fleet: []spot{on("a", newPod(kit.Unready())), on("b", oldPod(updatable, prepared, hooked))},
+			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update wait UpdateHook b0 hook U"},
+		},
+		{
+			name: "prepared, and to be recreated by now", why: "B3: its deletion needs room, too; until then it is taken back",
+			spec:  []kit.SpecOption{kit.MaxUnavailable("1")},
+			fleet: []spot{on("a", newPod(kit.Unready())), on("b", oldPod(prepared))},
+			acts:  "patch b0 TakenBack",
+			want:  []string{"a: starting>update wait NotReady a0 U", "b: outdated>update patch TakenBack b0 maxUnavailable U"},
+		},
+		{
+			name: "leaving, let go and ready", why: "B3, L2: the deletions of outdated pods need room as their updates do",
+			spec: leaving, fleet: []spot{on("a", oldPod(asked)), on("b", oldPod(asked))},
+			acts: "delete a0 Released",
+			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 maxUnavailable U"},
+		},
+		{
+			name: "leaving and not ready", why: "B3: it disturbs nobody",
+			spec: leaving, fleet: []spot{on("a", oldPod(asked, kit.Unready())), on("b", oldPod(asked)), on("c", oldPod(asked, kit.Unready()))},
+			acts: "delete a0 Released, delete c0 Released",
+			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 maxUnavailable U",
+				"c: terminating>update delete Released c0 U"},
+		},
+		{
+			name: "leaving from where nothing may run", why: "M4: repair needs no budget",
+			spec: leaving, fleet: []spot{on("a", oldPod(asked)).leave(), on("b", newPod(kit.Unready()))},
+			acts: "delete a0 Leaving",
+			want: []string{"a: leaving>none delete Leaving a0", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "leaving beside one that serves", why: "B3: the node loses nothing",
+			spec: leaving, fleet: []spot{on("a", oldPod(asked), newPod()), on("b", newPod(kit.Unready()))},
+			acts: "delete a0 Released",
+			want: []string{"a: updated>update delete Released a0", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "leaving beside one that is taken back", why: "M3, L2: of two on a held node one is taken back, and stays Ready",
+			spec: append(leaving, partition("1")), fleet: []spot{on("a", oldPod(asked), oldPod(asked)), on("b", newPod(kit.Unready()))},
+			acts: "patch a0 TakenBack, delete a1 Released",
+			want: []string{"a: outdated>held delete Released a1 partition U", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "surge, the new pod has failed since", why: "B4: the old pod goes when the new one is available, and not before",
+			spec: append(leaving, kit.MaxSurge("1")), fleet: []spot{on("a", oldPod(asked), newPod(kit.Unready()))},
+			want: []string{"a: starting>update wait Prepared a0 maxSurge U S"},
+		},
+		{
+			name: "the hook marks by now", why: "B3, L4: to be marked as not ready takes a pod away like a deletion",
+			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(asked, gated, hooked)), on("b", oldPod(asked, gated, hooked))},
+			acts: "patch a0/status PreDelete",
+			want: []string{"a: terminating>update patch PreDelete a0 hook U", "b: terminating>update wait PreDelete b0 hook U"},
+		},
+		{
+			name: "the update hook marks by now", why: "B3, L4",
+			spec:  []kit.SpecOption{method(inplace.IfPossible), updateHook(true)},
+			fleet: []spot{on("a", oldPod(updatable, prepared, gated, hooked)), on("b", oldPod(updatable, prepared, gated, hooked))},
+			acts:  "patch b0/status Begun",
+			want:  []string{"a: outdated>update wait Prepared a0 maxUnavailable U", "b: outdated>update prepare Begun b0 U"},
+		},
+	}
+}
+
+// TestPreparedIsExplained: a node that waits prepared says for what, and who has the room.
+func TestPreparedIsExplained(t *testing.T) {
+	l := newLab(draining, kit.MaxUnavailable("1"))
+	l.add(on("a", newPod(kit.Unready())), on("b", oldPod(asked)))
+	plan := l.plan(t)
+	want := "b: terminating; waits: pod b0 is prepared and no hook holds it, but it is ready: without it more nodes than " +
+		"maxUnavailable 1 would be down; counts against maxUnavailable"
+	if got := plan.Explain("b"); got != want {
+		t.Errorf("explained as\n%s\nwant\n%s", got, want)
+	}
+	var waits []string
+	for _, wait := range plan.Waits() {
+		waits = append(waits, wait.String())
+	}
+	if got, want := strings.Join(waits, "; "), "1 node waits: maxUnavailable 1 is used up by a (b)"; got != want {
+		t.Errorf("waits %q, want %q", got, want)
+	}
+}
