@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,14 +141,13 @@ func (w *workspace) plant(ctx context.Context, r removal, test string) (said str
 	if err != nil {
 		return "", err
 	}
-	for name, data := range map[string][]byte{
-		changed: without, overlay: replace,
-	} {
+	for name, data := range map[string][]byte{changed: without, overlay: replace} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return "", err
 		}
 	}
-	results, err := w.run(ctx, "-vet=off", "-overlay="+overlay, "-run=^"+strings.ReplaceAll(test, "/", "$/^")+"$")
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
+	results, err := w.run(ctx, "-vet=off", "-overlay="+overlay, "-run="+pattern)
 	if err != nil {
 		return "", err
 	}
@@ -156,5 +156,5 @@ func (w *workspace) plant(ctx context.Context, r removal, test string) (said str
 			return result.said[0], nil
 		}
 	}
-	return "", fmt.Errorf("%s does not fail", test)
+	return "", fmt.Errorf("%s fails with no assertion", test)
 }

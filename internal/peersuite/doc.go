@@ -12,7 +12,7 @@
 // fixtures lack and the API server would not let in without (names and images of containers, UIDs of pods) the adapter fills in.
 // Nothing of that source is kept here.
 //
-// A test passes, differs as one entry of the table of deliberate differences says (package peer in internal/conformance), with the
-// assertion that then fails, or is not about decisions, with the reason. Whatever the library is asked for is noted in the output of the
-// test that runs, so that a test that asks nothing cannot pass for one that judges. See [expected].
+// A test passes, differs as one entry of the table of deliberate differences says (package peer in internal/conformance), with
+// the assertion that then fails, or is not about decisions, with the reason: see [expected]. Whatever the library is asked for is
+// noted in the output of the test that runs, so that a test that asks nothing cannot pass for one that judges.
 package main

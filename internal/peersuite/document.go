@@ -18,8 +18,8 @@ func table(rows []row) string {
 }
 
 func summary(s tally, version string) string {
-	return fmt.Sprintf("Of the %d test functions of k8s.io/kubernetes %s with their %d subtests, %d pass, %d differ by an entry of the table\n"+
-		"of differences, and %d are not about decisions.\n", s.functions, version, s.subtests, s.pass, s.differ, s.aside)
+	return fmt.Sprintf("Of the %d test functions of k8s.io/kubernetes %s with their %d subtests, %d pass, %d differ by an entry of\n"+
+		"the table of differences, and %d are not about decisions.\n", s.functions, version, s.subtests, s.pass, s.differ, s.aside)
 }
 
 func bugTable() string {
@@ -65,5 +65,5 @@ func hold(file string, write bool, parts map[string]string) error {
 			differences = append(differences, "not so any more: "+l)
 		}
 	}
-	return fmt.Errorf("%s says otherwise, run make peersuite WRITE=1 and read the diff:\n%s", file, strings.Join(differences, "\n"))
+	return fmt.Errorf("%s says otherwise: make peersuite WRITE=1 writes it\n%s", file, strings.Join(differences, "\n"))
 }

@@ -28,7 +28,7 @@ var (
 			"getDaemonPods", "controlledHistories", "NodeShouldRunDaemonPod",
 		},
 		imports: map[string]string{upstream + "/util": module + "/daemon/util"},
-		of:      "DaemonSetsController", field: "plans plans",
+		of:      "DaemonSetsController", field: "planned plans",
 	}
 	utilEdits = edits{
 		replaced: []string{

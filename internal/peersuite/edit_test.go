@@ -31,7 +31,7 @@ import (
 
 // Controller has a manage that is not the method.
 type Controller struct { manage func() 
-plans plans
+planned plans
 }
 
 // manage is replaced. A comment may say manage().
@@ -43,7 +43,7 @@ func other(c *Controller) { c.manage() }
 func TestEdits(t *testing.T) {
 	e := edits{
 		replaced: []string{"manage"}, imports: map[string]string{upstream + "/util": module + "/daemon/util"},
-		of: "Controller", field: "\nplans plans",
+		of: "Controller", field: "\nplanned plans",
 	}
 	got, found, err := e.apply("daemon.go", []byte(written))
 	if err != nil {

@@ -106,7 +106,7 @@ func pattern(line string) *regexp.Regexp {
 
 // ruleOf is the rule of an entry; empty if there is no such entry.
 func ruleOf(id string) string {
-	for _, e := range peer.Entries {
+	for _, e := range peer.Entries[:] {
 		if e.ID == id {
 			return e.Rule
 		}

@@ -33,7 +33,7 @@ type result struct {
 // event is one line of go test -json.
 type event struct{ Action, Package, Test, Output, FailedBuild string }
 
-// run runs the tests of the temporary module, and returns their results in the order in which they began.
+// run runs the tests of the temporary module, and returns their results ordered as [sort] has it.
 func (w *workspace) run(ctx context.Context, flags ...string) ([]*result, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1"}, append(flags, "./...")...)...)
 	command.Dir, command.Env = w.dir, append(os.Environ(), "GOWORK=off")
@@ -44,8 +44,11 @@ func (w *workspace) run(ctx context.Context, flags ...string) ([]*result, error)
 		return nil, errors.Join(err, ctx.Err())
 	}
 	results, err := parse(bytes.NewReader(out))
-	if err != nil || len(results) == 0 {
-		return nil, fmt.Errorf("no test runs: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	if err == nil && len(results) == 0 {
+		err = errors.New("no test runs")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return results, nil
 }
@@ -123,13 +126,13 @@ func (r *result) hear(output string) {
 		r.errors = append(r.errors, what)
 		return
 	}
-	if said := line.FindStringSubmatch(output); said != nil && !logged.MatchString(said[1]) {
+	if said := line.FindStringSubmatch(output); len(said) > 0 && !logged.MatchString(said[1]) {
 		r.said = append(r.said, said[1])
 	}
 }
 
-// sort puts the functions of a package together, in the order of the source, and subtests, which may run in the order of a map, in
-// that of their names.
+// sort puts the functions of a package together, in the order of the source, and subtests, which may run in the order of a map,
+// in that of their names.
 func sort(results []*result) {
 	began := map[string]int{}
 	for i, r := range results {

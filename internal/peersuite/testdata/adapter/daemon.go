@@ -73,9 +73,9 @@ func (dsc *DaemonSetsController) planFor(
 
 // memoryOf is that of the plan before. Collisions are in the status, too, which may lag behind.
 func (dsc *DaemonSetsController) memoryOf(ds *apps.DaemonSet) rollout.Memory {
-	dsc.plans.mu.Lock()
-	defer dsc.plans.mu.Unlock()
-	memory := dsc.plans.memory[ds.UID]
+	dsc.planned.mu.Lock()
+	defer dsc.planned.mu.Unlock()
+	memory := dsc.planned.memory[ds.UID]
 	memory.Version = rollout.MemoryVersion
 	if stored := ds.Status.CollisionCount; stored != nil && *stored > ptr.Deref(memory.CollisionCount, 0) {
 		memory.CollisionCount = stored
@@ -106,9 +106,9 @@ func (dsc *DaemonSetsController) planHere(
 	if err != nil {
 		return rollout.Plan{}, err
 	}
-	dsc.plans.mu.Lock()
-	current := dsc.plans.current[ds.UID]
-	dsc.plans.mu.Unlock()
+	dsc.planned.mu.Lock()
+	current := dsc.planned.current[ds.UID]
+	dsc.planned.mu.Unlock()
 	isCurrent := func(r *apps.ControllerRevision) bool { return r.Name == current.Name }
 	if current != nil && !slices.ContainsFunc(revisions, isCurrent) {
 		revisions = append(revisions, current)
@@ -156,12 +156,12 @@ func (dsc *DaemonSetsController) rollingUpdate(context.Context, *apps.DaemonSet,
 
 // remember keeps the memory for the next plan, and shows its back-offs where the controller has its own: the tests ask there.
 func (dsc *DaemonSetsController) remember(ds *apps.DaemonSet, memory rollout.Memory) {
-	dsc.plans.mu.Lock()
-	defer dsc.plans.mu.Unlock()
-	if dsc.plans.memory == nil {
-		dsc.plans.memory = make(map[types.UID]rollout.Memory)
+	dsc.planned.mu.Lock()
+	defer dsc.planned.mu.Unlock()
+	if dsc.planned.memory == nil {
+		dsc.planned.memory = make(map[types.UID]rollout.Memory)
 	}
-	dsc.plans.memory[ds.UID] = memory
+	dsc.planned.memory[ds.UID] = memory
 	const initial, most = time.Second, 15 * time.Minute
 	shown := flowcontrol.NewBackOff(initial, most)
 	for _, b := range memory.Backoffs {
@@ -246,12 +246,12 @@ func (dsc *DaemonSetsController) constructHistory(
 	if current == nil {
 		return nil, nil, fmt.Errorf("no revision %s", plan.Status.UpdateRevision)
 	}
-	dsc.plans.mu.Lock()
-	defer dsc.plans.mu.Unlock()
-	if dsc.plans.current == nil {
-		dsc.plans.current = make(map[types.UID]*apps.ControllerRevision)
+	dsc.planned.mu.Lock()
+	defer dsc.planned.mu.Unlock()
+	if dsc.planned.current == nil {
+		dsc.planned.current = make(map[types.UID]*apps.ControllerRevision)
 	}
-	dsc.plans.current[ds.UID] = current
+	dsc.planned.current[ds.UID] = current
 	return current, old, nil
 }
 
@@ -287,9 +287,9 @@ func (dsc *DaemonSetsController) cleanupHistory(ctx context.Context, ds *apps.Da
 	if err != nil {
 		return err
 	}
-	dsc.plans.mu.Lock()
-	hash := dsc.plans.current[ds.UID].Labels[apps.DefaultDaemonSetUniqueLabelKey]
-	dsc.plans.mu.Unlock()
+	dsc.planned.mu.Lock()
+	hash := dsc.planned.current[ds.UID].Labels[apps.DefaultDaemonSetUniqueLabelKey]
+	dsc.planned.mu.Unlock()
 	plan, err := dsc.planHere(ctx, ds, nodes, hash)
 	if err != nil {
 		return err
