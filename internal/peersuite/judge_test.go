@@ -29,7 +29,8 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "answered with an error", why: "nothing was planned, which may be what the test wants to see",
-			results: []*result{{test: "TestA", outcome: pass, asks: plan, errors: []string{"Plan: no"}}}, problem: "TestA: the library answers",
+			results: []*result{{test: "TestA", outcome: pass, asks: plan, errors: []string{"Plan: no"}}},
+			problem: "TestA: the library answers",
 		},
 		{
 			name: "fails", why: "nothing explains it",

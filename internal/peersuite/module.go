@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -53,8 +52,9 @@ func (w *workspace) fill(ctx context.Context) error {
 		w.writeModule(ctx),
 		w.copyPackage(filepath.Join(published, "pkg", "controller", "daemon"), "daemon", &daemonEdits),
 		w.copyPackage(filepath.Join(published, "pkg", "controller", "daemon", "util"), "daemon/util", &utilEdits),
-		w.writeAdapter("testdata/adapter/daemon.go", "daemon/adapter.go"),
-		w.writeAdapter("testdata/adapter/util/util.go", "daemon/util/adapter.go"),
+		w.writeAdapter("daemon/plan.go", "daemon"),
+		w.writeAdapter("daemon/claim.go", "daemon"),
+		w.writeAdapter("util/util.go", "daemon/util"),
 	)
 }
 
@@ -128,14 +128,14 @@ func (w *workspace) copyPackage(from, to string, e *edits) error {
 	return e.complete(found)
 }
 
-// writeAdapter writes a file of ours beside the controller's.
+// writeAdapter writes a file of ours beside the controller's, into package to.
 func (w *workspace) writeAdapter(from, to string) error {
-	data, err := fs.ReadFile(adapter, from)
+	data, err := adapter.ReadFile("testdata/adapter/" + from)
 	if err != nil {
 		return err
 	}
 	data = bytes.ReplaceAll(data, []byte(`"`+upstream+`/util"`), []byte(`"`+path.Join(module, "daemon", "util")+`"`))
-	return os.WriteFile(filepath.Join(w.dir, filepath.FromSlash(to)), data, 0o644)
+	return os.WriteFile(filepath.Join(w.dir, filepath.FromSlash(to), "adapter_"+path.Base(from)), data, 0o644)
 }
 
 // goCommand runs the go command in a folder. A failure holds what it printed.

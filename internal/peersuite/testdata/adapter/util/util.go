@@ -1,5 +1,7 @@
 package util
 
+// Compiled in the controller's package util: our helpers in the place of its own, and what fixtures lack.
+
 import (
 	"cmp"
 	"fmt"

@@ -1,5 +1,7 @@
 package daemon
 
+// Compiled in the controller's package: what takes the place of its decisions.
+
 import (
 	"bytes"
 	"context"
@@ -331,84 +333,4 @@ func (dsc *DaemonSetsController) updatedDesiredNodeCounts(
 		}
 	}
 	return int(plan.Budget.MaxSurge), int(plan.Budget.MaxUnavailable), int(plan.Budget.Desired), nil
-}
-
-// getDaemonPods claims pods.
-func (dsc *DaemonSetsController) getDaemonPods(ctx context.Context, ds *apps.DaemonSet) ([]*v1.Pod, error) {
-	spec, err := dsc.specOf(ds)
-	if err != nil {
-		return nil, err
-	}
-	all, err := dsc.podLister.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	claims, err := rollout.Claim(spec, util.Identified(all))
-	util.Asked("Claim", err)
-	if err != nil {
-		return nil, err
-	}
-	if err := dsc.mayAdopt(ctx, ds, len(claims.Adopt)); err != nil {
-		return nil, err
-	}
-	for _, pod := range claims.Adopt {
-		if err := dsc.podControl.PatchPod(ctx, pod.Namespace, pod.Name, rollout.AdoptPatch(spec, &pod.ObjectMeta)); err != nil {
-			return nil, err
-		}
-	}
-	for _, pod := range claims.Release {
-		if err := dsc.podControl.PatchPod(ctx, pod.Namespace, pod.Name, rollout.ReleasePatch(spec, &pod.ObjectMeta)); err != nil {
-			return nil, err
-		}
-	}
-	return claims.Pods, nil
-}
-
-// controlledHistories claims revisions.
-func (dsc *DaemonSetsController) controlledHistories(
-	ctx context.Context, ds *apps.DaemonSet,
-) ([]*apps.ControllerRevision, error) {
-	spec, err := dsc.specOf(ds)
-	if err != nil {
-		return nil, err
-	}
-	all, err := dsc.historyLister.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	claims, err := rollout.ClaimRevisions(spec, all)
-	util.Asked("ClaimRevisions", err)
-	if err != nil {
-		return nil, err
-	}
-	if err := dsc.mayAdopt(ctx, ds, len(claims.Adopt)); err != nil {
-		return nil, err
-	}
-	for _, r := range claims.Adopt {
-		if err := dsc.crControl.PatchControllerRevision(ctx, r.Namespace, r.Name, rollout.AdoptPatch(spec, &r.ObjectMeta)); err != nil {
-			return nil, err
-		}
-	}
-	for _, r := range claims.Release {
-		if err := dsc.crControl.PatchControllerRevision(ctx, r.Namespace, r.Name, rollout.ReleasePatch(spec, &r.ObjectMeta)); err != nil {
-			return nil, err
-		}
-	}
-	return claims.Revisions, nil
-}
-
-// mayAdopt asks the API server, before anything is adopted, whether the set is there still.
-func (dsc *DaemonSetsController) mayAdopt(ctx context.Context, ds *apps.DaemonSet, orphans int) error {
-	if orphans == 0 {
-		return nil
-	}
-	live, err := dsc.kubeClient.AppsV1().DaemonSets(ds.Namespace).Get(ctx, ds.Name, metav1.GetOptions{})
-	switch {
-	case err != nil:
-		return err
-	case live.UID != ds.UID || live.DeletionTimestamp != nil:
-		return fmt.Errorf("%s is gone, or will be: it adopts nothing", ds.Name)
-	default:
-		return nil
-	}
 }
