@@ -17,11 +17,13 @@ SINCE     ?=
 FOR       ?=
 LEAST     ?=
 COMPONENTS ?=
+BUGS      ?=
+WRITE     ?=
 NODES     ?=
 SCHEDULER ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
-MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path '*/testdata/*')))
+MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 # The race detector needs cgo and a C compiler; a machine that has only Go runs the tests without it.
@@ -47,6 +49,9 @@ test: ## vet and test every module, recorded conformance cases included; compare
 		(cd $$module && $(GO) vet ./... && $(GO) test $(RACE) -timeout 40m ./...) || exit 1; \
 	done
 	@$(MAKE) --no-print-directory differential N=4000
+	@mkdir -p build
+	@$(MAKE) --no-print-directory peersuite > build/peersuite.txt || { cat build/peersuite.txt; exit 1; }
+	@grep '^Of the' -A 1 build/peersuite.txt
 
 .PHONY: differential
 differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
@@ -55,6 +60,10 @@ differential: ## compare plans with what the real DaemonSet controller does on N
 	@cd internal/differential && $(GO) test -v -timeout 6h . -args -n $(N) > $(CURDIR)/build/differential.txt || \
 		{ cat $(CURDIR)/build/differential.txt; exit 1; }
 	@grep -v '^===\|^---' build/differential.txt
+
+.PHONY: peersuite
+peersuite: ## have the DaemonSet controller's own tests judge plans, and print the table; BUGS=1: see that they do; WRITE=1: into the document
+	@$(GO) run ./internal/peersuite $(if $(BUGS),-bugs) $(if $(WRITE),-write)
 
 # The first build takes minutes. Without KUBEBUILDER_ASSETS the integration tests skip, and say so.
 .PHONY: cluster
