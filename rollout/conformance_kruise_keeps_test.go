@@ -117,7 +117,7 @@ func (k *keeping) inTurn() bool {
 	}
 	up := func(n *peer.Node, gone bool) bool {
 		return slices.ContainsFunc(n.Live(), func(p *corev1.Pod) bool {
-			return k.Ready(p) && !k.Updated(p) && !(gone && k.did.Fate(p) == peer.Deleted)
+			return k.Ready(p) && !k.Updated(p) && (!gone || k.did.Fate(p) != peer.Deleted)
 		})
 	}
 	down, taken := 0, 0

@@ -93,8 +93,8 @@ const (
 	ReasonPutBack
 	// ReasonUpdateHook: the pod is updated as soon as its inPlaceUpdate hook lets it go (L3).
 	ReasonUpdateHook
-	// ReasonPrepared: the pod is prepared for its update or deletion, and its hook does not hold it, but it is Ready, and the budget
-	// has no room for it at this instant (B3). Decision.Limit names the budget.
+	// ReasonPrepared: the pod is prepared for its update or deletion, and its hook does not hold it, but it is Ready, and the
+	// budget has no room for it at this instant (B3). Decision.Limit names the budget.
 	ReasonPrepared
 	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
 	ReasonGracePeriod

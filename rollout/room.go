@@ -2,8 +2,8 @@ package rollout
 
 import "github.com/daemonplan/daemonplan/placement"
 
-// What earlier plans have prepared needs room in the budget when its turn comes (B3). A prepared pod is counted as unavailable from
-// the moment on that it is prepared, so that no more are prepared than the budget lets go at once. That alone is no
+// What earlier plans have prepared needs room in the budget when its turn comes (B3). A prepared pod is counted as unavailable
+// from the moment on that it is prepared, so that no more are prepared than the budget lets go at once. That alone is no
 // bound: pods that were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile.
 // So what takes a prepared pod away asks once more, of what is down at this instant.
 

@@ -48,7 +48,8 @@ func (v Violation) String() string {
 //
 //	 0  Input         the spec is valid; the snapshot keeps its contract
 //	 1  Budget        deletes of serving pods, also by way of their hook, and updates in place stay within maxUnavailable
-//	                  (B2, B3), also of pods that were prepared before (B3); no more nodes are left out than maxUnschedulable, and only such that B8 speaks of
+//	                  (B2, B3), also those of pods that were prepared before; no more nodes are left out than
+//	                  maxUnschedulable, and only such that B8 speaks of
 //	 2  Surge         creates beside outdated pods stay within maxSurge (B4), and are none without it (M1); B8 as in 1
 //	 3  One per node  no create on a node that is not to run the pod, or that has a live pod of that revision
 //	                  or a Failed one (M1) or several (M3); no two on one node; none but of the update revision

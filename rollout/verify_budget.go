@@ -122,8 +122,8 @@ func (v *verifier) checkBudget() {
 	}
 }
 
-// checkTaken is V1 at this instant, for nodes that only prepared pods keep up (B3): they have counted as unavailable since they were
-// prepared, so that checkBudget passes over them, but not all of them may go at once.
+// checkTaken is V1 at this instant, for nodes that only prepared pods keep up (B3): they have counted as unavailable since they
+// were prepared, so that checkBudget passes over them, but not all of them may go at once.
 func (v *verifier) checkTaken() {
 	var taken []string
 	down := 0

@@ -15,7 +15,8 @@ type Wait struct {
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
-	// unavailable, for maxSurge those that hold a place; nodes that wait prepared (ReasonPrepared) do not list each other. Empty for limits that no node uses up.
+	// unavailable, for maxSurge those that hold a place. Nodes that wait prepared (ReasonPrepared) do not list each other. Empty
+	// for limits that no node uses up.
 	Because []string
 }
 
@@ -38,7 +39,9 @@ func (p Plan) Waits() []Wait {
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			waits = append(waits, Wait{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(k.reason, d.Limit)})
+			waits = append(waits, Wait{
+				Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit),
+			})
 		}
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
@@ -68,8 +71,8 @@ func (p Plan) size(limit Limit) int32 {
 	}
 }
 
-// users lists the nodes that use a budget up. Nodes that wait for the same reason count against it too, but to prepared ones room
-// is what all others have left.
+// users lists the nodes that use a budget up. Nodes that wait prepared count against it, too, but for each of them room is what
+// the others have left.
 func (p Plan) users(reason Reason, limit Limit) []string {
 	var nodes []string
 	for i := range p.Decisions {
