@@ -2,8 +2,6 @@ package inplace_test
 
 import (
 	"encoding/json"
-	"maps"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,10 +40,26 @@ type calculateOutcome struct {
 	MetadataPatch         *struct{ Metadata metadataPatch }
 }
 
-// metadataPatch has pointers to maps, because Kruise writes null for a whole one.
+// metadataPatch is what a merge patch says of labels and annotations. Kruise drops all that a pod has with a null.
 type metadataPatch struct {
-	Labels      map[string]*string
-	Annotations map[string]*string
+	Labels, Annotations patchedMap
+}
+
+type patchedMap struct {
+	Wiped  bool
+	Values map[string]*string
+}
+
+func (m *patchedMap) UnmarshalJSON(data []byte) error {
+	m.Wiped = string(data) == "null"
+	return json.Unmarshal(data, &m.Values)
+}
+
+func (p *metadataPatch) of(annotation bool) *patchedMap {
+	if annotation {
+		return &p.Annotations
+	}
+	return &p.Labels
 }
 
 func revision(data []byte) *appsv1.ControllerRevision {
@@ -82,22 +96,14 @@ func calculate(t testing.TB, c *calculateCase) any {
 		(*list)[change.Resource] = change.New
 		out.ContainerResources[change.Container] = resources
 	}
-	patch := metadataPatch{Labels: changed(u.Labels), Annotations: changed(u.Annotations)}
+	patch := metadataPatch{Labels: patchedMap{Values: changed(u.Labels)}, Annotations: patchedMap{Values: changed(u.Annotations)}}
 	for _, ref := range u.Env {
-		from := patch.Labels
-		if ref.Annotation {
-			from = patch.Annotations
-		}
-		if value := from[ref.Key]; value != nil {
+		if value := patch.of(ref.Annotation).Values[ref.Key]; value != nil {
 			addRef(out.ContainerRefMetadata, ref.Container, ref.Annotation, ref.Key, *value)
 		}
 	}
 	for _, ref := range u.Env {
-		if ref.Annotation {
-			delete(patch.Annotations, ref.Key)
-		} else {
-			delete(patch.Labels, ref.Key)
-		}
+		delete(patch.of(ref.Annotation).Values, ref.Key)
 	}
 	if len(u.Labels)+len(u.Annotations) > 0 {
 		out.MetadataPatch = &struct{ Metadata metadataPatch }{patch}
@@ -136,191 +142,11 @@ func normalOutcome(out calculateOutcome) calculateOutcome {
 		return calculateOutcome{}
 	}
 	if out.MetadataPatch != nil {
-		if len(out.MetadataPatch.Metadata.Labels) == 0 {
-			out.MetadataPatch.Metadata.Labels = nil
-		}
-		if len(out.MetadataPatch.Metadata.Annotations) == 0 {
-			out.MetadataPatch.Metadata.Annotations = nil
+		for _, annotation := range []bool{false, true} {
+			if m := out.MetadataPatch.Metadata.of(annotation); len(m.Values) == 0 {
+				m.Values = nil
+			}
 		}
 	}
 	return out
-}
-
-// templates decodes both templates the plain way: recordings are no attack.
-func (c *calculateCase) templates() (old, new corev1.PodTemplateSpec) {
-	decode := func(data []byte) corev1.PodTemplateSpec {
-		var document struct {
-			Spec struct{ Template corev1.PodTemplateSpec }
-		}
-		if err := json.Unmarshal(data, &document); err != nil {
-			panic(err)
-		}
-		return document.Spec.Template
-	}
-	return decode(c.Input.OldRevision.Data), decode(c.Input.NewRevision.Data)
-}
-
-// reads calls f with each label and annotation that a variable of a container reads.
-func reads(template corev1.PodTemplateSpec, f func(container string, annotation bool, key string)) {
-	for _, container := range template.Spec.Containers {
-		for _, variable := range container.Env {
-			if variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
-				continue
-			}
-			path := strings.TrimSuffix(variable.ValueFrom.FieldRef.FieldPath, "']")
-			if key, ok := strings.CutPrefix(path, "metadata.labels['"); ok {
-				f(container.Name, false, key)
-			} else if key, ok := strings.CutPrefix(path, "metadata.annotations['"); ok {
-				f(container.Name, true, key)
-			}
-		}
-	}
-}
-
-func metadataOf(template corev1.PodTemplateSpec, annotation bool) map[string]string {
-	if annotation {
-		return template.Annotations
-	}
-	return template.Labels
-}
-
-var calculateEntries = []entry[calculateCase]{
-	{
-		id: "wiped-map", rule: "I2",
-		why: "Kruise drops all of a pod's annotations with the last one of the template; here only the template's own",
-		expect: func(c *calculateCase) {
-			patch := c.Expect.MetadataPatch
-			if patch == nil {
-				return
-			}
-			old, new := c.templates()
-			if len(old.Annotations) > 0 && len(new.Annotations) == 0 {
-				patch.Metadata.Annotations = map[string]*string{}
-				for key := range old.Annotations {
-					patch.Metadata.Annotations[key] = nil
-				}
-			}
-			if len(old.Labels) > 0 && len(new.Labels) == 0 {
-				patch.Metadata.Labels = map[string]*string{}
-				for key := range old.Labels {
-					patch.Metadata.Labels[key] = nil
-				}
-			}
-		},
-	},
-	{
-		id: "env-new-map", rule: "I2",
-		why: "with the first label or annotation of a template Kruise leaves environment variables stale; here the containers restart",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			patch := c.Expect.MetadataPatch
-			if patch == nil || !c.Input.FeatureGates.InPlaceUpdateEnvFromMetadata {
-				return
-			}
-			reads(new, func(container string, annotation bool, key string) {
-				value, has := metadataOf(new, annotation)[key]
-				if !has || len(metadataOf(old, annotation)) > 0 {
-					return
-				}
-				addRef(c.Expect.ContainerRefMetadata, container, annotation, key, value)
-				if c.Expect.ContainerRefMetadata == nil {
-					c.Expect.ContainerRefMetadata = map[string]inplace.RefMetadata{}
-				}
-				c.Expect.UpdateEnvFromMetadata, c.Expect.VerticalUpdateOnly = true, false
-				if annotation {
-					delete(patch.Metadata.Annotations, key)
-				} else {
-					delete(patch.Metadata.Labels, key)
-				}
-			})
-			c.Expect = normalOutcome(c.Expect)
-		},
-	},
-	{
-		id: "sidecarset-variable", rule: "I2",
-		why: "Kruise leaves the variable of its SidecarSet stale, in whatever pod; here it is a variable like any other",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			patch := c.Expect.MetadataPatch
-			if patch == nil || !c.Input.FeatureGates.InPlaceUpdateEnvFromMetadata {
-				return
-			}
-			for _, container := range new.Spec.Containers {
-				for _, variable := range container.Env {
-					if variable.Name != "SIDECARSET_VERSION" || variable.ValueFrom.FieldRef.FieldPath != "metadata.annotations['newann']" {
-						continue
-					}
-					if value, has := new.Annotations["newann"]; has && old.Annotations["newann"] != value && patch.Metadata.Annotations["newann"] != nil {
-						c.Expect.ContainerRefMetadata = map[string]inplace.RefMetadata{}
-						addRef(c.Expect.ContainerRefMetadata, container.Name, true, "newann", value)
-						delete(patch.Metadata.Annotations, "newann")
-						c.Expect.UpdateEnvFromMetadata = true
-						c.Expect = normalOutcome(c.Expect)
-					}
-				}
-			}
-		},
-	},
-	{
-		id: "env-dropped", rule: "I2",
-		why: "Kruise drops a label or annotation that a variable reads in place and leaves the variable stale; here it is an obstacle",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			reads(new, func(_ string, annotation bool, key string) {
-				_, had := metadataOf(old, annotation)[key]
-				if _, has := metadataOf(new, annotation)[key]; had && !has {
-					c.Expect = calculateOutcome{}
-				}
-			})
-		},
-	},
-	{
-		id: "env-gate-off", rule: "I2",
-		why: "with its gate off Kruise changes metadata that a variable reads and leaves the variable stale; here it is an obstacle",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			reads(new, func(_ string, annotation bool, key string) {
-				before, had := metadataOf(old, annotation)[key]
-				after, has := metadataOf(new, annotation)[key]
-				if !c.Input.FeatureGates.InPlaceUpdateEnvFromMetadata && has && (!had || before != after) {
-					c.Expect = calculateOutcome{}
-				}
-			})
-		},
-	},
-	{
-		id: "finalizers", rule: "I2",
-		why: "Kruise adds the template's finalizers to running pods; here other metadata than labels and annotations is an obstacle",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			if strings.Join(old.Finalizers, " ") != strings.Join(new.Finalizers, " ") {
-				c.Expect = calculateOutcome{}
-			}
-		},
-	},
-	{
-		id: "qos-class", rule: "I2",
-		why: "Kruise sends a resize that changes the QoS class, which the API server refuses; here it is an obstacle",
-		expect: func(c *calculateCase) {
-			old, new := c.templates()
-			if allEqualLimits(old) != allEqualLimits(new) {
-				c.Expect = calculateOutcome{}
-			}
-		},
-	},
-}
-
-// allEqualLimits reports whether a template makes Guaranteed pods; none of the recorded resizes touches BestEffort.
-func allEqualLimits(template corev1.PodTemplateSpec) bool {
-	for _, container := range template.Spec.Containers {
-		limits, requests := maps.Clone(container.Resources.Limits), maps.Clone(container.Resources.Requests)
-		for _, name := range []corev1.ResourceName{"cpu", "memory"} {
-			limit, ok := limits[name]
-			request, given := requests[name]
-			if !ok || given && request.Cmp(limit) != 0 {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -2,274 +2,425 @@ package inplace_test
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/dump"
 
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
 type completedCase struct {
-	Features []string
-	Input    struct {
+	Input struct {
 		FeatureGates gates
 		Pod          corev1.Pod
 	}
-	Expect struct {
-		Completed bool
-		Message   string
-	}
+	Expect struct{ Completed bool }
 }
 
-func completed(t testing.TB, c *completedCase) any {
-	t.Helper()
-	return inplace.Completed(c.pod(t)).Done
+// The entries of completed, by number.
+const (
+	imageSpelling = iota
+	startedSince
+	emptyID
+	containerGone
+	envRestarted
+	hashesAgree
+	resourcesUnreported
+	hashesUnreadable
+	nextOfNobody
+)
+
+var completedPeer = peer[completedCase]{
+	file: "kruise-inplace/completed.jsonl",
+	entries: []entry{
+		imageSpelling: {
+			id: "image-spelling", rule: "I5",
+			why: "Kruise waits for ever for an image of the same ID that the status spells otherwise",
+		},
+		startedSince: {
+			id: "started-since", rule: "I5", unrecorded: true,
+			why: "Kruise looks at the ID of the image only; here a start since the update is enough",
+		},
+		emptyID: {
+			id: "empty-id", rule: "I5", unrecorded: true,
+			why: "Kruise takes an empty ID of an image for another one; here it is that of a container that does not run",
+		},
+		containerGone: {
+			id: "container-gone", rule: "I5", unrecorded: true,
+			why: "Kruise is content with the status of a container that the pod does not have; here there is nothing that could be complete",
+		},
+		envRestarted: {
+			id: "env-restarted", rule: "I5",
+			why: "Kruise needs its daemon's hashes to know that environments are up to date; here a start after the change is enough",
+		},
+		hashesAgree: {
+			id: "hashes-agree", rule: "I5",
+			why: "Kruise believes its daemon's hashes that a container is up to date; here only what the kubelet reports counts",
+		},
+		resourcesUnreported: {
+			id: "resources-unreported", rule: "I5",
+			why: "Kruise waits for ever for resources that a kubelet does not report; here a container with a new image has them",
+		},
+		hashesUnreadable: {
+			id: "hashes-unreadable", rule: "I5",
+			why: "Kruise waits for ever if its daemon's hashes are unreadable; here they are not read",
+		},
+		nextOfNobody: {
+			id: "next-of-nobody", rule: "I5", unrecorded: true,
+			why: "Kruise waits for ever for later batches of containers that the pod does not have",
+		},
+	},
+	recorded: func(c *completedCase) any { return c.Expect.Completed },
+	model:    func(c *completedCase, on rules) any { return c.model(on) },
+	ours:     func(_ testing.TB, c *completedCase) any { return inplace.Completed(c.pod()).Done },
+	vary:     (*completedCase).vary,
+	reverse:  func(c *completedCase) { slices.Reverse(c.Input.Pod.Spec.Containers) },
+}
+
+// Annotations of Kruise, the older keys too.
+var (
+	stateKeys   = []string{"apps.kruise.io/inplace-update-state", "inplace-update-state"}
+	graceKeys   = []string{"apps.kruise.io/inplace-update-grace", "inplace-update-grace"}
+	runtimeKeys = []string{"apps.kruise.io/runtime-containers-meta"}
+)
+
+// annotationOf returns the value and the one of the keys under which a pod has it.
+func annotationOf(pod *corev1.Pod, keys []string) (value, key string) {
+	for _, key := range keys {
+		if value, ok := pod.Annotations[key]; ok {
+			return value, key
+		}
+	}
+	return "", ""
 }
 
 // pod is the recorded one. Without its gate Kruise neither writes nor reads that resources are part of an update.
-func (c *completedCase) pod(t testing.TB) *corev1.Pod {
-	t.Helper()
+func (c *completedCase) pod() *corev1.Pod {
 	pod := c.Input.Pod.DeepCopy()
-	for key, value := range pod.Annotations {
-		if !c.Input.FeatureGates.InPlaceWorkloadVerticalScaling {
-			pod.Annotations[key] = strings.Replace(value, `"updateResources":true`, `"updateResources":false`, 1)
-		}
+	value, key := annotationOf(pod, stateKeys)
+	var fields map[string]json.RawMessage
+	if !c.Input.FeatureGates.InPlaceWorkloadVerticalScaling && json.Unmarshal([]byte(value), &fields) == nil && fields["updateResources"] != nil {
+		delete(fields, "updateResources")
+		pod.Annotations[key] = text(fields)
 	}
 	return pod
 }
 
-// done is I5 for a state that Kruise wrote and that has neither batches nor a grace period, sentence by sentence. No
-// recorded container has a start time: one that must have restarted must have another image.
-func (c *completedCase) done() bool {
-	pod := &c.Input.Pod
-	var state struct {
-		LastContainerStatuses                  map[string]struct{ ImageID string }
-		UpdateEnvFromMetadata, UpdateResources bool
+// completedState is the state that Kruise keeps on a pod.
+type completedState struct {
+	Revision                               string
+	UpdateTimestamp                        time.Time
+	LastContainerStatuses                  map[string]struct{ ImageID string }
+	UpdateEnvFromMetadata, UpdateResources bool
+	NextContainerImages                    map[string]string
+	NextContainerRefMetadata               map[string]inplace.RefMetadata
+	NextContainerResources                 map[string]corev1.ResourceRequirements
+	ContainerBatchesRecord                 []struct {
+		Timestamp  time.Time
+		Containers []string
 	}
-	for _, key := range []string{"inplace-update-state", "apps.kruise.io/inplace-update-state"} {
-		if value, ok := pod.Annotations[key]; ok {
-			if err := json.Unmarshal([]byte(value), &state); err != nil {
-				return false
-			}
-		}
+}
+
+// completing is a pod with what its annotations say.
+type completing struct {
+	*corev1.Pod
+	state  completedState
+	hashes map[string]runtimeHashes
+}
+
+type runtimeHashes struct {
+	ContainerID string
+	Hashes      struct{ PlainHash, ExtractedEnvFromMetadataHash uint64 }
+}
+
+// model is what Kruise says, in the order in which it looks.
+func (c *completedCase) model(on rules) bool {
+	p := completing{Pod: &c.Input.Pod}
+	if _, key := annotationOf(p.Pod, graceKeys); key != "" {
+		return false
 	}
-	statuses := map[string]corev1.ContainerStatus{}
-	for _, status := range pod.Status.ContainerStatuses {
-		statuses[status.Name] = status
+	value, key := annotationOf(p.Pod, stateKeys)
+	if key == "" {
+		return true
 	}
-	specs := map[string]corev1.Container{}
-	for _, container := range pod.Spec.Containers {
-		specs[container.Name] = container
+	if json.Unmarshal([]byte(value), &p.state) != nil || p.hasNext(on) {
+		return false
 	}
-	for name, last := range state.LastContainerStatuses {
-		status, ok := statuses[name]
-		if !ok || status.ImageID == last.ImageID && spellOut(status.Image) != spellOut(specs[name].Image) {
+	readable, known := p.readHashes()
+	if !readable && !on.has(hashesUnreadable) {
+		return false
+	}
+	if p.state.UpdateEnvFromMetadata {
+		if !on.has(envRestarted) && !(known && p.consistent(true)) || on.has(envRestarted) && !p.envRestarted() {
 			return false
 		}
 	}
-	anyReads := strings.Contains(text(pod.Spec), "fieldRef")
-	for name, container := range specs {
-		last, image := state.LastContainerStatuses[name]
-		replaced := image && last.ImageID != statuses[name].ImageID
-		reads := !anyReads || strings.Contains(text(container), "fieldRef")
-		if state.UpdateEnvFromMetadata && reads && !replaced {
+	if c.Input.FeatureGates.InPlaceWorkloadVerticalScaling && p.state.UpdateResources {
+		if !on.has(resourcesUnreported) && !p.resourcesEqual() || on.has(resourcesUnreported) && !p.resourcesThere() {
 			return false
 		}
-		if state.UpdateResources && c.Input.FeatureGates.InPlaceWorkloadVerticalScaling {
-			has := statuses[name].Resources
-			if has == nil && !replaced || has != nil && !equality.Semantic.DeepEqual(container.Resources, *has) {
-				return false
+	}
+	return known && p.consistent(false) && !on.has(hashesAgree) || p.imagesChanged(on)
+}
+
+func (p *completing) hasNext(on rules) bool {
+	var names []string
+	for name := range p.state.NextContainerImages {
+		names = append(names, name)
+	}
+	for name := range p.state.NextContainerRefMetadata {
+		names = append(names, name)
+	}
+	for name := range p.state.NextContainerResources {
+		names = append(names, name)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return !on.has(nextOfNobody) || p.container(name) != nil })
+}
+
+func (p *completing) container(name string) *corev1.Container {
+	for i := range p.Spec.Containers {
+		if p.Spec.Containers[i].Name == name {
+			return &p.Spec.Containers[i]
+		}
+	}
+	return nil
+}
+
+func (p *completing) status(name string) *corev1.ContainerStatus {
+	for i := range p.Status.ContainerStatuses {
+		if p.Status.ContainerStatuses[i].Name == name {
+			return &p.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// readHashes reads what Kruise's daemon has found, of several entries for a container the last.
+func (p *completing) readHashes() (readable, known bool) {
+	value, key := annotationOf(p.Pod, runtimeKeys)
+	if key == "" {
+		return true, false
+	}
+	var set struct {
+		Containers []struct {
+			Name string
+			runtimeHashes
+		}
+	}
+	if json.Unmarshal([]byte(value), &set) != nil {
+		return false, false
+	}
+	p.hashes = map[string]runtimeHashes{}
+	for _, container := range set.Containers {
+		p.hashes[container.Name] = container.runtimeHashes
+	}
+	return true, true
+}
+
+// consistent reports whether each container is the one that the daemon has seen, with the environment that it reads from
+// metadata, or else with the name and image of its spec. Kubelets before 1.31 make the hash from the whole container.
+func (p *completing) consistent(env bool) bool {
+	for _, container := range p.Spec.Containers {
+		status := p.status(container.Name)
+		seen, ok := p.hashes[container.Name]
+		if status == nil || !ok || seen.ContainerID != status.ContainerID {
+			return false
+		}
+		plain := []uint64{hashOf(map[string]string{"name": container.Name, "image": container.Image}), hashOf(container)}
+		if env && seen.Hashes.ExtractedEnvFromMetadataHash != p.envHash(container) || !env && !slices.Contains(plain, seen.Hashes.PlainHash) {
+			return false
+		}
+	}
+	return true
+}
+
+func hashOf(value any) uint64 {
+	hash := fnv.New32a()
+	fmt.Fprint(hash, dump.ForHash([]byte(text(value))))
+	return uint64(hash.Sum32())
+}
+
+func (p *completing) envHash(container corev1.Container) uint64 {
+	var read []corev1.EnvVar
+	for _, variable := range container.Env {
+		annotation, key, ok := readBy(variable)
+		if !ok || !readsKey(corev1.Container{Env: []corev1.EnvVar{variable}}, annotation, key, 0) {
+			continue
+		}
+		value := p.Labels[key]
+		if annotation {
+			value = p.Annotations[key]
+		}
+		read = append(read, corev1.EnvVar{Name: variable.Name, Value: value})
+	}
+	slices.SortStableFunc(read, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	return hashOf(read)
+}
+
+// resourcesEqual: each container has a status, with just the resources of its spec.
+func (p *completing) resourcesEqual() bool {
+	if len(p.Status.ContainerStatuses) != len(p.Spec.Containers) {
+		return false
+	}
+	for _, status := range p.Status.ContainerStatuses {
+		container := p.container(status.Name)
+		if container == nil || status.Resources == nil || !cmp.Equal(container.Resources.Limits, status.Resources.Limits) ||
+			!cmp.Equal(container.Resources.Requests, status.Resources.Requests) {
+			return false
+		}
+	}
+	return true
+}
+
+// resourcesThere is what I5 says of resources: the containers of the batches report the cpu and memory of their spec, and
+// if nothing is reported, they have been replaced since.
+func (p *completing) resourcesThere() bool {
+	for name := range p.involved() {
+		container, status := p.container(name), p.status(name)
+		if container == nil || status == nil {
+			return false
+		}
+		for _, what := range []corev1.ResourceName{"cpu", "memory"} {
+			for _, limit := range []bool{false, true} {
+				list := func(r *corev1.ResourceRequirements) corev1.ResourceList {
+					if limit {
+						return r.Limits
+					}
+					return r.Requests
+				}
+				wanted, ok := list(&container.Resources)[what]
+				if !ok {
+					continue
+				}
+				if status.Resources == nil {
+					if !p.replaced(name, ^rules(0)) {
+						return false
+					}
+				} else if has, ok := list(status.Resources)[what]; !ok || has.Cmp(wanted) != 0 {
+					return false
+				}
 			}
 		}
 	}
 	return true
 }
 
-// spellOut writes an image name in full.
-func spellOut(image string) string {
-	parts := strings.Split(image, "/")
-	if len(parts) == 1 {
-		parts = append([]string{"library"}, parts...)
+// batched are the containers of the batches so far, or all if Kruise tells none.
+func (p *completing) batched() map[string]bool {
+	names := map[string]bool{}
+	for _, batch := range p.state.ContainerBatchesRecord {
+		for _, name := range batch.Containers {
+			names[name] = true
+		}
 	}
-	if !strings.ContainsAny(parts[0], ".:") {
+	if len(names) == 0 {
+		for _, container := range p.Spec.Containers {
+			names[container.Name] = true
+		}
+	}
+	return names
+}
+
+func (p *completing) involved() map[string]bool {
+	names := p.batched()
+	for name := range p.state.LastContainerStatuses {
+		names[name] = true
+	}
+	return names
+}
+
+// envRestarted is what I5 says of environments: the containers of the batches that read metadata have been replaced; all of
+// them, if none reads any.
+func (p *completing) envRestarted() bool {
+	var all, readers []string
+	for name := range p.batched() {
+		all = append(all, name)
+		container := p.container(name)
+		if container != nil && slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { _, _, ok := readBy(v); return ok }) {
+			readers = append(readers, name)
+		}
+	}
+	if len(readers) == 0 {
+		readers = all
+	}
+	return !slices.ContainsFunc(readers, func(name string) bool {
+		return p.container(name) == nil || p.status(name) == nil || !p.replaced(name, ^rules(0))
+	})
+}
+
+// replaced reports whether a container is another one than before its last update.
+func (p *completing) replaced(name string, on rules) bool {
+	status, last := p.status(name), p.state.LastContainerStatuses[name].ImageID
+	if status == nil {
+		return false
+	}
+	if status.ImageID != last && (!on.has(emptyID) || last != "" && status.ImageID != "") {
+		return true
+	}
+	updated := p.state.UpdateTimestamp
+	for _, batch := range p.state.ContainerBatchesRecord {
+		if slices.Contains(batch.Containers, name) && batch.Timestamp.After(updated) {
+			updated = batch.Timestamp
+		}
+	}
+	return on.has(startedSince) && status.State.Running != nil && status.State.Running.StartedAt.After(updated)
+}
+
+// imagesChanged: each container whose image was changed runs another image, or the wanted one.
+func (p *completing) imagesChanged(on rules) bool {
+	for name := range p.state.LastContainerStatuses {
+		status, container := p.status(name), p.container(name)
+		if status == nil || container == nil && on.has(containerGone) {
+			return false
+		}
+		if p.replaced(name, on) {
+			continue
+		}
+		wanted := ""
+		if container != nil {
+			wanted = container.Image
+		}
+		same := status.Image == wanted
+		if !strings.Contains(wanted, ":") {
+			same = status.Image == wanted+":latest"
+		}
+		if on.has(imageSpelling) {
+			_, digest, pinned := strings.Cut(wanted, "@")
+			same = status.Image != "" && spellOut(status.Image) == spellOut(wanted) || pinned && strings.HasSuffix(status.ImageID, "@"+digest)
+		}
+		if !same || on.has(emptyID) && status.ImageID == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// spellOut writes an image name in full: with the registry docker.io and its folder library, and with the tag latest; a tag
+// beside a digest says nothing.
+func spellOut(image string) string {
+	name, digest, pinned := strings.Cut(image, "@")
+	parts := strings.Split(name, "/")
+	if first := parts[0]; len(parts) == 1 || !strings.ContainsAny(first, ".:") && first != "localhost" {
 		parts = append([]string{"docker.io"}, parts...)
 	}
-	if last := parts[len(parts)-1]; !strings.ContainsAny(last, "@:") {
-		parts[len(parts)-1] = last + ":latest"
+	if parts[0] == "index.docker.io" {
+		parts[0] = "docker.io"
 	}
-	return strings.Join(parts, "/")
-}
-
-var completedEntries = []entry[completedCase]{
-	{
-		id: "image-spelling", rule: "I5",
-		why: "Kruise waits for ever for an image of the same ID that the status spells otherwise",
-		expect: func(c *completedCase) {
-			if strings.HasSuffix(c.Expect.Message, "imageID not changed") {
-				c.Expect.Completed = c.done()
-			}
-		},
-	},
-	{
-		id: "env-restarted", rule: "I5",
-		why: "Kruise needs its daemon's hashes to know that environments are up to date; here a start after the change is enough",
-		expect: func(c *completedCase) {
-			if strings.Contains(c.Expect.Message, "hash consistent") {
-				c.Expect.Completed = c.done()
-			}
-		},
-	},
-	{
-		id: "hashes-agree", rule: "I5",
-		why: "Kruise believes its daemon's hashes that a container is up to date; here only what the kubelet reports counts",
-		expect: func(c *completedCase) {
-			if c.Expect.Completed && c.Input.Pod.Annotations["apps.kruise.io/runtime-containers-meta"] != "" {
-				c.Expect.Completed = c.done()
-			}
-		},
-	},
-	{
-		id: "resources-unreported", rule: "I5",
-		why: "Kruise waits for ever for resources that a kubelet does not report; here a container with a new image has them",
-		expect: func(c *completedCase) {
-			if strings.HasSuffix(c.Expect.Message, "resources not changed") {
-				c.Expect.Completed = c.done()
-			}
-		},
-	},
-	{
-		id: "hashes-unreadable", rule: "I5",
-		why: "Kruise waits for ever if its daemon's hashes are unreadable; here they are not read",
-		expect: func(c *completedCase) {
-			if strings.Contains(c.Expect.Message, "JSON") && slices.Contains(c.Features, "malformedMeta") {
-				c.Expect.Completed = c.done()
-			}
-		},
-	},
-}
-
-type needsUnreadyCase struct {
-	Input struct {
-		FeatureGates          gates
-		Pod                   corev1.Pod
-		ContainerImages       map[string]string
-		ContainerResources    map[string]corev1.ResourceRequirements
-		UpdateEnvFromMetadata bool
+	if parts[0] == "docker.io" && len(parts) == 2 {
+		parts = []string{"docker.io", "library", parts[1]}
 	}
-	Expect struct{ NeedsBeUnready bool }
-}
-
-func needsUnready(t testing.TB, c *needsUnreadyCase) any {
-	t.Helper()
-	in := &c.Input
-	in.Pod.Labels = map[string]string{"app": "agent", "tier": "a"}
-	for i := range in.Pod.Spec.Containers {
-		container := &in.Pod.Spec.Containers[i]
-		// What is resized had another value before.
-		for list, wanted := range map[*corev1.ResourceList]corev1.ResourceList{
-			&container.Resources.Limits:   in.ContainerResources[container.Name].Limits,
-			&container.Resources.Requests: in.ContainerResources[container.Name].Requests,
-		} {
-			*list = corev1.ResourceList{}
-			for name, quantity := range wanted {
-				quantity.Add(quantity)
-				(*list)[name] = quantity
-			}
-		}
+	last := &parts[len(parts)-1]
+	if i := strings.LastIndex(*last, ":"); i < 0 && !pinned {
+		*last += ":latest"
+	} else if i >= 0 && pinned {
+		*last = (*last)[:i]
 	}
-	change := podChange{images: in.ContainerImages, resources: in.ContainerResources}
-	if in.UpdateEnvFromMetadata {
-		change.refs = map[string]inplace.RefMetadata{in.Pod.Spec.Containers[0].Name: {Labels: map[string]string{"tier": "b"}}}
-	}
-	u := change.of(&in.Pod, in.FeatureGates.options())
-	return u.NeedsUnready(&in.Pod)
-}
-
-var needsUnreadyEntries = []entry[needsUnreadyCase]{
-	{
-		id: "metadata-only", rule: "I4",
-		why: "Kruise makes a pod not ready for a change of metadata alone; here only if a container restarts",
-		expect: func(c *needsUnreadyCase) {
-			if len(c.Input.ContainerImages)+len(c.Input.ContainerResources) == 0 && !c.Input.UpdateEnvFromMetadata {
-				c.Expect.NeedsBeUnready = false
-			}
-		},
-	},
-}
-
-// podChange is a change as Kruise calculates it, by container.
-type podChange struct {
-	images    map[string]string
-	resources map[string]corev1.ResourceRequirements
-	refs      map[string]inplace.RefMetadata
-	metadata  metadataPatch
-}
-
-// of turns the change back into two templates, of which pod is made from the first, and compares them. Metadata that
-// containers read needs variables that read it: pod gets those too.
-func (c podChange) of(pod *corev1.Pod, options inplace.Options) *inplace.Update {
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		for key := range c.refs[container.Name].Labels {
-			container.Env = append(container.Env, fieldRef("metadata.labels['"+key+"']"))
-		}
-		for key := range c.refs[container.Name].Annotations {
-			container.Env = append(container.Env, fieldRef("metadata.annotations['"+key+"']"))
-		}
-	}
-	old := templateFrom(pod)
-	new := templateFrom(pod)
-	patch := func(values map[string]string, changes map[string]*string) {
-		for key, value := range changes {
-			if value == nil {
-				delete(values, key)
-			} else {
-				values[key] = *value
-			}
-		}
-	}
-	patch(new.Labels, c.metadata.Labels)
-	patch(new.Annotations, c.metadata.Annotations)
-	for i := range new.Spec.Containers {
-		container := &new.Spec.Containers[i]
-		if image, ok := c.images[container.Name]; ok {
-			container.Image = image
-		}
-		maps.Copy(container.Resources.Limits, c.resources[container.Name].Limits)
-		maps.Copy(container.Resources.Requests, c.resources[container.Name].Requests)
-		maps.Copy(new.Labels, c.refs[container.Name].Labels)
-		maps.Copy(new.Annotations, c.refs[container.Name].Annotations)
-	}
-	return inplace.Diff(old, new, options)
-}
-
-// templateFrom is a template that pod could be made from.
-func templateFrom(pod *corev1.Pod) *corev1.PodTemplateSpec {
-	pod = pod.DeepCopy()
-	template := &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
-	template.Name, template.Namespace, template.UID, template.ResourceVersion = "", "", "", ""
-	template.Labels, template.Annotations = map[string]string{}, map[string]string{}
-	for key, value := range pod.Labels {
-		if key != revisionLabel {
-			template.Labels[key] = value
-		}
-	}
-	for key, value := range pod.Annotations {
-		if !strings.Contains(key, "inplace-update") {
-			template.Annotations[key] = value
-		}
-	}
-	template.Spec.NodeName, template.Spec.ReadinessGates = "", nil
-	return template
-}
-
-const revisionLabel = "controller-revision-hash"
-
-func fieldRef(path string) corev1.EnvVar {
-	name := strings.NewReplacer("metadata.", "", "['", "_", "']", "").Replace(path)
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	return strings.Join(append(parts, digest), "/")
 }

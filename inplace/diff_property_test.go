@@ -242,20 +242,21 @@ func (o *oracle) variable(path, list string, c corev1.Container, variable corev1
 			o.found(path, inplace.ResourceInEnv)
 		}
 	}
-	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{variable}}}}}
-	reads(template, func(_ string, annotation bool, key string) {
-		before, had := metadataOf(*o.pair.old, annotation)[key]
-		after, has := metadataOf(*o.pair.new, annotation)[key]
-		switch {
-		case had == has && before == after:
-		case list == "initContainers":
-			o.found(path, inplace.MetadataInInitEnv)
-		case !has:
-			o.found(path, inplace.MetadataInEnvRemoved)
-		case !o.pair.options.EnvFromMetadata:
-			o.found(path, inplace.MetadataInEnv)
-		}
-	})
+	annotation, key, ok := readBy(variable)
+	if !ok {
+		return
+	}
+	before, had := metadataOf(*o.pair.old, annotation)[key]
+	after, has := metadataOf(*o.pair.new, annotation)[key]
+	switch {
+	case had == has && before == after:
+	case list == "initContainers":
+		o.found(path, inplace.MetadataInInitEnv)
+	case !has:
+		o.found(path, inplace.MetadataInEnvRemoved)
+	case !o.pair.options.EnvFromMetadata:
+		o.found(path, inplace.MetadataInEnv)
+	}
 }
 
 // disagreement tells how an implementation differs from the oracle; "" if it agrees.

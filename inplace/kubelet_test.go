@@ -38,13 +38,13 @@ type kubelet struct {
 // environment is what the variables of a container read from a pod.
 func environment(pod *corev1.Pod, c corev1.Container) map[string]string {
 	values := map[string]string{}
-	reads(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}, func(_ string, annotation bool, key string) {
-		if annotation {
+	for _, variable := range c.Env {
+		if annotation, key, ok := readBy(variable); ok && annotation {
 			values["annotation "+key] = pod.Annotations[key]
-		} else {
+		} else if ok {
 			values["label "+key] = pod.Labels[key]
 		}
-	})
+	}
 	return values
 }
 
