@@ -380,7 +380,7 @@ func (c *batchesCase) vary(r *rand.Rand) {
 			return
 		}
 		container := &in.Pod.Spec.Containers[r.IntN(len(in.Pod.Spec.Containers))]
-		switch r.IntN(12) {
+		switch r.IntN(13) {
 		case 0:
 			put(&in.ContainerImages, container.Name, "repo/"+container.Name+[]string{":v1", ":v2", ":v3"}[r.IntN(3)])
 		case 1:
@@ -416,6 +416,13 @@ func (c *batchesCase) vary(r *rand.Rand) {
 			}
 		case 11:
 			in.Pod.Spec.ReadinessGates = nil
+		case 12:
+			key := []string{"slot", "cfg", "x"}[r.IntN(3)]
+			values := map[string]*string{key: nil}
+			if r.IntN(2) == 0 {
+				values[key] = new("z")
+			}
+			in.MetadataPatch.Metadata.Annotations = patchedMap{Values: values}
 		}
 	}
 	// What several containers read has one value.

@@ -65,6 +65,9 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 				container.Env = append(slices.DeleteFunc(slices.Clone(container.Env), func(v corev1.EnvVar) bool { return v.Name == name }),
 					fieldRef(path))
 				container.Env[len(container.Env)-1].Name = name
+				if i == 0 && r.IntN(4) == 0 {
+					container.Env[len(container.Env)-1].Value = "x"
+				}
 			}
 		}
 	case 2, 3: // a label or annotation is there, on one side or both

@@ -237,10 +237,10 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceVariations varies the recorded cases.
 func TestConformanceVariations(t *testing.T) {
-	t.Run("calculate", func(t *testing.T) { calculatePeer.variations(t, 6) })
+	t.Run("calculate", func(t *testing.T) { calculatePeer.variations(t, 4) })
 	t.Run("completed", func(t *testing.T) { completedPeer.variations(t, 12) })
 	t.Run("needs-unready", func(t *testing.T) { unreadyPeer.variations(t, 20) })
-	t.Run("batches", func(t *testing.T) { batchesPeer.variations(t, 20) })
+	t.Run("batches", func(t *testing.T) { batchesPeer.variations(t, 10) })
 }
 
 func TestConformanceRenamed(t *testing.T) {

@@ -54,19 +54,22 @@
 //
 // OpenKruise (recorded cases in internal/conformance; each difference has an entry in the tests):
 //   - It drops all labels or annotations of a pod with the last one of the template. Here only the template's own (I2).
-//   - It lets environment variables go stale: where a label or annotation is dropped, where it is the first one, and with
-//     its feature gate off always. Here each is an obstacle, or the containers restart (I2).
-//   - It sends resizes that change the QoS class, adds finalizers of the template to running pods, and panics for a
-//     launch priority that is no reference to a config map. The first two are obstacles here, the third is no priority.
+//   - It lets environment variables go stale: where a label or annotation is dropped, where it is the first one, in init
+//     containers, those named SIDECARSET_VERSION and SIDECARSET_VERSION_ALT, those that read a resource that is resized, and
+//     with its feature gate off all. Here each is an obstacle, or the containers restart (I2).
+//   - It sends resizes that change the QoS class where requests are not given, adds finalizers of the template to running
+//     pods, and panics for a launch priority that is no reference to a config map. The first two are obstacles here, the third
+//     is no priority.
 //   - It writes the revision label before the grace period, at the end of which the pod changes. Here it comes with the
 //     change, and a pod in its grace period can be let off by [Cancel]. A pod in the grace period of Kruise is finished.
 //   - It never runs later batches of resources only, and keeps what an earlier update recorded of a container. Here they
 //     run, and it is recorded anew (I5).
 //   - It waits for ever for an image of the same ID whose name is spelled otherwise, for the resources of containers that
-//     were not resized, and for those that a kubelet does not report; it takes a container without a status for done. Here
-//     names are spelled out, a start since then counts too, and only resized containers are waited for (I5).
+//     were not resized, and for those that a kubelet does not report; it takes a container without a status for done, and so
+//     one that reports no image. Here names are spelled out, a start since then counts too, and only resized containers
+//     are waited for (I5).
 //   - It tells from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
-//   - It makes a pod not ready for a change of metadata only; here it stays ready (I4).
+//   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only; here it stays ready (I4).
 //   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
 //     environments the containers that read any metadata, with resources all of the batch.
 package inplace

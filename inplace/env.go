@@ -28,9 +28,10 @@ func priority(container *corev1.Container) (n int, ok bool) {
 	return 0, false
 }
 
-// metadataRead returns the label or annotation that an environment variable reads; ok is false if it reads none.
+// metadataRead returns the label or annotation that an environment variable reads; ok is false if it reads none, such as
+// one that has a value of its own, too: kubelets take that, and the API server admits no such variable.
 func metadataRead(variable *corev1.EnvVar) (key string, annotation, ok bool) {
-	if variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
+	if variable.Value != "" || variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
 		return "", false, false
 	}
 	path := variable.ValueFrom.FieldRef.FieldPath

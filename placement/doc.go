@@ -77,9 +77,9 @@
 // that a setting and an annotation override is replaced for ever, a setting that is gone or names less goes
 // unnoticed, and a changed annotation restarts pods even if it only reads differently or is for a container that
 // does not exist. There an annotation that cannot be read is dropped without a word, and the pod is replaced by
-// one with the template's resources. All of this is held by recorded cases. Further, its decoder takes null,
-// unknown fields, and fields in the wrong case, and it overrides no init containers; here they are containers like
-// the others.
+// one with the template's resources. An annotation of which it knows no field takes all resources away there, and is
+// malformed here. All of this is held by recorded cases. Annotations are decoded alike: fields in any case count, unknown
+// ones do not. Further, it overrides no init containers; here they are containers like the others.
 //
 // The Datadog ExtendedDaemonSet adds a toleration that P1 does not; see package tolerations. OpenKruise can
 // also bind pods by spec.nodeName instead of pinning them (P6); this package always pins and leaves binding

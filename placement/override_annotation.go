@@ -12,58 +12,69 @@ import (
 	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
-// readResources decodes the value of an annotation. It is strict where a decoder of Kubernetes objects is not, because
-// an annotation passes no API server that would warn: a field that is misspelt, in the wrong case or there twice does
-// not do what was meant.
+// readResources decodes the value of an annotation as encoding/json does, which is how the ExtendedDaemonSet reads it, so
+// that nobody's override is lost: fields in any case count, unknown ones do not, null is nothing, and of what is there
+// twice the last counts. There are two exceptions: a quantity that would take without bound to read, and an object that
+// has fields of which none is known, which says something other than was meant.
 func readResources(text string) (*corev1.ResourceRequirements, error) {
 	if !json.Valid([]byte(text)) {
 		return nil, errors.New("not valid JSON")
 	}
-	r := reader{json.NewDecoder(strings.NewReader(text))}
-	r.UseNumber()
-	resources := &corev1.ResourceRequirements{}
-	err := r.object("", func(key string) (err error) {
-		switch key {
-		case "limits":
-			resources.Limits, err = r.list(key)
-		case "requests":
-			resources.Requests, err = r.list(key)
-		case "claims":
-			resources.Claims, err = r.claims(key)
-		default:
-			err = problem("", "field "+quoted(key)+" is unknown")
-		}
-		return err
-	})
-	if err != nil {
+	if err := checkResources(text); err != nil {
 		return nil, err
+	}
+	resources := &corev1.ResourceRequirements{}
+	var mistyped *json.UnmarshalTypeError
+	if err := json.Unmarshal([]byte(text), resources); errors.As(err, &mistyped) {
+		kind, _, _ := strings.Cut(mistyped.Value, " ") // a number comes with its digits
+		return nil, problem(mistyped.Field, kind+" is the wrong type")
+	} else if err != nil {
+		return nil, errors.New("not resources")
 	}
 	return resources, nil
 }
 
-// reader takes valid JSON apart, token by token, so that nothing is computed before it was looked at.
+// checkResources looks at valid JSON token by token, before anything is computed.
+func checkResources(text string) error {
+	r := reader{json.NewDecoder(strings.NewReader(text))}
+	known, unknown := false, ""
+	err := r.object("", func(key string) error {
+		switch {
+		case strings.EqualFold(key, "limits"), strings.EqualFold(key, "requests"):
+			known = true
+			return r.amounts(key)
+		case strings.EqualFold(key, "claims"):
+			known = true
+		case unknown == "":
+			unknown = quoted(key)
+		}
+		_, err := r.value()
+		return err
+	})
+	if err == nil && !known && unknown != "" {
+		return problem("", "field "+unknown+" is unknown")
+	}
+	return err
+}
+
+// reader takes valid JSON apart.
 type reader struct{ *json.Decoder }
 
-// object calls member at each key of the object that comes next; member reads the value.
+// object calls member at each key of the object that comes next; member reads the value. Null is an object without any.
 func (r reader) object(path string, member func(key string) error) error {
 	token, err := r.Token()
-	if err != nil {
+	if err != nil || token == nil {
 		return err
 	}
 	if token != json.Delim('{') {
 		return problem(path, "not an object")
 	}
-	seen := map[string]bool{}
 	for r.More() {
 		token, err := r.Token()
 		if err != nil {
 			return err
 		}
 		key, _ := token.(string)
-		if seen[key] {
-			return problem(path, "field "+quoted(key)+" is there twice")
-		}
-		seen[key] = true
 		if err := member(key); err != nil {
 			return err
 		}
@@ -72,73 +83,34 @@ func (r reader) object(path string, member func(key string) error) error {
 	return err
 }
 
-// list reads the amounts of limits or requests.
-func (r reader) list(path string) (corev1.ResourceList, error) {
-	list := corev1.ResourceList{}
-	err := r.object(path, func(key string) error {
+// amounts looks at those of limits or requests.
+func (r reader) amounts(path string) error {
+	return r.object(path, func(key string) error {
 		at := path + "[" + quoted(key) + "]"
-		token, err := r.Token()
-		if err != nil {
+		value, err := r.value()
+		if err != nil || value == "null" {
 			return err
 		}
-		if quantities.Unbounded(token) {
+		// A quantity reads itself, as it stands between the quotes.
+		text := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(value, `"`), `"`))
+		switch {
+		case strings.HasPrefix(value, "{"), strings.HasPrefix(value, "["):
+		case quantities.Unbounded(text):
 			return problem(at, "too long a quantity")
-		}
-		var text string
-		switch token := token.(type) {
-		case string:
-			text = token
-		case json.Number:
-			text = string(token)
 		default:
-			return problem(at, "not a quantity")
+			if _, err := resource.ParseQuantity(text); err == nil {
+				return nil
+			}
 		}
-		quantity, err := resource.ParseQuantity(text)
-		if err != nil {
-			return problem(at, "not a quantity")
-		}
-		list[corev1.ResourceName(key)] = quantity
-		return nil
+		return problem(at, "not a quantity")
 	})
-	return list, err
 }
 
-func (r reader) claims(path string) ([]corev1.ResourceClaim, error) {
-	token, err := r.Token()
-	if err != nil {
-		return nil, err
-	}
-	if token != json.Delim('[') {
-		return nil, problem(path, "not a list")
-	}
-	var claims []corev1.ResourceClaim
-	for r.More() {
-		at := fmt.Sprintf("%s[%d]", path, len(claims))
-		var claim corev1.ResourceClaim
-		if err := r.object(at, func(key string) error {
-			token, err := r.Token()
-			if err != nil {
-				return err
-			}
-			text, ok := token.(string)
-			switch {
-			case !ok:
-				return problem(at, "field "+quoted(key)+" is not a string")
-			case key == "name":
-				claim.Name = text
-			case key == "request":
-				claim.Request = text
-			default:
-				return problem(at, "field "+quoted(key)+" is unknown")
-			}
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-		claims = append(claims, claim)
-	}
-	_, err = r.Token()
-	return claims, err
+// value returns the text of a value.
+func (r reader) value() (string, error) {
+	var value json.RawMessage
+	err := r.Decode(&value)
+	return string(value), err
 }
 
 func problem(path, what string) error { return errors.New(strings.TrimPrefix(path+": "+what, ": ")) }

@@ -17,12 +17,14 @@ type overrideRule uint8
 
 const (
 	malformedReported overrideRule = iota
+	misspeltReported
 	refusedByServer
 	ownDigest
 	daemonTolerations
 	alwaysPinned
 	termsReplaced
 	annotationBeatsSetting
+	lastEntryCounts
 	wholeCompared
 	effectsCompared
 	malformedHolds
@@ -57,14 +59,30 @@ func (c *recordedOverride) resourceAnnotations() map[string]string {
 // modelRead decodes an annotation as the peer does, or refuses it as the API server would refuse the pod.
 func modelRead(text string, on overrideRuleSet) (corev1.ResourceRequirements, bool) {
 	var resources corev1.ResourceRequirements
-	if json.Unmarshal([]byte(text), &resources) != nil {
+	if json.Unmarshal([]byte(text), &resources) != nil || on.has(misspeltReported) && misspelt(text) {
 		return corev1.ResourceRequirements{}, false
 	}
 	return resources, !on.has(refusedByServer) || !overcommitted(resources)
 }
 
+// misspelt reports whether an object has fields, and none that resources have.
+func misspelt(text string) bool {
+	var fields map[string]any
+	_ = json.Unmarshal([]byte(text), &fields)
+	return len(fields) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(key string) bool {
+		return slices.ContainsFunc([]string{"limits", "requests", "claims"}, func(known string) bool { return strings.EqualFold(key, known) })
+	})
+}
+
 // overcommitted reports whether the API server refuses the resources; no recorded ones are refused for something else.
 func overcommitted(resources corev1.ResourceRequirements) bool {
+	for _, list := range []corev1.ResourceList{resources.Limits, resources.Requests} {
+		for name, amount := range list {
+			if amount.Sign() < 0 || name == "CPU" || name == "pods" {
+				return true
+			}
+		}
+	}
 	for name, request := range resources.Requests {
 		if limit, ok := resources.Limits[name]; ok && request.Cmp(limit) > 0 {
 			return true
@@ -188,11 +206,11 @@ func (c *recordedOverride) modelPod(on overrideRuleSet) (*corev1.Pod, bool) {
 		}
 		pin := nodeField("metadata.name", "In", node.Name)
 		required := pinned.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-		if required == nil || len(required.NodeSelectorTerms) == 0 || on.has(termsReplaced) {
+		if required == nil || on.has(termsReplaced) {
 			required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
 		}
 		for i := range required.NodeSelectorTerms {
-			required.NodeSelectorTerms[i].MatchFields = pin.MatchFields
+			required.NodeSelectorTerms[i].MatchFields = modelPinned(required.NodeSelectorTerms[i].MatchFields, pin.MatchFields[0])
 		}
 		pinned.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
 		pod.Spec.Affinity = pinned
@@ -200,6 +218,20 @@ func (c *recordedOverride) modelPod(on overrideRuleSet) (*corev1.Pod, bool) {
 		pod.Spec.NodeName = node.Name
 	}
 	return pod, len(unreadable) > 0
+}
+
+// modelPinned puts the pin in place of each field that is the name of the node, or behind the others.
+func modelPinned(fields []corev1.NodeSelectorRequirement, pin corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	found := false
+	for i := range fields {
+		if fields[i].Key == pin.Key {
+			fields[i], found = pin, true
+		}
+	}
+	if !found {
+		fields = append(fields, pin)
+	}
+	return fields
 }
 
 func withEntries(entries map[string]string, pairs ...string) map[string]string {
@@ -236,7 +268,7 @@ func (c *recordedOverride) modelMatches(on overrideRuleSet) (template, settings,
 	annotations := c.resourceAnnotations()
 	settings = true
 	for _, container := range pod.Spec.Containers {
-		entry := c.settingEntry(container.Name, false)
+		entry := c.settingEntry(container.Name, on.has(lastEntryCounts))
 		if entry != nil && on.has(refusedByServer) && overcommitted(*entry) {
 			entry = nil
 		}
@@ -287,10 +319,11 @@ func modelMerged(base, entry corev1.ResourceRequirements) corev1.ResourceRequire
 
 // sameAmounts compares resources after the API server has filled in requests from limits.
 func sameAmounts(a, b corev1.ResourceRequirements) bool {
-	filled := func(r corev1.ResourceRequirements) corev1.ResourceRequirements {
-		full := modelMerged(corev1.ResourceRequirements{Requests: r.Limits}, corev1.ResourceRequirements{Requests: r.Requests})
-		full.Limits = r.Limits
-		return full
-	}
 	return equality.Semantic.DeepEqual(filled(a), filled(b))
+}
+
+func filled(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	full := modelMerged(corev1.ResourceRequirements{Requests: r.Limits, Claims: r.Claims}, corev1.ResourceRequirements{Requests: r.Requests})
+	full.Limits = r.Limits
+	return full
 }

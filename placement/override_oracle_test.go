@@ -34,8 +34,14 @@ func compiledOverrides(template *corev1.PodTemplateSpec, overrides []placement.O
 
 // malformedTexts are annotations that cannot be read. All others that are generated are JSON resources.
 var malformedTexts = []string{
-	"", "{", "null", "[]", `{"Limits":{}}`, `{"limits":{"cpu":"1e-30000000"}}`, `{"limits":{"cpu":"1","cpu":"1"}}`,
+	"", "{", "1", "[]", `{"limit":{}}`, `{"limits":{"cpu":"1e-30000000"}}`, `{"Limits":{"cpu":"1","cpu":"x"}}`,
 	`{"limits":{"cpu":"1"},"requests":{"cpu":"2"}}`, `{"limits":{"pods":"1"}}`, `{"limits":{"cpu":"-1"}}`,
+}
+
+// oddTexts can be read, as encoding/json does.
+var oddTexts = []string{
+	"null", `{"Limits":{"cpu":"3"}}`, `{"LIMITS":{"cpu":"3"},"limits":{"memory":"1Gi"}}`, `{"limits":{"cpu":"1","cpu":"2"}}`,
+	`{"requests":null,"note":[{}]}`, `{"limits":{"cpu":null}}`, `{"limits":{"cpu":"1"},"limits":null}`,
 }
 
 // overrideOracle decides container by container, looking at everything each time.
@@ -189,7 +195,8 @@ func overriddenNodeGen() *rapid.Generator[*corev1.Node] {
 			case 0:
 				node.Annotations = withEntries(node.Annotations, placement.OverrideAnnotationPrefix+"ns.set."+container, asJSON(resourcesGen(false).Draw(t, "resources")))
 			case 1:
-				node.Annotations = withEntries(node.Annotations, placement.OverrideAnnotationPrefix+"ns.set."+container, rapid.SampledFrom(malformedTexts).Draw(t, "text"))
+				text := rapid.SampledFrom(append(slices.Clone(malformedTexts), oddTexts...)).Draw(t, "text")
+				node.Annotations = withEntries(node.Annotations, placement.OverrideAnnotationPrefix+"ns.set."+container, text)
 			case 2:
 				node.Annotations = withEntries(node.Annotations, placement.OverrideAnnotationPrefix+"ns.other."+container, "{}")
 			}

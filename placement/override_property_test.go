@@ -262,7 +262,7 @@ func TestOverridePropertyRejects(t *testing.T) {
 // FuzzOverrideAnnotation: whatever an annotation says, it is either reported, or obeyed as a JSON decoder of Kubernetes
 // reads it, and gives resources that ValidateOverrides takes.
 func FuzzOverrideAnnotation(f *testing.F) {
-	for _, text := range malformedTexts {
+	for _, text := range append(slices.Clone(malformedTexts), oddTexts...) {
 		f.Add(text)
 	}
 	f.Add(`{"limits":{"cpu":"1.5","memory":1e3},"requests":{"cpu":"500m"},"claims":[{"name":"gpu","request":"r"}]}`)
