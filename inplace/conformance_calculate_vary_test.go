@@ -50,7 +50,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 	case 0, 1: // a variable reads metadata, in any container
 		path := fmt.Sprintf("metadata.%s['%s']", []string{"labels", "annotations"}[r.IntN(2)], key)
 		name := []string{"SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT", "PLAIN", "LEVEL"}[r.IntN(4)]
-		init := r.IntN(4) == 0
+		init, literal := r.IntN(4) == 0, r.IntN(6) == 0
 		i := r.IntN(4)
 		for _, template := range both {
 			if init && len(template.Spec.InitContainers) == 0 {
@@ -65,7 +65,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 				container.Env = append(slices.DeleteFunc(slices.Clone(container.Env), func(v corev1.EnvVar) bool { return v.Name == name }),
 					fieldRef(path))
 				container.Env[len(container.Env)-1].Name = name
-				if i == 0 && r.IntN(4) == 0 {
+				if literal {
 					container.Env[len(container.Env)-1].Value = "x"
 				}
 			}

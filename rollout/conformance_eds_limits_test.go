@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -73,10 +74,17 @@ func (c *edsLimits) done(rules int) (creates, deletes int) {
 	return min(creates, c.missing()), min(deletes, c.Input.OldAvailablePods+c.Input.OldUnavailablePods)
 }
 
+// edsMostNodes is more than any cluster has. What a recording counts beyond it is not built.
+const edsMostNodes = 100_000
+
 // impossible says why no cluster shows these numbers; empty if one can.
 func (c *edsLimits) impossible() string {
 	in := c.Input
 	switch {
+	case max(in.Nodes, in.Pods, in.AvailablePods, in.OldAvailablePods, in.OldUnavailablePods, in.UnresponsiveNodes) > edsMostNodes:
+		return "more objects than any cluster has"
+	case max(in.MaxPodCreation, in.MaxUnavailable, in.MaxUnschedulable) > math.MaxInt32:
+		return "a limit of more than 32 bits"
 	case min(in.Nodes, in.Pods, in.AvailablePods, in.OldAvailablePods, in.OldUnavailablePods, in.UnresponsiveNodes) < 0:
 		return "a negative number of objects"
 	case min(in.MaxPodCreation, in.MaxUnavailable, in.MaxUnschedulable) < 0:
