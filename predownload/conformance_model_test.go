@@ -84,6 +84,9 @@ func (c *recorded) model(on ruleSet) outcome {
 	}
 	partition, ok := modelCount(strategy.RollingUpdate.Partition, 0, desired, false)
 	unavailable, readable := modelCount(strategy.RollingUpdate.MaxUnavailable, 1, desired, true)
+	if has(unreadableBudget) {
+		ok, readable = ok && fit(strategy.RollingUpdate.Partition), readable && fit(strategy.RollingUpdate.MaxUnavailable)
+	}
 	parallelism, _ := strconv.Atoi(c.annotation("parallelism"))
 	switch {
 	case !ok || has(unreadableBudget) && !readable || has(negativeParallelism) && parallelism < 0:
@@ -193,6 +196,15 @@ func (c *recorded) modelJobs(has func(rule) bool, changed map[string]string) []r
 }
 
 // modelCount is a count or percentage. False: it cannot be read.
+// fit reports whether a quantity is an integer or a percentage that is not negative; Go reads more.
+func fit(v *intstr.IntOrString) bool {
+	if v == nil || v.Type == intstr.Int {
+		return v == nil || v.IntVal >= 0
+	}
+	_, err := strconv.ParseUint(strings.TrimSuffix(v.StrVal, "%"), 10, 31)
+	return err == nil && strings.HasSuffix(v.StrVal, "%")
+}
+
 func modelCount(v *intstr.IntOrString, fallback, desired int, up bool) (int, bool) {
 	if v == nil {
 		return fallback, true

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -277,23 +279,19 @@ func (c *edsCase) refused() string {
 // edsRefused is the field for which the strategy of the set is refused, the interval by Decode. Empty: it is not.
 func edsRefused(set *edsSet) string {
 	r := set.Spec.Strategy.RollingUpdate
-	bad := func(q *intstr.IntOrString, least int) bool {
-		if q == nil {
-			return false
-		}
-		n, err := intstr.GetScaledValueFromIntOrPercent(q, 100, true)
-		return err != nil || n < least
+	bad := func(q *intstr.IntOrString, least, most int) bool {
+		return peer.Unfit(q, most) || q != nil && least > 0 && peer.Zero(q)
 	}
 	switch {
 	case r.SlowStartIntervalDuration != nil && r.SlowStartIntervalDuration.Duration <= 0:
 		return "spec.strategy.rollingUpdate.slowStartIntervalDuration"
-	case bad(r.MaxUnavailable, 1):
+	case bad(r.MaxUnavailable, 1, 100):
 		return "spec.strategy.maxUnavailable"
-	case bad(r.MaxPodSchedulerFailure, 0):
+	case bad(r.MaxPodSchedulerFailure, 0, math.MaxInt32):
 		return "spec.strategy.maxUnschedulable"
 	case r.MaxParallelPodCreation != nil && *r.MaxParallelPodCreation < 1:
 		return "spec.strategy.slowStart.maxParallel"
-	case bad(r.SlowStartAdditiveIncrease, 1):
+	case bad(r.SlowStartAdditiveIncrease, 1, math.MaxInt32):
 		return "spec.strategy.slowStart.increase"
 	default:
 		return ""

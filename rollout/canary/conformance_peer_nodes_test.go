@@ -116,7 +116,7 @@ func (p peer) kept(f *fleet, candidates []considered, wanted int) []string {
 		}
 	})
 	if p.is(surplusIsDropped) {
-		kept = inOrder(kept)[:min(wanted, len(kept))]
+		kept = inOrder(kept)[:max(0, min(wanted, len(kept)))]
 	}
 	return kept
 }

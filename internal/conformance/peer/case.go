@@ -3,6 +3,7 @@ package peer
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -140,10 +141,20 @@ func (c *Case) Refused(spec rollout.Spec) string {
 	s := spec.Strategy
 	surge := s.MaxSurge != nil && !Zero(s.MaxSurge)
 	switch {
-	case spec.Burst != nil && spec.Burst.Type == intstr.Int && spec.Burst.IntVal < 1:
+	case spec.MinReadySeconds < 0:
+		return "spec.minReadySeconds"
+	case spec.RevisionHistoryLimit != nil && *spec.RevisionHistoryLimit < 0:
+		return "spec.revisionHistoryLimit"
+	case spec.Burst != nil && spec.Burst.Type == intstr.Int && spec.Burst.IntVal < 1, Unfit(spec.Burst, math.MaxInt32):
 		return "spec.burst"
+	case Unfit(s.Partition, math.MaxInt32):
+		return "spec.strategy.partition"
 	case s.Type == rollout.OnDelete:
 		return ""
+	case Unfit(s.MaxUnavailable, 100):
+		return "spec.strategy.maxUnavailable"
+	case Unfit(s.MaxSurge, 100):
+		return "spec.strategy.maxSurge"
 	case surge && s.MaxUnavailable != nil && !Zero(s.MaxUnavailable):
 		return "spec.strategy.maxSurge"
 	case surge && s.Method != "" && s.Method != inplace.Recreate:

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -83,4 +84,18 @@ func Zero(v *intstr.IntOrString) bool {
 	default:
 		return v.Type == intstr.String && strings.Trim(v.StrVal, "0") == "%"
 	}
+}
+
+// Unfit reports whether the API server does not let a quantity in: a negative one, one that is neither an integer nor a
+// percentage, and one of more than so many percent.
+func Unfit(v *intstr.IntOrString, most int) bool {
+	switch {
+	case v == nil:
+		return false
+	case v.Type == intstr.Int:
+		return v.IntVal < 0
+	}
+	digits, isPercentage := strings.CutSuffix(v.StrVal, "%")
+	percent, err := strconv.ParseUint(digits, 10, 31)
+	return v.Type != intstr.String || !isPercentage || err != nil || percent > uint64(most)
 }
