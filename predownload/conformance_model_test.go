@@ -85,13 +85,14 @@ func (c *recorded) model(on ruleSet) outcome {
 	partition, ok := modelCount(strategy.RollingUpdate.Partition, 0, desired, false)
 	unavailable, readable := modelCount(strategy.RollingUpdate.MaxUnavailable, 1, desired, true)
 	if has(unreadableBudget) {
-		ok, readable = ok && fit(strategy.RollingUpdate.Partition), readable && fit(strategy.RollingUpdate.MaxUnavailable)
+		ok, readable = ok && fit(strategy.RollingUpdate.Partition), readable && fit(strategy.RollingUpdate.MaxUnavailable) &&
+			fit(strategy.RollingUpdate.MaxSurge)
 	}
 	parallelism, _ := strconv.Atoi(c.annotation("parallelism"))
 	switch {
 	case !ok || has(unreadableBudget) && !readable || has(negativeParallelism) && parallelism < 0:
 		o.Failed = true
-	case has(desiredUnknown) && desired == 0:
+	case has(desiredUnknown) && desired <= 0:
 		o.Decision = "desired is not known yet"
 	case partition == 0 && unavailable >= desired:
 		o.Decision = "ignored"

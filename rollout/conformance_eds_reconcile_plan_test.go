@@ -115,6 +115,11 @@ func TestConformanceEDSReconcile(t *testing.T) {
 			assertEDSRefused(t, c.Name, err, "spec.strategy.canary.autoFail.maxRestarts")
 			continue
 		}
+		if path := edsRefused(&c.Input.Set); path != "" {
+			refused++
+			assertEDSRefused(t, c.Name, err, path)
+			continue
+		}
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}

@@ -90,7 +90,7 @@ func (m *Model) Held() map[string]bool {
 		turns[turn] = append(turns[turn], n.Name)
 	}
 	names := slices.Concat(turns[:]...)
-	for _, name := range names[:min(len(names), m.Partition(base))] {
+	for _, name := range names[:max(0, min(len(names), m.Partition(base)))] {
 		held[name] = true
 	}
 	return held
