@@ -29,6 +29,9 @@ TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # The race detector needs cgo and a C compiler; a machine that has only Go runs the tests without it.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env CC | cut -d' ' -f1) >/dev/null && echo -race)
 
+# What go test -v says, as it says it, without what only tells that a test has run. Failures and logs stay.
+FINDINGS := awk '!/^=== |^ *--- PASS|^PASS$$|\[rapid\] OK, / { print; fflush() }'
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -55,11 +58,11 @@ test: ## vet and test every module, recorded conformance cases included; compare
 
 .PHONY: differential
 differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
-	@mkdir -p build
+	@mkdir -p build && rm -f build/differential.failed
 	cd internal/differential && $(GO) vet ./... && $(GO) test ./ratios
-	@cd internal/differential && $(GO) test -v -timeout 6h . -args -n $(N) > $(CURDIR)/build/differential.txt || \
-		{ cat $(CURDIR)/build/differential.txt; exit 1; }
-	@grep -v '^===\|^---' build/differential.txt
+	@cd internal/differential && { $(GO) test -v -timeout 6h . -args -n $(N) 2>&1 || touch $(CURDIR)/build/differential.failed; } | \
+		tee $(CURDIR)/build/differential.txt | $(FINDINGS)
+	@test ! -e build/differential.failed
 
 .PHONY: peersuite
 peersuite: ## have the DaemonSet controller's own tests judge plans, and print the table; BUGS=1: see that they do; WRITE=1: into the document

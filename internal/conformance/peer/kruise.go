@@ -110,14 +110,14 @@ func fixed(r *appsv1.ControllerRevision) string {
 func (m *Model) Burst() int {
 	if m.controller == Kubernetes {
 		if b := m.Case.BurstReplicas; b != nil {
-			return int(*b)
+			return max(0, int(*b))
 		}
 		return 250
 	}
 	if m.on(BurstOfDesired) {
 		return max(1, scaledTo(m.Case.Set.Spec.BurstReplicas, m.Desired, 250, false))
 	}
-	return scaledTo(m.Case.Set.Spec.BurstReplicas, m.Case.Set.Status.DesiredNumberScheduled, 250, false)
+	return max(0, scaledTo(m.Case.Set.Spec.BurstReplicas, m.Case.Set.Status.DesiredNumberScheduled, 250, false))
 }
 
 // hasGate tells whether the pod can be made not ready for an in-place update.
