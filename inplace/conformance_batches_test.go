@@ -159,17 +159,7 @@ func observe(t testing.TB, pod *corev1.Pod) batchOutcome {
 	if n := len(state.ContainerBatchesRecord); n > 0 {
 		out.UpdateNow = state.ContainerBatchesRecord[n-1].Containers
 	}
-	next := map[string]bool{}
-	for name := range state.NextContainerImages {
-		next[name] = true
-	}
-	for name := range state.NextContainerResources {
-		next[name] = true
-	}
-	for name := range state.NextContainerRefMetadata {
-		next[name] = true
-	}
-	out.UpdateNext = slices.Sorted(maps.Keys(next))
+	out.UpdateNext = involved(state.NextContainerImages, state.NextContainerRefMetadata, state.NextContainerResources)
 	if state.PreCheckBeforeNext != nil {
 		out.ContainersRequiredReadyBeforeNext = state.PreCheckBeforeNext.ContainersRequiredReady
 	}
@@ -202,4 +192,11 @@ func (b batchOutcome) normal() batchOutcome {
 		b.StateAnnotation.LastContainerStatuses = nil
 	}
 	return b
+}
+
+// involved returns the containers of which something changes, sorted.
+func involved(images map[string]string, refs map[string]inplace.RefMetadata, resources map[string]corev1.ResourceRequirements) []string {
+	names := slices.Concat(slices.Collect(maps.Keys(images)), slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(resources)))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

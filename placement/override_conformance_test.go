@@ -336,16 +336,7 @@ func TestConformanceOverrides(t *testing.T) {
 			continue
 		}
 		explained++
-		explanation := c.explain(ours)
-		for r, entry := range overrideEntries {
-			if explanation>>r&1 == 0 {
-				continue
-			}
-			neededBy[r]++
-			if broken := entry.broken(c, ours, c.evaluate()); broken != "" {
-				t.Errorf("%s: %s: %s", c.Name, entry.id, broken)
-			}
-		}
+		c.attribute(t, ours, &neededBy)
 	}
 	t.Logf("%d cases: %d agree, %d are explained", len(all), agree, explained)
 	for r, entry := range overrideEntries {
@@ -366,4 +357,19 @@ func (c *recordedOverride) explain(ours effects) overrideRuleSet {
 		}
 	}
 	return on
+}
+
+// attribute counts the entries that the difference is put down to, and holds ours to the invariant of each.
+func (c *recordedOverride) attribute(t *testing.T, ours effects, neededBy *[overrideRules]int) {
+	t.Helper()
+	explanation := c.explain(ours)
+	for r, entry := range overrideEntries {
+		if explanation>>r&1 == 0 {
+			continue
+		}
+		neededBy[r]++
+		if broken := entry.broken(c, ours, c.evaluate()); broken != "" {
+			t.Errorf("%s: %s: %s", c.Name, entry.id, broken)
+		}
+	}
 }

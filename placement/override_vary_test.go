@@ -160,28 +160,19 @@ func TestConformanceOverrideVariations(t *testing.T) {
 	for seed := range perCase {
 		for i, c := range overrideCases(t) {
 			c.vary(rand.New(rand.NewPCG(seed, uint64(i))))
-			name := fmt.Sprintf("%s, variation %d", c.Name, seed)
+			c.Name = fmt.Sprintf("%s, variation %d", c.Name, seed)
 			total++
 			ours := c.ours()
 			if want := c.model(allOverrideRules); !sameEffects(ours, want) {
 				if bad++; bad <= 8 {
-					t.Errorf("%s: not explained (-wanted +ours):\n%s\n%s", name, cmp.Diff(want, ours, cmpopts.EquateEmpty()), asJSON(c.Input))
+					t.Errorf("%s: not explained (-wanted +ours):\n%s\n%s", c.Name, cmp.Diff(want, ours, cmpopts.EquateEmpty()), asJSON(c.Input))
 				}
 				continue
 			}
 			if sameEffects(ours, c.model(0)) {
 				continue
 			}
-			explanation := c.explain(ours)
-			for r, entry := range overrideEntries {
-				if explanation>>r&1 == 0 {
-					continue
-				}
-				neededBy[r]++
-				if broken := entry.broken(c, ours, c.evaluate()); broken != "" {
-					t.Errorf("%s: %s: %s", name, entry.id, broken)
-				}
-			}
+			c.attribute(t, ours, &neededBy)
 		}
 	}
 	for r, entry := range overrideEntries {
