@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/dump"
 
 	"github.com/daemonplan/daemonplan/inplace"
 )
@@ -60,12 +59,20 @@ func (c *completedCase) model(on rules) bool {
 		return false
 	}
 	if p.state.UpdateEnvFromMetadata {
-		if !on.has(envRestarted) && !(known && p.consistent(true)) || on.has(envRestarted) && !p.envRestarted() {
+		done := known && p.consistent(true)
+		if on.has(envRestarted) {
+			done = p.envRestarted()
+		}
+		if !done {
 			return false
 		}
 	}
 	if c.Input.FeatureGates.InPlaceWorkloadVerticalScaling && p.state.UpdateResources {
-		if !on.has(resourcesUnreported) && !p.resourcesEqual() || on.has(resourcesUnreported) && !p.resourcesThere() {
+		done := p.resourcesEqual
+		if on.has(resourcesUnreported) {
+			done = p.resourcesThere
+		}
+		if !done() {
 			return false
 		}
 	}
@@ -134,9 +141,10 @@ func (p *completing) consistent(env bool) bool {
 	return true
 }
 
+// hashOf is the hash that Kubernetes makes of the JSON of a value: that of its bytes, written as Go writes a slice.
 func hashOf(value any) uint64 {
 	hash := fnv.New32a()
-	fmt.Fprint(hash, dump.ForHash([]byte(text(value))))
+	fmt.Fprintf(hash, "([]uint8)%d", []byte(text(value)))
 	return uint64(hash.Sum32())
 }
 

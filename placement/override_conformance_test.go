@@ -363,11 +363,12 @@ func (c *recordedOverride) explain(ours effects) overrideRuleSet {
 func (c *recordedOverride) attribute(t *testing.T, ours effects, neededBy *[overrideRules]int) {
 	t.Helper()
 	explanation := c.explain(ours)
-	for r, entry := range overrideEntries {
+	for r := range overrideEntries {
 		if explanation>>r&1 == 0 {
 			continue
 		}
 		neededBy[r]++
+		entry := &overrideEntries[r]
 		if broken := entry.broken(c, ours, c.evaluate()); broken != "" {
 			t.Errorf("%s: %s: %s", c.Name, entry.id, broken)
 		}
