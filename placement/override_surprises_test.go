@@ -57,7 +57,7 @@ func TestSurprisesOfSettings(t *testing.T) {
 			}{"agent", resources})
 		}
 		fresh, _ := c.modelPod(0)
-		if got := c.ours().Resources["agent"]; got != asJSON(three) || got != asJSON(fresh.Spec.Containers[0].Resources) {
+		if got := c.ours().Resources["agent"]; got != asJSON(filled(three)) || got != asJSON(filled(fresh.Spec.Containers[0].Resources)) {
 			t.Errorf("the container gets %s; the last entry counts", got)
 		}
 		c.Input.Kind, c.Input.Pod = "comparePod", fresh

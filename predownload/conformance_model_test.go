@@ -26,6 +26,8 @@ const (
 	unreadableBudget
 	percentParallelism
 	negativeParallelism
+	surgeCounts
+	initContainersToo
 
 	rules // count
 )
@@ -34,6 +36,9 @@ const (
 type ruleSet uint32
 
 const allRules ruleSet = 1<<rules - 1
+
+// unrecorded are the entries of situations that no recording shows, but variations of recordings do.
+const unrecorded ruleSet = 1<<surgeCounts | 1<<initContainersToo
 
 // entries is the table of deliberate differences. The numbers are those of the surprises in the recording's README.
 var entries = [rules]struct{ id, rule, why string }{
@@ -59,6 +64,10 @@ var entries = [rules]struct{ id, rule, why string }{
 		"OpenKruise reads a percentage in the annotation as 1"},
 	negativeParallelism: {"negative-parallelism", "D2",
 		"OpenKruise writes a negative parallelism into the job; here it is an error"},
+	surgeCounts: {"surge-counts", "D1, surprise 15",
+		"OpenKruise does not look at maxSurge when it asks whether all pods fit in one batch"},
+	initContainersToo: {"init-containers-too", "D1",
+		"OpenKruise does not pull the images of init containers"},
 }
 
 // model is what OpenKruise does, or with rules switched on, what it would do if it had them. It is written from the
@@ -84,6 +93,9 @@ func (c *recorded) model(on ruleSet) outcome {
 	}
 	partition, ok := modelCount(strategy.RollingUpdate.Partition, 0, desired, false)
 	unavailable, readable := modelCount(strategy.RollingUpdate.MaxUnavailable, 1, desired, true)
+	if surge, ok := modelCount(strategy.RollingUpdate.MaxSurge, 0, desired, true); ok && has(surgeCounts) {
+		unavailable = max(unavailable, surge)
+	}
 	if has(unreadableBudget) {
 		ok, readable = ok && fit(strategy.RollingUpdate.Partition), readable && fit(strategy.RollingUpdate.MaxUnavailable) &&
 			fit(strategy.RollingUpdate.MaxSurge)
@@ -101,7 +113,7 @@ func (c *recorded) model(on ruleSet) outcome {
 	default:
 		o.Decision = "created"
 		if !has(noOldPods) || len(c.Input.OldRevisions) > 0 {
-			o.Jobs = c.modelJobs(has, changed)
+			o.Jobs = c.modelJobs(has, c.modelPulled(has, changed))
 		}
 	}
 	return o
@@ -143,6 +155,26 @@ func (c *recorded) modelChanged(has func(rule) bool) map[string]string {
 		}
 	}
 	return changed
+}
+
+// modelPulled adds the images of init containers that an old revision's pods lack, and that are not among the others.
+func (c *recorded) modelPulled(has func(rule) bool, changed map[string]string) map[string]string {
+	if changed == nil { // nobody knows what changes
+		return nil
+	}
+	update, _ := c.Input.UpdateRevision.template()
+	pulled := maps.Clone(changed)
+	for _, container := range update.Spec.InitContainers {
+		lacks := func(old recordedRevision) bool {
+			template, ok := old.template()
+			return !ok || !modelUses(template, container.Image)
+		}
+		among := slices.Contains(slices.Collect(maps.Values(changed)), container.Image)
+		if has(initContainersToo) && !among && slices.ContainsFunc(c.Input.OldRevisions, lacks) {
+			pulled[container.Name] = container.Image
+		}
+	}
+	return pulled
 }
 
 func modelUses(template *corev1.PodTemplateSpec, image string) bool {
@@ -196,7 +228,6 @@ func (c *recorded) modelJobs(has func(rule) bool, changed map[string]string) []r
 	return jobs
 }
 
-// modelCount is a count or percentage. False: it cannot be read.
 // fit reports whether a quantity is an integer or a percentage that is not negative; Go reads more.
 func fit(v *intstr.IntOrString) bool {
 	if v == nil || v.Type == intstr.Int {
@@ -206,6 +237,7 @@ func fit(v *intstr.IntOrString) bool {
 	return err == nil && strings.HasSuffix(v.StrVal, "%")
 }
 
+// modelCount is a count or percentage. False: it cannot be read.
 func modelCount(v *intstr.IntOrString, fallback, desired int, up bool) (int, bool) {
 	if v == nil {
 		return fallback, true
