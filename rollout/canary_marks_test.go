@@ -182,16 +182,31 @@ func TestCanaryStable(t *testing.T) {
 			third(l)
 			l.snapshot.Memory = rollout.Memory{}
 		}, []spot{on("a", oldPod()), on("b", newPod())}},
+		{"neither, and the others are empty", "the history knows what was before", "old", nil, []spot{on("a", newPod()), on("b")}},
+		{"neither, and all are empty", "the history knows what was before", "old", nil, []spot{on("a"), on("b")}},
+		{"neither, and it has failed", "there is something to go back to", "old", failedRevision, []spot{on("a", newPod()), on("b", newPod()), on("c")}},
+		{"neither, and the others have it", "it was rolled out before revisions were tried", "update", nil,
+			[]spot{on("a", newPod()), on("b", newPod()), on("c")}},
+		{"neither, and it is leaving the others", "a pod on its way out shows nothing", "old", nil,
+			[]spot{on("a", newPod()), on("b", newPod(terminating())), on("c")}},
+		{"neither, and the one before has failed", "there is nothing to go back to", "update", withMark("old", history.FailedAnnotation, "x"),
+			[]spot{on("a", newPod()), on("b")}},
 	}
 	rows := uniqueRows{}
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(kit.Canary("1")).add(tt.fleet...)
+			if tt.set == nil {
+				tt.set = func(*lab) {}
+			}
 			tt.set(l)
 			plan := l.plan(t)
 			if plan.Canary.Stable != l.hash(tt.want) {
 				t.Errorf("stable is %s, want %s, %s: %s", plan.Canary.Stable, tt.want, l.hash(tt.want), tt.why)
+			}
+			if err := rollout.Verify(l.spec, l.snapshot, plan); err != nil {
+				t.Errorf("Verify: %v", err)
 			}
 		})
 	}

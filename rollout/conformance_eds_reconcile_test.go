@@ -79,7 +79,7 @@ var edsSetEntries = map[int]edsEntry{
 	edsPromotedIsGood: {"promoted-is-good", "C6",
 		"a replica set that is active, and once failed or was paused as a canary, makes the controller's state Canary Failed"},
 	edsLostActive: {"lost-active", "C6",
-		"without an active replica set the controller skips the canary; the stable revision is the one that pods carry"},
+		"without an active replica set the controller skips the canary; the stable revision is the one before in the history"},
 	edsHistoryLimit: {"history-limit", "R4",
 		"the controller deletes every replica set that no node is to run any more"},
 	edsSpecIsTheUsers: {"spec-is-the-users", "C7",
@@ -231,11 +231,14 @@ func (c *edsReconcile) outcome(rules int) edsDecision {
 	return d
 }
 
-// carried is the replica set whose pods run, in a cluster that we make up for a recording without an active one.
+// carried is the replica set whose pods run, in a cluster that we make up for a recording without an active one, or ran: the
+// history knows it, unless more nodes have the pods of the set's template than a canary would.
 func (c *edsReconcile) carried() *edsReplicaSet {
-	update := c.upToDate()
-	if update != nil && len(c.chosen(update)) == len(c.Input.Nodes)-c.tainted() {
-		return nil // its pods are everywhere
+	update, runs := c.upToDate(), int32(len(c.Input.Nodes)-c.tainted())
+	if o := c.options(); o != nil && update != nil && !update.holds("Canary-Failed") {
+		if chosen := int32(len(c.chosen(update))); chosen == runs && chosen > canary.Size(*o, runs) {
+			return nil // its pods are everywhere
+		}
 	}
 	for _, r := range slices.Backward(c.Input.ReplicaSets) {
 		if r != update {

@@ -16,14 +16,19 @@ func (r *run) resolve() error {
 	if err != nil {
 		return err
 	}
-	r.revision, err = r.resolver.Resolve(history.Input{
+	in := history.Input{
 		Revisions:      r.snapshot.Revisions,
 		Carriers:       r.carriers(),
 		Limit:          *r.spec.RevisionHistoryLimit,
 		CollisionCount: r.remembered.CollisionCount,
 		Canary:         r.spec.Strategy.Canary != nil,
 		LastStable:     r.lastStable(),
-	})
+	}
+	r.revision, err = r.resolver.Resolve(in)
+	if err == nil && in.LastStable == "" && r.isRolledOut() {
+		in.LastStable = r.revision.Update.Hash
+		r.revision, err = r.resolver.Resolve(in)
+	}
 	if err != nil {
 		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
 	}
@@ -66,6 +71,26 @@ func (r *run) lastStable() string {
 	default:
 		return stable
 	}
+}
+
+// isRolledOut reports whether only the history knows a revision to fall back to, and more nodes have the update revision than
+// a canary would: then it was rolled out before revisions were tried, and is the stable one (C6).
+func (r *run) isRolledOut() bool {
+	options, revision := r.spec.Strategy.Canary, &r.revision
+	if options == nil || revision.Marked || revision.Older.Hash != revision.Update.Hash ||
+		revision.Stable.Hash == revision.Update.Hash {
+		return false
+	}
+	matches := setOf(revision.Matches)
+	updated, last := int32(0), int32(none)
+	for i := range r.pods { // grouped by node
+		p := &r.pods[i]
+		isUpdate := matches[r.hashes[p.hash].value] || p.traits.has(byGeneration)
+		if isUpdate && p.node != last && p.object.DeletionTimestamp == nil && !p.traits.has(finished) {
+			updated, last = updated+1, p.node
+		}
+	}
+	return updated > canary.Size(*options, r.plan.Budget.Desired)
 }
 
 // isUpdate tells whether the pod carries the update revision, with whatever resources.

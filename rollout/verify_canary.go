@@ -188,14 +188,14 @@ func (n *verifiedNode) carriesUpdate() bool {
 
 // wantedNodes is the number of canary nodes that there should be (C1): at least one, no more than run the revision on trial,
 // and a percentage below 100 leaves one out, unless there is only one.
-func (c *verifiedCanary) wantedNodes() int {
+func (v *verifier) wantedNodes() int {
 	desired := 0
-	for _, node := range c.nodes {
+	for _, node := range v.nodes {
 		if node.tried == placement.Run {
 			desired++
 		}
 	}
-	replicas, most := c.options.Replicas, desired
+	replicas, most := v.spec.Strategy.Canary.Replicas, desired
 	if replicas.StrVal != "" && replicas.StrVal != "100%" {
 		most--
 	}

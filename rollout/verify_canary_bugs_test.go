@@ -71,7 +71,7 @@ func TestVerifyCanaryNodes(t *testing.T) {
 		},
 		{
 			name: "another than the label tells", why: "C1: it tells which was chosen, if the memory does not", scene: handFleet(handWithTrial,
-				handPods("available", "a-new", "b-new", "c-old"), handLabelled("b-new"), func(s *handmade) { s.snapshot.Memory = rollout.Memory{} }),
+				handPods("available", "a-new", "b-new", "c-old"), handLabelled("b-new"), handForgotten),
 			plant: both(handLabelled("a-new"), onPods(func(p *corev1.Pod) { delete(p.Labels, rollout.CanaryLabel) }, "b-new")), want: 6,
 			mention: "node a: C1: a canary node that was chosen before",
 		},

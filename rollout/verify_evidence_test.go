@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
@@ -99,7 +98,7 @@ func TestVerifyEvidence(t *testing.T) {
 		},
 		{
 			name: "promoted at once where pods were seen before", why: "C2: nobody knows what befell them, so it counts as of now", scene: handFleet(handWithTrial,
-				handPods("available", "a-new"), func(s *handmade) { s.snapshot.Memory = rollout.Memory{} }, handTrying(func(o *canary.Options) {
+				handPods("available", "a-new"), handForgotten, handTrying(func(o *canary.Options) {
 					o.Duration, o.NoRestartsDuration = new(time.Duration), new(time.Duration)
 				})),
 			plant: handTrying(func(o *canary.Options) { o.NoRestartsDuration = new(time.Nanosecond) }), want: 6, mention: "evicted less than 1ns ago",
@@ -110,7 +109,7 @@ func TestVerifyEvidence(t *testing.T) {
 		},
 		{
 			name: "what befell a pod before the memory was lost", why: "C2: nobody knows, so it counts as of now",
-			scene: handTrial(func(s *handmade) { s.snapshot.Memory = rollout.Memory{} }), plant: disturbedBefore, want: 12, mention: "it was last disturbed",
+			scene: handTrial(handForgotten), plant: disturbedBefore, want: 12, mention: "it was last disturbed",
 		},
 		{
 			name: "an eviction that is forgotten", why: "C2", scene: handTrial(handEvicted("a-new")), plant: disturbedBefore, want: 12, mention: "it was last disturbed",

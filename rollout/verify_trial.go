@@ -98,7 +98,31 @@ func (v *verifier) stableRevisions() map[string]bool {
 	case remembered != "": // it is gone, and nothing else is known to be stable
 		return map[string]bool{remembered: true}
 	}
-	return v.olderRevisions()
+	return v.fallbackRevisions()
+}
+
+// fallbackRevisions are the hashes of the revision to fall back to where revisions are tried and nothing is known to be stable:
+// the older one, or if no pod shows any, the highest of the history that can be read and has not failed. Where more nodes have
+// the update revision than a canary would, it was rolled out before, and is the one.
+func (v *verifier) fallbackRevisions() map[string]bool {
+	older := v.olderRevisions()
+	if !older[v.plan.Status.UpdateRevision] || v.updatedNodes() > v.wantedNodes() && !history.Failed(v.updateObject()) {
+		return older
+	}
+	return v.highest(func(revision *appsv1.ControllerRevision) bool {
+		return !history.Failed(revision) && v.templateOf(history.HashOf(revision)) != nil
+	})
+}
+
+// updatedNodes is the number of nodes with a pod that is seen to live at the update revision.
+func (v *verifier) updatedNodes() int {
+	updated := 0
+	for _, node := range v.nodes {
+		if node.any(func(p *verifiedPod) bool { return p.seen() && p.atUpdate }) {
+			updated++
+		}
+	}
+	return updated
 }
 
 // olderRevisions are the hashes of the highest older revision that a live pod, or a requested one, carries, and that has not

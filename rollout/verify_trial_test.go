@@ -16,6 +16,9 @@ import (
 // handUnpromoted takes the mark of a promotion from the stable revision.
 func handUnpromoted(s *handmade) { s.snapshot.Revisions[0].Annotations = nil }
 
+// handForgotten loses the memory.
+func handForgotten(s *handmade) { s.snapshot.Memory = rollout.Memory{} }
+
 // handAt lets pods be of the revision with the hash.
 func handAt(hash string, names ...string) change {
 	return onPods(func(p *corev1.Pod) { p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash }, names...)
@@ -97,7 +100,17 @@ func TestVerifyAcceptsStable(t *testing.T) {
 
 func TestVerifyStable(t *testing.T) {
 	bothMarked := handTrial(func(s *handmade) { s.snapshot.Revisions[2].Annotations = s.snapshot.Revisions[0].Annotations })
+	emptied := handFleet(handWithTrial, handUnpromoted, handPods("", "b"), handPods("available", "a-new"), handForgotten)
+	rolledOut := handFleet(handWithTrial, handUnpromoted, handPods("", "c"), handPods("available", "a-new", "b-new"), handForgotten)
 	runViolations(t, []violationRow{
+		{
+			name: "nothing to go back to, although the history has it", why: "C6: the one before is it, whoever carries it", scene: emptied,
+			plant: func(s *handmade) { s.plan.Status.StableRevision = freshHash }, want: 12, mention: `status.stableRevision is "fresh", right is ["stale"]`,
+		},
+		{
+			name: "goes back from what was rolled out", why: "C6: more nodes have it than a canary would", scene: rolledOut,
+			plant: func(s *handmade) { s.plan.Status.StableRevision = staleHash }, want: 12, mention: `status.stableRevision is "stale", right is ["fresh"]`,
+		},
 		{
 			name: "the lower of two that were promoted", why: "C6: the last one is it", scene: bothMarked,
 			plant: func(s *handmade) { s.plan.Status.StableRevision = olderHash }, want: 12, mention: `status.stableRevision is "older", right is ["stale"]`,

@@ -27,13 +27,18 @@ func TestStableByMarks(t *testing.T) {
 		marks      map[string]string // of revisions 1, 2, 3 and "update"
 		noCanary   bool
 		last       string
+		unreadable string
 		live       []history.Carrier
 		want       string
 		isPromoted bool
 		isMarked   bool
 	}{
 		{name: "no marks", why: "the highest older one that a live pod carries", live: live("1", "2"), want: "2"},
-		{name: "no marks, none live", why: "there is none to go back to", want: "update"},
+		{name: "no marks, none live", why: "the history knows what was before", want: "3"},
+		{name: "no marks, none live, one failed", why: "a failed one is none to go back to", marks: map[string]string{"3": failed}, want: "2"},
+		{name: "no marks, none live, one unreadable", why: "no pod can be made of it", unreadable: "3", want: "2"},
+		{name: "no marks, none live, all failed", why: "there is none to go back to", marks: map[string]string{"1": failed, "2": failed, "3": failed}, want: "update"},
+		{name: "no canary, none live", why: "the history is for sets with one", noCanary: true, want: "update"},
 		{name: "no marks, one failed", why: "a failed one is none to go back to", marks: map[string]string{"2": failed}, live: live("1", "2"), want: "1"},
 		{name: "no marks, remembered", why: "it counts until a mark is there, live or not", last: "1", live: live("2"), want: "1"},
 		{name: "no marks, remembered and gone", why: "fail closed: nothing else is known to be stable", last: "x", live: live("2"), want: "x"},
@@ -65,6 +70,9 @@ func TestStableByMarks(t *testing.T) {
 				object := markable(t, name, number)
 				if mark := tt.marks[name]; mark != "" {
 					object.Annotations = map[string]string{mark: "any"}
+				}
+				if name == tt.unreadable {
+					object.Data.Raw = []byte("{")
 				}
 				revisions = append(revisions, object)
 			}

@@ -87,8 +87,8 @@ type Resolution struct {
 	// Update is the revision of the template.
 	Update Revision
 	// Stable is C6's stable revision. With Input.Canary: Update if it is promoted, else the highest that is promoted, by its
-	// mark or as Input.LastStable says. Without it, and without marks, Older. A revision that LastStable names and that is not
-	// there has a hash and nothing else.
+	// mark or as Input.LastStable says, else Older, and if no pod shows an older one the highest other one that can be read and
+	// has not failed. Without it Older. A revision that LastStable names and that is not there has a hash and nothing else.
 	Stable Revision
 	// Older is the highest revision with other data that a live pod carries and that has not failed, else with Input.Canary
 	// the highest that any pod carries, or that has failed, else Update: what is still there of the time before Update,
@@ -336,9 +336,30 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 		return out.Update // it has the hash of what was promoted
 	case last != "":
 		return Revision{Hash: last} // fail closed: nothing is known to be stable any more, least of all Update
+	case in.Canary && out.Older.Hash == out.Update.Hash:
+		return before(out, others, in)
 	default:
 		return out.Older
 	}
+}
+
+// before returns the highest revision of other data that pods can be made of and that has not failed, carried or not, else
+// Update: what the history alone knows of the time before Update. A hash that two revisions have names none of them.
+func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+	named := make(map[string]int, len(in.Revisions))
+	for _, revision := range in.Revisions {
+		named[HashOf(revision)]++
+	}
+	for _, revision := range slices.Backward(others) {
+		hash := HashOf(revision)
+		if hash == out.Update.Hash || named[hash] > 1 || Failed(revision) {
+			continue
+		}
+		if _, err := Template(revision); err == nil {
+			return reviewed(revision)
+		}
+	}
+	return out.Update
 }
 
 // older returns Resolution.Older.

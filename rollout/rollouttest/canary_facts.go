@@ -123,14 +123,25 @@ func (f *canaryFacts) readRevisions() {
 	}
 }
 
-// needsTrial is C6, with as much doubt as there is: a revision that may be the stable one need not be tried.
+// needsTrial is C6, with as much doubt as there is: a revision that may be the stable one need not be tried. So it is where no
+// other was promoted or is carried, and more nodes have it than a canary would.
 func (f *canaryFacts) needsTrial() bool {
 	if f.spec.Strategy.Canary == nil || f.promoted || f.first {
 		return false
 	}
+	updated := 0
+	for node := range f.nodes {
+		if slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool { return alive(p) && f.update[revisionOf(p)] }) {
+			updated++
+		}
+	}
 	return f.marked || slices.ContainsFunc(f.snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {
 		_, failed := r.Annotations[history.FailedAnnotation]
-		return !failed && !holds(r, &f.spec.Template) && slices.ContainsFunc(f.snapshot.Pods, func(p *corev1.Pod) bool {
+		if failed || holds(r, &f.spec.Template) || f.update[history.HashOf(r)] {
+			return false
+		}
+		_, err := history.Template(r)
+		return err == nil && updated <= f.wanted() || slices.ContainsFunc(f.snapshot.Pods, func(p *corev1.Pod) bool {
 			return alive(p) && revisionOf(p) == history.HashOf(r)
 		})
 	})
