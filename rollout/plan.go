@@ -112,7 +112,8 @@ type Canary struct {
 	// Nodes of the canary, in ascending order, and how many there should be.
 	Nodes  []string
 	Wanted int32
-	// Until is when what is waited for is over, by the clock alone; zero: not by the clock.
+	// Until is the earliest instant at which the clock can promote the revision (C2), if nothing happens until then; zero: not
+	// by the clock.
 	Until time.Time
 	// Stale lists the commands that name another revision.
 	Stale []string

@@ -285,10 +285,18 @@ func TestVerifyTrialActions(t *testing.T) {
 			want: 15, mention: "C2: the canary has lasted for its duration at 2026-01-15T12:07:00Z",
 		},
 		{
-			name: "asleep until after what the plan says", why: "V15", scene: handTrial(), plant: func(s *handmade) {
-				s.plan.Canary.Until = handNow().Add(time.Minute)
-			},
+			name: "asleep until after what the plan says", why: "V15", scene: handTrial(handTrying(func(o *canary.Options) {
+				o.Mode, o.Duration, o.NoRestartsDuration = canary.Manual, nil, nil
+			})),
+			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(time.Minute) },
 			want: 15, mention: "the clock ends what the canary waits for at 2026-01-15T12:01:00Z",
+		},
+		{
+			name: "until the first of both", why: "C2: the clock promotes after the later of both", scene: handTrial(
+				handTrying(func(o *canary.Options) { o.NoRestartsDuration = new(24 * time.Hour) }),
+				handRecorded(func(r *canary.Record) { r.Disturbed = handNow().Add(-time.Hour) })),
+			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(7 * time.Minute) },
+			want:  12, mention: "C2: canary until 2026-01-15T12:07:00Z, right is not before 2026-01-16T11:00:00Z",
 		},
 		{
 			name: "asleep until after the timeout", why: "V15", scene: handTrial(handTrying(func(o *canary.Options) {

@@ -131,11 +131,16 @@ func (v *verifier) checkMemory() {
 // checkTrialWake is the part of V15 about the canary: the clock, the timeout, and what the plan itself says.
 func (v *verifier) checkTrialWake() {
 	options := v.spec.Strategy.Canary
-	v.checkWake("", v.plan.Canary.Until, "the clock ends what the canary waits for")
+	until := v.plan.Canary.Until
+	v.checkWake("", until, "the clock ends what the canary waits for")
 	if !v.onTrial() {
 		return
 	}
 	record := v.plan.Memory.Canary
+	if right := v.endOfTrial(record); !until.IsZero() && until.Before(right) {
+		v.report(12, "", "C2: canary until %s, right is not before %s", until.UTC().Format(time.RFC3339Nano),
+			right.UTC().Format(time.RFC3339Nano))
+	}
 	c := v.judged
 	if options.Mode == canary.Auto && v.trial.phase == canary.Running && !record.Since.IsZero() &&
 		c.allAvailable() {
@@ -144,6 +149,19 @@ func (v *verifier) checkTrialWake() {
 	if fail := options.AutoFail; !fail.Disabled && fail.CanaryTimeout != nil && !c.pause {
 		v.checkWake("", record.Began.Add(*fail.CanaryTimeout+1), "C4: the canary has taken longer than its timeout")
 	}
+}
+
+// endOfTrial is when the clock can promote the revision by the record, if nothing happens until then (C2): the later of two ends.
+func (v *verifier) endOfTrial(record canary.Record) time.Time {
+	options := v.spec.Strategy.Canary
+	if options.Mode != canary.Auto {
+		return time.Time{}
+	}
+	lasted, settled := record.Since.Add(*options.Duration-record.Elapsed), record.Disturbed.Add(*options.NoRestartsDuration)
+	if settled.After(lasted) {
+		return settled
+	}
+	return lasted
 }
 
 // checkSlowWake is the part of V15 about B7 and B8.

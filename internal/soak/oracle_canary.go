@@ -1,10 +1,15 @@
 package main
 
 import (
+	"slices"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -60,7 +65,8 @@ func (c *checker) tried(step *simulate.Step) error {
 	return nil
 }
 
-// isNew tells whether the revision was never in force, an older one runs, and nobody is going to say that it is good.
+// isNew reports whether the revision was never in force, an older one runs or is in the history, and nobody is going to say that
+// it is good.
 func (c *checker) isNew(update string, step *simulate.Step) bool {
 	fleet := &c.scenario.Fleet
 	if step.Spec.Predecessor != nil || fleet.Running == nil || rollouttest.Hash(*fleet.Running) == update {
@@ -77,10 +83,8 @@ func (c *checker) isNew(update string, step *simulate.Step) bool {
 			return false
 		}
 	}
-	for _, p := range step.Snapshot.Pods {
-		if live(p) && hashOf(p) != update {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(step.Snapshot.Pods, func(p *corev1.Pod) bool { return live(p) && hashOf(p) != update }) ||
+		slices.ContainsFunc(step.Snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {
+			return history.HashOf(r) != update && !history.Failed(r)
+		})
 }

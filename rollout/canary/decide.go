@@ -103,15 +103,20 @@ func (t *trial) waitsFor(record *Record, now time.Time) Reason {
 	}
 }
 
-// until is when that is over by the clock alone, for a record with which decide is done.
+// until is the earliest instant at which the clock can promote the revision (C2), for a record with which decide is done: when it
+// has run for the duration and the last disturbance is long enough ago. What disturbs the canary as long as it is there leaves
+// none.
 func (t *trial) until(f Finding, record Record) time.Time {
+	ends := t.clockEnds(record)
 	switch {
-	case f.Reason == Observing:
-		return t.clockEnds(record)
-	case f.Reason == Settling && !t.disturbing:
-		return t.settled(record)
-	default:
+	case f.Reason != Observing && f.Reason != Settling || ends.IsZero():
 		return time.Time{}
+	case t.noRestarts == 0:
+		return ends
+	case t.disturbing:
+		return time.Time{}
+	default:
+		return later(ends, t.settled(record))
 	}
 }
 

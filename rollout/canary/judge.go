@@ -64,7 +64,8 @@ type Judgement struct {
 	Remove []string
 	// Record for the next judgement.
 	Record Record
-	// Until is when what is waited for is over, by the clock alone; zero: not by the clock.
+	// Until is the earliest instant at which the clock can promote the revision (C2): when Duration and NoRestartsDuration are
+	// over, if nothing happens until then. Zero: not by the clock.
 	Until time.Time
 	// Wake is the earliest instant at which the same input would be judged differently, with the record that it has or with
 	// the one for the next judgement; zero: never.

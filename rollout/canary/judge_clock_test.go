@@ -142,7 +142,11 @@ func TestJudgeDisturbances(t *testing.T) {
 		{"longer than the duration", "C2: both must have passed", func(s *situation) {
 			s.o.NoRestartsDuration = minutes(30)
 			s.in.Record.Disturbed = ago(2 * time.Minute)
-		}, `Running Observing; clock 1m0s running since -3m0s; disturbed -2m0s; until 6m0s; wake 6m0s`},
+		}, `Running Observing; clock 1m0s running since -3m0s; disturbed -2m0s; until 28m0s; wake 6m0s`},
+		{"restarted ahead of now, longer than the duration", "C2: both must have passed, by then", func(s *situation) {
+			s.o.NoRestartsDuration = minutes(6)
+			s.in.Nodes[0] = good("a", restarted("agent", 1, noon().Add(time.Minute), ""))
+		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; restarting now; restarted now; until 7m0s; wake 6m0s`},
 		{"record is later", "the pod that restarted may be gone", func(s *situation) {
 			s.in.Record.Disturbed = ago(time.Minute)
 			s.in.Nodes[0] = good("a", restarted("agent", 1, ago(3*time.Minute), ""))
@@ -163,15 +167,15 @@ func TestJudgeDisturbances(t *testing.T) {
 			ran(s, 10*time.Minute)
 			s.in.Nodes[0].Pods = append(s.in.Nodes[0].Pods, podOf("a-2", phase(corev1.PodFailed)))
 		}, `Running Settling; clock 0s running since -10m0s; disturbed now`},
-		{"failed pod while observed", "that the ten minutes are over comes by the clock", func(s *situation) {
+		{"failed pod while observed", "C2: that the ten minutes are over comes by the clock, but promotes nothing", func(s *situation) {
 			s.in.Nodes[0].Pods = append(s.in.Nodes[0].Pods, podOf("a-2", phase(corev1.PodFailed)))
-		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; until 6m0s; wake 6m0s`},
+		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; wake 6m0s`},
 		{"succeeded pod", "C2 does not name it", func(s *situation) {
 			s.in.Nodes[0].Pods = append(s.in.Nodes[0].Pods, podOf("a-2", phase(corev1.PodSucceeded)))
 		}, `Running Observing; clock 1m0s running since -3m0s; until 6m0s; wake 6m0s`},
 		{"evicted", "C2: eviction marks the pod before it terminates it", func(s *situation) {
 			s.in.Nodes[0].Pods = append(s.in.Nodes[0].Pods, podOf("a-2", terminating, disrupted(corev1.ConditionTrue)))
-		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; until 6m0s; wake 6m0s`},
+		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; wake 6m0s`},
 		{"terminating", "C2: to be deleted by a rollout is no disturbance", func(s *situation) {
 			s.in.Nodes[0].Pods = append(s.in.Nodes[0].Pods, podOf("a-2", terminating, disrupted(corev1.ConditionFalse)))
 		}, `Running Observing; clock 1m0s running since -3m0s; until 6m0s; wake 6m0s`},

@@ -95,6 +95,19 @@ func TestJudgePropertiesReject(t *testing.T) {
 				j.Wake = j.Wake.Add(1)
 			}
 		})},
+		{"until the first of both", "C2: the later of both decides", "until", func(o canary.Options, in canary.Input) canary.Judgement {
+			j := canary.Judge(o, in)
+			if r := j.Record; j.Reason == canary.Observing && !j.Until.IsZero() {
+				j.Until = r.Since.Add(*o.Duration - r.Elapsed)
+			}
+			return j
+		}},
+		{"until a moment later", "C2: at that very instant", "until", spoiling(func(_ canary.Input, j *canary.Judgement) {
+			if !j.Until.IsZero() {
+				j.Until = j.Until.Add(1)
+			}
+		})},
+		{"no until", "C2: the clock promotes", "until", spoiling(func(_ canary.Input, j *canary.Judgement) { j.Until = time.Time{} })},
 		{"timeout asleep", "C4: it comes by the clock", "wake", func(o canary.Options, in canary.Input) canary.Judgement {
 			j := canary.Judge(o, in)
 			o.AutoFail.CanaryTimeout = nil

@@ -258,7 +258,7 @@ func TestJudgeFails(t *testing.T) {
 			s.o.AutoFail.MaxRestartsDuration = minutes(3)
 			s.in.Record.Restarting, s.in.Record.Restarted = ago(2*time.Minute), ago(2*time.Minute)
 			s.in.Nodes[0] = good("a", restarted("agent", 1, noon().Add(2*time.Minute), "Error"))
-		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; restarting -2m0s; restarted now; until 6m0s; wake 1m0.000000001s`},
+		}, `Running Observing; clock 1m0s running since -3m0s; disturbed now; restarting -2m0s; restarted now; until 7m0s; wake 1m0.000000001s`},
 		{"restarts, disabled", "C4: autoFail is off", func(s *situation) {
 			s.o.AutoFail.MaxRestartsDuration, s.o.AutoFail.Disabled = minutes(3), true
 			s.in.Record.Restarting, s.in.Record.Restarted = ago(9*time.Minute), ago(4*time.Minute)

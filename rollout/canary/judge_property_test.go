@@ -24,6 +24,7 @@ func judgeProperties() map[string]func(judger, story) string {
 		"final":      checkFinal,
 		"lost":       checkLost,
 		"wake":       checkWake,
+		"until":      checkUntil,
 		"live":       checkLive,
 		"idempotent": checkIdempotent,
 		"pure":       checkPure,
@@ -172,6 +173,34 @@ func checkWake(judge judger, s story) string {
 		in.Now, next.Now, next.Record = wake, wake, m.j.Record
 		if sameFinding(judge(m.o, in), m.j) && sameFinding(judge(m.o, next), m.j) {
 			return fmt.Sprintf("moment %d: %s, but nothing changes then", i, say(m.j))
+		}
+	}
+	return ""
+}
+
+// checkUntil holds that the clock promotes nothing before Until, and that the canary does not go on running from then on (C2).
+func checkUntil(judge judger, s story) string {
+	for i, m := range tell(judge, s) {
+		until := m.j.Until
+		in := m.in
+		in.Record = m.j.Record
+		probes := []time.Time{m.in.Now.Add(time.Second), m.in.Now.Add(time.Minute), m.in.Now.Add(1000 * time.Hour)}
+		if !until.IsZero() {
+			probes = append(probes, until.Add(-1), until)
+		}
+		for _, at := range probes {
+			if at.Before(m.in.Now) {
+				continue
+			}
+			in.Now = at
+			then := judge(m.o, in)
+			promoted := then.Phase == canary.Idle && then.Reason == canary.Promoted
+			switch {
+			case promoted && m.j.Phase == canary.Running && (until.IsZero() || at.Before(until)):
+				return fmt.Sprintf("moment %d: %s, but at %s it is promoted", i, say(m.j), sayTime(at))
+			case !until.IsZero() && at.Equal(until) && then.Phase == canary.Running:
+				return fmt.Sprintf("moment %d: %s, but then %s", i, say(m.j), say(then))
+			}
 		}
 	}
 	return ""
