@@ -289,7 +289,7 @@ func TestVerifyTrialActions(t *testing.T) {
 				o.Mode, o.Duration, o.NoRestartsDuration = canary.Manual, nil, nil
 			})),
 			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(time.Minute) },
-			want: 15, mention: "the clock ends what the canary waits for at 2026-01-15T12:01:00Z",
+			want:  15, mention: "the clock ends what the canary waits for at 2026-01-15T12:01:00Z",
 		},
 		{
 			name: "until the first of both", why: "C2: the clock promotes after the later of both", scene: handTrial(

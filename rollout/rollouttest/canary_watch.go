@@ -246,7 +246,7 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(node string) bool {
 		return !f.candidate[node] && !f.mayBeBroken(node)
 	})
-	now, elapsed := f.snapshot.Now, w.elapsed
+	elapsed := w.elapsed
 	if f.full(nodes) && !w.started {
 		w.started = true // this very instant, for a duration of 0
 	}
@@ -262,24 +262,29 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	case len(nodes) > 0 && elapsed < *f.options.Duration:
 		return fmt.Errorf("C2: revision %s is promoted after %v, and its duration is %v", f.name, elapsed, *f.options.Duration)
 	}
-	quiet := *f.options.NoRestartsDuration
 	for _, last := range [...]time.Time{f.restarted(nodes), w.disturbed} {
-		if !last.IsZero() && now.Sub(last) < quiet {
+		if !f.settled(last) {
 			return fmt.Errorf("C2: revision %s is promoted %v after a canary pod was disturbed, and not %v",
-				f.name, now.Sub(last), quiet)
+				f.name, f.snapshot.Now.Sub(last), *f.options.NoRestartsDuration)
 		}
 	}
 	return nil
 }
 
+// settled reports whether a disturbance is long enough ago (C2); zero: there was none.
+func (f *canaryFacts) settled(last time.Time) bool {
+	return last.IsZero() || f.snapshot.Now.Sub(last) >= *f.options.NoRestartsDuration
+}
+
 // checkTried is C1 for a revision that is promoted by the clock: as many canary nodes as may be have tried it, and one at
 // least. A plan that replaces a node that is gone begins the clock anew, which only without a duration is over at once: then
-// any other node with an available pod may be the one.
+// any other node with an available pod that has been quiet for long enough may be the one.
 func (f *canaryFacts) checkTried(nodes []string) error {
 	tried, wanted, candidates := len(nodes), f.wanted(), f.candidates(nodes)
 	if *f.options.Duration == 0 {
 		for node, ok := range f.candidate {
-			if ok && !slices.Contains(nodes, node) && f.full([]string{node}) {
+			other := []string{node}
+			if ok && !slices.Contains(nodes, node) && f.full(other) && f.settled(f.restarted(other)) {
 				tried++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -97,7 +98,7 @@ func TestCheckCanaryWithoutNodesThatAreGone(t *testing.T) {
 // is on trial on "a" and "b", and ten minutes later, when some of them are gone, it is promoted.
 func TestCanaryWatchOfPromotionsOnTooFewNodes(t *testing.T) {
 	inZone := rollouttest.CanaryOn("zone", "a")
-	atOnce := rollouttest.CanaryFor(0, 0)
+	atOnce, instantly := rollouttest.CanaryFor(0, 0), rollouttest.CanaryFor(0, 5*time.Minute)
 	tests := []struct {
 		name, why string
 		options   []rollouttest.SpecOption
@@ -117,6 +118,10 @@ func TestCanaryWatchOfPromotionsOnTooFewNodes(t *testing.T) {
 			[]string{"b"}, false, "and 1 canary nodes have tried it, wanted are 2 of 3 that may be"},
 		{"one is gone, another has it, at once", "C2: a duration of 0 is over in the plan that chooses it",
 			[]rollouttest.SpecOption{atOnce}, []string{"a"}, []string{"b", "d"}, false, ""},
+		{"one is gone, another has it and restarted, at once", "C2: its restart is not long enough ago", []rollouttest.SpecOption{instantly},
+			[]string{"a"}, []string{"b", "d restarted"}, false, "and 1 canary nodes have tried it, wanted are 2 of 3 that may be"},
+		{"one is gone, another has it and restarted, at once, and that does not matter", "C2: the duration without restarts is 0",
+			[]rollouttest.SpecOption{atOnce}, []string{"a"}, []string{"b", "d restarted"}, false, ""},
 		{"all are gone", "C1: with none, nothing is promoted", []rollouttest.SpecOption{inZone}, []string{"a", "b"}, nil, false,
 			"C1: revision agent-%s is promoted, and no node has tried it"},
 		{"all are gone, at once", "C1: with none, nothing is promoted", []rollouttest.SpecOption{inZone, atOnce}, []string{"a", "b"},
@@ -145,11 +150,17 @@ func TestCanaryWatchOfPromotionsOnTooFewNodes(t *testing.T) {
 				s.Memory.Canary = canaries
 				s.Pods = nil
 				for _, n := range s.Nodes {
-					of := w.Stable
-					if slices.Contains(holds, n.Name) {
+					of, restarted := w.Stable, slices.Contains(holds, n.Name+" restarted")
+					if restarted || slices.Contains(holds, n.Name) {
 						of = w.Spec
 					}
-					s.Pods = append(s.Pods, rollouttest.Pod("agent-"+n.Name, rollouttest.Of(of), rollouttest.OnNode(n.Name)))
+					pod := rollouttest.Pod("agent-"+n.Name, rollouttest.Of(of), rollouttest.OnNode(n.Name))
+					if restarted {
+						pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1, LastTerminationState: corev1.ContainerState{
+							Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(s.Now.Add(-time.Minute))},
+						}}}
+					}
+					s.Pods = append(s.Pods, pod)
 				}
 				return watch.Check(w.Spec, s, p)
 			}
@@ -170,6 +181,62 @@ func TestCanaryWatchOfPromotionsOnTooFewNodes(t *testing.T) {
 			mustContain(t, check(tt.holds, on, promotes), strings.ReplaceAll(tt.want, "%s", update))
 		})
 	}
+}
+
+// A planner that promotes on the nodes that are left, instead of replacing one that is gone, is found out however the node goes
+// and whenever that is.
+func TestCheckCanaryRejectsPromotionsWithoutTheNodesThatAreGone(t *testing.T) {
+	for _, kind := range []rollouttest.MishapKind{rollouttest.DeleteNode, rollouttest.TaintNode} {
+		for _, lasts := range []time.Duration{0, time.Minute} {
+			caught := 0
+			for after := range 14 {
+				w := befallen(tryOut(rollouttest.Canary("2"), rollouttest.CanaryOn("zone", "a"), rollouttest.CanaryFor(lasts, time.Minute),
+					rollouttest.MaxUnavailable("2")), rollouttest.Mishap{After: after, Kind: kind, Node: "a"})
+				rollouttest.Label("zone", "a")(w.Snapshot.Nodes[2]) // so that "c" may follow
+				hasty := new(hastyPlanner)
+				err := rollouttest.CheckCanary(hasty.planner, w)
+				if want := "have tried it, wanted are 2 of 2 that may be"; hasty.promoted {
+					caught++
+					mustContain(t, err, want)
+				} else if err != nil {
+					t.Errorf("%s after %d plans, %v: %v", kind, after, lasts, err)
+				}
+			}
+			if caught == 0 {
+				t.Errorf("%s, %v: nothing is promoted too early", kind, lasts)
+			}
+		}
+	}
+}
+
+// hastyPlanner promotes a revision in the plan in which it would have to replace a canary node that is gone.
+type hastyPlanner struct{ promoted bool }
+
+func (h *hastyPlanner) planner(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+	right, err := realPlanner(spec)
+	if err != nil {
+		return nil, err
+	}
+	few := spec
+	few.Strategy.Canary = new(spec.Strategy.Canary.DeepCopy())
+	rollouttest.Canary("1")(&few)
+	wrong, err := realPlanner(few)
+	if err != nil {
+		return nil, err
+	}
+	return func(s rollout.Snapshot) (rollout.Plan, error) {
+		plan, err := right(s)
+		if before := s.Memory.Canary.Nodes; err != nil || len(before) != 2 || slices.Equal(plan.Canary.Nodes, before) {
+			return plan, err
+		}
+		s.Memory.Canary.Elapsed, s.Memory.Canary.Disturbed = time.Hour, time.Time{}
+		hasty, err := wrong(s)
+		if plan.Canary.Phase == canary.Running && hasty.Canary.Phase == canary.Idle {
+			h.promoted = true
+			return hasty, err
+		}
+		return plan, nil
+	}, nil
 }
 
 // With the record lost the canary begins again where the revision is, but a pod that is asked to go is gone already, however
