@@ -205,8 +205,8 @@ func TestCanaryStable(t *testing.T) {
 			if plan.Canary.Stable != l.hash(tt.want) {
 				t.Errorf("stable is %s, want %s, %s: %s", plan.Canary.Stable, tt.want, l.hash(tt.want), tt.why)
 			}
-			if err := rollout.Verify(l.spec, l.snapshot, plan); err != nil {
-				t.Errorf("Verify: %v", err)
+			for _, violation := range rollout.Verify(l.spec, l.snapshot, plan) {
+				t.Error(violation)
 			}
 		})
 	}
