@@ -116,6 +116,12 @@ func TestVerifyCanaryPhase(t *testing.T) {
 			plant: handTrying(func(o *canary.Options) { o.AutoFail.MaxRestartsDuration = new(11 * time.Minute) }), want: 12, mention: "nothing shows",
 		},
 		{
+			name: "failed by restarts that began before the canary", why: "C4: they are of another", scene: handTrial(handRecorded(func(r *canary.Record) {
+				r.Restarting, r.Restarted = handNow().Add(-20*time.Minute), handNow().Add(-9*time.Minute)
+			}), handTrying(func(o *canary.Options) { o.AutoFail.MaxRestartsDuration = new(11*time.Minute - 1) })),
+			plant: handRecorded(func(r *canary.Record) { r.Began = r.Began.Add(1) }), want: 12, mention: "nothing shows that it has failed",
+		},
+		{
 			name: "paused without a reason", why: "C3", scene: paused,
 			plant: commanded(func(c *canary.Commands) { c.Pause = "" }), want: 12, mention: "right is Running: nothing shows that it is to rest",
 		},

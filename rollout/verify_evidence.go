@@ -117,26 +117,33 @@ func (c *verifiedCanary) disturbed() time.Time {
 	return last
 }
 
-// lastRestartOf is when a container of the pod last ended to be started again, or if that is not known was started again.
+// lastRestartOf is when a container of the pod last ended to be started again; zero: none did.
 func lastRestartOf(pod *corev1.Pod) time.Time {
 	var last time.Time
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		var at time.Time
-		ended := status.LastTerminationState.Terminated
-		switch {
-		case ended != nil && !ended.FinishedAt.IsZero():
-			at = ended.FinishedAt.Time
-		case ended == nil && status.RestartCount <= 0:
-		case status.State.Running != nil:
-			at = status.State.Running.StartedAt.Time
-		case status.State.Terminated != nil:
-			at = status.State.Terminated.StartedAt.Time
-		}
+	for _, at := range restartTimes(pod) {
 		if at.After(last) {
 			last = at
 		}
 	}
 	return last
+}
+
+// restartTimes are when the containers of the pod last ended to be started again, or if that is not known were started again.
+func restartTimes(pod *corev1.Pod) []time.Time {
+	var times []time.Time
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		ended := status.LastTerminationState.Terminated
+		switch {
+		case ended != nil && !ended.FinishedAt.IsZero():
+			times = append(times, ended.FinishedAt.Time)
+		case ended == nil && status.RestartCount <= 0:
+		case status.State.Running != nil:
+			times = append(times, status.State.Running.StartedAt.Time)
+		case status.State.Terminated != nil:
+			times = append(times, status.State.Terminated.StartedAt.Time)
+		}
+	}
+	return times
 }
 
 // restartsOf is how often the container of the pod that restarted most did.
@@ -155,7 +162,20 @@ func (c *verifiedCanary) mayFail() bool {
 	if fail.Disabled {
 		return false
 	}
-	from, to := c.record.Restarting, c.record.Restarted
+	var from, until time.Time
+	restarted := func(at time.Time) { // of those since the canary began
+		if at = earliest(at, now); at.IsZero() || at.Before(c.began()) {
+			return
+		}
+		if from.IsZero() || at.Before(from) {
+			from = at
+		}
+		if at.After(until) {
+			until = at
+		}
+	}
+	restarted(c.record.Restarting)
+	restarted(c.record.Restarted)
 	for _, pod := range c.pods {
 		if !pod.atUpdate {
 			continue
@@ -163,17 +183,21 @@ func (c *verifiedCanary) mayFail() bool {
 		if pod.seen() && restartsOf(pod.object) > *fail.MaxRestarts {
 			return true
 		}
-		if at := lastRestartOf(pod.object); !at.IsZero() {
-			if from.IsZero() || at.Before(from) {
-				from = at
-			}
-			if at.After(to) {
-				to = at
-			}
+		for _, at := range restartTimes(pod.object) {
+			restarted(at)
 		}
 	}
-	goesOn := fail.MaxRestartsDuration != nil && !from.IsZero() && to.Sub(from) > *fail.MaxRestartsDuration
+	goesOn := fail.MaxRestartsDuration != nil && until.Sub(from) > *fail.MaxRestartsDuration
 	return goesOn || c.timedOut(now)
+}
+
+// began is when the canary began: now, if that is not known (any more), or was said to be to come.
+func (c *verifiedCanary) began() time.Time {
+	now := c.snapshot.Now
+	if c.fresh || c.record.Began.IsZero() {
+		return now
+	}
+	return earliest(c.record.Began, now)
 }
 
 func (c *verifiedCanary) timedOut(now time.Time) bool {
@@ -282,10 +306,7 @@ func (c *verifiedCanary) checkRecord() {
 	if is, right := runFor(record, now), c.elapsed(); is != right {
 		wrong("has the clock at %s, right is %s", is, right)
 	}
-	began := c.record.Began
-	if c.fresh || began.IsZero() || began.After(now) {
-		began = now
-	}
+	began := c.began()
 	if !record.Began.Equal(began) {
 		wrong("says it began at %s, right is %s", record.Began.UTC().Format(time.RFC3339Nano),
 			began.UTC().Format(time.RFC3339Nano))

@@ -21,6 +21,10 @@ const EnvDir = "DAEMONPLAN_CONFORMANCE"
 //go:embed testdata/*/*.jsonl.gz
 var embedded embed.FS
 
+// MostNodes is more than any cluster has. A recording that counts more shows numbers, not a cluster: a test names and counts it
+// instead of building it.
+const MostNodes = 100_000
+
 // Lines yields the cases of one recorded file in order, each with its name, file and 1-based line number joined by a
 // colon ("kubernetes/placement.jsonl:17"), and its JSON text. The slice is the caller's to keep and to write.
 //

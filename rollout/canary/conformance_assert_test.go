@@ -42,6 +42,12 @@ func assertJudgement(t reporter, name string, o canary.Options, in canary.Input,
 	if in.Halted && in.Known == canary.NotKnown && !validated && promotes {
 		wrong(haltedPromotesNothing, "promoted by %v", j.Reason)
 	}
+	if j.Phase == canary.Failed && in.Known != canary.NotKnown {
+		wrong(stableCannotFail, "a revision that needs no canary has failed by %v", j.Reason)
+	}
+	if limit := o.Default(); limit.Mode == canary.Auto && j.Until.Sub(in.Now) > max(*limit.Duration, *limit.NoRestartsDuration) {
+		wrong(futureIsNow, "waits until %v at %v", j.Until, in.Now)
+	}
 	if j.Phase == canary.Running && !j.Until.IsZero() && !j.Until.After(in.Now) {
 		wrong(exactlyLongEnough, "waits until %v at %v", j.Until, in.Now)
 	}
@@ -98,9 +104,15 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 	automatic := in.Record.Pause == nil && o.Commands.Pause == "" && o.Commands.Unpause == "" && !o.AutoPause.Disabled
 	for _, n := range in.Nodes {
 		for _, pod := range n.Pods {
-			at, _ := latestRestart(pod)
+			at := earlierOf(ours().latest(pod), in.Now)
 			if j.Phase != canary.Failed && at.After(j.Record.Disturbed) {
-				t.Errorf("%s: %s: a pod restarted at %v, but the record says %v", name, entries[leavingPodsDisturb].id, at, j.Record.Disturbed)
+				t.Errorf("%s: %s, %s: a pod restarted at %v, but the record says %v", name, entries[leavingPodsDisturb].id,
+					entries[restartsAreDatedAnyhow].id, at, j.Record.Disturbed)
+			}
+			if most, _ := ours().mostRestarts(pod); automatic && j.Phase == canary.Running && most > *o.Default().AutoPause.MaxRestarts &&
+				pod.DeletionTimestamp == nil && !ours().ended(pod) {
+				t.Errorf("%s: %s, %s: the canary runs on, although pod %s restarted %d times", name, entries[lastStateIsAny].id,
+					entries[unsetIsDefault].id, pod.Name, most)
 			}
 			if j.Phase != canary.Failed && !at.Before(in.Record.Began) && !in.Record.Began.IsZero() &&
 				(at.Before(j.Record.Restarting) || at.After(j.Record.Restarted)) {
@@ -116,12 +128,35 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 	if !automatic || j.Phase != canary.Paused {
 		return
 	}
+	for _, n := range in.Nodes {
+		for _, pod := range n.Pods {
+			most, _ := ours().mostRestarts(pod)
+			if pod.Name == j.Pod && (ours().ended(pod) || j.Reason == canary.TooManyRestarts && j.Restarts > most ||
+				j.Reason != canary.TooManyRestarts && ours().waiting(pod, []string{j.Detail}) == "") {
+				t.Errorf("%s: %s, %s: paused by %v of pod %s", name, entries[ephemeralsDoNotCount].id,
+					entries[endedPodsArePassedOver].id, j.Reason, j.Pod)
+			}
+		}
+	}
 	// The nodes before the one that gave the reason give none.
 	before := in
 	before.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n canary.Node) bool { return n.Name >= j.Node })
 	if then := canary.Judge(o, before); then.Phase == canary.Paused {
 		t.Errorf("%s: %s: %s gives the reason %v, but %s comes before it", name, entries[firstReasonCounts].id, j.Node, j.Reason, then.Node)
 	}
+}
+
+// ours looks at pods as the rules say.
+func ours() peer { return peer{rules: allRules} }
+
+// latest is when a container of the pod last ended to be started again.
+func (p peer) latest(pod *corev1.Pod) (at time.Time) {
+	for _, end := range p.ends(pod) {
+		if end.at.After(at) {
+			at = end.at
+		}
+	}
+	return at
 }
 
 // slow tells whether a live pod has had more than its time to be created, or cannot start.
@@ -132,12 +167,12 @@ func slow(o canary.Options, pod *corev1.Pod, now time.Time) bool {
 		began = pod.CreationTimestamp.Time
 	}
 	switch {
-	case pod.DeletionTimestamp != nil:
+	case pod.DeletionTimestamp != nil, ours().ended(pod):
 		return false
 	case limit == nil:
-		return waiting(pod, cannotStart) != ""
+		return ours().waiting(pod, cannotStart) != ""
 	default:
-		return now.After(began.Add(*limit)) && waiting(pod, append([]string{"ContainerCreating", "PodInitializing"}, cannotStart...)) != ""
+		return now.After(began.Add(*limit)) && ours().waiting(pod, append([]string{"ContainerCreating", "PodInitializing"}, cannotStart...)) != ""
 	}
 }
 

@@ -138,6 +138,9 @@ func (t *setting) input() (canary.Options, canary.Input) {
 	if t.said(unpausedAnnotation) {
 		o.Commands.Unpause = canary.Any
 	}
+	if t.said(failedAnnotation) && !isTrue(t.tried.Status.Conditions, failedCondition) {
+		o.Commands.Fail = canary.Any
+	}
 	o.Commands.Validate = t.annotations[validAnnotation]
 	in := canary.Input{
 		Now: t.now, Revision: t.tried.Spec.TemplateGeneration, Name: t.tried.Metadata.Name,
@@ -149,9 +152,9 @@ func (t *setting) input() (canary.Options, canary.Input) {
 		case c.Type == restartingCondition:
 			in.Record.Restarting, in.Record.Restarted = c.LastTransitionTime.Time, c.LastUpdateTime.Time
 			in.Record.Disturbed = c.LastUpdateTime.Time
-		case c.Status != "True":
 		case c.Type == beganCondition:
 			in.Record.Began = c.LastTransitionTime.Time
+		case c.Status != "True":
 		case c.Type == failedCondition:
 			in.Annotations = map[string]string{history.FailedAnnotation: "", history.FailedMessageAnnotation: c.Reason}
 			if reason := failReason(c.Reason); reason != canary.ByCommand {
@@ -218,7 +221,7 @@ func (c *promotionCase) input() (canary.Options, canary.Input) {
 
 // TestConformanceStatus compares Judge with the recorded looks at the pods of canaries.
 func TestConformanceStatus(t *testing.T) {
-	count := tally{file: "eds/canary-status.jsonl", of: judgeRules, own: watchRules}
+	count := tally{file: "eds/canary-status.jsonl", of: judgeRules, own: recordedOnly(watchRules)}
 	for _, c := range recordings[statusCase](t, count.file) {
 		count.cases++
 		s := c.trial()
@@ -254,35 +257,62 @@ func (s *canarySpec) refused() (fields []string) {
 	if s.ValidationMode == canary.Manual && s.NoRestartsDuration != nil {
 		fields = append(fields, "canary.noRestartsDuration")
 	}
-	if s.AutoFail.Enabled && s.AutoPause.Enabled && s.AutoFail.MaxRestarts < s.AutoPause.MaxRestarts {
+	negative := func(of string, limit *time.Duration) {
+		if limit != nil && *limit < 0 {
+			fields = append(fields, "canary."+of)
+		}
+	}
+	l := s.limits()
+	if s.ValidationMode != canary.Manual {
+		negative("duration", durationOf(s.Duration))
+		negative("noRestartsDuration", durationOf(s.NoRestartsDuration))
+	}
+	negative("autoPause.maxSlowStartDuration", l.slow)
+	negative("autoFail.maxRestartsDuration", l.goOn)
+	if l.pauseRestarts < 0 {
+		fields = append(fields, "canary.autoPause.maxRestarts")
+	}
+	if l.failRestart < 0 {
 		fields = append(fields, "canary.autoFail.maxRestarts")
+	}
+	if l.fails && l.pauses && l.failRestart < l.pauseRestarts && l.failRestart >= 0 {
+		fields = append(fields, "canary.autoFail.maxRestarts")
+	}
+	if o := s.options().Default(); l.timeout != nil && (*l.timeout <= 0 || o.Duration != nil && *l.timeout <= *o.Duration) {
+		fields = append(fields, "canary.autoFail.canaryTimeout")
 	}
 	return fields
 }
 
 // TestConformancePromotion compares Judge with the recorded promotions.
 func TestConformancePromotion(t *testing.T) {
-	count := tally{file: "eds/canary-promotion.jsonl", of: judgeRules, own: clockRules}
+	count := tally{file: "eds/canary-promotion.jsonl", of: judgeRules, own: recordedOnly(clockRules)}
 	for _, c := range recordings[promotionCase](t, count.file) {
-		count.cases++
-		s := c.setting()
-		if s.spec == nil {
-			count.aside++ // no canary, nothing to judge
-			continue
-		}
-		o, in := c.input()
-		if fields := s.spec.refused(); len(fields) > 0 {
-			count.refused++
-			assertRefused(t, c.Name, o, fields)
-			continue
-		}
-		j := canary.Judge(o, in)
-		ours := judgedBy(j)
-		assertJudgement(t, c.Name, o, in, j)
-		assertWake(t, c.Name, o, in, j)
-		if !count.add(func(p peer) bool { return p.judge(s) == ours }) {
-			t.Errorf("%s: unexplained:\n%v; model of the rules:\n%v", c.Name, ours, peer{rules: allRules}.judge(s))
-		}
+		count.comparePromotion(t, c.Name, c)
 	}
 	count.report(t)
+}
+
+// comparePromotion compares Judge with whether the controller promotes.
+func (c *tally) comparePromotion(t *testing.T, name string, of *promotionCase) {
+	t.Helper()
+	c.cases++
+	s := of.setting()
+	if s.spec == nil {
+		c.aside++ // no canary, nothing to judge
+		return
+	}
+	o, in := of.input()
+	if fields := s.spec.refused(); len(fields) > 0 {
+		c.refused++
+		assertRefused(t, name, o, fields)
+		return
+	}
+	j := canary.Judge(o, in)
+	ours := judgedBy(j)
+	assertJudgement(t, name, o, in, j)
+	assertWake(t, name, o, in, j)
+	if !c.add(func(p peer) bool { return p.judge(s) == ours }) {
+		t.Errorf("%s: unexplained:\n%v; model of the rules:\n%v", name, ours, peer{rules: allRules}.judge(s))
+	}
 }

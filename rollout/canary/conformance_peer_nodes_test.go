@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
 // fleet is what the controller chooses canary nodes of.
@@ -22,6 +24,27 @@ type fleet struct {
 	set      string
 	pods     []corev1.Pod
 	chosen   []string
+}
+
+// mostWalked is how many nodes the model can go through in every order.
+const mostWalked = 60
+
+// impossible says why no cluster shows this; empty if one can.
+func (f *fleet) impossible() string {
+	switch {
+	case max(int(f.desired), len(f.nodes)) > conformance.MostNodes:
+		return "more nodes than any cluster has"
+	case f.desired < 0:
+		return "a negative number of nodes"
+	case slices.ContainsFunc(f.pods, func(p corev1.Pod) bool {
+		return slices.ContainsFunc(ours().containers(&p), func(s corev1.ContainerStatus) bool {
+			return s.RestartCount < 0 || s.RestartCount > 1_000_000
+		})
+	}):
+		return "restarts that nobody counts"
+	default:
+		return ""
+	}
 }
 
 // selection is all that may be chosen: the controller follows the order of an unordered list.
@@ -94,6 +117,9 @@ func (p peer) wanted(f *fleet) (int, error) {
 	wanted, err := intstr.GetScaledValueFromIntOrPercent(f.spec.Replicas, desired, true)
 	if p.is(desiredAtMost) {
 		wanted = min(wanted, desired)
+	}
+	if r := f.replicas(); p.is(someNodeIsLeftOut) && r.Type == intstr.String && r.StrVal != "100%" {
+		wanted = min(wanted, desired-1)
 	}
 	if p.is(someNodeAtLeast) {
 		wanted = max(wanted, 1)

@@ -15,9 +15,16 @@ type trouble struct {
 	stuck    string // why it cannot start, or takes too long to be created; empty: neither
 }
 
+// troubleOf looks at a pod. The problem is what makes the controller panic, whatever else it finds.
 func (p peer) troubleOf(t *setting, pod *corev1.Pod) (found trouble, problem string) {
-	found.restarts, found.why = mostRestarts(pod)
-	limit := durationOf(t.spec.AutoPause.MaxSlowStartDuration)
+	if p.ended(pod) {
+		return trouble{}, ""
+	}
+	found.restarts, found.why = p.mostRestarts(pod)
+	if found.restarts > 0 && !p.is(lastStateIsAny) && slices.ContainsFunc(p.containers(pod), endsUnknown) {
+		return found, "the last state of a container that restarted is not that it terminated"
+	}
+	limits := t.spec.limits()
 	late := func() bool {
 		at, ok := startOf(pod)
 		if !ok && p.is(startTimeElseCreation) {
@@ -27,20 +34,31 @@ func (p peer) troubleOf(t *setting, pod *corev1.Pod) (found trouble, problem str
 			problem = "no start time"
 			return true
 		}
-		return t.now.After(at.Add(*limit))
+		return t.now.After(at.Add(*limits.slow))
 	}
 	creating := []string{"ContainerCreating"}
 	if p.is(initializingIsCreating) {
 		creating = append(creating, "PodInitializing")
 	}
-	if reason := waiting(pod, cannotStart); reason != "" {
-		if limit == nil || late() {
+	if reason := p.waiting(pod, cannotStart); reason != "" {
+		if limits.slow == nil || late() {
 			found.stuck = reason
 		}
-	} else if t.spec.AutoPause.Enabled && limit != nil && waiting(pod, creating) != "" && late() {
+	} else if limits.pauses && limits.slow != nil && p.waiting(pod, creating) != "" && late() {
 		found.stuck = "SlowStartTimeoutExceeded"
 	}
 	return found, problem
+}
+
+// endsUnknown reports whether the container is counted as restarted and had a last state, but not one in which it ended.
+func endsUnknown(s corev1.ContainerStatus) bool {
+	last := s.LastTerminationState
+	return s.RestartCount != 0 && last.Terminated == nil && (last.Running != nil || last.Waiting != nil)
+}
+
+// ended reports whether the pod has finished, and is passed over.
+func (p peer) ended(pod *corev1.Pod) bool {
+	return p.is(endedPodsArePassedOver) && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
 }
 
 var cannotStart = []string{
@@ -49,8 +67,8 @@ var cannotStart = []string{
 }
 
 // waiting is the first of the reasons for which containers of the pod wait that is one of those given.
-func waiting(pod *corev1.Pod, reasons []string) string {
-	for _, s := range containers(pod) {
+func (p peer) waiting(pod *corev1.Pod, reasons []string) string {
+	for _, s := range p.containers(pod) {
 		if s.State.Waiting != nil && slices.Contains(reasons, s.State.Waiting.Reason) {
 			return s.State.Waiting.Reason
 		}
@@ -59,13 +77,17 @@ func waiting(pod *corev1.Pod, reasons []string) string {
 }
 
 // containers of all kinds, as the controller goes through them.
-func containers(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses)
+func (p peer) containers(pod *corev1.Pod) []corev1.ContainerStatus {
+	all := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
+	if p.is(ephemeralsDoNotCount) {
+		return all
+	}
+	return append(all, pod.Status.EphemeralContainerStatuses...)
 }
 
 // mostRestarts is the number of restarts of the container that has most, and why it last ended.
-func mostRestarts(pod *corev1.Pod) (most int32, reason string) {
-	for _, s := range containers(pod) {
+func (p peer) mostRestarts(pod *corev1.Pod) (most int32, reason string) {
+	for _, s := range p.containers(pod) {
 		if s.RestartCount <= most {
 			continue
 		}
@@ -77,14 +99,34 @@ func mostRestarts(pod *corev1.Pod) (most int32, reason string) {
 	return most, reason
 }
 
-// latestRestart is when a container of the pod last ended to be started again, and why.
-func latestRestart(pod *corev1.Pod) (at time.Time, reason string) {
-	for _, s := range containers(pod) {
-		if last := s.LastTerminationState.Terminated; s.RestartCount > 0 && last != nil && last.FinishedAt.After(at) {
-			at, reason = last.FinishedAt.Time, cmp.Or(last.Reason, "Unknown")
+// end of a container that was started again, and why it ended.
+type end struct {
+	at  time.Time
+	why string
+}
+
+// ends are those of the pod's containers that are still told.
+func (p peer) ends(pod *corev1.Pod) (ends []end) {
+	if most, _ := p.mostRestarts(pod); most <= 0 && !p.is(restartsAreDatedAnyhow) {
+		return nil
+	}
+	for _, s := range p.containers(pod) {
+		var at time.Time
+		last, why := s.LastTerminationState.Terminated, "Unknown"
+		switch {
+		case last != nil && !last.FinishedAt.IsZero() && (s.RestartCount != 0 || p.is(restartsAreDatedAnyhow)):
+			at, why = last.FinishedAt.Time, cmp.Or(last.Reason, why)
+		case !p.is(restartsAreDatedAnyhow), last == nil && s.RestartCount <= 0:
+		case s.State.Running != nil:
+			at = s.State.Running.StartedAt.Time
+		case s.State.Terminated != nil:
+			at = s.State.Terminated.StartedAt.Time
+		}
+		if !at.IsZero() {
+			ends = append(ends, end{at, why})
 		}
 	}
-	return at, reason
+	return ends
 }
 
 func isReady(pod *corev1.Pod) bool {

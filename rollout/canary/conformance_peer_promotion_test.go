@@ -14,8 +14,11 @@ func (p peer) pending(t *setting) (ended bool, left time.Duration) {
 	case t.spec.Duration == nil:
 		return false, 0
 	}
-	duration := t.spec.Duration.Duration
-	left = t.created().Add(duration).Sub(t.now)
+	duration, created := t.spec.Duration.Duration, t.created()
+	if p.is(futureIsNow) {
+		created = earlierOf(created, t.now)
+	}
+	left = created.Add(duration).Sub(t.now)
 	quiet := -duration
 	if c := conditionOf(t.tried.Status.Conditions, restartingCondition); c != nil && t.spec.NoRestartsDuration != nil {
 		quiet = c.LastUpdateTime.Add(t.spec.NoRestartsDuration.Duration).Sub(t.now)
@@ -26,11 +29,16 @@ func (p peer) pending(t *setting) (ended bool, left time.Duration) {
 
 func (t *setting) created() time.Time { return t.tried.Metadata.CreationTimestamp.Time }
 
+// untried reports whether the replica set needs no trial: it is the active one, or there is none.
+func (t *setting) untried() bool {
+	return t.active == nil || t.active.Metadata.Name == t.tried.Metadata.Name
+}
+
 func (t *setting) validated() bool { return t.annotations[validAnnotation] == t.tried.Metadata.Name }
 
 // promote tells whether the replica set on trial becomes the active one, and for how long the canary lasts still.
 func (p peer) promote(t *setting, seen statusOutcome, failedBefore bool) (promoted bool, left time.Duration) {
-	if t.active == nil || t.spec == nil || t.active.Metadata.Name == t.tried.Metadata.Name {
+	if t.spec == nil || t.untried() {
 		return !seen.Failed || !p.is(failedIsNotPromoted), 0
 	}
 	ended, left := p.pending(t)

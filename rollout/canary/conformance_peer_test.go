@@ -33,6 +33,7 @@ type setting struct {
 	nodes       []string
 	pods        map[string]*corev1.Pod
 	surplus     []corev1.Pod // to be deleted whatever comes of the trial
+	began       time.Time    // of the canary; zero: nobody knows
 }
 
 func (t *setting) said(annotation string) bool { return t.annotations[annotation] == "true" }
@@ -134,7 +135,10 @@ type reasons struct{ failed, paused canary.Reason }
 // recall reads what was found before, and what was commanded.
 func (p peer) recall(t *setting, out *statusOutcome, because *reasons) {
 	out.Failed, because.failed = t.failed(), canary.ByCommand
-	if c := conditionOf(out.Conditions, failedCondition); out.Failed && c != nil && p.is(failKeepsReason) {
+	if p.is(stableCannotFail) && t.untried() {
+		out.Failed = isTrue(out.Conditions, failedCondition)
+	}
+	if c := conditionOf(out.Conditions, failedCondition); isTrue(out.Conditions, failedCondition) && p.is(failKeepsReason) {
 		out.FailedReason, because.failed = c.Reason, failReason(c.Reason)
 	}
 	out.Paused, out.PausedReason = t.paused()
@@ -187,6 +191,9 @@ func (p peer) judgePods(t *setting, pods, leaving []*corev1.Pod, out *statusOutc
 	if t.spec == nil {
 		return ""
 	}
+	if t.spec.limits().unset && !p.is(unsetIsDefault) {
+		return "autoPause or autoFail is not set"
+	}
 	if !p.is(leavingPodsDisturb) {
 		leaving = nil
 	}
@@ -212,7 +219,8 @@ func (p peer) judgePods(t *setting, pods, leaving []*corev1.Pod, out *statusOutc
 		out.set(seen.last, restartingCondition, true, stuckReason, seen.message)
 	}
 	if c := conditionOf(out.Conditions, restartingCondition); c != nil && p.is(restartsAreDatedAsSeen) {
-		c.LastTransitionTime = metav1.NewTime(p.firstRestart(t.tried.Status.Conditions, seen))
+		c.LastTransitionTime = metav1.NewTime(seen.from)
+		c.LastUpdateTime = metav1.NewTime(earlierOf(c.LastUpdateTime.Time, t.now))
 	}
 	out.set(t.now, cannotStartCondition, last.stuck != "", stuckReason, stuckMessage)
 	return ""
@@ -220,8 +228,8 @@ func (p peer) judgePods(t *setting, pods, leaving []*corev1.Pod, out *statusOutc
 
 // add adds what is wrong with a pod.
 func (v *verdicts) add(found trouble, seen restartsSeen) {
-	spec := v.t.spec
-	if spec.AutoFail.Enabled && found.restarts > spec.AutoFail.MaxRestarts {
+	limits := v.t.spec.limits()
+	if limits.fails && found.restarts > limits.failRestart {
 		v.fail(canary.TooManyRestarts, found.why)
 	}
 	if !v.is(timeoutsNeedNoPod) {
@@ -231,27 +239,27 @@ func (v *verdicts) add(found trouble, seen restartsSeen) {
 	case v.out.Failed:
 	case v.out.Unpaused:
 		v.lift(v.t, v.out)
-	case !spec.AutoPause.Enabled:
+	case !limits.pauses:
 	case found.stuck == "SlowStartTimeoutExceeded":
 		v.pause(canary.SlowStart, found.stuck)
 	case found.stuck != "":
 		v.pause(canary.CannotStart, found.stuck)
-	case found.restarts > spec.AutoPause.MaxRestarts:
+	case found.restarts > limits.pauseRestarts:
 		v.pause(canary.TooManyRestarts, found.why)
 	}
 }
 
 // timeOut fails what took too long.
 func (v *verdicts) timeOut(seen restartsSeen) {
-	spec, conditions := v.t.spec, v.t.tried.Status.Conditions
-	if !spec.AutoFail.Enabled || v.t.said(pausedAnnotation) && v.is(timeoutsWaitForPauseCommand) {
+	limits, conditions := v.t.spec.limits(), v.t.tried.Status.Conditions
+	if !limits.fails || v.t.said(pausedAnnotation) && v.is(timeoutsWaitForPauseCommand) {
 		return
 	}
-	if limit := spec.AutoFail.MaxRestartsDuration; limit != nil && v.restartsSpan(conditions, seen) > limit.Duration {
+	if limits.goOn != nil && v.restartsSpan(conditions, seen) > *limits.goOn {
 		v.fail(canary.RestartsGoOn, "RestartsTimeoutExceeded")
 	}
 	began := conditionOf(conditions, beganCondition)
-	if limit := spec.timeout(); limit != nil && began != nil && v.t.now.Sub(began.LastTransitionTime.Time) > *limit {
+	if limits.timeout != nil && began != nil && v.t.now.Sub(began.LastTransitionTime.Time) > *limits.timeout {
 		v.fail(canary.TimedOut, "TimeoutExceeded")
 	}
 }
@@ -263,24 +271,45 @@ func lastUpdate(c *condition) time.Time {
 	return c.LastUpdateTime.Time
 }
 
-// restartsSeen is what the pods tell of restarts: the first since the canary began, and the last.
+// restartsSeen is what is known of restarts: the last that pods tell of; and with the rule, since when they go on and until when.
 type restartsSeen struct {
-	first, last time.Time
+	last        time.Time
 	message     string
+	from, until time.Time
 }
 
 func (p peer) restarts(t *setting, pods []*corev1.Pod) (seen restartsSeen) {
 	began := t.now
-	if c := conditionOf(t.tried.Status.Conditions, beganCondition); c != nil {
-		began = c.LastTransitionTime.Time
+	if !t.began.IsZero() {
+		began = earlierOf(began, t.began)
+	}
+	happened := func(at time.Time) {
+		if at = earlierOf(at, t.now); at.IsZero() || at.Before(began) {
+			return
+		}
+		if seen.from.IsZero() || at.Before(seen.from) {
+			seen.from = at
+		}
+		if at.After(seen.until) {
+			seen.until = at
+		}
+	}
+	if c := conditionOf(t.tried.Status.Conditions, restartingCondition); c != nil {
+		happened(c.LastTransitionTime.Time)
+		happened(c.LastUpdateTime.Time)
 	}
 	for _, pod := range pods {
-		at, why := latestRestart(pod)
-		if at.After(seen.last) {
-			seen.last, seen.message = at, fmt.Sprintf("Pod %s restarting with reason: %s", pod.Name, why)
+		for _, end := range p.ends(pod) {
+			happened(end.at)
+			if p.is(restartsAreDatedAsSeen) {
+				end.at = earlierOf(end.at, t.now)
+			}
+			if end.at.After(seen.last) {
+				seen.last, seen.message = end.at, fmt.Sprintf("Pod %s restarting with reason: %s", pod.Name, end.why)
+			}
 		}
-		if !at.IsZero() && !at.Before(began) && (seen.first.IsZero() || at.Before(seen.first)) {
-			seen.first = at
+		if p.ended(pod) && pod.Status.Phase == corev1.PodFailed {
+			seen.last = t.now // it may have failed just now
 		}
 	}
 	return seen
@@ -288,26 +317,22 @@ func (p peer) restarts(t *setting, pods []*corev1.Pod) (seen restartsSeen) {
 
 // restartsSpan is for how long restarts went on.
 func (p peer) restartsSpan(conditions []condition, seen restartsSeen) time.Duration {
-	first := p.firstRestart(conditions, seen)
-	if first.IsZero() {
+	c := conditionOf(conditions, restartingCondition)
+	switch {
+	case p.is(restartsAreDatedAsSeen):
+		return seen.until.Sub(seen.from)
+	case c == nil:
 		return 0
+	default:
+		return c.LastUpdateTime.Sub(c.LastTransitionTime.Time)
 	}
-	last := lastUpdate(conditionOf(conditions, restartingCondition))
-	if p.is(restartsAreDatedAsSeen) && seen.last.After(last) {
-		last = seen.last
-	}
-	return last.Sub(first)
 }
 
-// firstRestart is when restarts began; zero: they did not.
-func (p peer) firstRestart(conditions []condition, seen restartsSeen) (first time.Time) {
-	if c := conditionOf(conditions, restartingCondition); c != nil {
-		first = c.LastTransitionTime.Time
+func earlierOf(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
-	if p.is(restartsAreDatedAsSeen) && !seen.first.IsZero() && (first.IsZero() || seen.first.Before(first)) {
-		first = seen.first
-	}
-	return first
+	return a
 }
 
 // set writes a condition. One that is false is not added, and keeps its reason.
@@ -328,13 +353,4 @@ func (o *statusOutcome) set(at time.Time, kind string, value bool, reason, messa
 	if value {
 		c.Reason, c.Message = reason, message
 	}
-}
-
-// timeout of the canary, nil if there is none. One that the duration reaches is ignored.
-func (s *canarySpec) timeout() *time.Duration {
-	limit := durationOf(s.AutoFail.CanaryTimeout)
-	if limit == nil || s.Duration != nil && *limit <= s.Duration.Duration {
-		return nil
-	}
-	return limit
 }

@@ -50,16 +50,20 @@ type canarySpec struct {
 	Duration, NoRestartsDuration *metav1.Duration
 	NodeSelector                 *metav1.LabelSelector
 	NodeAntiAffinityKeys         []string
-	AutoPause                    struct {
-		Enabled              bool
-		MaxRestarts          int32
-		MaxSlowStartDuration *metav1.Duration
-	}
-	AutoFail struct {
-		Enabled                            bool
-		MaxRestarts                        int32
-		MaxRestartsDuration, CanaryTimeout *metav1.Duration
-	}
+	AutoPause                    *autoPause
+	AutoFail                     *autoFail
+}
+
+type autoPause struct {
+	Enabled              *bool
+	MaxRestarts          *int32
+	MaxSlowStartDuration *metav1.Duration
+}
+
+type autoFail struct {
+	Enabled                            *bool
+	MaxRestarts                        *int32
+	MaxRestartsDuration, CanaryTimeout *metav1.Duration
 }
 
 type replicaSet struct {
@@ -189,10 +193,16 @@ type nodesCase struct {
 // recordings decodes a recorded file.
 func recordings[C any](tb testing.TB, file string) []*C {
 	tb.Helper()
+	return retold[C](tb, file, func(line []byte) []byte { return line })
+}
+
+// retold decodes a recorded file whose lines are told in other words.
+func retold[C any](tb testing.TB, file string, tell func([]byte) []byte) []*C {
+	tb.Helper()
 	var all []*C
 	for name, line := range conformance.Lines(tb, file) {
 		c := new(C)
-		if err := json.Unmarshal(line, c); err != nil {
+		if err := json.Unmarshal(tell(line), c); err != nil {
 			tb.Fatalf("%s: %v", name, err)
 		}
 		all = append(all, c)
@@ -209,18 +219,43 @@ func durationOf(d *metav1.Duration) *time.Duration {
 
 // options are the spec in our words.
 func (s *canarySpec) options() canary.Options {
-	return canary.Options{
+	o := canary.Options{
 		Replicas: s.Replicas, Mode: s.ValidationMode,
 		Duration: durationOf(s.Duration), NoRestartsDuration: durationOf(s.NoRestartsDuration),
 		NodeSelector: s.NodeSelector, NodeAntiAffinityKeys: s.NodeAntiAffinityKeys,
-		AutoPause: canary.AutoPause{
-			Disabled: !s.AutoPause.Enabled, MaxRestarts: &s.AutoPause.MaxRestarts,
-			MaxSlowStartDuration: durationOf(s.AutoPause.MaxSlowStartDuration),
-		},
-		AutoFail: canary.AutoFail{
-			Disabled: !s.AutoFail.Enabled, MaxRestarts: &s.AutoFail.MaxRestarts,
-			MaxRestartsDuration: durationOf(s.AutoFail.MaxRestartsDuration), CanaryTimeout: durationOf(s.AutoFail.CanaryTimeout),
-		},
+	}
+	off := func(enabled *bool) bool { return enabled != nil && !*enabled }
+	if a := s.AutoPause; a != nil {
+		o.AutoPause = canary.AutoPause{
+			Disabled: off(a.Enabled), MaxRestarts: a.MaxRestarts, MaxSlowStartDuration: durationOf(a.MaxSlowStartDuration),
+		}
+	}
+	if a := s.AutoFail; a != nil {
+		o.AutoFail = canary.AutoFail{
+			Disabled: off(a.Enabled), MaxRestarts: a.MaxRestarts,
+			MaxRestartsDuration: durationOf(a.MaxRestartsDuration), CanaryTimeout: durationOf(a.CanaryTimeout),
+		}
+	}
+	return o
+}
+
+// limits are what a spec asks of pods, with the defaults of what it leaves open.
+type limits struct {
+	// unset: it leaves something open, which the controller needs to be there.
+	unset                      bool
+	pauses, fails              bool
+	pauseRestarts, failRestart int32
+	slow, goOn, timeout        *time.Duration
+}
+
+func (s *canarySpec) limits() limits {
+	o := s.options().Default()
+	return limits{
+		unset: s.AutoPause == nil || s.AutoPause.Enabled == nil || s.AutoPause.MaxRestarts == nil ||
+			s.AutoFail == nil || s.AutoFail.Enabled == nil || s.AutoFail.MaxRestarts == nil,
+		pauses: !o.AutoPause.Disabled, pauseRestarts: *o.AutoPause.MaxRestarts, slow: o.AutoPause.MaxSlowStartDuration,
+		fails: !o.AutoFail.Disabled, failRestart: *o.AutoFail.MaxRestarts,
+		goOn: o.AutoFail.MaxRestartsDuration, timeout: o.AutoFail.CanaryTimeout,
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	someNodeAtLeast
 	desiredAtMost
 	pidPressureIsTolerated
+	someNodeIsLeftOut
 
 	failKeepsReason
 	timeoutsNeedNoPod
@@ -34,11 +35,18 @@ const (
 	pauseCommandComesFirst
 	unpauseLiftsAutomaticPauses
 	leavingPodsDisturb
+	lastStateIsAny
+	unsetIsDefault
+	restartsAreDatedAnyhow
+	ephemeralsDoNotCount
+	endedPodsArePassedOver
 
 	failedIsNotPromoted
 	validateDoesNotRevive
 	haltedPromotesNothing
 	exactlyLongEnough
+	futureIsNow
+	stableCannotFail
 
 	rules // count
 )
@@ -89,6 +97,8 @@ var entries = [rules]entry{
 		"the controller wants more nodes than there are, which is an error"},
 	pidPressureIsTolerated: {"pid-pressure-is-tolerated", "P1",
 		"the controller's pods do not tolerate pid-pressure"},
+	someNodeIsLeftOut: {"some-node-is-left-out", "C1",
+		"a percentage below 100% may be all of the controller's nodes"},
 
 	failKeepsReason: {"fail-keeps-reason", "C6",
 		"the controller forgets at its next sync why a canary failed"},
@@ -112,6 +122,16 @@ var entries = [rules]entry{
 		"the controller's canary-unpaused lifts a pause by command, too, and any only while it looks at a pod"},
 	leavingPodsDisturb: {"leaving-pods-disturb", "C2",
 		"the controller does not see the restarts of a pod that is being deleted"},
+	lastStateIsAny: {"last-state-is-any", "C3",
+		"the controller panics if the last state of a container that restarted is not that it terminated"},
+	unsetIsDefault: {"unset-is-default", "C3, C4",
+		"the controller panics if autoPause or autoFail is not set"},
+	restartsAreDatedAnyhow: {"restarts-are-dated-anyhow", "C2",
+		"the controller dates only restarts that are counted and whose end is known, not by the start that followed"},
+	ephemeralsDoNotCount: {"ephemerals-do-not-count", "C3",
+		"the controller looks at ephemeral containers as at others"},
+	endedPodsArePassedOver: {"ended-pods-are-passed-over", "C2, C3",
+		"the controller judges a pod that has Failed or Succeeded like one that runs"},
 
 	failedIsNotPromoted: {"failed-is-not-promoted", "C4, C6",
 		"the controller promotes a failed canary once its duration is over"},
@@ -121,6 +141,21 @@ var entries = [rules]entry{
 		"the controller's clock runs, and promotes, while the set is paused or frozen"},
 	exactlyLongEnough: {"exactly-long-enough", "C2",
 		"the controller wants more than the duration to have passed"},
+	futureIsNow: {"future-is-now", "C2",
+		"the controller waits longer if its clock was set back to before the replica set was created"},
+	stableCannotFail: {"stable-cannot-fail", "C6",
+		"the controller's canary-failed fails a replica set that is active already"},
+}
+
+// variedOnly are the entries that no recorded case needs, but variations do.
+var variedOnly = []rule{
+	someNodeIsLeftOut, lastStateIsAny, unsetIsDefault, restartsAreDatedAnyhow, ephemeralsDoNotCount, endedPodsArePassedOver,
+	futureIsNow, stableCannotFail,
+}
+
+// recordedOnly are those of the rules that recorded cases need.
+func recordedOnly(of []rule) []rule {
+	return slices.DeleteFunc(slices.Clone(of), func(r rule) bool { return slices.Contains(variedOnly, r) })
 }
 
 // explain finds a smallest set of rules with which the model agrees: none can be left out of it. Where rules can stand

@@ -41,7 +41,7 @@ var surprises = []surprise{
 	}, "Failed by TimedOut"},
 	{"10-restarts-without-pod", "C4", "the pod that restarted is gone, but its restarts went on for too long", func(*testing.T) string {
 		o, in := watched(canary.Node{Name: "a"})
-		o.AutoFail.MaxRestartsDuration = new(5 * time.Minute)
+		o.AutoFail.MaxRestartsDuration, in.Record.Began = new(5*time.Minute), in.Now.Add(-time.Hour)
 		in.Record.Restarting, in.Record.Restarted = in.Now.Add(-7*time.Minute), in.Now.Add(-time.Minute)
 		return verdict(canary.Judge(o, in))
 	}, "Failed by RestartsGoOn"},

@@ -77,6 +77,11 @@ var wrongChoices = []wrongChoice{
 			c.Wanted++
 		}
 	}},
+	{name: "rounds a percentage up to all", asserts: []rule{someNodeIsLeftOut}, say: func(in canary.Choosing, c *canary.Choice) {
+		if c.Wanted > 1 && c.Wanted == in.Desired-1 {
+			c.Wanted++
+		}
+	}},
 	{name: "is one short", asserts: []rule{unfitUsesNoQuota}, say: func(_ canary.Choosing, c *canary.Choice) {
 		c.Nodes = c.Nodes[:max(0, len(c.Nodes)-1)]
 	}},
@@ -119,12 +124,14 @@ func recount(in *canary.Choosing, restarts func(canary.Candidate) int32) {
 // controller leaves open; but of these, ours is always the one by name.
 func TestConformanceChooseTeeth(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
-	cases := recordings[nodesCase](t, "eds/canary-nodes.jsonl")
+	fleets, _ := variedFleets(t, 2)
+	for _, c := range recordings[nodesCase](t, "eds/canary-nodes.jsonl") {
+		fleets = append(fleets, c.fleet())
+	}
 	for _, w := range wrongChoices {
 		changed, passed, open, seen := 0, 0, 0, complaints(nil)
-		for _, c := range cases {
-			f := c.fleet()
-			if len(f.refused()) > 0 {
+		for _, f := range fleets {
+			if len(f.refused()) > 0 || f.impossible() != "" {
 				continue
 			}
 			o, right := f.spec.options(), f.choosing(t)

@@ -87,12 +87,20 @@ var wrongJudges = []wrongJudge{
 	{name: "does not let restarts go on so long", read: func(o *canary.Options, _ *canary.Input) { add(&o.AutoFail.MaxRestartsDuration, -time.Second) }},
 	{name: "never fails by itself", read: func(o *canary.Options, _ *canary.Input) { o.AutoFail.Disabled = true }},
 	{name: "fails although it must not", read: func(o *canary.Options, _ *canary.Input) { o.AutoFail.Disabled = false }},
-	{name: "fails one restart late", read: func(o *canary.Options, _ *canary.Input) { o.AutoFail.MaxRestarts = new(*o.AutoFail.MaxRestarts + 1) }},
-	{name: "fails one restart early", read: func(o *canary.Options, _ *canary.Input) { o.AutoFail.MaxRestarts = new(*o.AutoFail.MaxRestarts - 1) }},
+	{name: "fails one restart late", read: func(o *canary.Options, _ *canary.Input) {
+		o.AutoFail.MaxRestarts = new(*o.Default().AutoFail.MaxRestarts + 1)
+	}},
+	{name: "fails one restart early", read: func(o *canary.Options, _ *canary.Input) {
+		o.AutoFail.MaxRestarts = new(*o.Default().AutoFail.MaxRestarts - 1)
+	}},
 	{name: "never pauses by itself", read: func(o *canary.Options, _ *canary.Input) { o.AutoPause.Disabled = true }},
 	{name: "pauses although it must not", read: func(o *canary.Options, _ *canary.Input) { o.AutoPause.Disabled = false }},
-	{name: "pauses one restart late", read: func(o *canary.Options, _ *canary.Input) { o.AutoPause.MaxRestarts = new(*o.AutoPause.MaxRestarts + 1) }},
-	{name: "pauses one restart early", read: func(o *canary.Options, _ *canary.Input) { o.AutoPause.MaxRestarts = new(*o.AutoPause.MaxRestarts - 1) }},
+	{name: "pauses one restart late", read: func(o *canary.Options, _ *canary.Input) {
+		o.AutoPause.MaxRestarts = new(*o.Default().AutoPause.MaxRestarts + 1)
+	}},
+	{name: "pauses one restart early", read: func(o *canary.Options, _ *canary.Input) {
+		o.AutoPause.MaxRestarts = new(*o.Default().AutoPause.MaxRestarts - 1)
+	}},
 	{name: "gives no time to start", read: func(o *canary.Options, _ *canary.Input) { o.AutoPause.MaxSlowStartDuration = nil }},
 	{name: "gives more time to start", asserts: []rule{initializingIsCreating}, read: func(o *canary.Options, _ *canary.Input) { add(&o.AutoPause.MaxSlowStartDuration, time.Second) }},
 	{name: "gives less time to start", read: func(o *canary.Options, _ *canary.Input) { add(&o.AutoPause.MaxSlowStartDuration, -1) }},
@@ -147,6 +155,38 @@ var wrongJudges = []wrongJudge{
 		return true
 	})},
 
+	{name: "does not count restarts after a last state without an end", asserts: []rule{lastStateIsAny}, read: spoilContainers(func(s *corev1.ContainerStatus) {
+		if endsUnknown(*s) {
+			s.RestartCount = 0
+		}
+	})},
+	{name: "dates restarts by their end only", asserts: []rule{restartsAreDatedAnyhow}, read: spoilContainers(func(s *corev1.ContainerStatus) {
+		s.State.Running = nil
+	})},
+	{name: "pauses only where that is set", asserts: []rule{unsetIsDefault}, read: func(o *canary.Options, _ *canary.Input) {
+		o.AutoPause.Disabled = o.AutoPause.Disabled || o.AutoPause.MaxRestarts == nil
+	}},
+	{name: "counts ephemeral containers", asserts: []rule{ephemeralsDoNotCount}, read: spoilPods(func(pod *corev1.Pod) bool {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses...)
+		return true
+	})},
+	{name: "fails what needs no canary", asserts: []rule{stableCannotFail}, read: func(o *canary.Options, in *canary.Input) {
+		if o.Commands.Fail != "" {
+			in.Known = canary.NotKnown
+		}
+	}},
+	{name: "lets the clock run from what is to come", asserts: []rule{futureIsNow}, whole: func(o canary.Options, in canary.Input) canary.Judgement {
+		j := canary.Judge(o, in)
+		if ahead := in.Record.Since.Sub(in.Now); ahead > 0 && !j.Until.IsZero() {
+			j.Until = j.Until.Add(ahead)
+		}
+		return j
+	}},
+	{name: "judges pods that have ended", asserts: []rule{endedPodsArePassedOver}, read: spoilPods(func(pod *corev1.Pod) bool {
+		pod.Status.Phase = corev1.PodRunning
+		return true
+	})},
+
 	{name: "runs instead of pausing", say: to(canary.Paused, canary.Running)},
 	{name: "fails instead of pausing", say: to(canary.Paused, canary.Failed)},
 	{name: "pauses instead of running", say: to(canary.Running, canary.Paused)},
@@ -194,6 +234,18 @@ func spoilPods(spoil func(*corev1.Pod) bool) func(*canary.Options, *canary.Input
 			in.Nodes[i].Pods = pods
 		}
 	}
+}
+
+// spoilContainers shows Judge other containers.
+func spoilContainers(spoil func(*corev1.ContainerStatus)) func(*canary.Options, *canary.Input) {
+	return spoilPods(func(pod *corev1.Pod) bool {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+			for i := range list {
+				spoil(&list[i])
+			}
+		}
+		return true
+	})
 }
 
 func (w *wrongJudge) judge(o canary.Options, in canary.Input) canary.Judgement {
@@ -249,11 +301,15 @@ func TestConformanceJudgeTeeth(t *testing.T) {
 		clock   bool
 	}
 	var inputs []input
-	for _, c := range recordings[statusCase](t, "eds/canary-status.jsonl") {
-		o, in := c.input()
-		inputs = append(inputs, input{c.trial(), o, in, false})
+	more, _ := varied(t, 1)
+	for i, c := range slices.Concat(recordings[statusCase](t, "eds/canary-status.jsonl"), more) {
+		if s := c.trial(); i < 300 || len(s.spec.refused()) == 0 {
+			o, in := c.input()
+			inputs = append(inputs, input{s, o, in, false})
+		}
 	}
-	for _, c := range recordings[promotionCase](t, "eds/canary-promotion.jsonl") {
+	promotions, _ := variedPromotions(t, 3)
+	for _, c := range slices.Concat(recordings[promotionCase](t, "eds/canary-promotion.jsonl"), promotions) {
 		if s := c.setting(); s.spec != nil && len(s.spec.refused()) == 0 {
 			o, in := c.input()
 			inputs = append(inputs, input{s, o, in, true})

@@ -30,11 +30,13 @@ var variations = []variation{
 	{"failed before", func(c *statusCase) { c.find(failedCondition, "OOMKilled") }},
 	{"paused before", func(c *statusCase) { c.find(pausedCondition, "ImagePullBackOff") }},
 	{"nothing found before", func(c *statusCase) { c.Input.ReplicaSet.Status.Conditions = nil }},
-	{"never fails", func(c *statusCase) { c.spec().AutoFail.Enabled = false }},
-	{"fails", func(c *statusCase) { c.spec().AutoFail.Enabled = true }},
-	{"fails late", func(c *statusCase) { c.spec().AutoFail.MaxRestarts = 100 }},
-	{"never pauses", func(c *statusCase) { c.spec().AutoPause.Enabled = false }},
-	{"pauses at the first restart", func(c *statusCase) { c.spec().AutoPause.MaxRestarts, c.spec().AutoPause.Enabled = 0, true }},
+	{"never fails", func(c *statusCase) { c.spec().AutoFail.Enabled = new(false) }},
+	{"fails", func(c *statusCase) { c.spec().AutoFail.Enabled = new(true) }},
+	{"fails late", func(c *statusCase) { c.spec().AutoFail.MaxRestarts = new(int32(100)) }},
+	{"never pauses", func(c *statusCase) { c.spec().AutoPause.Enabled = new(false) }},
+	{"pauses at the first restart", func(c *statusCase) {
+		c.spec().AutoPause.MaxRestarts, c.spec().AutoPause.Enabled = new(int32(0)), new(true)
+	}},
 	{"pauses at once", func(c *statusCase) { c.spec().AutoPause.MaxSlowStartDuration = nil }},
 	{"gives two minutes", func(c *statusCase) {
 		c.spec().AutoPause.MaxSlowStartDuration = &metav1.Duration{Duration: 2 * time.Minute}
@@ -63,7 +65,9 @@ func (c *statusCase) clone() *statusCase {
 	d := *c
 	set := &d.Input.ExtendedDaemonSet
 	set.Metadata.Annotations = maps.Clone(set.Metadata.Annotations)
-	set.Spec.Strategy.Canary = new(*set.Spec.Strategy.Canary)
+	spec := new(*set.Spec.Strategy.Canary)
+	spec.AutoPause, spec.AutoFail = new(*spec.AutoPause), new(*spec.AutoFail)
+	set.Spec.Strategy.Canary = spec
 	status := &d.Input.ReplicaSet.Status
 	status.Conditions = slices.Clone(status.Conditions)
 	d.Input.PodByNode = make(map[string]*corev1.Pod)

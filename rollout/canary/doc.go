@@ -42,7 +42,7 @@
 //   - Restarts of a pod are those of its container that restarted most, as in ExtendedDaemonSet; init containers count,
 //     ephemeral ones do not. Of a pod that was updated in place, only the restarts since it was seen at the revision
 //     count; restarts do not "go on" by the one that the update itself takes.
-//   - Restarts "go on" from the first to the last restart of any canary pod since the canary began (C4).
+//   - Restarts "go on" from the first to the last restart of any container of a canary pod since the canary began (C4).
 //   - Pods that are terminating, failed or succeeded give no reason for a pause or a fail; they do disturb (C2).
 //   - A failed pod, and an evicted one that terminates, disturb as long as they are there.
 //   - A restart of which the kubelet gives no time counts from the start that followed, and not at all if that is not known

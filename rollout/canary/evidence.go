@@ -19,7 +19,7 @@ type evidence struct {
 	seen []seen
 	// disturbing: a pod that has failed, or is being evicted, is still there.
 	disturbing bool
-	// restarts are those of live pods and of pods on their way out.
+	// restarts are the last of each container, of live pods and of pods on their way out.
 	restarts []restart
 	// broken is the first pod that restarted too often (C4), nil if none did.
 	broken *Finding
@@ -33,11 +33,12 @@ type seen struct {
 	base    Baseline
 }
 
-// restart is the last restart of a pod.
+// restart is the last restart of a container.
 type restart struct {
 	at time.Time
 	// update: it may have been for an update in place, so that restarts do not go on by it (C4).
-	update  bool
+	update bool
+	// finding names the pod, and its container that restarted most.
 	finding Finding
 }
 
@@ -73,10 +74,14 @@ func (e *evidence) look(r rules, node string, pod *corev1.Pod, base Baseline) {
 	restarted := Finding{
 		Node: node, Pod: pod.Name, Container: report.Restarted, Detail: report.Terminated, Restarts: report.Restarts,
 	}
-	if !report.LastRestart.IsZero() {
-		e.restarts = append(e.restarts, restart{
-			at: report.LastRestart, update: base.InPlace && report.Restarts <= 1, finding: restarted,
-		})
+	for _, statuses := range [...][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			s := &statuses[i]
+			if at := restartedAt(s); !at.IsZero() {
+				once := max(0, s.RestartCount)-base.Restarts[s.Name] <= 1
+				e.restarts = append(e.restarts, restart{at: at, update: base.InPlace && once, finding: restarted})
+			}
+		}
 	}
 	terminating := pod.DeletionTimestamp != nil
 	if pod.Status.Phase == corev1.PodFailed || terminating && evicted(pod) {

@@ -36,7 +36,7 @@ func TestJudgePauses(t *testing.T) {
 		}, `Running Starting; clock 1m0s running since -3m0s; disturbed -2m0s; restarting -2m0s; restarted -2m0s`},
 		{"two containers", "C3: of the container that restarted most, as in ExtendedDaemonSet, not of all together", func(s *situation) {
 			onNode(s, times(2), restarted("trace", 2, ago(time.Minute), "Error"))
-		}, `Running Starting; clock 1m0s running since -3m0s; disturbed -1m0s; restarting -1m0s; restarted -1m0s`},
+		}, `Running Starting; clock 1m0s running since -3m0s; disturbed -1m0s; restarting -2m0s; restarted -1m0s`},
 		{"cannot start", "C3: at once, as no time is given", func(s *situation) { onNode(s, waits("agent", "ErrImagePull")) }, `Paused CannotStart a a-1 agent ErrImagePull at now; clock 4m0s; records Paused CannotStart a a-1 agent ErrImagePull at now`},
 		{"cannot start for good", "C3: it makes no difference whether it might start yet", func(s *situation) {
 			onNode(s, waits("agent", "InvalidImageName"))
@@ -152,7 +152,7 @@ func TestJudgePauses(t *testing.T) {
 				{UID: "uid-c"}, {UID: "uid-a-1", Restarts: map[string]int32{"agent": 9, "trace": 0}},
 			}
 			s.in.Nodes[0] = good("a", times(10), restarted("trace", 3, ago(time.Minute), "Error"))
-		}, `Paused TooManyRestarts a a-1 trace Error x3 at now; clock 4m0s; began -10m0s; disturbed -1m0s; restarting -1m0s; restarted -1m0s; wake 6m0s; records Paused TooManyRestarts a a-1 trace Error x3 at now`},
+		}, `Paused TooManyRestarts a a-1 trace Error x3 at now; clock 4m0s; began -10m0s; disturbed -1m0s; restarting -2m0s; restarted -1m0s; wake 6m0s; records Paused TooManyRestarts a a-1 trace Error x3 at now`},
 		{"restarts ahead of the baseline only", "fewer restarts than before are none", func(s *situation) {
 			s.in.Record.Began = ago(10 * time.Minute)
 			s.in.Record.Before = []canary.Baseline{{UID: "uid-a-1", Restarts: map[string]int32{"agent": 9}}}
@@ -240,6 +240,19 @@ func TestJudgeFails(t *testing.T) {
 			s.o.AutoFail.MaxRestartsDuration = minutes(3)
 			s.in.Record.Restarting, s.in.Record.Restarted = ago(9*time.Minute), ago(4*time.Minute)
 		}, `Failed RestartsGoOn at now; wake 6m0s; set failed=RestartsGoOn; set failed-message=restarts have gone on for too long`},
+		{"restarts before those on record", "C4: whichever becomes known first", func(s *situation) {
+			s.o.AutoFail.MaxRestartsDuration = minutes(3)
+			s.in.Record.Restarting, s.in.Record.Restarted = ago(5*time.Minute), ago(4*time.Minute)
+			onNode(s, restarted("agent", 1, ago(8*time.Minute), "Error"))
+		}, `Failed RestartsGoOn a a-1 agent Error x1 at now; set failed=RestartsGoOn; set failed-message=restarts have gone on for too long: container agent of pod a-1 on node a restarted once, last after Error`},
+		{"restarts on record of before the canary began", "C4: those of a canary before are not those of this one", func(s *situation) {
+			s.o.AutoFail.MaxRestartsDuration = minutes(3)
+			s.in.Record.Restarting, s.in.Record.Restarted = ago(30*time.Minute), ago(2*time.Minute)
+		}, `Running Observing; clock 1m0s running since -3m0s; restarting -2m0s; restarted -2m0s; until 6m0s; wake 6m0s`},
+		{"two containers that restarted", "C4: from the first of the pod to the last", func(s *situation) {
+			s.o.AutoFail.MaxRestartsDuration = minutes(3)
+			onNode(s, restarted("agent", 1, ago(6*time.Minute), "Error"), restarted("trace", 1, ago(time.Minute), "Error"))
+		}, `Failed RestartsGoOn a a-1 agent Error x1 at now; set failed=RestartsGoOn; set failed-message=restarts have gone on for too long: container agent of pod a-1 on node a restarted once, last after Error`},
 		{"restarts end", "C4: they do not go on by themselves", func(s *situation) {
 			s.o.AutoFail.MaxRestartsDuration = minutes(1)
 			s.in.Record.Restarting, s.in.Record.Restarted = ago(5*time.Minute), ago(5*time.Minute)

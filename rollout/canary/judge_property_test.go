@@ -181,6 +181,9 @@ func checkWake(judge judger, s story) string {
 // checkUntil holds that the clock promotes nothing before Until, and that the canary does not go on running from then on (C2).
 func checkUntil(judge judger, s story) string {
 	for i, m := range tell(judge, s) {
+		if m.obeysRetry() || m.awaitsRetry() {
+			continue // whether that is seen by then, and the retry obeyed again, is not for the clock to say
+		}
 		until := m.j.Until
 		in := m.in
 		in.Record = m.j.Record

@@ -21,7 +21,8 @@ type Record struct {
 	Since   time.Time     `json:"since,omitzero"`
 	// Disturbed is when a canary pod last restarted, failed or was evicted (C2).
 	Disturbed time.Time `json:"disturbed,omitzero"`
-	// Restarting is when the restarts began, Restarted when a canary pod last restarted (C4).
+	// Restarting is when a container of a canary pod first restarted since the canary began, Restarted when one last did, as far
+	// as that was seen (C4).
 	Restarting time.Time `json:"restarting,omitzero"`
 	Restarted  time.Time `json:"restarted,omitzero"`
 	// Before are the restarts that do not count, of pods that were there before the canary began, in ascending order of UIDs.
@@ -59,20 +60,31 @@ func (r Record) advance(e *evidence, now time.Time) Record {
 	if e.disturbing {
 		r.Disturbed = now
 	}
-	r.Restarting = earlier(r.Restarting, now)
-	r.Restarted = earlier(r.Restarted, now)
+	known := [...]time.Time{r.Restarting, r.Restarted}
+	r.Restarting, r.Restarted = time.Time{}, time.Time{}
+	for _, at := range known {
+		r.restartedAt(earlier(at, now))
+	}
 	for i := range e.restarts {
 		at := earlier(e.restarts[i].at, now)
 		r.Disturbed = later(r.Disturbed, at)
-		if at.Before(r.Began) || e.restarts[i].update {
-			continue // for the revision that the pod had before, for the update, or before the canary began anew
-		}
-		r.Restarted = later(r.Restarted, at)
-		if r.Restarting.IsZero() || at.Before(r.Restarting) {
-			r.Restarting = at
+		if !e.restarts[i].update {
+			r.restartedAt(at)
 		}
 	}
 	return r
+}
+
+// restartedAt enters a restart, be it on record or seen: restarts go on from the first of them to the last, in whatever order
+// they become known (C4). One that is dated before the canary began was of the revision before, or of a canary before it.
+func (r *Record) restartedAt(at time.Time) {
+	if at.IsZero() || at.Before(r.Began) {
+		return
+	}
+	r.Restarted = later(r.Restarted, at)
+	if r.Restarting.IsZero() || at.Before(r.Restarting) {
+		r.Restarting = at
+	}
 }
 
 // elapsed is how far the clock has run at now.
