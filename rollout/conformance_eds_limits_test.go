@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -74,14 +75,11 @@ func (c *edsLimits) done(rules int) (creates, deletes int) {
 	return min(creates, c.missing()), min(deletes, c.Input.OldAvailablePods+c.Input.OldUnavailablePods)
 }
 
-// edsMostNodes is more than any cluster has. What a recording counts beyond it is not built.
-const edsMostNodes = 100_000
-
 // impossible says why no cluster shows these numbers; empty if one can.
 func (c *edsLimits) impossible() string {
 	in := c.Input
 	switch {
-	case max(in.Nodes, in.Pods, in.AvailablePods, in.OldAvailablePods, in.OldUnavailablePods, in.UnresponsiveNodes) > edsMostNodes:
+	case max(in.Nodes, in.Pods, in.AvailablePods, in.OldAvailablePods, in.OldUnavailablePods, in.UnresponsiveNodes) > conformance.MostNodes:
 		return "more objects than any cluster has"
 	case max(in.MaxPodCreation, in.MaxUnavailable, in.MaxUnschedulable) > math.MaxInt32:
 		return "a limit of more than 32 bits"

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -56,7 +57,7 @@ func (c *edsSlowStart) impossible() string {
 	switch interval := c.rolling.SlowStartIntervalDuration; {
 	case c.Input.Nodes < 0:
 		return "a negative number of nodes"
-	case c.Input.Nodes > edsMostNodes:
+	case c.Input.Nodes > conformance.MostNodes:
 		return "more objects than any cluster has"
 	case math.Abs(c.Input.ElapsedSeconds) > century:
 		return "a rollout of more than a century"
