@@ -289,7 +289,7 @@ func (r *Resolver) isTaken(hash string, others []*appsv1.ControllerRevision) boo
 // pod is seen to carry it: deleted together with the relabelling, it would leave pods of an unknown revision if a
 // patch failed.
 func (r *Resolver) deduplicate(
-	out *Resolution, duplicates, others []*appsv1.ControllerRevision, carried carried,
+	out *Resolution, duplicates, others []*appsv1.ControllerRevision, carried carriedHashes,
 ) {
 	out.Matches = []string{out.Update.Hash}
 	if len(duplicates) == 0 {
@@ -350,7 +350,7 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 }
 
 // older returns Resolution.Older.
-func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carried) Revision {
+func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) Revision {
 	highest := func(is func(hash string) bool, failed bool) *Revision {
 		for _, revision := range slices.Backward(others) {
 			if hash := HashOf(revision); hash != out.Update.Hash && Failed(revision) == failed && is(hash) {
@@ -430,18 +430,18 @@ func hasHash(revisions []*appsv1.ControllerRevision, hash string) bool {
 	})
 }
 
-// carried looks hashes up among those that pods carry. It allocates only for more of them than a usual history has.
-type carried struct {
+// carriedHashes looks hashes up among those that pods carry. It allocates only for more of them than a usual history has.
+type carriedHashes struct {
 	few  []Carrier
 	many map[string]bool // whether a live pod carries it
 }
 
-func newCarried(carriers []Carrier) carried {
+func newCarried(carriers []Carrier) carriedHashes {
 	const few = 24
 	if len(carriers) <= few {
-		return carried{few: carriers}
+		return carriedHashes{few: carriers}
 	}
-	c := carried{many: make(map[string]bool, len(carriers))}
+	c := carriedHashes{many: make(map[string]bool, len(carriers))}
 	for _, carrier := range carriers {
 		c.many[carrier.Hash] = c.many[carrier.Hash] || carrier.Live
 	}
@@ -449,11 +449,11 @@ func newCarried(carriers []Carrier) carried {
 }
 
 // by reports whether a pod carries the hash, byLive whether a live one does.
-func (c carried) by(hash string) bool {
+func (c carriedHashes) by(hash string) bool {
 	_, many := c.many[hash]
 	return many || slices.ContainsFunc(c.few, func(carrier Carrier) bool { return carrier.Hash == hash })
 }
 
-func (c carried) byLive(hash string) bool {
+func (c carriedHashes) byLive(hash string) bool {
 	return c.many[hash] || slices.Contains(c.few, Carrier{Hash: hash, Live: true})
 }
