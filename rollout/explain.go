@@ -3,7 +3,6 @@ package rollout
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -32,8 +31,11 @@ func (p Plan) Explain(node string) string {
 
 // nodes are the decisions about nodes of the snapshot.
 func (p Plan) nodes() []Decision {
-	n := sort.Search(len(p.Decisions), func(i int) bool {
-		return p.Decisions[i].State == StateVanished || p.Decisions[i].State == StateUnattributed
+	n, _ := slices.BinarySearchFunc(p.Decisions, true, func(d Decision, _ bool) int {
+		if d.State == StateVanished || d.State == StateUnattributed {
+			return 0
+		}
+		return -1
 	})
 	return p.Decisions[:n]
 }
