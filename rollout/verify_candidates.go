@@ -39,8 +39,9 @@ func candidatesOf(conditions [][]verifiedWants) verifiedCandidates {
 		}
 		return most
 	}
+	const few = 4 // are asked sooner than looked up
 	for i, condition := range conditions {
-		if len(condition) == 0 {
+		if len(condition) == 0 || len(conditions) <= few {
 			c.always = append(c.always, i)
 			continue
 		}
@@ -63,6 +64,9 @@ func candidatesOf(conditions [][]verifiedWants) verifiedCandidates {
 func (c *verifiedCandidates) any(node *corev1.Node, f func(int) bool) bool {
 	if slices.ContainsFunc(c.always, f) || slices.ContainsFunc(c.byName[node.Name], f) {
 		return true
+	}
+	if len(c.byLabel) == 0 {
+		return false
 	}
 	if len(c.byLabel) < len(node.Labels) {
 		for key, by := range c.byLabel {

@@ -59,7 +59,7 @@ func manyConditions() *rapid.Generator[rollouttest.Scenario] {
 			return wants
 		}
 		var terms []corev1.NodeSelectorTerm
-		for range rapid.IntRange(1, 8).Draw(t, "terms") {
+		for range rapid.IntRange(1, 12).Draw(t, "terms") {
 			term := corev1.NodeSelectorTerm{MatchExpressions: wants("term")}
 			if rapid.IntRange(0, 3).Draw(t, "named") == 0 {
 				term.MatchFields = []corev1.NodeSelectorRequirement{{
@@ -71,9 +71,9 @@ func manyConditions() *rapid.Generator[rollouttest.Scenario] {
 		c.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 		}}
-		for i := range rapid.IntRange(0, 8).Draw(t, "overrides") {
+		for i := range rapid.IntRange(0, 12).Draw(t, "overrides") {
 			override := placement.Override{
-				Name: fmt.Sprint(i * 5 % 8), Created: c.Snapshot.Now.Add(time.Duration(i%3) * time.Hour),
+				Name: fmt.Sprint(i * 5 % 12), Created: c.Snapshot.Now.Add(time.Duration(i%3) * time.Hour),
 				Containers: map[string]corev1.ResourceRequirements{c.Spec.Template.Spec.Containers[0].Name: {}},
 			}
 			for _, r := range wants("override") {
