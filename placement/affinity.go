@@ -11,7 +11,11 @@ import (
 const manyValues = 9
 
 // requiredAffinity holds the terms that can match a node, ORed (P4). Without terms it matches none.
-type requiredAffinity struct{ terms []term }
+type requiredAffinity struct {
+	terms []term
+	// rest finds those behind the first that can match a node, counted from the second.
+	rest candidates
+}
 
 // term holds requirements, ANDed. At least one of the two lists is not empty.
 type term struct {
@@ -63,12 +67,20 @@ func (a *requiredAffinity) evaluate(node *corev1.Node) Verdict {
 	if failed == none {
 		return Verdict{Outcome: Run}
 	}
-	for i := range a.terms[1:] {
-		if a.terms[i+1].failed(node) == none {
-			return Verdict{Outcome: Run}
-		}
+	if len(a.terms) > 1 && a.anyOfRest(node) {
+		return Verdict{Outcome: Run}
 	}
 	return a.terms[0].refusal(failed)
+}
+
+// anyOfRest reports whether a term behind the first matches.
+func (a *requiredAffinity) anyOfRest(node *corev1.Node) bool {
+	matches := false
+	a.rest.each(node, func(i int32) bool {
+		matches = a.terms[i+1].failed(node) == none
+		return !matches
+	})
+	return matches
 }
 
 // none is no requirement.
@@ -159,12 +171,17 @@ func compileAffinity(required *corev1.NodeSelector) *requiredAffinity {
 		return nil
 	}
 	compiled := &requiredAffinity{}
+	var wants [][]want
 	for i := range required.NodeSelectorTerms {
 		source := &required.NodeSelectorTerms[i]
 		if len(source.MatchExpressions)+len(source.MatchFields) == 0 || len(unmatchable(source, nil)) > 0 {
 			continue
 		}
 		compiled.terms = append(compiled.terms, compileTerm(source))
+		wants = append(wants, wantsOfTerm(source))
+	}
+	if len(wants) > 1 {
+		compiled.rest = newCandidates(wants[1:])
 	}
 	return compiled
 }

@@ -40,6 +40,8 @@ const (
 type Overrides struct {
 	slots []slot
 	rules []rule // in the order in which they win
+	// candidates are the rules that can match a node.
+	candidates candidates
 }
 
 // slot is a container of the template.
@@ -89,13 +91,16 @@ func CompileOverrides(
 			field.Required(field.NewPath("template"), "a pod template is needed to override its resources")))
 	}
 	compiled := &Overrides{slots: compileSlots(OverrideAnnotationPrefix+namespace+"."+name+".", &template.Spec)}
+	var wants [][]want
 	for _, i := range byPrecedence(overrides) {
 		rule, missing := compileRule(compiled.slots, &overrides[i], path.Index(i))
 		mistakes = append(mistakes, missing...)
 		if rule != nil {
 			compiled.rules = append(compiled.rules, *rule)
+			wants = append(wants, wantsOfSelector(&overrides[i].NodeSelector))
 		}
 	}
+	compiled.candidates = newCandidates(wants)
 	for i := range compiled.rules {
 		compiled.rules[i].alone = compiled.combine([]int{i}, nil)
 	}

@@ -125,13 +125,15 @@ func (e *Evaluator) Evaluate(node *corev1.Node) Overridden {
 	return result
 }
 
-// match appends the indexes of the rules that match the node.
+// match appends the indexes of the rules that match the node, to an empty list, in ascending order.
 func (o *Overrides) match(node *corev1.Node, matched []int) []int {
-	for i := range o.rules {
+	o.candidates.each(node, func(i int32) bool {
 		if o.rules[i].matches(node) {
-			matched = append(matched, i)
+			matched = append(matched, int(i))
 		}
-	}
+		return true
+	})
+	slices.Sort(matched)
 	return matched
 }
 

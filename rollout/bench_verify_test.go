@@ -31,6 +31,12 @@ func BenchmarkVerify(b *testing.B) {
 
 func benchVerify(b *testing.B, profile verifyProfile, n int) {
 	spec, snapshot := profile.fleet(b, n)
+	benchPlanAndVerify(b, spec, snapshot, n, "ns/node")
+}
+
+// benchPlanAndVerify measures both for each of n elements.
+func benchPlanAndVerify(b *testing.B, spec rollout.Spec, snapshot rollout.Snapshot, n int, unit string) {
+	b.Helper()
 	planner, err := rollout.New(spec)
 	if err != nil {
 		b.Fatal(err)
@@ -61,7 +67,7 @@ func benchVerify(b *testing.B, profile verifyProfile, n int) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), unit)
 		})
 	}
 }

@@ -111,7 +111,8 @@ func (r *run) settleRequest(i int32) {
 	if n.asked == 0 {
 		return
 	}
-	left, others := n.asked, slices.Clone(r.askedOf[i])
+	left, others := n.asked, r.askedOf[i]
+	there := make(map[string]bool, len(others)) // other revisions
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
 		case p.traits.has(marked|finished|leaving) && j != n.current && j != n.other:
@@ -122,11 +123,11 @@ func (r *run) settleRequest(i int32) {
 			left &^= askedUpdate
 		case r.hashes[p.hash].stable:
 			left &^= askedStable
-		default:
-			others = slices.DeleteFunc(others, func(hash string) bool { return hash == r.hashes[p.hash].value })
+		case len(others) > 0:
+			there[r.hashes[p.hash].value] = true
 		}
 	}
-	if len(others) == 0 {
+	if !slices.ContainsFunc(others, func(hash string) bool { return !there[hash] }) {
 		left &^= askedOther
 	}
 	switch {

@@ -15,15 +15,12 @@ import (
 // The text is for people; programs read [Decision].
 func (p Plan) Explain(node string) string {
 	var lines []string
-	// The nodes of the snapshot are in order; behind them are the pods without one, which are few.
+	// The nodes of the snapshot are in order; so are, behind them, the pods without one.
 	nodes := p.nodes()
 	byNode := func(d Decision, name string) int { return strings.Compare(d.Node, name) }
-	if i, ok := slices.BinarySearchFunc(nodes, node, byNode); ok {
-		lines = append(lines, p.explain(&nodes[i]))
-	}
-	for i := len(nodes); i < len(p.Decisions); i++ {
-		if d := &p.Decisions[i]; d.Node == node {
-			lines = append(lines, p.explain(d))
+	for _, decisions := range [...][]Decision{nodes, p.Decisions[len(nodes):]} {
+		for i, _ := slices.BinarySearchFunc(decisions, node, byNode); i < len(decisions) && decisions[i].Node == node; i++ {
+			lines = append(lines, p.explain(&decisions[i]))
 		}
 	}
 	if len(lines) == 0 {
@@ -34,10 +31,12 @@ func (p Plan) Explain(node string) string {
 
 // nodes are the decisions about nodes of the snapshot.
 func (p Plan) nodes() []Decision {
-	n := len(p.Decisions)
-	for n > 0 && (p.Decisions[n-1].State == StateVanished || p.Decisions[n-1].State == StateUnattributed) {
-		n--
-	}
+	n, _ := slices.BinarySearchFunc(p.Decisions, true, func(d Decision, _ bool) int {
+		if d.State == StateVanished || d.State == StateUnattributed {
+			return 0
+		}
+		return -1
+	})
 	return p.Decisions[:n]
 }
 

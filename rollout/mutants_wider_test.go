@@ -50,6 +50,29 @@ func purityMutants() []mutant {
 			}),
 		},
 		{
+			"ties go to the first in the list", "a sort without a last word", ordered,
+			spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
+				for i := range p.Decisions {
+					d := &p.Decisions[i]
+					if first := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return nodeOfAny(pod) == d.Node }); first >= 0 {
+						d.Pod = string(s.Pods[first].UID)
+					}
+				}
+			}),
+		},
+		{
+			"takes overrides as they come", "the first of one age wins", ordered,
+			func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+				return func(s rollout.Snapshot) (rollout.Plan, error) {
+					p, err := plan(s)
+					for i := range p.OverrideConflicts {
+						p.OverrideConflicts[i].Winner = spec.Overrides[0].Name
+					}
+					return p, err
+				}
+			},
+		},
+		{
 			"remembers the call before", "state in the planner", pure,
 			func(_ rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
 				calls := int32(0)

@@ -93,14 +93,9 @@ func (v *verifier) isSurging(node *verifiedNode) bool {
 		return false
 	}
 	starting := node.any(func(p *verifiedPod) bool { return p.stays() && p.current && !p.settled() && p.ran(node) })
-	requested := node.outcome == placement.Run && v.requestsGoal(node)
+	requested := node.outcome == placement.Run && node.requestsGoal
 	isGoal := func(hash string) bool { return v.isGoal(node, hash) }
 	return starting || requested || slices.ContainsFunc(node.creates, isGoal)
-}
-
-// requestsGoal tells whether a pod of the revision where the node is to end is in flight to it.
-func (v *verifier) requestsGoal(node *verifiedNode) bool {
-	return slices.ContainsFunc(node.requested, func(hash string) bool { return v.isGoal(node, hash) })
 }
 
 // checkBudget is V1. By choice is what takes a node its last serving pod, an outdated Ready one, for the sake of the

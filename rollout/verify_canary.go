@@ -60,7 +60,7 @@ func (v *verifier) checkTrial() {
 }
 
 func (v *verifier) observeCanary() *verifiedCanary {
-	c := &verifiedCanary{verifier: v, options: *v.spec.Strategy.Canary, object: v.updateObject()}
+	c := &verifiedCanary{verifier: v, options: *v.spec.Strategy.Canary, object: v.history.update}
 	c.record = v.remembered.Canary
 	if c.record.Revision != v.plan.Status.UpdateRevision {
 		c.record, c.fresh = canary.Record{}, true
@@ -93,7 +93,7 @@ func (c *verifiedCanary) observeVerdict() {
 	if c.object != nil {
 		annotations = c.object.Annotations
 	}
-	_, c.promoted = c.marked() // a duplicate of it may have been, too
+	c.promoted = c.history.promoted // a duplicate of it may have been, too
 	_, c.failed = annotations[history.FailedAnnotation]
 	if verdict := c.record.Verdict; verdict != nil {
 		c.promoted = c.promoted || verdict.Phase == canary.Idle
@@ -126,19 +126,6 @@ func setOfNames(names []string) map[string]bool {
 		set[name] = true
 	}
 	return set
-}
-
-// updateObject is the object of the update revision; nil: it is not there yet.
-func (v *verifier) updateObject() *appsv1.ControllerRevision {
-	var object *appsv1.ControllerRevision
-	for _, revision := range v.snapshot.Revisions {
-		if v.holdsTemplate(revision) && history.HashOf(revision) == v.plan.Status.UpdateRevision &&
-			(object == nil || revision.Revision > object.Revision ||
-				revision.Revision == object.Revision && revision.Name > object.Name) {
-			object = revision
-		}
-	}
-	return object
 }
 
 // canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
@@ -345,7 +332,7 @@ func (c *verifiedCanary) checkVerdict() {
 	if verdict := record.Verdict; record.Revision != c.plan.Status.UpdateRevision || verdict == nil || verdict.Phase != phase {
 		c.report(12, "", "C6: memory forgets that the canary is %s", phase)
 	}
-	if c.object == nil || slices.Contains(c.snapshot.InFlight.Revisions, c.object.Name) {
+	if c.object == nil || c.history.asked[c.object.Name] {
 		return
 	}
 	if !slices.ContainsFunc(c.plan.Revisions, func(action RevisionAction) bool {

@@ -92,10 +92,9 @@ func (v *verifier) checkDelete(pod *verifiedPod) {
 // rollout may want it. Whether the budget allows it is V1.
 func (v *verifier) checkReplace(pod *verifiedPod) {
 	node, hold := pod.node, v.holds(pod.node)
-	others := func(p *verifiedPod) bool { return p != pod && p.stays() }
 	switch {
 	// Of pods that are not Ready all are to go; the burst may have kept a worse one for the next plan.
-	case pod.ready && node.any(func(p *verifiedPod) bool { return p.outdated() && !p.goes() && !p.leaves() }):
+	case pod.ready && node.outdatedStays:
 		v.report(4, node.name, "M3: delete of pod %s, although a worse outdated one stays; right is the other way round",
 			pod.object.Name)
 	case node.outcome == placement.Keep:
@@ -106,7 +105,7 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 	case v.spec.Strategy.Method == inplace.Only:
 		v.report(6, node.name, "I1: delete of the outdated pod %s, although the method is InPlaceOnly; right is to update it in "+
 			"place or to hold it", pod.object.Name)
-	case !v.surges() && pod.ready && (len(node.requested) > 0 || node.any(others)):
+	case !v.surges() && pod.ready && (len(node.requested) > 0 || node.others(pod) > 0):
 		v.report(4, node.name, "B3, M1: delete of the Ready pod %s, although another live pod keeps its successor away; "+
 			"right is to wait until that one is gone", pod.object.Name)
 	case v.surges() && !pod.ready:
@@ -117,19 +116,21 @@ func (v *verifier) checkReplace(pod *verifiedPod) {
 // surplus tells whether M3 prefers another pod of the node: one that is where the node is to end if this one is, else one
 // that is not. Whether that one may go for its part is judged by itself.
 func (v *verifier) surplus(pod *verifiedPod) bool {
-	return pod.node.any(func(p *verifiedPod) bool {
-		return p.active() && !p.leaves() && p.current == pod.current && betterOf(p, pod) < 0
-	})
+	best := pod.node.bestOutdated
+	if pod.current {
+		best = pod.node.bestCurrent
+	}
+	return best != nil && betterOf(best, pod) < 0
 }
 
 // superseded tells whether an outdated pod has done its duty: the new one is available, or it is there and
 // the old one is not Ready (M3).
 func (v *verifier) superseded(pod *verifiedPod) bool {
-	stays := func(p *verifiedPod) bool { return !p.marked && p.current && !p.goes() && p.ran(pod.node) }
+	node := pod.node
 	if pod.ready {
-		return pod.node.any(func(p *verifiedPod) bool { return stays(p) && p.serves() })
+		return node.currentServes
 	}
-	return pod.node.any(stays) || pod.node.outcome != placement.Keep && v.requestsGoal(pod.node)
+	return node.currentStays || node.outcome != placement.Keep && node.requestsGoal
 }
 
 // betterOf is M3's order of pods, the one to keep first. Of two that serve alike the one that was on its way out goes.
@@ -188,31 +189,20 @@ func (v *verifier) checkLeaving() {
 // held, or not the only pod of its kind (M3). All of a node's go together, so one that is due takes the
 // others along.
 func (v *verifier) checkBackoff(pod *verifiedPod) {
-	if !pod.failed || v.goesAtOnce(pod) {
-		return
+	if pod.failed && !v.goesAtOnce(pod) && !pod.node.backoffEnds.IsZero() {
+		v.report(11, pod.name, "M2: delete of the Failed pod %s, whose back-off ends at %s", pod.object.Name,
+			pod.node.backoffEnds.UTC().Format(time.RFC3339Nano))
 	}
-	var latest time.Time
-	for _, failed := range pod.node.pods {
-		if !failed.failed || failed.marked {
-			continue
-		}
-		due := v.backoffEnd(failed)
-		if v.goesAtOnce(failed) || !due.After(v.snapshot.Now) {
-			return
-		}
-		if due.After(latest) {
-			latest = due
-		}
-	}
-	v.report(11, pod.name, "M2: delete of the Failed pod %s, whose back-off ends at %s", pod.object.Name,
-		latest.UTC().Format(time.RFC3339Nano))
 }
 
 func (v *verifier) goesAtOnce(pod *verifiedPod) bool {
 	if !pod.current && v.holds(pod.node) == LimitNone {
 		return true
 	}
-	return pod.node.any(func(p *verifiedPod) bool { return p.active() && p.current == pod.current && !p.goes() })
+	if pod.current {
+		return pod.node.currentGoesOn
+	}
+	return pod.node.outdatedGoesOn
 }
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.

@@ -250,15 +250,8 @@ func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
 		return template
 	}
 	var template *corev1.PodTemplateSpec
-	found := 0
-	for _, revision := range v.snapshot.Revisions {
-		if hash != "" && history.HashOf(revision) == hash {
-			found++
-			template, _ = history.Template(revision)
-		}
-	}
-	if found != 1 {
-		template = nil
+	if revisions := v.history.byHash[hash]; hash != "" && len(revisions) == 1 {
+		template, _ = history.Template(revisions[0])
 	}
 	v.templates[hash] = template
 	return template
@@ -267,13 +260,20 @@ func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
 // rightRevisions are the revisions that a pod created on the node may be of (T1): that where it is to end, or with
 // holdRevision on a node that T2 or T3 holds what it had before, but not the one on trial elsewhere (T6).
 func (v *verifier) rightRevisions(node *verifiedNode) map[string]bool {
+	if node.right == nil { // it is asked again and again
+		node.right = v.findRightRevisions(node)
+	}
+	return node.right
+}
+
+func (v *verifier) findRightRevisions(node *verifiedNode) map[string]bool {
 	if v.spec.Strategy.HoldRevision && (node.hold == LimitPartition || node.hold == LimitNodeSelector) {
 		before := v.revisionsBefore(node)
 		if !node.goesStable || !before[v.plan.Status.UpdateRevision] {
 			return before
 		}
 	}
-	return map[string]bool{v.goalHash(node): true}
+	return v.trial.goals[v.goalHash(node)]
 }
 
 // revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for

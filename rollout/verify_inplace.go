@@ -105,7 +105,7 @@ func (c *verifiedPatched) checkState() {
 // waitsForUpdate tells whether the update of the pod in place is to go on.
 func (c *verifiedPatched) waitsForUpdate() bool {
 	node := c.pod.node
-	return node != nil && node.bestOutdated() == c.pod && c.isCandidate(node, c.pod) &&
+	return node != nil && node.bestOutdated == c.pod && c.isCandidate(node, c.pod) &&
 		c.spec.Strategy.Method != inplace.Recreate && !c.obstructed(c.pod) && c.holdsUpdate(node, c.pod) == LimitNone
 }
 

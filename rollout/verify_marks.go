@@ -43,7 +43,6 @@ func (v *verifier) checkMarks(action *RevisionAction, revision *appsv1.Controlle
 
 // checkSetMarks judges the annotations that a revision gets, be it a new one.
 func (v *verifier) checkSetMarks(name string, update bool, annotations map[string]string) {
-	marked, _ := v.marked()
 	tries := v.spec.Strategy.Canary != nil
 	for key, value := range annotations {
 		var right bool
@@ -53,7 +52,7 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			case update && tries:
 				right = v.trial.phase == canary.Idle
 			case update:
-				right = marked && !history.Promoted(v.updateObject())
+				right = v.history.marked && !history.Promoted(v.history.update)
 			default:
 				right = v.trial.phase != canary.Idle && v.isUnmarkedStable(name)
 			}
@@ -70,8 +69,8 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 
 // isUnmarkedStable tells whether the revision of that name is the stable one and does not say so yet.
 func (v *verifier) isUnmarkedStable(name string) bool {
-	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
-		return revision.Name == name && history.HashOf(revision) == v.trial.stable && !history.Promoted(revision)
+	return slices.ContainsFunc(v.history.byHash[v.trial.stable], func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name && !history.Promoted(revision)
 	})
 }
 

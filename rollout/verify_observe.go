@@ -30,6 +30,7 @@ type verifier struct {
 	updates map[string]bool   // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool   // those of updates that R3 may keep
 	limits  verifiedLimits
+	history verifiedHistory
 	trial   verifiedTrial
 	older   map[string]bool // see olderRevisions
 	judged  *verifiedCanary // nil: the spec asks for no canary
@@ -86,7 +87,9 @@ type verifiedNode struct {
 	asksUpdated, asksCurrent, asksOther, asksOld bool
 	creates                                      []string // hashes of the pods that the plan creates here
 	facts                                        status.Facts
+	right                                        map[string]bool // see rightRevisions
 	tally                                        verifiedTally
+	verifiedSums
 	// expects is how many pods are of the node, ignored ones included, next where the record of the next one goes.
 	expects, next int
 }
@@ -172,17 +175,22 @@ func (v *verifier) observe() {
 	if v.snapshot.Memory.Version == MemoryVersion {
 		v.remembered = v.snapshot.Memory
 	}
+	v.observeHistory()
 	v.updates, v.newest = v.updateRevision()
 	v.predecessor = v.predecessors()
 	v.overrides = v.compileOverrides()
 	v.observeNodes()
 	v.observePods()
+	v.observeCarried()
 	v.observeRequests()
 	v.observeTrial()
 	v.observeGoals()
 	v.limits = v.resolveLimits()
 	v.observeHolds()
-	v.settleRequests()
+	for _, node := range v.nodes {
+		node.sumUp()
+		v.settleRequests(node)
+	}
 	if v.spec.Strategy.Canary != nil {
 		v.judged = v.observeCanary()
 	}
@@ -206,6 +214,7 @@ func (v *verifier) observe() {
 	}
 	v.observePatches()
 	for _, node := range v.nodes {
+		v.sumUpAfter(node)
 		node.facts = v.facts(node)
 		node.unavailable, node.surging = v.isUnavailable(node), v.isSurging(node)
 		node.mightWait = v.mightWait(node)
@@ -245,35 +254,47 @@ func (v *verifier) observeNodes() {
 
 // observeRequests notes what is in flight to the nodes.
 func (v *verifier) observeRequests() {
+	seen := make(map[InFlightCreate]bool)
 	for _, create := range v.snapshot.InFlight.Creates {
 		node := v.nodeOf[create.Node]
-		if node == nil {
+		if node == nil || seen[create] {
 			continue
 		}
+		seen[create] = true
 		if v.isUpdate(create.Revision) {
 			node.asksUpdated = true
 		}
-		if !slices.Contains(node.requested, create.Revision) {
-			node.requested = append(node.requested, create.Revision)
-		}
+		node.requested = append(node.requested, create.Revision)
 	}
 }
 
 // settleRequests drops the creates in flight of whose kind a live pod is there. A terminating one, or one that leaves, is
 // more likely the one before; so is one that was to leave and is not what stays (M3).
-func (v *verifier) settleRequests() {
-	for _, node := range v.nodes {
-		if len(node.requested) == 0 {
-			continue
-		}
-		current, outdated := node.bestCurrent(), node.bestOutdated()
-		node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
-			return node.any(func(p *verifiedPod) bool {
-				stays := !p.leaving || p == current || p == outdated
-				return p.active() && !p.leaves() && stays && v.sameRevision(p, hash)
-			})
-		})
+func (v *verifier) settleRequests(node *verifiedNode) {
+	if len(node.requested) == 0 {
+		return
 	}
+	there := make(map[string]bool) // hashes
+	current, atUpdate := false, false
+	for _, p := range node.pods {
+		stays := !p.leaving || p == node.bestCurrent || p == node.bestOutdated
+		if p.active() && !p.leaves() && stays {
+			there[p.hash] = true
+			current, atUpdate = current || p.current, atUpdate || p.atUpdate
+		}
+	}
+	node.requested = slices.DeleteFunc(node.requested, func(hash string) bool {
+		// Where the node is to end, a pod with other resources is like one of another revision (P8).
+		switch {
+		case v.isGoal(node, hash):
+			return current
+		case v.isUpdate(hash):
+			return atUpdate
+		default:
+			return there[hash]
+		}
+	})
+	node.requestsGoal = slices.ContainsFunc(node.requested, func(hash string) bool { return v.isGoal(node, hash) })
 }
 
 // sameRevision tells whether the pod is of the revision with the hash; the empty hash stands for the update

@@ -20,6 +20,8 @@ type verifiedOverrides struct {
 	prefix  string // of the node annotations of this set
 	list    []placement.Override
 	selects []labels.Selector
+	// candidates are those of list that can match a node.
+	candidates verifiedCandidates
 	// readers tell of one template which annotations cannot be read.
 	readers map[*corev1.PodTemplateSpec]*placement.Overrides
 	set     [2]string // namespace and name
@@ -43,6 +45,7 @@ func (v *verifier) compileOverrides() verifiedOverrides {
 	slices.SortFunc(o.list, func(a, b placement.Override) int { // the one that wins first
 		return cmp.Or(b.Created.Round(0).Compare(a.Created.Round(0)), cmp.Compare(b.Name, a.Name))
 	})
+	var wants [][]verifiedWants
 	for i := range o.list {
 		// That it can be read is part of the validation of the spec.
 		selector, err := metav1.LabelSelectorAsSelector(&o.list[i].NodeSelector)
@@ -50,7 +53,9 @@ func (v *verifier) compileOverrides() verifiedOverrides {
 			selector = labels.Nothing()
 		}
 		o.selects = append(o.selects, selector)
+		wants = append(wants, wantsOfSelector(&o.list[i].NodeSelector))
 	}
+	o.candidates = candidatesOf(wants)
 	return o
 }
 
@@ -60,14 +65,14 @@ func (o *verifiedOverrides) on(node *corev1.Node, template *corev1.PodTemplateSp
 	if template == nil || !o.concerns(node) {
 		return out
 	}
-	unreadable := o.unreadable(node, template)
+	unreadable, matching := o.unreadable(node, template), o.matching(node)
 	seen := make(map[string]bool)
 	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if seen[container.Name] {
 			continue
 		}
 		seen[container.Name] = true
-		winner := o.winner(node, template, container.Name, &out)
+		winner := o.winner(matching, template, container.Name, &out)
 		if text, ok := node.Annotations[o.prefix+container.Name]; ok {
 			var resources corev1.ResourceRequirements
 			if unreadable[container.Name] || json.Unmarshal([]byte(text), &resources) != nil {
@@ -86,10 +91,8 @@ func (o *verifiedOverrides) on(node *corev1.Node, template *corev1.PodTemplateSp
 
 // concerns tells whether anything overrides anything on the node.
 func (o *verifiedOverrides) concerns(node *corev1.Node) bool {
-	for i := range o.list {
-		if o.selects[i].Matches(labels.Set(node.Labels)) {
-			return true
-		}
+	if len(o.matching(node)) > 0 {
+		return true
 	}
 	for key := range node.Annotations {
 		if strings.HasPrefix(key, o.prefix) {
@@ -99,14 +102,27 @@ func (o *verifiedOverrides) concerns(node *corev1.Node) bool {
 	return false
 }
 
-// winner is what the newest Override gives the container; the others that match are conflicts.
+// matching are the overrides in list that match the node, the one that wins first.
+func (o *verifiedOverrides) matching(node *corev1.Node) []int {
+	var matching []int
+	o.candidates.any(node, func(i int) bool {
+		if o.selects[i].Matches(labels.Set(node.Labels)) {
+			matching = append(matching, i)
+		}
+		return false
+	})
+	slices.Sort(matching)
+	return slices.Compact(matching) // a value may be named twice
+}
+
+// winner is what the newest Override that matches gives the container; the others are conflicts.
 func (o *verifiedOverrides) winner(
-	node *corev1.Node, template *corev1.PodTemplateSpec, container string, out *verifiedOverridden,
+	matching []int, template *corev1.PodTemplateSpec, container string, out *verifiedOverridden,
 ) *placement.Resources {
 	var winner *placement.Resources
-	for i := range o.list {
+	for _, i := range matching {
 		resources, ok := o.list[i].Containers[container]
-		if !ok || !o.selects[i].Matches(labels.Set(node.Labels)) || !hasClaims(template, resources.Claims) {
+		if !ok || !hasClaims(template, resources.Claims) {
 			continue
 		}
 		if winner == nil {

@@ -214,9 +214,9 @@ func (c *verifiedPatched) checkBegun() {
 	switch {
 	case node.outcome != placement.Run:
 		c.wrong(4, "M4: begins an update on a node that is to %s", node.outcome)
-	case node.any(func(p *verifiedPod) bool { return p.active() && p.current }) || len(node.requested) > 0:
+	case node.bestCurrent != nil || len(node.requested) > 0:
 		c.wrong(4, "M3: begins an update beside a pod of the revision to which it leads, there or requested")
-	case pod.ready && node.any(func(p *verifiedPod) bool { return p != pod && p.stays() }):
+	case pod.ready && node.others(pod) > 0:
 		c.wrong(4, "B3: begins the update of a Ready pod beside another live pod")
 	}
 	switch {

@@ -9,18 +9,23 @@ import (
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
+// verifiedPlace decides about a node. The second result tells that a taint makes it Leave (M4).
+type verifiedPlace func(*corev1.Node) (placement.Outcome, bool)
+
 // verifiedPlacement decides about nodes as P1 to P4 say, by the Kubernetes helpers instead of the matcher
-// that the planner uses. The second result tells that a taint makes it Leave (M4).
-func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (placement.Outcome, bool) {
+// that the planner uses. Nil decides about none.
+func verifiedPlacement(template *corev1.PodTemplateSpec) verifiedPlace {
+	if template == nil {
+		return nil
+	}
 	spec := &template.Spec
-	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
+	selected, matchesTerm := verifiedAffinity(*spec)
 	tolerated := tolerations.ForDaemon(spec)
 	return func(node *corev1.Node) (placement.Outcome, bool) {
 		if spec.NodeName != "" && spec.NodeName != node.Name {
 			return placement.Leave, false
 		}
-		// The error tells of invalid terms, which match no node (P4).
-		if matches, _ := affinity.Match(node); !matches {
+		if matches, _ := selected.Match(node); !matches || !matchesTerm(node) {
 			return placement.Leave, false
 		}
 		outcome := placement.Run
@@ -36,6 +41,34 @@ func verifiedPlacement(template *corev1.PodTemplateSpec) func(*corev1.Node) (pla
 			}
 		}
 		return outcome, false
+	}
+}
+
+// verifiedAffinity reads the nodeSelector and the required terms of a pod, of which one has to match. Each term is a selector of
+// its own, so that only those are asked that can match.
+func verifiedAffinity(spec corev1.PodSpec) (selected nodeaffinity.RequiredNodeAffinity, matchesTerm func(*corev1.Node) bool) {
+	var required *corev1.NodeSelector
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		required = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	spec.Affinity = nil
+	selected = nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec})
+	if required == nil {
+		return selected, func(*corev1.Node) bool { return true }
+	}
+	var terms []*nodeaffinity.LazyErrorNodeSelector
+	var wants [][]verifiedWants
+	for i := range required.NodeSelectorTerms {
+		one := &corev1.NodeSelector{NodeSelectorTerms: required.NodeSelectorTerms[i : i+1]}
+		terms = append(terms, nodeaffinity.NewLazyErrorNodeSelector(one))
+		wants = append(wants, wantsOfTerm(&one.NodeSelectorTerms[0]))
+	}
+	candidates := candidatesOf(wants)
+	return selected, func(node *corev1.Node) bool {
+		return candidates.any(node, func(i int) bool {
+			matches, _ := terms[i].Match(node) // the error tells of an invalid term, which matches no node (P4)
+			return matches
+		})
 	}
 }
 

@@ -69,7 +69,7 @@ func (v *verifier) waitingOrder() []*verifiedNode {
 		}
 	}
 	slices.SortFunc(order, func(a, b *verifiedNode) int {
-		return cmp.Or(trueFirst(!a.bestOutdated().ready, !b.bestOutdated().ready), cmp.Compare(b.name, a.name))
+		return cmp.Or(trueFirst(!a.bestOutdated.ready, !b.bestOutdated.ready), cmp.Compare(b.name, a.name))
 	})
 	return order
 }
@@ -190,7 +190,7 @@ func sameImage(a, b string) bool {
 // needs tells whether neither the node nor its outdated pod has the image.
 func (v *verifier) needs(node *verifiedNode, image string) bool {
 	candidate := predownload.Candidate{Node: node.name, Present: node.object.Status.Images}
-	spec := &node.bestOutdated().object.Spec
+	spec := &node.bestOutdated.object.Spec
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			candidate.Uses = append(candidate.Uses, containers[i].Image)

@@ -64,10 +64,8 @@ func (v *verifier) state(node *verifiedNode) State {
 	case node.outcome != placement.Run:
 		return StateIneligible
 	}
-	stays := func(p *verifiedPod) bool { return p.active() && !p.leaves() }
-	current := v.requestsGoal(node) || node.any(func(p *verifiedPod) bool { return stays(p) && p.current })
-	outdated := len(node.requested) > 0 && !v.requestsGoal(node) ||
-		node.any(func(p *verifiedPod) bool { return stays(p) && !p.current })
+	current := node.requestsGoal || node.bestCurrent != nil
+	outdated := len(node.requested) > 0 && !node.requestsGoal || node.bestOutdated != nil
 	switch {
 	case current && outdated:
 		return StateSurging
@@ -79,7 +77,7 @@ func (v *verifier) state(node *verifiedNode) State {
 		return StateStarting
 	case outdated:
 		return StateOutdated
-	case node.any(func(p *verifiedPod) bool { return p.terminal }): // those that are marked are not among the pods
+	case node.terminal: // those that are marked are not among the pods
 		return StateBroken
 	case len(node.pods) > 0:
 		return StateTerminating
@@ -91,19 +89,7 @@ func (v *verifier) state(node *verifiedNode) State {
 // bestCurrentServes tells whether the pod that M3 keeps, of those at the revision where the node is to end, is available
 // and done with its update.
 func (n *verifiedNode) bestCurrentServes() bool {
-	best := n.bestCurrent()
-	return best != nil && best.settled()
-}
-
-// bestCurrent is that pod; nil: there is none.
-func (n *verifiedNode) bestCurrent() *verifiedPod {
-	var best *verifiedPod
-	for _, p := range n.pods {
-		if p.active() && p.current && (best == nil || betterOf(p, best) < 0) {
-			best = p
-		}
-	}
-	return best
+	return n.bestCurrent != nil && n.bestCurrent.settled()
 }
 
 // target is T1, and what holds the node if anything does: only what is there can be held, or with holdRevision what
@@ -114,7 +100,7 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 	}
 	switch v.state(node) {
 	case StateOutdated:
-		best := node.bestOutdated()
+		best := node.bestOutdated
 		if limit := v.holdsUpdate(node, best); limit != LimitNone {
 			return TargetHeld, limit
 		}
@@ -137,27 +123,15 @@ func (v *verifier) target(node *verifiedNode) (Target, Limit) {
 	return TargetUpdate, LimitNone
 }
 
-// bestOutdated is the outdated pod that M3 keeps; nil: there is none.
-func (n *verifiedNode) bestOutdated() *verifiedPod {
-	var best *verifiedPod
-	for _, p := range n.pods {
-		if p.outdated() && !p.leaves() && (best == nil || betterOf(p, best) < 0) {
-			best = p
-		}
-	}
-	return best
-}
-
 // isCandidate tells whether the outdated pod of the node is up for its update: there is nothing else, now or after this
 // plan's deletes, and nothing is requested. Without surge an outdated pod that is not Ready need not be alone (B3).
 func (v *verifier) isCandidate(node *verifiedNode, best *verifiedPod) bool {
-	if node.outcome != placement.Run || best == nil || best.patched || len(node.requested) > 0 ||
-		node.any(func(p *verifiedPod) bool { return p.active() && p.current }) {
+	if node.outcome != placement.Run || best == nil || best.patched || len(node.requested) > 0 || node.bestCurrent != nil {
 		return false
 	}
-	alone := !node.any(func(p *verifiedPod) bool { return p != best && p.stays() })
+	alone := node.others(best) == 0
 	if v.surges() {
-		return alone && !node.any(func(p *verifiedPod) bool { return p.terminal })
+		return alone && !node.terminal
 	}
 	return alone || !best.ready
 }
@@ -168,7 +142,7 @@ func (v *verifier) waits(node *verifiedNode) bool {
 	if !node.mightWait || node.saysWaits || v.spec.Strategy.Method == inplace.Recreate {
 		return node.mightWait
 	}
-	best := node.bestOutdated()
+	best := node.bestOutdated
 	if v.plainlyObstructed(best) {
 		return true // by being recreated
 	}
@@ -181,7 +155,7 @@ func (v *verifier) waits(node *verifiedNode) bool {
 
 // mightWait tells whether the outdated pod of the node is up for its update, nothing holds it, and nothing is begun.
 func (v *verifier) mightWait(node *verifiedNode) bool {
-	best := node.bestOutdated()
+	best := node.bestOutdated
 	if !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
 		v.holdsUpdate(node, best) != LimitNone {
 		return false

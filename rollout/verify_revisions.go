@@ -70,10 +70,6 @@ func (v *verifier) newHash() string {
 	}
 }
 
-func (v *verifier) holdsTemplate(revision *appsv1.ControllerRevision) bool {
-	return history.SameData(revision.Data.Raw, v.template)
-}
-
 // checkRevisions is what V4, V12 and V14 say of revisions (R3, R4).
 func (v *verifier) checkRevisions() {
 	if hash := v.plan.Status.UpdateRevision; !v.newest[hash] {
@@ -114,26 +110,12 @@ func (v *verifier) checkRevisions() {
 			v.report(12, "", "revision %s: there is no verb %d", action.Name, uint8(action.Verb))
 		case history.HashOf(revision) != v.plan.Status.UpdateRevision || !v.holdsTemplate(revision):
 			v.report(4, "", "R3: renumber of revision %s, which is not the update revision", action.Name)
-		case action.Number != v.nextNumber() || revision.Revision >= action.Number:
+		case action.Number != v.history.next || revision.Revision >= action.Number:
 			v.report(4, "", "R3: renumber of revision %s from %d to %d, right is to %d, if that is more", action.Name,
-				revision.Revision, action.Number, v.nextNumber())
+				revision.Revision, action.Number, v.history.next)
 		}
 	}
 	v.checkHistoryLimit()
-}
-
-// nextNumber is the one above all revisions of other templates, at least 1 (R3). At the end of the numbers it stays.
-func (v *verifier) nextNumber() int64 {
-	var highest int64
-	for _, revision := range v.snapshot.Revisions {
-		if !v.holdsTemplate(revision) {
-			highest = max(highest, revision.Revision)
-		}
-	}
-	if highest < math.MaxInt64 {
-		highest++
-	}
-	return highest
 }
 
 // checkCreateRevision judges one create: action and object are of the same revision, the object is the set's, and
@@ -149,7 +131,7 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 		v.report(14, "", "R3: create of revision %s, but its name is taken or the template has a revision", action.Name)
 		return
 	}
-	if right := v.nextNumber(); action.Number != right || object.Revision != right {
+	if right := v.history.next; action.Number != right || object.Revision != right {
 		v.report(12, "", "R3: create of revision %s with number %d and its object's %d, right is %d", action.Name,
 			action.Number, object.Revision, right)
 	}
@@ -172,8 +154,8 @@ func (v *verifier) checkCreateRevision(action *RevisionAction, taken bool) {
 // all pods. A duplicate with a promotion that stands nowhere else stays, too: without it what was tried reads as untried.
 func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	isUpdate := history.HashOf(revision) == v.plan.Status.UpdateRevision
-	duplicate := v.holdsTemplate(revision) && revision != v.updateObject()
-	if duplicate && history.Promoted(revision) && !v.staysPromoted() {
+	duplicate := v.holdsTemplate(revision) && revision != v.history.update
+	if duplicate && history.Promoted(revision) && !v.history.staysPromoted {
 		v.report(4, "", "C6: delete of revision %s, which alone says that its template was promoted; right is to wait until the "+
 			"mark is seen on the update revision", revision.Name)
 	}
@@ -183,7 +165,7 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	if isUpdate {
 		v.report(4, "", "R4: delete of the update revision %s", revision.Name)
 	}
-	if v.carried(revision) {
+	if v.history.carried[history.HashOf(revision)] {
 		v.report(4, "", "R4: delete of revision %s, which pods carry", revision.Name)
 	}
 	if !v.holdsTemplate(revision) && v.trial.kept[history.HashOf(revision)] {
@@ -191,46 +173,10 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	}
 }
 
-// staysPromoted tells whether a revision of the template that nobody deletes, now or by a request in flight, carries the mark
-// of a promotion. What is requested for the update revision is no delete (R4).
-func (v *verifier) staysPromoted() bool {
-	gone := make(map[string]bool)
-	for _, name := range v.snapshot.InFlight.Revisions {
-		gone[name] = true
-	}
-	for i := range v.plan.Revisions {
-		if v.plan.Revisions[i].Verb == DeleteRevision {
-			gone[v.plan.Revisions[i].Name] = true
-		}
-	}
-	update := v.updateObject()
-	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
-		stays := revision == update || !gone[revision.Name]
-		return stays && v.holdsTemplate(revision) && history.Promoted(revision)
-	})
-}
-
-// carried tells whether a pod is of the revision, one that ends or is requested included.
-func (v *verifier) carried(revision *appsv1.ControllerRevision) bool {
-	hash := history.HashOf(revision)
-	observed := false
-	for _, pod := range v.pods {
-		observed = observed || pod.hash == hash
-	}
-	requested := slices.ContainsFunc(v.snapshot.InFlight.Creates, func(c InFlightCreate) bool { return c.Revision == hash })
-	return observed || requested
-}
-
 // checkHistoryLimit is R4: as many old revisions stay as the limit says, and none goes that is newer than one that
 // could go in its place. Duplicates of the update revision are not history.
 func (v *verifier) checkHistoryLimit() {
-	deleted := make(map[string]bool)
-	for i := range v.plan.Revisions {
-		if v.plan.Revisions[i].Verb == DeleteRevision {
-			deleted[v.plan.Revisions[i].Name] = true
-		}
-	}
-	if len(deleted) == 0 {
+	if len(v.history.deleted) == 0 {
 		return
 	}
 	stay := 0
@@ -239,11 +185,11 @@ func (v *verifier) checkHistoryLimit() {
 	for _, revision := range v.snapshot.Revisions {
 		switch {
 		case v.holdsTemplate(revision):
-		case deleted[revision.Name]:
+		case v.history.deleted[revision.Name]:
 			gone = append(gone, revision)
 		default:
 			stay++
-			if !slices.Contains(v.snapshot.InFlight.Revisions, revision.Name) && !v.carried(revision) &&
+			if !v.history.asked[revision.Name] && !v.history.carried[history.HashOf(revision)] &&
 				!v.trial.kept[history.HashOf(revision)] {
 				oldest = min(oldest, revision.Revision)
 			}

@@ -79,7 +79,7 @@ func (v *verifier) rolloutClock() (began time.Time, paused time.Duration) {
 func (v *verifier) promotesNow() bool {
 	trial := v.remembered.Canary
 	return v.spec.Strategy.Canary != nil && v.trial.phase == canary.Idle && trial.Revision == v.plan.Status.UpdateRevision &&
-		trial.Verdict == nil && !history.Promoted(v.updateObject())
+		trial.Verdict == nil && !history.Promoted(v.history.update)
 }
 
 // isUnderWay tells whether the node waits for its new pod, and until when the clock says so: its pod is on its way out, or
@@ -96,9 +96,9 @@ func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
 }
 
 func (v *verifier) starting(node *verifiedNode) (bool, time.Time) {
-	pod := node.bestCurrent()
+	pod := node.bestCurrent
 	if pod == nil && node.hold != LimitNone { // it is to stay at its revision (T1)
-		pod = node.bestOutdated()
+		pod = node.bestOutdated
 	}
 	if pod == nil || pod.settled() {
 		return false, time.Time{}
@@ -173,7 +173,7 @@ func (v *verifier) replaces(pod *verifiedPod) bool {
 	case !pod.goes():
 		return false
 	case pod.terminal:
-		lone := !node.any(func(p *verifiedPod) bool { return p.active() && !p.leaves() })
+		lone := node.bestCurrent == nil && node.bestOutdated == nil
 		return pod.failed && v.holds(node) == LimitNone && lone
 	default:
 		return !v.surplus(pod) && !v.superseded(pod)

@@ -26,6 +26,8 @@ type verifiedTrial struct {
 	// kept are those that the history may not lose: before, and the last one with a mark until another has one.
 	kept   map[string]bool
 	stable string
+	// goals are the two revisions where nodes end, each as a set.
+	goals map[string]map[string]bool
 }
 
 // observeTrial reads off the plan what it takes the trial to be, and off the history which revision is the stable one.
@@ -33,7 +35,7 @@ func (v *verifier) observeTrial() {
 	t := &v.trial
 	t.before = v.stableRevisions()
 	t.stables, t.kept = t.before, maps.Clone(t.before)
-	if _, promoted := v.marked(); v.spec.Strategy.Canary != nil && !promoted {
+	if v.spec.Strategy.Canary != nil && !v.history.promoted {
 		maps.Copy(t.kept, v.highest(history.Promoted))
 	}
 	if v.spec.Strategy.Canary != nil && v.plan.Canary.Phase == canary.Idle { // a promotion makes it so at once (C6)
@@ -42,6 +44,10 @@ func (v *verifier) observeTrial() {
 	t.stable = v.plan.Status.StableRevision
 	if !t.stables[t.stable] {
 		t.stable = sortedKeys(t.stables)[0]
+	}
+	t.goals = make(map[string]map[string]bool)
+	for _, hash := range []string{v.plan.Status.UpdateRevision, t.stable} {
+		t.goals[hash] = map[string]bool{hash: true}
 	}
 	if v.spec.Strategy.Canary == nil {
 		return
@@ -70,7 +76,6 @@ func (v *verifier) halted() bool { return v.spec.Strategy.Paused || v.spec.Strat
 // that was promoted, or while none is marked the one that was remembered; else the older one. It is the update revision if
 // there is none.
 func (v *verifier) stableRevisions() map[string]bool {
-	_, promoted := v.marked()
 	remembered := v.remembered.Rollout.Stable
 	if trial := v.remembered.Canary; trial.Verdict != nil && trial.Verdict.Phase == canary.Idle { // its mark is not seen yet
 		remembered = trial.Revision
@@ -80,13 +85,13 @@ func (v *verifier) stableRevisions() map[string]bool {
 	if remembered != "" && v.isUpdate(remembered) {
 		remembered = v.plan.Status.UpdateRevision
 	}
-	if remembered == v.plan.Status.UpdateRevision && history.Failed(v.updateObject()) {
+	if remembered == v.plan.Status.UpdateRevision && history.Failed(v.history.update) {
 		remembered = ""
 	}
 	switch {
 	case v.spec.Strategy.Canary == nil:
 		return v.olderRevisions()
-	case promoted || remembered == v.plan.Status.UpdateRevision:
+	case v.history.promoted || remembered == v.plan.Status.UpdateRevision:
 		return map[string]bool{v.plan.Status.UpdateRevision: true}
 	}
 	isPromoted := func(revision *appsv1.ControllerRevision) bool {
@@ -179,16 +184,6 @@ func (v *verifier) highest(counts func(*appsv1.ControllerRevision) bool) map[str
 	return hashes
 }
 
-// marked tells whether any revision carries the mark of a promotion, and whether one that holds the template does.
-func (v *verifier) marked() (some, template bool) {
-	for _, revision := range v.snapshot.Revisions {
-		if history.Promoted(revision) {
-			some, template = true, template || v.holdsTemplate(revision)
-		}
-	}
-	return some, template
-}
-
 // liveHashes are those that live pods, or requested ones, carry. Those whose deletion is only in flight count: what was
 // decided when it was requested must not change by that.
 func (v *verifier) liveHashes() map[string]bool {
@@ -207,9 +202,11 @@ func (v *verifier) liveHashes() map[string]bool {
 // observeGoals finds out where each node is to end (T1, T6), what it gives to the containers there (P8), and what that
 // makes of its pods.
 func (v *verifier) observeGoals() {
+	stable := v.templateAt(v.trial.stable)
+	place := verifiedPlacement(stable)
 	for _, node := range v.nodes {
 		if node.goesStable = v.goesStable(node); node.goesStable {
-			v.placeStable(node)
+			node.placeStable(stable, place)
 		}
 		if node.concerned {
 			node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
@@ -235,14 +232,14 @@ func (v *verifier) observeGoals() {
 	}
 }
 
-// placeStable lets the template of the stable revision say whether a node runs it (T6). One that cannot be read vacates none.
-func (v *verifier) placeStable(node *verifiedNode) {
-	template := v.goalTemplate(node)
+// placeStable lets the template of the stable revision say whether the node runs it (T6). One that cannot be read, nil, vacates
+// none.
+func (n *verifiedNode) placeStable(stable *corev1.PodTemplateSpec, place verifiedPlace) {
 	switch {
-	case template != nil:
-		node.outcome, node.tainted = verifiedPlacement(template)(node.object)
-	case node.outcome == placement.Leave && len(node.pods) > 0:
-		node.outcome = placement.Keep
+	case stable != nil:
+		n.outcome, n.tainted = place(n.object)
+	case n.outcome == placement.Leave && len(n.pods) > 0:
+		n.outcome = placement.Keep
 	}
 }
 

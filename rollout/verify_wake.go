@@ -43,7 +43,7 @@ func (v *verifier) checkNextWake() {
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
 // that this plan makes unready shows itself when it is observed.
 func (v *verifier) graceEnd(node *verifiedNode, pod *verifiedPod) time.Time {
-	if node.bestOutdated() != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
+	if node.bestOutdated != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
 		v.holdsUpdate(node, pod) != LimitNone {
 		return time.Time{}
 	}

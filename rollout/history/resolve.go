@@ -219,10 +219,11 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 	if hasHash(duplicates, in.LastStable) {
 		in.LastStable = out.Update.Hash
 	}
-	out.Older = older(&out, others, in)
+	carried := newCarried(in.Carriers)
+	out.Older = older(&out, others, in, carried)
 	out.Stable = stable(&out, others, in)
-	r.deduplicate(&out, duplicates, others, in.Carriers)
-	trim(&out, others, in)
+	r.deduplicate(&out, duplicates, others, carried)
+	trim(&out, others, in, carried)
 	return out, nil
 }
 
@@ -288,24 +289,31 @@ func (r *Resolver) isTaken(hash string, others []*appsv1.ControllerRevision) boo
 // pod is seen to carry it: deleted together with the relabelling, it would leave pods of an unknown revision if a
 // patch failed.
 func (r *Resolver) deduplicate(
-	out *Resolution, duplicates, others []*appsv1.ControllerRevision, carriers []Carrier,
+	out *Resolution, duplicates, others []*appsv1.ControllerRevision, carried carriedHashes,
 ) {
 	out.Matches = []string{out.Update.Hash}
+	if len(duplicates) == 0 {
+		return
+	}
+	told := make(map[string]bool, len(others)) // hashes that are in Matches, or of other data
+	for _, other := range others {
+		told[HashOf(other)] = true
+	}
 	for _, duplicate := range duplicates {
 		hash := HashOf(duplicate)
 		if hash == out.Update.Hash {
 			out.Delete = append(out.Delete, duplicate)
 			continue
 		}
-		carried := isCarried(hash, carriers)
-		if !carried {
+		if !carried.by(hash) {
 			out.Delete = append(out.Delete, duplicate)
 		}
-		if slices.Contains(out.Matches, hash) || hasHash(others, hash) {
+		if told[hash] {
 			continue
 		}
+		told[hash] = true
 		out.Matches = append(out.Matches, hash)
-		if carried {
+		if carried.by(hash) {
 			out.Relabel = append(out.Relabel, hash)
 		}
 	}
@@ -363,7 +371,7 @@ func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 }
 
 // older returns Resolution.Older.
-func older(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) Revision {
 	highest := func(is func(hash string) bool, failed bool) *Revision {
 		for _, revision := range slices.Backward(others) {
 			if hash := HashOf(revision); hash != out.Update.Hash && Failed(revision) == failed && is(hash) {
@@ -372,12 +380,10 @@ func older(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revis
 		}
 		return nil
 	}
-	live := func(hash string) bool { return slices.Contains(in.Carriers, Carrier{Hash: hash, Live: true}) }
-	revision := highest(live, false)
+	revision := highest(carried.byLive, false)
 	if revision == nil && in.Canary {
 		// Better what nobody vouches for, and is there, than to take Update for tried.
-		carried := func(hash string) bool { return isCarried(hash, in.Carriers) }
-		revision = cmp.Or(highest(carried, false), highest(live, true))
+		revision = cmp.Or(highest(carried.by, false), highest(carried.byLive, true))
 	}
 	if revision == nil {
 		return out.Update
@@ -445,6 +451,30 @@ func hasHash(revisions []*appsv1.ControllerRevision, hash string) bool {
 	})
 }
 
-func isCarried(hash string, carriers []Carrier) bool {
-	return slices.ContainsFunc(carriers, func(carrier Carrier) bool { return carrier.Hash == hash })
+// carriedHashes looks hashes up among those that pods carry. It allocates only for more of them than a usual history has.
+type carriedHashes struct {
+	few  []Carrier
+	many map[string]bool // whether a live pod carries it
+}
+
+func newCarried(carriers []Carrier) carriedHashes {
+	const few = 24
+	if len(carriers) <= few {
+		return carriedHashes{few: carriers}
+	}
+	c := carriedHashes{many: make(map[string]bool, len(carriers))}
+	for _, carrier := range carriers {
+		c.many[carrier.Hash] = c.many[carrier.Hash] || carrier.Live
+	}
+	return c
+}
+
+// by reports whether a pod carries the hash, byLive whether a live one does.
+func (c carriedHashes) by(hash string) bool {
+	_, many := c.many[hash]
+	return many || slices.ContainsFunc(c.few, func(carrier Carrier) bool { return carrier.Hash == hash })
+}
+
+func (c carriedHashes) byLive(hash string) bool {
+	return c.many[hash] || slices.Contains(c.few, Carrier{Hash: hash, Live: true})
 }

@@ -9,14 +9,14 @@ import (
 // A revision is needed while any pod carries it, a terminating or terminal one too, or while it is the stable one or has the
 // last mark of a promotion: until the next mark is seen, nothing else tells what was stable.
 // others is sorted, oldest first, and without the update revision.
-func trim(out *Resolution, others []*appsv1.ControllerRevision, in Input) {
+func trim(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) {
 	excess := len(others) - max(int(in.Limit), 0)
 	verdict := lastVerdict(out, others, in)
 	for _, revision := range others {
 		if excess <= 0 {
 			return
 		}
-		if revision == out.Stable.Existing || revision == verdict || isCarried(HashOf(revision), in.Carriers) {
+		if revision == out.Stable.Existing || revision == verdict || carried.by(HashOf(revision)) {
 			continue
 		}
 		out.Delete = append(out.Delete, revision)
