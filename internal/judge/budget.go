@@ -96,6 +96,7 @@ func (v *view) holdsPlace(n *seenNode) bool {
 		}
 	}
 	return n.first(func(p *seenPod) bool {
-		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested
+		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested &&
+			!p.deleted
 	}) != nil
 }

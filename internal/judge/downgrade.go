@@ -8,7 +8,7 @@ import (
 func (j *Judge) judgeHandsOff(w *write) {
 	v, p := j.view, w.seen
 	if w.node.verdict != runs || w.node.alone() != p || hashOf(p.Pod) != v.update || !p.available || j.mayGoBack() ||
-		ofPredecessor(p.Pod, &v.spec) || overridden(w) {
+		ofPredecessor(p.Pod, &v.spec) || v.overridden(w) {
 		return
 	}
 	j.repeats.lost[w.node.Name] = v.update
@@ -16,11 +16,9 @@ func (j *Judge) judgeHandsOff(w *write) {
 }
 
 // overridden reports whether resources of the node, or of the pod, may make the pod outdated (P8).
-func overridden(w *write) bool {
-	if _, ok := w.seen.Annotations[placement.DigestAnnotation]; ok {
-		return true
-	}
-	return len(w.node.Annotations) > 0
+func (v *view) overridden(w *write) bool {
+	_, has := w.seen.Annotations[placement.DigestAnnotation]
+	return has || len(v.spec.Overrides) > 0 || len(w.node.Annotations) > 0
 }
 
 // mayGoBack reports whether nodes may go from the update revision to another one: during a trial, or after it failed (T6).

@@ -114,19 +114,23 @@ func (r *rest) judgeNode(n *seenNode) {
 		}
 		return
 	}
-	kinds := map[bool]int{}
+	kinds, most, old := map[[2]string]int{}, 0, 0
 	for _, p := range n.pods {
 		if live(p.Pod) && !ended(p.Pod) && state(p.Pod) != preparingDelete {
-			kinds[hashOf(p.Pod) == r.update && !ofPredecessor(p.Pod, r.spec)]++
+			kinds[kindOf(p.Pod)]++
+			most = max(most, kinds[kindOf(p.Pod)])
+			if hashOf(p.Pod) != r.update || ofPredecessor(p.Pod, r.spec) {
+				old++
+			}
 		}
 	}
 	fresh := n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && p.available && !p.prepared })
 	held := n.first(func(p *seenPod) bool { return matches(p.Pod, r.spec.Lifecycle.PreDelete) }) != nil
 	switch {
 	case held:
-	case !r.open && (kinds[true] > 1 || kinds[false] > 1):
-		r.find(Stays, n.Name, nil, "there are %d pods of the revision of the spec, and %d others", kinds[true], kinds[false])
-	case !r.open && kinds[false] > 0 && fresh != nil:
+	case most > 1 || !r.open && old > 1:
+		r.find(Stays, n.Name, nil, "there are %d pods of one revision, and %d outdated ones", most, old)
+	case !r.open && old > 0 && fresh != nil:
 		r.find(Stays, n.Name, fresh.Pod, "it is available, and an outdated pod stays beside it")
 	}
 }
@@ -175,7 +179,7 @@ func (r *rest) judgeRollout() {
 		return
 	}
 	due = due[free:]
-	down, places := r.unavailable(nil, false), 0
+	down, places := r.down(), 0
 	for _, n := range r.nodes {
 		if n.verdict == runs && r.holdsPlace(n) {
 			places++
@@ -192,10 +196,23 @@ func (r *rest) judgeRollout() {
 	}
 }
 
+// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does not.
+func (r *rest) down() int {
+	count := 0
+	for _, n := range r.nodes {
+		serves := n.first(func(p *seenPod) bool { return p.serves() && (state(p.Pod) == "" || state(p.Pod) == lifecycle.Normal) })
+		if n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
+			return live(p.Pod) && hashOf(p.Pod) == r.update && !p.available
+		}) != nil {
+			count++
+		}
+	}
+	return max(count-r.exempt(), 0)
+}
+
 // waits reports whether the trial of the update revision is not over, or may have come to nothing.
 func (r *rest) waits() bool {
-	of := r.trials[r.update]
-	return r.open && (of == nil || !of.over && !r.revisions[r.update].promoted) || r.revisions[r.update].failed
+	return r.open && !r.revisions[r.update].promoted || r.revisions[r.update].failed
 }
 
 // changeable reports whether the pod can be updated as the strategy wants it (I1), for certain.
@@ -217,14 +234,14 @@ func (r *rest) judgePromotion() {
 	if options.Mode != "auto" || commands.Pause != "" || commands.Fail != "" {
 		return
 	}
-	fit, lacking := 0, false
+	fit, lacking := 0, options.AutoPause.MaxSlowStartDuration != nil
+	for _, of := range r.pods {
+		lacking = lacking || of.troubled && slices.Contains(of.hashes, r.update)
+	}
 	for _, n := range r.nodes {
 		for _, p := range n.pods {
 			if hashOf(p.Pod) != r.update || !live(p.Pod) {
 				continue
-			}
-			for _, c := range p.Status.ContainerStatuses {
-				lacking = lacking || c.RestartCount > 0
 			}
 			lacking = lacking || !p.available || n.verdict != runs || p.prepared
 		}

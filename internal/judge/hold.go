@@ -1,6 +1,10 @@
 package judge
 
-import "github.com/daemonplan/daemonplan/rollout"
+import (
+	"slices"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
 
 // judgeFrozen: a set that is frozen creates and deletes nothing (T4, V7).
 func (j *Judge) judgeFrozen(w *write, what string) {
@@ -62,8 +66,12 @@ func (j *Judge) judgeHeld(w *write) {
 			continue
 		}
 		base++
-		is := n.first(func(p *seenPod) bool { return live(p.Pod) && !p.requested && hashOf(p.Pod) != v.update }) != nil
-		updated := n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == v.update }) != nil
+		is := slices.ContainsFunc(n.asked, func(hash string) bool { return hash != v.update })
+		updated := slices.Contains(n.asked, v.update)
+		for _, p := range n.pods {
+			is = is || live(p.Pod) && !p.requested && hashOf(p.Pod) != v.update
+			updated = updated || live(p.Pod) && hashOf(p.Pod) == v.update
+		}
 		if is && !updated && !j.turn.updated[name] {
 			old++
 		}

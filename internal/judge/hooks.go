@@ -10,8 +10,7 @@ func (j *Judge) judgePreDelete(w *write) {
 // judgeUpdateHook: no pod is updated in place that the controller saw with a handler of inPlaceUpdate (L3), unless that update
 // was under way when the handler came back.
 func (j *Judge) judgeUpdateHook(w *write) {
-	if matches(w.seen.Pod, j.view.spec.Lifecycle.InPlaceUpdate) && state(w.seen.Pod) != "Updating" &&
-		hashOf(w.before) != hashOf(w.pod) {
+	if matches(w.seen.Pod, j.view.spec.Lifecycle.InPlaceUpdate) && state(w.seen.Pod) != "Updating" {
 		j.find(UpdateHook, w.node.Name, w.pod, "it was updated in place with a handler of inPlaceUpdate on it")
 	}
 }

@@ -65,6 +65,8 @@ type life struct {
 	pod *corev1.Pod
 	// hashes of all revisions that it has been at, the first one first.
 	hashes []string
+	// troubled: a container of it has waited for something that an automatic pause is for, or has restarted (C3).
+	troubled bool
 	// patches of it by the controller since the spec changed last.
 	patches int
 }
@@ -90,7 +92,7 @@ func (j *Judge) See(now time.Time, cluster Cluster) {
 			of = &life{}
 			j.pods[p.UID] = of
 		}
-		of.pod = p
+		of.pod, of.troubled = p, of.troubled || troubled(p)
 		if hash := hashOf(p); len(of.hashes) == 0 || of.hashes[len(of.hashes)-1] != hash {
 			of.hashes = append(of.hashes, hash)
 		}
@@ -159,7 +161,7 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 	if w.seen == nil {
 		return
 	}
-	if inPlace(before, after) {
+	if inPlace(before, after) && hashOf(before) != hashOf(after) {
 		j.judgeUpdateHook(w)
 		j.judgeSecondPod(w)
 		j.judgeTrial(w)

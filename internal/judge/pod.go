@@ -129,3 +129,10 @@ func prepares(before, after *corev1.Pod) bool {
 func opens(before, after *corev1.Pod) bool {
 	return condition(before, lifecycle.InPlaceUpdateReady) == nil && condition(after, lifecycle.InPlaceUpdateReady) != nil
 }
+
+// troubled reports whether a container waits for anything but its creation, or has restarted.
+func troubled(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.RestartCount > 0 || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
+	})
+}

@@ -33,9 +33,15 @@ func newRepeats() repeats {
 // look takes note of changes that make what was done before count no more.
 func (r *repeats) look(j *Judge, changed bool) {
 	v := j.view
-	if r.update != v.update || r.since.IsZero() || v.now.Before(r.since) {
-		r.update, r.since = v.update, v.now
+	if r.update != v.update {
+		if r.update != "" || r.since.IsZero() { // a revision that is created belongs to the rollout that began without it
+			r.since = v.now
+		}
+		r.update = v.update
 		clear(r.failures)
+	}
+	if r.since.IsZero() || v.now.Before(r.since) {
+		r.since = v.now
 	}
 	if changed {
 		clear(r.recreated)
@@ -54,14 +60,15 @@ func (r *repeats) look(j *Judge, changed bool) {
 }
 
 // judgeRecreate: no node is recreated more than once per change of the spec (V17): a healthy pod is taken away to be replaced
-// once, with a canary once more to go back.
+// once, with a canary once more:
+// to go back, or for other resources before the promotion.
 func (j *Judge) judgeRecreate(w *write) {
 	p := w.seen
 	if w.node.verdict != runs || w.node.alone() != p || !p.couldServe() {
 		return
 	}
 	most := 1
-	if j.view.open {
+	if j.view.spec.Strategy.Canary != nil {
 		most = 2
 	}
 	j.repeats.recreated[w.node.Name]++

@@ -106,7 +106,8 @@ func (j *Judge) judgeTrial(w *write) {
 	}
 	others := 0
 	for name := range of.given {
-		if name != w.node.Name && j.had(name, hash, nil) {
+		n := v.nodes[name]
+		if n != nil && n != w.node && j.had(name, hash, nil) && v.mayTry(n) {
 			others++
 		}
 	}
@@ -114,6 +115,12 @@ func (j *Judge) judgeTrial(w *write) {
 		j.find(Trial, w.node.Name, w.pod, "the node got revision %s on trial beside %d others, and the canary wants %d", hash, others, of.wanted)
 	}
 	of.given[w.node.Name] = true
+}
+
+// mayTry reports whether the node may be one of the canary's: another one takes the place of one that may not (C1).
+func (v *view) mayTry(n *seenNode) bool {
+	s := &v.spec.Strategy
+	return n.verdict == runs && selects(s.NodeSelector, n.Labels) && selects(s.Canary.NodeSelector, n.Labels)
 }
 
 // had reports whether there is a live pod of the revision on the node, other than the given one.

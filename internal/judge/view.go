@@ -21,7 +21,7 @@ type view struct {
 	// update is the hash of the revision of the spec's template; empty: there is none yet.
 	update    string
 	revisions map[string]*revision
-	// open: not every node is to end at the update revision, because there is a canary.
+	// open: not every node is to end at the update revision, because a canary has not promoted it.
 	open bool
 }
 
@@ -53,7 +53,7 @@ type seenPod struct {
 func (r *reader) view(spec rollout.Spec, seen *rollout.Snapshot) *view {
 	v := &view{spec: spec, now: seen.Now, nodes: make(map[string]*seenNode, len(seen.Nodes))}
 	v.revisions, v.update = r.read(&spec, seen.Revisions)
-	v.open = spec.Strategy.Canary != nil
+	v.open = spec.Strategy.Canary != nil && (v.update == "" || !v.revisions[v.update].promoted)
 	templates := []*corev1.PodTemplateSpec{&spec.Template}
 	if v.open || spec.Strategy.HoldRevision {
 		for _, revision := range v.revisions {
