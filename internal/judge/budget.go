@@ -49,12 +49,13 @@ func (v *view) unavailable(down map[string]bool, prepared bool) int {
 	return max(count-v.exempt(), 0)
 }
 
-// exempt is how many nodes may be left out (B8), at most: those whose pod finds no room, or should be gone and is not.
+// exempt is how many nodes may be left out (B8), at most: those whose pod finds no room, or should be gone and is not, and those
+// that are unreachable.
 func (v *view) exempt() int {
 	most := rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true)
 	count := 0
 	for _, n := range v.nodes {
-		if n.verdict == runs && n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil {
+		if n.verdict == runs && (unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil) {
 			count++
 		}
 	}
@@ -96,6 +97,9 @@ func (v *view) holdsPlace(n *seenNode) bool {
 		}
 	}
 	return n.first(func(p *seenPod) bool {
+		if len(v.spec.Overrides) > 0 || len(n.Annotations) > 0 {
+			return false // its resources may make it an outdated one (P8)
+		}
 		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested &&
 			!p.deleted
 	}) != nil

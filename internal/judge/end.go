@@ -80,8 +80,11 @@ func (r *rest) mayServeOn(p *corev1.Pod) bool {
 	return rounded(r.spec.Strategy.MaxSurge, r.desired, true) > 0 && ready(p)
 }
 
+// unreachable reports whether nobody hears of the node's kubelet.
 func unreachable(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	}) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeNotReady
 	})
 }
@@ -243,7 +246,7 @@ func (r *rest) judgePromotion() {
 			if hashOf(p.Pod) != r.update || !live(p.Pod) {
 				continue
 			}
-			lacking = lacking || !p.available || n.verdict != runs || p.prepared
+			lacking = lacking || !p.available || n.verdict != runs || state(p.Pod) != "" && state(p.Pod) != lifecycle.Normal
 		}
 		if n.verdict == unclear {
 			lacking = true

@@ -69,7 +69,7 @@ func (j *Judge) judgeHeld(w *write) {
 		is := slices.ContainsFunc(n.asked, func(hash string) bool { return hash != v.update })
 		updated := slices.Contains(n.asked, v.update)
 		for _, p := range n.pods {
-			is = is || live(p.Pod) && !p.requested && hashOf(p.Pod) != v.update
+			is = is || live(p.Pod) && !p.asked && hashOf(p.Pod) != v.update
 			updated = updated || live(p.Pod) && hashOf(p.Pod) == v.update
 		}
 		if is && !updated && !j.turn.updated[name] {

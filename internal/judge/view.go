@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -39,8 +38,8 @@ type seenPod struct {
 	*corev1.Pod
 	// prepared: it waits to be deleted or updated in place, so that it does not serve any more (B2).
 	prepared bool
-	// requested: its deletion, or a patch of it, was asked for and is not seen.
-	requested bool
+	// requested: its deletion, or a patch of it, was asked for and is not seen. asked: it was its deletion.
+	requested, asked bool
 	// ready and available, as long as nothing was requested of it.
 	ready, available bool
 	// outdated for certain: whatever its node is to end at, it is not the pod's revision.
@@ -66,13 +65,9 @@ func (r *reader) view(spec rollout.Spec, seen *rollout.Snapshot) *view {
 			v.desired++
 		}
 	}
-	requested := map[types.UID]bool{}
-	for _, uid := range slices.Concat(seen.InFlight.Deletes, seen.InFlight.Patches) {
-		requested[uid] = true
-	}
 	for _, p := range seen.Pods {
 		if n := v.nodes[target(p)]; n != nil {
-			n.pods = append(n.pods, v.pod(p, requested[p.UID]))
+			n.pods = append(n.pods, v.pod(p, &seen.InFlight))
 		}
 	}
 	for _, create := range seen.InFlight.Creates {
@@ -94,11 +89,12 @@ func agreed(templates []*corev1.PodTemplateSpec, n *corev1.Node) verdict {
 	return all
 }
 
-func (v *view) pod(p *corev1.Pod, requested bool) *seenPod {
-	s := &seenPod{Pod: p, requested: requested}
+func (v *view) pod(p *corev1.Pod, sent *rollout.InFlight) *seenPod {
+	s := &seenPod{Pod: p, asked: slices.Contains(sent.Deletes, p.UID)}
+	s.requested = s.asked || slices.Contains(sent.Patches, p.UID)
 	s.prepared = state(p) == preparingDelete || state(p) == preparingUpdate
 	s.outdated = ofPredecessor(p, &v.spec) || hashOf(p) != v.update && !v.open
-	if live(p) && !requested {
+	if live(p) && !s.requested {
 		s.ready, s.available = ready(p), available(p, v.spec.MinReadySeconds, v.now)
 	}
 	return s

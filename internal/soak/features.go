@@ -75,6 +75,7 @@ func (f features) ofSpec(spec *rollout.Spec) {
 	f.add(spec.PreDownload != nil, "pre-download")
 	f.add(len(spec.Overrides) > 0, "overrides")
 	f.add(spec.Predecessor != nil, "predecessor")
+	f.add(len(spec.Template.Spec.Containers) > 1, "sidecar")
 	f.add(spec.Lifecycle.PreDelete != nil, "preDelete hook")
 	f.add(spec.Lifecycle.InPlaceUpdate != nil, "inPlaceUpdate hook")
 	f.add(spec.Lifecycle.PreNormal != nil, "preNormal hook")

@@ -49,6 +49,7 @@ type controller struct {
 
 	flight flight
 	timer  timer
+	behind time.Duration // the cluster's clock is its own
 	last   time.Duration // when it planned last
 	ever   bool          // it has
 	sent   int           // calls, ever
@@ -135,7 +136,7 @@ func (s *Simulation) inFlight() rollout.InFlight {
 // snapshot is what the controller sees.
 func (s *Simulation) snapshot() rollout.Snapshot {
 	return rollout.Snapshot{
-		Now: s.now(), Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods), Revisions: s.cache.revisions,
+		Now: s.now().Add(-s.controller.behind), Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods), Revisions: s.cache.revisions,
 		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
 	}
 }
@@ -156,7 +157,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 	s.tally.plan(s.elapsed, &step.Plan)
 	c.wake = 0
 	if wake := step.Plan.NextWake; !wake.IsZero() {
-		c.wake = wake.Sub(s.start)
+		c.wake = wake.Sub(s.start) + c.behind
 	}
 	s.record(Record{Kind: Planned, Detail: strconv.Itoa(actions(&step.Plan))})
 	s.canaryChanged(&step.Plan.Canary)
