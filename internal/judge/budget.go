@@ -79,7 +79,7 @@ func (j *Judge) judgeSurge(w *write) {
 		if name == w.node.Name {
 			created = append(created[:len(created):len(created)], hashOf(w.pod))
 		}
-		if n.verdict == runs && (len(created) > 0 || v.holdsPlace(n)) {
+		if n.verdict == runs && (len(created) > 0 || v.holdsPlace(n, j.turn.refused)) {
 			count++
 		}
 	}
@@ -89,8 +89,9 @@ func (j *Judge) judgeSurge(w *write) {
 }
 
 // holdsPlace reports whether a node had a place of maxSurge when the controller looked: a live pod of the update revision that
-// is not available, or one that was asked for.
-func (v *view) holdsPlace(n *seenNode) bool {
+// is not available, or one that was asked for. A Failed one counts only if no request of the turn was refused: it may have been
+// the one to delete it.
+func (v *view) holdsPlace(n *seenNode, refused bool) bool {
 	for _, hash := range n.asked {
 		if hash == v.update {
 			return true
@@ -101,6 +102,6 @@ func (v *view) holdsPlace(n *seenNode) bool {
 			return false // its resources may make it an outdated one (P8)
 		}
 		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested &&
-			!p.deleted
+			!p.deleted && !(refused && ended(p.Pod))
 	}) != nil
 }

@@ -11,7 +11,6 @@ func (j *Judge) judgeHandsOff(w *write) {
 		ofPredecessor(p.Pod, &v.spec) || v.overridden(w) {
 		return
 	}
-	j.repeats.lost[w.node.Name] = v.update
 	j.find(HandsOff, w.node.Name, p.Pod, "it is the only pod of the node, available and of the revision of the spec")
 }
 
@@ -21,18 +20,32 @@ func (v *view) overridden(w *write) bool {
 	return has || len(v.spec.Overrides) > 0 || len(w.node.Annotations) > 0
 }
 
-// mayGoBack reports whether nodes may go from the update revision to another one: during a trial, or after it failed (T6).
-func (j *Judge) mayGoBack() bool {
-	v := j.view
-	of := j.trials[v.update]
-	return v.open && (of == nil || !of.over) || v.update != "" && v.revisions[v.update].failed
+// overrides reports whether resources of any node or pod may make a pod outdated that is of the right revision (P8).
+func (v *view) overrides() bool {
+	if len(v.spec.Overrides) > 0 {
+		return true
+	}
+	for _, n := range v.nodes {
+		if len(n.Annotations) > 0 || n.first(func(p *seenPod) bool { return p.Annotations[placement.DigestAnnotation] != "" }) != nil {
+			return true
+		}
+	}
+	return false
 }
 
-// judgeDowngrade: what the controller takes away from a node at the update revision does not come back at another one.
+// mayGoBack reports whether nodes may go from the update revision to another one: as long as a canary has not promoted it, or after
+// it failed (T6).
+func (j *Judge) mayGoBack() bool {
+	v := j.view
+	return v.open || v.update != "" && v.revisions[v.update].failed
+}
+
+// judgeDowngrade: nodes get the revision of the spec (T1, M7), unless they are to go back to another one or get back what they
+// lost.
 func (j *Judge) judgeDowngrade(w *write) {
-	v, lost := j.view, j.repeats.lost[w.node.Name]
-	if lost != "" && lost == v.update && hashOf(w.pod) != v.update && !j.mayGoBack() && w.node.verdict == runs {
-		j.find(Downgrade, w.node.Name, w.pod, "the node was at revision %s of the spec, and gets %s", lost, hashOf(w.pod))
+	v := j.view
+	if v.update != "" && hashOf(w.pod) != v.update && !v.spec.Strategy.HoldRevision && !j.mayGoBack() && w.node.verdict == runs {
+		j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, and that of the spec is %s", hashOf(w.pod), v.update)
 	}
 }
 

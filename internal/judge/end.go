@@ -127,7 +127,7 @@ func (r *rest) judgeNode(n *seenNode) {
 			}
 		}
 	}
-	fresh := n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && p.available && !p.prepared })
+	fresh := n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && p.available && normal(p.Pod) })
 	held := n.first(func(p *seenPod) bool { return matches(p.Pod, r.spec.Lifecycle.PreDelete) }) != nil
 	switch {
 	case held:
@@ -184,7 +184,7 @@ func (r *rest) judgeRollout() {
 	due = due[free:]
 	down, places := r.down(), 0
 	for _, n := range r.nodes {
-		if n.verdict == runs && r.holdsPlace(n) {
+		if n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && !p.available }) != nil {
 			places++
 		}
 	}
@@ -203,7 +203,7 @@ func (r *rest) judgeRollout() {
 func (r *rest) down() int {
 	count := 0
 	for _, n := range r.nodes {
-		serves := n.first(func(p *seenPod) bool { return p.serves() && (state(p.Pod) == "" || state(p.Pod) == lifecycle.Normal) })
+		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) })
 		if n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && !p.available
 		}) != nil {
@@ -246,7 +246,7 @@ func (r *rest) judgePromotion() {
 			if hashOf(p.Pod) != r.update || !live(p.Pod) {
 				continue
 			}
-			lacking = lacking || !p.available || n.verdict != runs || state(p.Pod) != "" && state(p.Pod) != lifecycle.Normal
+			lacking = lacking || !p.available || n.verdict != runs || !normal(p.Pod)
 		}
 		if n.verdict == unclear {
 			lacking = true

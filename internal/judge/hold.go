@@ -53,7 +53,7 @@ func (j *Judge) judgeHeld(w *write) {
 	if !selects(s.NodeSelector, w.node.Labels) {
 		j.find(Held, w.node.Name, w.pod, "the node was updated although the selector of the strategy does not match it")
 	}
-	if s.Partition == nil {
+	if s.Partition == nil || v.overrides() {
 		return
 	}
 	base, old := 0, 0
@@ -66,7 +66,8 @@ func (j *Judge) judgeHeld(w *write) {
 			continue
 		}
 		base++
-		is := slices.ContainsFunc(n.asked, func(hash string) bool { return hash != v.update })
+		// While a revision is on trial, an empty node that is to get the stable one counts like one that has it (C7, V5).
+		is := v.open || slices.ContainsFunc(n.asked, func(hash string) bool { return hash != v.update })
 		updated := slices.Contains(n.asked, v.update)
 		for _, p := range n.pods {
 			is = is || live(p.Pod) && !p.asked && hashOf(p.Pod) != v.update

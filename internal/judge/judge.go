@@ -218,3 +218,10 @@ func (j *Judge) Known(uid types.UID) *corev1.Pod {
 	}
 	return nil
 }
+
+// Refused tells of a request of the controller that did not take effect, or whose answer was lost.
+func (j *Judge) Refused() {
+	if j.turn != nil {
+		j.turn.refused = true
+	}
+}

@@ -50,8 +50,8 @@ func (j *Judge) judgeSlowStart(w *write) {
 	limit := min(steps*rounded(s.Increase, v.desired, true), rounded(s.MaxParallel, v.desired, true))
 	count := 0
 	for name, n := range v.nodes {
-		_, before := j.begun[name]
-		if j.turn.fresh[name] || before && n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) == nil {
+		isolated := unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil
+		if _, before := j.begun[name]; (before || j.turn.fresh[name]) && !isolated { // those hold no place (B8)
 			count++
 		}
 	}

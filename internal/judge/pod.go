@@ -136,3 +136,6 @@ func troubled(p *corev1.Pod) bool {
 		return s.RestartCount > 0 || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
 	})
 }
+
+// normal reports whether no hook and no update in place has to do with the pod now.
+func normal(p *corev1.Pod) bool { return state(p) == "" || state(p) == lifecycle.Normal }

@@ -12,8 +12,6 @@ type repeats struct {
 	// recreated counts how often a healthy pod of the node was taken away, since the spec or the node changed last.
 	recreated map[string]int
 	versions  map[string]string
-	// lost are nodes whose healthy pod of the update revision was taken away, by its hash.
-	lost map[string]string
 	// failures are the deletions of Failed pods, by node and revision.
 	failures map[[2]string]backOff
 }
@@ -26,7 +24,7 @@ type backOff struct {
 
 func newRepeats() repeats {
 	return repeats{
-		recreated: map[string]int{}, versions: map[string]string{}, lost: map[string]string{}, failures: map[[2]string]backOff{},
+		recreated: map[string]int{}, versions: map[string]string{}, failures: map[[2]string]backOff{},
 	}
 }
 
@@ -45,7 +43,6 @@ func (r *repeats) look(j *Judge, changed bool) {
 	}
 	if changed {
 		clear(r.recreated)
-		clear(r.lost)
 		for _, of := range j.pods {
 			of.patches = 0
 		}
@@ -54,7 +51,6 @@ func (r *repeats) look(j *Judge, changed bool) {
 		if r.versions[name] != n.ResourceVersion {
 			r.versions[name] = n.ResourceVersion
 			delete(r.recreated, name)
-			delete(r.lost, name)
 		}
 	}
 }

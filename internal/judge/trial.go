@@ -47,7 +47,7 @@ func (t trials) look(j *Judge) {
 	}
 	of.wanted = max(of.wanted, v.canaries())
 	for name := range of.given {
-		if n := v.nodes[name]; n == nil || n.verdict != runs {
+		if n := v.nodes[name]; n == nil || !v.mayTry(n) {
 			delete(of.given, name)
 		}
 	}

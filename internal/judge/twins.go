@@ -18,4 +18,6 @@ func (j *Judge) judgeSecondPod(w *write) {
 }
 
 // kindOf is the revision of the pod and what it was given instead of its resources.
-func kindOf(p *corev1.Pod) [2]string { return [2]string{hashOf(p), p.Annotations[placement.DigestAnnotation]} }
+func kindOf(p *corev1.Pod) [2]string {
+	return [2]string{hashOf(p), p.Annotations[placement.DigestAnnotation]}
+}

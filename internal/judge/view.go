@@ -142,10 +142,12 @@ func rounded(q *intstr.IntOrString, of int, up bool) int {
 
 // turn is what the controller has done since it looked.
 type turn struct {
+	// refused: a request of the controller was.
+	refused                  bool
 	creates, deletes, begins int
 	// down are nodes that stopped serving, letGo those whose prepared pod went, fresh those that were begun.
 	down, letGo, fresh map[string]bool
-	// held are nodes with an outdated pod that were given up, for T2 and T3.
+	// updated are nodes whose outdated pod was given up, for T2 and T3.
 	updated map[string]bool
 }
 

@@ -215,6 +215,8 @@ func (c *checker) record(r *simulate.Record) {
 		if p := c.pod(r.Pod); p != nil {
 			c.judge.Restarted(p, r.Detail)
 		}
+	case simulate.CallFailed:
+		c.judge.Refused()
 	case simulate.ControllerCrashed:
 		c.judge.Crashed()
 	default:

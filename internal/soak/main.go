@@ -59,8 +59,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
 	one := flags.String("seed", "", "run this `seed` only, and print what happens")
+	replay := flags.String("scenario", "", "run the scenario of this `file` only, as a failure leaves it behind, and print what happens")
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if *replay != "" {
+		text, err := os.ReadFile(*replay)
+		var sc simulate.Scenario
+		if err == nil {
+			err = yaml.Unmarshal(text, &sc)
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, "soak:", err)
+			return 2
+		}
+		return s.single(sc, stdout)
 	}
 	if *one != "" {
 		seed, err := strconv.ParseUint(*one, 10, 64)
@@ -68,7 +81,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "soak: -seed %s is no seed; one is a whole number\n", *one)
 			return 2
 		}
-		return s.single(seed, stdout)
+		return s.single(scenario(seed), stdout)
 	}
 	if s.count == 0 && s.duration == 0 {
 		fmt.Fprintln(stderr, "soak: -for 0 needs -count")
@@ -80,9 +93,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return s.many(stdout)
 }
 
-// single runs one seed, verbosely.
-func (s *settings) single(seed uint64, stdout io.Writer) int {
-	sc := scenario(seed)
+// single runs one scenario, verbosely.
+func (s *settings) single(sc simulate.Scenario, stdout io.Writer) int {
 	listen := simulate.NewJSONLinesWriter(stdout)
 	out := checkAnd(sc, s.options, listen.Record)
 	if err := listen.Flush(); err != nil {
@@ -92,7 +104,7 @@ func (s *settings) single(seed uint64, stdout io.Writer) int {
 		fmt.Fprintln(stdout, out.report.String())
 		return 0
 	}
-	s.explain(seed, sc, out.failure, stdout)
+	s.explain(sc.Seed, sc, out.failure, stdout)
 	return 1
 }
 

@@ -155,10 +155,6 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		return step, err
 	}
 	s.tally.plan(s.elapsed, &step.Plan)
-	c.wake = 0
-	if wake := step.Plan.NextWake; !wake.IsZero() {
-		c.wake = wake.Sub(s.start) + c.behind
-	}
 	s.record(Record{Kind: Planned, Detail: strconv.Itoa(actions(&step.Plan))})
 	s.canaryChanged(&step.Plan.Canary)
 	if update := step.Plan.Status.UpdateRevision; update != s.update {
@@ -174,6 +170,10 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		if err := observe(s, step); err != nil {
 			return step, err
 		}
+	}
+	c.wake = 0
+	if wake := step.Plan.NextWake; !wake.IsZero() {
+		c.wake = wake.Sub(s.start) + c.behind
 	}
 	c.memory = step.Plan.Memory
 	s.failedPulls = slices.Clone(step.Plan.FailedPulls)
