@@ -97,10 +97,10 @@ func (v *view) holdsPlace(n *seenNode, refused bool) bool {
 			return true
 		}
 	}
+	if v.overrides() {
+		return false // its resources may make it an outdated one (P8)
+	}
 	return n.first(func(p *seenPod) bool {
-		if len(v.spec.Overrides) > 0 || len(n.Annotations) > 0 {
-			return false // its resources may make it an outdated one (P8)
-		}
 		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested &&
 			!p.deleted && !(refused && ended(p.Pod))
 	}) != nil
