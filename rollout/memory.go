@@ -124,10 +124,10 @@ func (r *run) canaryRecord() canary.Record {
 	return canary.Record{}
 }
 
-// unwritten reports whether the revision that needs no trial is one that a frozen set has not written (T4). Remembered as the
-// stable one it could never be read, and kept nodes empty after the next change of the template.
+// unwritten reports whether the first revision of all is one that a frozen set does not write (T4). Remembered as the stable one
+// it could never be read, and kept nodes empty after the next change of the template.
 func (r *run) unwritten() bool {
-	return r.spec.Strategy.Frozen && r.revision.Stable.Hash == r.revision.Update.Hash && r.revision.Update.Existing == nil
+	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
 }
 
 // rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,7 +80,7 @@ func (j *Judge) judgeSurge(w *write) {
 		if name == w.node.Name {
 			created = append(created[:len(created):len(created)], hashOf(w.pod))
 		}
-		if n.verdict == runs && (len(created) > 0 || v.holdsPlace(n, j.turn.refused)) {
+		if n.verdict == runs && (slices.Contains(created, v.update) || v.holdsPlace(n, j.turn.refused)) {
 			count++
 		}
 	}
