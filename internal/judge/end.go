@@ -184,7 +184,9 @@ func (r *rest) judgeRollout() {
 	due = due[free:]
 	down, places := r.down(), 0
 	for _, n := range r.nodes {
-		if n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && !(p.available && normal(p.Pod)) }) != nil {
+		if n.first(func(p *seenPod) bool {
+			return live(p.Pod) && hashOf(p.Pod) == r.update && !(p.available && normal(p.Pod))
+		}) != nil {
 			places++
 		}
 	}

@@ -50,6 +50,14 @@ func (f features) ofScenario(s *simulate.Scenario) {
 	f.add(c.CallsPerSecond > 0, "limited calls")
 	f.add(c.FailedCalls > 0, "failed calls")
 	f.add(c.LostAnswers > 0, "lost answers")
+	f.add(c.LosesMemory, "memory lost in crashes")
+	specs := 0
+	for i := range s.Events {
+		if s.Events[i].What == simulate.SetSpec {
+			specs++
+		}
+	}
+	f.add(specs >= 3, "spec changed again and again")
 }
 
 func (f features) ofSpec(spec *rollout.Spec) {

@@ -1,10 +1,12 @@
 // Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must
-// hold: the invariants of [rollout.Verify], which the simulator checks at each step, and the oracles of this package, which
-// look at the simulated cluster as it is. Each run is made from its seed alone. At the first failure it prints the
-// smallest scenario that it finds to fail in the same way, and ends with exit code 1.
+// hold: the invariants of [rollout.Verify], which the simulator checks at each step, the rules of package judge, which watches
+// the simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
+// the first failure it prints the smallest scenario that it finds to fail in the same way, and ends with exit code 1.
 //
-//	go run ./internal/soak -for 2m          # from a random seed on
-//	go run ./internal/soak -seed 4711       # one, with all that happens in it
+//	go run ./internal/soak -for 2m                     # from a random seed on
+//	go run ./internal/soak -for 0 -count 20000         # so many worlds
+//	go run ./internal/soak -seed 4711                  # one, with all that happens in it
+//	go run ./internal/soak -scenario build/soak/seed-4711.yaml
 //
 // The seeds of past failures are in testdata/seeds.txt. They run first, and in the tests of this package.
 package main

@@ -82,172 +82,170 @@ func isNew(step *simulate.Step, p *corev1.Pod) bool {
 	return hashOf(p) == step.Plan.Status.UpdateRevision && lifecycle.Ready(p)
 }
 
-func plantedBugs() []planted {
-	nothing := func(*simulate.Step) {}
-	return []planted{
-		{
-			rule: judge.Budget, name: "admits one more", why: "one Ready pod more than the plan's goes",
-			spoil: remove(1, isOld),
+// plantedBugs are what the judge was seen to find.
+var plantedBugs = []planted{
+	{
+		rule: judge.Budget, name: "admits one more", why: "one Ready pod more than the plan's goes",
+		spoil: remove(1, isOld),
+	},
+	{
+		rule: judge.LetGo, name: "lets all go at once", why: "what hooks let go is deleted, however many nodes are down",
+		spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool {
+			_, hooked := p.Labels[hookLabel]
+			return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !hooked && len(p.Finalizers) == 0
+		}),
+	},
+	{
+		rule: judge.Surge, name: "surges everywhere", why: "each old pod gets a new one beside it",
+		spoil: bring(isOld),
+	},
+	{
+		rule: judge.Twins, name: "one more of what is there", why: "the planner forgot to look",
+		spoil: bring(isNew),
+	},
+	{
+		rule: judge.Stays, name: "never evicts", why: "pods on nodes that they are to leave stay for ever",
+		spoil: func(step *simulate.Step) {
+			dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonLeaving })
 		},
-		{
-			rule: judge.LetGo, name: "lets all go at once", why: "what hooks let go is deleted, however many nodes are down",
-			spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool {
-				_, hooked := p.Labels[hookLabel]
-				return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !hooked && len(p.Finalizers) == 0
-			}),
+	},
+	{
+		rule: judge.Stays, name: "never clears away", why: "Failed pods stay for ever",
+		spoil: func(step *simulate.Step) {
+			dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonFailed })
 		},
-		{
-			rule: judge.Surge, name: "surges everywhere", why: "each old pod gets a new one beside it",
-			spoil: bring(isOld),
+	},
+	{
+		rule: judge.Empty, name: "drops a create for ever", why: "the last node of each plan stays empty",
+		spoil: func(step *simulate.Step) {
+			dropped(&step.Plan.Creates, func(c *rollout.Create) bool { return c.Node[len(c.Node)-1] == '1' })
 		},
-		{
-			rule: judge.Twins, name: "one more of what is there", why: "the planner forgot to look",
-			spoil: bring(isNew),
+	},
+	{
+		rule: judge.Thrash, name: "patches without end", why: "a label comes and goes",
+		spoil: flicker(),
+	},
+	{
+		rule: judge.Thrash, name: "takes away what it has replaced", why: "the node's resources never match, as it seems",
+		spoil: func(step *simulate.Step) {
+			if len(step.Spec.Overrides) > 0 {
+				remove(1, isNew)(step)
+			}
 		},
-		{
-			rule: judge.Stays, name: "never evicts", why: "pods on nodes that they are to leave stay for ever",
-			spoil: func(step *simulate.Step) {
-				dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonLeaving })
-			},
+	},
+	{
+		rule: judge.Stuck, name: "never updates a node", why: "it is outdated and waits for nothing",
+		spoil: func(step *simulate.Step) {
+			last := func(node string) bool { return node[len(node)-1] == '1' }
+			dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonOutdated && last(d.Node) })
+			dropped(&step.Plan.Patches, func(p *rollout.Patch) bool { return p.Reason == rollout.ReasonOutdated && last(p.Node) })
+			dropped(&step.Plan.Creates, func(c *rollout.Create) bool { return c.Reason == rollout.ReasonOutdated && last(c.Node) })
 		},
-		{
-			rule: judge.Stays, name: "never clears away", why: "Failed pods stay for ever",
-			spoil: func(step *simulate.Step) {
-				dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonFailed })
-			},
-		},
-		{
-			rule: judge.Empty, name: "drops a create for ever", why: "the last node of each plan stays empty",
-			spoil: func(step *simulate.Step) {
-				dropped(&step.Plan.Creates, func(c *rollout.Create) bool { return c.Node[len(c.Node)-1] == '1' })
-			},
-		},
-		{
-			rule: judge.Thrash, name: "patches without end", why: "a label comes and goes",
-			spoil: flicker(),
-		},
-		{
-			rule: judge.Thrash, name: "takes away what it has replaced", why: "the node's resources never match, as it seems",
-			spoil: func(step *simulate.Step) {
-				if len(step.Spec.Overrides) > 0 {
-					remove(1, isNew)(step)
+	},
+	{
+		rule: judge.Stuck, name: "hides when to wake", why: "what the clock brings comes too late",
+		spoil: func(step *simulate.Step) { step.Plan.NextWake = time.Time{} },
+	},
+	{
+		rule: judge.Trial, name: "forgets the canary", why: "missing pods come at the revision on trial, wherever they are",
+		spoil: func(step *simulate.Step) {
+			for i := range step.Plan.Creates {
+				c := &step.Plan.Creates[i]
+				if step.Plan.Status.UpdateRevision != "" {
+					c.Revision, c.Template = step.Plan.Status.UpdateRevision, nil
 				}
-			},
+			}
 		},
-		{
-			rule: judge.Stuck, name: "never updates a node", why: "it is outdated and waits for nothing",
-			spoil: func(step *simulate.Step) {
-				last := func(node string) bool { return node[len(node)-1] == '1' }
-				dropped(&step.Plan.Deletes, func(d *rollout.Delete) bool { return d.Reason == rollout.ReasonOutdated && last(d.Node) })
-				dropped(&step.Plan.Patches, func(p *rollout.Patch) bool { return p.Reason == rollout.ReasonOutdated && last(p.Node) })
-				dropped(&step.Plan.Creates, func(c *rollout.Create) bool { return c.Reason == rollout.ReasonOutdated && last(c.Node) })
-			},
-		},
-		{
-			rule: judge.Stuck, name: "hides when to wake", why: "what the clock brings comes too late",
-			spoil: func(step *simulate.Step) { step.Plan.NextWake = time.Time{} },
-		},
-		{
-			rule: judge.Trial, name: "forgets the canary", why: "missing pods come at the revision on trial, wherever they are",
-			spoil: func(step *simulate.Step) {
-				for i := range step.Plan.Creates {
-					c := &step.Plan.Creates[i]
-					if step.Plan.Status.UpdateRevision != "" {
-						c.Revision, c.Template = step.Plan.Status.UpdateRevision, nil
+	},
+	{
+		rule: judge.Trial, name: "one canary more", why: "the canary was to be smaller",
+		wanted: strategy(func(s *rollout.Strategy) {
+			if s.Canary != nil {
+				options := *s.Canary
+				options.Replicas = new(intstr.FromInt32(1))
+				s.Canary = &options
+			}
+		}),
+	},
+	{
+		rule: judge.Downgrade, name: "brings back the past", why: "missing pods come at an older revision",
+		spoil: func(step *simulate.Step) {
+			for i := range step.Plan.Creates {
+				for _, r := range step.Snapshot.Revisions {
+					template, err := history.Template(r)
+					if hash := r.Labels["controller-revision-hash"]; err == nil && hash != step.Plan.Status.UpdateRevision {
+						step.Plan.Creates[i].Revision, step.Plan.Creates[i].Template = hash, template
 					}
 				}
-			},
+			}
 		},
-		{
-			rule: judge.Trial, name: "one canary more", why: "the canary was to be smaller", spoil: nothing,
-			wanted: strategy(func(s *rollout.Strategy) {
-				if s.Canary != nil {
-					options := *s.Canary
-					options.Replicas = new(intstr.FromInt32(1))
-					s.Canary = &options
+	},
+	{
+		rule: judge.HandsOff, name: "deletes what is right", why: "an available pod of the update revision goes",
+		spoil: remove(1, isNew),
+	},
+	{
+		rule: judge.InPlace, name: "patches another container", why: "the sidecar is the same in both revisions",
+		spoil: func(step *simulate.Step) {
+			for i := range step.Plan.Patches {
+				p := &step.Plan.Patches[i]
+				if p.Type == types.StrategicMergePatchType && p.Subresource == "" && len(step.Spec.Template.Spec.Containers) > 1 {
+					p.Data = json.RawMessage(`{"metadata":{"uid":"` + string(p.UID) +
+						`"},"spec":{"containers":[{"name":"sidecar","image":"sidecar:v0"}]}}`)
 				}
-			}),
+			}
 		},
-		{
-			rule: judge.Downgrade, name: "brings back the past", why: "missing pods come at an older revision",
-			spoil: func(step *simulate.Step) {
-				for i := range step.Plan.Creates {
-					for _, r := range step.Snapshot.Revisions {
-						template, err := history.Template(r)
-						if hash := r.Labels["controller-revision-hash"]; err == nil && hash != step.Plan.Status.UpdateRevision {
-							step.Plan.Creates[i].Revision, step.Plan.Creates[i].Template = hash, template
-						}
-					}
-				}
-			},
+	},
+	{
+		rule: judge.PreDelete, name: "passes over the hook", why: "pods with handlers are deleted",
+		spoil: remove(1, func(step *simulate.Step, p *corev1.Pod) bool {
+			return step.Spec.Lifecycle.PreDelete != nil && (p.Labels[hookLabel] == "no" || slices.Contains(p.Finalizers, hookFinalizer))
+		}),
+	},
+	{
+		rule: judge.UpdateHook, name: "forgets the hook of updates", why: "all pods have its handler",
+		wanted: func(s rollout.Spec) rollout.Spec {
+			rollouttest.InPlaceUpdate(rollouttest.HookLabel("app", setName))(&s)
+			return s
 		},
-		{
-			rule: judge.HandsOff, name: "deletes what is right", why: "an available pod of the update revision goes",
-			spoil: remove(1, isNew),
+	},
+	{
+		rule: judge.Frozen, name: "works on while frozen", why: "the planner does not know that the set is",
+		wanted: strategy(func(s *rollout.Strategy) { s.Frozen = true }),
+	},
+	{
+		rule: judge.Paused, name: "works on while paused", why: "the planner does not know that the set is",
+		wanted: strategy(func(s *rollout.Strategy) { s.Paused = true }),
+	},
+	{
+		rule: judge.Held, name: "forgets the partition", why: "it holds all nodes",
+		wanted: strategy(func(s *rollout.Strategy) { s.Partition = new(intstr.FromString("100%")) }),
+	},
+	{
+		rule: judge.Held, name: "forgets the selector", why: "it matches no node",
+		wanted: func(s rollout.Spec) rollout.Spec {
+			rollouttest.UpdateSelector("no", "node")(&s)
+			return s
 		},
-		{
-			rule: judge.InPlace, name: "patches another container", why: "the sidecar is the same in both revisions",
-			spoil: func(step *simulate.Step) {
-				for i := range step.Plan.Patches {
-					p := &step.Plan.Patches[i]
-					if p.Type == types.StrategicMergePatchType && p.Subresource == "" && len(step.Spec.Template.Spec.Containers) > 1 {
-						p.Data = json.RawMessage(`{"metadata":{"uid":"` + string(p.UID) +
-							`"},"spec":{"containers":[{"name":"sidecar","image":"sidecar:v0"}]}}`)
-					}
-				}
-			},
+	},
+	{
+		rule: judge.SlowStart, name: "is in a hurry", why: "slow start was to let one node be under way",
+		wanted: func(s rollout.Spec) rollout.Spec {
+			rollouttest.SlowStart(time.Hour, "1", "1")(&s)
+			return s
 		},
-		{
-			rule: judge.PreDelete, name: "passes over the hook", why: "pods with handlers are deleted",
-			spoil: remove(1, func(step *simulate.Step, p *corev1.Pod) bool {
-				return step.Spec.Lifecycle.PreDelete != nil && (p.Labels[hookLabel] == "no" || slices.Contains(p.Finalizers, hookFinalizer))
-			}),
+	},
+	{
+		rule: judge.Burst, name: "bursts", why: "one request of a kind was to be in a plan",
+		wanted: func(s rollout.Spec) rollout.Spec {
+			rollouttest.Burst("1")(&s)
+			return s
 		},
-		{
-			rule: judge.UpdateHook, name: "forgets the hook of updates", why: "all pods have its handler", spoil: nothing,
-			wanted: func(s rollout.Spec) rollout.Spec {
-				rollouttest.InPlaceUpdate(rollouttest.HookLabel("app", setName))(&s)
-				return s
-			},
-		},
-		{
-			rule: judge.Frozen, name: "works on while frozen", why: "the planner does not know that the set is", spoil: nothing,
-			wanted: strategy(func(s *rollout.Strategy) { s.Frozen = true }),
-		},
-		{
-			rule: judge.Paused, name: "works on while paused", why: "the planner does not know that the set is", spoil: nothing,
-			wanted: strategy(func(s *rollout.Strategy) { s.Paused = true }),
-		},
-		{
-			rule: judge.Held, name: "forgets the partition", why: "it holds all nodes", spoil: nothing,
-			wanted: strategy(func(s *rollout.Strategy) { s.Partition = new(intstr.FromString("100%")) }),
-		},
-		{
-			rule: judge.Held, name: "forgets the selector", why: "it matches no node", spoil: nothing,
-			wanted: func(s rollout.Spec) rollout.Spec {
-				rollouttest.UpdateSelector("no", "node")(&s)
-				return s
-			},
-		},
-		{
-			rule: judge.SlowStart, name: "is in a hurry", why: "slow start was to let one node be under way", spoil: nothing,
-			wanted: func(s rollout.Spec) rollout.Spec {
-				rollouttest.SlowStart(time.Hour, "1", "1")(&s)
-				return s
-			},
-		},
-		{
-			rule: judge.Burst, name: "bursts", why: "one request of a kind was to be in a plan", spoil: nothing,
-			wanted: func(s rollout.Spec) rollout.Spec {
-				rollouttest.Burst("1")(&s)
-				return s
-			},
-		},
-		{
-			rule: judge.BackOff, name: "deletes Failed pods at once", why: "their back-off is not waited for",
-			spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed }),
-		},
-	}
+	},
+	{
+		rule: judge.BackOff, name: "deletes Failed pods at once", why: "their back-off is not waited for",
+		spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed }),
+	},
 }
 
 // flicker returns what lets plans put a label on a pod that is there, and take it off again, by turns.
@@ -273,7 +271,7 @@ func flicker() func(*simulate.Step) {
 // TestPlantedBugsAreFound: the judge finds each of these bugs within a few hundred seeds, and says which rule it breaks.
 func TestPlantedBugsAreFound(t *testing.T) {
 	seen := map[string]bool{}
-	for _, test := range plantedBugs() {
+	for _, test := range plantedBugs {
 		if test.name == "" || test.why == "" || seen[test.name] {
 			t.Errorf("%q: a test needs a name of its own and a why", test.name)
 		}
@@ -296,7 +294,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 // is shown by a test of its own, because no patch leads to it that breaks no other rule.
 func TestEveryRuleHasAPlantedBug(t *testing.T) {
 	planted := map[judge.Rule]bool{judge.Restart: true}
-	for _, bug := range plantedBugs() {
+	for _, bug := range plantedBugs {
 		planted[bug.rule] = true
 	}
 	for _, rule := range judge.Rules() {
