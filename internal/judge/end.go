@@ -55,7 +55,7 @@ func (r *rest) judgePod(p *corev1.Pod) {
 		r.find(Stays, target(p), p, "it waits for ever for a node that does not exist")
 	case n == nil:
 	case frozen:
-	case state(p) == preparingDelete && !waits:
+	case state(p) == preparingDelete && !waits && r.mayGo(n, p):
 		r.find(Stuck, n.Name, p, "it is PreparingDelete, and no handler of preDelete is on it")
 	case n.verdict == leave && !waits && !r.mayServeOn(p):
 		r.find(Stays, n.Name, p, "it stays on a node that it is to leave")
@@ -65,13 +65,22 @@ func (r *rest) judgePod(p *corev1.Pod) {
 	if n == nil || !live(p) || ended(p) {
 		return
 	}
-	if state(p) == preparingUpdate && !matches(p, r.spec.Lifecycle.InPlaceUpdate) && !frozen {
+	if state(p) == preparingUpdate && !matches(p, r.spec.Lifecycle.InPlaceUpdate) && !frozen && r.mayGo(n, p) {
 		r.find(Stuck, n.Name, p, "it is PreparingUpdate, and no handler of inPlaceUpdate is on it")
 	}
 	if is(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse) && state(p) != preparingUpdate && state(p) != preparingDelete &&
 		!unreachable(n.Node) && settled(p) {
 		r.find(Stuck, n.Name, p, "it is kept unready for an update in place, and its containers are what it says")
 	}
+}
+
+// mayGo reports whether the budget has room for a prepared pod whose turn it is (B3).
+func (r *rest) mayGo(n *seenNode, p *corev1.Pod) bool {
+	if n.verdict != runs || !ready(p) {
+		return true
+	}
+	down := r.down(func(p *seenPod) bool { return p.couldServe() && p.prepared })
+	return down < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true)
 }
 
 // mayServeOn reports whether surge lets the pod serve where it may not run any more (M4): an available one, where not a taint is
@@ -182,7 +191,7 @@ func (r *rest) judgeRollout() {
 		return
 	}
 	due = due[free:]
-	down, places := r.down(), 0
+	down, places := r.down(nil), 0
 	for _, n := range r.nodes {
 		if n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && !(p.available && normal(p.Pod))
@@ -201,11 +210,12 @@ func (r *rest) judgeRollout() {
 	}
 }
 
-// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does not.
-func (r *rest) down() int {
+// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does not,
+// unless the caller wants it to.
+func (r *rest) down(or func(*seenPod) bool) int {
 	count := 0
 	for _, n := range r.nodes {
-		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) })
+		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) || or != nil && or(p) })
 		if n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && !p.available
 		}) != nil {

@@ -173,7 +173,7 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 			j.judgeBurst(w, "begun in-place updates", j.turn.begins)
 		}
 	}
-	if prepares(before, after) || inPlace(before, after) {
+	if prepares(before, after) || inPlace(before, after) || marks(before, after) {
 		j.judgeTaken(w, func(p *seenPod) { p.changed = true })
 	}
 }

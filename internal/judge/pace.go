@@ -12,8 +12,8 @@ type begin struct {
 	pod types.UID
 }
 
-// forgetBegun forgets the nodes that are under way no more (B7): their old pod is gone, and the new one is available or had an
-// interval of time to be. Nothing is known of what another revision began.
+// forgetBegun forgets the nodes that are under way no more (B7): their old pod is gone, and the new one is available, has ended or had
+// an interval of time to be available. Nothing is known of what another revision began.
 func (j *Judge) forgetBegun(changed bool, last *view) {
 	v, s := j.view, j.view.spec.Strategy.SlowStart
 	if s == nil || changed || last == nil || last.update != v.update {
@@ -27,7 +27,7 @@ func (j *Judge) forgetBegun(changed bool, last *view) {
 			continue
 		}
 		old := n.first(func(p *seenPod) bool { return p.UID == b.pod && hashOf(p.Pod) != v.update })
-		fresh := n.first(func(p *seenPod) bool { return hashOf(p.Pod) == v.update })
+		fresh := n.first(func(p *seenPod) bool { return hashOf(p.Pod) == v.update && !ended(p.Pod) })
 		switch {
 		case old != nil && (!live(old.Pod) || old.prepared):
 		case old == nil && fresh != nil && !fresh.available && v.now.Sub(b.at) < s.Interval:

@@ -139,3 +139,10 @@ func troubled(p *corev1.Pod) bool {
 
 // normal reports whether no hook and no update in place has to do with the pod now.
 func normal(p *corev1.Pod) bool { return state(p) == "" || state(p) == lifecycle.Normal }
+
+// marks reports whether a patch makes a pod that is on its way out unready for its hook (L4).
+func marks(before, after *corev1.Pod) bool {
+	const mark = lifecycle.PodReady
+	return (state(after) == preparingDelete || state(after) == preparingUpdate) &&
+		is(after, mark, corev1.ConditionFalse) && !is(before, mark, corev1.ConditionFalse)
+}
