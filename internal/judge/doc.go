@@ -61,7 +61,7 @@
 //     limit is by then, at most. What B8 names does not count.
 //   - burst (M6): creates, deletes, and new updates in place of a turn, each.
 //   - back-off (M2): Failed pods of the update revision of a node are deleted no earlier than the back-off has it. A controller that
-//     crashed may have forgotten.
+//     crashed may have forgotten. Not judged where resources may be overridden (P8).
 //
 // Each has a planted bug that it was seen to find (command soak).
 package judge

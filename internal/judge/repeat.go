@@ -97,7 +97,7 @@ const (
 func (j *Judge) judgeBackOff(w *write) {
 	v, p := j.view, w.seen
 	if p.Status.Phase != "Failed" || hashOf(p.Pod) != v.update || v.update == "" || v.open || w.node.verdict != runs ||
-		state(p.Pod) == preparingDelete {
+		state(p.Pod) == preparingDelete || v.overrides() {
 		return
 	}
 	key := [2]string{w.node.Name, v.update}
