@@ -50,8 +50,8 @@ func (v *view) unavailable(down map[string]bool, prepared bool) int {
 	return max(count-v.exempt(), 0)
 }
 
-// exempt is how many nodes may be left out (B8), at most: those whose pod finds no room, or should be gone and is not, and those
-// that are unreachable.
+// exempt is how many nodes may be left out (B8), at most: those whose pod finds no room, or should be gone and is not, and
+// those that are unreachable.
 func (v *view) exempt() int {
 	most := rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true)
 	count := 0
@@ -78,7 +78,7 @@ func (j *Judge) judgeSurge(w *write) {
 	for name, n := range v.nodes {
 		created := n.created
 		if name == w.node.Name {
-			created = append(created[:len(created):len(created)], hashOf(w.pod))
+			created = append(slices.Clip(created), hashOf(w.pod))
 		}
 		if n.verdict == runs && (slices.Contains(created, v.update) || v.holdsPlace(n, j.turn.refused)) {
 			count++
@@ -90,19 +90,17 @@ func (j *Judge) judgeSurge(w *write) {
 }
 
 // holdsPlace reports whether a node had a place of maxSurge when the controller looked: a live pod of the update revision that
-// is not available, or one that was asked for. A Failed one counts only if no request of the turn was refused: it may have been
-// the one to delete it.
+// is not available, or one that was asked for. A Failed one counts only if no request of the turn was refused: it may have
+// been the one to delete it.
 func (v *view) holdsPlace(n *seenNode, refused bool) bool {
-	for _, hash := range n.asked {
-		if hash == v.update {
-			return true
-		}
+	if slices.Contains(n.asked, v.update) {
+		return true
 	}
 	if v.overrides() {
 		return false // its resources may make it an outdated one (P8)
 	}
 	return n.first(func(p *seenPod) bool {
 		return live(p.Pod) && hashOf(p.Pod) == v.update && !v.open && !p.outdated && !p.available && !p.requested &&
-			!p.deleted && !(refused && ended(p.Pod))
+			!p.deleted && (!refused || !ended(p.Pod))
 	}) != nil
 }

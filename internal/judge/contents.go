@@ -19,8 +19,8 @@ var ownKeys = [...]string{
 	rollout.TemplateGenerationLabel, placement.DigestAnnotation,
 }
 
-// judgeContents: a patch changes what an update in place may change (I2, V9): images, resources if the spec lets them, to those
-// of the revision that the pod then names, and labels and annotations that a template names.
+// judgeContents: a patch changes what an update in place may change (I2, V9): images, resources if the spec lets them, to
+// those of the revision that the pod then names, and labels and annotations that a template names.
 func (j *Judge) judgeContents(w *write) {
 	before, after := w.before, w.pod
 	to, from := j.template(hashOf(after)), j.template(hashOf(before))
@@ -130,7 +130,7 @@ func (j *Judge) Restarted(pod *corev1.Pod, name string) {
 			return
 		}
 	}
-	j.find(Restart, target(pod), pod, "container %s restarts for an update in place, and is the same in all revisions of the pod", name)
+	j.find(Restart, target(pod), pod, "container %s restarts, and is the same in all revisions that the pod was at", name)
 }
 
 func readsMetadata(c *corev1.Container) bool {
@@ -151,7 +151,8 @@ func sameContainers(a, b *corev1.Pod) bool {
 	return equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)
 }
 
-// sameButContainers reports whether the specs differ in nothing but images and resources. Where a pod runs is for the scheduler.
+// sameButContainers reports whether the specs differ in nothing but images and resources. Where a pod runs is for the
+// scheduler.
 func sameButContainers(a, b *corev1.Pod) bool {
 	x, y := a.Spec.DeepCopy(), b.Spec.DeepCopy()
 	for _, s := range []*corev1.PodSpec{x, y} {

@@ -33,8 +33,8 @@ func (v *view) overrides() bool {
 	return false
 }
 
-// mayGoBack reports whether nodes may go from the update revision to another one: as long as a canary has not promoted it, or after
-// it failed (T6).
+// mayGoBack reports whether nodes may go from the update revision to another one: as long as a canary has not promoted it, or
+// after it failed (T6).
 func (j *Judge) mayGoBack() bool {
 	v := j.view
 	return v.open || v.update != "" && v.revisions[v.update].failed

@@ -87,7 +87,8 @@ func fits(operator corev1.NodeSelectorOperator, values []string, value string, h
 		return false
 	}
 	bound, err := strconv.ParseInt(values[0], 10, 64)
-	return err == nil && (operator == corev1.NodeSelectorOpGt && number > bound || operator == corev1.NodeSelectorOpLt && number < bound)
+	greater, less := operator == corev1.NodeSelectorOpGt, operator == corev1.NodeSelectorOpLt
+	return err == nil && (greater && number > bound || less && number < bound)
 }
 
 // tolerated reports whether the template, with the tolerations that every daemon pod gets (P1), puts up with the taint.

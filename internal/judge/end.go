@@ -22,8 +22,8 @@ type rest struct {
 // later is how much later the cluster at rest is looked at: every wait that ends by the clock is over then.
 const later = 30 * 24 * time.Hour
 
-// Rest judges the cluster at the end of a run in which nothing happens any more and nothing wakes the controller: no work may be
-// due, for nobody would ever do it.
+// Rest judges the cluster at the end of a run in which nothing happens any more and nothing wakes the controller: no work may
+// be due, for nobody would ever do it.
 func (j *Judge) Rest(spec rollout.Spec) {
 	spec = spec.Default()
 	seen := rollout.Snapshot{Now: j.now.Add(later), Nodes: j.cluster.Nodes, Pods: j.cluster.Pods, Revisions: j.cluster.Revisions}
@@ -83,8 +83,8 @@ func (r *rest) mayGo(n *seenNode, p *corev1.Pod) bool {
 	return down < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true)
 }
 
-// mayServeOn reports whether surge lets the pod serve where it may not run any more (M4): an available one, where not a taint is
-// the reason, as long as no more others are available than are desired.
+// mayServeOn reports whether surge lets the pod serve where it may not run any more (M4): an available one, where not a taint
+// is the reason, as long as no more others are available than are desired.
 func (r *rest) mayServeOn(p *corev1.Pod) bool {
 	return rounded(r.spec.Strategy.MaxSurge, r.desired, true) > 0 && ready(p)
 }
@@ -194,7 +194,7 @@ func (r *rest) judgeRollout() {
 	down, places := r.down(nil), 0
 	for _, n := range r.nodes {
 		if n.first(func(p *seenPod) bool {
-			return live(p.Pod) && hashOf(p.Pod) == r.update && !(p.available && normal(p.Pod))
+			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
 		}) != nil {
 			places++
 		}
@@ -210,8 +210,8 @@ func (r *rest) judgeRollout() {
 	}
 }
 
-// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does not,
-// unless the caller wants it to.
+// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does
+// not, unless the caller wants it to.
 func (r *rest) down(or func(*seenPod) bool) int {
 	count := 0
 	for _, n := range r.nodes {

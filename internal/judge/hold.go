@@ -3,13 +3,15 @@ package judge
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // judgeFrozen: a set that is frozen creates and deletes nothing (T4, V7).
-func (j *Judge) judgeFrozen(w *write, what string) {
+func (j *Judge) judgeFrozen(pod *corev1.Pod, of kind) {
 	if j.view.spec.Strategy.Frozen {
-		j.find(Frozen, w.node.Name, w.pod, "it was %s while the set is frozen", what)
+		j.find(Frozen, target(pod), pod, "it is one of the %s while the set is frozen", of)
 	}
 }
 
@@ -78,6 +80,7 @@ func (j *Judge) judgeHeld(w *write) {
 		}
 	}
 	if places := rounded(s.Partition, base, false); old < places {
-		j.find(Held, w.node.Name, w.pod, "only %d of %d nodes are left at an older revision, and the partition holds %d", old, base, places)
+		j.find(Held, w.node.Name, w.pod, "only %d of %d nodes are left at an older revision, and the partition holds %d",
+			old, base, places)
 	}
 }

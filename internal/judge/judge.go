@@ -113,13 +113,10 @@ func (j *Judge) Look(spec rollout.Spec, seen rollout.Snapshot) {
 
 // Created tells of a pod that the controller created.
 func (j *Judge) Created(pod *corev1.Pod) {
-	w := j.write(pod)
+	w := j.request(pod, creates)
 	if w == nil {
 		return
 	}
-	j.turn.creates++
-	j.judgeFrozen(w, "created")
-	j.judgeBurst(w, "creates", j.turn.creates)
 	j.judgeSecondPod(w)
 	j.judgeSurge(w)
 	j.judgeTrial(w)
@@ -132,17 +129,11 @@ func (j *Judge) Created(pod *corev1.Pod) {
 
 // Deleted tells of a pod that the controller asked to delete, as it was then.
 func (j *Judge) Deleted(pod *corev1.Pod) {
-	w := j.write(pod)
-	if w == nil {
+	w := j.request(pod, deletes)
+	if w == nil || w.seen == nil {
 		return
 	}
-	j.turn.deletes++
-	j.judgeFrozen(w, "deleted")
-	j.judgeBurst(w, "deletes", j.turn.deletes)
 	j.judgePreDelete(w)
-	if w.seen == nil {
-		return
-	}
 	j.judgeHandsOff(w)
 	j.judgeBackOff(w)
 	j.judgeRecreate(w)
@@ -169,13 +160,21 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 	}
 	if prepares(before, after) {
 		if !w.seen.prepared && state(after) != preparingDelete {
-			j.turn.begins++
-			j.judgeBurst(w, "begun in-place updates", j.turn.begins)
+			j.judgeBurst(after, updates)
 		}
 	}
 	if prepares(before, after) || inPlace(before, after) || marks(before, after) {
 		j.judgeTaken(w, func(p *seenPod) { p.changed = true })
 	}
+}
+
+// request judges what creates and deletes have in common, wherever their pods are.
+func (j *Judge) request(pod *corev1.Pod, of kind) *write {
+	if j.view != nil {
+		j.judgeFrozen(pod, of)
+		j.judgeBurst(pod, of)
+	}
+	return j.write(pod)
 }
 
 // write is a request of the controller that took effect.

@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/internal/judge"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -46,7 +45,9 @@ func TestRestarted(t *testing.T) {
 			before := rollouttest.Pod("x", rollouttest.Of(old), rollouttest.OnNode("a"), rollouttest.Ready(rollouttest.Noon()))
 			after := before.DeepCopy()
 			after.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = rollouttest.Hash(update)
-			after.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: test.container, State: test.state, LastTerminationState: test.last}}
+			after.Status.ContainerStatuses = []corev1.ContainerStatus{
+				{Name: test.container, State: test.state, LastTerminationState: test.last},
+			}
 			cluster := judge.Cluster{Nodes: nodes, Pods: []*corev1.Pod{before}, Revisions: revisions}
 			j := judge.New(rollouttest.Noon(), cluster)
 			j.Look(update, rollout.Snapshot{Now: rollouttest.Noon(), Nodes: nodes, Pods: cluster.Pods, Revisions: revisions})
@@ -77,8 +78,10 @@ func TestPlacement(t *testing.T) {
 		{"none of them", "P4", rollouttest.Spec("agent", rollouttest.Affinity("k", "v")), at(), false},
 		{"cordoned", "P1 tolerates it", rollouttest.Spec("agent"), at(rollouttest.Cordoned()), true},
 		{"tainted", "P3", rollouttest.Spec("agent"), at(rollouttest.Taint("x", "", corev1.TaintEffectNoSchedule)), false},
-		{"preferably not", "P2 asks for two effects", rollouttest.Spec("agent"), at(rollouttest.Taint("x", "", corev1.TaintEffectPreferNoSchedule)), true},
-		{"tolerated", "P2", rollouttest.Spec("agent", rollouttest.Tolerating("x", "")), at(rollouttest.Taint("x", "", corev1.TaintEffectNoExecute)), true},
+		{"preferably not", "P2 asks for two effects", rollouttest.Spec("agent"),
+			at(rollouttest.Taint("x", "", corev1.TaintEffectPreferNoSchedule)), true},
+		{"tolerated", "P2", rollouttest.Spec("agent", rollouttest.Tolerating("x", "")),
+			at(rollouttest.Taint("x", "", corev1.TaintEffectNoExecute)), true},
 		{"no network", "P1 tolerates it for pods of the host's", rollouttest.Spec("agent"),
 			at(rollouttest.Taint(corev1.TaintNodeNetworkUnavailable, "", corev1.TaintEffectNoSchedule)), false},
 	}
@@ -100,7 +103,8 @@ func TestPlacement(t *testing.T) {
 
 // TestFinding: a finding says the rule, the instant, the node and the pod.
 func TestFinding(t *testing.T) {
-	f := judge.Finding{Rule: judge.HandsOff, At: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Time, Node: "n", Pod: "p", Text: "it went"}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	f := judge.Finding{Rule: judge.HandsOff, At: at, Node: "n", Pod: "p", Text: "it went"}
 	if want := "hands off: at 03:04:05.000, node n, pod p: it went"; f.String() != want {
 		t.Errorf("%q, right is %q", f, want)
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -12,8 +13,8 @@ type begin struct {
 	pod types.UID
 }
 
-// forgetBegun forgets the nodes that are under way no more (B7): their old pod is gone, and the new one is available, has ended or had
-// an interval of time to be available. Nothing is known of what another revision began.
+// forgetBegun forgets the nodes that are under way no more (B7): their old pod is gone, and the new one is available, has
+// ended or had an interval of time to be available. Nothing is known of what another revision began.
 func (j *Judge) forgetBegun(changed bool, last *view) {
 	v, s := j.view, j.view.spec.Strategy.SlowStart
 	if s == nil || changed || last == nil || last.update != v.update {
@@ -61,9 +62,10 @@ func (j *Judge) judgeSlowStart(w *write) {
 }
 
 // judgeBurst: the requests of one turn are bounded (M6, V11).
-func (j *Judge) judgeBurst(w *write, what string, count int) {
+func (j *Judge) judgeBurst(pod *corev1.Pod, of kind) {
+	j.turn.counts[of]++
 	limit := max(rounded(j.view.spec.Burst, j.view.desired, false), 1)
-	if count > limit {
-		j.find(Burst, w.node.Name, w.pod, "%d %s in one turn, and burst lets %d be", count, what, limit)
+	if count := j.turn.counts[of]; count > limit {
+		j.find(Burst, target(pod), pod, "%d %s in one turn, and burst lets %d be", count, of, limit)
 	}
 }

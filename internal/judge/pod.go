@@ -125,11 +125,6 @@ func prepares(before, after *corev1.Pod) bool {
 	return is(after, gate, corev1.ConditionFalse) && !is(before, gate, corev1.ConditionFalse)
 }
 
-// opens reports whether the patch says for the first time what a readiness gate of a new pod is.
-func opens(before, after *corev1.Pod) bool {
-	return condition(before, lifecycle.InPlaceUpdateReady) == nil && condition(after, lifecycle.InPlaceUpdateReady) != nil
-}
-
 // troubled reports whether a container waits for anything but its creation, or has restarted.
 func troubled(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {

@@ -69,7 +69,7 @@ func (j *Judge) judgeRecreate(w *write) {
 	}
 	j.repeats.recreated[w.node.Name]++
 	if n := j.repeats.recreated[w.node.Name]; n > most {
-		j.find(Thrash, w.node.Name, p.Pod, "this is the %d. healthy pod of the node that is taken away since the spec or the node changed", n)
+		j.find(Thrash, w.node.Name, p.Pod, "it is healthy pod no. %d that the node loses since the spec or the node changed", n)
 	}
 }
 
@@ -109,7 +109,8 @@ func (j *Judge) judgeBackOff(w *write) {
 		j.repeats.failures[key] = backOff{v.now, firstDelay}
 	default:
 		if since < last.delay-time.Second {
-			j.find(BackOff, w.node.Name, p.Pod, "the last Failed pod was deleted %v ago, and the next has to wait for %v", since, last.delay)
+			j.find(BackOff, w.node.Name, p.Pod, "the last Failed pod was deleted %v ago, and the next has to wait for %v",
+				since, last.delay)
 		}
 		j.repeats.failures[key] = backOff{v.now, min(2*last.delay, lastDelay)}
 	}

@@ -100,9 +100,9 @@ func (j *Judge) judgeTrial(w *write) {
 	case j.marked(hash, history.FailedAnnotation):
 		j.find(Trial, w.node.Name, w.pod, "the node got revision %s, which has failed", hash)
 	case !selects(v.spec.Strategy.NodeSelector, w.node.Labels):
-		j.find(Trial, w.node.Name, w.pod, "the node got revision %s on trial although it is held by the selector", hash)
+		j.find(Trial, w.node.Name, w.pod, "the selector of the strategy holds the node, which got revision %s on trial", hash)
 	case !selects(v.spec.Strategy.Canary.NodeSelector, w.node.Labels):
-		j.find(Trial, w.node.Name, w.pod, "the node got revision %s on trial although the selector of the canary does not match it", hash)
+		j.find(Trial, w.node.Name, w.pod, "the selector of the canary does not match the node, which got revision %s on trial", hash)
 	}
 	others := 0
 	for name := range of.given {
@@ -112,7 +112,8 @@ func (j *Judge) judgeTrial(w *write) {
 		}
 	}
 	if others >= of.wanted {
-		j.find(Trial, w.node.Name, w.pod, "the node got revision %s on trial beside %d others, and the canary wants %d", hash, others, of.wanted)
+		j.find(Trial, w.node.Name, w.pod, "the node got revision %s on trial beside %d others, and the canary wants %d",
+			hash, others, of.wanted)
 	}
 	of.given[w.node.Name] = true
 }

@@ -143,14 +143,26 @@ func rounded(q *intstr.IntOrString, of int, up bool) int {
 // turn is what the controller has done since it looked.
 type turn struct {
 	// refused: a request of the controller was.
-	refused                  bool
-	creates, deletes, begins int
+	refused bool
+	counts  map[kind]int
 	// down are nodes that stopped serving, letGo those whose prepared pod went, fresh those that were begun.
 	down, letGo, fresh map[string]bool
 	// updated are nodes whose outdated pod was given up, for T2 and T3.
 	updated map[string]bool
 }
 
+// kind of requests that burst bounds, in words.
+type kind string
+
+const (
+	creates kind = "creates"
+	deletes kind = "deletes"
+	updates kind = "new updates in place"
+)
+
 func newTurn() *turn {
-	return &turn{down: map[string]bool{}, letGo: map[string]bool{}, fresh: map[string]bool{}, updated: map[string]bool{}}
+	return &turn{
+		counts: map[kind]int{},
+		down:   map[string]bool{}, letGo: map[string]bool{}, fresh: map[string]bool{}, updated: map[string]bool{},
+	}
 }

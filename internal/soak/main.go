@@ -1,6 +1,6 @@
-// Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must
-// hold: the invariants of [rollout.Verify], which the simulator checks at each step, the rules of package judge, which watches
-// the simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
+// Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must hold:
+// the invariants of [rollout.Verify], which the simulator checks at each step, the rules of package judge, which watches the
+// simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
 // the first failure it prints the smallest scenario that it finds to fail in the same way, and ends with exit code 1.
 //
 //	go run ./internal/soak -for 2m                     # from a random seed on
@@ -61,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
 	one := flags.String("seed", "", "run this `seed` only, and print what happens")
-	replay := flags.String("scenario", "", "run the scenario of this `file` only, as a failure leaves it behind, and print what happens")
+	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -263,7 +263,8 @@ func flicker() func(*simulate.Step) {
 		}
 		step.Plan.Patches = append(step.Plan.Patches, rollout.Patch{
 			Node: nodeOf(p), Pod: p.Name, UID: p.UID, Type: types.StrategicMergePatchType, Revision: hashOf(p),
-			Reason: rollout.ReasonCanaryLabel, Data: []byte(`{"metadata":{"uid":"` + string(p.UID) + `","labels":{"` + rollout.CanaryLabel + `":` + value + `}}}`),
+			Reason: rollout.ReasonCanaryLabel,
+			Data:   []byte(`{"metadata":{"uid":"` + string(p.UID) + `","labels":{"` + rollout.CanaryLabel + `":` + value + `}}}`),
 		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// pools draws one to thirty nodes in up to four pools. Nearly all fleets are small: what goes wrong in a fleet of thirty mostly
-// does in one of six, at a tenth of the price.
+// pools draws one to thirty nodes in up to four pools. Nearly all fleets are small: what goes wrong in a fleet of thirty
+// mostly does in one of six, at a tenth of the price.
 func (r source) pools() []simulate.Pool {
 	count := pick(r, 1, 1, 2, 2, 3, 4)
 	nodes := pick(r, r.between(1, 6), r.between(1, 6), r.between(3, 6), r.between(3, 9), r.between(3, 9), r.between(6, 12))
