@@ -24,14 +24,14 @@ func (j *Judge) judgeTaken(w *write, take func(*seenPod)) {
 	case served:
 		j.turn.down[w.node.Name] = true
 		if n := j.view.unavailable(j.turn.down, false); n > limit {
-			j.find(Budget, w.node.Name, p.Pod, "%d nodes of %d are unavailable with it, beside %d that may be left out, of %d that may be",
+			j.find(Budget, w.node.Name, p.Pod, "%d nodes of %d are unavailable with it, beside %d left out, of %d that may be",
 				n, j.view.desired, j.view.exempt(), limit)
 		}
 	case was.couldServe() && was.prepared && (was.outdated || was.available):
 		j.turn.letGo[w.node.Name] = true
 		if n := j.view.unavailable(j.turn.letGo, true); n > limit {
 			j.find(LetGo, w.node.Name, p.Pod,
-				"it was prepared, is Ready and goes: %d nodes of %d are down with it, beside %d that may be left out, of %d that may be",
+				"it was prepared, is Ready and goes: %d nodes of %d are down with it, beside %d left out, of %d that may be",
 				n, j.view.desired, j.view.exempt(), limit)
 		}
 	}

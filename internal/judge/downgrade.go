@@ -25,8 +25,9 @@ func (v *view) overrides() bool {
 	if len(v.spec.Overrides) > 0 {
 		return true
 	}
+	has := func(p *seenPod) bool { return p.Annotations[placement.DigestAnnotation] != "" }
 	for _, n := range v.nodes {
-		if len(n.Annotations) > 0 || n.first(func(p *seenPod) bool { return p.Annotations[placement.DigestAnnotation] != "" }) != nil {
+		if len(n.Annotations) > 0 || n.first(has) != nil {
 			return true
 		}
 	}
@@ -53,6 +54,6 @@ func (j *Judge) judgeDowngrade(w *write) {
 func (j *Judge) judgeInPlaceDowngrade(w *write) {
 	v := j.view
 	if hashOf(w.seen.Pod) == v.update && v.update != "" && hashOf(w.pod) != v.update && !j.mayGoBack() && w.node.verdict == runs {
-		j.find(Downgrade, w.node.Name, w.pod, "the pod was at revision %s of the spec, and was updated to %s", v.update, hashOf(w.pod))
+		j.find(Downgrade, w.node.Name, w.pod, "it was at revision %s of the spec, and was updated to %s", v.update, hashOf(w.pod))
 	}
 }

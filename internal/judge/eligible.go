@@ -99,7 +99,8 @@ func tolerated(spec *corev1.PodSpec, taint *corev1.Taint) bool {
 		return true
 	case taint.Effect == corev1.TaintEffectNoSchedule:
 		switch taint.Key {
-		case corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable:
+		case corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure,
+			corev1.TaintNodeUnschedulable:
 			return true
 		case corev1.TaintNodeNetworkUnavailable:
 			if spec.HostNetwork {

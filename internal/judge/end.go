@@ -264,7 +264,8 @@ func (r *rest) judgePromotion() {
 			lacking = true
 		}
 		fits := selects(s.NodeSelector, n.Labels) && selects(options.NodeSelector, n.Labels)
-		if fits && n.verdict == runs && n.first(func(p *seenPod) bool { return hashOf(p.Pod) == r.update && p.available }) != nil {
+		fresh := n.first(func(p *seenPod) bool { return hashOf(p.Pod) == r.update && p.available })
+		if fits && n.verdict == runs && fresh != nil {
 			fit++
 		}
 	}

@@ -102,7 +102,7 @@ func (j *Judge) judgeTrial(w *write) {
 	case !selects(v.spec.Strategy.NodeSelector, w.node.Labels):
 		j.find(Trial, w.node.Name, w.pod, "the selector of the strategy holds the node, which got revision %s on trial", hash)
 	case !selects(v.spec.Strategy.Canary.NodeSelector, w.node.Labels):
-		j.find(Trial, w.node.Name, w.pod, "the selector of the canary does not match the node, which got revision %s on trial", hash)
+		j.find(Trial, w.node.Name, w.pod, "the canary's selector does not match the node, which got revision %s on trial", hash)
 	}
 	others := 0
 	for name := range of.given {

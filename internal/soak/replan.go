@@ -56,8 +56,8 @@ func (c *checker) counted(step *simulate.Step) error {
 	}
 	if int(is.Desired) != desired || int(is.Current) != current || int(is.Ready) != ready || int(is.Available) != available ||
 		int(is.Updated) != updated {
-		return &broken{"status", "", fmt.Sprintf("the status says %+v; there are %d desired, %d current, %d ready, %d available, "+
-			"%d updated", is.Counts, desired, current, ready, available, updated)}
+		return &broken{"status", "", fmt.Sprintf("the status says %+v; there are %d desired, %d current, %d ready, "+
+			"%d available, %d updated", is.Counts, desired, current, ready, available, updated)}
 	}
 	return nil
 }

@@ -136,7 +136,8 @@ func (s *Simulation) inFlight() rollout.InFlight {
 // snapshot is what the controller sees.
 func (s *Simulation) snapshot() rollout.Snapshot {
 	return rollout.Snapshot{
-		Now: s.now().Add(-s.controller.behind), Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods), Revisions: s.cache.revisions,
+		Now: s.now().Add(-s.controller.behind), Revisions: s.cache.revisions,
+		Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods),
 		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
 	}
 }
