@@ -9,6 +9,7 @@ OUT       ?= build/bench.txt
 BASE      ?=
 SOAK_TIME ?= 2m
 SOAK_SEED ?=
+SOAK_WORLDS ?=
 N         ?= 20000
 BENCHTIME ?= 1s
 COMPARE   ?= Placement|Decision
@@ -124,8 +125,8 @@ corpus: ## fuzz every target of PKG for FUZZTIME (60s), and keep the inputs that
 
 # Without SOAK_SEED each run begins somewhere else.
 .PHONY: soak
-soak: ## simulate random fleets, specs and faults for SOAK_TIME (2m), from the seed SOAK_SEED (random) on
-	$(GO) run ./internal/soak -for $(SOAK_TIME) $(if $(SOAK_SEED),-from $(SOAK_SEED))
+soak: ## have the judge watch random worlds for SOAK_TIME (2m), or SOAK_WORLDS of them, from the seed SOAK_SEED (random) on
+	$(GO) run ./internal/soak $(if $(SOAK_WORLDS),-for 0 -count $(SOAK_WORLDS),-for $(SOAK_TIME)) $(if $(SOAK_SEED),-from $(SOAK_SEED))
 
 .PHONY: bench
 bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT

@@ -128,6 +128,17 @@ func (l *lab) marks(plan rollout.Plan) []string {
 	return list
 }
 
+// What a frozen set has never written is nothing to go back to (C6, T4): the next template is the first installation.
+func TestCanaryThawedC6(t *testing.T) {
+	first := kit.Spec("agent", kit.Canary("1"), kit.Frozen(), kit.Image("agent:v1"))
+	snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("a", "b")}
+	snapshot.Memory = mustPlan(first, snapshot).Memory
+	then := mustPlan(kit.Changed(first, kit.Rolling(), kit.Image("agent:v2")), snapshot)
+	if len(then.Creates) != 2 {
+		t.Errorf("%d creates, want two: %s", len(then.Creates), then.Explain("b"))
+	}
+}
+
 // A first installation has no canary, and its revision is promoted as it is created (C6).
 func TestCanaryFirstInstallation(t *testing.T) {
 	l := newLab(kit.Canary("1")).add(on("a"), on("b"))

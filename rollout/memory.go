@@ -110,6 +110,9 @@ func (b Backoff) next(now time.Time) Backoff {
 // canaryRecord is what to remember of the canary. Without one it is nothing, but while pods carry the label the nodes are
 // remembered, because somebody has to take it off.
 func (r *run) canaryRecord() canary.Record {
+	if r.unwritten() {
+		return canary.Record{}
+	}
 	if r.spec.Strategy.Canary != nil {
 		return r.trial.Record
 	}
@@ -121,6 +124,12 @@ func (r *run) canaryRecord() canary.Record {
 	return canary.Record{}
 }
 
+// unwritten reports whether the first revision of all is one that a frozen set does not write (T4). Remembered as the stable one
+// it could never be read, and kept nodes empty after the next change of the template.
+func (r *run) unwritten() bool {
+	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
+}
+
 // rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is
 // promoted.
 func (r *run) rolloutRecord() Record {
@@ -130,7 +139,7 @@ func (r *run) rolloutRecord() Record {
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
 	}
 	record.Stable = ""
-	if r.spec.Strategy.Canary != nil {
+	if r.spec.Strategy.Canary != nil && !r.unwritten() {
 		record.Stable = r.revision.Stable.Hash
 	}
 	paused := r.halted()

@@ -55,7 +55,7 @@ func (r *run) newSlow() slow {
 		if r.outcome(int32(i)) != placement.Run {
 			continue
 		}
-		if until, under := r.isUnderWay(n, interval); under {
+		if until, under := r.isUnderWay(int32(i), interval); under {
 			budget.UnderWay++
 			if !until.IsZero() && (s.expiry.IsZero() || until.Before(s.expiry)) {
 				s.expiry = until
@@ -94,10 +94,12 @@ func (r *run) anyOutdated() bool {
 	return false
 }
 
-// isUnderWay tells whether the node waits for its new pod: its pod is on its way out, or the new one is not available
-// yet. The latter counts for one interval, so that a revision that does not come up is left to the budget. What B8 could
+// isUnderWay reports whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
+// new one is not available yet. The latter counts for one interval, so that a revision that does not come up is left to the budget. What B8 could
 // exempt does not count.
-func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, under bool) {
+func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
+	n := &r.nodes[i]
+	leaves := n.terminating || n.leaving || n.requested != requestedNothing || r.isPrepared(i)
 	starting := n.requested != requestedNothing
 	kept := n.current
 	if kept == none && n.hold != LimitNone {
@@ -114,13 +116,23 @@ func (r *run) isUnderWay(n *node, interval time.Duration) (until time.Time, unde
 		}
 	}
 	switch {
-	case !starting && !n.terminating && !n.leaving:
+	case !starting && !leaves:
 		return time.Time{}, false
 	case r.isolated(n):
 		return time.Time{}, false
-	case n.terminating || n.leaving || n.requested != requestedNothing:
+	case leaves:
 		return time.Time{}, true
 	default:
 		return until, true
 	}
+}
+
+// isPrepared reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
+// be the one that prepares it.
+func (r *run) isPrepared(i int32) bool {
+	n := &r.nodes[i]
+	if n.other == none || r.plan.Decisions[i].State != StateOutdated {
+		return false
+	}
+	return r.pods[n.other].traits.has(patched) || r.underWay(i)
 }

@@ -321,6 +321,9 @@ func (c *verifiedCanary) checkVerdict() {
 	case canary.Failed:
 		key = history.FailedAnnotation
 	case canary.Idle:
+		if c.spec.Strategy.Frozen && len(c.snapshot.Revisions) == 0 && c.trial.stable == c.plan.Status.UpdateRevision {
+			return // a first revision that is not written is nothing to go back to (T4)
+		}
 	default:
 		return
 	}

@@ -82,14 +82,17 @@ func (v *verifier) promotesNow() bool {
 		trial.Verdict == nil && !history.Promoted(v.history.update)
 }
 
-// isUnderWay tells whether the node waits for its new pod, and until when the clock says so: its pod is on its way out, or
-// the new one is asked for, or is not available for no longer than an interval. What B8 could leave out does not count.
+// isUnderWay reports whether the node waits for its new pod, and until when the clock says so: its pod is on its way out or about
+// to be updated in place, or the new one is asked for, or is not available for no longer than an interval. What B8 could leave out does not count.
 func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
 	if node.isolated() {
 		return time.Time{}, false
 	}
 	if len(node.requested) > 0 || node.any(func(p *verifiedPod) bool { return p.marked || p.leaves() }) {
 		return time.Time{}, true
+	}
+	if old := node.bestOutdated(); old != nil && v.state(node) == StateOutdated && (old.patched || v.underWay(old)) {
+		return time.Time{}, true // it waits for its hook or the grace period, or may be about to
 	}
 	starting, ends := v.starting(node)
 	return ends, starting

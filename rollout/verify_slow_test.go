@@ -202,6 +202,12 @@ func TestVerifySlowStart(t *testing.T) {
 			plant: func(s *handmade) { conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady); s.bring() }, want: 11, mention: "B7: 2 pods are replaced, right are at most 1",
 		},
 		{
+			name: "an update in place while one waits for its hook", why: "B7: its pod is on its way out", scene: handFleet(handPods("available", "a-old", "b-old"),
+				inPlaceBy(inplace.IfPossible), inPlaceHook, hookedBy("b-old"), inStateOf(lifecycle.PreparingUpdate, "b-old"), atMost("3"), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { conditionPatch(s, "a-old", lifecycle.InPlaceUpdateReady); s.bring() }, want: 11,
+			mention: "B7: 1 pods are replaced, right are at most 0: limit 1 - 1 under way - 0 missing",
+		},
+		{
 			name: "a replacement beside what follows a terminating pod", why: "B7: under surge that is missing at once",
 			scene: handFleet(handOldPods(), handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("2", "250", 0)),
 			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",

@@ -111,7 +111,7 @@ func (v *verifier) stableRevisions() map[string]bool {
 // the update revision than a canary would, it was rolled out before, and is the one.
 func (v *verifier) fallbackRevisions() map[string]bool {
 	older := v.olderRevisions()
-	if !older[v.plan.Status.UpdateRevision] || v.updatedNodes() > v.wantedNodes() && !history.Failed(v.updateObject()) {
+	if !older[v.plan.Status.UpdateRevision] || v.updatedNodes() > v.wantedNodes() && !history.Failed(v.history.update) {
 		return older
 	}
 	return v.highest(func(revision *appsv1.ControllerRevision) bool {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/internal/judge"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -34,44 +33,23 @@ type failure struct {
 	step *simulate.Step
 }
 
-// broken is the error of an observer: what an oracle of ours found.
+// broken is the error of an observer: what must hold and does not.
 type broken struct {
-	oracle, node, text string
+	kind, node, text string
 }
 
-func (b *broken) Error() string { return b.oracle + ": " + b.text }
+func (b *broken) Error() string { return b.kind + ": " + b.text }
 
-func brokenAt(oracle, node, format string, args ...any) *broken {
-	return &broken{oracle, node, fmt.Sprintf(format, args...)}
-}
-
-// cluster is the simulated cluster as it is.
-type cluster interface {
-	Nodes() []*corev1.Node
-	Pods() []*corev1.Pod
-	NodeState(name string) simulate.NodeState
-	Spec() rollout.Spec
-}
-
-// checker holds one run to what must hold on top of [rollout.Verify]. What it knows of the cluster is what is, and not what
-// the controller sees, except where it says so. It is naive on purpose: it looks at everything again each time.
+// checker holds one run to what must hold on top of [rollout.Verify]: the judge watches the cluster's objects, and plans are
+// made again now and then.
 type checker struct {
 	scenario *simulate.Scenario
-	sim      cluster
+	sim      *simulate.Simulation
+	judge    *judge.Judge
 	features features
-	found    *broken // by an oracle that listens to records; it is told at the next occasion
-
-	step    *simulate.Step // the last one
-	runs    map[string]bool
-	steps   int
-	options checkOptions
-
-	images  map[string]string // of the first container, by revision
-	choices choices
-	trials  map[string]*trial
-	nodes   map[string]*nodeCount
-	changes int // of the spec, the canary, and restarts of the controller
-	befell  int // events on nodes
+	options  checkOptions
+	step     *simulate.Step // the last one
+	steps    int
 }
 
 // checkOptions say how much is checked.
@@ -79,9 +57,12 @@ type checkOptions struct {
 	// every is how many steps there are from one at which plans are made again to the next, to see whether planning is
 	// pure (V13) and idempotent (V14), and wakes in time (V15). 0: never.
 	every int
-	// wanted turns a spec in force into the one that the oracles go by. Nil: it is that one. Another one is for tests: the
-	// planner and Verify then agree on what the oracles are to reject.
+	// wanted turns a spec in force into the one that the judge goes by. Nil: it is that one. Another one is for tests: the
+	// planner and Verify then agree on what the judge is to reject.
 	wanted func(rollout.Spec) rollout.Spec
+	// spoil changes plans after they were verified. Nil: no plan is changed. It is for tests, too: the judge sees what comes
+	// of a planner with a bug that Verify would have noticed.
+	spoil func(*simulate.Step)
 }
 
 // check runs a scenario.
@@ -89,7 +70,8 @@ func check(s simulate.Scenario, options checkOptions) outcome { return checkAnd(
 
 // checkAnd tells somebody of all that happens, too.
 func checkAnd(s simulate.Scenario, options checkOptions, listen func(simulate.Record)) (out outcome) {
-	c := newChecker(&s, options)
+	c := &checker{scenario: &s, options: options, features: features{}}
+	c.features.ofScenario(&s)
 	defer func() {
 		if r := recover(); r != nil {
 			out.failure = &failure{kind: fmt.Sprintf("panic: %v", r), text: string(debug.Stack()), step: c.step}
@@ -99,34 +81,28 @@ func checkAnd(s simulate.Scenario, options checkOptions, listen func(simulate.Re
 		if listen != nil {
 			listen(r)
 		}
-		c.record(r)
+		c.record(&r)
 	}
 	sim, err := simulate.New(s)
 	if err != nil {
 		return outcome{failure: &failure{kind: "scenario", text: err.Error()}}
 	}
 	c.sim = sim
-	sim.Watch(func(*simulate.Simulation) error { return c.watch() })
+	c.judge = judge.New(sim.Now(), c.cluster())
+	sim.Watch(func(*simulate.Simulation) error {
+		c.see()
+		return c.found()
+	})
 	report, err := sim.Run(nil, func(_ *simulate.Simulation, step *simulate.Step) error { return c.observe(step) })
 	c.features.ofReport(&report)
 	out = outcome{report: report, features: c.features}
 	if err == nil {
-		if err = c.end(&report); err == nil {
-			return out
-		}
+		err = c.end(&report)
 	}
-	out.failure = c.failed(err)
+	if err != nil {
+		out.failure = c.failed(err)
+	}
 	return out
-}
-
-func newChecker(s *simulate.Scenario, options checkOptions) *checker {
-	c := &checker{
-		scenario: s, options: options, features: features{}, images: map[string]string{}, choices: newChoices(),
-		trials: map[string]*trial{}, nodes: map[string]*nodeCount{},
-	}
-	c.knowImages()
-	c.features.ofScenario(s)
-	return c
 }
 
 // failed makes a failure of the error of a run.
@@ -137,7 +113,7 @@ func (c *checker) failed(err error) *failure {
 		f.step = &stepped.Step
 	}
 	if found, is := errors.AsType[*broken](err); is {
-		f.kind = found.oracle
+		f.kind = found.kind
 		if found.node != "" {
 			f.nodes = []string{found.node}
 		}
@@ -164,111 +140,103 @@ func withoutDigits(text string) string {
 	return string(slices.DeleteFunc(b, func(c byte) bool { return '0' <= c && c <= '9' }))
 }
 
-// watch is called after all that happened at one instant, if the state of a node changed.
-func (c *checker) watch() error {
-	if c.found != nil {
-		return c.found
+func (c *checker) cluster() judge.Cluster {
+	return judge.Cluster{Nodes: c.sim.Nodes(), Pods: c.sim.Pods(), Revisions: c.sim.Revisions()}
+}
+
+func (c *checker) see() { c.judge.See(c.sim.Now(), c.cluster()) }
+
+// found is what the judge has found, if anything; the first finding ends the run.
+func (c *checker) found() error {
+	list := c.judge.Findings()
+	if len(list) == 0 {
+		return nil
 	}
-	return c.pods()
+	var text strings.Builder
+	for i, f := range list {
+		if i > 0 {
+			text.WriteString("\n  and ")
+		}
+		text.WriteString(f.String())
+	}
+	return &broken{list[0].Rule.String(), list[0].Node, text.String()}
+}
+
+func (c *checker) spec(spec rollout.Spec) rollout.Spec {
+	if c.options.wanted != nil {
+		return c.options.wanted(spec)
+	}
+	return spec
 }
 
 // observe is called with each plan before it is carried out.
 func (c *checker) observe(step *simulate.Step) error {
-	if c.options.wanted != nil {
-		other := *step
-		other.Spec = c.options.wanted(step.Spec)
-		step = &other
-	}
 	c.step = step
 	c.steps++
-	if c.found != nil {
-		return c.found
-	}
-	matcher, err := placement.Compile(&step.Spec.Template)
-	if err != nil {
+	c.see()
+	if err := c.found(); err != nil {
 		return err
 	}
-	c.runs = map[string]bool{}
-	for _, n := range step.Snapshot.Nodes {
-		if matcher.Evaluate(n).Outcome == placement.Run {
-			c.runs[n.Name] = true
-		}
-	}
+	c.judge.Look(c.spec(step.Spec), step.Snapshot)
 	c.features.ofStep(step)
-	for _, oracle := range []func(*simulate.Step) error{
-		func(*simulate.Step) error { return c.pods() }, c.frozen, c.hooked, c.held, c.partitioned, c.tried, c.counted,
-		c.replanned,
-	} {
-		if err := oracle(step); err != nil {
-			return err
-		}
+	if err := c.counted(step); err != nil {
+		return err
+	}
+	if err := c.replanned(step); err != nil {
+		return err
+	}
+	if c.options.spoil != nil {
+		c.options.spoil(step)
 	}
 	return nil
 }
 
-// record listens to the run.
-func (c *checker) record(r simulate.Record) {
-	c.features.ofRecord(&r)
+// record tells the judge of the controller's requests that took effect, as an audit log of the API server would.
+func (c *checker) record(r *simulate.Record) {
+	c.features.ofRecord(r)
+	if c.judge == nil {
+		return
+	}
 	switch r.Kind {
-	case simulate.EventHappened:
-		if r.Node == "" {
-			c.changes++
-		} else {
-			c.befell++
-			c.node(r.Node).befell++
+	case simulate.PodCreated:
+		c.see()
+		c.judge.Created(c.pod(r.Pod))
+	case simulate.PodDeleted:
+		c.see()
+		c.judge.Deleted(c.pod(r.Pod))
+	case simulate.PodPatched:
+		after := c.pod(r.Pod)
+		before := c.judge.Known(after.UID)
+		c.see()
+		c.judge.Patched(before, after)
+	case simulate.RevisionChanged:
+		c.see()
+	case simulate.ContainerRestarted:
+		if p := c.pod(r.Pod); p != nil {
+			c.judge.Restarted(p, r.Detail)
 		}
-	case simulate.ControllerCrashed, simulate.CanaryChanged:
-		c.changes++
+	case simulate.CallFailed:
+		c.judge.Refused()
+	case simulate.ControllerCrashed:
+		c.judge.Crashed()
 	default:
 	}
-	for _, oracle := range []func(*simulate.Record) *broken{c.released, c.chosen, c.thrash} {
-		if found := oracle(&r); found != nil && c.found == nil {
-			c.found = found
-		}
+}
+
+// pod is the pod of that name as it is.
+func (c *checker) pod(name string) *corev1.Pod {
+	pods := c.sim.Pods()
+	if i := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }); i >= 0 {
+		return pods[i]
 	}
+	return nil
 }
 
 // end is called when the run is over.
 func (c *checker) end(report *simulate.Report) error {
-	if c.found != nil {
-		return c.found
+	c.see()
+	if report.End == simulate.EndDone || report.End == simulate.EndStuck {
+		c.judge.Rest(c.spec(c.sim.Spec()))
 	}
-	return c.live(report)
+	return c.found()
 }
-
-// resolve makes a number of nodes of a quantity of the spec.
-func resolve(quantity *intstr.IntOrString, unset, of int, up bool) int {
-	if quantity == nil {
-		return unset
-	}
-	if quantity.Type == intstr.Int {
-		return int(quantity.IntVal)
-	}
-	percent, err := strconv.Atoi(quantity.StrVal[:len(quantity.StrVal)-1])
-	if err != nil { // the spec is one of ours
-		return unset
-	}
-	if up {
-		return (of*percent + 99) / 100
-	}
-	return of * percent / 100
-}
-
-// live tells whether the pod is not marked for deletion.
-func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil }
-
-// isReady tells whether the pod is reported Ready.
-func isReady(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// nodeOf is the node that the pod is bound or pinned to; empty: none.
-func nodeOf(p *corev1.Pod) string {
-	name, _ := placement.TargetNode(p)
-	return name
-}
-
-// updateOf is the hash of the update revision of a plan.
-func updateOf(plan *rollout.Plan) string { return plan.Status.UpdateRevision }

@@ -50,6 +50,14 @@ func (f features) ofScenario(s *simulate.Scenario) {
 	f.add(c.CallsPerSecond > 0, "limited calls")
 	f.add(c.FailedCalls > 0, "failed calls")
 	f.add(c.LostAnswers > 0, "lost answers")
+	f.add(c.LosesMemory, "memory lost in crashes")
+	specs := 0
+	for i := range s.Events {
+		if s.Events[i].What == simulate.SetSpec {
+			specs++
+		}
+	}
+	f.add(specs >= 3, "spec changed again and again")
 }
 
 func (f features) ofSpec(spec *rollout.Spec) {
@@ -75,6 +83,7 @@ func (f features) ofSpec(spec *rollout.Spec) {
 	f.add(spec.PreDownload != nil, "pre-download")
 	f.add(len(spec.Overrides) > 0, "overrides")
 	f.add(spec.Predecessor != nil, "predecessor")
+	f.add(len(spec.Template.Spec.Containers) > 1, "sidecar")
 	f.add(spec.Lifecycle.PreDelete != nil, "preDelete hook")
 	f.add(spec.Lifecycle.InPlaceUpdate != nil, "inPlaceUpdate hook")
 	f.add(spec.Lifecycle.PreNormal != nil, "preNormal hook")

@@ -22,6 +22,11 @@ const (
 // images are those of the templates, the oldest first.
 var images = [...]string{"agent:v1", "agent:v2", "agent:v3"}
 
+// sidecar is a second container, which most updates are not about.
+const sidecar = "sidecar"
+
+var sidecars = [...]string{"sidecar:v1", "sidecar:v2", "sidecar:v3"}
+
 // source draws. What it draws next depends on the seed and on what was drawn before, and on nothing else.
 type source struct{ *rand.Rand }
 

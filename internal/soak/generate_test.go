@@ -73,11 +73,12 @@ func reached() features {
 		"slow start", "maxUnschedulable", "minReadySeconds", "burst", "history limit", "pre-download", "overrides",
 		"preDelete hook", "inPlaceUpdate hook", "preNormal hook", "canary", "manual canary",
 		"updated in place", "surged", "waited for a back-off", "waited for preDelete", "taken back", "pulled ahead",
-		"canary promoted", "canary paused", "canary failed", "canary watched", "fair", "ended done", "ended stuck",
+		"canary promoted", "canary paused", "canary failed", "ended done", "ended stuck", "sidecar", "memory lost in crashes",
+		"spec changed again and again",
 	} {
 		all[name] = true
 	}
-	for what := simulate.AddNodes; what <= simulate.CrashController; what++ {
+	for what := simulate.AddNodes; what <= simulate.SetClock; what++ {
 		if what != simulate.NodeReady && what != simulate.UntaintNode { // silence and taints end by themselves
 			all["event "+what.String()] = true
 		}

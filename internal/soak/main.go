@@ -1,10 +1,12 @@
-// Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must
-// hold: the invariants of [rollout.Verify], which the simulator checks at each step, and the oracles of this package, which
-// look at the simulated cluster as it is. Each run is made from its seed alone. At the first failure it prints the
-// smallest scenario that it finds to fail in the same way, and ends with exit code 1.
+// Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must hold:
+// the invariants of [rollout.Verify], which the simulator checks at each step, the rules of package judge, which watches the
+// simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
+// the first failure it prints the smallest scenario that it finds to fail in the same way, and ends with exit code 1.
 //
-//	go run ./internal/soak -for 2m          # from a random seed on
-//	go run ./internal/soak -seed 4711       # one, with all that happens in it
+//	go run ./internal/soak -for 2m                     # from a random seed on
+//	go run ./internal/soak -for 0 -count 20000         # so many worlds
+//	go run ./internal/soak -seed 4711                  # one, with all that happens in it
+//	go run ./internal/soak -scenario build/soak/seed-4711.yaml
 //
 // The seeds of past failures are in testdata/seeds.txt. They run first, and in the tests of this package.
 package main
@@ -59,8 +61,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
 	one := flags.String("seed", "", "run this `seed` only, and print what happens")
+	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if *replay != "" {
+		text, err := os.ReadFile(*replay)
+		var sc simulate.Scenario
+		if err == nil {
+			err = yaml.Unmarshal(text, &sc)
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, "soak:", err)
+			return 2
+		}
+		return s.single(sc, stdout)
 	}
 	if *one != "" {
 		seed, err := strconv.ParseUint(*one, 10, 64)
@@ -68,7 +83,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "soak: -seed %s is no seed; one is a whole number\n", *one)
 			return 2
 		}
-		return s.single(seed, stdout)
+		return s.single(scenario(seed), stdout)
 	}
 	if s.count == 0 && s.duration == 0 {
 		fmt.Fprintln(stderr, "soak: -for 0 needs -count")
@@ -80,9 +95,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return s.many(stdout)
 }
 
-// single runs one seed, verbosely.
-func (s *settings) single(seed uint64, stdout io.Writer) int {
-	sc := scenario(seed)
+// single runs one scenario, verbosely.
+func (s *settings) single(sc simulate.Scenario, stdout io.Writer) int {
 	listen := simulate.NewJSONLinesWriter(stdout)
 	out := checkAnd(sc, s.options, listen.Record)
 	if err := listen.Flush(); err != nil {
@@ -92,7 +106,7 @@ func (s *settings) single(seed uint64, stdout io.Writer) int {
 		fmt.Fprintln(stdout, out.report.String())
 		return 0
 	}
-	s.explain(seed, sc, out.failure, stdout)
+	s.explain(sc.Seed, sc, out.failure, stdout)
 	return 1
 }
 

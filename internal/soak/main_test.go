@@ -51,8 +51,15 @@ func TestRun(t *testing.T) {
 }
 
 // hookless makes planners that forget the hook.
-func hookless() factory {
-	return under(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }, nil)()
+func hookless() func(rollout.Spec) (simulate.PlanFunc, error) {
+	return func(spec rollout.Spec) (simulate.PlanFunc, error) {
+		spec.Lifecycle.PreDelete = nil
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		return planner.Plan, nil
+	}
 }
 
 // TestShrink: of a scenario with all sorts of things only those stay that the failure needs.

@@ -215,6 +215,7 @@ var eventFields = []func(*simulate.Event) bool{
 	func(e *simulate.Event) bool { return unset(&e.Share) },
 	func(e *simulate.Event) bool { return unset(&e.Count) },
 	func(e *simulate.Event) bool { return unset(&e.Pool) },
+	func(e *simulate.Event) bool { return unset(&e.Behind) },
 	func(e *simulate.Event) bool {
 		at := e.At.Truncate(time.Minute)
 		e.At, at = at, e.At
@@ -277,6 +278,11 @@ var specFields = []func(*rollout.Spec) bool{
 	inTemplate(func(t *corev1.PodTemplateSpec) bool { return drop(&t.Spec.NodeSelector, len(t.Spec.NodeSelector)) }),
 	inTemplate(func(t *corev1.PodTemplateSpec) bool { return drop(&t.Spec.Tolerations, len(t.Spec.Tolerations)) }),
 	inTemplate(func(t *corev1.PodTemplateSpec) bool { return unset(&t.Spec.Affinity) }),
+	inTemplate(func(t *corev1.PodTemplateSpec) bool {
+		before := len(t.Spec.Containers)
+		t.Spec.Containers = t.Spec.Containers[:1]
+		return before > 1
+	}),
 	inTemplate(func(t *corev1.PodTemplateSpec) bool {
 		c := &t.Spec.Containers[0]
 		return drop(&c.Env, len(c.Env))

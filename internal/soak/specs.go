@@ -18,6 +18,9 @@ import (
 // specs draws what the set was, is and may come to be. They differ in the template, and now and then in the strategy.
 func (r source) specs() specs {
 	base := rollouttest.Spec(setName, rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	if r.chance(0.25) {
+		base.Template.Spec.Containers = append(base.Template.Spec.Containers, corev1.Container{Name: sidecar, Image: sidecars[0]})
+	}
 	r.hooks(&base)
 	r.placement(&base)
 	r.apply(&base, r.knobs()...)
@@ -49,6 +52,14 @@ func (r source) change(spec *rollout.Spec, generation int) {
 		rollouttest.PodTemplateLabel("version", images[generation][len("agent:"):])(spec)
 	case 2: // what recreates the pods
 		rollouttest.Env("GENERATION", images[generation][len("agent:"):])(spec)
+	case 3, 4: // what restarts another container
+		if containers := spec.Template.Spec.Containers; len(containers) > 1 {
+			containers[1].Image = sidecars[1]
+		}
+	case 5:
+		if containers := spec.Template.Spec.Containers; len(containers) > 1 { // that one alone
+			containers[0].Image, containers[1].Image = images[0], sidecars[generation]
+		}
 	}
 }
 

@@ -13,11 +13,14 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// pools draws one to forty nodes in up to four pools. Most fleets are small: what goes wrong in a fleet of forty mostly does
-// in one of six, at a tenth of the price.
+// pools draws one to thirty nodes in up to four pools. Nearly all fleets are small: what goes wrong in a fleet of thirty
+// mostly does in one of six, at a tenth of the price.
 func (r source) pools() []simulate.Pool {
 	count := pick(r, 1, 1, 2, 2, 3, 4)
-	nodes := pick(r, r.between(1, 6), r.between(1, 6), r.between(4, 15), r.between(10, 40))
+	nodes := pick(r, r.between(1, 6), r.between(1, 6), r.between(3, 6), r.between(3, 9), r.between(3, 9), r.between(6, 12))
+	if r.chance(0.03) {
+		nodes = r.between(10, 30)
+	}
 	var pools []simulate.Pool
 	for i := range count {
 		share := nodes / count
@@ -164,13 +167,27 @@ func (r source) controller() simulate.Controller {
 func (r source) events(specs specs, pools []simulate.Pool) []simulate.Event {
 	var events []simulate.Event
 	for range pick(r, 0, 1, 2, 4, 8) {
-		e := simulate.Event{At: r.at(), What: pick(r,
+		e := simulate.Event{At: r.at(), What: pick(r, simulate.SetClock,
 			simulate.AddNodes, simulate.RemoveNode, simulate.NodeNotReady, simulate.NodeNotReady, simulate.CordonNode,
 			simulate.UncordonNode, simulate.DrainNode, simulate.LabelNode, simulate.TaintNode, simulate.EvictPod,
 			simulate.DeletePod, simulate.DeletePod, simulate.CrashPod, simulate.CrashController, simulate.CrashController,
 			simulate.SetSpec, simulate.SetSpec, simulate.SetSpec, simulate.GiveCommands)}
 		r.detail(&e, specs, pools)
 		events = append(events, e)
+	}
+	if r.chance(0.15) {
+		events = append(events, r.changes(specs)...)
+	}
+	return events
+}
+
+// changes are those of a user who cannot let go: every few steps there is another spec.
+func (r source) changes(specs specs) []simulate.Event {
+	var events []simulate.Event
+	at, interval := r.at(), pick(r, 5*time.Second, 20*time.Second, time.Minute)
+	for range r.between(3, 8) {
+		events = append(events, simulate.Event{At: at, What: simulate.SetSpec, Spec: new(r.nextSpec(specs))})
+		at = min(at+time.Duration(r.between(1, 3))*interval, busy)
 	}
 	return events
 }
@@ -193,6 +210,9 @@ func (r source) detail(e *simulate.Event, specs specs, pools []simulate.Pool) {
 		return
 	case simulate.CrashController:
 		r.recur(e)
+		return
+	case simulate.SetClock:
+		e.Behind = pick(r, 0, 3*time.Second, time.Minute, 20*time.Minute, 3*time.Hour)
 		return
 	case simulate.NodeNotReady, simulate.CordonNode, simulate.DrainNode:
 		if e.What == simulate.NodeNotReady || r.chance(0.5) {
@@ -241,6 +261,12 @@ func (r source) nextSpec(specs specs) rollout.Spec {
 		r.apply(&fresh, r.knobs()...)
 		fresh.Predecessor = next.Predecessor
 		next = fresh
+	}
+	switch r.IntN(8) {
+	case 0:
+		next.Strategy.Paused = !next.Strategy.Paused
+	case 1:
+		next.Strategy.Frozen = !next.Strategy.Frozen
 	}
 	next.Overrides = slices.Clone(next.Overrides)
 	settle(&next)

@@ -49,6 +49,7 @@ type controller struct {
 
 	flight flight
 	timer  timer
+	behind time.Duration // the cluster's clock is its own
 	last   time.Duration // when it planned last
 	ever   bool          // it has
 	sent   int           // calls, ever
@@ -135,7 +136,8 @@ func (s *Simulation) inFlight() rollout.InFlight {
 // snapshot is what the controller sees.
 func (s *Simulation) snapshot() rollout.Snapshot {
 	return rollout.Snapshot{
-		Now: s.now(), Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods), Revisions: s.cache.revisions,
+		Now: s.now().Add(-s.controller.behind), Revisions: s.cache.revisions,
+		Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods),
 		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
 	}
 }
@@ -154,10 +156,6 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		return step, err
 	}
 	s.tally.plan(s.elapsed, &step.Plan)
-	c.wake = 0
-	if wake := step.Plan.NextWake; !wake.IsZero() {
-		c.wake = wake.Sub(s.start)
-	}
 	s.record(Record{Kind: Planned, Detail: strconv.Itoa(actions(&step.Plan))})
 	s.canaryChanged(&step.Plan.Canary)
 	if update := step.Plan.Status.UpdateRevision; update != s.update {
@@ -173,6 +171,10 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		if err := observe(s, step); err != nil {
 			return step, err
 		}
+	}
+	c.wake = 0
+	if wake := step.Plan.NextWake; !wake.IsZero() {
+		c.wake = wake.Sub(s.start) + c.behind
 	}
 	c.memory = step.Plan.Memory
 	s.failedPulls = slices.Clone(step.Plan.FailedPulls)

@@ -41,6 +41,8 @@ type Event struct {
 	// Spec for [SetSpec], Commands for [GiveCommands].
 	Spec     *rollout.Spec   `json:"spec,omitempty"`
 	Commands canary.Commands `json:"commands,omitzero"`
+	// Behind is how far the controller's clock is behind that of the cluster from then on, for [SetClock]. 0: it is right again.
+	Behind time.Duration `json:"behind,omitempty"`
 }
 
 // What can happen.
@@ -80,5 +82,7 @@ const (
 	GiveCommands
 	// CrashController crashes the controller, at once.
 	CrashController
+	// SetClock sets the clock of the controller; those of the nodes and of the API server stay right.
+	SetClock
 	whats
 )

@@ -117,6 +117,9 @@ func (s *Simulation) occur(h *happening) {
 	case CrashController:
 		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
 		s.strike()
+	case SetClock:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String() + " " + e.Behind.String() + " behind"})
+		s.controller.behind = e.Behind
 	default:
 		nodes := make([]*corev1.Node, len(s.names))
 		for i, n := range s.names {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -208,6 +209,40 @@ func TestEvents(t *testing.T) {
 				t.Errorf("in the end, after %v: %s", s.Elapsed(), report)
 			}
 		})
+	}
+}
+
+// TestSetClock: the controller plans with its own clock, and wakes up by it; the cluster goes by the right one.
+func TestSetClock(t *testing.T) {
+	const minReady, behind = 30 * time.Second, time.Minute
+	s, err := simulate.New(simulate.Scenario{
+		Spec:  rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MinReadySeconds(int32(minReady/time.Second))),
+		Fleet: fleetOf(2),
+		Events: []simulate.Event{
+			{At: 10 * time.Second, What: simulate.SetClock, Behind: behind}, {At: time.Hour, What: simulate.SetClock},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	report, err := s.Run(nil, func(s *simulate.Simulation, step *simulate.Step) error {
+		want := s.Now()
+		if step.At >= 10*time.Second && step.At < time.Hour {
+			steps++
+			want = want.Add(-behind)
+		}
+		if !step.Snapshot.Now.Equal(want) {
+			t.Errorf("step %d plans at %v, right is %v", step.Number, step.Snapshot.Now, want)
+		}
+		return nil
+	})
+	// Both pods wait for as long as the clock is behind, and no longer: they wake the controller.
+	if err != nil || steps == 0 || report.End != simulate.EndDone || report.Updated != 2 || report.Elapsed > time.Hour {
+		t.Errorf("%v\n%s", err, report)
+	}
+	if now := len(s.Revisions()); now != 2 {
+		t.Errorf("%d revisions, want the old one and the new one", now)
 	}
 }
 

@@ -81,23 +81,25 @@ type controllerFields Controller
 func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		eventFields
-		At    span `json:"at,omitempty"`
-		Until span `json:"until,omitempty"`
-	}{eventFields(e), span(e.At), span(e.Until)})
+		At     span `json:"at,omitempty"`
+		Until  span `json:"until,omitempty"`
+		Behind span `json:"behind,omitempty"`
+	}{eventFields(e), span(e.At), span(e.Until), span(e.Behind)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. An unknown field is an error.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	shadow := struct {
 		eventFields
-		At    span `json:"at"`
-		Until span `json:"until"`
+		At     span `json:"at"`
+		Until  span `json:"until"`
+		Behind span `json:"behind"`
 	}{}
 	if err := strictly(data, &shadow); err != nil {
 		return err
 	}
 	*e = Event(shadow.eventFields)
-	e.At, e.Until = time.Duration(shadow.At), time.Duration(shadow.Until)
+	e.At, e.Until, e.Behind = time.Duration(shadow.At), time.Duration(shadow.Until), time.Duration(shadow.Behind)
 	return nil
 }
 

@@ -2,8 +2,10 @@ package simulate
 
 import (
 	"maps"
+	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -42,6 +44,9 @@ func (s *Simulation) Pods() []*corev1.Pod {
 	}
 	return pods
 }
+
+// Revisions are all revisions of the set as they are, in no order that means anything. They must not be written to.
+func (s *Simulation) Revisions() []*appsv1.ControllerRevision { return slices.Clone(s.revisions) }
 
 // NodeState is the state of the node; 0 if there is none of that name, or the run has not begun.
 func (s *Simulation) NodeState(name string) NodeState {

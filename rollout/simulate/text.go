@@ -27,6 +27,7 @@ var whatNames = [whats]string{
 	SetSpec:         "SetSpec",
 	GiveCommands:    "GiveCommands",
 	CrashController: "CrashController",
+	SetClock:        "SetClock",
 }
 
 var recordKindNames = [recordKinds]string{

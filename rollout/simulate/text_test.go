@@ -12,7 +12,7 @@ import (
 
 // Every value of every enumeration has a word of its own, and is read back from it.
 func TestCodes(t *testing.T) {
-	inputCodes[simulate.What](t, int(simulate.Whats), "", "AddNodes", "CrashController")
+	inputCodes[simulate.What](t, int(simulate.Whats), "", "AddNodes", "SetClock")
 	inputCodes[simulate.RecordKind](t, int(simulate.RecordKinds), "", "NodeChanged", "CanaryChanged")
 	inputCodes[simulate.NodeState](t, int(simulate.NodeStates), "", "outside", "new")
 	inputCodes[simulate.End](t, int(simulate.Ends), "running", "done", "violation")

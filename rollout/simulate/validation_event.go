@@ -15,7 +15,7 @@ import (
 
 // onNodes tells whether it happens to nodes, so that these are to be chosen.
 func (w What) onNodes() bool {
-	return w.known() && w != AddNodes && w != SetSpec && w != GiveCommands && w != CrashController
+	return w.known() && w != AddNodes && w != SetSpec && w != GiveCommands && w != CrashController && w != SetClock
 }
 
 // ends tells whether it can end by itself.
@@ -37,6 +37,7 @@ func (e *Event) validate(path *field.Path, s *Scenario, pools map[string]bool) f
 	errs = append(errs, e.validateFor(path.Child("for"))...)
 	errs = append(errs, e.validateChange(path)...)
 	errs = append(errs, e.validateJoin(path.Child("join"))...)
+	errs = append(errs, e.validateClock(path.Child("behind"))...)
 	return append(errs, e.validateSpec(path, &s.Spec)...)
 }
 
@@ -126,6 +127,13 @@ func (e *Event) validateJoin(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Forbidden(path, "is for AddNodes")}
 	}
 	return nil
+}
+
+func (e *Event) validateClock(path *field.Path) field.ErrorList {
+	if e.What != SetClock && e.Behind != 0 {
+		return field.ErrorList{field.Forbidden(path, "is for SetClock")}
+	}
+	return validateDuration(path, e.Behind)
 }
 
 func (p *Pool) isZero() bool {

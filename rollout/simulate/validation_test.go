@@ -218,6 +218,11 @@ func TestValidate(t *testing.T) {
 		{"no commands", "they are taken back", inputEvent(simulate.Event{What: simulate.GiveCommands}), ""},
 		{"commands on a node", "they are for the set", inputEvent(simulate.Event{What: simulate.GiveCommands, Node: "x"}), "events[0].node: Forbidden"},
 		{"crash of a node's controller", "there is one", inputEvent(simulate.Event{What: simulate.CrashController, Count: 1}), "events[0].count: Forbidden"},
+		{"a clock that is behind", "its controller plans with the past", inputEvent(simulate.Event{What: simulate.SetClock, Behind: time.Minute}), ""},
+		{"a clock that is right again", "0 is a value like any other", inputEvent(simulate.Event{What: simulate.SetClock}), ""},
+		{"a clock that is ahead", "it is not what one sets clocks to", inputEvent(simulate.Event{What: simulate.SetClock, Behind: -1}), "events[0].behind: Invalid"},
+		{"the clock of a node", "the controller has one", inputEvent(simulate.Event{What: simulate.SetClock, Node: "x"}), "events[0].node: Forbidden"},
+		{"a crash that is behind", "it is at once", inputEvent(simulate.Event{What: simulate.CrashController, Behind: 1}), "events[0].behind: Forbidden"},
 		{"the third event", "it is the third", func(s *simulate.Scenario) {
 			s.Events = []simulate.Event{drain, drain, {What: simulate.DrainNode, Share: -1}}
 		}, "events[2].share: Invalid"},
