@@ -138,8 +138,12 @@ func (p Plan) Because(d *Decision) string {
 		}
 		return because
 	case ReasonPrepared:
-		if d.Limit == LimitMaxSurge {
+		switch d.Limit {
+		case LimitMaxSurge:
 			return "pod " + d.Pod + text(reasonTexts[:], d.Reason) + ": it goes when the node's new pod is available"
+		case LimitSlowStart:
+			return "pod " + d.Pod + text(reasonTexts[:], d.Reason) + ": " + p.slow()
+		default:
 		}
 		return fmt.Sprintf("pod %s%s: without it more nodes than maxUnavailable %d would be down",
 			d.Pod, text(reasonTexts[:], d.Reason), p.Budget.MaxUnavailable)

@@ -18,12 +18,15 @@ import (
 
 // preparedInOutage is V1 at each instant of a run: an outage lets the planner prepare any number of pods, it ends, and then the
 // hooks let all of them go at once.
-var preparedInOutage = property{"V1, of what was prepared in an outage", outages(), checkOutage}
+var preparedInOutage = property{"V1, of what was prepared in an outage", outages(), outage(witnessTaken)}
+
+// safeInOutage is the same as Verify sees it, and all else that it sees.
+var safeInOutage = property{"V1 to V12, V14, V15, in an outage", outages(), outage(witnessVerify)}
 
 // takenPrepared is the same for one plan.
 var takenPrepared = property{"V1, of what is prepared", rapid.Map(outages(), prepared), verified(1)}
 
-func TestPreparedInAnOutage(t *testing.T) { test(t, preparedInOutage, takenPrepared) }
+func TestPreparedInAnOutage(t *testing.T) { test(t, preparedInOutage, safeInOutage, takenPrepared) }
 
 // prepared is a fleet all of whose pods were prepared in the outage and have been let go since.
 func prepared(c trial) trial {
@@ -54,15 +57,21 @@ func outages() *rapid.Generator[trial] {
 			rollouttest.InPlaceUpdate(hook)(&first)
 			first.Strategy.InPlace.GracePeriodSeconds = rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "grace period")
 		}
+		if increase := rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "slow start"); increase != "" {
+			rollouttest.SlowStart(10*time.Second, increase, rapid.SampledFrom([]string{"1", "250"}).Draw(t, "at most"))(&first)
+		}
 		c.Spec = altered(first, rollouttest.Image(nextImage))
 		c.Snapshot = rollout.Snapshot{Now: rollouttest.Noon(), Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(first, 1)}}
 		for i := range rapid.IntRange(2, 7).Draw(t, "nodes") {
 			name := string(rune('a' + i))
 			pod := rollouttest.Pod("agent-"+name, rollouttest.Of(first), rollouttest.OnNode(name))
-			if rapid.SampledFrom([]bool{true, true, false}).Draw(t, "hit") {
-				rollouttest.Unready()(pod)
-			}
 			c.Snapshot.Nodes = append(c.Snapshot.Nodes, rollouttest.Node(name))
+			switch rapid.SampledFrom([]string{"hit", "hit", "hit", "spared", "spared", "lost"}).Draw(t, "pod") {
+			case "hit":
+				rollouttest.Unready()(pod)
+			case "lost":
+				continue
+			}
 			c.Snapshot.Pods = append(c.Snapshot.Pods, pod)
 		}
 		c.behavior.Hook = -1 // this story sees to the hooks
@@ -71,44 +80,55 @@ func outages() *rapid.Generator[trial] {
 	})
 }
 
-// checkOutage asks neither Verify nor the plan, but counts the nodes without a Ready pod around each plan.
-func checkOutage(c trial, f factory) error {
-	plan, err := f(c.Spec)
-	if err != nil {
-		return err
-	}
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
-	if err != nil {
-		return err
-	}
-	ends, letGo := c.Snapshot.Now.Add(c.after), c.Snapshot.Now.Add(c.after+c.world.hook)
-	const steps = 200
-	for range steps {
-		if !cluster.Now().Before(ends) {
-			everyPod(cluster, recovered)
-		}
-		if !cluster.Now().Before(letGo) {
-			everyPod(cluster, released)
-		}
-		before := cluster.Snapshot()
-		p, err := plan(before)
+// outage runs the trial with a witness, and wants every node updated in the end (V16).
+func outage(at func(*moment) error) func(trial, factory) error {
+	return func(c trial, f factory) error {
+		plan, err := f(c.Spec)
 		if err != nil {
 			return err
 		}
-		if err := cluster.Apply(p); err != nil {
+		cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
+		if err != nil {
 			return err
 		}
-		without := withoutReady(cluster.Snapshot())
-		if taken := slices.DeleteFunc(slices.Clone(without), func(node string) bool {
-			return slices.Contains(withoutReady(before), node)
-		}); len(taken) > 0 && len(without) > c.count {
-			return fmt.Errorf("V1: at %s nodes %v have no Ready pod, %d may; this plan has taken those of %v",
-				cluster.Now().Format(time.TimeOnly), without, c.count, taken)
+		ends, letGo := c.Snapshot.Now.Add(c.after), c.Snapshot.Now.Add(c.after+c.world.hook)
+		const steps = 200
+		for range steps {
+			if !cluster.Now().Before(ends) {
+				everyPod(cluster, recovered)
+			}
+			if !cluster.Now().Before(letGo) {
+				everyPod(cluster, released)
+			}
+			s := moment{trial: c, spec: c.Spec, before: cluster.Snapshot()}
+			if s.plan, err = plan(s.before); err != nil {
+				return err
+			}
+			if err := cluster.Apply(s.plan); err != nil {
+				return err
+			}
+			s.seen, s.decided, s.after = s.before, s.plan, cluster.Snapshot()
+			if err := at(&s); err != nil {
+				return fmt.Errorf("at %s: %w", cluster.Now().Format(time.TimeOnly), err)
+			}
+			cluster.Tick(time.Second)
 		}
-		cluster.Tick(time.Second)
+		updated := func(p *corev1.Pod) bool { return revisionOf(p) == rollouttest.Hash(c.Spec) }
+		for _, node := range c.Snapshot.Nodes {
+			if !slices.ContainsFunc(onNode(cluster.Snapshot(), node.Name), updated) {
+				return fmt.Errorf("V16: node %s is not updated after %d steps", node.Name, steps)
+			}
+		}
+		return nil
 	}
-	if rest := cluster.Snapshot().Pods; slices.ContainsFunc(rest, func(p *corev1.Pod) bool { return revisionOf(p) != rollouttest.Hash(c.Spec) }) {
-		return fmt.Errorf("V16: not every node is updated after %d steps", steps)
+}
+
+// witnessTaken asks neither Verify nor the plan, but counts the nodes without a Ready pod around each plan.
+func witnessTaken(s *moment) error {
+	before, without := withoutReady(s.before), withoutReady(s.after)
+	taken := slices.DeleteFunc(slices.Clone(without), func(node string) bool { return slices.Contains(before, node) })
+	if len(taken) > 0 && len(without) > s.count {
+		return fmt.Errorf("V1: nodes %v have no Ready pod, %d may; this plan has taken those of %v", without, s.count, taken)
 	}
 	return nil
 }

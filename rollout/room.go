@@ -59,7 +59,34 @@ func (r *run) takes(i int32, p *pod) bool {
 	if r.down >= r.plan.Budget.MaxUnavailable {
 		return false
 	}
+	if r.isLetGo(i) {
+		if !r.slow.replaces() {
+			return false
+		}
+		r.slow.replaced(n)
+	}
 	r.down++
+	return true
+}
+
+// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7): it takes a
+// place of slow start when it goes, like one that was never prepared. If it held one while it waits for room, the missing pods
+// that use the room up could wait for that place, for ever.
+func (r *run) isLetGo(i int32) bool {
+	if !r.keptUp(i) {
+		return false
+	}
+	n, hooks := &r.nodes[i], r.spec.Lifecycle
+	for j := n.first; j < n.end; j++ {
+		p := &r.pods[j]
+		hook := hooks.InPlaceUpdate
+		if p.traits.has(leaving) {
+			hook = hooks.PreDelete
+		}
+		if p.prepared() && hook.Matches(p.object) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -81,8 +108,13 @@ func (r *run) waitForRoom(i int32, p *pod) {
 	if d.Reason != ReasonPrepared {
 		return
 	}
-	d.Limit = LimitMaxUnavailable
-	if r.surge() {
+	switch {
+	case r.surge():
 		d.Limit = LimitMaxSurge
+	case r.down >= r.plan.Budget.MaxUnavailable:
+		d.Limit = LimitMaxUnavailable
+	default:
+		d.Limit = LimitSlowStart
+		r.slowed()
 	}
 }

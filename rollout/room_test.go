@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -93,6 +94,26 @@ func roomScenes() []scene {
 			spec: leaving, fleet: []spot{on("a", oldPod(asked), newPod()), on("b", newPod(kit.Unready()))},
 			acts: "delete a0 Released",
 			want: []string{"a: updated>update delete Released a0", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "let go, beside a missing pod and under slow start", why: "B7: a node that waits for room holds no place, or the missing pod that uses the room up would wait for that place",
+			spec: append(leaving, kit.SlowStart(time.Minute, "1", "250")), fleet: []spot{on("a"), on("b", oldPod(asked))},
+			acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: terminating>update wait Prepared b0 maxUnavailable U"},
+		},
+		{
+			name: "two let go under slow start", why: "B7: each takes a place when it goes",
+			spec:  append(leaving, kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250")),
+			fleet: []spot{on("a", oldPod(asked)), on("b", oldPod(asked))},
+			acts:  "delete a0 Released",
+			want:  []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 slowStart U"},
+		},
+		{
+			name: "two updates let go under slow start", why: "B7: each takes a place when it goes",
+			spec:  append(inPlace, kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250")),
+			fleet: []spot{on("a", oldPod(updatable, prepared)), on("b", oldPod(updatable, prepared))},
+			acts:  "patch b0/status Begun, patch b0 Begun",
+			want:  []string{"a: outdated>update wait Prepared a0 slowStart U", "b: outdated>update update Begun b0 U"},
 		},
 		{
 			name: "leaving beside one that is taken back", why: "M3, L2: of two on a held node one is taken back, and stays Ready",

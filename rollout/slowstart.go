@@ -95,11 +95,11 @@ func (r *run) anyOutdated() bool {
 }
 
 // isUnderWay reports whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
-// new one is not available yet. The latter counts for one interval, so that a revision that does not come up is left to the budget. What B8 could
-// exempt does not count.
+// new one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the
+// budget. What B8 could exempt does not count, nor what waits for room and holds no hook's attention any more (see isLetGo).
 func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
 	n := &r.nodes[i]
-	leaves := n.terminating || n.leaving || n.requested != requestedNothing || r.isPrepared(i)
+	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.isPrepared(i)) && !r.isLetGo(i)
 	starting := n.requested != requestedNothing
 	kept := n.current
 	if kept == none && n.hold != LimitNone {

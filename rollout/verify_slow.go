@@ -83,16 +83,20 @@ func (v *verifier) promotesNow() bool {
 }
 
 // isUnderWay reports whether the node waits for its new pod, and until when the clock says so: its pod is on its way out or about
-// to be updated in place, or the new one is asked for, or is not available for no longer than an interval. What B8 could leave out does not count.
+// to be updated in place, or the new one is asked for, or is not available for no longer than an interval. What B8 could leave
+// out does not count, nor a node that was let go and waits for room (B3).
 func (v *verifier) isUnderWay(node *verifiedNode) (ends time.Time, under bool) {
 	if node.isolated() {
 		return time.Time{}, false
 	}
-	if len(node.requested) > 0 || node.any(func(p *verifiedPod) bool { return p.marked || p.leaves() }) {
+	if len(node.requested) > 0 || node.any(func(p *verifiedPod) bool { return p.marked }) {
 		return time.Time{}, true
 	}
-	if old := node.bestOutdated(); old != nil && v.state(node) == StateOutdated && (old.patched || v.underWay(old)) {
-		return time.Time{}, true // it waits for its hook or the grace period, or may be about to
+	old := node.bestOutdated
+	// For its hook or the grace period, or it may be about to.
+	waits := old != nil && v.state(node) == StateOutdated && (old.patched || v.underWay(old))
+	if (waits || node.any((*verifiedPod).leaves)) && !v.isLetGo(node) {
+		return time.Time{}, true
 	}
 	starting, ends := v.starting(node)
 	return ends, starting
@@ -164,11 +168,26 @@ func (v *verifier) checkSlowStart() {
 	}
 }
 
+// isLetGo reports whether only prepared pods keep the node up, and no hook holds any of them.
+func (v *verifier) isLetGo(node *verifiedNode) bool {
+	hooked := func(p *verifiedPod) bool {
+		hook := v.spec.Lifecycle.InPlaceUpdate
+		if p.leaving {
+			hook = v.spec.Lifecycle.PreDelete
+		}
+		return p.prepared() && hook.Matches(p.object)
+	}
+	return node.outcome == placement.Run && !node.any((*verifiedPod).serves) && node.any((*verifiedPod).prepared) &&
+		!node.any(hooked)
+}
+
 // replaces tells whether the plan begins to replace the pod by another: it deletes it, at once or by way of its hook, or
 // updates it in place, and nothing that stays on the node makes it superfluous.
 func (v *verifier) replaces(pod *verifiedPod) bool {
 	node := pod.node
 	switch {
+	case pod.prepared() && !pod.staysUp() && v.isLetGo(node) && !node.any((*verifiedPod).staysUp):
+		return true
 	case node.outcome != placement.Run || pod.current || pod.marked || pod.leaving:
 		return false
 	case pod.begun:
