@@ -181,6 +181,9 @@ var hookMutants = []mutant{
 		"lets all prepared pods go at once", "they are taken for what has room already", preparedInOutage, goesOnRegardless,
 	},
 	{
+		"lets all prepared pods go at once, as Verify sees it", "the same along the way", safeInOutage, goesOnRegardless,
+	},
+	{
 		"lets all prepared pods go at once, one plan", "the same, as Verify sees it", takenPrepared, goesOnRegardless,
 	},
 	{
