@@ -23,7 +23,7 @@ func (j *Judge) forgetBegun(changed bool, last *view) {
 	}
 	for name, b := range j.begun {
 		n := v.nodes[name]
-		if n == nil || n.verdict != runs {
+		if n == nil || n.verdict != runs || b.at.After(v.now) { // the clock was set back
 			delete(j.begun, name)
 			continue
 		}

@@ -9,6 +9,8 @@ type repeats struct {
 	// since is when the update revision became what it is.
 	since  time.Time
 	update string
+	// began: it is another one than at the look before.
+	began bool
 	// recreated counts how often a healthy pod of the node was taken away, since the spec or the node changed last.
 	recreated map[string]int
 	versions  map[string]string
@@ -31,7 +33,7 @@ func newRepeats() repeats {
 // look takes note of changes that make what was done before count no more.
 func (r *repeats) look(j *Judge, changed bool) {
 	v := j.view
-	if r.update != v.update {
+	if r.began = r.update != v.update; r.began {
 		if r.update != "" || r.since.IsZero() { // a revision that is created belongs to the rollout that began without it
 			r.since = v.now
 		}
@@ -40,6 +42,11 @@ func (r *repeats) look(j *Judge, changed bool) {
 	}
 	if r.since.IsZero() || v.now.Before(r.since) {
 		r.since = v.now
+	}
+	for key, last := range r.failures {
+		if last.at.After(v.now) { // the clock was set back, and a back-off of the future begins now
+			r.failures[key] = backOff{v.now, last.delay}
+		}
 	}
 	if changed {
 		clear(r.recreated)

@@ -36,8 +36,11 @@ func (t trials) look(j *Judge) {
 	}
 	of := t[v.update]
 	if of == nil {
-		of = &trial{given: map[string]bool{}, over: !j.others(v.update)}
+		of = &trial{over: !j.others(v.update)}
 		t[v.update] = of
+	}
+	if of.given == nil || j.repeats.began {
+		of.given = map[string]bool{} // of another trial nodes keep what they have, without being canary nodes (T6)
 	}
 	if v.spec.Strategy.Canary == nil || j.marked(v.update, history.PromotedAnnotation) {
 		of.over = true

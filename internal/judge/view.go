@@ -92,7 +92,8 @@ func agreed(templates []*corev1.PodTemplateSpec, n *corev1.Node) verdict {
 func (v *view) pod(p *corev1.Pod, sent *rollout.InFlight) *seenPod {
 	s := &seenPod{Pod: p, asked: slices.Contains(sent.Deletes, p.UID)}
 	s.requested = s.asked || slices.Contains(sent.Patches, p.UID)
-	s.prepared = state(p) == preparingDelete || state(p) == preparingUpdate
+	// One of the revision of the spec is taken back, and serves (B2, L2).
+	s.prepared = (state(p) == preparingDelete || state(p) == preparingUpdate) && hashOf(p) != v.update
 	s.outdated = ofPredecessor(p, &v.spec) || hashOf(p) != v.update && !v.open
 	if live(p) && !s.requested {
 		s.ready, s.available = ready(p), available(p, v.spec.MinReadySeconds, v.now)
