@@ -152,6 +152,9 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 	if w.seen == nil {
 		return
 	}
+	if s := state(after); s != preparingDelete && s != preparingUpdate && hashOf(before) == hashOf(after) {
+		w.seen.prepared = false // it is taken back
+	}
 	if inPlace(before, after) && hashOf(before) != hashOf(after) {
 		j.judgeUpdateHook(w)
 		j.judgeSecondPod(w)

@@ -130,6 +130,9 @@ func (v *view) mayTry(n *seenNode) bool {
 // had reports whether there is a live pod of the revision on the node, other than the given one.
 func (j *Judge) had(node, hash string, but *corev1.Pod) bool {
 	for _, p := range j.cluster.Pods {
+		if but == nil && (ended(p) || state(p) == preparingDelete) {
+			continue // a lost memory takes its node for a canary node no more
+		}
 		if (but == nil || p.UID != but.UID) && live(p) && target(p) == node && hashOf(p) == hash {
 			return true
 		}
