@@ -246,7 +246,8 @@ func (r *rest) judgePromotion() {
 	}
 	options := s.Canary.Default()
 	commands := options.Commands
-	if options.Mode != "auto" || commands.Pause != "" || commands.Fail != "" {
+	// A partition may hold the very node that was chosen.
+	if options.Mode != "auto" || s.Partition != nil || commands.Pause != "" || commands.Fail != "" {
 		return
 	}
 	fit, lacking := 0, options.AutoPause.MaxSlowStartDuration != nil
