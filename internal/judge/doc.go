@@ -37,8 +37,9 @@
 //   - stuck (V15, V16): at rest nothing is due. The template of the spec has a revision; no pod is prepared for what nobody
 //     holds up; no pod is kept unready whose containers are what it says; no outdated pod that nothing holds (T2 to T5, a
 //     trial, a pod that is prepared, InPlaceOnly) waits although it is not Ready or the budget has room; and no revision
-//     waits for its promotion although all canary nodes hold available pods that never were in trouble (not judged with a partition, which may hold the chosen one). All of this as if a
-//     month had passed: if the clock was to bring it, somebody has to look.
+//     waits for its promotion although all canary nodes hold available pods that never were in trouble (not judged with a
+//     partition, which may hold the chosen one). All of this as if a month had passed: if the clock was to bring it,
+//     somebody has to look.
 //   - trial (C1, C6, V6): until its promotion no node gets a revision beside as many canary nodes as are wanted, at most,
 //     and none that a selector of the strategy or the canary does not match; once it has failed none does that has not had
 //     it. Nodes that had it and could not be canary nodes for a while do not count. Revisions that were there from the
