@@ -184,7 +184,7 @@ func (r *run) begin(i int32, reason Reason) outcome {
 		}
 	}
 	other := r.nodes[i].other
-	if p := &r.pods[other]; !r.takes(i, p) { // it was prepared to be updated in place
+	if p := &r.pods[other]; r.left.deletes > 0 && !r.takes(i, p) { // it was prepared to be updated in place
 		r.note(i, VerbWait, ReasonBudget, p)
 		d.Limit = LimitMaxUnavailable
 		return waits

@@ -53,7 +53,7 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 		d.Facts |= status.Updated
 	}
 	kept := &n.other
-	r.prepared = r.prepared || r.pods[j].prepared()
+	r.anyPrepared = r.anyPrepared || r.pods[j].prepared()
 	switch {
 	case t.has(finished):
 		n.finished = true

@@ -227,7 +227,7 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 			spec: []kit.SpecOption{marking, kit.Frozen()},
 			fleet: []spot{on("a", oldPod(marked, asked)), on("b", oldPod(gated, asked)), on("c", oldPod(marked, asked, kit.Failed())),
 				on("d", newPod(marked, asked)).leave(), gone("x", pinned(oldPod(marked, asked)))},
-			acts: "patch a0/status Frozen, patch d0/status Frozen, patch x0/status Frozen",
+			acts: "patch d0/status Frozen, patch a0/status Frozen, patch x0/status Frozen",
 			want: []string{"a: terminating>update patch Frozen a0 frozen U", "b: terminating>update wait Frozen b0 frozen U",
 				"c: broken>update wait Frozen c0 frozen U", "d: leaving>none patch Frozen d0 frozen",
 				"x: vanished>none patch Frozen x0 frozen"},

@@ -12,7 +12,6 @@ func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.left = r.newLeft()
 	r.slow = r.newSlow()
-	r.countDown()
 	excess := r.excessServing()
 	for i := range r.nodes {
 		i := int32(i)
@@ -20,6 +19,12 @@ func (r *run) repair() {
 		case placement.Leave:
 			r.evict(i, &excess)
 		case placement.Keep, placement.Run:
+			r.clear(i)
+		}
+	}
+	r.countDown()
+	for i := range r.nodes {
+		if i := int32(i); r.outcome(i) != placement.Leave {
 			r.mend(i)
 		}
 	}
@@ -27,8 +32,8 @@ func (r *run) repair() {
 	r.repairStrays()
 }
 
-// mend repairs a node whose pods may stay.
-func (r *run) mend(i int32) {
+// clear deletes what is too much on a node whose pods may stay, but for what needs room (see mend).
+func (r *run) clear(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
@@ -38,8 +43,8 @@ func (r *run) mend(i int32) {
 		case t.has(failed):
 			// all of a node's together: see below
 		case j == n.current || j == n.other:
-		case t.has(leaving):
-			r.release(i, j)
+		case t.has(leaving) || r.pods[j].prepared():
+			// it may need room, which the other nodes have to be cleared to know
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
@@ -48,6 +53,20 @@ func (r *run) mend(i int32) {
 		r.deleteFailed(i)
 	}
 	r.choose(i)
+}
+
+// mend goes on with what was begun on a node whose pods may stay, and gives it the pod that it misses.
+func (r *run) mend(i int32) {
+	n := &r.nodes[i]
+	for j := n.first; j < n.end; j++ {
+		switch p := &r.pods[j]; {
+		case p.traits.has(gone|finished) || j == n.current || j == n.other:
+		case p.traits.has(leaving):
+			r.release(i, j, ReasonReleased)
+		case p.prepared():
+			r.release(i, j, ReasonSurplus)
+		}
+	}
 	r.finishKept(i)
 	if r.outcome(i) == placement.Run {
 		r.createMissing(i)

@@ -28,33 +28,38 @@ func (r *run) keptUp(i int32) bool {
 	return false
 }
 
-// countDown counts the nodes that are down before this plan's updates. Repairs do not change it: they take no node its last
-// pod that serves.
+// countDown counts the nodes that are down once each node is cleared of what is too much there. What repair does after that
+// counts itself.
 func (r *run) countDown() {
-	if !r.prepared {
+	if !r.anyPrepared {
 		return // nobody asks
 	}
-	exempt := r.plan.Budget.MaxUnschedulable
+	spare := r.plan.Budget.MaxUnschedulable
 	for i := range r.nodes {
-		i := int32(i)
+		i, n := int32(i), &r.nodes[i]
 		unavailable, _ := r.spends(i)
 		switch {
 		case !unavailable:
-		case exempt > 0 && r.isolated(&r.nodes[i]):
-			exempt--
+		case spare > 0 && r.isolated(n):
+			spare--
+			n.spared = true
 		case !r.keptUp(i):
 			r.down++
 		}
 	}
 }
 
-// takes reports whether a pod may be taken away from its node now, and if so, spends the room that this needs. A pod that is
-// not prepared, or that does not keep its node up, or beside which another one stays that does, needs none.
+// takes reports whether a pod may be taken away from its node now, and if so, spends the room that this needs. It needs none if
+// it is not prepared, if it does not alone keep its node up, or if B8 leaves the node out.
 func (r *run) takes(i int32, p *pod) bool {
 	n := &r.nodes[i]
-	stays := n.other != none && p != &r.pods[n.other] && r.pods[n.other].prepared()
-	if stays || !p.prepared() || !r.keptUp(i) {
+	if n.spared || !p.prepared() || !r.keptUp(i) {
 		return true
+	}
+	for j := n.first; j < n.end; j++ {
+		if other := &r.pods[j]; other != p && other.prepared() {
+			return true
+		}
 	}
 	if r.down >= r.plan.Budget.MaxUnavailable {
 		return false
@@ -90,15 +95,16 @@ func (r *run) isLetGo(i int32) bool {
 	return true
 }
 
-// release deletes a pod that leaves when its hook lets it go (L2) and there is room for it.
-func (r *run) release(i, j int32) {
+// release deletes a pod when no hook holds it (L2) and there is room for it.
+func (r *run) release(i, j int32, reason Reason) {
 	p := &r.pods[j]
-	held := r.left.frozen || r.spec.Lifecycle.PreDelete.Matches(p.object) // frozen counts first, and a hook needs no room
-	if !held && !r.takes(i, p) {
+	// What a hook, frozen or burst keep from going needs no room.
+	kept := r.left.frozen || r.left.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
+	if !kept && !r.takes(i, p) {
 		r.waitForRoom(i, p)
 		return
 	}
-	r.delete(i, j, VerbDelete, ReasonReleased)
+	r.delete(i, j, VerbDelete, reason)
 }
 
 // waitForRoom leaves a prepared pod as it is.

@@ -14,7 +14,15 @@ import (
 )
 
 // TestBudgetB3Prepared is B3 for what earlier plans have prepared: their hooks may let any number of pods go at once.
-func TestBudgetB3Prepared(t *testing.T) { playScenes(t, roomScenes()) }
+func TestBudgetB3Prepared(t *testing.T) {
+	playScenes(t, roomScenes())
+	for _, s := range roomScenes() { // the planner and Verify each count what is down for themselves
+		l := s.lab()
+		for _, v := range rollout.Verify(l.spec, l.snapshot, l.plan(t)) {
+			t.Errorf("%s: %s", s.name, v)
+		}
+	}
+}
 
 func roomScenes() []scene {
 	updateHook := func(marks bool) kit.SpecOption {
@@ -120,6 +128,36 @@ func roomScenes() []scene {
 			spec: append(leaving, partition("1")), fleet: []spot{on("a", oldPod(asked), oldPod(asked)), on("b", newPod(kit.Unready()))},
 			acts: "patch a0 TakenBack, delete a1 Released",
 			want: []string{"a: outdated>held delete Released a1 partition U", "b: starting>update wait NotReady b0 U"},
+		},
+		{
+			name: "beside a node that is cleared of its serving pod", why: "B2, M3: the pod that stays waits for its preNormal hook, and does not serve",
+			spec: append(leaving, func(s *rollout.Spec) {
+				s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}
+			}),
+			fleet: []spot{on("x", newPod(inState(lifecycle.PreparingNormal), kit.Created(ago(2*time.Hour))), newPod()), on("y", oldPod(asked))},
+			acts:  "delete x1 Surplus",
+			want:  []string{"x: starting>update delete Surplus x1 U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
+		},
+		{
+			name: "a surplus one, beside one with a patch in flight", why: "B3: nobody knows what the patch does to the other, so this one keeps the node up",
+			spec: append(inPlace, kit.MinReadySeconds(60)), patching: []string{"x0"},
+			fleet: []spot{on("w", newPod(kit.Unready())), on("x", oldPod(updatable), oldPod(updatable, readyFor(time.Second), prepared))},
+			want:  []string{"w: starting>update wait NotReady w0 U", "x: outdated>update wait Prepared x1 maxUnavailable U"},
+		},
+		{
+			name: "on a node that is left out", why: "B8: it does not count, so it needs no room",
+			spec: append(leaving, kit.MaxUnschedulable("1")),
+			fleet: []spot{on("x", oldPod(asked)).with(func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+			}), on("y", newPod(kit.Unready()))},
+			acts: "delete x0 Released",
+			want: []string{"x: terminating>update delete Released x0 X", "y: starting>update wait NotReady y0 U"},
+		},
+		{
+			name: "kept by burst", why: "M6: what burst keeps from going spends no room",
+			spec: append(leaving, kit.Burst("1"), kit.MaxUnavailable("2")), fleet: []spot{on("a", oldPod(asked)), on("b", oldPod(asked)), on("c", oldPod(asked))},
+			acts: "delete a0 Released",
+			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Burst b0 burst U", "c: terminating>update wait Burst c0 burst U"},
 		},
 		{
 			name: "surge, the new pod has failed since", why: "B4: the old pod goes when the new one is available, and not before",

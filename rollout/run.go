@@ -49,10 +49,10 @@ type run struct {
 	backoffs backoffs
 	left     left
 	slow     slow
-	// prepared: there are prepared pods, see pod.prepared. down is how many nodes nothing serves by now, those with prepared
+	// anyPrepared: there are prepared pods, see pod.prepared. down is how many nodes nothing serves by now, those with prepared
 	// pods and those that B8 leaves out aside: the part of the budget that is spent at this instant (B3).
-	prepared bool
-	down     int32
+	anyPrepared bool
+	down        int32
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
 }
@@ -81,6 +81,8 @@ type node struct {
 	waits bool
 	// slotted: this plan begins the node, and slow start has counted it (B7).
 	slotted bool
+	// spared: B8 leaves it out of what is down, see countDown.
+	spared bool
 	// creating: this plan creates a pod of the target revision here.
 	creating bool
 	// hold names what holds the node at its revision (T2, T3, T5); LimitNone: nothing. See also run.holds.

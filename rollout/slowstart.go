@@ -96,7 +96,7 @@ func (r *run) anyOutdated() bool {
 
 // isUnderWay reports whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
 // new one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the
-// budget. What B8 could exempt does not count, nor what waits for room and holds no hook's attention any more (see isLetGo).
+// budget. What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
 func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
 	n := &r.nodes[i]
 	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.isPrepared(i)) && !r.isLetGo(i)

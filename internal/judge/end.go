@@ -74,9 +74,10 @@ func (r *rest) judgePod(p *corev1.Pod) {
 	}
 }
 
-// mayGo reports whether the budget has room for a prepared pod whose turn it is (B3).
+// mayGo reports whether the budget has room for a prepared pod whose turn it is (B3). It needs none where another pod of the node
+// serves, which is the only way under surge (B4).
 func (r *rest) mayGo(n *seenNode, p *corev1.Pod) bool {
-	if n.verdict != runs || !ready(p) {
+	if n.verdict != runs || !ready(p) || n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) }) != nil {
 		return true
 	}
 	down := r.down(func(p *seenPod) bool { return p.couldServe() && p.prepared })

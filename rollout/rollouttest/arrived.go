@@ -205,8 +205,8 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 		return fmt.Errorf("has %d pods instead of one", len(pods))
 	}
 	switch p := pods[0]; {
-	case !r.current(p) && !r.staysOutdated(node, p) && r.budgetLost() && lifecycle.Ready(p):
-		return nil // it waits for its turn, which does not come
+	case !r.current(p) && (!r.staysOutdated(node, p) || r.leaves(node, p)) && r.budgetLost() && lifecycle.Ready(p):
+		return nil // it waits for its turn, or for room (B3), which do not come
 	case !r.current(p) && !r.staysOutdated(node, p):
 		return fmt.Errorf("has pod %s, which is outdated", p.Name)
 	case p.DeletionTimestamp != nil:
@@ -256,6 +256,11 @@ func (r *rest) leftEmpty() bool {
 // staysOutdated tells whether the rules hold a node at another revision.
 func (r *rest) staysOutdated(node string, p *corev1.Pod) bool {
 	return r.held[node] || r.outside[node] || r.spec.Strategy.Method == inplace.Only && r.obstructed(p)
+}
+
+// leaves reports whether the pod goes on its way out through its hook, whatever the method of updates is (L2).
+func (r *rest) leaves(node string, p *corev1.Pod) bool {
+	return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !r.held[node] && !r.outside[node]
 }
 
 // budgetLost tells whether nodes that will never be available have used up the budget.

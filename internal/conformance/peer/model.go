@@ -178,7 +178,7 @@ func (m *Model) mend(n *Node, room *int) (create bool, q queue) {
 			q.anyOrder = append(q.anyOrder, m.removal(pod)...)
 			finished = true
 		case m.leaves(n, pod):
-			if !m.Hooked(pod) && m.waitsForRoom(n, pod, room) {
+			if !m.Hooked(pod) && m.waitsForRoom(n, pod, q.anyOrder, room) {
 				continue
 			}
 			q.anyOrder = append(q.anyOrder, m.removal(pod)...)

@@ -36,10 +36,13 @@ func (m *Model) prepared(n *Node, p *corev1.Pod) bool {
 	return OnItsWayOut(p) && !m.Updated(p) && m.Ready(p) && n.Outcome == placement.Run
 }
 
-// waitsForRoom reports whether a pod that its hook has let go stays, because nothing else serves on its node and too many
-// nodes are down. If it goes, it takes its room.
-func (m *Model) waitsForRoom(n *Node, p *corev1.Pod, room *int) bool {
-	if !m.on(PreparedPodNeedsRoom) || !m.prepared(n, p) || slices.ContainsFunc(n.Live(), m.servesStill) {
+// waitsForRoom reports whether a pod that its hook has let go stays, because nothing else is Ready on its node but what was
+// removed already, and too many nodes are down. If it goes, it takes its room.
+func (m *Model) waitsForRoom(n *Node, p *corev1.Pod, removed []string, room *int) bool {
+	keepsUp := func(other *corev1.Pod) bool {
+		return m.servesStill(other) || other != p && m.prepared(n, other) && !slices.Contains(removed, Deleted.To(other.Name))
+	}
+	if !m.on(PreparedPodNeedsRoom) || !m.prepared(n, p) || slices.ContainsFunc(n.Live(), keepsUp) {
 		return false
 	}
 	if *room <= 0 {
