@@ -19,8 +19,8 @@ func table(rows []row) string {
 
 func summary(s tally, version string) string {
 	of := fmt.Sprintf("Of the %d test functions of k8s.io/kubernetes %s with their %d subtests", s.functions, version, s.subtests)
-	return fmt.Sprintf("%s, %d pass, %d differ by an entry of\nthe table of differences, and %d are not about decisions.\n",
-		of, s.pass, s.differ, s.aside)
+	return fmt.Sprintf("%s, %d pass, %d differ by an entry of\nthe table of differences, %d has a spec that is refused, "+
+		"%d are not about decisions, and %d only hold subtests.\n", of, s.pass, s.differ, s.refused, s.aside, s.above)
 }
 
 func bugTable() string {

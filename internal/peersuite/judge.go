@@ -13,7 +13,7 @@ import (
 type row struct{ test, verdict, asks string }
 
 // tally counts rows by verdict.
-type tally struct{ functions, subtests, pass, differ, aside int }
+type tally struct{ functions, subtests, above, pass, differ, refused, aside int }
 
 // judge puts down each result to what was expected. What is not expected is a problem.
 func judge(results []*result, expected []expectation) (rows []row, sum tally, problems []string) {
@@ -43,6 +43,7 @@ func judge(results []*result, expected []expectation) (rows []row, sum tally, pr
 			object("%s: neither passes nor fails, but: %q", r.test, r.outcome)
 		case r.subtests > 0 && e == nil && len(r.said) == 0 && failsBelow[r.test] == (r.outcome == "fail"):
 			verdict = fmt.Sprintf("%d subtests", r.subtests)
+			sum.above++
 		case e == nil && r.outcome == "fail":
 			object("%s: fails, and nothing explains it:\n\t%s", r.test, strings.Join(r.said, "\n\t"))
 		case e == nil && len(r.asks) == 0:
@@ -60,14 +61,14 @@ func judge(results []*result, expected []expectation) (rows []row, sum tally, pr
 			}
 			verdict = "differs: `" + e.entry + "` (" + ruleOf(e.entry) + "): “" + strings.Join(e.fails, "”, “") + "”"
 			sum.differ++
+		case e.refused != "":
+			if wrong := unlike(e.fails, r.said); wrong != "" {
+				object("%s: fails otherwise than a spec that is refused: %s", r.test, wrong)
+			}
+			verdict = "refused: " + e.refused + ": “" + strings.Join(e.fails, "”, “") + "”"
+			sum.refused++
 		default:
-			if wrong := unlike(e.fails, r.said); len(e.fails) > 0 && wrong != "" {
-				object("%s: fails otherwise than expected: %s", r.test, wrong)
-			}
 			verdict = "pass, not about decisions: " + e.aside
-			if len(e.fails) > 0 {
-				verdict = "fail, not about decisions: " + e.aside + ": “" + strings.Join(e.fails, "”, “") + "”"
-			}
 			sum.aside++
 		}
 		rows = append(rows, row{r.test, verdict, strings.Join(r.asks, ", ")})
@@ -76,8 +77,15 @@ func judge(results []*result, expected []expectation) (rows []row, sum tally, pr
 		if of[e.test] != nil {
 			object("%s: there is no such test any more", e.test)
 		}
-		if (e.entry == "") == (e.aside == "") || e.entry != "" && (ruleOf(e.entry) == "" || len(e.fails) == 0) {
-			object("%s: is to have either an entry of the table of differences and what fails, or a reason", e.test)
+		reasons := 0
+		for _, reason := range []string{e.entry, e.refused, e.aside} {
+			if reason != "" {
+				reasons++
+			}
+		}
+		if reasons != 1 || e.entry != "" && ruleOf(e.entry) == "" || (len(e.fails) == 0) != (e.aside != "") {
+			object("%s: is to have an entry of the table of differences or a refused spec, and what fails, or a reason why it is "+
+				"not about decisions", e.test)
 		}
 	}
 	return rows, sum, problems

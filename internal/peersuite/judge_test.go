@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "no such entry", why: "only the table of differences explains",
 			results:  []*result{{test: "TestA", outcome: fail, asks: plan, said: []string{"x"}}},
-			expected: []expectation{{test: "TestA", entry: "whatever", fails: []string{"x"}}}, problem: "TestA: is to have either",
+			expected: []expectation{{test: "TestA", entry: "whatever", fails: []string{"x"}}}, problem: "TestA: is to have an entry",
 		},
 		{
 			name: "subtests", why: "a test fails with its subtest, which is explained",
@@ -92,8 +92,18 @@ func TestJudge(t *testing.T) {
 				{test: "TestB", outcome: fail, subtests: 2}, {test: "TestB/one", outcome: pass, asks: plan},
 				{test: "TestB/two", outcome: fail, asks: plan, said: []string{"x"}},
 			},
-			expected: []expectation{{test: "TestB/two", aside: "refused", fails: []string{"x"}}},
-			verdicts: []string{"2 subtests", "pass", "fail, not about decisions: refused: “x”"},
+			expected: []expectation{{test: "TestB/two", refused: "both budgets are 0", fails: []string{"x"}}},
+			verdicts: []string{"2 subtests", "pass", "refused: both budgets are 0: “x”"},
+		},
+		{
+			name: "refused, and fails otherwise", why: "each line is to be explained",
+			results:  []*result{{test: "TestA", outcome: fail, asks: plan, said: []string{"y"}}},
+			expected: []expectation{{test: "TestA", refused: "both budgets are 0", fails: []string{"x"}}}, problem: "a spec that is refused: y",
+		},
+		{
+			name: "not about decisions, with what fails", why: "such a test passes",
+			results:  []*result{{test: "TestA", outcome: fail, said: []string{"x"}}},
+			expected: []expectation{{test: "TestA", aside: "queues", fails: []string{"x"}}}, problem: "TestA: is to have an entry",
 		},
 		{
 			name: "fails beside its subtests", why: "none of them explains that",
@@ -127,7 +137,7 @@ func TestJudgeCounts(t *testing.T) {
 		{test: "TestB", outcome: "pass", subtests: 1}, {test: "TestB/one", outcome: "pass"},
 		{test: "TestC", outcome: "fail", said: []string{"x"}},
 	}, []expectation{{test: "TestB/one", aside: "queues"}, {test: "TestC", entry: "deleted-once", fails: []string{"x"}}})
-	if want := (tally{functions: 3, subtests: 1, pass: 1, differ: 1, aside: 1}); sum != want {
+	if want := (tally{functions: 3, subtests: 1, above: 1, pass: 1, differ: 1, aside: 1}); sum != want {
 		t.Errorf("got %+v, want %+v", sum, want)
 	}
 }
