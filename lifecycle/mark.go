@@ -85,7 +85,8 @@ func Unfinished(pod *corev1.Pod) bool {
 }
 
 // Unmark returns the patch that takes the messages of all hooks out of the [PodReady] condition of pod; none (nil) if there
-// are none. It is for a pod that no hook holds and that stays all the same, because something else delays its deletion. For the error and the rest see [ClearNotReady].
+// are none. It is for a pod that no hook holds and that stays all the same, because something else delays its deletion.
+// The error is [ErrMessages], wrapped; then there is no patch.
 func Unmark(pod *corev1.Pod, now time.Time) ([]Patch, error) {
 	edit, err := editMessages(pod, nil, allReasons.messages())
 	return edit.patches(pod, now), err

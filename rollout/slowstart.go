@@ -99,7 +99,7 @@ func (r *run) anyOutdated() bool {
 // budget. What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
 func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
 	n := &r.nodes[i]
-	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.isPrepared(i)) && !r.isLetGo(i)
+	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.awaitsUpdate(i)) && !r.isLetGo(i)
 	starting := n.requested != requestedNothing
 	kept := n.current
 	if kept == none && n.hold != LimitNone {
@@ -127,9 +127,9 @@ func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, unde
 	}
 }
 
-// isPrepared reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
+// awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
 // be the one that prepares it.
-func (r *run) isPrepared(i int32) bool {
+func (r *run) awaitsUpdate(i int32) bool {
 	n := &r.nodes[i]
 	if n.other == none || r.plan.Decisions[i].State != StateOutdated {
 		return false

@@ -100,7 +100,7 @@ const (
 )
 
 // judgeBackOff: Failed pods of a node's update revision are deleted once, and again after a delay that doubles (M2). The pods
-// of one turn go together. A second is for objects that know no less.
+// of one turn go together. The delay may be a second shorter, because the times on objects have no fractions of a second.
 func (j *Judge) judgeBackOff(w *write) {
 	v, p := j.view, w.seen
 	if p.Status.Phase != "Failed" || hashOf(p.Pod) != v.update || v.update == "" || v.open || w.node.verdict != runs ||

@@ -321,76 +321,6 @@ func (r *Resolver) deduplicate(
 	slices.Sort(out.Relabel)
 }
 
-// stable returns the revision to fall back to (C6). A revision that shares the update revision's hash cannot be told
-// from it by a pod's label. The number says which promotion was the last: a revision becomes the highest when it becomes
-// the update revision again.
-func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
-	marks := in.Canary && out.Marked
-	last := in.LastStable
-	if !in.Canary || last == out.Update.Hash && Failed(out.Update.Existing) { // no failed revision is remembered as stable
-		last = ""
-	}
-	if marks && out.Promoted || last != "" && last == out.Update.Hash {
-		return out.Update
-	}
-	for _, revision := range slices.Backward(others) {
-		hash := HashOf(revision)
-		if hash != out.Update.Hash && (marks && Promoted(revision) || last != "" && hash == last) {
-			return reviewed(revision)
-		}
-	}
-	switch {
-	case marks:
-		return out.Update // it has the hash of what was promoted
-	case last != "":
-		return Revision{Hash: last} // fail closed: nothing is known to be stable any more, least of all Update
-	case in.Canary && out.Older.Hash == out.Update.Hash:
-		return before(out, others, in)
-	default:
-		return out.Older
-	}
-}
-
-// before returns the highest revision of other data that pods can be made of and that has not failed, carried or not, else
-// Update: what the history alone knows of the time before Update. A hash that two revisions have names none of them.
-func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
-	named := make(map[string]int, len(in.Revisions))
-	for _, revision := range in.Revisions {
-		named[HashOf(revision)]++
-	}
-	for _, revision := range slices.Backward(others) {
-		hash := HashOf(revision)
-		if hash == out.Update.Hash || named[hash] > 1 || Failed(revision) {
-			continue
-		}
-		if _, err := Template(revision); err == nil {
-			return reviewed(revision)
-		}
-	}
-	return out.Update
-}
-
-// older returns Resolution.Older.
-func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) Revision {
-	highest := func(is func(hash string) bool, failed bool) *Revision {
-		for _, revision := range slices.Backward(others) {
-			if hash := HashOf(revision); hash != out.Update.Hash && Failed(revision) == failed && is(hash) {
-				return new(reviewed(revision))
-			}
-		}
-		return nil
-	}
-	revision := highest(carried.byLive, false)
-	if revision == nil && in.Canary {
-		// Better what nobody vouches for, and is there, than to take Update for tried.
-		revision = cmp.Or(highest(carried.by, false), highest(carried.byLive, true))
-	}
-	if revision == nil {
-		return out.Update
-	}
-	return *revision
-}
-
 func reviewed(revision *appsv1.ControllerRevision) Revision {
 	return Revision{
 		Name: revision.Name, Hash: HashOf(revision), Number: revision.Revision, Existing: revision,
@@ -449,32 +379,4 @@ func hasHash(revisions []*appsv1.ControllerRevision, hash string) bool {
 	return slices.ContainsFunc(revisions, func(revision *appsv1.ControllerRevision) bool {
 		return HashOf(revision) == hash
 	})
-}
-
-// carriedHashes looks hashes up among those that pods carry. It allocates only for more of them than a usual history has.
-type carriedHashes struct {
-	few  []Carrier
-	many map[string]bool // whether a live pod carries it
-}
-
-func newCarried(carriers []Carrier) carriedHashes {
-	const few = 24
-	if len(carriers) <= few {
-		return carriedHashes{few: carriers}
-	}
-	c := carriedHashes{many: make(map[string]bool, len(carriers))}
-	for _, carrier := range carriers {
-		c.many[carrier.Hash] = c.many[carrier.Hash] || carrier.Live
-	}
-	return c
-}
-
-// by reports whether a pod carries the hash, byLive whether a live one does.
-func (c carriedHashes) by(hash string) bool {
-	_, many := c.many[hash]
-	return many || slices.ContainsFunc(c.few, func(carrier Carrier) bool { return carrier.Hash == hash })
-}
-
-func (c carriedHashes) byLive(hash string) bool {
-	return c.many[hash] || slices.Contains(c.few, Carrier{Hash: hash, Live: true})
 }
