@@ -212,13 +212,13 @@ func (r *rest) judgeRollout() {
 }
 
 // down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does
-// not, unless the caller wants it to.
+// not, unless the caller wants it to. Keep nodes count by their pods of the update revision alone (B2).
 func (r *rest) down(or func(*seenPod) bool) int {
 	count := 0
 	for _, n := range r.nodes {
 		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) || or != nil && or(p) })
 		if n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
-			return live(p.Pod) && hashOf(p.Pod) == r.update && !p.available
+			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
 		}) != nil {
 			count++
 		}

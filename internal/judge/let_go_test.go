@@ -31,3 +31,24 @@ func TestLetGoPodsMustGo(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepNodeInAHookCounts: the pod of a keep node that waits for its preNormal hook does not serve, so it uses up the budget (B2).
+func TestKeepNodeInAHookCounts(t *testing.T) {
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.MaxUnavailable("1"),
+		rollouttest.PreNormal(rollouttest.HookLabel("registered", "yes")))
+	update := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+	kept := rollouttest.Node("kept", rollouttest.Taint("dedicated", "", corev1.TaintEffectNoSchedule))
+	for _, state := range []lifecycle.State{lifecycle.PreparingNormal, lifecycle.Normal} {
+		pods := []*corev1.Pod{
+			rollouttest.Pod("old", rollouttest.Of(old), rollouttest.OnNode("a"), rollouttest.Ready(rollouttest.Noon())),
+			rollouttest.Pod("new", rollouttest.Of(update), rollouttest.OnNode("kept"), rollouttest.Ready(rollouttest.Noon()),
+				rollouttest.InState(state)),
+		}
+		j := judge.New(rollouttest.Noon().Add(time.Hour), judge.Cluster{Nodes: append(rollouttest.Nodes("a"), kept), Pods: pods,
+			Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1), rollouttest.Revision(update, 2)}})
+		j.Rest(update)
+		if found := len(j.Findings()) > 0; found != (state == lifecycle.Normal) {
+			t.Errorf("beside a pod that is %s: findings %v", state, j.Findings())
+		}
+	}
+}

@@ -63,8 +63,7 @@ func (r *repeats) look(j *Judge, changed bool) {
 }
 
 // judgeRecreate: no node is recreated more than once per change of the spec (V17): a healthy pod is taken away to be replaced
-// once, with a canary once more:
-// to go back, or for other resources before the promotion.
+// once, and with a canary once more, to go back or for other resources before the promotion.
 func (j *Judge) judgeRecreate(w *write) {
 	p := w.seen
 	if w.node.verdict != runs || w.node.alone() != p || !p.couldServe() {
