@@ -8,10 +8,10 @@ import "github.com/daemonplan/daemonplan/placement"
 // So what takes a prepared pod away asks once more, of what is down at this instant.
 
 // prepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
-// is Ready all the same: it still does the daemon's work.
+// is Ready all the same: it still does the daemon's work. What this plan does to a pod is reckoned with already.
 func (p *pod) prepared() bool {
 	t := p.traits
-	return t.has(ready) && t.has(preparing|leaving) && !t.has(gone|current|patched|begun)
+	return t.has(ready) && t.has(preparing|leaving) && !t.has(gone|current|patched|begun|touched)
 }
 
 // keptUp reports whether only prepared pods keep the node from being down.

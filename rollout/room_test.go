@@ -145,6 +145,13 @@ func roomScenes() []scene {
 			want:  []string{"w: starting>update wait NotReady w0 U", "x: outdated>update wait Prepared x1 maxUnavailable U"},
 		},
 		{
+			name: "beside one that this plan prepares", why: "B2: a surplus pod that is to leave by this plan keeps its node up no more",
+			spec: append(leaving, kit.MinReadySeconds(60)), patching: []string{"x0"},
+			fleet: []spot{on("x", oldPod(), oldPod(hooked, readyFor(time.Second))), on("y", oldPod(asked))},
+			acts:  "patch x1 Surplus",
+			want:  []string{"x: outdated>update prepare Surplus x1 hook U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
+		},
+		{
 			name: "on a node that is left out", why: "B8: it does not count, so it needs no room",
 			spec: append(leaving, kit.MaxUnschedulable("1")),
 			fleet: []spot{on("x", oldPod(asked)).with(func(n *corev1.Node) {

@@ -200,6 +200,9 @@ func (r *rest) judgeRollout() {
 			places++
 		}
 	}
+	if s.SlowStart != nil && r.hooked() {
+		return // what a hook holds on its way out is under way for as long as it does (B7)
+	}
 	room := down < rounded(s.MaxUnavailable, r.desired, true) ||
 		max(places-r.exempt(), 0) < rounded(s.MaxSurge, r.desired, true)
 	for _, p := range due {
@@ -209,6 +212,13 @@ func (r *rest) judgeRollout() {
 			return
 		}
 	}
+}
+
+// hooked reports whether the preDelete hook of any pod holds it on its way out.
+func (r *rest) hooked() bool {
+	return slices.ContainsFunc(r.cluster.Pods, func(p *corev1.Pod) bool {
+		return live(p) && state(p) == preparingDelete && matches(p, r.spec.Lifecycle.PreDelete)
+	})
 }
 
 // down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does

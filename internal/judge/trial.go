@@ -100,7 +100,7 @@ func (j *Judge) judgeTrial(w *write) {
 		return
 	}
 	switch {
-	case j.marked(hash, history.FailedAnnotation):
+	case j.marked(hash, history.FailedAnnotation) && v.spec.Strategy.Canary.Commands.Retry == "": // which revives it (C5)
 		j.find(Trial, w.node.Name, w.pod, "the node got revision %s, which has failed", hash)
 	case !selects(v.spec.Strategy.NodeSelector, w.node.Labels):
 		j.find(Trial, w.node.Name, w.pod, "the selector of the strategy holds the node, which got revision %s on trial", hash)
