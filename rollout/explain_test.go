@@ -38,7 +38,7 @@ func TestExplainHoldsAndSteps(t *testing.T) {
 			`a: outdated; waits: its pod a0 is outdated, but maxUnavailable 1 is used up by b; not in place: no readiness gate InPlaceUpdateReady`},
 		{scene{name: "in place", why: "I4", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", oldPod(updatable))}},
 			`a: outdated; update pod a0 in place: the pod is outdated, and the budget allows it; counts against maxUnavailable`},
-		{scene{name: "grace", why: "I4: with the instant", spec: []kit.SpecOption{inPlace, grace(30)}, fleet: []spot{on("a", oldPod(inGrace(ago(0))))}},
+		{scene{name: "grace", why: "I4: with the instant", spec: []kit.SpecOption{inPlace, grace}, fleet: []spot{on("a", oldPod(inGrace(ago(0))))}},
 			`a: outdated; waits: pod a0 was made unready, and is updated in place after the grace period, until 2026-01-01T12:00:30Z; ` +
 				`counts against maxUnavailable`},
 		{scene{name: "updating", why: "I5", spec: []kit.SpecOption{inPlace}, fleet: []spot{on("a", newPod(updatingSince(ago(0))))}},

@@ -18,9 +18,8 @@ func method(m inplace.Method) kit.SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Method = m }
 }
 
-func grace(seconds int32) kit.SpecOption {
-	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
-}
+// grace is a grace period of 30 s.
+func grace(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = 30 }
 
 // updatable gives the pod the readiness gate of in-place updates, with its condition True.
 func updatable(p *corev1.Pod) {
@@ -104,7 +103,7 @@ func TestInPlaceUpdate(t *testing.T) { playScenes(t, inPlaceScenes()) }
 func inPlaceScenes() []scene {
 	inPlace := []kit.SpecOption{method(inplace.IfPossible)}
 	only := []kit.SpecOption{method(inplace.Only)}
-	graceful := []kit.SpecOption{method(inplace.IfPossible), grace(30)}
+	graceful := []kit.SpecOption{method(inplace.IfPossible), grace}
 	hook := func(s *rollout.Spec) {
 		s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
 	}
@@ -319,7 +318,7 @@ func inPlaceScenes() []scene {
 		},
 		{
 			name: "paused in its grace, in place only, and unlike its revision", why: "T4: what stops the whole rollout counts first",
-			spec:  append(only, grace(30), kit.Paused()),
+			spec:  append(only, grace, kit.Paused()),
 			fleet: []spot{on("a", oldPod(inGrace(ago(30*time.Second)), otherContainer))},
 			acts:  "patch a0/status TakenBack",
 			want:  []string{"a: outdated>held patch TakenBack a0 paused U"},

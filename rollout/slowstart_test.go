@@ -74,13 +74,13 @@ func slowStartScenes() []scene {
 		},
 		{
 			name: "what waits to be updated in place counts", why: "B7, I4: its pod is on its way out, though it has its grace period yet",
-			spec: append(slow("1", "250"), kit.InPlace(), grace(30)), set: rolling(0),
+			spec: append(slow("1", "250"), kit.InPlace(), grace), set: rolling(0),
 			fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(inGrace(ago(10*time.Second))))},
 			want:  []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update wait GracePeriod b0 gracePeriodSeconds until=+20s U"},
 		},
 		{
 			name: "what may be about to counts", why: "B7, V14: the patch that prepares it is not seen yet",
-			spec: append(slow("1", "250"), kit.InPlace(), grace(30)), set: rolling(0), patching: []string{"b0"},
+			spec: append(slow("1", "250"), kit.InPlace(), grace), set: rolling(0), patching: []string{"b0"},
 			fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable))},
 			want:  []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update wait Requested b0 U"},
 		},

@@ -132,8 +132,8 @@ func (v *verifier) checkTaken() {
 		}
 	}
 	if len(taken) > 0 && down > v.limits.maxUnavailable {
-		v.report(1, "", "B3: %d nodes are down after the plan, more than maxUnavailable %d; it takes prepared pods away that are "+
-			"Ready: %s; right would be %d nodes fewer, or none", down, v.limits.maxUnavailable, strings.Join(taken, ", "),
+		v.report(1, "", "B3: %d nodes are down after the plan, more than maxUnavailable %d; it takes prepared pods away that "+
+			"are Ready: %s; right would be %d nodes fewer, or none", down, v.limits.maxUnavailable, strings.Join(taken, ", "),
 			down-v.limits.maxUnavailable)
 	}
 }

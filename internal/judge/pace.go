@@ -31,7 +31,8 @@ func (j *Judge) forgetBegun(changed bool, last *view) {
 		fresh := n.first(func(p *seenPod) bool { return hashOf(p.Pod) == v.update && !ended(p.Pod) })
 		switch {
 		case old != nil && (!live(old.Pod) || old.prepared):
-		case old == nil && fresh != nil && !fresh.available && v.now.Sub(b.at) < s.Interval-time.Second: // which objects do not know
+		case old == nil && fresh != nil && !fresh.available && v.now.Sub(b.at) < s.Interval-time.Second:
+			// Objects have whole seconds only.
 		default:
 			delete(j.begun, name)
 		}

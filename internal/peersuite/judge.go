@@ -84,8 +84,8 @@ func judge(results []*result, expected []expectation) (rows []row, sum tally, pr
 			}
 		}
 		if reasons != 1 || e.entry != "" && ruleOf(e.entry) == "" || (len(e.fails) == 0) != (e.aside != "") {
-			object("%s: is to have an entry of the table of differences or a refused spec, and what fails, or a reason why it is "+
-				"not about decisions", e.test)
+			object("%s: is to have an entry of the table of differences or a refused spec, and what fails, or a reason why it "+
+				"is not about decisions", e.test)
 		}
 	}
 	return rows, sum, problems
