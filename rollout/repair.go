@@ -60,7 +60,7 @@ func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(gone|finished) || j == n.current || j == n.other:
+		case p.traits.has(gone|finished|dismissed) || j == n.current || j == n.other:
 		case p.traits.has(leaving):
 			r.release(i, j, ReasonReleased)
 		case p.prepared():

@@ -149,7 +149,7 @@ func roomScenes() []scene {
 			spec: append(leaving, kit.MinReadySeconds(60)), patching: []string{"x0"},
 			fleet: []spot{on("x", oldPod(), oldPod(hooked, readyFor(time.Second))), on("y", oldPod(asked))},
 			acts:  "patch x1 Surplus",
-			want:  []string{"x: outdated>update prepare Surplus x1 hook U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
+			want:  []string{"x: outdated>update prepare Surplus x1 U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
 		},
 		{
 			name: "on a node that is left out", why: "B8: it does not count, so it needs no room",
