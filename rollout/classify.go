@@ -88,9 +88,12 @@ func (r *run) returns(n *node, d *Decision, t traits) bool {
 	}
 }
 
-// better tells whether a is to stay rather than b (M3): available, ready, bound, without a patch in flight, not leaving,
-// older, name.
+// better reports whether a is to stay rather than b (M3): serving, available, ready, bound, without a patch in flight, not
+// leaving, older, name. Serving comes first so that the pod that goes never was the one that kept its node up (B3).
 func better(a, b *pod) bool {
+	if a.serves() != b.serves() {
+		return a.serves()
+	}
 	for _, want := range [...]traits{available, ready, bound} {
 		if a.traits.has(want) != b.traits.has(want) {
 			return a.traits.has(want)

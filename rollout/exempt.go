@@ -24,7 +24,7 @@ func (r *run) exemptMissing() int32 {
 	limit := r.plan.Budget.MaxUnschedulable
 	var count int32
 	for i := 0; i < len(r.nodes) && count < limit; i++ {
-		if n := &r.nodes[i]; r.outcome(int32(i)) == placement.Run && !r.anyAvailable(n) && r.isolated(n) {
+		if n := &r.nodes[i]; r.outcome(int32(i)) == placement.Run && r.bestAvailable(n) == none && r.isolated(n) {
 			count++
 		}
 	}

@@ -175,7 +175,7 @@ func (r *run) excessServing() int32 {
 	var serving int32
 	for i := range r.nodes {
 		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
-			if r.anyAvailable(&r.nodes[i]) {
+			if r.bestAvailable(&r.nodes[i]) != none {
 				serving++
 			}
 		}
@@ -189,25 +189,31 @@ func (r *run) lingers(i int32) bool {
 	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
 }
 
-func (r *run) anyAvailable(n *node) bool {
+// bestAvailable is the pod of the node that is to stay available longest, by the order of M3; none: no pod is.
+func (r *run) bestAvailable(n *node) int32 {
+	best := int32(none)
 	for i := n.first; i < n.end; i++ {
-		if t := r.pods[i].traits; t.has(available) && !t.has(leaving) { // a marked pod never is
-			return true
+		p := &r.pods[i]
+		if !p.traits.has(available) || p.traits.has(leaving) { // a marked pod never is available
+			continue
+		}
+		if best == none || better(p, &r.pods[best]) {
+			best = i
 		}
 	}
-	return false
+	return best
 }
 
 // evict empties a node that may not run the pod (M4).
 func (r *run) evict(i int32, excess *int32) {
 	n := &r.nodes[i]
 	keep := int32(none)
-	if r.lingers(i) && r.anyAvailable(n) {
-		if *excess > 0 {
-			*excess--
-		} else {
-			keep = r.bestOf(n)
-		}
+	if r.lingers(i) {
+		keep = r.bestAvailable(n)
+	}
+	if keep != none && *excess > 0 {
+		*excess--
+		keep = none
 	}
 	for j := n.first; j < n.end; j++ {
 		switch {
@@ -218,18 +224,6 @@ func (r *run) evict(i int32, excess *int32) {
 		default:
 			r.delete(i, j, VerbDelete, ReasonLeaving)
 		}
-	}
-}
-
-// bestOf is the pod of the node that is to serve longest, by the order of M3.
-func (r *run) bestOf(n *node) int32 {
-	switch {
-	case n.current == none:
-		return n.other
-	case n.other == none || better(&r.pods[n.current], &r.pods[n.other]):
-		return n.current
-	default:
-		return n.other
 	}
 }
 

@@ -442,6 +442,14 @@ func surplusScenes() []scene {
 	young := kit.Created(ago(time.Minute))
 	return []scene{
 		{
+			name: "serving first", why: "M3: before an available one that a patch in flight may take out of service (B2)",
+			spec:     []kit.SpecOption{soon, kit.Paused()},
+			patching: []string{"a0"},
+			fleet:    []spot{on("a", oldPod(), oldPod(readyFor(time.Second)))},
+			acts:     "delete a0 Surplus",
+			want:     []string{"a: outdated>held delete Surplus a0 paused"},
+		},
+		{
 			name: "available first", why: "M3: available before ready, though younger",
 			spec:  []kit.SpecOption{soon},
 			fleet: []spot{on("a", newPod(readyFor(time.Second)), newPod(young))},

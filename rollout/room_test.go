@@ -130,13 +130,13 @@ func roomScenes() []scene {
 			want: []string{"a: outdated>held delete Released a1 partition U", "b: starting>update wait NotReady b0 U"},
 		},
 		{
-			name: "beside a node that is cleared of its serving pod", why: "B2, M3: the pod that stays waits for its preNormal hook, and does not serve",
+			name: "beside a twin that waits for its preNormal hook", why: "M3: the serving one stays",
 			spec: append(leaving, func(s *rollout.Spec) {
 				s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"serving": "yes"}}
 			}),
 			fleet: []spot{on("x", newPod(inState(lifecycle.PreparingNormal), kit.Created(ago(2*time.Hour))), newPod()), on("y", oldPod(asked))},
-			acts:  "delete x1 Surplus",
-			want:  []string{"x: starting>update delete Surplus x1 U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
+			acts:  "delete x0 Surplus, delete y0 Released",
+			want:  []string{"x: updated>update delete Surplus x0", "y: terminating>update delete Released y0 U"},
 		},
 		{
 			name: "a surplus one, beside one with a patch in flight", why: "B3: nobody knows what the patch does to the other, so this one keeps the node up",
@@ -145,11 +145,11 @@ func roomScenes() []scene {
 			want:  []string{"w: starting>update wait NotReady w0 U", "x: outdated>update wait Prepared x1 maxUnavailable U"},
 		},
 		{
-			name: "beside one that this plan prepares", why: "B2: a surplus pod that is to leave by this plan keeps its node up no more",
+			name: "beside a twin with a patch in flight", why: "M3: the serving one stays, so that nothing that this plan deletes kept a node up",
 			spec: append(leaving, kit.MinReadySeconds(60)), patching: []string{"x0"},
 			fleet: []spot{on("x", oldPod(), oldPod(hooked, readyFor(time.Second))), on("y", oldPod(asked))},
-			acts:  "patch x1 Surplus",
-			want:  []string{"x: outdated>update prepare Surplus x1 U", "y: terminating>update wait Prepared y0 maxUnavailable U"},
+			acts:  "delete x0 Surplus, delete y0 Released",
+			want:  []string{"x: outdated>update delete Surplus x0 maxUnavailable", "y: terminating>update delete Released y0 U"},
 		},
 		{
 			name: "on a node that is left out", why: "B8: it does not count, so it needs no room",

@@ -136,6 +136,7 @@ func (v *verifier) superseded(pod *verifiedPod) bool {
 // betterOf is M3's order of pods, the one to keep first. Of two that serve alike the one that was on its way out goes.
 func betterOf(a, b *verifiedPod) int {
 	return cmp.Or(
+		trueFirst(a.serves(), b.serves()),
 		trueFirst(a.avail, b.avail),
 		trueFirst(a.ready, b.ready),
 		trueFirst(a.object.Spec.NodeName != "", b.object.Spec.NodeName != ""),

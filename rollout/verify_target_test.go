@@ -285,11 +285,21 @@ func TestVerifyTrialActions(t *testing.T) {
 			want: 15, mention: "C2: the canary has lasted for its duration at 2026-01-15T12:07:00Z",
 		},
 		{
-			name: "asleep until after what the plan says", why: "V15", scene: handTrial(handTrying(func(o *canary.Options) {
+			name: "asleep until after what the plan says", why: "V15", scene: handTrial(), plant: func(s *handmade) {
+				s.plan.Canary.Until = handNow().Add(7 * time.Minute)
+				s.plan.NextWake = s.plan.Canary.Until.Add(1)
+			},
+			want: 15, mention: "the clock ends what the canary waits for at 2026-01-15T12:07:00Z",
+		},
+		{
+			name: "the clock ends what a command ends", why: "C2: manual", scene: handTrial(handTrying(func(o *canary.Options) {
 				o.Mode, o.Duration, o.NoRestartsDuration = canary.Manual, nil, nil
 			})),
-			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(time.Minute) },
-			want:  15, mention: "the clock ends what the canary waits for at 2026-01-15T12:01:00Z",
+			plant: func(s *handmade) {
+				s.plan.Canary.Until = handNow().Add(time.Minute)
+				s.plan.NextWake = s.plan.Canary.Until
+			},
+			want: 12, mention: "C2: canary until 2026-01-15T12:01:00Z, right is none: a command ends it",
 		},
 		{
 			name: "until the first of both", why: "C2: the clock promotes after the later of both", scene: handTrial(
@@ -297,6 +307,13 @@ func TestVerifyTrialActions(t *testing.T) {
 				handRecorded(func(r *canary.Record) { r.Disturbed = handNow().Add(-time.Hour) })),
 			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(7 * time.Minute) },
 			want:  12, mention: "C2: canary until 2026-01-15T12:07:00Z, right is not before 2026-01-16T11:00:00Z",
+		},
+		{
+			name: "until after both", why: "C2: the clock promotes at the later of both", scene: handTrial(
+				handTrying(func(o *canary.Options) { o.NoRestartsDuration = new(24 * time.Hour) }),
+				handRecorded(func(r *canary.Record) { r.Disturbed = handNow().Add(-time.Hour) })),
+			plant: func(s *handmade) { s.plan.Canary.Until = handNow().Add(24 * time.Hour) },
+			want:  12, mention: "C2: canary until 2026-01-16T12:00:00Z, right is not before 2026-01-16T11:00:00Z and not after 2026-01-16T11:00:00Z",
 		},
 		{
 			name: "asleep until after the timeout", why: "V15", scene: handTrial(handTrying(func(o *canary.Options) {

@@ -136,12 +136,10 @@ func (v *verifier) checkTrialWake() {
 	if !v.onTrial() {
 		return
 	}
-	record := v.plan.Memory.Canary
-	if right := v.endOfTrial(record); !until.IsZero() && until.Before(right) {
-		v.report(12, "", "C2: canary until %s, right is not before %s", until.UTC().Format(time.RFC3339Nano),
-			right.UTC().Format(time.RFC3339Nano))
+	record, c := v.plan.Memory.Canary, v.judged
+	if !until.IsZero() {
+		c.checkUntil(record, until)
 	}
-	c := v.judged
 	if options.Mode == canary.Auto && v.trial.phase == canary.Running && !record.Since.IsZero() &&
 		c.allAvailable() {
 		v.checkWake("", record.Since.Add(*options.Duration-record.Elapsed), "C2: the canary has lasted for its duration")
@@ -151,17 +149,26 @@ func (v *verifier) checkTrialWake() {
 	}
 }
 
-// endOfTrial is when the clock can promote the revision by the record, if nothing happens until then (C2): the later of two ends.
-func (v *verifier) endOfTrial(record canary.Record) time.Time {
-	options := v.spec.Strategy.Canary
+// checkUntil judges when the plan says that the clock can promote the revision, if nothing happens until then (C2): at the later
+// of two ends. Only if a restart is dated after now it may be later than what the record says.
+func (c *verifiedCanary) checkUntil(record canary.Record, until time.Time) {
+	options := c.spec.Strategy.Canary
 	if options.Mode != canary.Auto {
-		return time.Time{}
+		c.report(12, "", "C2: canary until %s, right is none: a command ends it", until.UTC().Format(time.RFC3339Nano))
+		return
 	}
 	lasted, settled := record.Since.Add(*options.Duration-record.Elapsed), record.Disturbed.Add(*options.NoRestartsDuration)
-	if settled.After(lasted) {
-		return settled
+	first := latest(lasted, settled)
+	last := first
+	for _, pod := range c.tried() {
+		if at := lastRestartOf(pod.object); at.After(c.snapshot.Now) {
+			last = latest(last, at.Add(*options.NoRestartsDuration))
+		}
 	}
-	return lasted
+	if until.Before(first) || until.After(last) {
+		c.report(12, "", "C2: canary until %s, right is not before %s and not after %s", until.UTC().Format(time.RFC3339Nano),
+			first.UTC().Format(time.RFC3339Nano), last.UTC().Format(time.RFC3339Nano))
+	}
 }
 
 // checkSlowWake is the part of V15 about B7 and B8.

@@ -1,8 +1,11 @@
 package judge
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -87,6 +90,17 @@ func (j *Judge) marked(hash, annotation string) bool {
 	return false
 }
 
+// revives reports whether a command names the revision and has not been obeyed for it: one value works once (C5).
+func (j *Judge) revives(hash, retry string) bool {
+	target, _, _ := strings.Cut(retry, "/")
+	for _, r := range j.cluster.Revisions {
+		if r.Labels[hashLabel] == hash && target != "" && (target == canary.Any || target == hash || target == r.Name) {
+			return r.Annotations[history.RetriedAnnotation] != retry
+		}
+	}
+	return false
+}
+
 // judgeTrial: before its promotion a revision goes to its canary nodes only (C1, T6, V6), and once it has failed to none that
 // has not had it.
 func (j *Judge) judgeTrial(w *write) {
@@ -100,7 +114,7 @@ func (j *Judge) judgeTrial(w *write) {
 		return
 	}
 	switch {
-	case j.marked(hash, history.FailedAnnotation) && v.spec.Strategy.Canary.Commands.Retry == "": // which revives it (C5)
+	case j.marked(hash, history.FailedAnnotation) && !j.revives(hash, v.spec.Strategy.Canary.Commands.Retry):
 		j.find(Trial, w.node.Name, w.pod, "the node got revision %s, which has failed", hash)
 	case !selects(v.spec.Strategy.NodeSelector, w.node.Labels):
 		j.find(Trial, w.node.Name, w.pod, "the selector of the strategy holds the node, which got revision %s on trial", hash)

@@ -218,7 +218,7 @@ func (m *Model) surplus(n *Node, running []*corev1.Pod) (surplus []*corev1.Pod) 
 	var kept [2]*corev1.Pod // of the update revision, of another
 	for _, p := range running {
 		kind := 1
-		if p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == m.update || m.on(GenerationLabel) && m.Updated(p) {
+		if m.ofUpdate(p) {
 			kind = 0
 		}
 		if kept[kind] == nil {
@@ -236,6 +236,23 @@ func (m *Model) surplus(n *Node, running []*corev1.Pod) (surplus []*corev1.Pod) 
 		surplus = append(surplus, other)
 	}
 	return surplus
+}
+
+// ofUpdate reports whether the pod counts as one of the update revision.
+func (m *Model) ofUpdate(p *corev1.Pod) bool {
+	return p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == m.update || m.on(GenerationLabel) && m.Updated(p)
+}
+
+// serves is B2 for one pod.
+func (m *Model) serves(p *corev1.Pod) bool {
+	switch {
+	case OnItsWayOut(p):
+		return false
+	case m.ofUpdate(p):
+		return m.Available(p)
+	default:
+		return m.Ready(p)
+	}
 }
 
 // excess is by how many the nodes that serve outnumber those that are to, for M4.
@@ -267,16 +284,13 @@ func (m *Model) lingering(n *Node, excess *int) *corev1.Pod {
 		*excess--
 		return nil
 	}
-	pods := slices.DeleteFunc(n.Live(), func(p *corev1.Pod) bool { return lifecycle.Terminal(p) || OnItsWayOut(p) })
-	if len(pods) == 0 {
-		return nil
-	}
-	return slices.MinFunc(pods, m.better)
+	return slices.MinFunc(slices.DeleteFunc(n.Live(), func(p *corev1.Pod) bool { return !m.StaysAvailable(p) }), m.better)
 }
 
 // better is the order of M3; the controller's is by age alone.
 func (m *Model) better(a, b *corev1.Pod) int {
 	return cmp.Or(
+		cmp.Compare(count(m.serves(b)), count(m.serves(a))),
 		cmp.Compare(count(m.Available(b)), count(m.Available(a))),
 		cmp.Compare(count(m.Ready(b)), count(m.Ready(a))),
 		cmp.Compare(count(b.Spec.NodeName != ""), count(a.Spec.NodeName != "")),
