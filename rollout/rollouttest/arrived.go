@@ -37,7 +37,8 @@ type rest struct {
 	stable string
 	// updated are the pods that were updated in place on the way.
 	updated map[types.UID]bool
-	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force.
+	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force, and those that
+	// lacked a label of their own revision from the beginning. An in-place update patches only what the revisions differ in (I2).
 	released map[types.UID]bool
 }
 
@@ -108,6 +109,11 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 		case PodReleased:
 			r.released[e.UID] = true
 		default: // says nothing about what the pod should look like
+		}
+	}
+	for _, p := range begin.Pods {
+		if r.lacks(p) {
+			r.released[p.UID] = true
 		}
 	}
 	if r.stable = c.wentBack(); r.stable != "" {

@@ -52,6 +52,22 @@ func (r *rest) resourced(p *corev1.Pod) bool {
 	return len(by.Malformed) > 0 || p.Annotations[placement.DigestAnnotation] == by.Digest
 }
 
+// lacks reports whether the pod has not got a label of the revision that it carries.
+func (r *rest) lacks(p *corev1.Pod) bool {
+	for _, revision := range r.revisions {
+		template, err := history.Template(revision)
+		if err != nil || history.HashOf(revision) != revisionOf(p) {
+			continue
+		}
+		for key := range template.Labels {
+			if _, ok := p.Labels[key]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // template is the one that a pod at its node's target revision was made from.
 func (r *rest) template(p *corev1.Pod) *corev1.PodTemplateSpec {
 	if r.stable != "" {
