@@ -88,7 +88,9 @@ func (r *run) update(i int32, wasReady bool) {
 		r.note(i, VerbWait, ReasonRequested, other)
 		return
 	}
-	if limit := r.holdsUpdate(i); limit != LimitNone {
+	limit, found := r.holdsUpdate(i)
+	r.noteInPlace(i, found)
+	if limit != LimitNone {
 		r.hold(i, limit)
 		return
 	}
@@ -97,7 +99,9 @@ func (r *run) update(i int32, wasReady bool) {
 		r.finish(i, n.other)
 		return
 	}
-	if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {
+	found = r.findInPlace(i)
+	r.noteInPlace(i, found)
+	if found.obstructed() && r.spec.Strategy.Method == inplace.Only {
 		r.hold(i, LimitInPlaceOnly)
 		return
 	}
@@ -112,15 +116,19 @@ func (r *run) update(i int32, wasReady bool) {
 			return
 		}
 	}
-	if !r.slow.replaces() && !r.underWay(i) {
-		r.wait(i)
-		r.note(i, VerbWait, ReasonBudget, other)
-		d.Limit = LimitSlowStart
-		r.slowed()
-		r.finish(i, n.other)
-		return
+	if !r.slow.replaces() {
+		begun, beginning := r.isBegunInPlace(i)
+		r.noteInPlace(i, beginning)
+		if !begun {
+			r.wait(i)
+			r.note(i, VerbWait, ReasonBudget, other)
+			d.Limit = LimitSlowStart
+			r.slowed()
+			r.finish(i, n.other)
+			return
+		}
 	}
-	switch r.begin(i, reason) {
+	switch r.begin(i, reason, found) {
 	case begins:
 		if !r.surge() && !d.Unavailable && !d.Exempt {
 			d.Unavailable = true
@@ -130,7 +138,7 @@ func (r *run) update(i int32, wasReady bool) {
 	case waits:
 		r.wait(i)
 		r.finish(i, n.other)
-	case cannot:
+	case cannot, notInPlace:
 	}
 }
 
@@ -158,10 +166,12 @@ const (
 	waits
 	// cannot: the pod cannot be updated.
 	cannot
+	// notInPlace: the pod cannot be updated in place.
+	notInPlace
 )
 
-// begin replaces the node's pod, updates it in place, or sets a new one beside it.
-func (r *run) begin(i int32, reason Reason) outcome {
+// begin replaces the node's pod, updates it in place, or sets a new one beside it. It is told what was found about the pod.
+func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 	d := r.decision(i)
 	if r.surge() {
 		if !r.create(i, VerbSurge, reason) {
@@ -174,8 +184,8 @@ func (r *run) begin(i int32, reason Reason) outcome {
 		}
 		return begins
 	}
-	if r.spec.Strategy.Method != inplace.Recreate && !d.obstructed() {
-		if outcome := r.updateInPlace(i, reason); !d.obstructed() {
+	if r.spec.Strategy.Method != inplace.Recreate && !found.obstructed() {
+		if outcome := r.updateInPlace(i, reason, found.change); outcome != notInPlace {
 			return outcome
 		}
 		if r.spec.Strategy.Method == inplace.Only {
@@ -184,7 +194,7 @@ func (r *run) begin(i int32, reason Reason) outcome {
 		}
 	}
 	other := r.nodes[i].other
-	if p := &r.pods[other]; r.left.deletes > 0 && !r.takes(i, p) { // it was prepared to be updated in place
+	if p := &r.pods[other]; r.left.deletes > 0 && !r.takeRoom(i, p) { // it was prepared to be updated in place
 		r.note(i, VerbWait, ReasonBudget, p)
 		d.Limit = LimitMaxUnavailable
 		return waits

@@ -288,9 +288,9 @@ func (r *run) goalHash(n *node) string {
 	return r.revision.Update.Hash
 }
 
-// goalTemplate is the template that goes with goalHash; nil if it cannot be read.
-func (r *run) goalTemplate(n *node) *corev1.PodTemplateSpec {
-	if n.goal == toStable {
+// templateAt is the template of the revision that a goal stands for; nil if it cannot be read.
+func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
+	if to == toStable {
 		return r.templateOf(r.revision.Stable.Hash)
 	}
 	return &r.spec.Template

@@ -18,7 +18,9 @@ func (r *run) classify() {
 		d.Resources = d.Placement.Outcome == placement.Run && n.other != none && r.hasGoal(n, &r.pods[n.other])
 		r.settleRequest(int32(i))
 		d.State = r.state(n, d)
-		d.Target = r.targetOf(int32(i))
+		target, found := r.targetOf(int32(i))
+		d.Target = target
+		r.noteInPlace(int32(i), found)
 	}
 	r.scaleLimits()
 }
@@ -172,18 +174,24 @@ func (r *run) state(n *node, d *Decision) State {
 }
 
 // targetOf applies T1 and T6: only a node that has something else is held back; what is lost comes back at the revision
-// where the node is to end, or with holdRevision as it was.
-func (r *run) targetOf(i int32) Target {
+// where the node is to end, or with holdRevision as it was. With it comes what was found about the outdated pod.
+func (r *run) targetOf(i int32) (Target, inPlace) {
 	d := r.decision(i)
+	if d.Placement.Outcome != placement.Run {
+		return TargetNone, inPlace{}
+	}
+	var limit Limit
+	var found inPlace
+	if d.State == StateOutdated {
+		limit, found = r.holdsUpdate(i)
+	}
 	switch {
-	case d.Placement.Outcome != placement.Run:
-		return TargetNone
-	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(i):
-		return TargetHeld
+	case limit != LimitNone || r.comesBackOld(i):
+		return TargetHeld, found
 	case r.nodes[i].goal == toStable:
-		return TargetStable
+		return TargetStable, found
 	default:
-		return TargetUpdate
+		return TargetUpdate, found
 	}
 }
 

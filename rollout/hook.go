@@ -27,7 +27,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		if !known && !p.traits.has(patched) {
 			// The label may be there without the condition of markPodNotReady (L4).
 			step := r.leaveStep(p)
-			if step.Mark == lifecycle.SetMark && !r.takes(i, p) {
+			if step.Mark == lifecycle.SetMark && !r.takeRoom(i, p) {
 				return false // it is marked when there is room
 			}
 			if patches := step.Patches(p.object, r.snapshot.Now); len(patches) > 0 {

@@ -11,8 +11,9 @@ import (
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.left = r.newLeft()
-	r.slow = r.newSlow()
-	excess := r.excessServing()
+	r.startSlowly()
+	excess, changes := r.excessServing()
+	r.wake(changes)
 	for i := range r.nodes {
 		i := int32(i)
 		switch r.outcome(i) {
@@ -170,8 +171,8 @@ func (r *run) misses(n *node) bool {
 
 // excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
 // available nodes outnumber desired (M4). Nodes vacated at once do not count, nor do those that the pod may not
-// go back to.
-func (r *run) excessServing() int32 {
+// go back to. The clock may change that at the instant that it returns; zero: never.
+func (r *run) excessServing() (excess int32, changes time.Time) {
 	var serving int32
 	for i := range r.nodes {
 		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
@@ -180,7 +181,8 @@ func (r *run) excessServing() int32 {
 			}
 		}
 	}
-	return serving - (r.plan.Budget.Desired - r.exemptMissing())
+	exempt, changes := r.exemptMissing()
+	return serving - (r.plan.Budget.Desired - exempt), changes
 }
 
 // lingers tells whether available pods of a leave node stay until there are enough others (M4).

@@ -37,41 +37,62 @@ func (r *run) countDown() {
 	spare := r.plan.Budget.MaxUnschedulable
 	for i := range r.nodes {
 		i, n := int32(i), &r.nodes[i]
-		unavailable, _ := r.spends(i)
-		switch {
-		case !unavailable:
-		case spare > 0 && r.isolated(n):
-			spare--
-			n.spared = true
-		case !r.keptUp(i):
+		if unavailable, _ := r.spends(i); !unavailable {
+			continue
+		}
+		if spare > 0 {
+			isolated, changes := r.isolated(n)
+			r.wake(changes)
+			if isolated {
+				spare--
+				n.spared = true
+				continue
+			}
+		}
+		if !r.keptUp(i) {
 			r.down++
 		}
 	}
 }
 
-// takes reports whether a pod may be taken away from its node now, and if so, spends the room that this needs. It needs none if
-// it is not prepared, if it does not alone keep its node up, or if B8 leaves the node out.
-func (r *run) takes(i int32, p *pod) bool {
-	n := &r.nodes[i]
-	if n.spared || !p.prepared() || !r.keptUp(i) {
+// takeRoom spends the room that is needed to take a pod away from its node now. It returns false, and spends nothing, if there is
+// not enough.
+func (r *run) takeRoom(i int32, p *pod) bool {
+	if !r.needsRoom(i, p) {
 		return true
 	}
-	for j := n.first; j < n.end; j++ {
-		if other := &r.pods[j]; other != p && other.prepared() {
-			return true
-		}
-	}
-	if r.down >= r.plan.Budget.MaxUnavailable {
+	if !r.hasRoom(i) {
 		return false
 	}
 	if r.isLetGo(i) {
-		if !r.slow.replaces() {
-			return false
-		}
-		r.slow.replaced(n)
+		r.slow.replaced(&r.nodes[i])
 	}
 	r.down++
 	return true
+}
+
+// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it does
+// not alone keep its node up, or if B8 leaves the node out.
+func (r *run) needsRoom(i int32, p *pod) bool {
+	n := &r.nodes[i]
+	if n.spared || !p.prepared() || !r.keptUp(i) {
+		return false
+	}
+	for j := n.first; j < n.end; j++ {
+		if other := &r.pods[j]; other != p && other.prepared() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasRoom reports whether the node that prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start has a
+// place if the node needs one.
+func (r *run) hasRoom(i int32) bool {
+	if r.down >= r.plan.Budget.MaxUnavailable {
+		return false
+	}
+	return !r.isLetGo(i) || r.slow.replaces()
 }
 
 // isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7): it takes a
@@ -100,7 +121,7 @@ func (r *run) release(i, j int32, reason Reason) {
 	p := &r.pods[j]
 	// What a hook, frozen or burst keep from going needs no room.
 	kept := r.left.frozen || r.left.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
-	if !kept && !r.takes(i, p) {
+	if !kept && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
 		return
 	}

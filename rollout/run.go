@@ -172,9 +172,8 @@ type hash struct {
 	update  bool // its revision is the update revision
 	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)
-	// diff is the ordinal in Plan.Diffs, plus 1, of what an in-place update of its pods to a goal would change; 0: nobody
-	// asked.
-	diff [goals]int32
+	// changes are what updates in place of its pods to each goal would change. They are compared when somebody asks.
+	changes [goals]change
 }
 
 // through walks the nine steps.

@@ -16,6 +16,17 @@ type slow struct {
 	expiry, step time.Time
 }
 
+// progress says how far a node is on the way to its new pod.
+type progress struct {
+	// underWay: the node counts for slow start (B7). until is when the clock alone ends that; zero: it does not.
+	underWay bool
+	until    time.Time
+	// changes is when the clock may change whether B8 leaves the node out; zero: never.
+	changes time.Time
+	// inPlace is what was found about its outdated pod.
+	inPlace inPlace
+}
+
 // creates tells whether a missing pod may be created.
 func (s *slow) creates() bool { return !s.on || s.left > 0 }
 
@@ -36,11 +47,11 @@ func (s *slow) replaced(n *node) {
 	}
 }
 
-// newSlow resolves the limit and counts the nodes under way.
-func (r *run) newSlow() slow {
+// startSlowly resolves the limit of slow start and counts the nodes under way (B7).
+func (r *run) startSlowly() {
 	options := r.spec.Strategy.SlowStart
 	if options == nil || r.completedRevision() == r.revision.Update.Hash && !r.anyOutdated() {
-		return slow{}
+		return
 	}
 	budget := &r.plan.Budget
 	interval := options.Interval
@@ -55,11 +66,12 @@ func (r *run) newSlow() slow {
 		if r.outcome(int32(i)) != placement.Run {
 			continue
 		}
-		if until, under := r.isUnderWay(int32(i), interval); under {
+		at := r.progress(int32(i), interval)
+		r.noteInPlace(int32(i), at.inPlace)
+		r.wake(at.changes)
+		if at.underWay {
 			budget.UnderWay++
-			if !until.IsZero() && (s.expiry.IsZero() || until.Before(s.expiry)) {
-				s.expiry = until
-			}
+			s.expiry = earlier(s.expiry, at.until)
 		}
 		switch {
 		case !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
@@ -74,7 +86,7 @@ func (r *run) newSlow() slow {
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
 		s.step = r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval)
 	}
-	return s
+	r.slow = s
 }
 
 // slowed sees to it that a node that slow start has turned down is looked at again when there may be room.
@@ -94,12 +106,20 @@ func (r *run) anyOutdated() bool {
 	return false
 }
 
-// isUnderWay reports whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
+// progress looks whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
 // new one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the
 // budget. What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
-func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
+func (r *run) progress(i int32, interval time.Duration) progress {
+	var at progress
 	n := &r.nodes[i]
-	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.awaitsUpdate(i)) && !r.isLetGo(i)
+	leaves := n.terminating || n.requested != requestedNothing
+	if !leaves {
+		prepared := n.leaving
+		if !prepared {
+			prepared, at.inPlace = r.awaitsUpdate(i)
+		}
+		leaves = prepared && !r.isLetGo(i)
+	}
 	starting := n.requested != requestedNothing
 	kept := n.current
 	if kept == none && n.hold != LimitNone {
@@ -112,27 +132,30 @@ func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, unde
 			since = state.UpdateTimestamp.Time
 		}
 		if end := since.Add(interval); r.snapshot.Now.Before(end) {
-			starting, until = true, end
+			starting, at.until = true, end
 		}
 	}
-	switch {
-	case !starting && !leaves:
-		return time.Time{}, false
-	case r.isolated(n):
-		return time.Time{}, false
-	case leaves:
-		return time.Time{}, true
-	default:
-		return until, true
+	if !starting && !leaves {
+		return at
 	}
+	var isolated bool
+	isolated, at.changes = r.isolated(n)
+	at.underWay = !isolated
+	if leaves {
+		at.until = time.Time{}
+	}
+	return at
 }
 
 // awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
 // be the one that prepares it.
-func (r *run) awaitsUpdate(i int32) bool {
+func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	n := &r.nodes[i]
 	if n.other == none || r.plan.Decisions[i].State != StateOutdated {
-		return false
+		return false, inPlace{}
 	}
-	return r.pods[n.other].traits.has(patched) || r.underWay(i)
+	if r.pods[n.other].traits.has(patched) {
+		return true, inPlace{}
+	}
+	return r.isBegunInPlace(i)
 }

@@ -194,15 +194,19 @@ func (r *run) holds(n *node) Limit {
 	}
 }
 
-// holdsUpdate is holds for the update of the node's outdated pod. Paused lets one finish that was begun (T4), if nothing
-// else holds it.
-func (r *run) holdsUpdate(i int32) Limit {
+// holdsUpdate is holds for the update of the node's outdated pod, with what was found about the pod on the way. Paused lets an
+// update finish that was begun (T4), if nothing else holds it.
+func (r *run) holdsUpdate(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
 	limit := r.holds(n)
-	if limit == LimitPaused && n.other != none && r.underWay(i) {
-		return n.hold
+	if limit != LimitPaused || n.other == none {
+		return limit, inPlace{}
 	}
-	return limit
+	begun, found := r.isBegunInPlace(i)
+	if begun {
+		limit = n.hold
+	}
+	return limit, found
 }
 
 // revisionFor is the revision of a pod to be created on the node (T1, T6): that of its goal, or with holdRevision on a

@@ -228,14 +228,14 @@ var removals = []removal{
 	},
 	{
 		rule: "B8", what: "nobody is left out", file: "rollout/exempt.go",
-		old:  "budget.Exempt >= budget.MaxUnschedulable || !r.isolated(&r.nodes[i])",
-		new:  "true",
+		old:  "|| budget.Exempt >= budget.MaxUnschedulable {",
+		new:  "|| true {",
 		test: "TestExemptB8/unschedulable",
 	},
 	{
 		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",
-		old:  "if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {",
-		new:  "if r.obstruct(i) && false {",
+		old:  "if found.obstructed() && r.spec.Strategy.Method == inplace.Only {",
+		new:  "if false {",
 		test: "TestInPlaceUpdate/no_readiness_gate,_in_place_only",
 	},
 	{
