@@ -11,6 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // The canary is part of step 4: it says which nodes are to end at the update revision, and which at the stable one (C
@@ -89,7 +90,7 @@ func (r *run) known() canary.Known {
 
 func (r *run) choosing() canary.Choosing {
 	return canary.Choosing{
-		Desired: r.plan.Budget.Desired,
+		Desired: r.updateRuns,
 		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
 			i := r.index.find(name)
@@ -230,7 +231,8 @@ func (r *run) aim() {
 		if stable && r.goesStable(n) {
 			n.goal = toStable
 			if elsewhere {
-				r.placeStable(int32(i), matcher)
+				d := r.decision(int32(i))
+				d.Placement = stablePlacement(n, d.Placement, matcher)
 			}
 			if otherwise {
 				r.override(int32(i), overrides)
@@ -249,6 +251,34 @@ func (r *run) aim() {
 			}
 		}
 	}
+	r.countDesired()
+	for _, pod := range r.ripening {
+		if r.outcome(pod.node) != placement.Leave {
+			r.wake(pod.at)
+		}
+	}
+}
+
+// countDesired counts the nodes that are to run the pod, once it is known where each is to end (B1, S1).
+func (r *run) countDesired() {
+	for i := range r.plan.Decisions {
+		if d := &r.plan.Decisions[i]; d.Placement.Outcome == placement.Run {
+			d.Facts |= status.Desired
+			r.plan.Budget.Desired++
+		}
+	}
+}
+
+// stablePlacement is where a node stands that is to end at the stable revision: that one's template says whether it runs there, so
+// that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
+func stablePlacement(n *node, update placement.Verdict, stable *placement.Matcher) placement.Verdict {
+	if stable != nil {
+		return stable.Evaluate(n.object)
+	}
+	if update.Outcome == placement.Leave && n.first < n.end {
+		update.Outcome = placement.Keep
+	}
+	return update
 }
 
 // samePlacement tells whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and

@@ -41,9 +41,7 @@ func (r *run) join() error {
 			case record.node == none:
 				r.strays = append(r.strays, record)
 			default:
-				if !wake.IsZero() && (r.outcome(record.node) != placement.Leave || r.lingers(record.node)) {
-					r.wake(wake)
-				}
+				r.awaitAvailable(record.node, wake)
 				records = append(records, record)
 			}
 		}
@@ -51,6 +49,18 @@ func (r *run) join() error {
 	r.group(records)
 	slices.SortFunc(r.ignored, func(a, b pod) int { return cmp.Or(cmp.Compare(a.node, b.node), byAge(a, b)) })
 	return nil
+}
+
+// awaitAvailable plans again when a pod becomes available by the clock alone. On a leave node that matters while the pod stays
+// there (M4), or if step 4 finds that the node is no leave node for the revision where it is to end.
+func (r *run) awaitAvailable(node int32, at time.Time) {
+	switch {
+	case at.IsZero():
+	case r.outcome(node) != placement.Leave || r.lingers(node):
+		r.wake(at)
+	default:
+		r.ripening = append(r.ripening, ripening{node: node, at: at})
+	}
 }
 
 // attribute finds the nodes of a block of pods, and refuses pods without a UID of their own. Each loop reads one thing of each

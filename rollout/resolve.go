@@ -90,7 +90,7 @@ func (r *run) isRolledOut() bool {
 			updated, last = updated+1, p.node
 		}
 	}
-	return updated > canary.Size(*options, r.plan.Budget.Desired)
+	return updated > canary.Size(*options, r.updateRuns)
 }
 
 // isUpdate tells whether the pod carries the update revision, with whatever resources.

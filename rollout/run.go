@@ -35,6 +35,11 @@ type run struct {
 	// templates of the revisions, by hash.
 	templates map[string]*olderTemplate
 
+	// updateRuns is how many nodes run the pod by the template of the update revision (P2); step 1 counts them. It is the base for
+	// canary nodes. Budget.Desired is the number of nodes that run the pod of the revision where they are to end (B1).
+	updateRuns int32
+	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
+	ripening []ripening
 	// overridden are the effects of overrides on nodes that have any, node.overridden - 1 being the ordinal (P8).
 	overridden []placement.Overridden
 	// trial is how the canary stands, record what is known of the rollout.
@@ -132,6 +137,12 @@ type pod struct {
 	node   int32 // ordinal of its node
 	hash   int32 // ordinal in run.hashes
 	traits traits
+}
+
+// ripening is when a pod of a node becomes available by the clock alone.
+type ripening struct {
+	node int32
+	at   time.Time
 }
 
 // traits of a pod.

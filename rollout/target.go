@@ -55,12 +55,11 @@ func (r *run) partition() {
 	if r.partitionSize.value == 0 {
 		return
 	}
-	var base, stable, desired, updated int32
+	var base, stable, updated int32
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		switch r.outcome(int32(i)) {
 		case placement.Run:
-			desired++
 			if r.isFilled(n) {
 				updated++
 			}
@@ -80,7 +79,7 @@ func (r *run) partition() {
 	budget.Partition = r.partitionSize.roundDown(base)
 	r.holdPartition(stable)
 	if r.scales() {
-		r.installs = max(0, desired-budget.Partition-updated)
+		r.installs = max(0, budget.Desired-budget.Partition-updated)
 	}
 }
 

@@ -174,7 +174,7 @@ var removals = []removal{
 	},
 	{
 		rule: "T7", what: "a first installation fills every node", file: "rollout/target.go",
-		old:  "r.installs = max(0, desired-budget.Partition-updated)",
+		old:  "r.installs = max(0, budget.Desired-budget.Partition-updated)",
 		new:  "_ = updated",
 		test: "TestTargetT7PartitionedScaling",
 	},
