@@ -174,10 +174,25 @@ func refusal(limit Limit) Reason {
 	}
 }
 
-// note records what is done about a node. Of several things, the one with the highest verb is shown.
+// precedence says which of several things that are done about one node its decision shows: the one of the highest precedence. What
+// changes a node counts more than what keeps it as it is, and an update more than a repair.
+var precedence = [verbs]uint8{
+	VerbNone:    0,
+	VerbWait:    1,
+	VerbHold:    2,
+	VerbPatch:   3,
+	VerbDelete:  4,
+	VerbCreate:  5,
+	VerbPrepare: 6,
+	VerbReplace: 7,
+	VerbUpdate:  8,
+	VerbSurge:   9,
+}
+
+// note records what is done about a node, unless something of the same or a higher precedence is recorded already.
 func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	d := r.decision(i)
-	if verb <= d.Verb {
+	if precedence[verb] <= precedence[d.Verb] {
 		return
 	}
 	d.Verb, d.Reason, d.Pod, d.Until = verb, reason, "", time.Time{}
