@@ -13,7 +13,16 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Step 8, act: what repair and admit decide becomes actions here, as far as burst (M6) and frozen (T4) let it.
+// act is step 8: what repair and admit have left undone, because it is no business of one node (the revision history, R3 and R4) or
+// because it can wait (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and admit do
+// decide becomes an action at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let it: whatever they
+// decide next depends on it.
+func (r *run) act() {
+	r.reviseHistory()
+	r.mergeDuplicateRevisions()
+	r.labelCanaries()
+	r.pull()
+}
 
 // left is what the plan may still create, delete and begin to update in place.
 type left struct {

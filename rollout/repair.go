@@ -6,8 +6,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the revision
-// history (R3, R4), then the pods without a node.
+// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the pods without a node.
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.left = r.newLeft()
@@ -29,7 +28,6 @@ func (r *run) repair() {
 			r.mend(i)
 		}
 	}
-	r.reviseHistory()
 	r.repairStrays()
 }
 

@@ -187,7 +187,7 @@ type hash struct {
 	changes [goals]change
 }
 
-// through walks the nine steps.
+// through walks the nine steps. Each is one method, in the file of its name.
 func (r *run) through() error {
 	if err := r.place(); err != nil {
 		return err
@@ -202,9 +202,7 @@ func (r *run) through() error {
 	r.classify()
 	r.repair()
 	r.admit()
-	r.mergeDuplicateRevisions()
-	r.labelCanaries()
-	r.pull()
+	r.act()
 	r.report()
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,5 +120,83 @@ func verbNames(t *testing.T, file *ast.File) []string {
 	if len(names) == 0 {
 		t.Fatal("no verb was found")
 	}
+	return names
+}
+
+// TestSteps: the way through a plan is what the documentation of the package says it is. Each step is one method, in the first of the
+// files that are listed for it, and run.go calls the steps in their order and nothing else. Each file with a method of run is listed.
+func TestSteps(t *testing.T) {
+	files := sources(t)
+	listed := map[string]string{"run.go": "all steps"}
+	var steps []string
+	for _, line := range regexp.MustCompile(`(?m)^  - (\w+) .*: (.+)$`).FindAllStringSubmatch(files["doc.go"].Doc.Text(), -1) {
+		step := line[1]
+		steps = append(steps, step)
+		for i, file := range strings.Split(line[2], ", ") {
+			if files[file] == nil || listed[file] != "" {
+				t.Errorf("step %s: there is no file %s, or it is listed twice", step, file)
+			}
+			listed[file] = step
+			if i == 0 && file != step+".go" {
+				t.Errorf("step %s is in %s, not in the file of its name", step, file)
+			}
+		}
+	}
+	methods := map[string]string{}
+	functions(files, func(file string, f *ast.FuncDecl) {
+		if receiver(f) != "run" {
+			return
+		}
+		methods[f.Name.Name] = file
+		if listed[file] == "" {
+			t.Errorf("%s has methods of run, and the documentation lists it for no step", file)
+		}
+	})
+	for _, step := range steps {
+		if methods[step] != step+".go" {
+			t.Errorf("method %s is in %q, not in %s.go", step, methods[step], step)
+		}
+	}
+	var calls []string
+	functions(files, func(_ string, f *ast.FuncDecl) {
+		if f.Name.Name == "through" {
+			calls = callees(f)
+		}
+	})
+	if len(steps) != 9 || !slices.Equal(calls, steps) {
+		t.Errorf("through calls %v, and the documentation lists %v", calls, steps)
+	}
+}
+
+// receiver is the type of a method's receiver, without a star; "" for a function.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	of := f.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	name, ok := of.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return name.Name
+}
+
+// callees are the names of what a function calls, in the order of the source.
+func callees(f *ast.FuncDecl) []string {
+	var names []string
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			switch called := call.Fun.(type) {
+			case *ast.Ident:
+				names = append(names, called.Name)
+			case *ast.SelectorExpr:
+				names = append(names, called.Sel.Name)
+			}
+		}
+		return true
+	})
 	return names
 }
