@@ -67,15 +67,15 @@ func (r *run) tryCanary() {
 	}
 }
 
-// halted tells whether users have stopped the rollout as a whole (T4).
+// halted reports whether users have stopped the rollout as a whole (T4).
 func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }
 
-// onTrial tells whether the update revision is being tried.
+// onTrial reports whether the update revision is being tried.
 func (r *run) onTrial() bool {
 	return r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused
 }
 
-// known tells whether the update revision needs no trial (C6).
+// known says whether, and why, the update revision needs no trial (C6).
 func (r *run) known() canary.Known {
 	unchanged := r.revision.Stable.Hash == r.revision.Update.Hash
 	switch {
@@ -129,7 +129,7 @@ func (r *run) chosen() []string {
 // canaryCandidate is the node, if it runs the pod and the strategy's selector lets it go (C1).
 func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Run || n.hold == LimitNodeSelector {
+	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
 	c := canary.Candidate{Name: n.object.Name, Labels: n.object.Labels, Updated: r.hasUpdate(n)}
@@ -144,13 +144,13 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 // wander over the fleet: as the budget (B2), the canary stops there.
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Keep || n.hold == LimitNodeSelector {
+	if r.outcome(i) != placement.Keep || n.heldBy == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
 	broken, down := false, isDown(n.object)
 	for j := n.first; j < n.end; j++ {
 		if p := &r.pods[j]; r.isUpdate(p) && p.traits.has(bound) && !p.traits.has(marked|finished) {
-			if p.settled() && !down {
+			if p.inService() && !down {
 				return canary.Candidate{}, false
 			}
 			broken = true
@@ -168,9 +168,9 @@ func addRestarts(sum int32, status *corev1.PodStatus) int32 {
 	return sum
 }
 
-// hasUpdate tells whether the node has, or is about to get, a live pod of the update revision.
+// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision.
 func (r *run) hasUpdate(n *node) bool {
-	if n.asked&askedUpdate != 0 {
+	if n.creates&ofUpdate != 0 {
 		return true
 	}
 	for j := n.first; j < n.end; j++ {
@@ -196,7 +196,7 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 				continue
 			}
 			pods = append(pods, p.object)
-			if p.settled() && !p.traits.has(marked|leaving) {
+			if p.inService() && !p.traits.has(marked|preparingDelete) {
 				nodes[i].Available = true
 			}
 		}
@@ -219,7 +219,7 @@ func (r *run) aim() {
 	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources, than those of the update revision
 	if stable {
 		template := r.templateOf(r.revision.Stable.Hash)
-		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
+		overrides = r.overridesFor(r.revision.Stable.Hash).Evaluator()
 		if template != nil {
 			matcher, _ = placement.Compile(template) // what is wrong with it matches no node (P4)
 		}
@@ -235,7 +235,7 @@ func (r *run) aim() {
 				d.Placement = stablePlacement(n, d.Placement, matcher)
 			}
 			if otherwise {
-				r.override(int32(i), overrides)
+				r.setEffect(int32(i), overrides)
 			}
 		}
 		for j := n.first; j < n.end; j++ {
@@ -244,10 +244,10 @@ func (r *run) aim() {
 				if n.goal != toUpdate {
 					p.traits |= updated
 				} else if r.hasResources(n, p) {
-					p.traits |= updated | current
+					p.traits |= updated | atGoal
 				}
 			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
-				p.traits |= current
+				p.traits |= atGoal
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func stablePlacement(n *node, update placement.Verdict, stable *placement.Matche
 	return update
 }
 
-// samePlacement tells whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
+// samePlacement reports whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
 // looking at every node twice costs as much as the rest of the trial.
 func samePlacement(a, b *corev1.PodSpec) bool {
 	return a.NodeName == b.NodeName && a.HostNetwork == b.HostNetwork &&
@@ -289,7 +289,7 @@ func samePlacement(a, b *corev1.PodSpec) bool {
 		equality.Semantic.DeepEqual(a.Tolerations, b.Tolerations)
 }
 
-// sameResources tells whether overrides mean the same to both (P8): they go by the names of containers, and by what the
+// sameResources reports whether overrides mean the same to both (P8): they go by the names of containers, and by what the
 // template gives them.
 func sameResources(a, b *corev1.PodSpec) bool {
 	same := func(a, b corev1.Container) bool {

@@ -184,7 +184,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		record.traits |= bound
 	}
 	if r.inFlight.patches(object.UID) {
-		record.traits |= patched
+		record.traits |= patchInFlight
 	}
 	if !record.traits.has(marked) {
 		record.traits |= motion(object)
@@ -197,8 +197,8 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		}
 		availableAt = readiness.AvailableAt
 	}
-	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
-		record.traits |= incomplete
+	if record.traits.has(ready) && (record.traits.has(inTransition) || inplace.Resizing(object)) && isIncomplete(object) {
+		record.traits |= outOfService
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	switch {
@@ -207,7 +207,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	case !hasHash && r.atGeneration(object):
 		record.traits |= byGeneration
 	}
-	if r.labels && object.Labels[CanaryLabel] != "" {
+	if r.usesCanaryLabel && object.Labels[CanaryLabel] != "" {
 		record.traits |= labelled
 	}
 	if object.Annotations[placement.DigestAnnotation] != "" {
@@ -227,27 +227,27 @@ func motion(object *corev1.Pod) traits {
 	switch lifecycle.StateOf(object) {
 	case "", lifecycle.Normal:
 	case lifecycle.PreparingDelete:
-		t |= leaving
+		t |= preparingDelete
 	case lifecycle.PreparingUpdate:
-		t |= preparing | moving
+		t |= preparingUpdate | inTransition
 	case lifecycle.PreparingNormal, lifecycle.Updated:
-		t |= moving | incomplete
+		t |= inTransition | outOfService
 	default:
-		t |= moving
+		t |= inTransition
 	}
 	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
-		t |= moving
+		t |= inTransition
 	}
 	return t
 }
 
-// isIncomplete tells whether an in-place update is known not to be complete (I5). Of a record that cannot be read nobody
-// knows; a pod that is ready all the same must not keep other nodes from being updated.
+// isIncomplete reports whether an in-place update is known not to be complete (I5). A record that cannot be read leaves that
+// open; a pod that is ready all the same must not keep other nodes from being updated.
 func isIncomplete(object *corev1.Pod) bool {
 	return !inplace.Completed(object).Done && !isUnreadable(object)
 }
 
-// isUnreadable tells whether the record of the pod's in-place update cannot be read.
+// isUnreadable reports whether the record of the pod's in-place update cannot be read.
 func isUnreadable(object *corev1.Pod) bool {
 	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.Wait) bool {
 		return w.Code == inplace.UnreadableState

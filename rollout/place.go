@@ -23,7 +23,7 @@ func (r *run) place() error {
 	r.nodes = make([]node, len(order))
 	r.plan.Decisions = make([]Decision, len(order), len(order)+strayRoom)
 	for i, at := range order {
-		r.nodes[i] = node{object: objects[at.i], current: none, other: none}
+		r.nodes[i] = node{object: objects[at.i], goalPod: none, outdatedPod: none}
 		r.plan.Decisions[i].Node = names[at.i]
 	}
 	overrides := r.overrides.Evaluator()
@@ -41,7 +41,7 @@ func (r *run) place() error {
 			}
 		}
 		for k := range nodes {
-			r.override(int32(first+k), overrides)
+			r.setEffect(int32(first+k), overrides)
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ type Plan struct {
 	NextWake time.Time
 }
 
-// Empty tells whether the plan has no action.
+// Empty reports whether the plan has no action.
 func (p Plan) Empty() bool {
 	return len(p.Revisions)+len(p.Patches)+len(p.Pulls)+len(p.Deletes)+len(p.Creates) == 0
 }

@@ -54,7 +54,7 @@ func (q quantity) scale(total int32, carry int64) int32 {
 	return int32(min((int64(q.value)*int64(total)+carry)/100, math.MaxInt32))
 }
 
-// isZero tells whether v plainly stands for nothing: 0 or "0%". What cannot be read is not zero.
+// isZero reports whether v plainly stands for nothing: 0 or "0%". What cannot be read is not zero.
 func isZero(v intstr.IntOrString) bool {
 	q, err := parseQuantity(v)
 	return err == nil && q.value == 0

@@ -10,8 +10,8 @@ import (
 // slow is what slow start lets a plan begin (B7).
 type slow struct {
 	on bool
-	// left is how many more nodes may be under way, missing how many of them nodes without a pod take first.
-	left, missing int32
+	// free is how many more nodes may be under way, missing how many of them nodes without a pod take first.
+	free, missing int32
 	// expiry is when the first node is no longer under way by the clock alone, step when the limit rises; zero: never.
 	expiry, step time.Time
 }
@@ -27,23 +27,24 @@ type progress struct {
 	inPlace inPlace
 }
 
-// creates tells whether a missing pod may be created.
-func (s *slow) creates() bool { return !s.on || s.left > 0 }
+// mayCreate reports whether a missing pod may be created.
+func (s *slow) mayCreate() bool { return !s.on || s.free > 0 }
 
+// created takes a place for a missing pod.
 func (s *slow) created() {
-	s.left--
+	s.free--
 	s.missing--
 }
 
-// replaces tells whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
+// mayReplace reports whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
 // leave, so that deletes never outrun creates.
-func (s *slow) replaces() bool { return !s.on || s.left > max(s.missing, 0) }
+func (s *slow) mayReplace() bool { return !s.on || s.free > max(s.missing, 0) }
 
 // replaced takes a place for the node, once.
 func (s *slow) replaced(n *node) {
 	if !n.slotted {
 		n.slotted = true
-		s.left--
+		s.free--
 	}
 }
 
@@ -59,7 +60,7 @@ func (r *run) startSlowly() {
 	steps := int64(elapsed / interval)
 	highest := r.maxParallel.roundUp(budget.Desired)
 	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.roundUp(budget.Desired)), int64(highest)))
-	s := slow{on: true, left: budget.SlowStart}
+	s := slow{on: true, free: budget.SlowStart}
 	installs := r.installs
 	for i := range r.nodes {
 		n := &r.nodes[i]
@@ -82,20 +83,20 @@ func (r *run) startSlowly() {
 			s.missing++
 		}
 	}
-	s.left = max(0, s.left-budget.UnderWay)
+	s.free = max(0, s.free-budget.UnderWay)
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
 		s.step = r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval)
 	}
 	r.slow = s
 }
 
-// slowed sees to it that a node that slow start has turned down is looked at again when there may be room.
+// slowed schedules a wake for nodes that slow start refused.
 func (r *run) slowed() {
 	r.wake(r.slow.expiry)
 	r.wake(r.slow.step)
 }
 
-// anyOutdated tells whether a node is to be updated, although the rollout of the revision was complete: overrides have
+// anyOutdated reports whether a node is to be updated, although the rollout of the revision was complete: overrides have
 // changed (P8).
 func (r *run) anyOutdated() bool {
 	for i := range r.nodes {
@@ -112,20 +113,20 @@ func (r *run) anyOutdated() bool {
 func (r *run) progress(i int32, interval time.Duration) progress {
 	var at progress
 	n := &r.nodes[i]
-	leaves := n.terminating || n.requested != requestedNothing
+	leaves := n.terminating || n.expects != expectsNothing
 	if !leaves {
-		prepared := n.leaving
+		prepared := n.preparingDelete
 		if !prepared {
 			prepared, at.inPlace = r.awaitsUpdate(i)
 		}
 		leaves = prepared && !r.isLetGo(i)
 	}
-	starting := n.requested != requestedNothing
-	kept := n.current
-	if kept == none && n.hold != LimitNone {
-		kept = n.other // it is to stay at its revision (T1)
+	starting := n.expects != expectsNothing
+	kept := n.goalPod
+	if kept == none && n.heldBy != LimitNone {
+		kept = n.outdatedPod // it is to stay at its revision (T1)
 	}
-	if kept != none && !r.pods[kept].settled() {
+	if kept != none && !r.pods[kept].inService() {
 		p := &r.pods[kept]
 		since := p.object.CreationTimestamp.Time
 		if state, err := inplace.StateOf(p.object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
@@ -148,13 +149,13 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 }
 
 // awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
-// be the one that prepares it.
+// be the one that prepares it. With it comes what was found about the pod.
 func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	n := &r.nodes[i]
-	if n.other == none || r.plan.Decisions[i].State != StateOutdated {
+	if n.outdatedPod == none || r.plan.Decisions[i].State != StateOutdated {
 		return false, inPlace{}
 	}
-	if r.pods[n.other].traits.has(patched) {
+	if r.pods[n.outdatedPod].traits.has(patchInFlight) {
 		return true, inPlace{}
 	}
 	return r.isBegunInPlace(i)

@@ -36,7 +36,7 @@ func (r *run) findInPlace(i int32) inPlace {
 		return inPlace{}
 	}
 	n := &r.nodes[i]
-	p := &r.pods[n.other]
+	p := &r.pods[n.outdatedPod]
 	if obstruction := inplace.Obstruct(p.object); obstruction != 0 {
 		return inPlace{obstruction: obstruction}
 	}
@@ -51,11 +51,11 @@ func (r *run) findInPlace(i int32) inPlace {
 // isBegunInPlace reports whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
 // pod yet, and can go on: it waits for its hook, or for the grace period. With it comes what was found about the pod.
 func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
-	p := &r.pods[r.nodes[i].other]
-	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(moving) {
+	p := &r.pods[r.nodes[i].outdatedPod]
+	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(inTransition) {
 		return false, inPlace{}
 	}
-	if !p.traits.has(preparing) && (p.traits.has(ready) || !inplace.Preparing(p.object)) {
+	if !p.traits.has(preparingUpdate) && (p.traits.has(ready) || !inplace.Preparing(p.object)) {
 		return false, inPlace{}
 	}
 	found := r.findInPlace(i)
@@ -75,7 +75,7 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
 	target := inplace.Target{Revision: r.goalHash(n)}
-	return change.update.Begin(r.pods[n.other].object, target, metadata, r.snapshot.Now)
+	return change.update.Begin(r.pods[n.outdatedPod].object, target, metadata, r.snapshot.Now)
 }
 
 // noteInPlace records in the node's decision, and in the plan's Diffs, what was found about its outdated pod.
@@ -91,7 +91,7 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 	if found.change.listed == 0 {
 		n := &r.nodes[i]
 		r.plan.Diffs = append(r.plan.Diffs, Diff{
-			From: r.hashes[r.pods[n.other].hash].value, To: r.goalHash(n), Update: found.change.update,
+			From: r.hashes[r.pods[n.outdatedPod].hash].value, To: r.goalHash(n), Update: found.change.update,
 		})
 		found.change.listed = int32(len(r.plan.Diffs))
 	}
@@ -104,16 +104,16 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 // unready, then, after the grace period, the change itself (I4, L3). Nothing is spent on a pod that turns out to be
 // unlike its revision, or whose last update cannot be understood.
 func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
-	p, d := &r.pods[r.nodes[i].other], r.decision(i)
+	p, d := &r.pods[r.nodes[i].outdatedPod], r.decision(i)
 	wasBegun, found := r.isBegunInPlace(i)
 	r.noteInPlace(i, found)
 	isNew := !wasBegun
 	switch {
 	case found.obstructed():
-		return notInPlace // what was begun cannot go on
-	case isNew && r.left.updates == 0:
+		return updateNotInPlace // what was begun cannot go on
+	case isNew && r.allowance.updates == 0:
 		r.refuse(i, p, LimitBurst)
-		return waits
+		return updateDeferred
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
@@ -124,10 +124,10 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 	switch {
 	case errors.Is(err, inplace.ErrObstacle):
 		r.noteInPlace(i, inPlace{obstruction: inplace.Unlike, change: change})
-		return notInPlace
+		return updateNotInPlace
 	case err != nil:
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
-		return cannot
+		return updateImpossible
 	}
 	patches := transition.Patches(p.object, now)
 	if transition.Proceed && len(patches) > 0 {
@@ -135,21 +135,21 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		r.note(i, VerbPatch, ReasonInPlaceUnfinished, p)
 		r.patch(d, p, r.hashes[p.hash].value, ReasonInPlaceUnfinished, patches...)
 		if isNew {
-			r.wait(i)
+			r.countWaiting(i)
 		}
-		return cannot
+		return updateImpossible
 	}
 	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
-		return cannot
+		return updateImpossible
 	}
 	if isNew {
-		r.left.updates-- // frozen holds the node, so that it does not come here
+		r.allowance.updates-- // frozen holds the node, so that it does not come here
 		r.slow.replaced(&r.nodes[i])
 	} else {
 		reason = ReasonBegun
 	}
-	p.traits |= begun
+	p.traits |= planUpdates
 	if transition.Proceed {
 		patches = step.Patches
 	}
@@ -166,7 +166,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		r.note(i, VerbWait, ReasonUpdateHook, p)
 		d.Limit = LimitHook
 	}
-	return begins
+	return updateBegun
 }
 
 // changeTo is what an update in place to a goal would change of the pods of a revision. The two are compared once per plan. An
