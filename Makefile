@@ -57,6 +57,10 @@ test: ## vet and test every module, recorded conformance cases included; compare
 	@$(MAKE) --no-print-directory peersuite > build/peersuite.txt || { cat build/peersuite.txt; exit 1; }
 	@grep '^Of the' -A 1 build/peersuite.txt
 
+.PHONY: api
+api: ## write what the packages export into the folder api, which a test holds them to
+	$(GO) run ./internal/api
+
 .PHONY: differential
 differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
 	@mkdir -p build && rm -f build/differential.failed
