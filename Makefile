@@ -149,8 +149,10 @@ compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT 
 	@cd internal/differential && $(GO) run ./ratios < $(CURDIR)/build/compare.csv
 
 .PHONY: mutate
-mutate: ## mutate the packages MUTATE (those of the library) and see whether the tests notice; SINCE=ref only what changed, FOR=4m so long
-	cd internal/mutation && $(GO) run . $(if $(SINCE),-since $(SINCE)) $(if $(FOR),-for $(FOR)) $(if $(LEAST),-least $(LEAST)) $(MUTATE)
+mutate: ## mutate the packages MUTATE (those of the library), see whether the tests notice, and report in build/mutation.md; SINCE=ref only what changed, FOR=4m so long
+	@mkdir -p build
+	cd internal/mutation && { $(GO) run . $(if $(SINCE),-since $(SINCE)) $(if $(FOR),-for $(FOR)) $(if $(LEAST),-least $(LEAST)) $(MUTATE); \
+		status=$$?; $(GO) run . -report $(CURDIR)/build/mutation.md && exit $$status; }
 
 .PHONY: rules
 rules: ## take the code of each rule away, one at a time, and see a test fail that names it
