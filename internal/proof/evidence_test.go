@@ -235,7 +235,7 @@ func entriesOf(t *testing.T, s source) []entry {
 	}
 	named := regexp.MustCompile(`(?i)entries$`)
 	for directory, of := range map[string]string{
-		"rollout": ofEDS, "rollout/canary": ofEDS, "placement": ofEDS, "internal/differential": ofKubernetes,
+		"internal/conformance": ofEDS, "rollout/canary": ofEDS, "placement": ofEDS, "internal/differential": ofKubernetes,
 	} {
 		before := len(list)
 		s.values(directory, func(variable string, value ast.Expr) {

@@ -1,4 +1,4 @@
-package rollout_test
+package conformance_test
 
 // edsRule is one deliberate difference from the ExtendedDaemonSet controller: a switch of the model.
 type edsRule uint8

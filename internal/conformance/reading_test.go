@@ -1,4 +1,4 @@
-package rollout_test
+package conformance_test
 
 import (
 	corev1 "k8s.io/api/core/v1"

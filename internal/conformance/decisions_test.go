@@ -1,4 +1,4 @@
-package rollout_test
+package conformance_test
 
 import (
 	"os"
