@@ -1,4 +1,4 @@
-package main
+package worlds
 
 import (
 	"time"
@@ -17,7 +17,7 @@ import (
 
 // specs draws what the set was, is and may come to be. They differ in the template, and now and then in the strategy.
 func (r source) specs() specs {
-	base := rollouttest.Spec(setName, rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	base := rollouttest.Spec(Set, rollouttest.Requests(corev1.ResourceCPU, "100m"))
 	if r.chance(0.25) {
 		base.Template.Spec.Containers = append(base.Template.Spec.Containers, corev1.Container{Name: sidecar, Image: sidecars[0]})
 	}
@@ -219,9 +219,9 @@ func (r source) commands() canary.Commands {
 
 // The handlers of hooks.
 const (
-	hookLabel     = "drained"
-	hookFinalizer = "example.com/drain"
-	updateLabel   = "in-service"
+	HookLabel     = "drained"
+	HookFinalizer = "example.com/drain"
+	UpdateLabel   = "in-service"
 )
 
 // hooks draws hooks, with pods that carry their handlers.
@@ -237,16 +237,16 @@ func (r source) hooks(spec *rollout.Spec) {
 	}
 	if r.chance(0.6) {
 		if r.chance(0.6) {
-			rollouttest.PodTemplateLabel(hookLabel, "no")(spec)
-			rollouttest.PreDelete(mark(rollouttest.HookLabel(hookLabel, "no")))(spec)
+			rollouttest.PodTemplateLabel(HookLabel, "no")(spec)
+			rollouttest.PreDelete(mark(rollouttest.HookLabel(HookLabel, "no")))(spec)
 		} else {
-			rollouttest.PodTemplateFinalizer(hookFinalizer)(spec)
-			rollouttest.PreDelete(mark(rollouttest.HookFinalizer(hookFinalizer)))(spec)
+			rollouttest.PodTemplateFinalizer(HookFinalizer)(spec)
+			rollouttest.PreDelete(mark(rollouttest.HookFinalizer(HookFinalizer)))(spec)
 		}
 	}
 	if r.chance(0.4) {
-		rollouttest.PodTemplateLabel(updateLabel, "yes")(spec)
-		rollouttest.InPlaceUpdate(mark(rollouttest.HookLabel(updateLabel, "yes")))(spec)
+		rollouttest.PodTemplateLabel(UpdateLabel, "yes")(spec)
+		rollouttest.InPlaceUpdate(mark(rollouttest.HookLabel(UpdateLabel, "yes")))(spec)
 	}
 	if r.chance(0.3) {
 		rollouttest.PreNormal(mark(rollouttest.HookLabel("registered", "yes")))(spec)

@@ -1,4 +1,4 @@
-package main
+package worlds
 
 import (
 	"slices"
@@ -256,7 +256,7 @@ func (r source) nextSpec(specs specs) rollout.Spec {
 	next := *pick(r, specs.all()...)
 	if r.chance(0.4) {
 		// The same template with other knobs; of them some options only add to what is there, so they begin anew.
-		fresh := rollouttest.Spec(setName)
+		fresh := rollouttest.Spec(Set)
 		fresh.Template, fresh.Lifecycle, fresh.Predecessor = next.Template, next.Lifecycle, next.Predecessor
 		r.apply(&fresh, r.knobs()...)
 		fresh.Predecessor = next.Predecessor

@@ -1,4 +1,6 @@
-package main
+// Package worlds draws whole runs with everything combined: fleets, specs that change, kubelets that fail, events of the cluster,
+// and controllers that lag, crash and forget. What is drawn depends on the seed alone.
+package worlds
 
 import (
 	"math/rand/v2"
@@ -9,9 +11,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
+// Set is the name of the set that all scenarios are about.
+const Set = "agent"
+
 // The vocabulary of scenarios. It is small on purpose: what is drawn must meet.
 const (
-	setName   = "agent"
 	poolLabel = "kind"
 	taintKey  = "dedicated"
 	// busy is how long events happen. After it the cluster is calm, so that what is to end can end within limit.
@@ -65,8 +69,8 @@ func (r source) at() time.Duration {
 	return time.Duration(r.IntN(int(pick(r, busy/20, busy/5, busy)/time.Second))) * time.Second
 }
 
-// scenario returns the scenario of a seed, always the same.
-func scenario(seed uint64) simulate.Scenario {
+// Scenario returns the scenario of a seed, always the same.
+func Scenario(seed uint64) simulate.Scenario {
 	r := newSource(seed)
 	specs := r.specs()
 	s := simulate.Scenario{Seed: seed, Spec: specs.update, Limit: limit}
