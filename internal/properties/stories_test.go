@@ -1,4 +1,4 @@
-package rollout_test
+package properties_test
 
 import (
 	"errors"
