@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // edsSurprise is what we do where the ExtendedDaemonSet controller surprises. The number is that of the recordings' README.
@@ -240,7 +241,7 @@ func TestConformanceEDSSurprises(t *testing.T) {
 			if !plan.NextWake.IsZero() && !plan.NextWake.After(l.snapshot.Now) {
 				t.Errorf("NextWake is %v, not after now", plan.NextWake)
 			}
-			for _, v := range rollout.Verify(l.spec, l.snapshot, plan) {
+			for _, v := range verify.Plan(l.spec, l.snapshot, plan) {
 				t.Error(v)
 			}
 		})

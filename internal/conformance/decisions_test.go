@@ -8,6 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // files of whole decisions of each controller: generated ones, then hand-made ones.
@@ -128,7 +129,7 @@ func planOf(t *testing.T, c *peer.Case, spec rollout.Spec) rollout.Plan {
 	if err != nil {
 		t.Fatalf("%s: Plan: %v", c.Name, err)
 	}
-	for _, v := range rollout.Verify(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, plan) {
 		t.Errorf("%s: %v", c.Name, v)
 	}
 	return plan

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // edsDecided is what a plan does, as far as it can be compared.
@@ -98,7 +99,7 @@ func edsCalls(t *testing.T, file string, c *edsCase) (calls []edsCall, refused s
 
 func verifyEDS(t *testing.T, name string, spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) {
 	t.Helper()
-	for _, v := range rollout.Verify(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, plan) {
 		t.Errorf("%s: %v", name, v)
 	}
 }

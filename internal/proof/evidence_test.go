@@ -16,7 +16,7 @@ import (
 // evidence is what the tests show, as far as the source tells.
 type evidence struct {
 	properties []*property // in the order of the source
-	// spoiled counts the plans that Verify must reject, by invariant, then test.
+	// spoiled counts the plans that the verifier must reject, by invariant, then test.
 	spoiled map[string]map[string]int
 	entries []entry
 	// tables of planted bugs elsewhere, by directory, then in the order of the source.
@@ -153,14 +153,14 @@ func (e *evidence) gatherSpoiled(t *testing.T, s source) {
 		e.spoiled[of][test]++
 	}
 	makers := map[string]*ast.FuncDecl{}
-	for _, file := range s["rollout"] {
+	for _, file := range s["rollout/verify"] {
 		for _, declaration := range file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok {
 				makers[f.Name.Name] = f
 			}
 		}
 	}
-	s.tests("rollout", func(f *ast.FuncDecl) {
+	s.tests("rollout/verify", func(f *ast.FuncDecl) {
 		literals(f, "violationRow", func(literal *ast.CompositeLit) {
 			count(f.Name.Name, element(literal, -1, "want"))
 		})

@@ -18,7 +18,7 @@ import (
 )
 
 // A tale is what stories are for what the Datadog ExtendedDaemonSet adds: a fleet at rest, for whose set something changes,
-// and what befalls it on the way. Observers look at the objects of the cluster before each plan. They ask neither Verify
+// and what befalls it on the way. Observers look at the objects of the cluster before each plan. They ask neither the verifier
 // nor the plan what it means, and count for themselves.
 type tale struct {
 	rollouttest.World

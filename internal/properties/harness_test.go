@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // factory makes the planner under test for a spec: the real one, or one with a planted bug.
@@ -118,7 +119,7 @@ func manyMinds() *rapid.Generator[trial] {
 	})
 }
 
-// verified states that no plan breaks the given invariant, as far as Verify sees it.
+// verified states that no plan breaks the given invariant, as far as the verifier sees it.
 func verified(invariant int) func(trial, factory) error {
 	return once(func(c trial, plan rollouttest.PlanFunc) error {
 		p, err := plan(c.Snapshot)
@@ -126,7 +127,7 @@ func verified(invariant int) func(trial, factory) error {
 			return err
 		}
 		var errs []error
-		for _, v := range rollout.Verify(c.Spec, c.Snapshot, p) {
+		for _, v := range verify.Plan(c.Spec, c.Snapshot, p) {
 			if v.Invariant == invariant {
 				errs = append(errs, errors.New(v.String()))
 			}

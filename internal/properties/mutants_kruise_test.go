@@ -181,10 +181,10 @@ var hookMutants = []mutant{
 		"lets all prepared pods go at once", "they are taken for what has room already", preparedInOutage, goesOnRegardless,
 	},
 	{
-		"lets all prepared pods go at once, as Verify sees it", "the same along the way", safeInOutage, goesOnRegardless,
+		"lets all prepared pods go at once, as the verifier sees it", "the same along the way", safeInOutage, goesOnRegardless,
 	},
 	{
-		"lets all prepared pods go at once, one plan", "the same, as Verify sees it", takenPrepared, goesOnRegardless,
+		"lets all prepared pods go at once, one plan", "the same, as the verifier sees it", takenPrepared, goesOnRegardless,
 	},
 	{
 		"deletes hooked pods", "the hook is not looked at", deletesHooked, asIf(func(s *rollout.Spec) { s.Lifecycle.PreDelete = nil }),

@@ -108,7 +108,7 @@ var mutants = []mutant{
 		"surge without limit", "the new pods are not counted", surge, asIf(rollouttest.MaxSurge("100%")),
 	},
 	{
-		"surge without limit, seen from outside", "the same, as the property without Verify sees it", budgetAlways,
+		"surge without limit, seen from outside", "the same, as the property without the verifier sees it", budgetAlways,
 		asIf(rollouttest.MaxSurge("100%")),
 	},
 	{

@@ -20,7 +20,7 @@ import (
 // hooks let all of them go at once.
 var preparedInOutage = property{"V1, of what was prepared in an outage", outages(), outage(witnessTaken)}
 
-// safeInOutage is the same as Verify sees it, and all else that it sees.
+// safeInOutage is the same as the verifier sees it, and all else that it sees.
 var safeInOutage = property{"V1 to V12, V14, V15, in an outage", outages(), outage(witnessVerify)}
 
 // takenPrepared is the same for one plan.
@@ -123,7 +123,7 @@ func outage(at func(*moment) error) func(trial, factory) error {
 	}
 }
 
-// witnessTaken asks neither Verify nor the plan, but counts the nodes without a Ready pod around each plan.
+// witnessTaken asks neither the verifier nor the plan, but counts the nodes without a Ready pod around each plan.
 func witnessTaken(s *moment) error {
 	before, without := withoutReady(s.before), withoutReady(s.after)
 	taken := slices.DeleteFunc(slices.Clone(without), func(node string) bool { return slices.Contains(before, node) })

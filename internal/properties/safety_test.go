@@ -13,9 +13,10 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// The properties of one plan. Which invariant a violation belongs to is Verify's to say, so each can be run alone.
+// The properties of one plan. Which invariant a violation belongs to is the verifier's to say, so each can be run alone.
 var (
 	contract     = property{"contract", onePlan(), verified(0)}
 	budget       = property{"V1 budget", onePlan(rollouttest.Released()), verified(1)}
@@ -62,7 +63,7 @@ func checkSafeAlong(c trial, plan rollouttest.PlanFunc) error {
 	const enough = 60 // of those that fail or are held there is no end
 	_, err = cluster.Run(plan, enough, func(s rollout.Snapshot, p rollout.Plan) error {
 		var errs []error
-		for _, v := range rollout.Verify(c.Spec, s, p) {
+		for _, v := range verify.Plan(c.Spec, s, p) {
 			errs = append(errs, errors.New(v.String()))
 		}
 		return errors.Join(errs...)
@@ -100,7 +101,7 @@ func rollouts() *rapid.Generator[trial] {
 	})
 }
 
-// checkDisruption asks neither Verify nor the plan, but counts pods in the cluster after every step of such a rollout.
+// checkDisruption asks neither the verifier nor the plan, but counts pods in the cluster after every step of such a rollout.
 func checkDisruption(c trial, plan rollouttest.PlanFunc) error {
 	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// The properties of a planner along stories, each as one witness sees it, and as Verify does.
+// The properties of a planner along stories, each as one witness sees it, and as the verifier does.
 var (
 	toldSafe     = property{"V1 to V12, V14, V15, along stories", stories(), tell(witness{at: witnessVerify})}
 	toldBudget   = property{"V1, as witnessed", stories(), tell(witness{at: witnessBudget})}

@@ -16,7 +16,7 @@ import (
 
 // A story is what befalls an orderly fleet while its users change their minds: every node runs one healthy pod at the
 // beginning, and a cluster that is slow, or never done, carries out the plans. Witnesses look at the objects of the
-// cluster after each step. They ask neither Verify nor the plan what it means, and compute from the spec what may be.
+// cluster after each step. They ask neither the verifier nor the plan what it means, and compute from the spec what may be.
 
 // world is what a story's controller and users are like.
 type world struct {

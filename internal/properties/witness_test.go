@@ -15,12 +15,13 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// witnessVerify is Verify (V1 to V15).
+// witnessVerify is the verifier (V1 to V15).
 func witnessVerify(s *moment) error {
 	var errs []error
-	for _, v := range rollout.Verify(s.spec, s.seen, s.decided) {
+	for _, v := range verify.Plan(s.spec, s.seen, s.decided) {
 		errs = append(errs, errors.New(v.String()))
 	}
 	return errors.Join(errs...)
