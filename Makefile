@@ -57,6 +57,10 @@ test: ## vet and test every module, recorded conformance cases included; compare
 	@$(MAKE) --no-print-directory peersuite > build/peersuite.txt || { cat build/peersuite.txt; exit 1; }
 	@grep '^Of the' -A 1 build/peersuite.txt
 
+.PHONY: api
+api: ## write what the packages export into the folder api, which a test holds them to
+	$(GO) run ./internal/api
+
 .PHONY: differential
 differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
 	@mkdir -p build && rm -f build/differential.failed
@@ -145,8 +149,10 @@ compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT 
 	@cd internal/differential && $(GO) run ./ratios < $(CURDIR)/build/compare.csv
 
 .PHONY: mutate
-mutate: ## mutate the packages MUTATE (those of the library) and see whether the tests notice; SINCE=ref only what changed, FOR=4m so long
-	cd internal/mutation && $(GO) run . $(if $(SINCE),-since $(SINCE)) $(if $(FOR),-for $(FOR)) $(if $(LEAST),-least $(LEAST)) $(MUTATE)
+mutate: ## mutate the packages MUTATE (those of the library), see whether the tests notice, and report in build/mutation.md; SINCE=ref only what changed, FOR=4m so long
+	@mkdir -p build
+	cd internal/mutation && { $(GO) run . $(if $(SINCE),-since $(SINCE)) $(if $(FOR),-for $(FOR)) $(if $(LEAST),-least $(LEAST)) $(MUTATE); \
+		status=$$?; $(GO) run . -report $(CURDIR)/build/mutation.md && exit $$status; }
 
 .PHONY: rules
 rules: ## take the code of each rule away, one at a time, and see a test fail that names it

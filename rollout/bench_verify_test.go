@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // BenchmarkVerify is the check of a plan beside the plan itself, on the same snapshot: what a simulation, or a controller
@@ -54,7 +55,7 @@ func benchPlanAndVerify(b *testing.B, spec rollout.Spec, snapshot rollout.Snapsh
 			return err
 		}},
 		{"verify", func() error {
-			if violations := rollout.Verify(spec, snapshot, plan); violations != nil {
+			if violations := verify.Plan(spec, snapshot, plan); violations != nil {
 				return fmt.Errorf("%d violations, the first: %v", len(violations), violations[0])
 			}
 			return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // The stable revision's template says where its pods may be, so that a template that fits fewer nodes, or more, changes nothing
@@ -111,8 +112,8 @@ func TestCanaryPlacement(t *testing.T) {
 			if plan.Status.Desired != tt.desired || plan.Canary.Wanted != tt.wanted {
 				t.Errorf("desired %d, canary nodes wanted %d; want %d, %d", plan.Status.Desired, plan.Canary.Wanted, tt.desired, tt.wanted)
 			}
-			if violations := rollout.Verify(l.spec, l.snapshot, plan); len(violations) > 0 {
-				t.Errorf("Verify: %v", violations)
+			if violations := verify.Plan(l.spec, l.snapshot, plan); len(violations) > 0 {
+				t.Errorf("the plan is wrong: %v", violations)
 			}
 		})
 	}

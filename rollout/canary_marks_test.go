@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // A canary writes its verdicts on the history, in the same plan in which it gives them (C6).
@@ -216,7 +217,7 @@ func TestCanaryStable(t *testing.T) {
 			if plan.Canary.Stable != l.hash(tt.want) {
 				t.Errorf("stable is %s, want %s, %s: %s", plan.Canary.Stable, tt.want, l.hash(tt.want), tt.why)
 			}
-			for _, violation := range rollout.Verify(l.spec, l.snapshot, plan) {
+			for _, violation := range verify.Plan(l.spec, l.snapshot, plan) {
 				t.Error(violation)
 			}
 		})

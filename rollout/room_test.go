@@ -11,14 +11,15 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // TestBudgetB3Prepared is B3 for what earlier plans have prepared: their hooks may let any number of pods go at once.
 func TestBudgetB3Prepared(t *testing.T) {
 	playScenes(t, roomScenes())
-	for _, s := range roomScenes() { // the planner and Verify each count what is down for themselves
+	for _, s := range roomScenes() { // the planner and the verifier each count what is down for themselves
 		l := s.lab()
-		for _, v := range rollout.Verify(l.spec, l.snapshot, l.plan(t)) {
+		for _, v := range verify.Plan(l.spec, l.snapshot, l.plan(t)) {
 			t.Errorf("%s: %s", s.name, v)
 		}
 	}

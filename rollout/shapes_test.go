@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // shapeVariable tells a run of the tests which shape to plan, and with how many elements: "crowd 800".
@@ -38,7 +39,7 @@ func TestShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if violations := rollout.Verify(spec, snapshot, plan); violations != nil {
+			if violations := verify.Plan(spec, snapshot, plan); violations != nil {
 				t.Fatalf("%d violations, the first: %v", len(violations), violations[0])
 			}
 			for _, node := range snapshot.Nodes {

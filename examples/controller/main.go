@@ -35,7 +35,7 @@ func run() error {
 	metrics := flag.String("metrics-bind-address", ":8080", "`address` of the metrics; 0: none")
 	probes := flag.String("health-probe-bind-address", ":8081", "`address` of /healthz and /readyz")
 	elect := flag.Bool("leader-elect", true, "work only while leading: needed with more than one replica")
-	verify := flag.Bool("verify", true, "have rollout.Verify agree with each plan before it is executed")
+	verify := flag.Bool("verify", true, "have verify.Plan agree with each plan before it is executed")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

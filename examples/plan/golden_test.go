@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the embedded fleet anew")
@@ -127,7 +127,7 @@ func TestExamplesKeepTheInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, violation := range rollout.Verify(result.set.Spec, result.snapshot, result.plan) {
+		for _, violation := range verify.Plan(result.set.Spec, result.snapshot, result.plan) {
 			t.Errorf("%s: %s", name, violation)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/internal/differential"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // step is a world, with what the controller and the planner make of it.
@@ -122,7 +123,7 @@ func (s *step) asPlanner() error {
 		return err
 	}
 	var errs []error
-	for _, v := range rollout.Verify(spec, snapshot, s.plan) {
+	for _, v := range verify.Plan(spec, snapshot, s.plan) {
 		errs = append(errs, errors.New(v.String()))
 	}
 	return errors.Join(errs...)

@@ -19,6 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // course is how a fleet got from where it was to where it came to rest, under one of the two.
@@ -174,7 +175,7 @@ func travel(
 	t := course{end: map[string]string{}}
 	result, err := cluster.Run(plan, 4*cluster.Steps(), func(s rollout.Snapshot, p rollout.Plan) error {
 		if driver == nil {
-			for _, v := range rollout.Verify(spec, s, p) {
+			for _, v := range verify.Plan(spec, s, p) {
 				return errors.New(v.String())
 			}
 		}

@@ -2,8 +2,8 @@
 // no rule can go without a test that names it.
 //
 // The tables of that document are read off the source: which property states which invariant, which planted bugs it rejects,
-// which spoiled plans Verify rejects, which entries of the differences belong to a rule. TestDocument fails when they differ,
-// and writes them anew with -update (make update). The other tests fail where something is missing: an invariant without
+// which spoiled plans the verifier rejects, which entries of the differences belong to a rule. TestDocument fails when they
+// differ, and writes them anew with -update (make update). The other tests fail where something is missing: an invariant without
 // a property or without a planted bug, a property that no test runs, a rule that nothing was taken away of, a name in the text
 // that no test has.
 //

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestEveryInvariantIsProved: each has a property that a planted bug made fail, and what Verify sees of it has spoiled plans.
+// TestEveryInvariantIsProved: each has a property that a planted bug made fail, and what the verifier sees of it has spoiled plans.
 func TestEveryInvariantIsProved(t *testing.T) {
 	e := gather(t, parseTests(t))
-	overSeveralPlans := []string{"V13", "V16", "V17", "V18"} // of which Verify, that sees one, says nothing
+	overSeveralPlans := []string{"V13", "V16", "V17", "V18"} // of which the verifier, that sees one, says nothing
 	invariants := invariantsOf(t)
 	if len(invariants) < 19 {
 		t.Fatalf("DESIGN.md has %d invariants only", len(invariants))
@@ -29,7 +29,7 @@ func TestEveryInvariantIsProved(t *testing.T) {
 			t.Errorf("%s: no property that a planted bug makes fail", invariant.id)
 		}
 		if len(e.spoiled[invariant.id]) == 0 != slices.Contains(overSeveralPlans, invariant.id) {
-			t.Errorf("%s: spoiled plans that Verify must reject: %v", invariant.id, e.spoiled[invariant.id])
+			t.Errorf("%s: spoiled plans that the verifier must reject: %v", invariant.id, e.spoiled[invariant.id])
 		}
 	}
 }

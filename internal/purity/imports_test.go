@@ -45,6 +45,20 @@ func TestLibraryImportsPointDown(t *testing.T) {
 	}
 }
 
+// TestVerifierIsApart: the verifier imports nothing internal, and the planner does not import the verifier. In code that both
+// shared a mistake would be made on both sides, and nobody would find it.
+func TestVerifierIsApart(t *testing.T) {
+	packages := parseModule(t, "../..")
+	if _, ok := packages[verifier]; !ok {
+		t.Fatalf("%s is not there", verifier)
+	}
+	for directory, files := range packages {
+		for _, offence := range checkApart(directory, files) {
+			t.Error(offence)
+		}
+	}
+}
+
 func TestEveryExcuseHasAReason(t *testing.T) {
 	list := readLayers(t, "../../DESIGN.md")
 	for directory, offences := range excused {
@@ -192,6 +206,103 @@ func TestCheckImportsSeesPlantedOffences(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheckApartSeesPlantedOffences(t *testing.T) {
+	tests := []struct {
+		name      string
+		why       string
+		directory string
+		imported  string
+		want      string
+	}{
+		{
+			name: "vocabulary", why: "a plan is written, and read, in the words of package rollout",
+			directory: verifier, imported: modulePath + "/rollout",
+		},
+		{
+			name: "packages below", why: "when a pod is ready is no decision of the planner",
+			directory: verifier, imported: modulePath + "/lifecycle",
+		},
+		{
+			name: "the planner's inside", why: "what the planner computes the verifier computes by itself",
+			directory: verifier, imported: modulePath + "/rollout/internal/fleet",
+			want: "rollout/verify imports rollout/internal/fleet, which is internal",
+		},
+		{
+			name: "an inside right below", why: "the name of the last folder counts as any other",
+			directory: verifier, imported: modulePath + "/rollout/internal",
+			want: "rollout/verify imports rollout/internal, which is internal",
+		},
+		{
+			name: "the module's inside", why: "helpers of the planner live there, too",
+			directory: verifier, imported: modulePath + "/internal/selectors",
+			want: "rollout/verify imports internal/selectors, which is internal",
+		},
+		{
+			name: "another package's inside", why: "the rule is for the verifier alone",
+			directory: "rollout", imported: modulePath + "/internal/selectors",
+		},
+		{
+			name: "a name that contains the word", why: "only whole folders are internal",
+			directory: verifier, imported: modulePath + "/internals",
+		},
+		{
+			name: "planner asks its verifier", why: "a plan must not be made to please the verifier",
+			directory: "rollout", imported: modulePath + "/" + verifier,
+			want: "rollout imports rollout/verify, which verifies it",
+		},
+		{
+			name: "the planner's inside asks the verifier", why: "it is the planner, too",
+			directory: "rollout/internal/fleet", imported: modulePath + "/" + verifier,
+			want: "rollout/internal/fleet imports rollout/verify, which verifies it",
+		},
+		{
+			name: "simulation", why: "everybody else may ask",
+			directory: "rollout/simulate", imported: modulePath + "/" + verifier,
+		},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		if test.why == "" || seen[test.name] {
+			t.Fatalf("row %q needs a reason and a name of its own", test.name)
+		}
+		seen[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			files := parseSource(t, fmt.Sprintf("package p\n\nimport _ %q\n", test.imported))
+			got := checkApart(test.directory, files)
+			switch {
+			case test.want == "" && len(got) > 0:
+				t.Errorf("reported %q", got)
+			case test.want != "" && (len(got) != 1 || !strings.HasSuffix(got[0], test.want)):
+				t.Errorf("reported %q, want one that ends in %q", got, test.want)
+			}
+		})
+	}
+}
+
+// verifier is the directory of the package that verifies plans.
+const verifier = "rollout/verify"
+
+// checkApart reports every import by which the verifier shares code with the planner, or the planner with the verifier. Packages
+// below both, such as lifecycle, may be shared.
+func checkApart(directory string, files parsedFiles) []string {
+	planner := directory == "rollout" || strings.HasPrefix(directory, "rollout/internal/")
+	var offences []string
+	for _, spec := range files.imports() {
+		imported, ok := strings.CutPrefix(importPath(spec), modulePath+"/")
+		if !ok {
+			continue
+		}
+		where := files.set.Position(spec.Pos())
+		switch {
+		case directory == verifier && slices.Contains(strings.Split(imported, "/"), "internal"):
+			offences = append(offences, fmt.Sprintf("%s: %s imports %s, which is internal", where, directory, imported))
+		case planner && imported == verifier:
+			offences = append(offences, fmt.Sprintf("%s: %s imports %s, which verifies it", where, directory, imported))
+		}
+	}
+	return offences
 }
 
 // checkImports reports every import of the package in directory that does not point down the list.

@@ -40,7 +40,7 @@ type broken struct {
 
 func (b *broken) Error() string { return b.kind + ": " + b.text }
 
-// checker holds one run to what must hold on top of [rollout.Verify]: the judge watches the cluster's objects, and plans are
+// checker holds one run to what must hold on top of verify.Plan: the judge watches the cluster's objects, and plans are
 // made again now and then.
 type checker struct {
 	scenario *simulate.Scenario
@@ -58,10 +58,10 @@ type checkOptions struct {
 	// pure (V13) and idempotent (V14), and wakes in time (V15). 0: never.
 	every int
 	// wanted turns a spec in force into the one that the judge goes by. Nil: it is that one. Another one is for tests: the
-	// planner and Verify then agree on what the judge is to reject.
+	// planner and the verifier then agree on what the judge is to reject.
 	wanted func(rollout.Spec) rollout.Spec
 	// spoil changes plans after they were verified. Nil: no plan is changed. It is for tests, too: the judge sees what comes
-	// of a planner with a bug that Verify would have noticed.
+	// of a planner with a bug that the verifier would have noticed.
 	spoil func(*simulate.Step)
 }
 

@@ -1,5 +1,5 @@
 // Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must hold:
-// the invariants of [rollout.Verify], which the simulator checks at each step, the rules of package judge, which watches the
+// the invariants of verify.Plan, which the simulator checks at each step, the rules of package judge, which watches the
 // simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
 // the first failure it prints the smallest scenario that it finds to fail in the same way, and ends with exit code 1.
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -79,7 +80,7 @@ func mustPlan(t *testing.T, set manifest.Set) {
 	if err != nil {
 		t.Fatalf("Plan: %v", err)
 	}
-	for _, violation := range rollout.Verify(set.Spec, snapshot, plan) {
+	for _, violation := range verify.Plan(set.Spec, snapshot, plan) {
 		t.Errorf("%v", violation)
 	}
 }

@@ -14,7 +14,7 @@ type Change struct {
 	Spec rollout.Spec
 }
 
-// CheckChanges checks V16 to V18, and what [rollout.Verify] checks, for a cluster whose users change the spec on the way.
+// CheckChanges checks V16 to V18, and what [verify.Plan] checks, for a cluster whose users change the spec on the way.
 // The first of the changes is what is in force at the beginning; its After does not matter. Every plan is verified. With
 // the last spec the cluster must settle as [CheckLive] says; that one must be [Rolling], the others may stop the set.
 // Between two changes no node is recreated or updated more than once ([CheckNoThrash]).
@@ -42,7 +42,7 @@ func CheckChanges(
 		verified := func(s rollout.Snapshot) (rollout.Plan, error) {
 			p, err := plan(s)
 			if err == nil {
-				err = verify(change.Spec, s, p)
+				err = checkValid(change.Spec, s, p)
 			}
 			return p, err
 		}

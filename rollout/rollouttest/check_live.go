@@ -65,14 +65,14 @@ func CheckNoThrash(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, 
 	return nil
 }
 
-// CheckSafeAlong checks with [rollout.Verify] every plan on the way of [CheckLive], wherever it leads: the spec may
+// CheckSafeAlong checks with [verify.Plan] every plan on the way of [CheckLive], wherever it leads: the spec may
 // hold nodes back, and pods may never become Ready.
 func CheckSafeAlong(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, behavior Behavior) error {
 	c, err := NewCluster(spec, snapshot, behavior)
 	if err != nil {
 		return err
 	}
-	_, err = c.Run(plan, c.Steps(), func(s rollout.Snapshot, p rollout.Plan) error { return verify(spec, s, p) })
+	_, err = c.Run(plan, c.Steps(), func(s rollout.Snapshot, p rollout.Plan) error { return checkValid(spec, s, p) })
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, recent(c))
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// CheckSafe plans and reports what [rollout.Verify] finds: the invariants that one plan can break (V1 to V12).
+// CheckSafe plans and reports what [verify.Plan] finds: the invariants that one plan can break (V1 to V12).
 func CheckSafe(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot) error {
 	p, err := plan(snapshot)
 	if err != nil {
 		return err
 	}
-	return verify(spec, snapshot, p)
+	return checkValid(spec, snapshot, p)
 }
 
 // CheckPure checks V13. Planning must
@@ -113,7 +113,7 @@ func planDiff(a, b rollout.Plan) string {
 }
 
 // CheckIdempotent checks V14. With the actions of a plan in flight, and with any prefix of them in flight or carried
-// out, the next plans must not ask for them again, and must break no invariant that [rollout.Verify] checks. A pod with a
+// out, the next plans must not ask for them again, and must break no invariant that [verify.Plan] checks. A pod with a
 // patch in flight must not be patched at all; one that was patched may be, but not in the same way again. Whoever carries
 // out a part of the patches of a pod only is one of the prefixes.
 func CheckIdempotent(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot) error {
@@ -153,7 +153,7 @@ func checkInFlight(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, 
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(repeated(snapshot.InFlight, next), verify(spec, snapshot, next)); err != nil {
+		if err := errors.Join(repeated(snapshot.InFlight, next), checkValid(spec, snapshot, next)); err != nil {
 			return err
 		}
 		p = next
@@ -211,7 +211,8 @@ func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p
 	done := Prefix(p, n)
 	requested := rollout.InFlight{}.With(done)
 	requested.Patches, requested.Revisions = nil, nil // a pod may have several steps to go, and a revision several actions
-	return errors.Join(revisedAgain(done, next), patchedAgain(done, next), repeated(requested, next), verify(spec, after, next))
+	return errors.Join(revisedAgain(done, next), patchedAgain(done, next), repeated(requested, next),
+		checkValid(spec, after, next))
 }
 
 // revisedAgain reports an action on a revision that does what one before it did. Marks may come again with another instant.

@@ -13,7 +13,7 @@ import (
 
 // Simulate runs a scenario with the real planner to its end and holds it to the policies. The test fails
 //   - at once if an argument of a policy makes no sense, if the scenario is refused, or if a plan breaks an invariant that
-//     [rollout.Verify] checks;
+//     [verify.Plan] checks;
 //   - for every policy whose promise is broken, with what was promised, at which step and instant it broke, what the
 //     plan of that step says about the nodes concerned, and how to see that step again;
 //   - if nothing at all happened in the run: then no promise was put to the test;

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // PlanFunc plans for one spec, as [rollout.Planner.Plan] does. The checks of this package take one, so that they can
@@ -103,7 +104,7 @@ func Run(t TB, c *Cluster) Result {
 	t.Helper()
 	steps := c.Steps()
 	result, err := c.Run(c.Plan, steps, func(snapshot rollout.Snapshot, plan rollout.Plan) error {
-		return verify(c.spec, snapshot, plan)
+		return checkValid(c.spec, snapshot, plan)
 	})
 	switch {
 	case err != nil:
@@ -114,19 +115,19 @@ func Run(t TB, c *Cluster) Result {
 	return result
 }
 
-// AssertValid fails the test if the plan breaks an invariant that [rollout.Verify] checks, and says for each which
+// AssertValid fails the test if the plan breaks an invariant that [verify.Plan] checks, and says for each which
 // one and what the plan has to say about the node.
 func AssertValid(t TB, spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) {
 	t.Helper()
-	if err := verify(spec, snapshot, plan); err != nil {
+	if err := checkValid(spec, snapshot, plan); err != nil {
 		t.Errorf("%v\n%s", err, Scenario{Spec: spec, Snapshot: snapshot})
 	}
 }
 
-// verify is rollout.Verify as an error.
-func verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
+// checkValid is verify.Plan as an error.
+func checkValid(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 	var errs []error
-	for _, v := range rollout.Verify(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, plan) {
 		err := errors.New(v.String())
 		if v.Node != "" {
 			err = fmt.Errorf("%w (the plan: %s)", err, plan.Explain(v.Node))

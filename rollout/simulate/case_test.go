@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // A step that broke an invariant is seen again from its case: the same planner breaks the same invariants, and the real one
@@ -44,7 +45,7 @@ func TestCaseReplaysAStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	violations := func(planner func(rollout.Spec) (simulate.PlanFunc, error)) []rollout.Violation {
+	violations := func(planner func(rollout.Spec) (simulate.PlanFunc, error)) []verify.Violation {
 		t.Helper()
 		plan, err := planner(c.Spec)
 		if err != nil {
@@ -54,7 +55,7 @@ func TestCaseReplaysAStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return rollout.Verify(c.Spec, c.Snapshot, made)
+		return verify.Plan(c.Spec, c.Snapshot, made)
 	}
 	if diff := cmp.Diff(failed.Violations, violations(greedy)); diff != "" {
 		t.Errorf("seen again, it breaks other invariants, -run +case:\n%s", diff)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -163,7 +164,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		s.observeAll()
 	}
 	s.decided = step.Plan
-	if violations := rollout.Verify(s.spec, step.Snapshot, step.Plan); len(violations) > 0 {
+	if violations := verify.Plan(s.spec, step.Snapshot, step.Plan); len(violations) > 0 {
 		s.violations = violations
 		return step, nil
 	}

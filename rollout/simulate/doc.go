@@ -32,7 +32,7 @@
 // after their lag; the controller plans with [rollout.Planner] and carries the plan out, call by call. Patches are merged as an
 // API server does it. Objects have instants in whole seconds, as in a cluster; the clock is exact.
 //
-// Every plan is checked with [rollout.Verify], against what the controller saw. One that breaks an invariant ends the run with a
+// Every plan is checked with [verify.Plan], against what the controller saw. One that breaks an invariant ends the run with a
 // [*StepError], whose [Case] the program in examples/plan reads and explains.
 //
 // A run is done when every node is where it is to end and nothing is under way. It is stuck when nothing will happen any more

@@ -26,6 +26,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 func inputBuild(t *testing.T, fleet simulate.Fleet) rollout.Snapshot {
@@ -308,7 +309,7 @@ func inputSettledError(spec rollout.Spec, snapshot rollout.Snapshot) error {
 	if plan.Status.Available != plan.Status.Desired || plan.Status.Updated != plan.Status.Desired {
 		return fmt.Errorf("status %+v", plan.Status)
 	}
-	if violations := rollout.Verify(spec, snapshot, plan); len(violations) > 0 {
+	if violations := verify.Plan(spec, snapshot, plan); len(violations) > 0 {
 		return fmt.Errorf("%v", violations)
 	}
 	return nil

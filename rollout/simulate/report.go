@@ -5,6 +5,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -64,7 +65,7 @@ type Report struct {
 	// no node.
 	Unused []string `json:"unused,omitempty"`
 	// Violations of the invariants that stopped the run; nil: none.
-	Violations []rollout.Violation `json:"violations,omitempty"`
+	Violations []verify.Violation `json:"violations,omitempty"`
 }
 
 // Succeeded tells whether the rollout came to its end: every node is where it is to end, and the last revision was not given up

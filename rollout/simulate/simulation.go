@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 const (
@@ -74,7 +75,7 @@ type Simulation struct {
 	step       int
 	atOnce     int // plans at this instant
 	end        End
-	violations []rollout.Violation
+	violations []verify.Violation
 	failure    error
 }
 

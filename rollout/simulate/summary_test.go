@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // summaryZero is what is said about a run in which nothing happened.
@@ -43,7 +44,7 @@ func TestReportInWords(t *testing.T) {
 			[]string{"agent, seed 0: not done in time, after 1s"}},
 		{"condition", "the caller's", simulate.Report{End: simulate.EndCondition, Elapsed: time.Second}, first, 1,
 			[]string{"agent, seed 0: ended by the caller, after 1s"}},
-		{"violation", "each is listed", simulate.Report{End: simulate.EndViolation, Violations: []rollout.Violation{
+		{"violation", "each is listed", simulate.Report{End: simulate.EndViolation, Violations: []verify.Violation{
 			{Invariant: 1, Node: "x", Message: "too many"}, {Invariant: 2, Message: "none"},
 		}}, all, 0, []string{"  violation    V1: node x: too many", "  violation    V2: none"}},
 		{"images", "in binary units", simulate.Report{PulledBytes: 1 << 20, PeerBytes: 1023}, all, 0,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // tally is what a run adds up to, from which its Report is made. Instants are counted from the beginning of the run and
@@ -159,7 +160,7 @@ func (t *tally) restarted(crash bool) {
 func (t *tally) controllerCrashed() { t.counted.ControllerCrashes++ }
 
 // report sums up the run until then. The tally goes on as if nobody had asked.
-func (t *tally) report(at time.Duration, end End, violations []rollout.Violation) Report {
+func (t *tally) report(at time.Duration, end End, violations []verify.Violation) Report {
 	r := t.counted
 	r.End, r.Elapsed = end, at
 	r.Desired = -t.states[NodeOutside]

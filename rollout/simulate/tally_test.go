@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // tallyOp is one thing that a tally is told.
@@ -347,7 +348,7 @@ func TestTallyReportsAtAnyTime(t *testing.T) {
 }
 
 func TestTallyHandsOutViolations(t *testing.T) {
-	violations := []rollout.Violation{{Invariant: 1, Node: "x"}}
+	violations := []verify.Violation{{Invariant: 1, Node: "x"}}
 	got := newTally("agent", 1).report(0, EndViolation, violations)
 	violations[0].Node = "y"
 	if len(got.Violations) != 1 || got.Violations[0].Node != "x" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // StepError says at which step a run ended that should have gone on, and how to see that step again.
@@ -19,7 +20,7 @@ type StepError struct {
 	Seed uint64
 	Step Step
 	// Violations of the invariants by the plan; empty: Err is the observer's.
-	Violations []rollout.Violation
+	Violations []verify.Violation
 	Err        error
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // caseEqual tells cases apart as a planner does: instants by what they are, not by their zone.
@@ -291,15 +292,15 @@ func TestStepError(t *testing.T) {
 	head := "simulate: seed 7, step 12, 4m30s after the beginning (" + kit.Noon().UTC().Format(time.RFC3339) + "): "
 	const again = "\nto see it again: run the scenario with seed 7 up to step 12, or write what Case of this error returns to a file " +
 		"with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE"
-	of := func(n int, node string) (all []rollout.Violation) {
+	of := func(n int, node string) (all []verify.Violation) {
 		for i := range n {
-			all = append(all, rollout.Violation{Invariant: 1, Node: node, Message: fmt.Sprint("m", i)})
+			all = append(all, verify.Violation{Invariant: 1, Node: node, Message: fmt.Sprint("m", i)})
 		}
 		return all
 	}
 	tests := []struct {
 		name, why  string
-		violations []rollout.Violation
+		violations []verify.Violation
 		err        error
 		want       string
 	}{

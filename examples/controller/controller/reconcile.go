@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // soon is when to go on after something that a healthy cluster answers now and then, such as a conflict.
@@ -136,10 +137,10 @@ func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, inv
 	return client.IgnoreNotFound(r.Kind.Send(ctx, r.Client, after))
 }
 
-// Verify is a Guard that lets no plan pass that rollout.Verify objects to.
+// Verify is a Guard that lets no plan pass that verify.Plan objects to.
 func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 	var errs []error
-	for _, violation := range rollout.Verify(spec, snapshot, plan) {
+	for _, violation := range verify.Plan(spec, snapshot, plan) {
 		errs = append(errs, fmt.Errorf("%v", violation))
 	}
 	return errors.Join(errs...)

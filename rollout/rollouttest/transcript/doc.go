@@ -36,7 +36,7 @@
 // word. Many words are key=value. One that ends in <<EOF takes the lines up to one that is EOF as its text, in which there is
 // no blank line.
 //
-// Every plan that is made is checked by [rollout.Verify]; a violation ends the story, and the test.
+// Every plan that is made is checked by [verify.Plan]; a violation ends the story, and the test.
 //
 // Revisions are called r1, r2 and so on in the order in which they appear, since their hashes are not for writing down. An
 // image like v2 is that tag of the image that the set has.

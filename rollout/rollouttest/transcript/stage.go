@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // stage is where a transcript is played: a set on a simulated cluster in virtual time.
@@ -251,7 +252,7 @@ func (s *stage) hold() error {
 	return nil
 }
 
-// plan is what the controller sees and decides now, checked by Verify.
+// plan is what the controller sees and decides now, checked by the verifier.
 func (s *stage) plan() (rollout.Plan, rollout.Claims, error) {
 	snapshot := s.cluster.Snapshot()
 	claims, err := rollout.Claim(s.cluster.Spec(), snapshot.Pods)
@@ -264,7 +265,7 @@ func (s *stage) plan() (rollout.Plan, rollout.Claims, error) {
 		return rollout.Plan{}, claims, err
 	}
 	s.shown = &plan
-	if violations := rollout.Verify(s.cluster.Spec(), snapshot, plan); len(violations) > 0 {
+	if violations := verify.Plan(s.cluster.Spec(), snapshot, plan); len(violations) > 0 {
 		return rollout.Plan{}, claims, fmt.Errorf("the plan violates %v", violations)
 	}
 	if err := s.check(s.cluster.Spec(), snapshot, plan); err != nil {

@@ -72,7 +72,7 @@ func parse(arguments []string, stderr io.Writer) (settings, error) {
 	flags.BoolVar(&s.scheduler, "scheduler", false, "pods are bound by kube-scheduler (default: by the tests' kubelet)")
 	example := filepath.Join("..", "..", "examples", "controller")
 	flags.StringVar(&s.example, "example", example, "`folder` of the example controller")
-	flags.BoolVar(&s.verify, "verify", true, "the example checks each plan with rollout.Verify, as it does by default")
+	flags.BoolVar(&s.verify, "verify", true, "the example checks each plan with verify.Plan, as it does by default")
 	flags.DurationVar(&s.patience, "patience", 30*time.Minute, "how `long` one run may take")
 	if err := flags.Parse(arguments); err != nil {
 		return s, err

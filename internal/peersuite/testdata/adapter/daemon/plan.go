@@ -25,6 +25,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
@@ -47,7 +48,7 @@ func (dsc *DaemonSetsController) plan(
 	return dsc.planFor(ds, nodes, revisions, pods)
 }
 
-// planFor plans, and has Verify look at the plan.
+// planFor plans, and has the verifier look at the plan.
 func (dsc *DaemonSetsController) planFor(
 	ds *apps.DaemonSet, nodes []*v1.Node, revisions []*apps.ControllerRevision, pods []*v1.Pod,
 ) (plan rollout.Plan, err error) {
@@ -67,8 +68,8 @@ func (dsc *DaemonSetsController) planFor(
 	if plan, err = planner.Plan(snapshot); err != nil {
 		return rollout.Plan{}, err
 	}
-	for _, violation := range rollout.Verify(spec, snapshot, plan) { // noted, and done all the same: the tests are to judge it
-		util.Asked("Verify", errors.New(violation.String()))
+	for _, violation := range verify.Plan(spec, snapshot, plan) { // noted, and done all the same: the tests are to judge it
+		util.Asked("verify.Plan", errors.New(violation.String()))
 	}
 	return plan, nil
 }

@@ -1,0 +1,353 @@
+package verify
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// observeHolds finds out which nodes the spec holds at what they have (T2, T3, T5).
+func (v *verifier) observeHolds() {
+	if v.spec.Strategy.Type == rollout.OnDelete {
+		for _, node := range v.nodes {
+			node.hold = rollout.LimitOnDelete
+		}
+		return
+	}
+	selector := labels.Everything()
+	if v.spec.Strategy.NodeSelector != nil {
+		// That it can be read is part of the validation of the spec.
+		selector, _ = metav1.LabelSelectorAsSelector(v.spec.Strategy.NodeSelector)
+	}
+	v.selector = selector.String()
+	for _, node := range v.nodes {
+		if !selector.Matches(labels.Set(node.object.Labels)) {
+			node.hold = rollout.LimitNodeSelector
+		}
+	}
+	v.observePartition()
+	if v.trial.phase != canary.Failed {
+		return
+	}
+	for _, node := range v.nodes {
+		if node.carriesUpdate() { // what has failed goes back, past T2 and T3 (C7)
+			node.hold = rollout.LimitNone
+		}
+	}
+}
+
+// observePartition is T2: of the base, nodes without a pod of where they are to end take the places in turn. Those that are
+// to end at the stable revision are not updated, and keep canary nodes from being held (C7).
+func (v *verifier) observePartition() {
+	base, stable := 0, 0
+	var candidates []*node
+	scales := v.scales()
+	for _, node := range v.nodes {
+		updated, old := node.holdsUpdated(), node.holdsOld()
+		if node.outcome == placement.Leave || node.outcome == placement.Keep && !updated && !old {
+			continue
+		}
+		base++
+		if node.goesStable {
+			stable++
+		}
+		// With holdRevision an empty node is held at what would come back there, if that is another revision, or does not
+		// come back at once (T7).
+		lost := v.spec.Strategy.HoldRevision && (scales || !v.revisionsBefore(node)[v.goalHash(node)])
+		if !updated && (old || lost) {
+			candidates = append(candidates, node)
+		}
+	}
+	v.limits.partition = ofDesired(v.spec.Strategy.Partition, base, 0)
+	var turns [canaryTurn + 1][]*node // each by name
+	for _, node := range candidates {
+		turn := node.partitionTurn()
+		turns[turn] = append(turns[turn], node)
+	}
+	for turn, nodes := range turns {
+		if turn == canaryTurn && stable > 0 {
+			v.limits.partitioned = min(v.limits.partition, stable)
+		}
+		for _, node := range nodes {
+			v.holdPlace(node)
+		}
+	}
+}
+
+// holdPlace gives the node a place of partition, if there is one left.
+func (v *verifier) holdPlace(node *node) {
+	if v.limits.partitioned >= v.limits.partition {
+		return
+	}
+	v.limits.partitioned++
+	if node.hold == rollout.LimitNone {
+		node.hold = rollout.LimitPartition
+	}
+}
+
+// partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector holds
+// its nodes anyway. Canary nodes are the last, so that they are updated first (C7).
+func (n *node) partitionTurn() int {
+	turn := 2
+	switch {
+	case n.outcome == placement.Keep:
+		turn = 0
+	case n.hold == rollout.LimitNodeSelector:
+		turn = 1
+	}
+	if !n.holdsOld() { // what is held comes before what was lost
+		turn += 3
+	}
+	if n.canary && !n.goesStable {
+		return canaryTurn
+	}
+	return turn
+}
+
+// canaryTurn comes after all others.
+const canaryTurn = 6
+
+// holdsUpdated and holdsOld report whether the node has a pod of the update revision or where it is to end, or of another, in
+// use or asked for.
+func (n *node) holdsUpdated() bool {
+	return n.asksUpdated || n.asksCurrent ||
+		n.any(func(p *pod) bool { return p.active() && (p.updated || p.current) })
+}
+
+func (n *node) holdsOld() bool {
+	return n.asksOld || n.any(func(p *pod) bool { return p.active() && !p.updated && !p.current })
+}
+
+// holds names what keeps the node from being begun, frozen left out: that allows less, see checkFrozen.
+func (v *verifier) holds(node *node) rollout.Limit {
+	if v.spec.Strategy.Paused {
+		return rollout.LimitPaused
+	}
+	return v.holdsRolling(node)
+}
+
+// holdsRolling is holds of a set that is not paused. A canary that is paused replaces nothing, nor does one that has failed
+// with nothing to go back to (C7).
+func (v *verifier) holdsRolling(node *node) rollout.Limit {
+	if (v.trial.phase == canary.Paused || v.trial.phase == canary.Failed) && !node.goesStable {
+		return rollout.LimitCanary
+	}
+	return node.hold
+}
+
+// holdsUpdate names what keeps the outdated pod of the node from being updated, frozen included: what stops the whole
+// rollout counts first. Paused lets finish what was begun, on a node that nothing else holds (T4).
+func (v *verifier) holdsUpdate(node *node, pod *pod) rollout.Limit {
+	switch {
+	case v.spec.Strategy.Frozen:
+		return rollout.LimitFrozen
+	case v.spec.Strategy.Paused && (pod == nil || !v.underWay(pod)):
+		return rollout.LimitPaused
+	default:
+		return v.holdsRolling(node)
+	}
+}
+
+// heldInvariant is the one that forbids to begin a node held by the limit.
+func heldInvariant(limit rollout.Limit) int {
+	if limit == rollout.LimitPartition {
+		return 5
+	}
+	return 6
+}
+
+// leaves reports whether a pod goes on its way out through the preDelete hook: it is taken back where it is what the node
+// should have, or what the node is held at (L2), or where nothing could follow it (M4).
+func (p *pod) leaves() bool {
+	if !p.leaving || !p.active() || p.node == nil {
+		return false
+	}
+	switch p.node.outcome {
+	case placement.Run:
+		return !p.current && p.node.hold == rollout.LimitNone
+	case placement.Keep:
+		return false
+	default:
+		return true
+	}
+}
+
+// underWay reports whether the in-place update of an outdated pod was begun and has not changed it yet: it waits for its
+// hook, or for the grace period (I4, L3). One that cannot go on is not: it would have to be recreated.
+func (v *verifier) underWay(p *pod) bool {
+	if v.spec.Strategy.Method == inplace.Recreate || p.marked {
+		return false
+	}
+	prepared := p.preparing || !p.ready && inplace.Unfinished(p.object) && inplace.Preparing(p.object)
+	return prepared && !v.obstructed(p)
+}
+
+// obstructed reports whether something keeps the outdated pod from being updated in place (I2, I3): in the templates, or
+// in what others made of the pod.
+func (v *verifier) obstructed(p *pod) bool {
+	return v.plainlyObstructed(p) || errors.Is(v.beginError(p), inplace.ErrObstacle)
+}
+
+// plainlyObstructed leaves out what is seen only when the pod's turn comes.
+func (v *verifier) plainlyObstructed(p *pod) bool {
+	update := v.updateOf(p)
+	return inplace.Obstruct(p.object) != 0 || !update.InPlace() || !v.fits(p) ||
+		len(update.Resources) > 0 && p.digest != "" // I2 is about what the template says
+}
+
+// beginError is why the update of the pod in place cannot begin.
+func (v *verifier) beginError(p *pod) error {
+	_, err := v.begin(p)
+	return err
+}
+
+// beginning is what there is to do now to update a pod in place, or why that cannot begin.
+type beginning struct {
+	step inplace.Step
+	err  error
+}
+
+// begin is what there is to do now to update the pod in place, by package inplace. It is asked once.
+func (v *verifier) begin(p *pod) (inplace.Step, error) {
+	if p.beginning == nil {
+		target := inplace.Target{Revision: v.goalHash(p.node)}
+		step, err := v.updateOf(p).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
+		p.beginning = &beginning{step, err}
+	}
+	return p.beginning.step, p.beginning.err
+}
+
+// updateOf is the change from the pod's revision to that where its node is to end.
+func (v *verifier) updateOf(p *pod) *inplace.Update {
+	key := diffKey{p.hash, p.node.goesStable}
+	if update, ok := v.diffs[key]; ok {
+		return update
+	}
+	update := inplace.Diff(v.templateOf(p.hash), v.goalTemplate(p.node), v.spec.Strategy.InPlace)
+	v.diffs[key] = update
+	return update
+}
+
+// diffKey names the revision of a pod, and where it is to go.
+type diffKey struct {
+	from       string
+	goesStable bool
+}
+
+// templateOf is the template of the revision with the hash; nil if no revision has it, or several, or it cannot be read.
+func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
+	if template, ok := v.templates[hash]; ok {
+		return template
+	}
+	var template *corev1.PodTemplateSpec
+	if revisions := v.history.byHash[hash]; hash != "" && len(revisions) == 1 {
+		template, _ = history.Template(revisions[0])
+	}
+	v.templates[hash] = template
+	return template
+}
+
+// rightRevisions are the revisions that a pod created on the node may be of (T1): that where it is to end, or with
+// holdRevision on a node that T2 or T3 holds what it had before, but not the one on trial elsewhere (T6).
+func (v *verifier) rightRevisions(node *node) map[string]bool {
+	if node.right == nil { // it is asked again and again
+		node.right = v.findRightRevisions(node)
+	}
+	return node.right
+}
+
+func (v *verifier) findRightRevisions(node *node) map[string]bool {
+	if v.spec.Strategy.HoldRevision && (node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector) {
+		before := v.revisionsBefore(node)
+		if !node.goesStable || !before[v.plan.Status.UpdateRevision] {
+			return before
+		}
+	}
+	return v.trial.goals[v.goalHash(node)]
+}
+
+// revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for
+// stable revisions of one number. Of pods of one age the first by name tells.
+func (v *verifier) revisionsBefore(node *node) map[string]bool {
+	var youngest time.Time
+	ran, found := "", false
+	for _, pod := range slices.Concat(node.pods, node.ignored) {
+		hash, created := pod.hash, pod.object.CreationTimestamp.Time
+		if pod.atUpdate {
+			hash = v.plan.Status.UpdateRevision
+		}
+		if (pod.atUpdate || v.templateOf(hash) != nil) && (!found || created.After(youngest)) {
+			ran, youngest, found = hash, created, true
+		}
+	}
+	if found {
+		return map[string]bool{ran: true}
+	}
+	if v.isUpdate(v.trial.stable) { // what other nodes are still held at
+		return v.olderRevisions()
+	}
+	return v.trial.stables
+}
+
+// scales reports whether T7 applies: no revision of another template was ever there.
+func (v *verifier) scales() bool {
+	other := func(revision *appsv1.ControllerRevision) bool { return !v.holdsTemplate(revision) }
+	return v.spec.Strategy.PartitionedScaling && !slices.ContainsFunc(v.snapshot.Revisions, other)
+}
+
+// checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
+func (v *verifier) checkInstalls() {
+	left, limited := v.installs()
+	if !limited {
+		return
+	}
+	installed, skipped := 0, ""
+	for _, node := range v.nodes {
+		switch {
+		case node.outcome != placement.Run || node.filled() || node.asksOld || node.any((*pod).active):
+			// Nothing is missing here.
+		case len(node.creates) > 0:
+			installed++
+			if skipped != "" {
+				v.report(5, node.name, "T7: create, although %s comes before it and gets none", skipped)
+			}
+		case len(node.pods) == 0 && skipped == "":
+			skipped = node.name
+		}
+	}
+	if installed > left {
+		v.report(5, "", "T7: %d missing pods are created, right are at most %d: desired %d - partition %d - nodes at the "+
+			"update revision", installed, left, v.limits.desired, v.limits.partition)
+	}
+}
+
+// installs is how many more nodes may get a pod in a first installation with a partition (T7), and whether that is limited.
+func (v *verifier) installs() (left int, limited bool) {
+	if !v.scales() || v.spec.Strategy.Type != rollout.RollingUpdate || v.limits.partition == 0 {
+		return 0, false
+	}
+	left = v.limits.desired - v.limits.partition
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run && node.filled() {
+			left--
+		}
+	}
+	return max(0, left), true
+}
+
+// filled reports whether the node takes its place in a first installation. One whose pod terminates or has Failed keeps it:
+// what is lost comes back there.
+func (n *node) filled() bool {
+	return n.asksUpdated || n.any(func(p *pod) bool { return p.updated })
+}

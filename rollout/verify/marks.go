@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// checkMarks judges the annotations that the plan sets on, or removes from, a revision (C6): verdicts on the update
+// revision, as the canary stands; the mark of the stable one while another is tried; nothing else.
+func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.ControllerRevision) {
+	update := v.holdsTemplate(revision) && history.HashOf(revision) == v.plan.Status.UpdateRevision
+	stable := !update && history.HashOf(revision) == v.trial.stable
+	if !update && !stable {
+		v.report(4, "", "C6: annotates revision %s, which is neither the update nor the stable revision", action.Name)
+		return
+	}
+	v.checkSetMarks(action.Name, update, action.Annotations)
+	changes := false
+	for key, value := range action.Annotations {
+		now, has := revision.Annotations[key]
+		changes = changes || !has || now != value
+	}
+	for _, key := range action.RemoveAnnotations {
+		_, has := revision.Annotations[key]
+		changes = changes || has
+		_, sets := action.Annotations[key]
+		failure := key == history.FailedAnnotation || key == history.FailedMessageAnnotation
+		// Without a canary the revision is rolled out all the same.
+		takenBack := v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate()
+		if sets || !update || !failure || !takenBack {
+			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried", key,
+				action.Name)
+		}
+	}
+	if !changes {
+		v.report(4, "", "C6: annotates revision %s and changes nothing; right is to leave it alone", action.Name)
+	}
+}
+
+// checkSetMarks judges the annotations that a revision gets, be it a new one.
+func (v *verifier) checkSetMarks(name string, update bool, annotations map[string]string) {
+	tries := v.spec.Strategy.Canary != nil
+	for key, value := range annotations {
+		var right bool
+		switch key {
+		case history.PromotedAnnotation:
+			switch {
+			case update && tries:
+				right = v.trial.phase == canary.Idle
+			case update:
+				right = v.history.marked && !history.Promoted(v.history.update)
+			default:
+				right = v.trial.phase != canary.Idle && v.isUnmarkedStable(name)
+			}
+		case history.FailedAnnotation, history.FailedMessageAnnotation:
+			right = update && v.trial.phase == canary.Failed
+		case history.RetriedAnnotation:
+			right = update && v.retriesUpdate() && value == v.spec.Strategy.Canary.Commands.Retry
+		}
+		if !right {
+			v.report(4, "", "C6: sets annotation %s of revision %s to %q, which is no verdict on it", key, name, value)
+		}
+	}
+}
+
+// isUnmarkedStable reports whether the revision of that name is the stable one and does not say so yet.
+func (v *verifier) isUnmarkedStable(name string) bool {
+	return slices.ContainsFunc(v.history.byHash[v.trial.stable], func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name && !history.Promoted(revision)
+	})
+}
+
+// retriesUpdate reports whether a fail of the update revision is taken back by command.
+func (v *verifier) retriesUpdate() bool {
+	return v.judged != nil && v.judged.retried
+}
+
+// checkCanaryLabel judges the patch of a pod's canary label: on trial are the pods of the update revision on canary nodes,
+// and no others. What a predecessor's pod carries is not for this set to judge.
+func (c *patchedPod) checkCanaryLabel(labels map[string]string) {
+	value, there := labels[rollout.CanaryLabel]
+	right := c.pod.node != nil && c.pod.node.canary && (c.pod.atUpdate || c.pod.begun)
+	switch {
+	case there && (!right || value != "true"):
+		c.wrong(4, "C1: sets the canary label to %q, right is only on pods that are on trial", value)
+	case !there && c.predecessor(c.pod.object):
+		c.wrong(4, "C1: takes the canary label from a pod of the predecessor, to which another set gave it")
+	case !there && right && c.pod.atUpdate:
+		c.wrong(4, "C1: takes the canary label from a pod that is on trial")
+	}
+}
+
+// checkNewMarks holds the annotations of a revision that is created to the verdict on it.
+func (v *verifier) checkNewMarks(object *appsv1.ControllerRevision) {
+	annotations := make(map[string]string)
+	for key, value := range object.Annotations {
+		if slices.Contains([]string{
+			history.PromotedAnnotation, history.FailedAnnotation, history.FailedMessageAnnotation, history.RetriedAnnotation,
+		}, key) {
+			annotations[key] = value
+		}
+	}
+	v.checkSetMarks(object.Name, true, annotations)
+}

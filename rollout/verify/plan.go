@@ -1,0 +1,66 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// Violation is one broken invariant.
+type Violation struct {
+	// Invariant is its number, 1 to 18. 0: the spec or the snapshot breaks its contract, so that no plan
+	// can be right for it, and nothing else was checked.
+	Invariant int
+	// Node concerned; empty if it is about the whole plan.
+	Node string
+	// Message says what was found and what would have been right. It begins with the rule that was broken
+	// where the invariant alone does not name it.
+	Message string
+}
+
+// String is the violation in one line.
+func (v Violation) String() string {
+	if v.Node == "" {
+		return fmt.Sprintf("V%d: %s", v.Invariant, v.Message)
+	}
+	return fmt.Sprintf("V%d: node %s: %s", v.Invariant, v.Node, v.Message)
+}
+
+// Plan checks a plan that was made for a spec and a snapshot against the invariants that one plan alone can break, which the
+// package documentation lists. It returns what the plan breaks in order of invariant, node and message; nil if nothing. The
+// spec is the one given to [rollout.New], with or without its defaults.
+func Plan(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) []Violation {
+	v := &verifier{spec: spec.Default(), snapshot: snapshot, plan: plan}
+	v.checkInput()
+	if len(v.found) == 0 {
+		v.observe()
+		v.checkTrial()
+		v.checkOverrides()
+		v.checkBudget()
+		v.checkTaken()
+		v.checkSurge()
+		v.checkCreates()
+		v.checkDeletes()
+		v.checkPatches()
+		v.checkRevisions()
+		v.checkFrozen()
+		v.checkBurst()
+		v.checkPulls()
+		v.checkDecisions()
+		v.checkActions()
+		v.checkCounters()
+		v.checkMemory()
+		v.checkNextWake()
+	}
+	slices.SortFunc(v.found, func(a, b Violation) int {
+		return cmp.Or(cmp.Compare(a.Invariant, b.Invariant), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Message, b.Message))
+	})
+	return v.found
+}
+
+// report notes a violation.
+func (v *verifier) report(invariant int, node, format string, args ...any) {
+	v.found = append(v.found, Violation{Invariant: invariant, Node: node, Message: fmt.Sprintf(format, args...)})
+}
