@@ -13,10 +13,10 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// act is step 8: what repair and admit have left undone, because it is no business of one node (the revision history, R3 and R4) or
-// because it can wait (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and admit do
-// decide becomes an action at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let it: whatever they
-// decide next depends on it.
+// act is step 8: what repair and admit have left undone, because it is no business of one node (the revision history, R3 and R4)
+// or because it can wait (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and
+// admit do decide becomes an action at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let it:
+// whatever they decide next depends on it.
 func (r *run) act() {
 	r.reviseHistory()
 	r.mergeDuplicateRevisions()
@@ -183,8 +183,8 @@ func refusal(limit Limit) Reason {
 	}
 }
 
-// precedence says which of several things that are done about one node its decision shows: the one of the highest precedence. What
-// changes a node counts more than what keeps it as it is, and an update more than a repair.
+// precedence says which of several things that are done about one node its decision shows: the one of the highest precedence.
+// What changes a node counts more than what keeps it as it is, and an update more than a repair.
 var precedence = [verbs]uint8{
 	VerbNone:    0,
 	VerbWait:    1,

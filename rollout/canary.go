@@ -269,8 +269,8 @@ func (r *run) countDesired() {
 	}
 }
 
-// stablePlacement is where a node stands that is to end at the stable revision: that one's template says whether it runs there, so
-// that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
+// stablePlacement is where a node stands that is to end at the stable revision: that one's template says whether it runs there,
+// so that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
 func stablePlacement(n *node, update placement.Verdict, stable *placement.Matcher) placement.Verdict {
 	if stable != nil {
 		return stable.Evaluate(n.object)

@@ -49,7 +49,7 @@ type Decision struct {
 	Until time.Time
 }
 
-// obstructed tells whether something keeps the pod from being updated in place.
+// obstructed reports whether something keeps the pod from being updated in place.
 func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != 0 }
 
 // State is where a node stands.

@@ -30,7 +30,8 @@
 //
 // # The way through a plan
 //
-// A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls them in this order:
+// A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls them in this
+// order:
 //
 //   - place evaluates which nodes run the pod: place.go, order.go, index.go, override.go
 //   - join attributes the pods to the nodes: join.go

@@ -8,8 +8,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// place is step 1: put the nodes in order and evaluate each once (P2, P3), for the template of the update revision. Step 4 places
-// those anew that are to end at a stable revision with another template, and counts what came of both.
+// place is step 1: put the nodes in order and evaluate each once (P2, P3), for the template of the update revision. Step 4
+// places those anew that are to end at a stable revision with another template, and counts what came of both.
 func (r *run) place() error {
 	objects := r.snapshot.Nodes
 	names, err := nodeNames(objects)

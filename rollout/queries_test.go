@@ -17,8 +17,9 @@ var commands = []string{
 // memos compute something once and remember it. Nobody can tell whether they were asked before.
 var memos = []string{"templateOf", "overridesFor", "changeTo"}
 
-// TestQueriesDoNotWrite: what returns something does not change the run, its nodes and pods, or the plan, unless it is known as a
-// command. A question can be asked anywhere and any number of times, and whoever looks for what writes a field finds it in a command.
+// TestQueriesDoNotWrite: what returns something does not change the run, its nodes and pods, or the plan, unless it is known as
+// a command. A question can be asked anywhere and any number of times, and whoever looks for what writes a field finds it in a
+// command.
 func TestQueriesDoNotWrite(t *testing.T) {
 	writers, methods := writersWithResults(sources(t))
 	slices.Sort(commands)
@@ -63,8 +64,8 @@ func (r *run) query(p *pod) bool { `+body+`; return true }
 	}
 }
 
-// writersWithResults are the methods of the run and its parts that return something and write, by themselves or through what they
-// call; all names of methods come with them. What calls a memo does not write for that. The source is read without types: a
+// writersWithResults are the methods of the run and its parts that return something and write, by themselves or through what
+// they call; all names of methods come with them. What calls a memo does not write for that. The source is read without types: a
 // pointer that was taken out of a map or slice is not seen to be one.
 func writersWithResults(files map[string]*ast.File) (names, all []string) {
 	var methods []*ast.FuncDecl
@@ -100,8 +101,8 @@ func writersWithResults(files map[string]*ast.File) (names, all []string) {
 	return names, all
 }
 
-// writes reports whether a function assigns to what somebody else can see: through its receiver, a pointer that it was given, or one
-// that it made of either.
+// writes reports whether a function assigns to what somebody else can see: through its receiver, a pointer that it was given, or
+// one that it made of either.
 func writes(f *ast.FuncDecl, pointers map[string]bool) bool {
 	shared := map[string]bool{}
 	for _, fields := range []*ast.FieldList{f.Recv, f.Type.Params} {

@@ -32,7 +32,7 @@ func (r *run) reliesOnPrepared(i int32) bool {
 // counts itself.
 func (r *run) countDown() {
 	if !r.hasPrepared {
-		return // nobody asks
+		return // nothing needs room
 	}
 	spare := r.plan.Budget.MaxUnschedulable
 	for i := range r.nodes {
@@ -55,8 +55,8 @@ func (r *run) countDown() {
 	}
 }
 
-// takeRoom spends the room that is needed to take a pod away from its node now. It returns false, and spends nothing, if there is
-// not enough.
+// takeRoom spends the room that is needed to take a pod away from its node now. It returns false, and spends nothing, if there
+// is not enough.
 func (r *run) takeRoom(i int32, p *pod) bool {
 	if !r.needsRoom(i, p) {
 		return true
@@ -71,8 +71,8 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 	return true
 }
 
-// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it does
-// not alone keep its node up, or if B8 leaves the node out.
+// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it
+// does not alone keep its node up, or if B8 leaves the node out.
 func (r *run) needsRoom(i int32, p *pod) bool {
 	n := &r.nodes[i]
 	if n.spared || !p.isPrepared() || !r.reliesOnPrepared(i) {
@@ -86,8 +86,8 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 	return true
 }
 
-// hasRoom reports whether the node that prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start has a
-// place if the node needs one.
+// hasRoom reports whether the node that prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start has
+// a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
 	if r.down >= r.plan.Budget.MaxUnavailable {
 		return false

@@ -35,8 +35,8 @@ type run struct {
 	// templates of the revisions, by hash.
 	templates map[string]*olderTemplate
 
-	// updateRuns is how many nodes run the pod by the template of the update revision (P2); step 1 counts them. It is the base for
-	// canary nodes. Budget.Desired is the number of nodes that run the pod of the revision where they are to end (B1).
+	// updateRuns is how many nodes run the pod by the template of the update revision (P2); step 1 counts them. It is the base
+	// for canary nodes. Budget.Desired is the number of nodes that run the pod of the revision where they are to end (B1).
 	updateRuns int32
 	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
 	ripening []ripening
@@ -46,8 +46,8 @@ type run struct {
 	trial  canary.Judgement
 	record Record
 
-	// otherCreates are the revisions, other than the update and the stable one, of the creates in flight for a node: those that make
-	// up ofOther in node.creates.
+	// otherCreates are the revisions, other than the update and the stable one, of the creates in flight for a node: those that
+	// make up ofOther in node.creates.
 	otherCreates map[int32][]string
 	// usesCanaryLabel: the canary label of pods is read, put on and taken off. Without a canary that is so while the memory knows
 	// canary nodes, whose pods may carry it still.
@@ -58,8 +58,8 @@ type run struct {
 	slow            slow
 	// hasPrepared: there is a pod of which isPrepared is true; step 5 looks.
 	hasPrepared bool
-	// down is how many nodes nothing serves by now, those that rely on prepared pods and those that B8 leaves out aside: the part of
-	// the budget that is spent at this instant (B3). It is counted only with hasPrepared.
+	// down is how many nodes nothing serves by now, those that rely on prepared pods and those that B8 leaves out aside: the part
+	// of the budget that is spent at this instant (B3). It is counted only with hasPrepared.
 	down int32
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
@@ -69,8 +69,8 @@ type run struct {
 type node struct {
 	object     *corev1.Node
 	first, end int32 // its pods: run.pods[first:end]
-	// goalPod is the pod atGoal that stays, outdatedPod the one not atGoal that stays (M3): ordinals in run.pods,
-	// first <= ordinal < end, or none. Step 5 picks them.
+	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the one not atGoal that stays (M3): ordinals
+	// in run.pods, first <= ordinal < end, or none. Step 5 picks them.
 	goalPod, outdatedPod int32
 	// effect is the place in run.effects of what overrides give the node, counted from 1. 0: nothing.
 	effect int32
@@ -195,7 +195,7 @@ type hash struct {
 	update  bool // its revision is the update revision
 	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)
-	// changes are what updates in place of its pods to each goal would change. They are compared when somebody asks.
+	// changes are what updates in place of its pods to each goal would change. They are compared when they are first needed.
 	changes [goals]change
 }
 

@@ -107,9 +107,9 @@ func (r *run) anyOutdated() bool {
 	return false
 }
 
-// progress looks whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
-// new one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the
-// budget. What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
+// progress looks whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the new
+// one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the budget.
+// What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
 func (r *run) progress(i int32, interval time.Duration) progress {
 	var at progress
 	n := &r.nodes[i]

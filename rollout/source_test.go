@@ -45,8 +45,8 @@ func functions(files map[string]*ast.File, do func(file string, f *ast.FuncDecl)
 	}
 }
 
-// TestPrecedenceOfVerbs: the table that orders what a decision shows has a place for each verb, and no two share one. A verb that is
-// added gets its place there, whatever its number is.
+// TestPrecedenceOfVerbs: the table that orders what a decision shows has a place for each verb, and no two share one. A verb
+// that is added gets its place there, whatever its number is.
 func TestPrecedenceOfVerbs(t *testing.T) {
 	table := precedences(t, sources(t)["act.go"])
 	ranks := map[int]string{}
@@ -123,8 +123,9 @@ func verbNames(t *testing.T, file *ast.File) []string {
 	return names
 }
 
-// TestSteps: the way through a plan is what the documentation of the package says it is. Each step is one method, in the first of the
-// files that are listed for it, and run.go calls the steps in their order and nothing else. Each file with a method of run is listed.
+// TestSteps: the way through a plan is what the documentation of the package says it is. Each step is one method, in the first
+// of the files that are listed for it, and run.go calls the steps in their order and nothing else. Each file with a method of
+// run is listed.
 func TestSteps(t *testing.T) {
 	files := sources(t)
 	listed := map[string]string{"run.go": "all steps"}

@@ -210,8 +210,8 @@ func (r *run) beginHeldBy(n *node) Limit {
 	}
 }
 
-// updateHeldBy is beginHeldBy for the update of the node's outdated pod, with what was found about the pod on the way. Paused lets an
-// update finish that was begun (T4), if nothing else holds it.
+// updateHeldBy is beginHeldBy for the update of the node's outdated pod, with what was found about the pod on the way. Paused
+// lets an update finish that was begun (T4), if nothing else holds it.
 func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
 	limit := r.beginHeldBy(n)

@@ -9,11 +9,12 @@ import (
 
 // Replacing a pod and updating it in place are part of step 8 (I rules).
 
-// inPlace is what is known about updating a node's outdated pod in place. The zero value: nobody asked.
+// inPlace is what is known about updating a node's outdated pod in place. The zero value knows nothing: it was not looked for.
 type inPlace struct {
 	// obstruction by the pod itself, whatever the change (I3); 0: none.
 	obstruction inplace.Obstruction
-	// change between the pod's revision and that of its node's goal; nil: nobody asked, because of the obstruction.
+	// change between the pod's revision and that of its node's goal; nil: the two were not compared, because of the
+	// obstruction.
 	change *change
 }
 
@@ -24,13 +25,14 @@ func (f inPlace) obstructed() bool {
 
 // change is what an update in place of the pods of one revision to a goal would change.
 type change struct {
-	// update is nil until somebody asks.
+	// update is nil until the two are compared.
 	update *inplace.Update
 	// listed is its place in Plan.Diffs, counted from 1; 0: no decision has needed it so far.
 	listed int32
 }
 
-// findInPlace looks for what keeps the node's outdated pod from being updated in place (I2, I3). With recreate nobody asks.
+// findInPlace looks for what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2).
+// With Recreate it does not look.
 func (r *run) findInPlace(i int32) inPlace {
 	if r.spec.Strategy.Method == inplace.Recreate {
 		return inPlace{}
@@ -70,8 +72,8 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 }
 
 // nextStep is the next step of the update in place of the node's outdated pod. An inplace.ErrObstacle says that the pod is not
-// what its revision says and cannot take it. Nobody asks for the step of a pod whose turn has not come: it costs more than
-// findInPlace.
+// what its revision says and cannot take it. It is computed only for pods whose turn has come, because it costs more
+// than findInPlace.
 func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
 	target := inplace.Target{Revision: r.goalHash(n)}
