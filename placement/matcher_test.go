@@ -232,8 +232,8 @@ func TestEvaluateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestEvaluateConcurrently is for the race detector, and compares with the answers of a single goroutine.
-func TestEvaluateConcurrently(t *testing.T) {
+// TestConcurrentUseOfMatcher is for the race detector, and compares with the answers of a single goroutine.
+func TestConcurrentUseOfMatcher(t *testing.T) {
 	matcher, err := placement.Compile(benchTemplate())
 	if err != nil {
 		t.Fatal(err)

@@ -315,7 +315,7 @@ func TestOverridesEvaluateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestOverridesEvaluateConcurrently(t *testing.T) {
+func TestConcurrentUseOfOverrides(t *testing.T) {
 	overrides, err := placement.CompileOverrides("ns", "set", agent(), []placement.Override{
 		at("a", 0, byContainer{"agent": amounts("cpu", "3")}), at("b", 0, byContainer{"agent": {}, "trace": amounts("cpu", "1")}),
 	})

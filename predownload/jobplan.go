@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/internal/count"
 )
 
 // The labels that OpenKruise puts on a revision whose images it has dealt with.
@@ -55,7 +57,7 @@ func (in *JobInput) plan() (jobPlan, error) {
 }
 
 func (in *JobInput) decide(s strategy, changes []change) Decision {
-	held := s.partition.roundDown(in.Desired)
+	held := s.partition.RoundDown(in.Desired)
 	switch {
 	case in.decided():
 		return DecisionDecided
@@ -63,13 +65,13 @@ func (in *JobInput) decide(s strategy, changes []change) Decision {
 		return DecisionOnDelete
 	case in.Desired <= 0:
 		return DecisionNotYet
-	case held == 0 && s.budget(in.Desired) >= int64(in.Desired):
+	case held == 0 && s.budget(in.Desired) >= in.Desired:
 		return DecisionOneBatch
 	case len(changes) == 0:
 		return DecisionNotNeeded
-	case held >= int64(in.Desired):
+	case held >= in.Desired:
 		return DecisionHeld
-	case int64(in.UpdatedReady) < s.minReady.roundUp(in.Desired):
+	case in.UpdatedReady < s.minReady.RoundUp(in.Desired):
 		return DecisionMinUpdatedReadyPods
 	default:
 		return DecisionCreate
@@ -119,31 +121,31 @@ func (in *JobInput) changes(p jobPlan) []change {
 
 // strategy is the part of the set's strategy that decides whether a rollout has more than one batch.
 type strategy struct {
-	partition, unavailable, surge, minReady quantity
+	partition, unavailable, surge, minReady count.Quantity
 }
 
 // readStrategy fills in the defaults of B1 and T2 and reports what cannot be read.
 func (in *JobInput) readStrategy() (strategy, field.ErrorList) {
 	settings, errs := in.Options.read(field.NewPath("options"))
 	s := strategy{minReady: settings.minReady}
-	read := func(v *intstr.IntOrString, name string, fallback int64) quantity {
+	read := func(v *intstr.IntOrString, name string, fallback int32) count.Quantity {
 		if v == nil {
-			return quantity{value: fallback}
+			return count.Quantity{Value: fallback}
 		}
 		return readQuantity(*v, field.NewPath(name), &errs)
 	}
 	s.partition = read(in.Partition, "partition", 0)
 	s.surge = read(in.MaxSurge, "maxSurge", 0)
 	s.unavailable = read(in.MaxUnavailable, "maxUnavailable", 1)
-	if in.MaxUnavailable == nil && s.surge.value > 0 {
-		s.unavailable = quantity{}
+	if in.MaxUnavailable == nil && s.surge.Value > 0 {
+		s.unavailable = count.Quantity{}
 	}
 	return s, errs
 }
 
 // budget is how many nodes may be updated at a time. Only one of the two may be set (B1); of both the greater counts.
-func (s strategy) budget(desired int32) int64 {
-	return max(s.unavailable.roundUp(desired), s.surge.roundUp(desired))
+func (s strategy) budget(desired int32) int32 {
+	return max(s.unavailable.RoundUp(desired), s.surge.RoundUp(desired))
 }
 
 // readTemplate decodes a revision's data (R1).

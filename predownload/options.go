@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/internal/count"
 )
 
 // What is not set.
@@ -59,7 +61,7 @@ func (o Options) Validate(path *field.Path) field.ErrorList {
 
 // settings are options that have been understood.
 type settings struct {
-	parallelism, minReady quantity
+	parallelism, minReady count.Quantity
 	timeout               time.Duration
 	backoffLimit          int32
 }
@@ -72,7 +74,7 @@ func (o Options) read(path *field.Path) (settings, field.ErrorList) {
 	s.parallelism = readQuantity(*o.Parallelism, path.Child("parallelism"), &errs)
 	minPath := path.Child("minUpdatedReadyPods")
 	s.minReady = readQuantity(*o.MinUpdatedReadyPods, minPath, &errs)
-	if s.minReady.percent && s.minReady.value > 100 {
+	if s.minReady.Percent && s.minReady.Value > 100 {
 		errs = append(errs, field.Invalid(minPath, o.MinUpdatedReadyPods.StrVal, "must not be greater than 100%"))
 	}
 	if o.TimeoutSeconds < 1 { // 0 has been replaced by the default

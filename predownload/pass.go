@@ -29,7 +29,7 @@ type demand struct {
 	image    string
 	wanted   wanted
 	inFlight int32
-	limit    int64
+	limit    int32
 	// room is how many pulls may be asked for: limit - inFlight, not negative. Until limit is known, no bound.
 	room int
 	// needed counts the candidates that need the image.
@@ -72,9 +72,9 @@ func newPass(in Input, settings settings, failures []Failure) pass {
 			}
 		}
 	}
-	if !settings.parallelism.percent {
+	if !settings.parallelism.Percent {
 		for i := range p.images {
-			p.images[i].allow(settings.parallelism.value)
+			p.images[i].allow(settings.parallelism.Value)
 		}
 	}
 	return p
@@ -94,14 +94,14 @@ func (p *pass) walk(candidates iter.Seq[Candidate]) {
 			ordinal++
 		}
 	}
-	if !p.settings.parallelism.percent {
+	if !p.settings.parallelism.Percent {
 		return
 	}
 	for i := range p.images {
 		d := &p.images[i]
 		// The pulls in flight on nodes that are no candidates any more count as needed too (D2).
 		total := d.needed + int64(d.inFlight) - p.met(i)
-		d.allow(p.settings.parallelism.roundUp(int32(min(total, math.MaxInt32))))
+		d.allow(p.settings.parallelism.RoundUp(int32(min(total, math.MaxInt32))))
 	}
 }
 
@@ -185,8 +185,8 @@ func (p *pass) waits() (waits []Wait, wake time.Time) {
 			}
 		}
 		waits = append(waits, Wait{
-			Image: d.image, Reason: d.reason(p.settings.parallelism.percent),
-			InFlight: d.inFlight, Limit: int32(min(d.limit, math.MaxInt32)),
+			Image: d.image, Reason: d.reason(p.settings.parallelism.Percent),
+			InFlight: d.inFlight, Limit: d.limit,
 		})
 	}
 	return waits, wake
@@ -201,9 +201,9 @@ func (p *pass) blocked(reason Reason) []Wait {
 	return waits
 }
 
-func (d *demand) allow(limit int64) {
+func (d *demand) allow(limit int32) {
 	d.limit = limit
-	d.room = int(min(max(limit-int64(d.inFlight), 0), math.MaxInt))
+	d.room = int(max(int64(limit)-int64(d.inFlight), 0))
 }
 
 func (d *demand) full() bool { return len(d.ready) >= d.room }

@@ -85,9 +85,9 @@ func Select(in Input) Selection {
 	switch {
 	case len(errs) > 0:
 		s.Waits = pass.blocked(ReasonInvalidOptions)
-	case settings.parallelism.value == 0:
+	case settings.parallelism.Value == 0:
 		s.Waits = pass.blocked(ReasonPaused)
-	case int64(in.UpdatedReady) < settings.minReady.roundUp(in.Desired):
+	case in.UpdatedReady < settings.minReady.RoundUp(in.Desired):
 		s.Waits = pass.blocked(ReasonMinUpdatedReadyPods)
 	default:
 		pass.walk(in.Candidates)

@@ -26,13 +26,13 @@ func (r *run) classify() {
 // scaleLimits resolves the limits once desired is known (B1, M6).
 func (r *run) scaleLimits() {
 	budget := &r.plan.Budget
-	budget.Burst = max(r.burst.roundDown(budget.Desired), 1)
+	budget.Burst = max(r.burst.RoundDown(budget.Desired), 1)
 	if r.spec.Strategy.Type != RollingUpdate {
 		return
 	}
-	budget.MaxUnavailable = r.maxUnavailable.roundUp(budget.Desired)
-	budget.MaxSurge = r.maxSurge.roundUp(budget.Desired)
-	budget.MaxUnschedulable = r.unschedulable.roundUp(budget.Desired)
+	budget.MaxUnavailable = r.maxUnavailable.RoundUp(budget.Desired)
+	budget.MaxSurge = r.maxSurge.RoundUp(budget.Desired)
+	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
 }
 
 // sort enters one pod of a node: as a fact for the status, and as the one to stay if it is the best of its kind.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -20,13 +21,13 @@ type Planner struct {
 	spec           Spec
 	matcher        *placement.Matcher
 	resolver       *history.Resolver
-	maxUnavailable quantity
-	maxSurge       quantity
-	burst          quantity
-	partitionSize  quantity
-	increase       quantity // of SlowStart
-	maxParallel    quantity // of SlowStart
-	unschedulable  quantity // MaxUnschedulable
+	maxUnavailable count.Quantity
+	maxSurge       count.Quantity
+	burst          count.Quantity
+	partitionSize  count.Quantity
+	increase       count.Quantity // of SlowStart
+	maxParallel    count.Quantity // of SlowStart
+	unschedulable  count.Quantity // MaxUnschedulable
 	overrides      *placement.Overrides
 	predecessor    *predecessor
 	selector       labels.Selector // of the strategy (T3); empty: no node is held by it
@@ -77,7 +78,7 @@ var errNoPlanner = errors.New("planner: must come from rollout.New")
 func compile(spec Spec) (*Planner, error) {
 	p := &Planner{spec: spec}
 	for _, q := range []struct {
-		to   *quantity
+		to   *count.Quantity
 		from intstr.IntOrString
 	}{
 		{&p.maxUnavailable, *spec.Strategy.MaxUnavailable},
@@ -89,7 +90,7 @@ func compile(spec Spec) (*Planner, error) {
 		{&p.maxParallel, *spec.Strategy.slowStart().MaxParallel},
 	} {
 		// The budgets of OnDelete are not validated, and not used.
-		*q.to, _ = parseQuantity(q.from)
+		*q.to, _ = count.Parse(q.from)
 	}
 	var err error
 	p.images = predownload.Images(&p.spec.Template)

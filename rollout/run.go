@@ -208,7 +208,7 @@ func (r *run) outcome(i int32) placement.Outcome { return r.plan.Decisions[i].Pl
 
 // surge tells whether new pods may stand beside old ones.
 func (r *run) surge() bool {
-	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.value > 0
+	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.Value > 0
 }
 
 // wake moves NextWake forward to at, if that is in the future and earlier.

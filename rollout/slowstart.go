@@ -46,8 +46,8 @@ func (r *run) newSlow() slow {
 	interval := options.Interval
 	elapsed := r.record.elapsed(r.snapshot.Now)
 	steps := int64(elapsed / interval)
-	highest := r.maxParallel.roundUp(budget.Desired)
-	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.roundUp(budget.Desired)), int64(highest)))
+	highest := r.maxParallel.RoundUp(budget.Desired)
+	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.RoundUp(budget.Desired)), int64(highest)))
 	s := slow{on: true, left: budget.SlowStart}
 	installs := r.installs
 	for i := range r.nodes {

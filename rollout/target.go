@@ -52,7 +52,7 @@ func (r *run) holdUnselected() {
 
 // partition is T2 and T7.
 func (r *run) partition() {
-	if r.partitionSize.value == 0 {
+	if r.partitionSize.Value == 0 {
 		return
 	}
 	var base, stable, desired, updated int32
@@ -77,7 +77,7 @@ func (r *run) partition() {
 		}
 	}
 	budget := &r.plan.Budget
-	budget.Partition = r.partitionSize.roundDown(base)
+	budget.Partition = r.partitionSize.RoundDown(base)
 	r.holdPartition(stable)
 	if r.scales() {
 		r.installs = max(0, desired-budget.Partition-updated)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/tolerations"
@@ -35,7 +36,7 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	}
 	if burst, err := validateQuantity(path.Child("burst"), *s.Burst, math.MaxInt32); err != nil {
 		errs = append(errs, err)
-	} else if !burst.percent && burst.value == 0 {
+	} else if !burst.Percent && burst.Value == 0 {
 		errs = append(errs, field.Invalid(path.Child("burst"), s.Burst.String(),
 			"must be at least 1; strategy.frozen stops all creates and deletes"))
 	}
@@ -227,7 +228,7 @@ func (s Strategy) validateSlowStart(path *field.Path) field.ErrorList {
 		at := path.Child(q.name)
 		if quantity, err := validateQuantity(at, q.value, math.MaxInt32); err != nil {
 			errs = append(errs, err)
-		} else if quantity.value == 0 {
+		} else if quantity.Value == 0 {
 			errs = append(errs, field.Invalid(at, q.value.String(), "must be positive: no pod could ever be created"))
 		}
 	}
@@ -248,28 +249,28 @@ func (s Strategy) validateBudgets(path *field.Path) field.ErrorList {
 		return errs
 	}
 	switch {
-	case surge.value > 0 && (s.Method == inplace.IfPossible || s.Method == inplace.Only):
+	case surge.Value > 0 && (s.Method == inplace.IfPossible || s.Method == inplace.Only):
 		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
 			fmt.Sprintf("must be 0 or unset with method %s: a pod that is updated in place has none beside it", s.Method)))
-	case unavailable.value > 0 && surge.value > 0:
+	case unavailable.Value > 0 && surge.Value > 0:
 		errs = append(errs, field.Invalid(path.Child("maxSurge"), s.MaxSurge.String(),
 			"must be 0 or unset while maxUnavailable is not 0: only one of the two budgets can be in use"))
-	case unavailable.value == 0 && surge.value == 0:
+	case unavailable.Value == 0 && surge.Value == 0:
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), s.MaxUnavailable.String(),
 			"must not be 0 while maxSurge is 0: no node could ever be updated; strategy.paused stops a rollout"))
 	}
 	return errs
 }
 
-func validateQuantity(path *field.Path, v intstr.IntOrString, maxPercent int32) (quantity, *field.Error) {
-	q, err := parseQuantity(v)
+func validateQuantity(path *field.Path, v intstr.IntOrString, maxPercent int32) (count.Quantity, *field.Error) {
+	q, err := count.Parse(v)
 	switch {
 	case err != nil:
-		return quantity{}, field.Invalid(path, v.String(), err.Error())
-	case q.value < 0:
-		return quantity{}, field.Invalid(path, q.value, "must not be negative")
-	case q.percent && q.value > maxPercent:
-		return quantity{}, field.Invalid(path, v.String(), fmt.Sprintf("must not be more than %d%%", maxPercent))
+		return count.Quantity{}, field.Invalid(path, v.String(), err.Error())
+	case q.Value < 0:
+		return count.Quantity{}, field.Invalid(path, q.Value, "must not be negative")
+	case q.Percent && q.Value > maxPercent:
+		return count.Quantity{}, field.Invalid(path, v.String(), fmt.Sprintf("must not be more than %d%%", maxPercent))
 	}
 	return q, nil
 }

@@ -7,7 +7,7 @@
 //	go run . -effort 5s ./rollout                # tests worth 5 s of processor time for each mutant
 //	go run . -again lived ./rollout              # once more, what lived, with all tests in which it makes a difference
 //	go run . -again lived -files '^validation' -tests Valid ./rollout   # after a test was added: what it kills, quickly
-//	go run . -report ../../docs/mutation.md      # the report, from the results that all runs left in build/mutation
+//	go run . -report ../../build/mutation.md     # the report, from the results that all runs left in build/mutation
 //
 // It ends with status 1 if fewer of the covered mutants are killed than -least says. Interrupted, it begins no more mutants
 // and reports on those it has tried; -again "not tried" goes on from there.

@@ -4,12 +4,12 @@ const preamble = `# Mutation testing
 
 A mutant is the library with one small mistake. The tests kill it if one of them fails; one that lives shows a missing
 test, a line that could go, or a change that nobody can notice. This page is written by
-[internal/mutation](../internal/mutation), whose documentation says which mistakes are made and how:
+internal/mutation, whose documentation says which mistakes are made and how:
 
 ` + "```" + `sh
 cd internal/mutation
 go run . ./...                             # all mutants of all packages: hours
-go run . -report ../../docs/mutation.md    # this page, from the results of all runs
+go run . -report ../../build/mutation.md   # this page, from the results of all runs
 ` + "```" + `
 
 `

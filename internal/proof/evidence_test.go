@@ -48,6 +48,9 @@ const (
 	ofEDS        = "ExtendedDaemonSet"
 )
 
+// propertiesIn is the folder of the properties and of the bugs that are planted for them.
+const propertiesIn = "internal/properties"
+
 // parts are properties that no test runs by itself, because one that is run states all that they do, of the same inputs. They
 // are there for their planted bugs: what rejects those must not be another part of the whole.
 var parts = map[string]string{
@@ -78,7 +81,7 @@ func gather(t *testing.T, s source) evidence {
 func (e *evidence) gatherProperties(t *testing.T, s source) {
 	t.Helper()
 	byVariable := map[string]*property{}
-	s.values("rollout", func(variable string, value ast.Expr) {
+	s.values(propertiesIn, func(variable string, value ast.Expr) {
 		for _, kind := range []string{"property", "statement"} {
 			if literal, ok := value.(*ast.CompositeLit); ok && nameIn(literal.Type) == kind {
 				p := &property{name: text(element(literal, 0, "name"))}
@@ -87,7 +90,7 @@ func (e *evidence) gatherProperties(t *testing.T, s source) {
 			}
 		}
 	})
-	s.tests("rollout", func(f *ast.FuncDecl) {
+	s.tests(propertiesIn, func(f *ast.FuncDecl) {
 		ast.Inspect(f.Body, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || !slices.Contains([]string{"test", "testTales", "fuzz"}, nameIn(call.Fun)) {
@@ -112,7 +115,7 @@ func (e *evidence) gatherProperties(t *testing.T, s source) {
 			p.runBy = of.runBy
 		}
 	}
-	for _, file := range s["rollout"] {
+	for _, file := range s[propertiesIn] {
 		for _, kind := range []string{"mutant", "taleMutant"} {
 			literals(file, kind, func(literal *ast.CompositeLit) {
 				name, rejectedBy := text(element(literal, 0, "name")), element(literal, 2, "property")
@@ -235,7 +238,7 @@ func entriesOf(t *testing.T, s source) []entry {
 	}
 	named := regexp.MustCompile(`(?i)entries$`)
 	for directory, of := range map[string]string{
-		"rollout": ofEDS, "rollout/canary": ofEDS, "placement": ofEDS, "internal/differential": ofKubernetes,
+		"internal/conformance": ofEDS, "rollout/canary": ofEDS, "placement": ofEDS, "internal/differential": ofKubernetes,
 	} {
 		before := len(list)
 		s.values(directory, func(variable string, value ast.Expr) {

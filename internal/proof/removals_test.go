@@ -179,9 +179,9 @@ var removals = []removal{
 		test: "TestTargetT7PartitionedScaling",
 	},
 	{
-		rule: "B1", what: "percentages round down", file: "rollout/scale.go",
-		old:  "q.scale(total, 99)",
-		new:  "q.scale(total, 0)",
+		rule: "B1", what: "percentages round down", file: "rollout/classify.go",
+		old:  "r.maxUnavailable.RoundUp(",
+		new:  "r.maxUnavailable.RoundDown(",
 		test: "TestBudgetB3MaxUnavailable/percent",
 	},
 	{
@@ -290,7 +290,7 @@ var removals = []removal{
 	},
 	{
 		rule: "D1", what: "the first updated pods are not waited for", file: "predownload/select.go",
-		old:  "case int64(in.UpdatedReady) < settings.minReady.roundUp(in.Desired):",
+		old:  "case in.UpdatedReady < settings.minReady.RoundUp(in.Desired):",
 		new:  "case false:",
 		test: "TestSelect/not_enough_ready_pods",
 	},

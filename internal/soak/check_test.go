@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -20,7 +21,7 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seed := range seeds {
-		if out := check(scenario(seed), checkOptions{every: 50}); out.failure != nil {
+		if out := check(worlds.Scenario(seed), checkOptions{every: 50}); out.failure != nil {
 			t.Errorf("seed %d: %s: %s", seed, out.failure.kind, out.failure.text)
 		}
 	}
@@ -28,7 +29,7 @@ func TestCorpus(t *testing.T) {
 
 // TestPanicIsAFailure: a planner that panics does not end the program.
 func TestPanicIsAFailure(t *testing.T) {
-	s := scenario(1)
+	s := worlds.Scenario(1)
 	s.Planner = func(rollout.Spec) (simulate.PlanFunc, error) {
 		return func(rollout.Snapshot) (rollout.Plan, error) { panic(types.UID("oh")) }, nil
 	}

@@ -6,43 +6,14 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
-
-// TestScenariosAreValid: a scenario that the simulator refuses would test nothing, and one that its seed does not make again
-// could not be looked into.
-func TestScenariosAreValid(t *testing.T) {
-	for seed := range uint64(200) {
-		s := scenario(seed)
-		if err := s.Validate(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if !reflect.DeepEqual(s, scenario(seed)) {
-			t.Fatalf("seed %d gives another scenario the second time", seed)
-		}
-	}
-}
-
-func TestScenariosDiffer(t *testing.T) {
-	seen := map[string]uint64{}
-	for seed := range uint64(100) {
-		s := scenario(seed)
-		s.Seed = 0
-		text, err := yaml.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if other, ok := seen[string(text)]; ok {
-			t.Errorf("seeds %d and %d give one scenario", other, seed)
-		}
-		seen[string(text)] = seed
-	}
-}
 
 // TestScenariosAreText: what a failure leaves behind is enough to see it again.
 func TestScenariosAreText(t *testing.T) {
 	for seed := range uint64(15) {
-		s := scenario(seed)
+		s := worlds.Scenario(seed)
 		text, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +62,7 @@ func TestGeneratorReachesEverything(t *testing.T) {
 	const runs = 300
 	known, missing := reached(), reached()
 	for seed := uint64(0); seed < runs && len(missing) > 0; seed++ {
-		out := check(scenario(seed), checkOptions{})
+		out := check(worlds.Scenario(seed), checkOptions{})
 		if out.failure != nil {
 			t.Fatalf("seed %d: %s: %s", seed, out.failure.kind, out.failure.text)
 		}

@@ -30,6 +30,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -83,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "soak: -seed %s is no seed; one is a whole number\n", *one)
 			return 2
 		}
-		return s.single(scenario(seed), stdout)
+		return s.single(worlds.Scenario(seed), stdout)
 	}
 	if s.count == 0 && s.duration == 0 {
 		fmt.Fprintln(stderr, "soak: -for 0 needs -count")
@@ -137,7 +138,7 @@ func (s *settings) many(stdout io.Writer) int {
 				default:
 					seed = s.from + fresh
 				}
-				out := check(scenario(seed), s.options)
+				out := check(worlds.Scenario(seed), s.options)
 				mutex.Lock()
 				if totals.add(&out); totals.runs%1000 == 0 {
 					fmt.Fprintf(stdout, "soak: %d seeds in %v\n", totals.runs, time.Since(begin).Round(time.Second))
@@ -161,7 +162,7 @@ func (s *settings) many(stdout io.Writer) int {
 		return 0
 	}
 	seed := slices.Min(slices.Collect(maps.Keys(found)))
-	s.explain(seed, scenario(seed), found[seed], stdout)
+	s.explain(seed, worlds.Scenario(seed), found[seed], stdout)
 	return 1
 }
 

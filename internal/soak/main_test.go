@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -65,7 +66,7 @@ func hookless() func(rollout.Spec) (simulate.PlanFunc, error) {
 // TestShrink: of a scenario with all sorts of things only those stay that the failure needs.
 func TestShrink(t *testing.T) {
 	for seed := range uint64(200) {
-		s := scenario(seed)
+		s := worlds.Scenario(seed)
 		s.Planner = hookless()
 		out := check(s, checkOptions{})
 		if out.failure == nil || len(s.Events) < 2 || len(s.Model.Kubelets) < 2 {
@@ -95,7 +96,7 @@ func TestShrink(t *testing.T) {
 // TestShrinkKeepsItsHandsOff: what is given is not written to.
 func TestShrinkKeepsItsHandsOff(t *testing.T) {
 	for seed := range uint64(20) {
-		s := scenario(seed)
+		s := worlds.Scenario(seed)
 		before, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +113,7 @@ func TestShrinkKeepsItsHandsOff(t *testing.T) {
 // TestExplain: the program says how to see the failure again, and leaves behind what is needed for that.
 func TestExplain(t *testing.T) {
 	for seed := range uint64(200) {
-		s := scenario(seed)
+		s := worlds.Scenario(seed)
 		s.Planner = hookless()
 		out := check(s, checkOptions{})
 		if out.failure == nil || out.failure.step == nil {
@@ -134,7 +135,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := simulate.ReadCase(data); err != nil || c.Spec.Name != setName {
+		if c, err := simulate.ReadCase(data); err != nil || c.Spec.Name != worlds.Set {
 			t.Errorf("the case cannot be read: %v", err)
 		}
 		return

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/internal/judge"
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -91,7 +92,7 @@ var plantedBugs = []planted{
 	{
 		rule: judge.LetGo, name: "lets all go at once", why: "what hooks let go is deleted, however many nodes are down",
 		spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool {
-			_, hooked := p.Labels[hookLabel]
+			_, hooked := p.Labels[worlds.HookLabel]
 			return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !hooked && len(p.Finalizers) == 0
 		}),
 	},
@@ -199,13 +200,13 @@ var plantedBugs = []planted{
 	{
 		rule: judge.PreDelete, name: "passes over the hook", why: "pods with handlers are deleted",
 		spoil: remove(1, func(step *simulate.Step, p *corev1.Pod) bool {
-			return step.Spec.Lifecycle.PreDelete != nil && (p.Labels[hookLabel] == "no" || slices.Contains(p.Finalizers, hookFinalizer))
+			return step.Spec.Lifecycle.PreDelete != nil && (p.Labels[worlds.HookLabel] == "no" || slices.Contains(p.Finalizers, worlds.HookFinalizer))
 		}),
 	},
 	{
 		rule: judge.UpdateHook, name: "forgets the hook of updates", why: "all pods have its handler",
 		wanted: func(s rollout.Spec) rollout.Spec {
-			rollouttest.InPlaceUpdate(rollouttest.HookLabel("app", setName))(&s)
+			rollouttest.InPlaceUpdate(rollouttest.HookLabel("app", worlds.Set))(&s)
 			return s
 		},
 	},
@@ -280,7 +281,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		t.Run(test.rule.String()+": "+test.name, func(t *testing.T) {
 			const most = 300
 			for seed := range uint64(most) {
-				out := check(scenario(seed), checkOptions{spoil: test.spoil, wanted: test.wanted})
+				out := check(worlds.Scenario(seed), checkOptions{spoil: test.spoil, wanted: test.wanted})
 				if out.failure != nil && out.failure.kind == test.rule.String() {
 					t.Logf("found by seed no. %d: %s", seed+1, out.failure.text)
 					return

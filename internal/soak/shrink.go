@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -296,7 +297,7 @@ var specFields = []func(*rollout.Spec) bool{
 	inTemplate(func(t *corev1.PodTemplateSpec) bool {
 		before := len(t.Labels)
 		maps.DeleteFunc(t.Labels, func(key, _ string) bool {
-			return slices.Contains([]string{hookLabel, updateLabel, "version"}, key)
+			return slices.Contains([]string{worlds.HookLabel, worlds.UpdateLabel, "version"}, key)
 		})
 		return len(t.Labels) < before
 	}),

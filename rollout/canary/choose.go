@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/daemonplan/daemonplan/internal/count"
 )
 
 // Candidate is a node that may be a canary node: it runs the pod, and the strategy lets it go (C1). Whether
@@ -75,17 +77,17 @@ func Choose(o Options, in Choosing) Choice {
 // so that the trial waits for a node instead of being skipped, and otherwise at most desired. A percentage below 100%
 // leaves out at least one node, unless there is only one. What Validate refuses counts as 1.
 func Size(o Options, desired int32) int32 {
-	q := quantity{value: DefaultReplicas}
+	q := count.Quantity{Value: DefaultReplicas}
 	if o.Replicas != nil {
 		if parsed, err := parseReplicas(*o.Replicas); err == nil {
 			q = parsed
 		}
 	}
 	most := desired
-	if q.percent && q.value < 100 {
+	if q.Percent && q.Value < 100 {
 		most = desired - 1
 	}
-	return max(1, min(q.of(desired), most))
+	return max(1, min(q.RoundUp(desired), most))
 }
 
 func updatedFirst(a, b Candidate) int {

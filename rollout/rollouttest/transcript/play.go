@@ -15,6 +15,7 @@ type Option func(*references)
 type references struct {
 	specs map[string]rollout.Spec
 	read  func(name string) ([]byte, error)
+	check func(rollout.Spec, rollout.Snapshot, rollout.Plan) error
 }
 
 // WithSpec gives a spec a name: "cluster spec=NAME" begins with a set of that spec, and "apply spec=NAME" puts it in force.
@@ -28,10 +29,17 @@ func WithFiles(read func(name string) ([]byte, error)) Option {
 	return func(r *references) { r.read = read }
 }
 
+// WithCheck has each plan that a transcript makes judged, with the spec and the snapshot that it was made from. The command at
+// which the plan was made fails with the error.
+func WithCheck(check func(rollout.Spec, rollout.Snapshot, rollout.Plan) error) Option {
+	return func(r *references) { r.check = check }
+}
+
 func refer(options []Option) references {
 	r := references{
 		specs: map[string]rollout.Spec{},
 		read:  func(string) ([]byte, error) { return nil, errors.New("no files are given here") },
+		check: func(rollout.Spec, rollout.Snapshot, rollout.Plan) error { return nil },
 	}
 	for _, option := range options {
 		option(&r)

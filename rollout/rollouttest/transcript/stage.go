@@ -268,6 +268,9 @@ func (s *stage) plan() (rollout.Plan, rollout.Claims, error) {
 	if violations := verify.Plan(s.cluster.Spec(), snapshot, plan); len(violations) > 0 {
 		return rollout.Plan{}, claims, fmt.Errorf("the plan violates %v", violations)
 	}
+	if err := s.check(s.cluster.Spec(), snapshot, plan); err != nil {
+		return rollout.Plan{}, claims, err
+	}
 	return plan, claims, nil
 }
 

@@ -1,0 +1,236 @@
+package conformance_test
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// edsDecisionOf is what the plan decides about the set: the revision that all nodes without a canary are to end at, and the
+// one on trial.
+func edsDecisionOf(c *edsReconcile, plan rollout.Plan, images map[string]string) edsDecision {
+	trial := plan.Canary
+	d := edsDecision{active: edsImage(c.Input.Set.Spec.Template), image: edsImage(c.Input.Set.Spec.Template)}
+	for _, a := range plan.Revisions {
+		d.created += int(count(a.Verb == rollout.CreateRevision))
+		d.deleted += int(count(a.Verb == rollout.DeleteRevision))
+	}
+	switch trial.Phase {
+	case canary.Running, canary.Paused:
+		d.active, d.trial = images[trial.Stable], edsImage(c.Input.Set.Spec.Template)
+		d.state = map[canary.Phase]string{canary.Running: "Canary", canary.Paused: "Canary Paused"}[trial.Phase]
+		return d
+	case canary.Failed:
+		d.active, d.state = images[trial.Stable], "Canary Failed"
+		return d
+	}
+	d.state = "Running"
+	switch plan.Status.State {
+	case status.Paused:
+		d.state = "RollingUpdate Paused"
+	case status.Frozen:
+		d.state = "Rollout frozen"
+	}
+	return d
+}
+
+// cluster makes up one in which the set's pods are where its status says: healthy ones of the replica set on trial on its canary
+// nodes, since it was created, and of the active one on all others.
+func (c *edsReconcile) cluster(t *testing.T, spec rollout.Spec) (rollout.Snapshot, map[string]string) {
+	t.Helper()
+	s := rollout.Snapshot{Now: c.Input.Now, Nodes: c.Input.Nodes, Memory: rollout.Memory{Version: rollout.MemoryVersion}}
+	images, hashes := make(map[string]string), make(map[*edsReplicaSet]string)
+	update, active := c.upToDate(), c.replica(c.Input.Set.Status.ActiveReplicaSet)
+	for i, r := range c.Input.ReplicaSets {
+		of := spec
+		of.Template = *r.Spec.Template.DeepCopy()
+		of.Template.Labels, of.Template.Annotations = spec.Template.Labels, spec.Template.Annotations
+		object := kit.Revision(of, int64(i+1))
+		hash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		images[hash], hashes[r] = edsImage(r.Spec.Template), hash
+		if r == active && spec.Strategy.Canary != nil {
+			object.Annotations = map[string]string{history.PromotedAnnotation: "2026-01-01T00:00:00Z"}
+		}
+		if r == update && r.holds("Canary-Failed") {
+			if object.Annotations == nil {
+				object.Annotations = make(map[string]string)
+			}
+			object.Annotations[history.FailedAnnotation] = "TooManyRestarts"
+		}
+		if options := spec.Strategy.Canary; options != nil && options.Commands.Validate == r.Name {
+			options.Commands.Validate = object.Name
+		}
+		s.Revisions = append(s.Revisions, object)
+	}
+	runs := active
+	if runs == nil {
+		runs = c.carried()
+	}
+	chosen := make(map[string]bool)
+	if update != nil && update != runs {
+		record := &s.Memory.Canary
+		*record = canary.Record{Revision: hashes[update], Began: update.CreationTimestamp.Time, Nodes: c.chosen(update)}
+		for _, name := range record.Nodes {
+			chosen[name] = true
+		}
+		switch {
+		case update.holds("Canary-Paused"):
+			record.Pause = &canary.Finding{Phase: canary.Paused, Reason: canary.TooManyRestarts, At: c.Input.Now}
+		case c.ran(update):
+			record.Since = update.CreationTimestamp.Time
+		}
+		if restart := update.condition("PodRestarting"); restart != nil {
+			record.Disturbed = restart.LastUpdateTime.Time
+		}
+	}
+	for _, n := range c.Input.Nodes {
+		of, since := runs, c.Input.Now.Add(-1)
+		if chosen[n.Name] {
+			of, since = update, update.CreationTimestamp.Time
+		}
+		if of != nil && len(n.Spec.Taints) == 0 {
+			s.Pods = append(s.Pods, kit.Pod("pod-"+n.Name, kit.OnNode(n.Name), kit.AtRevision(hashes[of]),
+				kit.Created(since), kit.Ready(since)))
+		}
+	}
+	return s, images
+}
+
+// TestConformanceEDSReconcile compares what is decided about the set: which revision is active, which is tried, whether that is
+// paused, has failed or is promoted, and what a failed canary restores.
+func TestConformanceEDSReconcile(t *testing.T) {
+	agree, explained, refused := 0, 0, 0
+	needed, seen := make(map[int]int), make(map[int]int)
+	for _, c := range edsLines[edsReconcile](t, "eds-reconcile") {
+		spec, err := edsSpec(c.Input.Set, nil)
+		if o := c.options(); o != nil && *o.AutoFail.MaxRestarts <= *o.AutoPause.MaxRestarts {
+			refused++
+			assertEDSRefused(t, c.Name, err, "spec.strategy.canary.autoFail.maxRestarts")
+			continue
+		}
+		if path := edsRefused(&c.Input.Set); path != "" {
+			refused++
+			assertEDSRefused(t, c.Name, err, path)
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		if o := spec.Strategy.Canary; o != nil && o.Mode == "" {
+			o.Mode = canary.Mode(c.Input.DefaultMode)
+		}
+		plan, images := c.plan(t, spec)
+		for r, holds := range edsSetInvariants {
+			there, problem := holds(c, spec, plan)
+			if seen[r] += int(count(there)); problem != "" {
+				t.Errorf("%s: %s (%s): %s", c.Name, edsSetEntries[r].id, edsSetEntries[r].rule, problem)
+			}
+		}
+		got := edsDecisionOf(c, plan, images)
+		rules := edsSetRules - 1
+		if want := c.outcome(rules); got != want {
+			t.Errorf("%s %v: unexplained:\n     plan %+v %v\n    rules %+v\ncontroller %+v", c.Name, c.Features, got,
+				plan.Canary, want, c.recorded())
+			continue
+		}
+		for r := edsSetRules >> 1; r > 0; r >>= 1 {
+			if c.outcome(rules&^r) == got {
+				rules &^= r
+			}
+		}
+		for r := range edsSetEntries {
+			needed[r] += (rules & r) / r
+		}
+		if rules == 0 {
+			agree++
+		} else {
+			explained++
+		}
+	}
+	t.Logf("%d agree, %d explained, %d refused", agree, explained, refused)
+	for r := 1; r < edsSetRules; r <<= 1 {
+		e := edsSetEntries[r]
+		t.Logf("%4d cases need it, its assertion sees %d: %s (%s): %s", needed[r], seen[r], e.id, e.rule, e.why)
+		if (needed[r] == 0 || seen[r] == 0) && !edsElsewhere() {
+			t.Errorf("no case needs %s, or nothing is to be seen of it", e.id)
+		}
+	}
+}
+
+func (c *edsReconcile) plan(t *testing.T, spec rollout.Spec) (rollout.Plan, map[string]string) {
+	t.Helper()
+	snapshot, images := c.cluster(t, spec)
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatalf("%s: New: %v", c.Name, err)
+	}
+	plan, err := planner.Plan(snapshot)
+	if err != nil {
+		t.Fatalf("%s: Plan: %v", c.Name, err)
+	}
+	verifyEDS(t, c.Name, spec, snapshot, plan)
+	return plan, images
+}
+
+// edsSetInvariants hold what each entry about the set says of ours, without the model.
+var edsSetInvariants = map[int]func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (seen bool, problem string){
+	edsOneCall: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		fresh := c.upToDate() == nil && !spec.Strategy.Frozen
+		created := slices.ContainsFunc(plan.Revisions,
+			func(a rollout.RevisionAction) bool { return a.Verb == rollout.CreateRevision })
+		tried := plan.Canary.Phase != canary.Running || len(plan.Canary.Nodes) > 0
+		return fresh, edsProblem(fresh && (!created || !tried), "the new revision is created: %v, tried at once: %v",
+			created, tried)
+	},
+	edsTooFew: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		o := spec.Strategy.Canary
+		few := plan.Canary.Phase == canary.Running && o.Replicas != nil && o.Replicas.IntValue() > len(c.Input.Nodes)-c.tainted()
+		return few, edsProblem(few && len(plan.Canary.Nodes) != len(c.Input.Nodes)-c.tainted(),
+			"not all nodes there are: %v", plan.Canary.Nodes)
+	},
+	edsMustRun: func(c *edsReconcile, _ rollout.Spec, plan rollout.Plan) (bool, string) {
+		promoted := plan.Canary.Reason == canary.Promoted
+		return promoted, edsProblem(promoted && !c.ran(c.upToDate()), "promoted, but never ran on all canary nodes")
+	},
+	edsHaltedRests: func(_ *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		frozen := spec.Strategy.Frozen
+		rests := !slices.ContainsFunc(plan.Revisions,
+			func(a rollout.RevisionAction) bool { return a.Verb != rollout.AnnotateRevision })
+		return frozen, edsProblem(frozen && (!rests || plan.Canary.Reason == canary.Promoted),
+			"frozen, but not at rest: %v", plan.Revisions)
+	},
+	edsFailedStays: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		update, active := c.upToDate(), c.replica(c.Input.Set.Status.ActiveReplicaSet)
+		failed := spec.Strategy.Canary != nil && update != nil && active != nil &&
+			update != active && update.holds("Canary-Failed")
+		return failed, edsProblem(failed && plan.Canary.Phase != canary.Failed, "a failed revision is %v", plan.Canary.Phase)
+	},
+	edsPromotedIsGood: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		update := c.upToDate()
+		good := spec.Strategy.Canary != nil && update != nil && update == c.replica(c.Input.Set.Status.ActiveReplicaSet)
+		return good, edsProblem(good && plan.Canary.Phase != canary.Idle, "a promoted revision is %v", plan.Canary.Phase)
+	},
+	edsLostActive: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		lost := spec.Strategy.Canary != nil && c.replica(c.Input.Set.Status.ActiveReplicaSet) == nil && c.carried() != nil
+		return lost, edsProblem(lost && plan.Canary.Revision == plan.Canary.Stable, "no revision to go back to")
+	},
+	edsHistoryLimit: func(c *edsReconcile, _ rollout.Spec, plan rollout.Plan) (bool, string) {
+		deletes := slices.ContainsFunc(plan.Revisions,
+			func(a rollout.RevisionAction) bool { return a.Verb == rollout.DeleteRevision })
+		few := len(c.Input.ReplicaSets) <= rollout.DefaultRevisionHistoryLimit
+		return few && len(c.Input.ReplicaSets) > 2, edsProblem(few && deletes, "a revision within the limit is deleted")
+	},
+	edsSpecIsTheUsers: func(_ *edsReconcile, _ rollout.Spec, plan rollout.Plan) (bool, string) {
+		failed := plan.Canary.Phase == canary.Failed
+		return failed, edsProblem(failed && slices.ContainsFunc(plan.Decisions, func(d rollout.Decision) bool {
+			return d.Target == rollout.TargetUpdate && plan.Canary.Stable != plan.Canary.Revision
+		}), "a node is to end at a failed revision")
+	},
+}

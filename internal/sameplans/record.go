@@ -1,0 +1,171 @@
+// Package sameplans holds plans to what they were: a change that is to move code, or to make it faster, must not change a plan.
+// The test of this package plans a few thousand inputs, writes down all that each plan says and keeps a hash of it. It does so
+// without the names of fields, so that a renamed one changes no hash.
+package sameplans
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// Recorder takes down the plans of one run.
+type Recorder struct {
+	sum   hash.Hash
+	text  io.Writer
+	plans int
+	err   error
+}
+
+// NewRecorder returns a recorder of no plans. What it takes down is written to text, too, if that is not nil.
+func NewRecorder(text io.Writer) *Recorder {
+	r := &Recorder{sum: sha256.New()}
+	r.text = r.sum
+	if text != nil {
+		r.text = io.MultiWriter(r.sum, text)
+	}
+	return r
+}
+
+// Sum is the number of plans and a hash of all that they say.
+func (r *Recorder) Sum() (string, error) {
+	return fmt.Sprintf("%d %s", r.plans, hex.EncodeToString(r.sum.Sum(nil)[:8])), r.err
+}
+
+// Refused takes down that there is no plan.
+func (r *Recorder) Refused(err error) {
+	r.plans++
+	r.line("refused", err.Error())
+}
+
+// Plan takes down a plan.
+func (r *Recorder) Plan(plan *rollout.Plan) {
+	r.plans++
+	r.line("revisions", plan.Revisions)
+	for i := range plan.Patches {
+		a := &plan.Patches[i]
+		r.line("patch", a.Node, a.Pod, a.UID, a.Type, a.Subresource, string(a.Data), a.Revision, a.Reason)
+	}
+	r.line("pulls", plan.Pulls)
+	r.line("deletes", plan.Deletes)
+	r.line("creates", plan.Creates)
+	for i := range plan.Decisions {
+		r.decision(plan, &plan.Decisions[i])
+	}
+	r.line("budget", plan.Budget)
+	r.line("users", plan.BudgetUsers, plan.NodeSelector)
+	r.diffs(plan)
+	r.line("canary", plan.Canary)
+	r.line("overrides", plan.OverrideConflicts, plan.MalformedOverrides)
+	r.line("status", plan.Status)
+	r.line("memory", plan.Memory)
+	r.line("failed pulls", plan.FailedPulls, plan.PullWaits)
+	r.line("waits", plan.Waits())
+	r.line("wake", plan.NextWake)
+}
+
+func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
+	r.line("decision", d.Node, d.Pod, d.Placement, uint16(d.Facts), d.State, d.Target, d.Verb, d.Reason, d.Limit, d.Unavailable,
+		d.Surging, d.Resources, d.Exempt, d.Canary, d.Obstruction, d.Diff != 0, d.Creates, d.Deletes, d.Patches, d.Pulls, d.Until)
+	if d.Node != "" {
+		r.line("because", plan.Explain(d.Node))
+	}
+}
+
+// diffs are in no order that means anything.
+func (r *Recorder) diffs(plan *rollout.Plan) {
+	var lines []string
+	for i := range plan.Diffs {
+		lines = append(lines, r.words(plan.Diffs[i]))
+	}
+	slices.Sort(lines)
+	r.line("diffs", strings.Join(lines, "\n"))
+}
+
+// line takes down one part of a plan.
+func (r *Recorder) line(what string, values ...any) {
+	words := []string{what}
+	for _, v := range values {
+		words = append(words, r.words(v))
+	}
+	if _, err := io.WriteString(r.text, strings.Join(words, "\t")+"\n"); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *Recorder) words(v any) string {
+	var b strings.Builder
+	r.write(&b, reflect.ValueOf(v))
+	return b.String()
+}
+
+// write takes down a value: the exported fields of a struct in their order and without their names, codes by their words, and
+// objects of the Kubernetes API as JSON.
+func (r *Recorder) write(b *strings.Builder, v reflect.Value) {
+	if !v.IsValid() {
+		b.WriteString("nothing")
+		return
+	}
+	switch x := v.Interface().(type) {
+	case time.Time:
+		b.WriteString(instant(x))
+		return
+	case fmt.Stringer:
+		if v.CanInt() || v.CanUint() {
+			b.WriteString(x.String())
+			return
+		}
+	}
+	if strings.HasPrefix(v.Type().PkgPath(), "k8s.io/") {
+		r.writeJSON(b, v.Interface())
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		r.write(b, v.Elem())
+	case reflect.Struct:
+		b.WriteByte('{')
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				r.write(b, v.Field(i))
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteByte('}')
+	case reflect.Slice, reflect.Array:
+		b.WriteByte('[')
+		for i := range v.Len() {
+			r.write(b, v.Index(i))
+			b.WriteByte(' ')
+		}
+		b.WriteByte(']')
+	case reflect.Map:
+		r.writeJSON(b, v.Interface()) // sorted
+	default:
+		fmt.Fprintf(b, "%v", v.Interface())
+	}
+}
+
+func (r *Recorder) writeJSON(b *strings.Builder, v any) {
+	data, err := json.Marshal(v)
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	b.Write(data)
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
