@@ -48,9 +48,6 @@
 // # Differences from the three controllers
 //
 // The Kubernetes DaemonSet controller and ExtendedDaemonSet pull nothing ahead. OpenKruise creates ImagePullJobs as
-// To pull on a cluster without such a thing, [PullPod] makes a pod that pulls and runs nothing, and [PullJob] an ImagePullJob for
-// one node. [AttemptOf] reads from the object how it went, and [Track] sums up what that means for the next plan.
-//
 // [Jobs] describes them, compared with commit 07169cf of July 2026; what it does otherwise:
 //   - It reads the hash of the update revision from a label that the revisions of daemon sets lack, so that its jobs
 //     also pull on the nodes of updated pods.

@@ -36,7 +36,7 @@ func TestConcurrentUse(t *testing.T) {
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Errorf("another plan than alone, or an error: %v", err)
 				}
-				if _, err := planner.Pod(rollout.Create{Node: fleet.Nodes[0].Name}); err != nil {
+				if _, err := planner.Pod(rollout.Create{Node: fleet.Nodes[0].Name, Revision: kit.Hash(spec)}); err != nil {
 					t.Error(err)
 				}
 				want.Explain(fleet.Nodes[0].Name)

@@ -1,13 +1,13 @@
-// Package tolerations answers two questions about daemon pods: which tolerations do they have, and which taint
-// of a node stands in their way.
+// Package tolerations answers two questions about daemon pods: which tolerations they have, and whether one covers a
+// taint of a node.
 //
 // A daemon pod has the tolerations of its template and a fixed set of defaults, so that it starts on nodes
 // that are not ready yet and stays on nodes that break:
 //
 //	pod.Spec.Tolerations = tolerations.ForDaemon(&template.Spec)
-//	if taint, found := tolerations.Untolerated(pod.Spec.Tolerations, node.Spec.Taints); found {
-//		fmt.Println("kept away by", taint.ToString())
-//	}
+//	covered := tolerations.Tolerates(&pod.Spec.Tolerations[0], &node.Spec.Taints[0])
+//
+// Whether a node's taints keep a pod away, and which does so first, is a verdict of package placement.
 //
 // # Contract
 //

@@ -45,23 +45,6 @@ func ExampleTolerates() {
 	// false
 }
 
-func ExampleUntolerated() {
-	taints := []corev1.Taint{
-		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
-		{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule},
-	}
-	tolerated := tolerations.ForDaemon(nil)
-	taint, found := tolerations.Untolerated(tolerated, taints)
-	fmt.Println(taint.ToString(), found)
-
-	// A running pod is driven away by NoExecute only.
-	_, found = tolerations.Untolerated(tolerated, taints, corev1.TaintEffectNoExecute)
-	fmt.Println(found)
-	// Output:
-	// dedicated=gpu:NoSchedule true
-	// false
-}
-
 func ExampleValidate() {
 	list := []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists, Value: "gpu"}}
 	for _, err := range tolerations.Validate(list, field.NewPath("spec", "tolerations")) {

@@ -249,34 +249,3 @@ func TestToleratesEqualsAPIMethod(t *testing.T) {
 		t.Errorf("compared %d pairs: the alphabets changed", compared)
 	}
 }
-
-// TestUntoleratedIsFirst states Untolerated by its definition: what is returned is considered and
-// untolerated, and nothing before it is.
-func TestUntoleratedIsFirst(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		tolerated := rapid.SliceOfN(tolerationGen(), 0, 4).Draw(t, "tolerations")
-		taints := rapid.SliceOfN(taintGen(), 0, 5).Draw(t, "taints")
-		asked := rapid.SliceOfN(rapid.SampledFrom(effects), 0, 3).Draw(t, "effects")
-		stands := func(taint corev1.Taint) bool {
-			considered := asked
-			if len(asked) == 0 {
-				considered = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
-			}
-			return slices.Contains(considered, taint.Effect) && !slices.ContainsFunc(tolerated, func(have corev1.Toleration) bool {
-				return upstream((*corev1.Toleration).ToleratesTaint, &have, &taint)
-			})
-		}
-		first := slices.IndexFunc(taints, stands)
-		got, found := tolerations.Untolerated(tolerated, taints, asked...)
-		if found != (first >= 0) {
-			t.Fatalf("found = %v, want %v", found, first >= 0)
-		}
-		want := corev1.Taint{}
-		if found {
-			want = taints[first]
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("taint (-want +got):\n%s", diff)
-		}
-	})
-}

@@ -1,8 +1,6 @@
 package tolerations
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -32,38 +30,4 @@ func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	default:
 		return false
 	}
-}
-
-// Untolerated returns the first of the taints that has one of the effects and that none of the tolerations
-// covers, and whether there is one. Without effects it looks at NoSchedule and NoExecute, the two that keep a
-// daemon pod from a node (P2); PreferNoSchedule and unknown effects count only if asked for. With
-// NoExecute alone it says whether a running pod has to go (P3).
-//
-// The taint returned shares its TimeAdded with the input.
-func Untolerated(
-	tolerations []corev1.Toleration, taints []corev1.Taint, effects ...corev1.TaintEffect,
-) (corev1.Taint, bool) {
-	for i := range taints {
-		taint := &taints[i]
-		if considered(taint.Effect, effects) && !anyTolerates(tolerations, taint) {
-			return *taint, true
-		}
-	}
-	return corev1.Taint{}, false
-}
-
-func considered(effect corev1.TaintEffect, effects []corev1.TaintEffect) bool {
-	if len(effects) == 0 {
-		return effect == corev1.TaintEffectNoSchedule || effect == corev1.TaintEffectNoExecute
-	}
-	return slices.Contains(effects, effect)
-}
-
-func anyTolerates(tolerations []corev1.Toleration, taint *corev1.Taint) bool {
-	for i := range tolerations {
-		if Tolerates(&tolerations[i], taint) {
-			return true
-		}
-	}
-	return false
 }

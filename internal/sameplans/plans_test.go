@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write testdata/plans.txt anew: only after a rule has changed")
-	dump   = flag.String("dump", "", "write what the plans say into this folder, to be compared with that of another commit")
+	rewrite = flag.Bool("rewrite", false, "write testdata/plans.txt anew: only after a rule has changed")
+	dump    = flag.String("dump", "", "write what the plans say into this folder, to be compared with that of another commit")
 )
 
 // seeds is how many worlds are run. Each makes some seventy plans.
@@ -43,7 +43,7 @@ type run struct {
 // of both DaemonSet controllers.
 func TestPlansAreTheSame(t *testing.T) {
 	data, err := os.ReadFile(file)
-	if err != nil && !*update {
+	if err != nil && !*rewrite {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
@@ -62,21 +62,21 @@ func TestPlansAreTheSame(t *testing.T) {
 		}
 		total += n
 		fmt.Fprintln(&made, r.name, sum)
-		if !*update && want[r.name] != sum {
+		if !*rewrite && want[r.name] != sum {
 			t.Errorf("%s: plans have changed: %s, and were %q. To see how, run this test with -dump here and on the commit before, "+
-				"and compare the folders. If a rule has changed, run it with -update.", r.name, sum, want[r.name])
+				"and compare the folders. If a rule has changed, run it with -rewrite.", r.name, sum, want[r.name])
 		}
 		delete(want, r.name)
 	}
 	for name := range want {
-		if !*update {
+		if !*rewrite {
 			t.Errorf("%s is in %s and was not run", name, file)
 		}
 	}
 	if total < least {
 		t.Errorf("there are %d plans, fewer than %d", total, least)
 	}
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(file, []byte(made.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
