@@ -15,7 +15,7 @@ func (r *run) classify() {
 		for j := n.first; j < n.end; j++ {
 			r.classifyPod(n, d, j)
 		}
-		d.Resources = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
+		d.ResourcesDiffer = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
 			r.hasGoalRevision(n, &r.pods[n.outdatedPod])
 		n.expects = r.expectation(int32(i))
 		d.State = r.state(n, d)
@@ -146,7 +146,7 @@ func (r *run) expectation(i int32) expectation {
 	}
 }
 
-func (r *run) state(n *node, d *Decision) State {
+func (r *run) state(n *node, d *Decision) NodeState {
 	hasGoalPod := n.goalPod != none || n.expects == expectsGoalPod
 	hasOutdatedPod := n.outdatedPod != none || n.expects == expectsOutdatedPod
 	switch {

@@ -164,7 +164,7 @@ func (p Plan) Because(d *Decision) string {
 
 // outdated is what is wrong with an outdated pod, behind its name.
 func outdated(d *Decision) string {
-	if d.Resources {
+	if d.ResourcesDiffer {
 		return " has other resources than are wanted on the node"
 	}
 	return " is outdated"
@@ -320,16 +320,15 @@ func (p Plan) partition() string {
 // obstruction says why a pod cannot be updated in place: what is wrong with the pod, or with the change. Of the change it
 // is the first of what is wrong, and how many more there are.
 func (p Plan) obstruction(d *Decision) string {
-	if d.Diff <= 0 || int(d.Diff) > len(p.Diffs) {
+	if d.Diff == nil {
 		return d.Obstruction.String()
 	}
-	diff := p.Diffs[d.Diff-1]
-	update := diff.Update
+	update := d.Diff.Update
 	if update == nil || len(update.Obstacles) == 0 {
 		return ""
 	}
 	if update.Obstacles[0].Code == inplace.NoTemplate {
-		return fmt.Sprintf("the history has no readable revision %q", diff.From)
+		return fmt.Sprintf("the history has no readable revision %q", d.Diff.From)
 	}
 	first := update.Obstacles[0].String()
 	if more := len(update.Obstacles) - 1; more > 0 {

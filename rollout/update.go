@@ -27,8 +27,8 @@ func (f inPlace) obstructed() bool {
 type change struct {
 	// update is nil until the two are compared.
 	update *inplace.Update
-	// listed is its place in Plan.Diffs, counted from 1; 0: no decision has needed it so far.
-	listed int32
+	// listed is the element of Plan.Diffs that shows it; nil: no decision has needed it so far.
+	listed *RevisionDiff
 }
 
 // findInPlace looks for what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2).
@@ -90,12 +90,12 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 	if found.change == nil {
 		return
 	}
-	if found.change.listed == 0 {
+	if found.change.listed == nil {
 		n := &r.nodes[i]
-		r.plan.Diffs = append(r.plan.Diffs, Diff{
+		found.change.listed = &RevisionDiff{
 			From: r.hashes[r.pods[n.outdatedPod].hash].value, To: r.goalHash(n), Update: found.change.update,
-		})
-		found.change.listed = int32(len(r.plan.Diffs))
+		}
+		r.plan.Diffs = append(r.plan.Diffs, found.change.listed)
 	}
 	if !found.change.update.InPlace() {
 		d.Diff = found.change.listed
@@ -177,7 +177,7 @@ func (r *run) changeTo(to goal, hash int32) *change {
 	h := &r.hashes[hash]
 	c := &h.changes[to]
 	if c.update == nil {
-		c.update = inplace.Diff(r.templateOf(h.value), r.templateAt(to), r.spec.Strategy.InPlace)
+		c.update = inplace.Compare(r.templateOf(h.value), r.templateAt(to), r.spec.Strategy.InPlace)
 	}
 	return c
 }

@@ -128,7 +128,7 @@ func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
 	if holds(r, &spec.Template) {
 		w.WriteString(" holds the template")
 	} else if template, err := history.Template(r); err == nil && updatesInPlace(&spec) {
-		for _, o := range inplace.Diff(template, &spec.Template, spec.Strategy.InPlace).Obstacles {
+		for _, o := range inplace.Compare(template, &spec.Template, spec.Strategy.InPlace).Obstacles {
 			fmt.Fprintf(w, " obstacle{%s}", o)
 		}
 	}
