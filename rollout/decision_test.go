@@ -266,7 +266,8 @@ func TestExplain(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.lab().plan(t).Explain("a"); got != tt.says {
+			plan := tt.lab().plan(t)
+			if got := plan.Explain("a"); got != tt.says {
 				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
 			}
 		})
@@ -357,7 +358,8 @@ func TestWaits(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.groups, tt.lab().plan(t).Waits()); diff != "" {
+			plan := tt.lab().plan(t)
+			if diff := cmp.Diff(tt.groups, plan.Waits()); diff != "" {
 				t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
 			}
 		})
@@ -461,7 +463,7 @@ func TestNothingPanics(t *testing.T) {
 			return errors.New((*rollout.SnapshotError)(nil).Error())
 		}},
 		{"reason of no decision", "it is empty", func() error {
-			return errors.New("no decision" + rollout.Plan{}.Because(nil))
+			return errors.New("no decision" + new(rollout.Plan).Because(nil))
 		}},
 		{"undeclared codes", "they read as something", func() error {
 			for v := range 256 {

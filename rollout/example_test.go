@@ -46,7 +46,7 @@ func three(options ...rollouttest.SpecOption) (rollout.Spec, rollout.Snapshot) {
 	}
 }
 
-func mustPlan(spec rollout.Spec, snapshot rollout.Snapshot) rollout.Plan {
+func mustPlan(spec rollout.Spec, snapshot rollout.Snapshot) *rollout.Plan {
 	planner, err := rollout.New(spec)
 	if err != nil {
 		panic(err)
@@ -55,7 +55,7 @@ func mustPlan(spec rollout.Spec, snapshot rollout.Snapshot) rollout.Plan {
 	if err != nil {
 		panic(err)
 	}
-	return plan
+	return &plan
 }
 
 // Observe, plan, execute, repeat: the plan says what to do next, and why.
@@ -323,7 +323,7 @@ func ExampleInFlight_With() {
 	plan := mustPlan(spec, snapshot)
 	fmt.Println(len(plan.Deletes))
 
-	snapshot.InFlight = snapshot.InFlight.With(plan)
+	snapshot.InFlight = snapshot.InFlight.With(*plan)
 	plan = mustPlan(spec, snapshot)
 	fmt.Println(len(plan.Deletes), plan.Explain("n3"))
 	// Output:

@@ -25,7 +25,7 @@ func TestWaitOfHolds(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			waits := tt.lab.plan(t).Waits()
+			waits := new(tt.lab.plan(t)).Waits()
 			if len(waits) != 1 || waits[0].String() != tt.want {
 				t.Errorf("got %v, want %q alone: %s", waits, tt.want, tt.why)
 			}
