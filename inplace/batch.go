@@ -18,7 +18,7 @@ import (
 type batch struct {
 	pod      *corev1.Pod
 	now      time.Time
-	state    *State // to be written, brought up to date by send
+	state    *Progress // to be written, brought up to date by send
 	work     work   // of this batch and the later ones, settled
 	metadata changedMetadata
 	// unfinished are containers of earlier batches that are not done.

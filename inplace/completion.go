@@ -13,18 +13,18 @@ type Completion struct {
 	// Done: there is nothing to wait for. It is the same as no Waits.
 	Done bool
 	// Waits are what is waited for, sorted by container, then code.
-	Waits []Wait
+	Waits []Pending
 }
 
-// Wait is one thing that an update waits for.
-type Wait struct {
+// Pending is one thing that an update waits for.
+type Pending struct {
 	// Container that is waited for; empty: the pod as a whole.
 	Container string
 	// Code says what for.
 	Code WaitCode
 }
 
-// WaitCode is the kind of a [Wait].
+// WaitCode is the kind of a [Pending].
 type WaitCode uint8
 
 // The kinds of waits. Zero is none of them.
@@ -78,7 +78,7 @@ func (c WaitCode) String() string {
 }
 
 // String is the container, and what is waited for.
-func (w Wait) String() string {
+func (w Pending) String() string {
 	if w.Container == "" {
 		return w.Code.String()
 	}
@@ -99,13 +99,13 @@ func Completed(pod *corev1.Pod) Completion {
 	waits := progress.waits
 	switch {
 	case err != nil:
-		waits = []Wait{{Code: UnreadableState}}
+		waits = []Pending{{Code: UnreadableState}}
 	case progress.grace != nil:
-		waits = append(waits, Wait{Code: GracePeriod})
+		waits = append(waits, Pending{Code: GracePeriod})
 	case progress.state != nil:
 		waits = append(waits, progress.later(pod)...)
 	}
-	slices.SortFunc(waits, func(a, b Wait) int {
+	slices.SortFunc(waits, func(a, b Pending) int {
 		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Code, b.Code))
 	})
 	return Completion{Done: len(waits) == 0, Waits: waits}
@@ -113,11 +113,11 @@ func Completed(pod *corev1.Pod) Completion {
 
 // progress is what the annotations of a pod say.
 type progress struct {
-	state *State // nil: never updated in place
+	state *Progress // nil: never updated in place
 	grace *grace // nil: not in a grace period of Kruise
 	next  work   // of later batches
 	// waits are for the containers of the batches so far, in no order.
-	waits []Wait
+	waits []Pending
 }
 
 func progressOf(pod *corev1.Pod) (progress, error) {
@@ -148,16 +148,16 @@ func progressOf(pod *corev1.Pod) (progress, error) {
 }
 
 // later returns what the next batches wait for.
-func (p *progress) later(pod *corev1.Pod) []Wait {
+func (p *progress) later(pod *corev1.Pod) []Pending {
 	if len(p.next) == 0 {
 		return nil
 	}
-	var waits []Wait
+	var waits []Pending
 	for name := range p.next {
-		waits = append(waits, Wait{Container: name, Code: NextBatch})
+		waits = append(waits, Pending{Container: name, Code: NextBatch})
 	}
 	for _, name := range p.notReady(pod) {
-		waits = append(waits, Wait{Container: name, Code: NotReady})
+		waits = append(waits, Pending{Container: name, Code: NotReady})
 	}
 	return waits
 }
@@ -177,7 +177,7 @@ func (p *progress) notReady(pod *corev1.Pod) []string {
 }
 
 // involved returns the containers of the batches so far, sorted.
-func (s *State) involved(pod *corev1.Pod) []string {
+func (s *Progress) involved(pod *corev1.Pod) []string {
 	names := map[string]bool{}
 	for name := range s.LastContainerStatuses {
 		names[name] = true
@@ -194,18 +194,18 @@ func (s *State) involved(pod *corev1.Pod) []string {
 }
 
 // foreign reports whether the state was written by Kruise, which does not record why a container is in a batch.
-func (s *State) foreign() bool {
+func (s *Progress) foreign() bool {
 	return len(s.Records) == 0
 }
 
 // waitsFor appends what is waited for in one container.
-func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
+func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pending {
 	container, status := containerOf(pod, name), statusOf(pod, name)
 	_, image := s.LastContainerStatuses[name]
 	env, resized := s.readsChange(pod, name), s.resizes(name)
 	if container == nil || status == nil {
 		if image || env || resized {
-			waits = append(waits, Wait{Container: name, Code: StatusMissing})
+			waits = append(waits, Pending{Container: name, Code: StatusMissing})
 		}
 		return waits
 	}
@@ -215,13 +215,13 @@ func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
 	wanted := status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID) ||
 		record.Image != "" && record.Image == container.Image
 	if image && same && !wanted {
-		waits = append(waits, Wait{Container: name, Code: ImageUnchanged})
+		waits = append(waits, Pending{Container: name, Code: ImageUnchanged})
 	}
 	if env && same && !record.Metadata.holds(pod) {
-		waits = append(waits, Wait{Container: name, Code: NotRestarted})
+		waits = append(waits, Pending{Container: name, Code: NotRestarted})
 	}
 	if code := resizeWait(pod, container, status, !same); resized && code != 0 {
-		waits = append(waits, Wait{Container: name, Code: code})
+		waits = append(waits, Pending{Container: name, Code: code})
 	}
 	return waits
 }
@@ -229,7 +229,7 @@ func (s *State) waitsFor(waits []Wait, pod *corev1.Pod, name string) []Wait {
 // stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and
 // has not started since. The ID of the container tells that best: a start in the second of the update may be one just
 // before or one just after.
-func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
+func (s *Progress) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if status == nil {
 		return true
 	}
@@ -252,7 +252,7 @@ func (s *State) stillRuns(name string, status *corev1.ContainerStatus) bool {
 
 // readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so
 // far. Of a state of Kruise that is a guess: those that read any, or, if none does, all.
-func (s *State) readsChange(pod *corev1.Pod, name string) bool {
+func (s *Progress) readsChange(pod *corev1.Pod, name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Metadata != nil
 	}
@@ -273,7 +273,7 @@ func (s *State) readsChange(pod *corev1.Pod, name string) bool {
 }
 
 // resizes reports whether a container was resized in one of the batches so far. Of a state of Kruise that is a guess.
-func (s *State) resizes(name string) bool {
+func (s *Progress) resizes(name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Resized
 	}

@@ -215,7 +215,7 @@ func TestObstruct(t *testing.T) {
 		{"no revision", "I3", func(p *corev1.Pod) { p.Labels = nil }, inplace.NoRevision},
 		{"pending", "its image may be what is wrong", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, 0},
 	}
-	u := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{})
+	u := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{})
 	for _, test := range tests {
 		pod := agentPod()
 		test.change(pod)

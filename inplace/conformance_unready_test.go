@@ -199,7 +199,7 @@ func (c podChange) of(pod *corev1.Pod, options inplace.Options) *inplace.Update 
 		maps.Copy(new.Labels, c.refs[container.Name].Labels)
 		maps.Copy(new.Annotations, c.refs[container.Name].Annotations)
 	}
-	return inplace.Diff(old, new, options)
+	return inplace.Compare(old, new, options)
 }
 
 // templateFrom is a template that pod could be made from.

@@ -16,10 +16,10 @@ import (
 	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
-// DiffRevisions is [Diff] of the templates that two revisions store. The error wraps [ErrUnreadable] and names the
+// DiffRevisions is [Compare] of the templates that two revisions store. The error wraps [ErrUnreadable] and names the
 // revision: nil, no JSON, no template, a value of a wrong type, a quantity that would take without bound to read, or a
 // field that this API version does not have and that is not empty, because nobody could tell whether it changed. A
-// caller that has decoded the templates already uses [Diff].
+// caller that has decoded the templates already uses [Compare].
 func DiffRevisions(old, new *appsv1.ControllerRevision, options Options) (*Update, error) {
 	before, err := templateOf(old)
 	if err != nil {
@@ -29,7 +29,7 @@ func DiffRevisions(old, new *appsv1.ControllerRevision, options Options) (*Updat
 	if err != nil {
 		return nil, err
 	}
-	return Diff(before, after, options), nil
+	return Compare(before, after, options), nil
 }
 
 func templateOf(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {

@@ -74,7 +74,7 @@ func TestDiffRevisionsReads(t *testing.T) {
 }
 
 func TestEqual(t *testing.T) {
-	base := func() *inplace.Update { return inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{}) }
+	base := func() *inplace.Update { return inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{}) }
 	if !base().Equal(base()) || base().Equal(nil) || (*inplace.Update)(nil).Equal(base()) || !(*inplace.Update)(nil).Equal(nil) {
 		t.Error("Equal")
 	}
@@ -175,11 +175,11 @@ func checkPod(t *testing.T, pod *corev1.Pod) {
 			t.Error("something is done to a pod that cannot be read")
 		}
 	}
-	u := inplace.Diff(agent("agent:1"), two("2"), inplace.Options{})
+	u := inplace.Compare(agent("agent:1"), two("2"), inplace.Options{})
 	if _, err := u.Begin(pod, to("v2"), inplace.Metadata{}, noon); err == nil {
 		t.Error("a change with obstacles has begun")
 	}
-	u = inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{})
+	u = inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{})
 	if step, err := u.Begin(pod, to("v2"), inplace.Metadata{}, noon); err != nil && len(step.Patches) > 0 {
 		t.Errorf("%+v, %v", step, err)
 	}

@@ -10,11 +10,11 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Diff compares two templates: what changes, and whether a running pod of the old one can take it (I2). Templates that
+// Compare compares two templates: what changes, and whether a running pod of the old one can take it (I2). Templates that
 // are semantically equal make an update without changes, which is in place. A nil template is an obstacle.
 //
 // It is meant to be called once per pair of revisions, not once per pod.
-func Diff(old, new *corev1.PodTemplateSpec, options Options) *Update {
+func Compare(old, new *corev1.PodTemplateSpec, options Options) *Update {
 	u := &Update{options: options, compiled: true}
 	if old == nil || new == nil {
 		u.Obstacles = []Obstacle{{Code: NoTemplate}}

@@ -301,14 +301,14 @@ func TestDiffAgreesWithOracle(t *testing.T) {
 		for range 20 {
 			p := anyPair(t)
 			before := text(p.old) + text(p.new)
-			if difference := disagreement(inplace.Diff, p); difference != "" {
+			if difference := disagreement(inplace.Compare, p); difference != "" {
 				t.Fatalf("%s\nold %s\nnew %s", difference, text(p.old), text(p.new))
 			}
 			if before != text(p.old)+text(p.new) {
 				t.Fatal("Diff has written to a template")
 			}
 			pairs++
-			u := inplace.Diff(p.old, p.new, p.options)
+			u := inplace.Compare(p.old, p.new, p.options)
 			if u.InPlace() {
 				inPlace++
 			}
@@ -331,7 +331,7 @@ func TestDiffAgreesWithOracle(t *testing.T) {
 func TestDiffPropertyHasTeeth(t *testing.T) {
 	without := func(code inplace.Code) diff {
 		return func(old, new *corev1.PodTemplateSpec, options inplace.Options) *inplace.Update {
-			u := inplace.Diff(old, new, options)
+			u := inplace.Compare(old, new, options)
 			u.Obstacles = slices.DeleteFunc(u.Obstacles, func(o inplace.Obstacle) bool { return o.Code == code })
 			return u
 		}
@@ -342,13 +342,13 @@ func TestDiffPropertyHasTeeth(t *testing.T) {
 	}
 	mutants := []mutant{
 		{"options ignored", func(old, new *corev1.PodTemplateSpec, _ inplace.Options) *inplace.Update {
-			return inplace.Diff(old, new, inplace.Options{})
+			return inplace.Compare(old, new, inplace.Options{})
 		}},
 		{"sides swapped", func(old, new *corev1.PodTemplateSpec, options inplace.Options) *inplace.Update {
-			return inplace.Diff(new, old, options)
+			return inplace.Compare(new, old, options)
 		}},
 		{"images forgotten", func(old, new *corev1.PodTemplateSpec, options inplace.Options) *inplace.Update {
-			u := inplace.Diff(old, new, options)
+			u := inplace.Compare(old, new, options)
 			u.Images = nil
 			return u
 		}},

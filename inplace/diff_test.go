@@ -194,7 +194,7 @@ func TestDiffI2(t *testing.T) {
 			}
 			changed := old.DeepCopy()
 			test.change(changed)
-			u := inplace.Diff(old, changed, test.options)
+			u := inplace.Compare(old, changed, test.options)
 			got := []string{}
 			for _, obstacle := range u.Obstacles {
 				got = append(got, obstacle.String())
@@ -226,7 +226,7 @@ func TestDiffLists(t *testing.T) {
 	changed.Labels = map[string]string{"new": "1", "b": "2", "same": "1"}
 	changed.Annotations = map[string]string{"x": ""}
 	changed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("memory=4Gi", "cpu=4"), Requests: sized("cpu=2")}
-	u := inplace.Diff(old, changed, inplace.Options{})
+	u := inplace.Compare(old, changed, inplace.Options{})
 
 	var got strings.Builder
 	for _, c := range u.Resources {
@@ -248,8 +248,8 @@ agent false cpu 1 2
 func TestUpdatesThatAreNone(t *testing.T) {
 	pod := agentPod()
 	for name, u := range map[string]*inplace.Update{
-		"nil": nil, "zero": {}, "no old": inplace.Diff(nil, agent("agent:1"), inplace.Options{}),
-		"no new": inplace.Diff(agent("agent:1"), nil, inplace.Options{}), "neither": inplace.Diff(nil, nil, inplace.Options{}),
+		"nil": nil, "zero": {}, "no old": inplace.Compare(nil, agent("agent:1"), inplace.Options{}),
+		"no new": inplace.Compare(agent("agent:1"), nil, inplace.Options{}), "neither": inplace.Compare(nil, nil, inplace.Options{}),
 	} {
 		if u.InPlace() || u.Restarts() {
 			t.Errorf("%s: can be updated in place", name)
@@ -284,7 +284,7 @@ func TestRestartsOfResizes(t *testing.T) {
 			} else {
 				changed.Spec.Containers[0].Resources.Requests = sized("cpu=2")
 			}
-			u := inplace.Diff(old, changed, inplace.Options{Resize: true})
+			u := inplace.Compare(old, changed, inplace.Options{Resize: true})
 			if u.Restarts() != test.restarts || u.NeedsUnready(podOf(old, "v1")) != test.restarts {
 				t.Errorf("%s (%s): restarts %v, needs unready %v", test.name, test.why, u.Restarts(), u.NeedsUnready(podOf(old, "v1")))
 			}

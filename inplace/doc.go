@@ -3,7 +3,7 @@
 //
 // The change is compared once for each pair of revisions and then applied to any number of pods:
 //
-//	update := inplace.Diff(oldTemplate, newTemplate, options)
+//	update := inplace.Compare(oldTemplate, newTemplate, options)
 //	if !update.InPlace() {
 //		// update.Obstacles are all the reasons; recreate the pods.
 //	}
@@ -19,7 +19,7 @@
 //	}
 //	inplace.Completed(pod) // done, or what it waits for
 //
-// [Diff] and [DiffRevisions] make an [Update]; [Obstruct] tells why a pod cannot be updated in place at all;
+// [Compare] and [DiffRevisions] make an [Update]; [Obstruct] tells why a pod cannot be updated in place at all;
 // [Update.Begin], [Continue] and [Cancel] give a [Step]; [Completed] gives a [Completion]; [StateOf] reads the annotation
 // in which a pod carries its progress.
 //

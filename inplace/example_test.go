@@ -40,7 +40,7 @@ var noon = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 // From the first patch to the last.
 func Example() {
 	pod := agentPod()
-	update := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
+	update := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
 	begin := func(now time.Time) inplace.Step {
 		step, err := update.Begin(pod, inplace.Target{Revision: "v2"}, inplace.Metadata{}, now)
 		if err != nil {
@@ -81,12 +81,12 @@ func (panics) Helper()                      {}
 func (panics) Fatal(args ...any)            { panic(fmt.Sprint(args...)) }
 func (panics) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
 
-func ExampleDiff() {
+func ExampleCompare() {
 	old, changed := agent("agent:1"), agent("agent:2")
 	changed.Spec.HostNetwork = true
 	changed.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: "debug"}}
 
-	update := inplace.Diff(old, changed, inplace.Options{})
+	update := inplace.Compare(old, changed, inplace.Options{})
 	fmt.Println(update.InPlace())
 	for _, obstacle := range update.Obstacles {
 		fmt.Println(obstacle)
@@ -117,8 +117,8 @@ func ExampleDiffRevisions() {
 }
 
 func ExampleUpdate_InPlace() {
-	fmt.Println(inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{}).InPlace())
-	fmt.Println(inplace.Diff(nil, agent("agent:2"), inplace.Options{}).InPlace())
+	fmt.Println(inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{}).InPlace())
+	fmt.Println(inplace.Compare(nil, agent("agent:2"), inplace.Options{}).InPlace())
 	// Output:
 	// true
 	// false
@@ -127,8 +127,8 @@ func ExampleUpdate_InPlace() {
 func ExampleUpdate_Restarts() {
 	labelled := agent("agent:1")
 	labelled.Labels["team"] = "infra"
-	fmt.Println(inplace.Diff(agent("agent:1"), labelled, inplace.Options{}).Restarts())
-	fmt.Println(inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{}).Restarts())
+	fmt.Println(inplace.Compare(agent("agent:1"), labelled, inplace.Options{}).Restarts())
+	fmt.Println(inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{}).Restarts())
 	// Output:
 	// false
 	// true
@@ -137,17 +137,17 @@ func ExampleUpdate_Restarts() {
 func ExampleUpdate_NeedsUnready() {
 	labelled := agent("agent:1")
 	labelled.Labels["team"] = "infra"
-	fmt.Println(inplace.Diff(agent("agent:1"), labelled, inplace.Options{}).NeedsUnready(agentPod()))
-	fmt.Println(inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{}).NeedsUnready(agentPod()))
+	fmt.Println(inplace.Compare(agent("agent:1"), labelled, inplace.Options{}).NeedsUnready(agentPod()))
+	fmt.Println(inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{}).NeedsUnready(agentPod()))
 	// Output:
 	// false
 	// true
 }
 
 func ExampleUpdate_Equal() {
-	one := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{})
-	same := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{})
-	other := inplace.Diff(agent("agent:1"), agent("agent:3"), inplace.Options{})
+	one := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{})
+	same := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{})
+	other := inplace.Compare(agent("agent:1"), agent("agent:3"), inplace.Options{})
 	fmt.Println(one.Equal(same), one.Equal(other))
 	// Output: true false
 }
@@ -156,7 +156,7 @@ func ExampleUpdate_Equal() {
 func ExampleUpdate_Begin() {
 	labelled := agent("agent:1")
 	labelled.Labels["team"] = "infra"
-	update := inplace.Diff(agent("agent:1"), labelled, inplace.Options{})
+	update := inplace.Compare(agent("agent:1"), labelled, inplace.Options{})
 	metadata := inplace.Metadata{Labels: map[string]string{"lifecycle.apps.kruise.io/state": "Updating"}}
 
 	step, err := update.Begin(agentPod(), inplace.Target{Revision: "v2"}, metadata, noon)
@@ -199,7 +199,7 @@ func ExampleContinue() {
 
 // The user has taken the new revision back while the grace period runs.
 func ExampleCancel() {
-	update := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 30})
+	update := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 30})
 	step, _ := update.Begin(agentPod(), inplace.Target{Revision: "v2"}, inplace.Metadata{}, noon)
 	pod := apply(panics{}, agentPod(), step.Patches...)
 	fmt.Println(inplace.Preparing(pod), condition(pod))
@@ -263,8 +263,8 @@ func ExampleStateOf() {
 	// v2 2026-01-15 12:00:00 +0000 UTC <nil>
 }
 
-func ExampleState_UnmarshalJSON() {
-	var state inplace.State
+func ExampleProgress_UnmarshalJSON() {
+	var state inplace.Progress
 	fmt.Println(state.UnmarshalJSON([]byte(`{"nextContainerImages":{"agent":"agent:2"}}`)), state.NextContainerImages)
 	fmt.Println(state.UnmarshalJSON([]byte(`{"nextContainerResources":{"agent":{"limits":{"cpu":"1e-30000000"}}}}`)))
 	// Output:
@@ -287,8 +287,8 @@ func ExampleObstruction_String() {
 	// Output: not bound to a node
 }
 
-func ExampleWait_String() {
-	fmt.Println(inplace.Wait{Container: "agent", Code: inplace.NotRestarted})
+func ExamplePending_String() {
+	fmt.Println(inplace.Pending{Container: "agent", Code: inplace.NotRestarted})
 	// Output: container agent: it has not restarted
 }
 

@@ -106,7 +106,7 @@ func TestWaitsAreSorted(t *testing.T) {
 		texts = append(texts, wait.Container+" "+wait.Code.String())
 	}
 	var want []string
-	for _, wait := range []inplace.Wait{
+	for _, wait := range []inplace.Pending{
 		{Container: "high", Code: inplace.NotReady}, {Container: "high", Code: inplace.ImageUnchanged},
 		{Container: "low", Code: inplace.NextBatch},
 		{Container: "none", Code: inplace.NotReady}, {Container: "none", Code: inplace.ImageUnchanged},
@@ -148,7 +148,7 @@ func TestPreparingSinceTheLastBatch(t *testing.T) {
 func TestBeginNamesTheObstacles(t *testing.T) {
 	changed := agent("agent:1")
 	changed.Spec.HostNetwork = true
-	_, err := inplace.Diff(agent("agent:1"), changed, inplace.Options{}).Begin(
+	_, err := inplace.Compare(agent("agent:1"), changed, inplace.Options{}).Begin(
 		podOf(agent("agent:1"), "v1"), to("v2"), inplace.Metadata{}, start)
 	if err == nil || !strings.Contains(err.Error(), "spec.hostNetwork") {
 		t.Error(err)
@@ -165,7 +165,7 @@ func TestResourcesOfThePodAsAWhole(t *testing.T) {
 	}
 	pod := podOf(burstable, "v1")
 	pod.Spec.Containers[0].Resources.Limits = sized("cpu=2", "memory=1Gi") // by others, so that the container becomes Guaranteed
-	u := inplace.Diff(burstable, raised, inplace.Options{Resize: true})
+	u := inplace.Compare(burstable, raised, inplace.Options{Resize: true})
 	if _, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
 		t.Error(err)
 	}
@@ -180,7 +180,7 @@ func TestRequestsAloneAreWaitedFor(t *testing.T) {
 	}
 	pod, _ := begun(t, podOf(template("1"), "v1"), template("1"), template("2"), "v2", start)
 	pod.Status.ContainerStatuses[0].Resources = nil
-	want := []inplace.Wait{{Container: "agent", Code: inplace.ResourcesUnreported}}
+	want := []inplace.Pending{{Container: "agent", Code: inplace.ResourcesUnreported}}
 	if diff := cmp.Diff(want, inplace.Completed(pod).Waits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -87,6 +87,9 @@ func (c Code) String() string {
 	return codeTexts[c]
 }
 
+// MarshalText is String, so that a plan encoded as JSON reads in words.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // String is the path, what is wrong there, and the detail in parentheses.
 func (o Obstacle) String() string {
 	text := o.Code.String()

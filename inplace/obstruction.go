@@ -56,6 +56,9 @@ func (o Obstruction) String() string {
 	return obstructionTexts[o]
 }
 
+// MarshalText is String, so that a plan encoded as JSON reads in words.
+func (o Obstruction) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // Obstruct returns the first reason, in the order of the constants, why pod cannot be updated in place whatever the
 // change; zero: there is none. It does not allocate.
 func Obstruct(pod *corev1.Pod) Obstruction {

@@ -18,7 +18,7 @@ import (
 func inPlacePair(t *rapid.T) (pair, *inplace.Update) {
 	old := template(t)
 	p := pair{old: old, new: mutated(t, old, inPlaceMutations), options: inplace.Options{Resize: true, EnvFromMetadata: true}}
-	u := inplace.Diff(p.old, p.new, p.options)
+	u := inplace.Compare(p.old, p.new, p.options)
 	if !u.InPlace() {
 		t.Skip("not in place")
 	}

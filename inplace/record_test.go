@@ -15,9 +15,9 @@ import (
 // begun carries out the first step of an update and returns the pod and its state.
 func begun(
 	t *testing.T, pod *corev1.Pod, from, into *corev1.PodTemplateSpec, revision string, at time.Time,
-) (*corev1.Pod, *inplace.State) {
+) (*corev1.Pod, *inplace.Progress) {
 	t.Helper()
-	u := inplace.Diff(from, into, inplace.Options{Resize: true, EnvFromMetadata: true})
+	u := inplace.Compare(from, into, inplace.Options{Resize: true, EnvFromMetadata: true})
 	pod = sent(t, pod)(u.Begin(pod, to(revision), inplace.Metadata{}, at))
 	state, err := inplace.StateOf(pod)
 	if err != nil {
@@ -37,7 +37,7 @@ func resized(version, cpu string) *corev1.PodTemplateSpec {
 func TestStateOfAnUpdate(t *testing.T) {
 	_, state := begun(t, podOf(resized("1", "1"), "v1"), resized("1", "1"), resized("2", "1"), "v2", start)
 	since := metav1.NewTime(start.Add(-minutes(1)))
-	want := &inplace.State{
+	want := &inplace.Progress{
 		Revision: "v2", UpdateTimestamp: metav1.NewTime(start), UpdateImages: true,
 		LastContainerStatuses:  map[string]inplace.ContainerStatus{"agent": {ImageID: "id-of-agent:1"}},
 		ContainerBatchesRecord: []inplace.Batch{{Timestamp: metav1.NewTime(start), Containers: []string{"agent"}}},
@@ -141,7 +141,7 @@ func TestOnlyTheFirstPatchAsksForTheVersion(t *testing.T) {
 	pod.ResourceVersion = "7"
 	pod, _ = begun(t, pod, resized("1", "1"), resized("2", "1"), "v2", start)
 	pod.ResourceVersion = "9"
-	u := inplace.Diff(resized("2", "1"), resized("3", "2"), inplace.Options{Resize: true})
+	u := inplace.Compare(resized("2", "1"), resized("3", "2"), inplace.Options{Resize: true})
 	step, err := u.Begin(pod, to("v3"), inplace.Metadata{}, start.Add(time.Second))
 	if err != nil || subresources(step) != "/resize /" {
 		t.Fatalf("%s, %v", subresources(step), err)
@@ -158,7 +158,7 @@ func TestWhatThePodHasAlready(t *testing.T) {
 	t.Run("resources", func(t *testing.T) {
 		pod := podOf(resized("1", "1"), "v1")
 		pod.Spec.Containers[0].Resources.Requests = sized("cpu=2")
-		step, err := inplace.Diff(resized("1", "1"), resized("2", "2"), inplace.Options{Resize: true}).Begin(
+		step, err := inplace.Compare(resized("1", "1"), resized("2", "2"), inplace.Options{Resize: true}).Begin(
 			pod, to("v2"), inplace.Metadata{}, start)
 		if err != nil || subresources(step) != "/status /" {
 			t.Errorf("%s, %v", subresources(step), err)
@@ -174,7 +174,7 @@ func TestWhatThePodHasAlready(t *testing.T) {
 			return p
 		}
 		pod := podOf(template("2"), "v1")
-		step, err := inplace.Diff(template("1"), template("2"), inplace.Options{Resize: true}).Begin(
+		step, err := inplace.Compare(template("1"), template("2"), inplace.Options{Resize: true}).Begin(
 			pod, to("v2"), inplace.Metadata{}, start)
 		if err != nil || subresources(step) != "/" {
 			t.Errorf("%s, %v", subresources(step), err)
@@ -189,7 +189,7 @@ func TestWhatThePodHasAlready(t *testing.T) {
 	for _, into := range []*corev1.PodTemplateSpec{template("b", "1"), template("a", "2")} {
 		pod := podOf(template("a", "1"), "v1")
 		pod.Labels["tier"], pod.Annotations["note"] = into.Labels["tier"], into.Annotations["note"]
-		step, err := inplace.Diff(template("a", "1"), into, inplace.Options{EnvFromMetadata: true}).Begin(
+		step, err := inplace.Compare(template("a", "1"), into, inplace.Options{EnvFromMetadata: true}).Begin(
 			pod, to("v2"), inplace.Metadata{}, start)
 		if err != nil || subresources(step) != "/" {
 			t.Errorf("%v %v: %s, %v", into.Labels, into.Annotations, subresources(step), err)
@@ -204,7 +204,7 @@ func TestDroppedKeyThatIsNotThere(t *testing.T) {
 	pod := podOf(old, "v1")
 	delete(pod.Labels, "gone")
 	delete(pod.Annotations, "gone")
-	step, err := inplace.Diff(old, agent("agent:2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, start)
+	step, err := inplace.Compare(old, agent("agent:2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestZeroIsNotNothing(t *testing.T) {
 	without, with := agent("agent:1"), agent("agent:1")
 	with.Spec.Containers[0].Resources.Limits = sized("cpu=0")
 	for name, pair := range map[string][2]*corev1.PodTemplateSpec{"added": {without, with}, "removed": {with, without}} {
-		u := inplace.Diff(pair[0], pair[1], inplace.Options{Resize: true})
+		u := inplace.Compare(pair[0], pair[1], inplace.Options{Resize: true})
 		if u.InPlace() || len(u.Obstacles) != 1 {
 			t.Errorf("%s: obstacles %q", name, obstaclePaths(u))
 		}
@@ -41,7 +41,7 @@ func TestEnvironmentReadsTheSecondResize(t *testing.T) {
 		}}}
 		return p
 	}
-	u := inplace.Diff(template("1"), template("2"), inplace.Options{Resize: true})
+	u := inplace.Compare(template("1"), template("2"), inplace.Options{Resize: true})
 	if !slices.ContainsFunc(u.Obstacles, func(o inplace.Obstacle) bool { return o.Code == inplace.ResourceInEnv }) {
 		t.Errorf("obstacles %q", obstaclePaths(u))
 	}
@@ -53,7 +53,7 @@ func TestListsWithTwins(t *testing.T) {
 	old.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
 	changed.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
 	for _, pair := range [][2]*corev1.PodTemplateSpec{{old, changed}, {changed, old}} {
-		u := inplace.Diff(pair[0], pair[1], inplace.Options{})
+		u := inplace.Compare(pair[0], pair[1], inplace.Options{})
 		if len(u.Obstacles) != 1 || u.Obstacles[0].Path != "spec.containers[agent].env[1].name" {
 			t.Errorf("obstacles %q, want the name of the second alone", obstaclePaths(u))
 		}

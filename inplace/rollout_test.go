@@ -73,7 +73,7 @@ func newRollout(t *rapid.T, steps steps) *rollout {
 
 func (r *rollout) inPlaceWithAll(next *corev1.PodTemplateSpec) bool {
 	for _, other := range r.templates {
-		if !inplace.Diff(other, next, r.options).InPlace() || !inplace.Diff(next, other, r.options).InPlace() {
+		if !inplace.Compare(other, next, r.options).InPlace() || !inplace.Compare(next, other, r.options).InPlace() {
 			return false
 		}
 	}
@@ -103,7 +103,7 @@ func (r *rollout) control() {
 	var step inplace.Step
 	switch {
 	case current != r.target:
-		u := inplace.Diff(r.templates[current], r.templates[r.target], r.options)
+		u := inplace.Compare(r.templates[current], r.templates[r.target], r.options)
 		step, err = r.steps.begin(u, r.pod, inplace.Target{Revision: strconv.Itoa(r.target)}, inplace.Metadata{}, r.now)
 		if errors.Is(err, inplace.ErrObstacle) && r.kubelet.noResources && len(u.Resources) > 0 {
 			r.recreate()

@@ -22,7 +22,7 @@ func images(pod *corev1.Pod) string {
 // A second update while the first has batches left: what it overrules goes, what it does not stays, in their order.
 func TestSecondUpdateMidWay(t *testing.T) {
 	begin := func(pod *corev1.Pod, from, to *corev1.PodTemplateSpec, revision string, at time.Time) *corev1.Pod {
-		u := inplace.Diff(from, to, inplace.Options{})
+		u := inplace.Compare(from, to, inplace.Options{})
 		return sent(t, pod)(u.Begin(pod, inplace.Target{Revision: revision}, inplace.Metadata{}, at))
 	}
 	pod := begin(podOf(two("1"), "v1"), two("1"), two("2"), "v2", start)
@@ -67,8 +67,8 @@ func TestRollBackUnseen(t *testing.T) {
 	for i := range pod.Status.ContainerStatuses {
 		pod.Status.ContainerStatuses[i].Image = "some:other" // the name under which the image was pulled first
 	}
-	pod = sent(t, pod)(inplace.Diff(two("1"), two("2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, start))
-	pod = sent(t, pod)(inplace.Diff(two("2"), two("1"), inplace.Options{}).Begin(pod, to("v1"), inplace.Metadata{}, start.Add(time.Second)))
+	pod = sent(t, pod)(inplace.Compare(two("1"), two("2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, start))
+	pod = sent(t, pod)(inplace.Compare(two("2"), two("1"), inplace.Options{}).Begin(pod, to("v1"), inplace.Metadata{}, start.Add(time.Second)))
 	if images(pod) != "low:1 high:1 none:1" || pod.Labels[revisionLabel] != "v1" {
 		t.Fatal(images(pod))
 	}
@@ -90,7 +90,7 @@ func TestSecondUpdateWhileResizing(t *testing.T) {
 		return p
 	}
 	begin := func(pod *corev1.Pod, from, to *corev1.PodTemplateSpec, revision string) *corev1.Pod {
-		u := inplace.Diff(from, to, inplace.Options{Resize: true})
+		u := inplace.Compare(from, to, inplace.Options{Resize: true})
 		return sent(t, pod)(u.Begin(pod, inplace.Target{Revision: revision}, inplace.Metadata{}, start))
 	}
 	pod := begin(podOf(template("agent:1", "1"), "v1"), template("agent:1", "1"), template("agent:2", "2"), "v2")
@@ -125,7 +125,7 @@ func TestEnvironmentBackAndForth(t *testing.T) {
 	now := start
 	change := func(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 		now = now.Add(time.Second)
-		u := inplace.Diff(from, to, inplace.Options{EnvFromMetadata: true})
+		u := inplace.Compare(from, to, inplace.Options{EnvFromMetadata: true})
 		return sent(t, pod)(u.Begin(pod, inplace.Target{Revision: "v"}, inplace.Metadata{}, now))
 	}
 	waits := func(pod *corev1.Pod) bool {
@@ -175,7 +175,7 @@ func TestMetadataThatIsThereAlready(t *testing.T) {
 	}})
 	changed := old.DeepCopy()
 	changed.Labels["team"] = "b"
-	u := inplace.Diff(old, changed, inplace.Options{EnvFromMetadata: true})
+	u := inplace.Compare(old, changed, inplace.Options{EnvFromMetadata: true})
 	for value, want := range map[string]string{"a": "/status /", "b": "/"} { // unready if it restarts (I4)
 		pod := podOf(old, "v1")
 		pod.Labels["team"] = value

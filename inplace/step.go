@@ -126,7 +126,7 @@ func (u *Update) obstructed(pod *corev1.Pod) error {
 // batchFor lays the update over what an earlier one has left to do.
 func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now time.Time) *batch {
 	b := &batch{pod: pod, now: now, work: work{}, unfinished: map[string]bool{}}
-	b.state = &State{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
+	b.state = &Progress{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
 	// What is left of a state that is not of the revision the pod is at, nobody knows.
 	if p.state != nil && p.state.Revision == pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] {
 		b.work.add(p.next)
@@ -152,7 +152,7 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 }
 
 // carry hands what is known of an unfinished container over to the state of the next update.
-func (s *State) carry(to *State, pod *corev1.Pod, name string) {
+func (s *Progress) carry(to *Progress, pod *corev1.Pod, name string) {
 	record, ok := s.Records[name]
 	if !ok {
 		record = Record{Timestamp: metav1.NewTime(s.updatedAt(name)), Resized: s.resizes(name)}

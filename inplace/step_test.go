@@ -57,7 +57,7 @@ func TestOrderOfPatches(t *testing.T) {
 	changed.Labels["team"] = "infra"
 	pod := podOf(old, "v1")
 
-	u := inplace.Diff(old, changed, inplace.Options{Resize: true})
+	u := inplace.Compare(old, changed, inplace.Options{Resize: true})
 	step, err := u.Begin(pod, to("v2"), inplace.Metadata{Annotations: map[string]string{"team": "x", inplace.StateKey: "mine"}}, start)
 	if err != nil || subresources(step) != "/status /resize /" || !step.Begun {
 		t.Fatalf("%s, begun %v, %v", subresources(step), step.Begun, err)
@@ -105,7 +105,7 @@ func TestBeginRefuses(t *testing.T) {
 	for _, test := range tests {
 		pod := podOf(old, "v1")
 		test.change(pod)
-		step, err := inplace.Diff(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start)
+		step, err := inplace.Compare(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start)
 		if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) || len(step.Patches) > 0 {
 			t.Errorf("%s (%s): %v", test.name, test.why, err)
 		}
@@ -116,28 +116,28 @@ func TestBeginRefuses(t *testing.T) {
 	raised.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=1Gi")
 	limited := podOf(burstable, "v1")
 	limited.Spec.Containers[0].Resources.Limits = sized("cpu=2", "memory=1Gi")
-	_, err := inplace.Diff(burstable, raised, inplace.Options{Resize: true}).Begin(limited, to("v2"), inplace.Metadata{}, start)
+	_, err := inplace.Compare(burstable, raised, inplace.Options{Resize: true}).Begin(limited, to("v2"), inplace.Metadata{}, start)
 	if !errors.Is(err, inplace.ErrObstacle) || !strings.Contains(err.Error(), "Burstable becomes Guaranteed") {
 		t.Error(err)
 	}
-	if _, err := inplace.Diff(old, old, inplace.Options{}).Begin(podOf(old, "v1"), to(""), inplace.Metadata{}, start); err == nil {
+	if _, err := inplace.Compare(old, old, inplace.Options{}).Begin(podOf(old, "v1"), to(""), inplace.Metadata{}, start); err == nil {
 		t.Error("no revision")
 	}
 	// A pod whose containers do not run yet can be resized: nothing reports.
 	pod := podOf(old, "v1")
 	pod.Status.ContainerStatuses = nil
-	if _, err := inplace.Diff(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
+	if _, err := inplace.Compare(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
 		t.Error(err)
 	}
 	pod = podOf(old, "v1")
 	pod.Status.ContainerStatuses = append([]corev1.ContainerStatus{{Name: "sidecar", State: running(noon)}}, pod.Status.ContainerStatuses...)
-	if _, err := inplace.Diff(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
+	if _, err := inplace.Compare(old, changed, inplace.Options{Resize: true}).Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
 		t.Error("one that reports is enough:", err)
 	}
 }
 
 func TestGracePeriodI4(t *testing.T) {
-	u := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
+	u := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
 	pod := podOf(agent("agent:1"), "v1")
 	step, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start)
 	if err != nil || subresources(step) != "/status" || step.Begun || !step.Until.Equal(start.Add(10*time.Second)) {
@@ -161,13 +161,13 @@ func TestGracePeriodI4(t *testing.T) {
 	}
 
 	// A negative period is none, and a change that restarts nothing needs none.
-	u = inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: -10})
+	u = inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: -10})
 	if step, err = u.Begin(podOf(agent("agent:1"), "v1"), to("v2"), inplace.Metadata{}, start); err != nil || subresources(step) != "/status /" {
 		t.Errorf("negative: %s, %v", subresources(step), err)
 	}
 	labelled := agent("agent:1")
 	labelled.Labels["team"] = "infra"
-	u = inplace.Diff(agent("agent:1"), labelled, inplace.Options{GracePeriodSeconds: 10})
+	u = inplace.Compare(agent("agent:1"), labelled, inplace.Options{GracePeriodSeconds: 10})
 	if step, err = u.Begin(podOf(agent("agent:1"), "v1"), to("v2"), inplace.Metadata{}, start); err != nil || subresources(step) != "/" {
 		t.Errorf("metadata: %s, %v", subresources(step), err)
 	}
@@ -175,7 +175,7 @@ func TestGracePeriodI4(t *testing.T) {
 	// Unknown is not False: the period has not begun.
 	pod = podOf(agent("agent:1"), "v1")
 	pod.Status.Conditions[1].Status = corev1.ConditionUnknown
-	u = inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
+	u = inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
 	if step, err = u.Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil || subresources(step) != "/status" {
 		t.Errorf("unknown: %s, %v", subresources(step), err)
 	}
@@ -183,7 +183,7 @@ func TestGracePeriodI4(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	begun := func(pod *corev1.Pod) *corev1.Pod {
-		u := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{})
+		u := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{})
 		return sent(t, pod)(u.Begin(pod, to("v2"), inplace.Metadata{}, start))
 	}
 	unready := func(pod *corev1.Pod, at time.Time) *corev1.Pod {

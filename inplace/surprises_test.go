@@ -19,7 +19,7 @@ func TestSurprises(t *testing.T) {
 	options := inplace.Options{Resize: true, EnvFromMetadata: true}
 	update := func(t *testing.T, old, changed *corev1.PodTemplateSpec) (*corev1.Pod, *corev1.Pod) {
 		before := podOf(old, "v1")
-		return before, sent(t, before)(inplace.Diff(old, changed, options).Begin(before, to("v2"), inplace.Metadata{}, start))
+		return before, sent(t, before)(inplace.Compare(old, changed, options).Begin(before, to("v2"), inplace.Metadata{}, start))
 	}
 	tests := []struct {
 		name, why string
@@ -42,17 +42,17 @@ func TestSurprises(t *testing.T) {
 			})
 			without := reads.DeepCopy()
 			without.Labels = nil
-			u := inplace.Diff(reads, without, options)
+			u := inplace.Compare(reads, without, options)
 			if len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.MetadataInEnvRemoved {
 				t.Error(u.Obstacles)
 			}
 			// The first label of a template: Kruise leaves the variable stale, here the container restarts.
-			u = inplace.Diff(without, reads, options)
+			u = inplace.Compare(without, reads, options)
 			if !u.InPlace() || !u.Restarts() || len(u.Env) != 1 {
 				t.Error(u.Obstacles, u.Env)
 			}
 			// Not enabled: Kruise changes it in place and leaves the variable stale.
-			if u = inplace.Diff(without, reads, inplace.Options{}); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.MetadataInEnv {
+			if u = inplace.Compare(without, reads, inplace.Options{}); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.MetadataInEnv {
 				t.Error(u.Obstacles)
 			}
 		}},
@@ -82,7 +82,7 @@ func TestSurprises(t *testing.T) {
 		{"4 second update of a container", "Kruise keeps the image ID of the first: it is recorded anew", func(t *testing.T) {
 			_, pod := update(t, agent("agent:1"), agent("agent:2"))
 			run(pod, []string{"agent"}, start.Add(time.Second))
-			u := inplace.Diff(agent("agent:2"), agent("agent:3"), options)
+			u := inplace.Compare(agent("agent:2"), agent("agent:3"), options)
 			pod = sent(t, pod)(u.Begin(pod, to("v3"), inplace.Metadata{}, start.Add(2*time.Second)))
 			state, err := inplace.StateOf(pod)
 			if err != nil || state.LastContainerStatuses["agent"].ImageID != "id-of-agent:2" || inplace.Completed(pod).Done {
@@ -121,10 +121,10 @@ func TestSurprises(t *testing.T) {
 			})
 			unlimited := limited.DeepCopy()
 			unlimited.Spec.Containers[0].Resources.Limits = nil
-			if u := inplace.Diff(limited, unlimited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceRemoved {
+			if u := inplace.Compare(limited, unlimited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceRemoved {
 				t.Error(u.Obstacles)
 			}
-			if u := inplace.Diff(unlimited, limited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceAdded {
+			if u := inplace.Compare(unlimited, limited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceAdded {
 				t.Error(u.Obstacles)
 			}
 		}},
@@ -134,7 +134,7 @@ func TestSurprises(t *testing.T) {
 				text(pod.Spec) != text(before.Spec) {
 				t.Error(pod.Labels, inplace.Completed(pod).Waits)
 			}
-			u := inplace.Diff(agent("agent:1"), one(func(p *corev1.PodTemplateSpec) { p.Finalizers = []string{"example.com/x"} }), options)
+			u := inplace.Compare(agent("agent:1"), one(func(p *corev1.PodTemplateSpec) { p.Finalizers = []string{"example.com/x"} }), options)
 			if len(u.Obstacles) != 1 || u.Obstacles[0].Path != "metadata.finalizers[0]" {
 				t.Error(u.Obstacles)
 			}

@@ -79,7 +79,7 @@ func TestBeginWithinGracePeriodOfKruise(t *testing.T) {
 	third.Spec.Containers[2].Image = "none:3"
 	third.Labels["app"] = "agent3"
 	pod := kruiseGrace(graceSpec(`{"metadata":{"labels":{"app":"agent2","kept":"1"}}}`))
-	step, err := inplace.Diff(two("2"), third, inplace.Options{}).Begin(pod, to("v3"), inplace.Metadata{}, start.Add(time.Second))
+	step, err := inplace.Compare(two("2"), third, inplace.Options{}).Begin(pod, to("v3"), inplace.Metadata{}, start.Add(time.Second))
 	pod = sent(t, pod)(step, err)
 	state, stateErr := inplace.StateOf(pod)
 	if stateErr != nil || images(pod) != "low:1 high:2 none:3" || state.NextContainerImages["low"] != "low:2" {
@@ -145,7 +145,7 @@ func TestOvertakeKruise(t *testing.T) {
 	if got := waits(pod); got != low+"; "+none {
 		t.Fatal(got)
 	}
-	u := inplace.Diff(template, changed, inplace.Options{Resize: true, EnvFromMetadata: true})
+	u := inplace.Compare(template, changed, inplace.Options{Resize: true, EnvFromMetadata: true})
 	pod = sent(t, pod)(u.Begin(pod, to("v3"), inplace.Metadata{}, start.Add(time.Second)))
 	if got := waits(pod); got != "container high: it still runs the image of before; "+low+"; "+none {
 		t.Error(got)

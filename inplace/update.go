@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Update is the change between two templates, computed once by [Diff] or [DiffRevisions] and then applied to any number
+// Update is the change between two templates, computed once by [Compare] or [DiffRevisions] and then applied to any number
 // of pods. It is not written after that, so it can be shared. A nil Update, and one made otherwise, can do nothing.
 //
 // The lists say what changes, whether it can be taken in place or not.

@@ -19,7 +19,7 @@ func TestSecondUpdateIsForThePodThatWasSeen(t *testing.T) {
 	pod := podOf(old, "v1")
 	pod.ResourceVersion = "7"
 
-	step, err := inplace.Diff(old, first, inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, at)
+	step, err := inplace.Compare(old, first, inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestSecondUpdateIsForThePodThatWasSeen(t *testing.T) {
 		}
 	}
 	pod = apply(t, pod, step.Patches...)
-	step, err = inplace.Diff(first, second, inplace.Options{}).Begin(pod, to("v3"), inplace.Metadata{}, at.Add(time.Second))
+	step, err = inplace.Compare(first, second, inplace.Options{}).Begin(pod, to("v3"), inplace.Metadata{}, at.Add(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFirstStartMayBeThatOfTheOldImage(t *testing.T) {
 	pod := podOf(agent("agent:1"), "v1")
 	name := pod.Spec.Containers[0].Name
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name}} // created a moment ago
-	step, err := inplace.Diff(agent("agent:1"), agent("agent:2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, at)
+	step, err := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{}).Begin(pod, to("v2"), inplace.Metadata{}, at)
 	if err != nil {
 		t.Fatal(err)
 	}

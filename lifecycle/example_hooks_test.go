@@ -246,7 +246,7 @@ func ExampleIntent_String() {
 	// Output: Keep Delete Update
 }
 
-func ExampleWait_String() {
+func ExampleAwaited_String() {
 	fmt.Println(lifecycle.WaitPreDelete)
 	// Output: preDelete
 }

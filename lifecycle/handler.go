@@ -26,7 +26,7 @@ func (h Handler) String() string {
 // Pending lists the handlers that keep pod waiting: those still on it for WaitPreDelete and WaitInPlaceUpdate, those
 // missing for WaitUpdated and WaitPreNormal. Labels come first, each kind in the order of their names and none twice.
 // It is nil if no hook is waited for, for a nil pod, and when the wait is over.
-func (h Hooks) Pending(pod *corev1.Pod, wait Wait) []Handler {
+func (h Hooks) Pending(pod *corev1.Pod, wait Awaited) []Handler {
 	var hook *Hook
 	switch wait {
 	case WaitPreDelete:

@@ -67,13 +67,13 @@ func (i Intent) String() string {
 	return names[i]
 }
 
-// Wait is what a pod waits for.
-type Wait uint8
+// Awaited is what a pod waits for.
+type Awaited uint8
 
 // What there is to wait for.
 const (
 	// NotWaiting: nothing.
-	NotWaiting Wait = iota
+	NotWaiting Awaited = iota
 	// WaitPreDelete: all handlers of PreDelete have to come off the pod.
 	WaitPreDelete
 	// WaitInPlaceUpdate: all handlers of InPlaceUpdate have to come off the pod.
@@ -89,7 +89,7 @@ const (
 )
 
 // String says what is waited for in a few words, such as "preDelete"; for other values "Wait(n)".
-func (w Wait) String() string {
+func (w Awaited) String() string {
 	names := [waits]string{
 		"nothing", "preDelete", "inPlaceUpdate", "completion of the in-place update", "inPlaceUpdate to be put back",
 		"preNormal",

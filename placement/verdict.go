@@ -29,6 +29,9 @@ func (o Outcome) String() string {
 	}
 }
 
+// MarshalText is String, so that a plan encoded as JSON reads in words.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // Test names the placement test that a node failed (P5).
 type Test uint8
 
@@ -71,6 +74,9 @@ func (t Test) String() string {
 	}
 }
 
+// MarshalText is String.
+func (t Test) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Effect is the effect of the taint that decided a verdict. Effects that keep no pod away have no value here.
 type Effect uint8
 
@@ -96,6 +102,9 @@ func (e Effect) String() string {
 		return "Effect(" + strconv.Itoa(int(e)) + ")"
 	}
 }
+
+// MarshalText is String.
+func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // Verdict is the result of evaluating one node (P5). It is comparable, and equal exactly when outcome and
 // reason are. Its strings are those of the template and of the node. The zero value is Leave, not

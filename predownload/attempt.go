@@ -18,14 +18,14 @@ type Attempt struct {
 	// Set is the UID of the set that it is made for, UID that of the object.
 	Set, UID types.UID
 	// Outcome so far. See [Attempt.At].
-	Outcome Outcome
+	Outcome PullOutcome
 	// Due is when it should have ended, whatever its object shows: a pod that no kubelet takes never ends by itself. Zero: it has
 	// no deadline, or no creation time.
 	Due time.Time
 }
 
 // At is the outcome at an instant: what runs although it is due has failed.
-func (a Attempt) At(now time.Time) Outcome {
+func (a Attempt) At(now time.Time) PullOutcome {
 	if a.Outcome == Running && !a.Due.IsZero() && !now.Before(a.Due) {
 		return Failed
 	}
@@ -38,13 +38,13 @@ const startWithin = time.Minute
 // longestDeadline in seconds is that of a pod; beyond it a time could overflow.
 const longestDeadline = math.MaxInt32
 
-// Outcome of an attempt.
-type Outcome uint8
+// PullOutcome of an attempt.
+type PullOutcome uint8
 
 // The outcomes.
 const (
 	// Running: it has not ended.
-	Running Outcome = iota
+	Running PullOutcome = iota
 	// Pulled: the image is on the node.
 	Pulled
 	// Failed: it has ended, and the image is not known to be there.
@@ -54,7 +54,7 @@ const (
 )
 
 // String is the outcome in one word.
-func (o Outcome) String() string {
+func (o PullOutcome) String() string {
 	names := [outcomes]string{"running", "pulled", "failed"}
 	if o >= outcomes {
 		return "unknown"
@@ -66,7 +66,7 @@ func (o Outcome) String() string {
 // other object, nil included. A label alone makes no pull: the set must be among the owners, and the object must have no
 // controller, so that nobody can pass a pod of a set off as one.
 func AttemptOf(object metav1.Object) (Attempt, bool) {
-	var outcome Outcome
+	var outcome PullOutcome
 	var deadline int64
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -103,7 +103,7 @@ func AttemptOf(object metav1.Object) (Attempt, bool) {
 }
 
 // podOutcome looks at the only container. Whatever it fails with once its image is there, the image is there.
-func podOutcome(pod *corev1.Pod) Outcome {
+func podOutcome(pod *corev1.Pod) PullOutcome {
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
 		if c.ImageID != "" || c.State.Waiting != nil && slices.Contains(pulledReasons, c.State.Waiting.Reason) {
@@ -120,7 +120,7 @@ func podOutcome(pod *corev1.Pod) Outcome {
 var pulledReasons = []string{"CreateContainerError", "CreateContainerConfigError", "RunContainerError"}
 
 // jobOutcome looks at the counters of an ImagePullJob for one node.
-func jobOutcome(object map[string]any) Outcome {
+func jobOutcome(object map[string]any) PullOutcome {
 	succeeded, _, _ := unstructured.NestedInt64(object, "status", "succeeded")
 	failed, _, _ := unstructured.NestedInt64(object, "status", "failed")
 	_, complete, _ := unstructured.NestedString(object, "status", "completionTime")

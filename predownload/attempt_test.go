@@ -138,11 +138,11 @@ func TestAttemptOf(t *testing.T) {
 	notOwned.OwnerReferences = nil
 	ofAnother := pod(corev1.PodStatus{})
 	ofAnother.OwnerReferences[0].UID = "set-2"
-	const none = predownload.Outcome(99)
+	const none = predownload.PullOutcome(99)
 	tests := []struct {
 		name, why string
 		object    metav1.Object
-		want      predownload.Outcome
+		want      predownload.PullOutcome
 	}{
 		{name: "pending", why: "nothing has happened", object: pod(corev1.PodStatus{Phase: corev1.PodPending}), want: predownload.Running},
 		{name: "pulling", why: "the kubelet tries again until the deadline", object: pod(waiting("ImagePullBackOff")), want: predownload.Running},
@@ -187,7 +187,7 @@ func TestAttemptOf(t *testing.T) {
 }
 
 func TestTrack(t *testing.T) {
-	attempt := func(uid, node string, outcome predownload.Outcome) predownload.Attempt {
+	attempt := func(uid, node string, outcome predownload.PullOutcome) predownload.Attempt {
 		return predownload.Attempt{Request: predownload.Request{Node: node, Image: "agent:v2"}, Set: "set-1", UID: types.UID(uid), Outcome: outcome}
 	}
 	attempts := []predownload.Attempt{
@@ -232,7 +232,7 @@ func TestProgressWithImages(t *testing.T) {
 }
 
 func TestOutcomeString(t *testing.T) {
-	for outcome, want := range map[predownload.Outcome]string{
+	for outcome, want := range map[predownload.PullOutcome]string{
 		predownload.Running: "running", predownload.Pulled: "pulled", predownload.Failed: "failed", 99: "unknown",
 	} {
 		if got := outcome.String(); got != want {

@@ -2,13 +2,13 @@ package predownload
 
 import "strconv"
 
-// Decision is what Jobs does for an update revision.
-type Decision uint8
+// JobDecision is what Jobs does for an update revision.
+type JobDecision uint8
 
 // The decisions. Where several fit, the first of this order is taken, but for DecisionCreate, which is the last.
 const (
 	// DecisionNone: there was an error.
-	DecisionNone Decision = iota
+	DecisionNone JobDecision = iota
 	// DecisionCreate: the jobs are to be created.
 	DecisionCreate
 	// DecisionDecided: the update revision carries a label by which OpenKruise remembers that it has decided.
@@ -30,7 +30,7 @@ const (
 )
 
 // String is a short text for people. A value that is none of the decisions gives its number.
-func (d Decision) String() string {
+func (d JobDecision) String() string {
 	names := [decisions]string{
 		DecisionNone:                "no decision",
 		DecisionCreate:              "create the jobs",

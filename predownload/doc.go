@@ -56,7 +56,7 @@
 //   - One old revision that cannot be read makes it create no jobs, for good. Here nothing is known of that revision's
 //     pods, so that all images are pulled beside them.
 //   - It panics for OnDelete, pulls if partition holds every node, and gives up for good if it is asked while desired is
-//     still 0. Here these are a [Decision] each, and the last two may change.
+//     still 0. Here these are a [JobDecision] each, and the last two may change.
 //   - It takes a maxUnavailable that cannot be read for 0, a percentage as parallelism for 1, hands a negative one on,
 //     and ignores maxSurge. Here percentages work, a surge of all nodes is one batch, and the rest are errors.
 //   - It reads minUpdatedReadyPods and does not use it. Here it works, in Select and in Jobs.

@@ -116,7 +116,7 @@ func ExampleOptions_Validate() {
 	// spec.preDownload.timeoutSeconds: Invalid value: -1: must not be negative
 }
 
-func ExampleReason_String() {
+func ExampleWaitReason_String() {
 	fmt.Println(predownload.ReasonPaused)
 	fmt.Println(predownload.ReasonGivenUp)
 	// Output:
@@ -124,7 +124,7 @@ func ExampleReason_String() {
 	// given up after failed pulls
 }
 
-func ExampleDecision_String() {
+func ExampleJobDecision_String() {
 	fmt.Println(predownload.DecisionCreate)
 	fmt.Println(predownload.DecisionNotYet)
 	// Output:

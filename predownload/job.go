@@ -61,7 +61,7 @@ type Job struct {
 // It returns an error, and DecisionNone, if Selector or Update is missing or unreadable, or if Options or the strategy
 // are invalid; the latter as a field.ErrorList aggregate, whose paths begin with options or have the names of the
 // fields. An old revision that cannot be read is no error.
-func Decide(in JobInput) (Decision, error) {
+func Decide(in JobInput) (JobDecision, error) {
 	plan, err := in.plan()
 	return plan.decision, err
 }

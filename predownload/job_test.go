@@ -63,7 +63,7 @@ func TestJobs(t *testing.T) {
 	tests := []struct {
 		name, why string
 		change    func(*predownload.JobInput)
-		decision  predownload.Decision
+		decision  predownload.JobDecision
 		jobs      string
 	}{
 		{name: "one image", why: "the others stay", decision: predownload.DecisionCreate, jobs: one},

@@ -22,7 +22,7 @@ const (
 
 // jobPlan is what Decide and Jobs have in common.
 type jobPlan struct {
-	decision Decision
+	decision JobDecision
 	template *corev1.PodTemplateSpec // of the update revision
 	hash     string                  // of the update revision
 	changes  []change
@@ -56,7 +56,7 @@ func (in *JobInput) plan() (jobPlan, error) {
 	return p, nil
 }
 
-func (in *JobInput) decide(s strategy, changes []change) Decision {
+func (in *JobInput) decide(s strategy, changes []change) JobDecision {
 	held := s.partition.RoundDown(in.Desired)
 	switch {
 	case in.decided():

@@ -80,7 +80,7 @@ func oracleAt(in predownload.Input, now time.Time) predownload.Selection {
 			continue
 		}
 		seen[spelledOut(image)] = true
-		wait := predownload.Wait{Image: image, Reason: oracleBlock(in)}
+		wait := predownload.ImageWait{Image: image, Reason: oracleBlock(in)}
 		flying := make(map[string]bool)
 		for _, request := range in.InFlight {
 			if spelledOut(request.Image) == spelledOut(image) {
@@ -147,7 +147,7 @@ func oracleBackoffLimit(in predownload.Input) int32 {
 }
 
 // oracleBlock is why no candidate is looked at, or ReasonServed.
-func oracleBlock(in predownload.Input) predownload.Reason {
+func oracleBlock(in predownload.Input) predownload.WaitReason {
 	parallelism, ok := oracleCount(in.Options.Parallelism, 1, 1000)
 	minReady, okReady := oracleCount(in.Options.MinUpdatedReadyPods, 0, int64(max(in.Desired, 0)))
 	if v := in.Options.MinUpdatedReadyPods; okReady && v != nil && v.Type == intstr.String {

@@ -177,14 +177,14 @@ func (p *pass) pulls(secrets []string) []Pull {
 
 // waits tells why there are no more pulls, and when there will be others because a back-off ends: it must be that
 // of a candidate whose turn comes while there is room.
-func (p *pass) waits() (waits []Wait, wake time.Time) {
+func (p *pass) waits() (waits []ImageWait, wake time.Time) {
 	for _, d := range p.images {
 		for _, b := range d.later {
 			if b.ahead < d.room && (wake.IsZero() || b.until.Before(wake)) {
 				wake = b.until
 			}
 		}
-		waits = append(waits, Wait{
+		waits = append(waits, ImageWait{
 			Image: d.image, Reason: d.reason(p.settings.parallelism.Percent),
 			InFlight: d.inFlight, Limit: d.limit,
 		})
@@ -193,10 +193,10 @@ func (p *pass) waits() (waits []Wait, wake time.Time) {
 }
 
 // blocked gives all images one reason for which no candidate was looked at.
-func (p *pass) blocked(reason Reason) []Wait {
-	var waits []Wait
+func (p *pass) blocked(reason WaitReason) []ImageWait {
+	var waits []ImageWait
 	for _, d := range p.images {
-		waits = append(waits, Wait{Image: d.image, Reason: reason, InFlight: d.inFlight})
+		waits = append(waits, ImageWait{Image: d.image, Reason: reason, InFlight: d.inFlight})
 	}
 	return waits
 }
@@ -209,7 +209,7 @@ func (d *demand) allow(limit int32) {
 func (d *demand) full() bool { return len(d.ready) >= d.room }
 
 // reason tells what is left over. With an integer limit the pass stopped where it was reached, and does not know.
-func (d *demand) reason(percent bool) Reason {
+func (d *demand) reason(percent bool) WaitReason {
 	switch {
 	case d.full() && (!percent || len(d.ready) > d.room || len(d.later) > 0):
 		return ReasonParallelism

@@ -2,14 +2,14 @@ package predownload
 
 import "strconv"
 
-// Reason is why no more pulls of an image are asked for.
-type Reason uint8
+// WaitReason is why no more pulls of an image are asked for.
+type WaitReason uint8
 
 // The reasons. Where several hold, the first of this order is given, after ReasonServed, which holds if none of the
 // others does.
 const (
 	// ReasonServed: every node that needs the image is pulling it or has just been asked to.
-	ReasonServed Reason = iota
+	ReasonServed WaitReason = iota
 	// ReasonInvalidOptions: the options cannot be read, and unreadable never means unlimited.
 	ReasonInvalidOptions
 	// ReasonPaused: parallelism is 0.
@@ -28,7 +28,7 @@ const (
 )
 
 // String is a short text for people. A value that is none of the reasons gives its number.
-func (r Reason) String() string {
+func (r WaitReason) String() string {
 	names := [reasons]string{
 		ReasonServed:              "no further node needs the image",
 		ReasonInvalidOptions:      "the options are invalid",
@@ -43,3 +43,6 @@ func (r Reason) String() string {
 	}
 	return names[r]
 }
+
+// MarshalText is String, so that a plan encoded as JSON reads in words.
+func (r WaitReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -16,11 +16,11 @@ func TestCodesHaveTexts(t *testing.T) {
 	}{
 		{
 			name: "Reason", why: "each wait must be explained", number: "reason ", count: int(predownload.ReasonGivenUp) + 1,
-			text: func(n uint8) string { return predownload.Reason(n).String() },
+			text: func(n uint8) string { return predownload.WaitReason(n).String() },
 		},
 		{
 			name: "Decision", why: "each decision must be explained", number: "decision ", count: int(predownload.DecisionMinUpdatedReadyPods) + 1,
-			text: func(n uint8) string { return predownload.Decision(n).String() },
+			text: func(n uint8) string { return predownload.JobDecision(n).String() },
 		},
 	}
 	rows := make(rowNames)
@@ -37,7 +37,7 @@ func TestCodesHaveTexts(t *testing.T) {
 			}
 		})
 	}
-	if got := predownload.Reason(200).String() + predownload.Decision(200).String(); got != "reason 200decision 200" {
+	if got := predownload.WaitReason(200).String() + predownload.JobDecision(200).String(); got != "reason 200decision 200" {
 		t.Errorf("unknown values are %q", got)
 	}
 }

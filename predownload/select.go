@@ -47,10 +47,10 @@ type Pull struct {
 	BackoffLimit int32
 }
 
-// Wait tells why Select asks for no more pulls of one image.
-type Wait struct {
+// ImageWait tells why Select asks for no more pulls of one image.
+type ImageWait struct {
 	Image  string
-	Reason Reason
+	Reason WaitReason
 	// InFlight counts its pulls under way, those just asked for not included.
 	InFlight int32
 	// Limit is how many may be under way: V10 is InFlight + asked for now <= max(InFlight, Limit). 0 where Reason says that
@@ -63,7 +63,7 @@ type Selection struct {
 	// Pulls to start now, in the order of the candidates, and of the images on one node.
 	Pulls []Pull
 	// Waits has one element per image, in their order.
-	Waits []Wait
+	Waits []ImageWait
 	// Wake is the first instant at which the end of a back-off changes Pulls. Zero: only another input does.
 	Wake time.Time
 	// Failures are what to keep and hand in next time: one per node and image, sorted, with instants

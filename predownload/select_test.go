@@ -43,7 +43,7 @@ func TestSelect(t *testing.T) {
 		images     []string // default: app:2
 		in         predownload.Input
 		pulls      string // node:image of each, images other than app:2 only
-		reasons    []predownload.Reason
+		reasons    []predownload.WaitReason
 		limit      int32
 		inFlight   int32
 		wake       time.Duration // from now; 0: none
@@ -134,7 +134,7 @@ func TestSelect(t *testing.T) {
 			if joined := strings.Join(pulls, " "); joined != test.pulls {
 				t.Errorf("pulls %q, want %q: %s", joined, test.pulls, test.why)
 			}
-			var reasons []predownload.Reason
+			var reasons []predownload.WaitReason
 			for _, w := range got.Waits {
 				reasons = append(reasons, w.Reason)
 			}
@@ -155,7 +155,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func waits(reasons ...predownload.Reason) []predownload.Reason { return reasons }
+func waits(reasons ...predownload.WaitReason) []predownload.WaitReason { return reasons }
 
 func reversed(candidates []predownload.Candidate) []predownload.Candidate {
 	slices.Reverse(candidates)
@@ -217,7 +217,7 @@ func TestSelectZeroInput(t *testing.T) {
 		t.Errorf("the zero input selects something:\n%s", diff)
 	}
 	got := predownload.Select(predownload.Input{Images: []string{"a"}})
-	want := predownload.Selection{Waits: []predownload.Wait{{Image: "a", Limit: 1}}}
+	want := predownload.Selection{Waits: []predownload.ImageWait{{Image: "a", Limit: 1}}}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("nil candidates (-want +got):\n%s", diff)
 	}

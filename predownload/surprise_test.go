@@ -95,7 +95,7 @@ func TestSurprise15AllInOneBatch(t *testing.T) {
 	tests := []struct {
 		name, why string
 		change    func(*predownload.JobInput)
-		want      predownload.Decision
+		want      predownload.JobDecision
 		fails     bool
 	}{
 		{name: "partition rounded down", why: "T2 rounds down too: 1% of 47 holds nobody, so it is one batch", want: predownload.DecisionOneBatch,

@@ -13,21 +13,30 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Step 8, act: what repair and admit decide becomes actions here, as far as burst (M6) and frozen (T4) let it.
+// act is step 8: what repair and admit have left undone, because it is no business of one node (the revision history, R3 and R4)
+// or because it can wait (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and
+// admit do decide becomes an action at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let it:
+// whatever they decide next depends on it.
+func (r *run) act() {
+	r.reviseHistory()
+	r.mergeDuplicateRevisions()
+	r.labelCanaries()
+	r.pull()
+}
 
-// left is what the plan may still create, delete and begin to update in place.
-type left struct {
+// allowance is what the plan may still create, delete and begin to update in place (M6).
+type allowance struct {
 	creates, deletes, updates int32
 	frozen                    bool
 }
 
-func (r *run) newLeft() left {
+func (r *run) newAllowance() allowance {
 	burst := r.plan.Budget.Burst
-	return left{creates: burst, deletes: burst, updates: burst, frozen: r.spec.Strategy.Frozen}
+	return allowance{creates: burst, deletes: burst, updates: burst, frozen: r.spec.Strategy.Frozen}
 }
 
-// take takes one of what is left; the limit says why it could not.
-func (l *left) take(of *int32) Limit {
+// take spends one action, or returns the limit that forbids it.
+func (l *allowance) take(of *int32) Limit {
 	switch {
 	case l.frozen:
 		return LimitFrozen
@@ -39,7 +48,7 @@ func (l *left) take(of *int32) Limit {
 	}
 }
 
-// create asks for a pod on node i, of the revision that the node should get (M7).
+// create asks for a pod on node i, of the revision that the node should get (M7). It returns whether it did.
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	d := r.decision(i)
 	installs := verb == VerbCreate && r.installs != unlimited && !r.isFilled(&r.nodes[i])
@@ -56,12 +65,12 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 			return false
 		}
 	}
-	if verb == VerbCreate && !r.slow.creates() {
+	if verb == VerbCreate && !r.slow.mayCreate() {
 		r.slowed()
 		r.refuse(i, nil, LimitSlowStart)
 		return false
 	}
-	if limit := r.left.take(&r.left.creates); limit != LimitNone {
+	if limit := r.allowance.take(&r.allowance.creates); limit != LimitNone {
 		r.refuse(i, nil, limit)
 		return false
 	}
@@ -81,22 +90,22 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	return true
 }
 
-// delete asks for the deletion of pod j of node i, or for its hook to let it go first (L2). It tells whether that is
+// delete asks for the deletion of pod j of node i, or for its hook to let it go first (L2). It returns whether that is
 // news: a pod that leaves already and is still hooked gives false.
 func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	p := &r.pods[j]
 	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
 		return r.prepareDelete(i, j, reason)
 	}
-	if p.traits.has(leaving) && p.traits.has(patched) { // it may have been taken back
+	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // it may have been taken back
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
-	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
+	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
 		r.refuseDelete(i, j, limit)
 		return false
 	}
-	p.traits |= doomed
+	p.traits |= planDeletes
 	r.note(i, verb, reason, p)
 	d := r.decision(i)
 	d.Deletes++
@@ -111,7 +120,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 	r.refuse(i, p, limit)
 	switch {
 	case limit != LimitFrozen || p.traits.has(finished):
-	case !p.traits.has(leaving):
+	case !p.traits.has(preparingDelete):
 		r.finish(i, j)
 	default:
 		if patches := r.unmark(p); len(patches) > 0 {
@@ -119,7 +128,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 			r.patch(r.decision(i), p, r.hashes[p.hash].value, ReasonFrozen, patches...)
 		}
 	}
-	p.traits |= dismissed
+	p.traits |= deleteRefused
 }
 
 // unmark gives a pod that its hook has let go its readiness back (L4): frozen may keep it for long.
@@ -137,9 +146,9 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 		r.prepareDeleteStray(d, p, reason)
 		return
 	}
-	if limit := r.left.take(&r.left.deletes); limit != LimitNone {
+	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
-		if limit == LimitFrozen && p.traits.has(leaving) && !p.traits.has(patched|finished) {
+		if limit == LimitFrozen && p.traits.has(preparingDelete) && !p.traits.has(patchInFlight|finished) {
 			if patches := r.unmark(p); len(patches) > 0 {
 				d.Verb = VerbPatch
 				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)
@@ -174,10 +183,25 @@ func refusal(limit Limit) Reason {
 	}
 }
 
-// note records what is done about a node. Of several things, the one with the highest verb is shown.
+// precedence says which of several things that are done about one node its decision shows: the one of the highest precedence.
+// What changes a node counts more than what keeps it as it is, and an update more than a repair.
+var precedence = [verbs]uint8{
+	VerbNone:    0,
+	VerbWait:    1,
+	VerbHold:    2,
+	VerbPatch:   3,
+	VerbDelete:  4,
+	VerbCreate:  5,
+	VerbPrepare: 6,
+	VerbReplace: 7,
+	VerbUpdate:  8,
+	VerbSurge:   9,
+}
+
+// note records what is done about a node, unless something of the same or a higher precedence is recorded already.
 func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	d := r.decision(i)
-	if verb <= d.Verb {
+	if precedence[verb] <= precedence[d.Verb] {
 		return
 	}
 	d.Verb, d.Reason, d.Pod, d.Until = verb, reason, "", time.Time{}
@@ -216,7 +240,7 @@ func (r *run) reviseHistory() {
 	}
 }
 
-// holdsVerdict tells whether a revision that could go says that the template was promoted, as long as the one that is kept
+// holdsVerdict reports whether a revision that could go says that the template was promoted, as long as the one that is kept
 // does not. A duplicate whose hash another template has, too, is none of the matches, but its mark counts (C6).
 func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
 	if !history.Promoted(object) || history.Promoted(r.revision.Update.Existing) {
@@ -235,7 +259,7 @@ func (r *run) mergeDuplicateRevisions() {
 		n := &r.nodes[i]
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
-			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|begun|patched) {
+			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|planUpdates|patchInFlight) {
 				continue
 			}
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)
@@ -247,7 +271,7 @@ func (r *run) mergeDuplicateRevisions() {
 // patch enters patches of one pod, in the order in which they are to be sent.
 func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
 	for _, patch := range patches {
-		p.traits |= touched
+		p.traits |= planPatches
 		d.Patches++
 		r.plan.Patches = append(r.plan.Patches, Patch{
 			Node: d.Node, Pod: p.object.Name, UID: p.object.UID,

@@ -47,7 +47,7 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// due tells whether failed pods may be deleted now, and if not, when.
+// due reports whether failed pods may be deleted now, and if not, when.
 func (b *backoffs) due(key backoffKey) (bool, time.Time) {
 	entry, ok := b.entries[key]
 	if !ok || !b.now.Before(entry.until()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // The canary is part of step 4: it says which nodes are to end at the update revision, and which at the stable one (C
@@ -66,15 +67,15 @@ func (r *run) tryCanary() {
 	}
 }
 
-// halted tells whether users have stopped the rollout as a whole (T4).
+// halted reports whether users have stopped the rollout as a whole (T4).
 func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }
 
-// onTrial tells whether the update revision is being tried.
+// onTrial reports whether the update revision is being tried.
 func (r *run) onTrial() bool {
 	return r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused
 }
 
-// known tells whether the update revision needs no trial (C6).
+// known says whether, and why, the update revision needs no trial (C6).
 func (r *run) known() canary.Known {
 	unchanged := r.revision.Stable.Hash == r.revision.Update.Hash
 	switch {
@@ -89,7 +90,7 @@ func (r *run) known() canary.Known {
 
 func (r *run) choosing() canary.Choosing {
 	return canary.Choosing{
-		Desired: r.plan.Budget.Desired,
+		Desired: r.updateRuns,
 		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
 			i := r.index.find(name)
@@ -128,7 +129,7 @@ func (r *run) chosen() []string {
 // canaryCandidate is the node, if it runs the pod and the strategy's selector lets it go (C1).
 func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Run || n.hold == LimitNodeSelector {
+	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
 	c := canary.Candidate{Name: n.object.Name, Labels: n.object.Labels, Updated: r.hasUpdate(n)}
@@ -143,13 +144,13 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 // wander over the fleet: as the budget (B2), the canary stops there.
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Keep || n.hold == LimitNodeSelector {
+	if r.outcome(i) != placement.Keep || n.heldBy == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
 	broken, down := false, isDown(n.object)
 	for j := n.first; j < n.end; j++ {
 		if p := &r.pods[j]; r.isUpdate(p) && p.traits.has(bound) && !p.traits.has(marked|finished) {
-			if p.settled() && !down {
+			if p.inService() && !down {
 				return canary.Candidate{}, false
 			}
 			broken = true
@@ -167,9 +168,9 @@ func addRestarts(sum int32, status *corev1.PodStatus) int32 {
 	return sum
 }
 
-// hasUpdate tells whether the node has, or is about to get, a live pod of the update revision.
+// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision.
 func (r *run) hasUpdate(n *node) bool {
-	if n.asked&askedUpdate != 0 {
+	if n.creates&ofUpdate != 0 {
 		return true
 	}
 	for j := n.first; j < n.end; j++ {
@@ -195,7 +196,7 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 				continue
 			}
 			pods = append(pods, p.object)
-			if p.settled() && !p.traits.has(marked|leaving) {
+			if p.inService() && !p.traits.has(marked|preparingDelete) {
 				nodes[i].Available = true
 			}
 		}
@@ -218,7 +219,7 @@ func (r *run) aim() {
 	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources, than those of the update revision
 	if stable {
 		template := r.templateOf(r.revision.Stable.Hash)
-		overrides = r.overridesOf(r.revision.Stable.Hash).Evaluator()
+		overrides = r.overridesFor(r.revision.Stable.Hash).Evaluator()
 		if template != nil {
 			matcher, _ = placement.Compile(template) // what is wrong with it matches no node (P4)
 		}
@@ -230,10 +231,11 @@ func (r *run) aim() {
 		if stable && r.goesStable(n) {
 			n.goal = toStable
 			if elsewhere {
-				r.placeStable(int32(i), matcher)
+				d := r.decision(int32(i))
+				d.Placement = stablePlacement(n, d.Placement, matcher)
 			}
 			if otherwise {
-				r.override(int32(i), overrides)
+				r.setEffect(int32(i), overrides)
 			}
 		}
 		for j := n.first; j < n.end; j++ {
@@ -242,16 +244,44 @@ func (r *run) aim() {
 				if n.goal != toUpdate {
 					p.traits |= updated
 				} else if r.hasResources(n, p) {
-					p.traits |= updated | current
+					p.traits |= updated | atGoal
 				}
 			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
-				p.traits |= current
+				p.traits |= atGoal
 			}
+		}
+	}
+	r.countDesired()
+	for _, pod := range r.ripening {
+		if r.outcome(pod.node) != placement.Leave {
+			r.wake(pod.at)
 		}
 	}
 }
 
-// samePlacement tells whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
+// countDesired counts the nodes that are to run the pod, once it is known where each is to end (B1, S1).
+func (r *run) countDesired() {
+	for i := range r.plan.Decisions {
+		if d := &r.plan.Decisions[i]; d.Placement.Outcome == placement.Run {
+			d.Facts |= status.Desired
+			r.plan.Budget.Desired++
+		}
+	}
+}
+
+// stablePlacement is where a node stands that is to end at the stable revision: that one's template says whether it runs there,
+// so that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
+func stablePlacement(n *node, update placement.Verdict, stable *placement.Matcher) placement.Verdict {
+	if stable != nil {
+		return stable.Evaluate(n.object)
+	}
+	if update.Outcome == placement.Leave && n.first < n.end {
+		update.Outcome = placement.Keep
+	}
+	return update
+}
+
+// samePlacement reports whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
 // looking at every node twice costs as much as the rest of the trial.
 func samePlacement(a, b *corev1.PodSpec) bool {
 	return a.NodeName == b.NodeName && a.HostNetwork == b.HostNetwork &&
@@ -259,7 +289,7 @@ func samePlacement(a, b *corev1.PodSpec) bool {
 		equality.Semantic.DeepEqual(a.Tolerations, b.Tolerations)
 }
 
-// sameResources tells whether overrides mean the same to both (P8): they go by the names of containers, and by what the
+// sameResources reports whether overrides mean the same to both (P8): they go by the names of containers, and by what the
 // template gives them.
 func sameResources(a, b *corev1.PodSpec) bool {
 	same := func(a, b corev1.Container) bool {
@@ -288,9 +318,9 @@ func (r *run) goalHash(n *node) string {
 	return r.revision.Update.Hash
 }
 
-// goalTemplate is the template that goes with goalHash; nil if it cannot be read.
-func (r *run) goalTemplate(n *node) *corev1.PodTemplateSpec {
-	if n.goal == toStable {
+// templateAt is the template of the revision that a goal stands for; nil if it cannot be read.
+func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
+	if to == toStable {
 		return r.templateOf(r.revision.Stable.Hash)
 	}
 	return &r.spec.Template

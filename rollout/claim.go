@@ -37,7 +37,7 @@ type predecessor struct {
 	own, selector labels.Selector // the set's selector, and the predecessor's
 }
 
-// owns tells whether the pod is the predecessor's: it controls it, or nobody does and only its selector matches. Nil owns
+// owns reports whether the pod is the predecessor's: it controls it, or nobody does and only its selector matches. Nil owns
 // nothing.
 func (p *predecessor) owns(object metav1.Object) bool {
 	if p == nil {

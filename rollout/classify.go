@@ -13,12 +13,15 @@ func (r *run) classify() {
 	for i := range r.nodes {
 		n, d := &r.nodes[i], &r.plan.Decisions[i]
 		for j := n.first; j < n.end; j++ {
-			r.sort(n, d, j)
+			r.classifyPod(n, d, j)
 		}
-		d.Resources = d.Placement.Outcome == placement.Run && n.other != none && r.hasGoal(n, &r.pods[n.other])
-		r.settleRequest(int32(i))
+		d.ResourcesDiffer = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
+			r.hasGoalRevision(n, &r.pods[n.outdatedPod])
+		n.expects = r.expectation(int32(i))
 		d.State = r.state(n, d)
-		d.Target = r.targetOf(int32(i))
+		target, found := r.targetOf(int32(i))
+		d.Target = target
+		r.noteInPlace(int32(i), found)
 	}
 	r.scaleLimits()
 }
@@ -35,8 +38,8 @@ func (r *run) scaleLimits() {
 	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
 }
 
-// sort enters one pod of a node: as a fact for the status, and as the one to stay if it is the best of its kind.
-func (r *run) sort(n *node, d *Decision, j int32) {
+// classifyPod enters one pod of a node: as a fact for the status, and as the one to stay if it is the best of its kind.
+func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	t := r.pods[j].traits
 	d.Facts |= status.Present
 	if t.has(marked) {
@@ -52,37 +55,37 @@ func (r *run) sort(n *node, d *Decision, j int32) {
 	if t.has(updated) {
 		d.Facts |= status.Updated
 	}
-	kept := &n.other
-	r.anyPrepared = r.anyPrepared || r.pods[j].prepared()
+	kept := &n.outdatedPod
+	r.hasPrepared = r.hasPrepared || r.pods[j].isPrepared()
 	switch {
 	case t.has(finished):
 		n.finished = true
 		return
-	case t.has(leaving) && !r.returns(n, d, t):
-		n.leaving = true
+	case t.has(preparingDelete) && !r.returns(n, d, t):
+		n.preparingDelete = true
 		return
-	case t.has(current):
-		kept = &n.current
+	case t.has(atGoal):
+		kept = &n.goalPod
 	}
 	if *kept == none || better(&r.pods[j], &r.pods[*kept]) {
 		*kept = j
 	}
 }
 
-// hasGoal tells whether a pod carries the revision where its node is to end, whatever its resources.
-func (r *run) hasGoal(n *node, p *pod) bool {
+// hasGoalRevision reports whether a pod carries the revision where its node is to end, whatever its resources.
+func (r *run) hasGoalRevision(n *node, p *pod) bool {
 	if n.goal == toStable {
 		return r.hashes[p.hash].stable
 	}
 	return r.isUpdate(p)
 }
 
-// returns tells whether a pod that leaves through its hook is taken back (L2): it is what its node should have, or the
+// returns reports whether a pod that leaves through its hook is taken back (L2): it is what its node should have, or the
 // node is held by now. Paused holds no node that was begun. On a keep node nothing would follow the pod (M4).
 func (r *run) returns(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.has(current) || n.hold != LimitNone
+		return t.has(atGoal) || n.heldBy != LimitNone
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}
@@ -99,7 +102,7 @@ func better(a, b *pod) bool {
 			return a.traits.has(want)
 		}
 	}
-	for _, avoid := range [...]traits{patched, leaving} { // a patch in flight may have asked the pod to leave
+	for _, avoid := range [...]traits{patchInFlight, preparingDelete} { // a patch in flight may have asked the pod to leave
 		if a.traits.has(avoid) != b.traits.has(avoid) {
 			return b.traits.has(avoid)
 		}
@@ -107,44 +110,45 @@ func better(a, b *pod) bool {
 	return byAge(*a, *b) < 0
 }
 
-// settleRequest tells what the creates in flight bring, without those whose pods are there already: the snapshot caught up
+// expectation is what the creates in flight will bring, without those whose pods are there already: the snapshot caught up
 // before the caller took the entries away.
-func (r *run) settleRequest(i int32) {
+func (r *run) expectation(i int32) expectation {
 	n := &r.nodes[i]
-	if n.asked == 0 {
-		return
+	if n.creates == 0 {
+		return expectsNothing
 	}
-	left, others := n.asked, r.askedOf[i]
+	due, others := n.creates, r.otherCreates[i]
 	there := make(map[string]bool, len(others)) // other revisions
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(marked|finished|leaving) && j != n.current && j != n.other:
-		case p.traits.has(current):
-			left &^= askedFor[n.goal]
-		case r.hasGoal(n, p): // with other resources: not what was asked for
+		case p.traits.has(marked|finished|preparingDelete) && j != n.goalPod && j != n.outdatedPod:
+		case p.traits.has(atGoal):
+			due &^= ofGoal[n.goal]
+		case r.hasGoalRevision(n, p): // with other resources: not what was asked for
 		case r.isUpdate(p):
-			left &^= askedUpdate
+			due &^= ofUpdate
 		case r.hashes[p.hash].stable:
-			left &^= askedStable
+			due &^= ofStable
 		case len(others) > 0:
 			there[r.hashes[p.hash].value] = true
 		}
 	}
 	if !slices.ContainsFunc(others, func(hash string) bool { return !there[hash] }) {
-		left &^= askedOther
+		due &^= ofOther
 	}
 	switch {
-	case left == 0:
-	case left&askedFor[n.goal] != 0:
-		n.requested = requestedCurrent
+	case due == 0:
+		return expectsNothing
+	case due&ofGoal[n.goal] != 0:
+		return expectsGoalPod
 	default:
-		n.requested = requestedOther
+		return expectsOutdatedPod
 	}
 }
 
-func (r *run) state(n *node, d *Decision) State {
-	hasCurrent := n.current != none || n.requested == requestedCurrent
-	hasOther := n.other != none || n.requested == requestedOther
+func (r *run) state(n *node, d *Decision) NodeState {
+	hasGoalPod := n.goalPod != none || n.expects == expectsGoalPod
+	hasOutdatedPod := n.outdatedPod != none || n.expects == expectsOutdatedPod
 	switch {
 	case d.Placement.Outcome == placement.Leave && n.first < n.end:
 		return StateLeaving
@@ -152,19 +156,19 @@ func (r *run) state(n *node, d *Decision) State {
 		return StateKept
 	case d.Placement.Outcome != placement.Run:
 		return StateIneligible
-	case hasCurrent && hasOther:
+	case hasGoalPod && hasOutdatedPod:
 		return StateSurging
-	case n.current != none && r.pods[n.current].settled() && n.goal == toStable:
+	case n.goalPod != none && r.pods[n.goalPod].inService() && n.goal == toStable:
 		return StateStable
-	case n.current != none && r.pods[n.current].settled():
+	case n.goalPod != none && r.pods[n.goalPod].inService():
 		return StateUpdated
-	case hasCurrent:
+	case hasGoalPod:
 		return StateStarting
-	case hasOther:
+	case hasOutdatedPod:
 		return StateOutdated
 	case n.finished:
 		return StateBroken
-	case n.terminating || n.leaving:
+	case n.terminating || n.preparingDelete:
 		return StateTerminating
 	default:
 		return StateMissing
@@ -172,22 +176,28 @@ func (r *run) state(n *node, d *Decision) State {
 }
 
 // targetOf applies T1 and T6: only a node that has something else is held back; what is lost comes back at the revision
-// where the node is to end, or with holdRevision as it was.
-func (r *run) targetOf(i int32) Target {
+// where the node is to end, or with holdRevision as it was. With it comes what was found about the outdated pod.
+func (r *run) targetOf(i int32) (Target, inPlace) {
 	d := r.decision(i)
+	if d.Placement.Outcome != placement.Run {
+		return TargetNone, inPlace{}
+	}
+	var limit Limit
+	var found inPlace
+	if d.State == StateOutdated {
+		limit, found = r.updateHeldBy(i)
+	}
 	switch {
-	case d.Placement.Outcome != placement.Run:
-		return TargetNone
-	case d.State == StateOutdated && r.holdsUpdate(i) != LimitNone, r.comesBackOld(i):
-		return TargetHeld
+	case limit != LimitNone || r.comesBackOld(i):
+		return TargetHeld, found
 	case r.nodes[i].goal == toStable:
-		return TargetStable
+		return TargetStable, found
 	default:
-		return TargetUpdate
+		return TargetUpdate, found
 	}
 }
 
-// comesBackOld tells whether the node has lost a pod that will come back at an older revision.
+// comesBackOld reports whether the node has lost a pod that will come back at an older revision.
 func (r *run) comesBackOld(i int32) bool {
 	switch r.decision(i).State {
 	case StateMissing, StateTerminating, StateBroken:
@@ -197,23 +207,23 @@ func (r *run) comesBackOld(i int32) bool {
 	}
 }
 
-// settled tells whether a pod of its node's target revision is all that it is to be.
-func (p *pod) settled() bool { return p.traits.has(available) && !p.traits.has(incomplete) }
+// inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).
+func (p *pod) inService() bool { return p.traits.has(available) && !p.traits.has(outOfService) }
 
 // serves is B2, for one pod: it does the daemon's work and will after this plan. One that is on its way through an in-place
 // update, or may be, because a patch of it is not seen yet, does not: it stops as soon as its hook, or the watch, lets it.
 func (p *pod) serves() bool {
 	switch t := p.traits; {
-	case t.has(gone | leaving | begun | patched):
+	case t.has(gone | preparingDelete | planUpdates | patchInFlight):
 		return false
-	case t.has(current):
-		return p.settled()
+	case t.has(atGoal):
+		return p.inService()
 	default:
-		return t.has(ready) && !t.has(preparing)
+		return t.has(ready) && !t.has(preparingUpdate)
 	}
 }
 
-// serving tells whether any pod of the node serves.
+// serving reports whether any pod of the node serves.
 func (r *run) serving(n *node) bool {
 	for i := n.first; i < n.end; i++ {
 		if r.pods[i].serves() {
@@ -223,21 +233,21 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// newPods tells whether the node holds, or is about to get, pods of its target revision that are available, and such
+// newPods reports whether the node holds, or is about to get, pods of its goal's revision that are in service, and such
 // that are not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
 // be bound now, so it says nothing of the revision; counting it would stop the rollout for as long as the taint is there.
-func (r *run) newPods(i int32) (availableOnes, unavailableOnes bool) {
+func (r *run) newPods(i int32) (some, notYet bool) {
 	n := &r.nodes[i]
 	keep := r.outcome(i) == placement.Keep
-	unavailableOnes = n.creating || n.requested == requestedCurrent && !keep
+	notYet = n.creating || n.expects == expectsGoalPod && !keep
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
-		case !t.has(current) || t.has(gone) || keep && !t.has(bound):
-		case r.pods[j].settled():
-			availableOnes = true
+		case !t.has(atGoal) || t.has(gone) || keep && !t.has(bound):
+		case r.pods[j].inService():
+			some = true
 		default:
-			unavailableOnes = true
+			notYet = true
 		}
 	}
-	return availableOnes, unavailableOnes
+	return some, notYet
 }

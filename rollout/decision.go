@@ -9,7 +9,7 @@ import (
 )
 
 // Decision is what was decided about one node, or about one pod whose node is gone or unknown. It holds codes and
-// small numbers only; [Plan.Explain] renders it.
+// small numbers; [Plan.Explain] renders it.
 type Decision struct {
 	// Node name; empty for a pod that no node can be read off (P7).
 	Node string
@@ -20,7 +20,7 @@ type Decision struct {
 	// Facts from which the counters of the status are derived (S1).
 	Facts status.Facts
 	// State the node is in before the plan.
-	State State
+	State NodeState
 	// Target is the revision at which the node should end.
 	Target Target
 	// Verb is the most important thing done about the node now.
@@ -33,7 +33,7 @@ type Decision struct {
 	// MaxSurge, after this plan (B4).
 	Unavailable, Surging bool
 	// Resources: the pod is of the right revision, and outdated because its resources are not those wanted on the node (P8).
-	Resources bool
+	ResourcesDiffer bool
 	// Exempt: the node would count, but is left out of the budgets (B8).
 	Exempt bool
 	// Canary: it is a canary node.
@@ -41,24 +41,25 @@ type Decision struct {
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
 	// nothing, or nobody asked.
 	Obstruction inplace.Obstruction
-	// Diff is the place in [Plan.Diffs], counted from 1, of the change that cannot be made in place (I2). 0: none.
-	Diff int32
+	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is none, or nobody asked. Decisions about
+	// pods of one revision share it.
+	Diff *RevisionDiff
 	// Creates, Deletes, Patches and Pulls of the plan that belong to this decision; each action belongs to exactly one.
 	Creates, Deletes, Patches, Pulls int32
 	// Until is when the clock alone ends the wait; zero if it does not.
 	Until time.Time
 }
 
-// obstructed tells whether something keeps the pod from being updated in place.
-func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != 0 }
+// obstructed reports whether something keeps the pod from being updated in place.
+func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != nil }
 
-// State is where a node stands.
-type State uint8
+// NodeState is where a node stands.
+type NodeState uint8
 
 // The states of a node. Whether the node may run the pod counts before what its pods are.
 const (
 	// StateIneligible is a node that does not run the pod and holds none.
-	StateIneligible State = iota
+	StateIneligible NodeState = iota
 	// StateLeaving is a node that may not run the pod (any more) and still holds one (M4).
 	StateLeaving
 	// StateKept is a node that would not get the pod today but may keep the one it has (P3).
@@ -88,7 +89,7 @@ const (
 )
 
 // String is the state in one word.
-func (s State) String() string {
+func (s NodeState) String() string {
 	return name(stateNames[:], s)
 }
 

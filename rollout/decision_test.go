@@ -20,7 +20,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 		text      func(uint8) string
 		want      []string
 	}{
-		{"State", "in the order of the constants", func(v uint8) string { return rollout.State(v).String() }, []string{
+		{"State", "in the order of the constants", func(v uint8) string { return rollout.NodeState(v).String() }, []string{
 			"ineligible", "leaving", "kept", "missing", "terminating", "broken", "starting", "updated", "stable",
 			"outdated", "surging",
 			"vanished", "unattributed",
@@ -82,7 +82,7 @@ func TestMarshalText(t *testing.T) {
 		of        func(uint8) encoding.TextMarshaler
 		last      uint8
 	}{
-		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.State(v) }, uint8(rollout.StateUnattributed)},
+		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.NodeState(v) }, uint8(rollout.StateUnattributed)},
 		{"Target", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Target(v) }, uint8(rollout.TargetHeld)},
 		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
 		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitSlowStart)},
@@ -120,7 +120,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 	} {
 		scenes = append(scenes, list...)
 	}
-	states, targets, verbs := map[rollout.State]bool{}, map[rollout.Target]bool{}, map[rollout.Verb]bool{}
+	states, targets, verbs := map[rollout.NodeState]bool{}, map[rollout.Target]bool{}, map[rollout.Verb]bool{}
 	reasons, limits := map[rollout.Reason]bool{}, map[rollout.Limit]bool{}
 	note := func(plan rollout.Plan) {
 		for _, d := range plan.Decisions {
@@ -137,7 +137,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 	note(unreadable().plan(t))
 	note(firstInstallation(partition("1")).add(on("a")).plan(t))
 
-	for v := rollout.State(0); v.String() != "unknown"; v++ {
+	for v := rollout.NodeState(0); v.String() != "unknown"; v++ {
 		if !states[v] {
 			t.Errorf("no scene leads to state %s", v)
 		}
@@ -301,7 +301,7 @@ func TestWaits(t *testing.T) {
 	}
 	tests := []struct {
 		scene
-		groups []rollout.Wait
+		groups []rollout.WaitingNodes
 	}{
 		{
 			scene: scene{name: "nothing waits", why: "a node that is acted upon, or merely starting, waits for no limit",
@@ -310,14 +310,14 @@ func TestWaits(t *testing.T) {
 		{
 			scene: scene{name: "maxUnavailable", why: "B3: with those that use it up",
 				fleet: []spot{on("c", oldPod()), on("b", newPod(kit.Unready())), on("a", oldPod())}},
-			groups: []rollout.Wait{{
+			groups: []rollout.WaitingNodes{{
 				Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxUnavailable, Size: 1, Nodes: []string{"a", "c"}, Because: []string{"b"},
 			}},
 		},
 		{
 			scene: scene{name: "maxSurge", why: "B4: with those that hold the places", spec: []kit.SpecOption{kit.MaxSurge("1")},
 				fleet: []spot{on("a", oldPod()), on("b", oldPod(), newPod(kit.Unready())), on("c", newPod(terminating())).keep()}},
-			groups: []rollout.Wait{{
+			groups: []rollout.WaitingNodes{{
 				Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxSurge, Size: 1, Nodes: []string{"a"}, Because: []string{"b"},
 			}},
 		},
@@ -328,7 +328,7 @@ func TestWaits(t *testing.T) {
 					on("a"), on("b"), on("c", oldPod()), on("d", newPod(readyFor(time.Second))), on("e", newPod(kit.Failed())),
 				},
 				backoffs: []rollout.Backoff{{Node: "e", Revision: "update", Delay: time.Minute, Since: ago(0)}}},
-			groups: []rollout.Wait{
+			groups: []rollout.WaitingNodes{
 				{Reason: rollout.ReasonMinReadySeconds, Limit: rollout.LimitMinReadySeconds, Nodes: []string{"d"}},
 				{Reason: rollout.ReasonBackoff, Limit: rollout.LimitBackoff, Nodes: []string{"e"}},
 				{
@@ -340,13 +340,13 @@ func TestWaits(t *testing.T) {
 		},
 		{
 			scene:  scene{name: "held", why: "T4: held nodes wait as well", spec: []kit.SpecOption{kit.Paused()}, fleet: many(2, oldPod())},
-			groups: []rollout.Wait{{Reason: rollout.ReasonHeld, Limit: rollout.LimitPaused, Nodes: []string{"n0", "n1"}}},
+			groups: []rollout.WaitingNodes{{Reason: rollout.ReasonHeld, Limit: rollout.LimitPaused, Nodes: []string{"n0", "n1"}}},
 		},
 		{
 			scene: scene{name: "back-off under surge", why: "nodes that hold places do not use up a back-off", spec: []kit.SpecOption{kit.MaxSurge("1")},
 				fleet:    []spot{on("a", newPod(kit.Failed())), on("b", newPod(kit.Unready()))},
 				backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Minute, Since: ago(0)}}},
-			groups: []rollout.Wait{{Reason: rollout.ReasonBackoff, Limit: rollout.LimitBackoff, Nodes: []string{"a"}}},
+			groups: []rollout.WaitingNodes{{Reason: rollout.ReasonBackoff, Limit: rollout.LimitBackoff, Nodes: []string{"a"}}},
 		},
 		{
 			scene: scene{name: "acted upon with a limit", why: "a node on which something is done does not wait, even if more is due",
@@ -390,38 +390,38 @@ func TestWaitString(t *testing.T) {
 	nodes := []string{"n1", "n2", "n3", "n4", "n5", "n6", "n7"}
 	tests := []struct {
 		name, why string
-		wait      rollout.Wait
+		wait      rollout.WaitingNodes
 		want      string
 	}{
 		{"maxUnavailable", "B3: with those that use it up",
-			rollout.Wait{Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxUnavailable, Size: 1, Nodes: nodes[:2], Because: nodes[2:3]},
+			rollout.WaitingNodes{Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxUnavailable, Size: 1, Nodes: nodes[:2], Because: nodes[2:3]},
 			"2 nodes wait: maxUnavailable 1 is used up by n3 (n1, n2)"},
 		{"maxSurge", "B4: with those that hold the places",
-			rollout.Wait{Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxSurge, Size: 2, Nodes: nodes[:2], Because: nodes[2:4]},
+			rollout.WaitingNodes{Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxSurge, Size: 2, Nodes: nodes[:2], Because: nodes[2:4]},
 			"2 nodes wait: maxSurge 2 is used up by n3, n4 (n1, n2)"},
-		{"five", "five are all named", rollout.Wait{Limit: rollout.LimitBackoff, Nodes: nodes[:5]},
+		{"five", "five are all named", rollout.WaitingNodes{Limit: rollout.LimitBackoff, Nodes: nodes[:5]},
 			"5 nodes wait: failed pods were deleted there a short time ago (n1, n2, n3, n4, n5)"},
-		{"six", "of more than five the rest is counted", rollout.Wait{Limit: rollout.LimitBackoff, Nodes: nodes[:6]},
+		{"six", "of more than five the rest is counted", rollout.WaitingNodes{Limit: rollout.LimitBackoff, Nodes: nodes[:6]},
 			"6 nodes wait: failed pods were deleted there a short time ago (n1, n2, n3, n4, n5 and 1 more)"},
 		{"seven because of seven", "on either side",
-			rollout.Wait{Limit: rollout.LimitMaxUnavailable, Size: 7, Nodes: nodes, Because: nodes},
+			rollout.WaitingNodes{Limit: rollout.LimitMaxUnavailable, Size: 7, Nodes: nodes, Because: nodes},
 			"7 nodes wait: maxUnavailable 7 is used up by n1, n2, n3, n4, n5 and 2 more (n1, n2, n3, n4, n5 and 2 more)"},
-		{"one", "a single node waits", rollout.Wait{Limit: rollout.LimitDesired, Nodes: nodes[:1]},
+		{"one", "a single node waits", rollout.WaitingNodes{Limit: rollout.LimitDesired, Nodes: nodes[:1]},
 			"1 node waits: pods there serve until available pods outnumber desired (n1)"},
-		{"burst", "M6: with its size", rollout.Wait{Reason: rollout.ReasonBurst, Limit: rollout.LimitBurst, Size: 3, Nodes: nodes[:2]},
+		{"burst", "M6: with its size", rollout.WaitingNodes{Reason: rollout.ReasonBurst, Limit: rollout.LimitBurst, Size: 3, Nodes: nodes[:2]},
 			"2 nodes wait: this plan has the 3 creates, deletes or updates in place that burst allows (n1, n2)"},
-		{"minReadySeconds", "B5", rollout.Wait{Limit: rollout.LimitMinReadySeconds, Nodes: nodes[:2]},
+		{"minReadySeconds", "B5", rollout.WaitingNodes{Limit: rollout.LimitMinReadySeconds, Nodes: nodes[:2]},
 			"2 nodes wait: new pods have not been ready for minReadySeconds (n1, n2)"},
-		{"frozen repair", "T4: what is due is repair", rollout.Wait{Reason: rollout.ReasonFrozen, Limit: rollout.LimitFrozen, Nodes: nodes[:2]},
+		{"frozen repair", "T4: what is due is repair", rollout.WaitingNodes{Reason: rollout.ReasonFrozen, Limit: rollout.LimitFrozen, Nodes: nodes[:2]},
 			"2 nodes wait: repair is due, but the set is frozen (n1, n2)"},
-		{"frozen update", "T4: what is due is an update", rollout.Wait{Reason: rollout.ReasonHeld, Limit: rollout.LimitFrozen, Nodes: nodes[:2]},
+		{"frozen update", "T4: what is due is an update", rollout.WaitingNodes{Reason: rollout.ReasonHeld, Limit: rollout.LimitFrozen, Nodes: nodes[:2]},
 			"2 nodes are held at their old revision: the set is frozen (n1, n2)"},
-		{"paused", "T4", rollout.Wait{Reason: rollout.ReasonHeld, Limit: rollout.LimitPaused, Nodes: nodes[:1]},
+		{"paused", "T4", rollout.WaitingNodes{Reason: rollout.ReasonHeld, Limit: rollout.LimitPaused, Nodes: nodes[:1]},
 			"1 node is held at its old revision: the rollout is paused (n1)"},
-		{"no text", "a limit that only holds has no text for waiting", rollout.Wait{Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
+		{"no text", "a limit that only holds has no text for waiting", rollout.WaitingNodes{Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
 			"2 nodes wait: code 9 (n1, n2)"},
-		{"undeclared", "a code of a later version", rollout.Wait{Limit: 200, Nodes: nodes[:2]}, "2 nodes wait: code 200 (n1, n2)"},
-		{"OnDelete", "T5", rollout.Wait{Reason: rollout.ReasonHeld, Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
+		{"undeclared", "a code of a later version", rollout.WaitingNodes{Limit: 200, Nodes: nodes[:2]}, "2 nodes wait: code 200 (n1, n2)"},
+		{"OnDelete", "T5", rollout.WaitingNodes{Reason: rollout.ReasonHeld, Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
 			"2 nodes are held at their old revision: the strategy is OnDelete: a pod is replaced when somebody deletes it (n1, n2)"},
 	}
 	rows := uniqueRows{}
@@ -466,11 +466,11 @@ func TestNothingPanics(t *testing.T) {
 		{"undeclared codes", "they read as something", func() error {
 			for v := range 256 {
 				d := rollout.Decision{
-					Node: "a", State: rollout.State(v), Verb: rollout.Verb(v), Reason: rollout.Reason(v), Limit: rollout.Limit(v),
+					Node: "a", State: rollout.NodeState(v), Verb: rollout.Verb(v), Reason: rollout.Reason(v), Limit: rollout.Limit(v),
 				}
 				held := rollout.Decision{Node: "b", Reason: rollout.ReasonHeld, Limit: rollout.Limit(v)}
 				plan := rollout.Plan{Decisions: []rollout.Decision{d, held}}
-				if plan.Explain("a") == "" || plan.Explain("b") == "" || (rollout.Wait{Limit: rollout.Limit(v)}).String() == "" {
+				if plan.Explain("a") == "" || plan.Explain("b") == "" || (rollout.WaitingNodes{Limit: rollout.Limit(v)}).String() == "" {
 					return nil
 				}
 				_ = plan.Waits()

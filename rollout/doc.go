@@ -30,10 +30,19 @@
 //
 // # The way through a plan
 //
-// Nine steps, each in the file of its name: place (which nodes run the pod), join (which pods are where), resolve (which
-// revision is which), target (at which revision each node is to end, and what holds it back), classify (one state per node),
-// repair (what must happen regardless of a rollout), admit (spend the budgets), act (turn both into actions) and report
-// (decisions, status, memory).
+// A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls them in this
+// order:
+//
+//   - place evaluates which nodes run the pod: place.go, order.go, index.go, override.go
+//   - join attributes the pods to the nodes: join.go
+//   - resolve finds which revision is which: resolve.go
+//   - target says at which revision each node is to end, and what holds it back: target.go, canary.go
+//   - classify gives each node one state: classify.go
+//   - repair does what must happen regardless of a rollout: repair.go, room.go, backoff.go, stray.go
+//   - admit spends the budgets: admit.go, slowstart.go, exempt.go
+//   - act turns what was decided into actions: act.go, hook.go, update.go, pull.go, mark.go
+//   - report completes the decisions and derives status and memory: report.go, memory.go
+//
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.
 //

@@ -272,7 +272,7 @@ func ExamplePlan_Waits() {
 	// Output: maxSurge 1 [n2] because of [n3]
 }
 
-func ExampleWait_String() {
+func ExampleWaitingNodes_String() {
 	for _, wait := range mustPlan(three()).Waits() {
 		fmt.Println(wait)
 	}
@@ -367,7 +367,7 @@ func ExampleSnapshotError_Error() {
 	// snapshot.Nodes[3]: must not be nil
 }
 
-func ExampleState_String() {
+func ExampleNodeState_String() {
 	fmt.Println(rollout.StateOutdated, rollout.StateSurging)
 	// Output: outdated surging
 }

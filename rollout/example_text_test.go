@@ -13,7 +13,7 @@ func printJSON(v any) {
 	fmt.Println(string(data), err)
 }
 
-func ExampleState_MarshalText() {
+func ExampleNodeState_MarshalText() {
 	printJSON(rollout.StateSurging)
 	// Output: "surging" <nil>
 }

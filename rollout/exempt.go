@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -11,49 +13,68 @@ import (
 // exempt leaves a node out of the budgets, if nothing can be done there for now and not too many are left out already.
 func (r *run) exempt(i int32) {
 	budget, d := &r.plan.Budget, r.decision(i)
-	if !d.Unavailable && !d.Surging || budget.Exempt >= budget.MaxUnschedulable || !r.isolated(&r.nodes[i]) {
+	if !d.Unavailable && !d.Surging || budget.Exempt >= budget.MaxUnschedulable {
+		return
+	}
+	isolated, changes := r.isolated(&r.nodes[i])
+	r.wake(changes)
+	if !isolated {
 		return
 	}
 	budget.Exempt++
 	d.Exempt, d.Unavailable, d.Surging = true, false, false
 }
 
-// exemptMissing is how many run nodes without an available pod are left out when available pods are compared with
-// desired (M4).
-func (r *run) exemptMissing() int32 {
+// exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with
+// desired (M4). The clock may change the count at the instant that it returns; zero: never.
+func (r *run) exemptMissing() (count int32, changes time.Time) {
 	limit := r.plan.Budget.MaxUnschedulable
-	var count int32
 	for i := 0; i < len(r.nodes) && count < limit; i++ {
-		if n := &r.nodes[i]; r.outcome(int32(i)) == placement.Run && r.bestAvailable(n) == none && r.isolated(n) {
+		n := &r.nodes[i]
+		if r.outcome(int32(i)) != placement.Run || r.bestAvailable(n) != none {
+			continue
+		}
+		isolated, at := r.isolated(n)
+		changes = earlier(changes, at)
+		if isolated {
 			count++
 		}
 	}
-	return count
+	return count, changes
 }
 
-// isolated tells whether nothing done to the node would help now: the scheduler finds no room for its pod, its pod should
-// be gone and is not, or the node is unreachable.
-func (r *run) isolated(n *node) bool {
+// isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
+// deletion of its pod is overdue, or the node is unreachable. The second result is when the deletion of the first of its pods
+// becomes overdue; zero: none will.
+func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
 	if isUnreachable(n.object) {
-		return true
+		return true, changes
 	}
 	for j := n.first; j < n.end; j++ {
 		object := r.pods[j].object
 		if deleted := object.DeletionTimestamp; deleted != nil {
 			if !r.snapshot.Now.Before(deleted.Time) { // the timestamp has the grace period in it
-				return true
+				return true, changes
 			}
-			r.wake(deleted.Time)
+			changes = earlier(changes, deleted.Time)
 			continue
 		}
 		if isUnschedulable(object) {
-			return true
+			return true, changes
 		}
 	}
-	return false
+	return false, changes
 }
 
-// isDown tells whether the node says that it is not ready, or nobody has heard from it.
+// earlier returns the earlier of two instants; the zero time is later than any other.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// isDown reports whether the node says that it is not ready, or nobody has heard from it.
 func isDown(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {

@@ -128,69 +128,74 @@ func (p Plan) Because(d *Decision) string {
 	case ReasonIneligible, ReasonLeaving:
 		return d.Placement.String()
 	case ReasonKept:
-		return d.Placement.String() + text(reasonTexts[:], d.Reason)
+		return d.Placement.String() + ", but a pod that runs may stay"
 	case ReasonServing:
-		return d.Placement.String() + ", but its pod " + d.Pod + text(reasonTexts[:], d.Reason)
+		return d.Placement.String() + ", but its pod " + d.Pod + " serves until available pods outnumber desired"
 	case ReasonBudget:
-		because := "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d.Limit)
-		if d.obstructed() {
-			because += "; not in place: " + p.obstruction(d)
-		}
-		return because
+		return "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d.Limit) + p.notInPlace(d)
 	case ReasonPrepared:
-		switch d.Limit {
-		case LimitMaxSurge:
-			return "pod " + d.Pod + text(reasonTexts[:], d.Reason) + ": it goes when the node's new pod is available"
-		case LimitSlowStart:
-			return "pod " + d.Pod + text(reasonTexts[:], d.Reason) + ": " + p.slow()
-		default:
-		}
-		return fmt.Sprintf("pod %s%s: without it more nodes than maxUnavailable %d would be down",
-			d.Pod, text(reasonTexts[:], d.Reason), p.Budget.MaxUnavailable)
+		return "pod " + d.Pod + " is prepared and no hook holds it, but it is ready: " + p.noRoom(d.Limit)
 	case ReasonHeld:
 		return "its pod " + d.Pod + outdated(d) + ", but " + p.held(d)
 	case ReasonStable:
 		return text(reasonTexts[:], d.Reason) + ", " + p.elsewhere()
-	case ReasonSuperseded, ReasonNotReadyBesideNew, ReasonOutdatedFailed:
-		return p.ofTarget(d)
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
-	case ReasonOutdated, ReasonOutdatedNotReady:
-		because := strings.Replace(text(reasonTexts[:], d.Reason), isOutdated, outdated(d), 1)
-		if d.obstructed() {
-			because += "; not in place: " + p.obstruction(d)
-		}
-		return because
+	case ReasonOutdated:
+		return "the pod" + outdated(d) + ", and the budget allows it" + p.notInPlace(d)
+	case ReasonOutdatedNotReady:
+		return text(reasonTexts[:], d.Reason) + p.notInPlace(d)
 	case ReasonTerminating, ReasonFrozen, ReasonBurst, ReasonSlowStart:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
 		return p.obstacle(d.Reason)
-	case ReasonNotReady, ReasonMinReadySeconds, ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonPutBack,
-		ReasonUpdateHook, ReasonGracePeriod, ReasonUpdating, ReasonInPlaceUnreadable, ReasonTakenBack:
-		return "pod " + d.Pod + p.ofTarget(d)
+	case ReasonSuperseded, ReasonNotReadyBesideNew, ReasonOutdatedFailed:
+		return fmt.Sprintf(text(goalTexts[:], d.Reason), goalName(d))
+	case ReasonNotReady, ReasonMinReadySeconds:
+		return "pod " + d.Pod + " " + fmt.Sprintf(text(goalTexts[:], d.Reason), goalName(d))
+	case ReasonBackoff, ReasonPreDelete, ReasonPreNormal, ReasonPutBack, ReasonUpdateHook, ReasonGracePeriod, ReasonUpdating,
+		ReasonInPlaceUnreadable, ReasonTakenBack:
+		return "pod " + d.Pod + " " + text(podTexts[:], d.Reason)
 	default:
-		return strings.TrimPrefix(text(reasonTexts[:], d.Reason), " ")
+		return text(reasonTexts[:], d.Reason)
 	}
 }
 
-const isOutdated = " is outdated"
-
-// outdated is what is wrong with an outdated pod.
+// outdated is what is wrong with an outdated pod, behind its name.
 func outdated(d *Decision) string {
-	if d.Resources {
+	if d.ResourcesDiffer {
 		return " has other resources than are wanted on the node"
 	}
-	return isOutdated
+	return " is outdated"
 }
 
-// ofTarget is the text of a reason that speaks of the revision where the node is to end.
-func (p Plan) ofTarget(d *Decision) string {
-	says := text(reasonTexts[:], d.Reason)
-	if d.Target == TargetStable {
-		return strings.ReplaceAll(says, "the update revision", "the stable revision")
+// notInPlace says what keeps the pod from being updated in place, as the end of a sentence; "" if nothing does.
+func (p Plan) notInPlace(d *Decision) string {
+	if !d.obstructed() {
+		return ""
 	}
-	return says
+	return "; not in place: " + p.obstruction(d)
+}
+
+// noRoom is why a prepared pod has to wait.
+func (p Plan) noRoom(limit Limit) string {
+	switch limit {
+	case LimitMaxSurge:
+		return "it goes when the node's new pod is available"
+	case LimitSlowStart:
+		return p.slow()
+	default:
+		return fmt.Sprintf("without it more nodes than maxUnavailable %d would be down", p.Budget.MaxUnavailable)
+	}
+}
+
+// goalName is the revision where the node is to end, in words.
+func goalName(d *Decision) string {
+	if d.Target == TargetStable {
+		return "the stable revision"
+	}
+	return "the update revision"
 }
 
 // elsewhere is why a node is at the stable revision.
@@ -233,50 +238,52 @@ func (p Plan) spent(limit Limit) string {
 	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.BudgetUsers, int(all)))
 }
 
-// reasonTexts complete the sentence "state; action: ". Those that begin with a space follow a subject.
+// reasonTexts complete the sentence "state; action: ".
 var reasonTexts = [reasons]string{
 	ReasonNone:               "no reason",
-	ReasonKept:               ", but a pod that runs may stay",
 	ReasonUpToDate:           "its pod is at the update revision and available",
 	ReasonStable:             "its pod is at the stable revision and available",
 	ReasonCanaryLabel:        "the canary label is put on its pod, or taken off",
-	ReasonSlowStart:          "slow start allows no more under way",
 	ReasonMissing:            "the node is eligible and has no pod",
 	ReasonBesideTerminating:  "the node's pods are terminating, and maxSurge lets the new one start at once",
 	ReasonFailed:             "the pod has failed",
 	ReasonSucceeded:          "the pod has ended, and a daemon pod is to run for ever",
 	ReasonSurplus:            "another pod of the node was chosen to stay",
-	ReasonSuperseded:         "the pod of the update revision is available",
-	ReasonNotReadyBesideNew:  "the outdated pod is not ready, and one of the update revision is there",
 	ReasonNodeGone:           "the pod is pinned to a node that does not exist",
 	ReasonDuplicateRevision:  "the pod's revision equals the update revision and is merged into it",
 	ReasonReleased:           "the pod is to leave, and no preDelete hook holds it",
 	ReasonNewPod:             "the readiness gates of the new pod are opened",
 	ReasonBegun:              "its update was begun, and goes on",
 	ReasonInPlaceUnfinished:  "an in-place update or a hook goes on",
-	ReasonTakenBack:          " was to be deleted or updated, and is not any more",
 	ReasonOutdatedNotReady:   "the outdated pod is not ready, so replacing it disturbs nobody",
-	ReasonOutdatedFailed:     "the outdated pod has failed, and the update revision may mend it",
-	ReasonOutdated:           "the pod is outdated, and the budget allows it",
-	ReasonNotReady:           " of the update revision is not ready yet",
-	ReasonMinReadySeconds:    " of the update revision has not been ready for minReadySeconds",
 	ReasonTerminating:        "the node's pods are terminating",
 	ReasonRequested:          "an earlier request is not observed yet",
-	ReasonBackoff:            " has failed, and failed pods of this node were deleted a short time ago",
-	ReasonServing:            " serves until available pods outnumber desired",
-	ReasonPartitionedScaling: "a first installation leaves the partition empty",
 	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
-	ReasonPreDelete:          " is to be deleted, and waits for its preDelete hook",
-	ReasonPreNormal:          " waits for its preNormal hook",
-	ReasonPutBack:            " was updated, and waits for its inPlaceUpdate hook to be put back",
-	ReasonUpdateHook:         " is to be updated in place, and waits for its inPlaceUpdate hook",
-	ReasonPrepared:           " is prepared and no hook holds it, but it is ready",
-	ReasonGracePeriod:        " was made unready, and is updated in place after the grace period",
-	ReasonInPlaceUnreadable:  " has a record of its last in-place update that cannot be read, so it is left alone",
-	ReasonUpdating:           " is being updated in place",
 	ReasonFrozen:             "the set is frozen",
 	ReasonVanished:           "the pod's node does not exist, which is for the pod garbage collector to mend",
 	ReasonUnattributable:     "no node can be read off the pod, so it is left alone",
+}
+
+// podTexts say something of the decision's pod, and follow its name.
+var podTexts = [reasons]string{
+	ReasonTakenBack:         "was to be deleted or updated, and is not any more",
+	ReasonBackoff:           "has failed, and failed pods of this node were deleted a short time ago",
+	ReasonPreDelete:         "is to be deleted, and waits for its preDelete hook",
+	ReasonPreNormal:         "waits for its preNormal hook",
+	ReasonPutBack:           "was updated, and waits for its inPlaceUpdate hook to be put back",
+	ReasonUpdateHook:        "is to be updated in place, and waits for its inPlaceUpdate hook",
+	ReasonGracePeriod:       "was made unready, and is updated in place after the grace period",
+	ReasonInPlaceUnreadable: "has a record of its last in-place update that cannot be read, so it is left alone",
+	ReasonUpdating:          "is being updated in place",
+}
+
+// goalTexts speak of the revision where the node is to end: its name stands for the verb %s. The last two follow the pod's name.
+var goalTexts = [reasons]string{
+	ReasonSuperseded:        "the pod of %s is available",
+	ReasonNotReadyBesideNew: "the outdated pod is not ready, and one of %s is there",
+	ReasonOutdatedFailed:    "the outdated pod has failed, and %s may mend it",
+	ReasonNotReady:          "of %s is not ready yet",
+	ReasonMinReadySeconds:   "of %s has not been ready for minReadySeconds",
 }
 
 var holdTexts = [limits]string{
@@ -313,16 +320,15 @@ func (p Plan) partition() string {
 // obstruction says why a pod cannot be updated in place: what is wrong with the pod, or with the change. Of the change it
 // is the first of what is wrong, and how many more there are.
 func (p Plan) obstruction(d *Decision) string {
-	if d.Diff <= 0 || int(d.Diff) > len(p.Diffs) {
+	if d.Diff == nil {
 		return d.Obstruction.String()
 	}
-	diff := p.Diffs[d.Diff-1]
-	update := diff.Update
+	update := d.Diff.Update
 	if update == nil || len(update.Obstacles) == 0 {
 		return ""
 	}
 	if update.Obstacles[0].Code == inplace.NoTemplate {
-		return fmt.Sprintf("the history has no readable revision %q", diff.From)
+		return fmt.Sprintf("the history has no readable revision %q", d.Diff.From)
 	}
 	first := update.Obstacles[0].String()
 	if more := len(update.Obstacles) - 1; more > 0 {

@@ -129,7 +129,7 @@ func TestExplainCanary(t *testing.T) {
 // What waits for slow start is one group, with the limit.
 func TestWaitsForSlowStart(t *testing.T) {
 	l := newLab(kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, "1", "9")).add(on("a", oldPod()), on("b", oldPod()), on("c", oldPod()))
-	want := []rollout.Wait{{Reason: rollout.ReasonBudget, Limit: rollout.LimitSlowStart, Size: 1, Nodes: []string{"a", "b"}}}
+	want := []rollout.WaitingNodes{{Reason: rollout.ReasonBudget, Limit: rollout.LimitSlowStart, Size: 1, Nodes: []string{"a", "b"}}}
 	got := l.plan(t).Waits()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
@@ -200,21 +200,22 @@ func TestExplainVanished(t *testing.T) {
 func TestExplainIncompletePlan(t *testing.T) {
 	held := rollout.Decision{
 		Node: "a", Pod: "a0", State: rollout.StateOutdated, Verb: rollout.VerbHold, Reason: rollout.ReasonHeld,
-		Limit: rollout.LimitInPlaceOnly, Diff: 1,
+		Limit: rollout.LimitInPlaceOnly,
 	}
 	tests := []struct {
 		name, why string
-		diffs     []rollout.Diff
+		diff      *rollout.RevisionDiff
 	}{
 		{"no diff", "what the decision refers to is not there", nil},
-		{"no update", "the diff does not say what would change", []rollout.Diff{{From: "x", To: "y"}}},
-		{"no obstacle", "the diff does not say what is in the way", []rollout.Diff{{Update: &inplace.Update{}}}},
+		{"no update", "the diff does not say what would change", &rollout.RevisionDiff{From: "x", To: "y"}},
+		{"no obstacle", "the diff does not say what is in the way", &rollout.RevisionDiff{Update: &inplace.Update{}}},
 	}
 	rows := uniqueRows{}
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			plan := rollout.Plan{Decisions: []rollout.Decision{held}, Diffs: tt.diffs}
+			held.Diff = tt.diff
+			plan := rollout.Plan{Decisions: []rollout.Decision{held}}
 			if got, want := plan.Explain("a"), "a: outdated; is held: its pod a0 is outdated, but the method is InPlaceOnly: "; !strings.HasPrefix(got, want) {
 				t.Errorf("got %s, want it to begin with %q: %s", got, want, tt.why)
 			}

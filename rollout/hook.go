@@ -14,20 +14,20 @@ import (
 // prepareDelete marks a hooked pod as about to be deleted, once; from then on it waits for whoever holds the hook (L2).
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
-	if r.left.frozen && !p.traits.has(leaving|patched) {
+	if r.allowance.frozen && !p.traits.has(preparingDelete|patchInFlight) {
 		r.refuseDelete(i, j, LimitFrozen)
 		return false
 	}
-	known := p.traits.has(dismissed)
-	p.traits |= dismissed
+	known := p.traits.has(deleteRefused)
+	p.traits |= deleteRefused
 	switch {
-	case p.traits.has(leaving):
+	case p.traits.has(preparingDelete):
 		r.note(i, VerbWait, ReasonPreDelete, p)
 		d.Limit = LimitHook
-		if !known && !p.traits.has(patched) {
+		if !known && !p.traits.has(patchInFlight) {
 			// The label may be there without the condition of markPodNotReady (L4).
 			step := r.leaveStep(p)
-			if step.Mark == lifecycle.SetMark && !r.takes(i, p) {
+			if step.Mark == lifecycle.SetMark && !r.takeRoom(i, p) {
 				return false // it is marked when there is room
 			}
 			if patches := step.Patches(p.object, r.snapshot.Now); len(patches) > 0 {
@@ -36,11 +36,11 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 			}
 		}
 		return false
-	case p.traits.has(patched):
+	case p.traits.has(patchInFlight):
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
-	p.traits |= leaving
+	p.traits |= preparingDelete
 	r.note(i, VerbPrepare, reason, p)
 	r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.object, r.snapshot.Now)...)
 	return true
@@ -49,18 +49,18 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 // prepareDeleteStray is prepareDelete for a pod that has a decision of its own.
 func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
-	case p.traits.has(leaving):
+	case p.traits.has(preparingDelete):
 		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
-		if p.traits.has(patched) {
+		if p.traits.has(patchInFlight) {
 			return
 		}
 		if patches := r.leaveStep(p).Patches(p.object, r.snapshot.Now); len(patches) > 0 {
 			d.Verb = VerbPatch
 			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 		}
-	case p.traits.has(patched):
+	case p.traits.has(patchInFlight):
 		d.Verb, d.Reason = VerbWait, ReasonRequested
-	case r.left.frozen:
+	case r.allowance.frozen:
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
 	default:
 		d.Verb, d.Reason = VerbPrepare, reason
@@ -72,7 +72,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 // where the hook marks no more (L4), and takes none: it brings no deletion forward (T4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	step := r.spec.Lifecycle.Next(p.object, lifecycle.Delete, false)
-	if r.left.frozen && step.Mark == lifecycle.SetMark {
+	if r.allowance.frozen && step.Mark == lifecycle.SetMark {
 		return lifecycle.Transition{}
 	}
 	return step
@@ -83,10 +83,10 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 // needs no budget and no burst, and frozen does not stop it.
 func (r *run) finish(i, j int32) {
 	p := &r.pods[j]
-	if !p.traits.has(moving|leaving) || p.traits.has(gone|dismissed|begun) {
+	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(gone|deleteRefused|planUpdates) {
 		return
 	}
-	if p.traits.has(patched) {
+	if p.traits.has(patchInFlight) {
 		r.note(i, VerbWait, ReasonRequested, p)
 		return
 	}
@@ -105,7 +105,7 @@ func (r *run) finish(i, j int32) {
 	}
 	reason := ReasonInPlaceUnfinished
 	switch {
-	case p.traits.has(leaving|preparing) || cancels:
+	case p.traits.has(preparingDelete|preparingUpdate) || cancels:
 		reason = ReasonTakenBack
 	case !p.traits.has(ready) && fresh(p.object):
 		reason = ReasonNewPod
@@ -114,13 +114,13 @@ func (r *run) finish(i, j int32) {
 	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
 }
 
-// disturbs tells whether a step would make a pod unready that serves and is outdated: the next batch of an update that is
+// disturbs reports whether a step would make a pod unready that serves and is outdated: the next batch of an update that is
 // no longer wanted. What comes next for the pod is up to the budget.
 func (r *run) disturbs(p *pod, step inplace.Step) bool {
-	return step.Begun && p.traits.has(ready) && !p.traits.has(current)
+	return step.Begun && p.traits.has(ready) && !p.traits.has(atGoal)
 }
 
-// fresh tells whether the conditions of a pod's readiness gates were never set, so that the patch opens them (I3, L4).
+// fresh reports whether the conditions of a pod's readiness gates were never set, so that the patch opens them (I3, L4).
 func fresh(object *corev1.Pod) bool {
 	return !slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == lifecycle.InPlaceUpdateReady || c.Type == lifecycle.PodReady

@@ -41,9 +41,7 @@ func (r *run) join() error {
 			case record.node == none:
 				r.strays = append(r.strays, record)
 			default:
-				if !wake.IsZero() && (r.outcome(record.node) != placement.Leave || r.lingers(record.node)) {
-					r.wake(wake)
-				}
+				r.awaitAvailable(record.node, wake)
 				records = append(records, record)
 			}
 		}
@@ -51,6 +49,18 @@ func (r *run) join() error {
 	r.group(records)
 	slices.SortFunc(r.ignored, func(a, b pod) int { return cmp.Or(cmp.Compare(a.node, b.node), byAge(a, b)) })
 	return nil
+}
+
+// awaitAvailable plans again when a pod becomes available by the clock alone. On a leave node that matters while the pod stays
+// there (M4), or if step 4 finds that the node is no leave node for the revision where it is to end.
+func (r *run) awaitAvailable(node int32, at time.Time) {
+	switch {
+	case at.IsZero():
+	case r.outcome(node) != placement.Leave || r.lingers(node):
+		r.wake(at)
+	default:
+		r.ripening = append(r.ripening, ripening{node: node, at: at})
+	}
 }
 
 // attribute finds the nodes of a block of pods, and refuses pods without a UID of their own. Each loop reads one thing of each
@@ -174,7 +184,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		record.traits |= bound
 	}
 	if r.inFlight.patches(object.UID) {
-		record.traits |= patched
+		record.traits |= patchInFlight
 	}
 	if !record.traits.has(marked) {
 		record.traits |= motion(object)
@@ -187,8 +197,8 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 		}
 		availableAt = readiness.AvailableAt
 	}
-	if record.traits.has(ready) && (record.traits.has(moving) || inplace.Resizing(object)) && isIncomplete(object) {
-		record.traits |= incomplete
+	if record.traits.has(ready) && (record.traits.has(inTransition) || inplace.Resizing(object)) && isIncomplete(object) {
+		record.traits |= outOfService
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	switch {
@@ -197,7 +207,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	case !hasHash && r.atGeneration(object):
 		record.traits |= byGeneration
 	}
-	if r.labels && object.Labels[CanaryLabel] != "" {
+	if r.usesCanaryLabel && object.Labels[CanaryLabel] != "" {
 		record.traits |= labelled
 	}
 	if object.Annotations[placement.DigestAnnotation] != "" {
@@ -217,29 +227,29 @@ func motion(object *corev1.Pod) traits {
 	switch lifecycle.StateOf(object) {
 	case "", lifecycle.Normal:
 	case lifecycle.PreparingDelete:
-		t |= leaving
+		t |= preparingDelete
 	case lifecycle.PreparingUpdate:
-		t |= preparing | moving
+		t |= preparingUpdate | inTransition
 	case lifecycle.PreparingNormal, lifecycle.Updated:
-		t |= moving | incomplete
+		t |= inTransition | outOfService
 	default:
-		t |= moving
+		t |= inTransition
 	}
 	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
-		t |= moving
+		t |= inTransition
 	}
 	return t
 }
 
-// isIncomplete tells whether an in-place update is known not to be complete (I5). Of a record that cannot be read nobody
-// knows; a pod that is ready all the same must not keep other nodes from being updated.
+// isIncomplete reports whether an in-place update is known not to be complete (I5). A record that cannot be read leaves that
+// open; a pod that is ready all the same must not keep other nodes from being updated.
 func isIncomplete(object *corev1.Pod) bool {
 	return !inplace.Completed(object).Done && !isUnreadable(object)
 }
 
-// isUnreadable tells whether the record of the pod's in-place update cannot be read.
+// isUnreadable reports whether the record of the pod's in-place update cannot be read.
 func isUnreadable(object *corev1.Pod) bool {
-	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.Wait) bool {
+	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.Pending) bool {
 		return w.Code == inplace.UnreadableState
 	})
 }

@@ -61,7 +61,7 @@ func (r *run) annotate(revision history.Revision, set map[string]string, remove 
 
 // labelCanaries puts the canary label on the pods on trial, and takes it from all others.
 func (r *run) labelCanaries() {
-	if !r.labels || r.spec.Strategy.Frozen {
+	if !r.usesCanaryLabel || r.spec.Strategy.Frozen {
 		return
 	}
 	for i := range r.nodes {
@@ -72,7 +72,7 @@ func (r *run) labelCanaries() {
 			if p.traits.has(labelled) && r.predecessor.owns(p.object) {
 				continue // it was labelled by another set
 			}
-			if want == p.traits.has(labelled) || p.traits.has(gone|finished|dismissed|patched|touched) {
+			if want == p.traits.has(labelled) || p.traits.has(gone|finished|deleteRefused|patchInFlight|planPatches) {
 				continue // what this plan patches already can wait
 			}
 			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)

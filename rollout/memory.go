@@ -93,7 +93,7 @@ func (b Backoff) until() time.Time {
 	return b.Since.Add(min(max(b.Delay, 0), backoffMax))
 }
 
-// expired tells whether the entry may be forgotten.
+// expired reports whether the entry may be forgotten.
 func (b Backoff) expired(now time.Time) bool {
 	return now.Sub(b.Since) > backoffForget
 }

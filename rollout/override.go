@@ -8,30 +8,30 @@ import (
 
 // Overrides are part of steps 1 and 4: what a node's containers get belongs to where the node is to end (P8).
 
-// override notes what overrides give a node's containers, for the template of its goal.
-func (r *run) override(i int32, overrides *placement.Evaluator) {
+// setEffect notes what overrides give a node's containers, for the template that the overrides are compiled for.
+func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	n := &r.nodes[i]
-	n.overridden = 0
+	n.effect = 0
 	effect := overrides.Evaluate(n.object)
 	if len(effect.Resources) == 0 && len(effect.Malformed) == 0 && len(effect.Conflicts) == 0 {
 		return
 	}
-	r.overridden = append(r.overridden, effect)
-	n.overridden = int32(len(r.overridden))
+	r.effects = append(r.effects, effect)
+	n.effect = int32(len(r.effects))
 }
 
-// overriddenOn is the effect of overrides on a node, nil if there is none.
-func (r *run) overriddenOn(n *node) *placement.Overridden {
-	if n.overridden == 0 {
+// effectOn is the effect of overrides on a node, nil if there is none.
+func (r *run) effectOn(n *node) *placement.Overridden {
+	if n.effect == 0 {
 		return nil
 	}
-	return &r.overridden[n.overridden-1]
+	return &r.effects[n.effect-1]
 }
 
-// hasResources tells whether a pod that carries the node's target revision has the resources that the node gives it. A
+// hasResources reports whether a pod that carries the node's target revision has the resources that the node gives it. A
 // malformed annotation says nothing of pods that run.
 func (r *run) hasResources(n *node, p *pod) bool {
-	effect := r.overriddenOn(n)
+	effect := r.effectOn(n)
 	if effect == nil {
 		return !p.traits.has(digested)
 	}
@@ -42,10 +42,10 @@ func (r *run) hasResources(n *node, p *pod) bool {
 // overrides serve all plans.
 func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
 	var resources []placement.Resources
-	if effect := r.overriddenOn(n); effect != nil && hash == r.goalHash(n) {
+	if effect := r.effectOn(n); effect != nil && hash == r.goalHash(n) {
 		resources = effect.Resources
 	} else if hash != r.goalHash(n) {
-		resources = r.overridesOf(hash).Evaluate(n.object).Resources
+		resources = r.overridesFor(hash).Evaluate(n.object).Resources
 	}
 	resources = slices.Clone(resources)
 	for i := range resources {
@@ -56,12 +56,12 @@ func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
 
 // reportOverrides lists what is wrong with overrides: the conflicts once each, the malformed annotations by node.
 func (r *run) reportOverrides() {
-	if len(r.overridden) == 0 {
+	if len(r.effects) == 0 {
 		return
 	}
 	seen := make(map[placement.Conflict]int)
 	for i := range r.nodes {
-		effect := r.overriddenOn(&r.nodes[i])
+		effect := r.effectOn(&r.nodes[i])
 		if effect == nil {
 			continue
 		}

@@ -5,12 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/status"
 )
 
-// place is step 1: put the nodes in order and evaluate each once (P2, P3).
+// place is step 1: put the nodes in order and evaluate each once (P2, P3), for the template of the update revision. Step 4
+// places those anew that are to end at a stable revision with another template, and counts what came of both.
 func (r *run) place() error {
 	objects := r.snapshot.Nodes
 	names, err := nodeNames(objects)
@@ -24,7 +23,7 @@ func (r *run) place() error {
 	r.nodes = make([]node, len(order))
 	r.plan.Decisions = make([]Decision, len(order), len(order)+strayRoom)
 	for i, at := range order {
-		r.nodes[i] = node{object: objects[at.i], current: none, other: none}
+		r.nodes[i] = node{object: objects[at.i], goalPod: none, outdatedPod: none}
 		r.plan.Decisions[i].Node = names[at.i]
 	}
 	overrides := r.overrides.Evaluator()
@@ -36,10 +35,13 @@ func (r *run) place() error {
 			some[k] = nodes[k].object
 		}
 		for k, verdict := range r.matcher.EvaluateAll(verdicts[:0], some[:len(nodes)]) {
-			r.settle(&r.plan.Decisions[first+k], verdict)
+			r.plan.Decisions[first+k].Placement = verdict
+			if verdict.Outcome == placement.Run {
+				r.updateRuns++
+			}
 		}
 		for k := range nodes {
-			r.override(int32(first+k), overrides)
+			r.setEffect(int32(first+k), overrides)
 		}
 	}
 	return nil
@@ -88,37 +90,6 @@ func (x *nodeIndex) look(hash uint64, name string) int32 {
 		return none
 	}
 	return x.rank[i]
-}
-
-// settle enters where a node stands, in place of what was found before.
-func (r *run) settle(d *Decision, verdict placement.Verdict) {
-	if d.Facts.Has(status.Desired) {
-		r.plan.Budget.Desired--
-	}
-	d.Placement, d.Facts = verdict, d.Facts&^status.Desired
-	if verdict.Outcome == placement.Run {
-		d.Facts |= status.Desired
-		r.plan.Budget.Desired++
-	}
-}
-
-// placeStable evaluates a node anew that is to end at the stable revision: that one's template says whether it runs there,
-// so that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
-func (r *run) placeStable(i int32, matcher *placement.Matcher) {
-	n, d := &r.nodes[i], r.decision(i)
-	before, verdict := d.Placement, d.Placement
-	switch {
-	case matcher != nil:
-		verdict = matcher.Evaluate(n.object)
-	case before.Outcome == placement.Leave && n.first < n.end:
-		verdict.Outcome = placement.Keep
-	}
-	r.settle(d, verdict)
-	if before.Outcome == placement.Leave && verdict.Outcome != placement.Leave {
-		for j := n.first; j < n.end; j++ {
-			r.wake(lifecycle.Evaluate(r.pods[j].object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt)
-		}
-	}
 }
 
 // strayRoom saves growing the decisions by a copy for the few pods on nodes that are gone.

@@ -46,7 +46,7 @@ type Plan struct {
 	NodeSelector string
 	// Diffs say what updates in place from the revisions that candidates carry would change, or why they are not
 	// possible (I2), in no order that means anything. Nil with method Recreate.
-	Diffs []Diff
+	Diffs []*RevisionDiff
 	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Idle without
 	// one.
 	Canary Canary
@@ -62,13 +62,13 @@ type Plan struct {
 	// future, because a clock that was set back would keep it from ever being tried again.
 	FailedPulls []predownload.Failure
 	// PullWaits say for each image why no more pulls are asked for (D1). Nil while no node waits for its update.
-	PullWaits []predownload.Wait
+	PullWaits []predownload.ImageWait
 	// NextWake is when to plan again if nothing else happens: the same snapshot plans and reports the same at any
 	// instant before it. Zero: for ever; only a change of the cluster or the spec calls for another plan.
 	NextWake time.Time
 }
 
-// Empty tells whether the plan has no action.
+// Empty reports whether the plan has no action.
 func (p Plan) Empty() bool {
 	return len(p.Revisions)+len(p.Patches)+len(p.Pulls)+len(p.Deletes)+len(p.Creates) == 0
 }
@@ -175,8 +175,8 @@ type Pull struct {
 	Revision string
 }
 
-// Diff is what an update in place from one revision to another changes.
-type Diff struct {
+// RevisionDiff is what an update in place from one revision to another changes.
+type RevisionDiff struct {
 	// From and To are the hashes of the revisions.
 	From, To string
 	// Update has the changes, and what keeps them from being made in place.

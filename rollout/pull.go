@@ -26,7 +26,7 @@ func (r *run) pull() {
 		Options:      *r.spec.PreDownload,
 		Images:       r.images,
 		Secrets:      r.secrets,
-		Candidates:   r.waiting(),
+		Candidates:   r.pullCandidates(),
 		Desired:      r.plan.Budget.Desired,
 		UpdatedReady: r.updatedReady(),
 		InFlight:     r.snapshot.InFlight.Pulls,
@@ -41,17 +41,17 @@ func (r *run) pull() {
 	r.wake(selection.Wake)
 }
 
-// waiting yields the nodes whose update to the update revision waits for the budget or the burst, in the order of B6.
-func (r *run) waiting() iter.Seq[predownload.Candidate] {
+// pullCandidates yields the nodes whose update to the update revision waits for the budget or the burst, in the order of B6.
+func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 	return func(yield func(predownload.Candidate) bool) {
 		var uses []string
 		for _, wantReady := range [...]bool{false, true} {
 			for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
 				n := &r.nodes[i]
-				if !n.waits || n.goal != toUpdate || r.pods[n.other].traits.has(ready) != wantReady {
+				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.has(ready) != wantReady {
 					continue
 				}
-				uses = appendImages(uses[:0], &r.pods[n.other].object.Spec)
+				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].object.Spec)
 				if !yield(predownload.Candidate{Node: n.object.Name, Present: n.object.Status.Images, Uses: uses}) {
 					return
 				}
@@ -78,7 +78,7 @@ func (r *run) updatedReady() int32 {
 		if r.outcome(int32(i)) != placement.Run || n.goal != toUpdate {
 			continue
 		}
-		if n.current != none && r.pods[n.current].traits.has(ready) {
+		if n.goalPod != none && r.pods[n.goalPod].traits.has(ready) {
 			count++
 		}
 	}

@@ -168,13 +168,13 @@ func TestPreDownloadFailedPulls(t *testing.T) {
 	failed := func(node string, count int32, age time.Duration) predownload.Failure {
 		return predownload.Failure{Node: node, Image: "agent:v2", Count: count, At: ago(age)}
 	}
-	waits := []predownload.Wait{{Image: "agent:v2", Reason: predownload.ReasonParallelism, Limit: 1}}
+	waits := []predownload.ImageWait{{Image: "agent:v2", Reason: predownload.ReasonParallelism, Limit: 1}}
 	tests := []struct {
 		name, why string
 		spec      kit.SpecOption
 		failed    []predownload.Failure
 		want      []predownload.Failure
-		waits     []predownload.Wait
+		waits     []predownload.ImageWait
 	}{
 		{"paused", "in their order, and nothing waits for a pull", kit.Paused(),
 			[]predownload.Failure{failed("b", 1, 0), failed("a", 2, time.Hour)}, []predownload.Failure{failed("a", 2, time.Hour), failed("b", 1, 0)}, nil},

@@ -6,13 +6,13 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the revision
-// history (R3, R4), then the pods without a node.
+// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the pods without a node.
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
-	r.left = r.newLeft()
-	r.slow = r.newSlow()
-	excess := r.excessServing()
+	r.allowance = r.newAllowance()
+	r.startSlowly()
+	excess, changes := r.excessServing()
+	r.wake(changes)
 	for i := range r.nodes {
 		i := int32(i)
 		switch r.outcome(i) {
@@ -28,7 +28,6 @@ func (r *run) repair() {
 			r.mend(i)
 		}
 	}
-	r.reviseHistory()
 	r.repairStrays()
 }
 
@@ -42,8 +41,8 @@ func (r *run) clear(i int32) {
 			r.delete(i, j, VerbDelete, ReasonSucceeded)
 		case t.has(failed):
 			// all of a node's together: see below
-		case j == n.current || j == n.other:
-		case t.has(leaving) || r.pods[j].prepared():
+		case j == n.goalPod || j == n.outdatedPod:
+		case t.has(preparingDelete) || r.pods[j].isPrepared():
 			// it may need room, which the other nodes have to be cleared to know
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
@@ -60,10 +59,10 @@ func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(gone|finished|dismissed) || j == n.current || j == n.other:
-		case p.traits.has(leaving):
+		case p.traits.has(gone|finished|deleteRefused) || j == n.goalPod || j == n.outdatedPod:
+		case p.traits.has(preparingDelete):
 			r.release(i, j, ReasonReleased)
-		case p.prepared():
+		case p.isPrepared():
 			r.release(i, j, ReasonSurplus)
 		}
 	}
@@ -77,11 +76,11 @@ func (r *run) mend(i int32) {
 // node may be about to be updated: admit sees to it.
 func (r *run) finishKept(i int32) {
 	n := &r.nodes[i]
-	if n.current != none {
-		r.finish(i, n.current)
+	if n.goalPod != none {
+		r.finish(i, n.goalPod)
 	}
-	if n.other != none && !r.candidate(i) {
-		r.finish(i, n.other)
+	if n.outdatedPod != none && !r.candidate(i) {
+		r.finish(i, n.outdatedPod)
 	}
 }
 
@@ -94,11 +93,11 @@ func (r *run) deleteFailed(i int32) {
 		if !p.traits.has(failed) {
 			continue
 		}
-		if p.traits.has(leaving) { // the back-off was paid when it began to leave
+		if p.traits.has(preparingDelete) { // the back-off was paid when it began to leave
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
-		if !p.traits.has(current) && r.holds(n) == LimitNone {
+		if !p.traits.has(atGoal) && r.beginHeldBy(n) == LimitNone {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
@@ -119,9 +118,9 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 	switch {
 	case r.outcome(i) != placement.Run:
 		r.delete(i, j, VerbDelete, ReasonFailed)
-	case n.current != none || n.other != none:
+	case n.goalPod != none || n.outdatedPod != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
-	case !n.slotted && !r.slow.replaces():
+	case !n.slotted && !r.slow.mayReplace():
 		r.slowed()
 		r.refuse(i, &r.pods[j], LimitSlowStart)
 	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
@@ -133,17 +132,17 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 // keep node a new pod that is not bound cannot be bound now: the old one is all the node has (M4).
 func (r *run) choose(i int32) {
 	n := &r.nodes[i]
-	if n.current == none || n.other == none {
+	if n.goalPod == none || n.outdatedPod == none {
 		return
 	}
-	if r.outcome(i) == placement.Keep && !r.pods[n.current].traits.has(bound) {
+	if r.outcome(i) == placement.Keep && !r.pods[n.goalPod].traits.has(bound) {
 		return
 	}
 	switch {
-	case r.pods[n.current].serves(): // one that is taken back may yet leave
-		r.delete(i, n.other, VerbDelete, ReasonSuperseded)
-	case !r.pods[n.other].traits.has(ready):
-		r.delete(i, n.other, VerbDelete, ReasonNotReadyBesideNew)
+	case r.pods[n.goalPod].serves(): // one that is taken back may yet leave
+		r.delete(i, n.outdatedPod, VerbDelete, ReasonSuperseded)
+	case !r.pods[n.outdatedPod].traits.has(ready):
+		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
 	}
 }
 
@@ -153,25 +152,25 @@ func (r *run) createMissing(i int32) {
 	n := &r.nodes[i]
 	switch {
 	case !r.misses(n):
-	case !n.terminating && !n.leaving:
+	case !n.terminating && !n.preparingDelete:
 		r.create(i, VerbCreate, ReasonMissing)
 	default: // what leaves is of another revision: one of the target revision is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
 }
 
-// misses tells whether a run node is to get a pod at once (M1).
+// misses reports whether a run node is to get a pod at once (M1).
 func (r *run) misses(n *node) bool {
-	if n.current != none || n.other != none || n.finished || n.requested != requestedNothing {
+	if n.goalPod != none || n.outdatedPod != none || n.finished || n.expects != expectsNothing {
 		return false
 	}
-	return !n.terminating && !n.leaving || r.surge()
+	return !n.terminating && !n.preparingDelete || r.surge()
 }
 
 // excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
 // available nodes outnumber desired (M4). Nodes vacated at once do not count, nor do those that the pod may not
-// go back to.
-func (r *run) excessServing() int32 {
+// go back to. The clock may change that at the instant that it returns; zero: never.
+func (r *run) excessServing() (excess int32, changes time.Time) {
 	var serving int32
 	for i := range r.nodes {
 		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
@@ -180,10 +179,11 @@ func (r *run) excessServing() int32 {
 			}
 		}
 	}
-	return serving - (r.plan.Budget.Desired - r.exemptMissing())
+	exempt, changes := r.exemptMissing()
+	return serving - (r.plan.Budget.Desired - exempt), changes
 }
 
-// lingers tells whether available pods of a leave node stay until there are enough others (M4).
+// lingers reports whether available pods of a leave node stay until there are enough others (M4).
 func (r *run) lingers(i int32) bool {
 	d := r.decision(i)
 	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
@@ -194,7 +194,7 @@ func (r *run) bestAvailable(n *node) int32 {
 	best := int32(none)
 	for i := n.first; i < n.end; i++ {
 		p := &r.pods[i]
-		if !p.traits.has(available) || p.traits.has(leaving) { // a marked pod never is available
+		if !p.traits.has(available) || p.traits.has(preparingDelete) { // a marked pod never is available
 			continue
 		}
 		if best == none || better(p, &r.pods[best]) {

@@ -61,7 +61,7 @@ func (r *run) explainRest(i int32) {
 }
 
 func (r *run) explainTerminating(i int32, n *node) {
-	if n.requested != requestedNothing {
+	if n.expects != expectsNothing {
 		r.note(i, VerbWait, ReasonRequested, nil)
 		return
 	}
@@ -69,24 +69,24 @@ func (r *run) explainTerminating(i int32, n *node) {
 }
 
 func (r *run) explainStarting(i int32, n *node) {
-	if n.current == none || n.requested != requestedNothing {
+	if n.goalPod == none || n.expects != expectsNothing {
 		r.note(i, VerbWait, ReasonRequested, nil)
 		return
 	}
-	p := &r.pods[n.current]
+	p := &r.pods[n.goalPod]
 	switch {
-	case p.traits.has(incomplete) && lifecycle.StateOf(p.object) == lifecycle.PreparingNormal:
+	case p.traits.has(outOfService) && lifecycle.StateOf(p.object) == lifecycle.PreparingNormal:
 		r.note(i, VerbWait, ReasonPreNormal, p)
 		r.decision(i).Limit = LimitHook
 		return
-	case p.traits.has(incomplete) && lifecycle.StateOf(p.object) == lifecycle.Updated:
+	case p.traits.has(outOfService) && lifecycle.StateOf(p.object) == lifecycle.Updated:
 		r.note(i, VerbWait, ReasonPutBack, p)
 		r.decision(i).Limit = LimitHook
 		return
 	case !p.traits.has(ready) && isUnreadable(p.object):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
-	case p.traits.has(incomplete), !p.traits.has(ready) && p.traits.has(moving) && !inplace.Completed(p.object).Done:
+	case p.traits.has(outOfService), !p.traits.has(ready) && p.traits.has(inTransition) && !inplace.Completed(p.object).Done:
 		r.note(i, VerbWait, ReasonUpdating, p)
 		return
 	case !p.traits.has(ready):
@@ -128,7 +128,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		case StateUpdated:
 			in.Settled++
 		case StateSurging:
-			if n.current != none && r.pods[n.current].settled() {
+			if n.goalPod != none && r.pods[n.goalPod].inService() {
 				in.Settled++
 			}
 		case StateOutdated:

@@ -21,7 +21,7 @@ func TestReportCanary(t *testing.T) {
 		spec      []kit.SpecOption
 		set       func(*lab)
 		fleet     []spot
-		state     status.Reason
+		state     status.ConditionReason
 		condition string // "": there is none
 	}{
 		{"its clock runs", "S2: its node is updated, and so nothing holds it", nil, marked("a"),

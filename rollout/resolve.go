@@ -45,15 +45,15 @@ func (r *run) resolve() error {
 		switch {
 		case i == none:
 		case create.Revision == "" || matches[create.Revision]:
-			r.nodes[i].asked |= askedUpdate
+			r.nodes[i].creates |= ofUpdate
 		case create.Revision == r.revision.Stable.Hash:
-			r.nodes[i].asked |= askedStable
+			r.nodes[i].creates |= ofStable
 		default:
-			r.nodes[i].asked |= askedOther
-			if r.askedOf == nil {
-				r.askedOf = make(map[int32][]string)
+			r.nodes[i].creates |= ofOther
+			if r.otherCreates == nil {
+				r.otherCreates = make(map[int32][]string)
 			}
-			r.askedOf[i] = append(r.askedOf[i], create.Revision)
+			r.otherCreates[i] = append(r.otherCreates[i], create.Revision)
 		}
 	}
 	return nil
@@ -90,10 +90,10 @@ func (r *run) isRolledOut() bool {
 			updated, last = updated+1, p.node
 		}
 	}
-	return updated > canary.Size(*options, r.plan.Budget.Desired)
+	return updated > canary.Size(*options, r.updateRuns)
 }
 
-// isUpdate tells whether the pod carries the update revision, with whatever resources.
+// isUpdate reports whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
 
 // carriers lists the revisions that pods carry, those requested and not observed yet included. The empty hash of a create
@@ -134,13 +134,13 @@ func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 	return t.template
 }
 
-// isReadable tells whether pods can be made of the revision with that hash.
+// isReadable reports whether pods can be made of the revision with that hash.
 func (r *run) isReadable(hash string) bool {
 	return hash == r.revision.Update.Hash || r.templateOf(hash) != nil
 }
 
-// overridesOf is what the spec's overrides mean for the template of an older revision (P8).
-func (r *run) overridesOf(hash string) *placement.Overrides {
+// overridesFor is what the spec's overrides mean for the template of an older revision (P8).
+func (r *run) overridesFor(hash string) *placement.Overrides {
 	template := r.templateOf(hash)
 	if template == nil {
 		return nil

@@ -327,7 +327,7 @@ func TestRevisionOfPodR5(t *testing.T) {
 		name, why string
 		spec      []kit.SpecOption
 		pod       podOf
-		want      rollout.State
+		want      rollout.NodeState
 	}{
 		{"hash", "R5: by its hash label", none, newPod(), rollout.StateUpdated},
 		{"old hash", "R5: by its hash label", none, oldPod(), rollout.StateOutdated},
@@ -362,7 +362,7 @@ func TestRevisionOfPodR5(t *testing.T) {
 // Many different hashes on one fleet are told apart.
 func TestRevisionManyHashes(t *testing.T) {
 	l := newLab(kit.Paused())
-	want := map[string]rollout.State{}
+	want := map[string]rollout.NodeState{}
 	for i := range 40 {
 		name := fmt.Sprintf("n%02d", i)
 		pod := podAt(fmt.Sprintf("hash-%d", i%7))

@@ -7,21 +7,21 @@ import "github.com/daemonplan/daemonplan/placement"
 // bound: pods that were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile.
 // So what takes a prepared pod away asks once more, of what is down at this instant.
 
-// prepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
+// isPrepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
 // is Ready all the same: it still does the daemon's work. What this plan does to a pod is reckoned with already.
-func (p *pod) prepared() bool {
+func (p *pod) isPrepared() bool {
 	t := p.traits
-	return t.has(ready) && t.has(preparing|leaving) && !t.has(gone|current|patched|begun|touched)
+	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(gone|atGoal|patchInFlight|planUpdates|planPatches)
 }
 
-// keptUp reports whether only prepared pods keep the node from being down.
-func (r *run) keptUp(i int32) bool {
+// reliesOnPrepared reports whether only prepared pods keep the node from being down.
+func (r *run) reliesOnPrepared(i int32) bool {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || r.serving(n) {
 		return false
 	}
 	for j := n.first; j < n.end; j++ {
-		if r.pods[j].prepared() {
+		if r.pods[j].isPrepared() {
 			return true
 		}
 	}
@@ -31,64 +31,85 @@ func (r *run) keptUp(i int32) bool {
 // countDown counts the nodes that are down once each node is cleared of what is too much there. What repair does after that
 // counts itself.
 func (r *run) countDown() {
-	if !r.anyPrepared {
-		return // nobody asks
+	if !r.hasPrepared {
+		return // nothing needs room
 	}
 	spare := r.plan.Budget.MaxUnschedulable
 	for i := range r.nodes {
 		i, n := int32(i), &r.nodes[i]
-		unavailable, _ := r.spends(i)
-		switch {
-		case !unavailable:
-		case spare > 0 && r.isolated(n):
-			spare--
-			n.spared = true
-		case !r.keptUp(i):
+		if unavailable, _ := r.spends(i); !unavailable {
+			continue
+		}
+		if spare > 0 {
+			isolated, changes := r.isolated(n)
+			r.wake(changes)
+			if isolated {
+				spare--
+				n.spared = true
+				continue
+			}
+		}
+		if !r.reliesOnPrepared(i) {
 			r.down++
 		}
 	}
 }
 
-// takes reports whether a pod may be taken away from its node now, and if so, spends the room that this needs. It needs none if
-// it is not prepared, if it does not alone keep its node up, or if B8 leaves the node out.
-func (r *run) takes(i int32, p *pod) bool {
-	n := &r.nodes[i]
-	if n.spared || !p.prepared() || !r.keptUp(i) {
+// takeRoom spends the room that is needed to take a pod away from its node now. It returns false, and spends nothing, if there
+// is not enough.
+func (r *run) takeRoom(i int32, p *pod) bool {
+	if !r.needsRoom(i, p) {
 		return true
 	}
-	for j := n.first; j < n.end; j++ {
-		if other := &r.pods[j]; other != p && other.prepared() {
-			return true
-		}
-	}
-	if r.down >= r.plan.Budget.MaxUnavailable {
+	if !r.hasRoom(i) {
 		return false
 	}
 	if r.isLetGo(i) {
-		if !r.slow.replaces() {
-			return false
-		}
-		r.slow.replaced(n)
+		r.slow.replaced(&r.nodes[i])
 	}
 	r.down++
 	return true
+}
+
+// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it
+// does not alone keep its node up, or if B8 leaves the node out.
+func (r *run) needsRoom(i int32, p *pod) bool {
+	n := &r.nodes[i]
+	if n.spared || !p.isPrepared() || !r.reliesOnPrepared(i) {
+		return false
+	}
+	for j := n.first; j < n.end; j++ {
+		if other := &r.pods[j]; other != p && other.isPrepared() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasRoom reports whether the node that prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start has
+// a place if the node needs one.
+func (r *run) hasRoom(i int32) bool {
+	if r.down >= r.plan.Budget.MaxUnavailable {
+		return false
+	}
+	return !r.isLetGo(i) || r.slow.mayReplace()
 }
 
 // isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7): it takes a
 // place of slow start when it goes, like one that was never prepared. If it held one while it waits for room, the missing pods
 // that use the room up could wait for that place, for ever.
 func (r *run) isLetGo(i int32) bool {
-	if !r.keptUp(i) {
+	if !r.reliesOnPrepared(i) {
 		return false
 	}
 	n, hooks := &r.nodes[i], r.spec.Lifecycle
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
 		hook := hooks.InPlaceUpdate
-		if p.traits.has(leaving) {
+		if p.traits.has(preparingDelete) {
 			hook = hooks.PreDelete
 		}
-		if p.prepared() && hook.Matches(p.object) {
+		if p.isPrepared() && hook.Matches(p.object) {
 			return false
 		}
 	}
@@ -99,8 +120,8 @@ func (r *run) isLetGo(i int32) bool {
 func (r *run) release(i, j int32, reason Reason) {
 	p := &r.pods[j]
 	// What a hook, frozen or burst keep from going needs no room.
-	kept := r.left.frozen || r.left.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
-	if !kept && !r.takes(i, p) {
+	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
+	if !kept && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
 		return
 	}

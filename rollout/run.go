@@ -35,24 +35,32 @@ type run struct {
 	// templates of the revisions, by hash.
 	templates map[string]*olderTemplate
 
-	// overridden are the effects of overrides on nodes that have any, node.overridden - 1 being the ordinal (P8).
-	overridden []placement.Overridden
+	// updateRuns is how many nodes run the pod by the template of the update revision (P2); step 1 counts them. It is the base
+	// for canary nodes. Budget.Desired is the number of nodes that run the pod of the revision where they are to end (B1).
+	updateRuns int32
+	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
+	ripening []ripening
+	// effects of overrides, one for each node that has any: see node.effect (P8).
+	effects []placement.Overridden
 	// trial is how the canary stands, record what is known of the rollout.
 	trial  canary.Judgement
 	record Record
 
-	// askedOf are the revisions of which pods were asked for on a node, other than the update and the stable one.
-	askedOf map[int32][]string
-	// labels tells that canary labels are looked for.
-	labels   bool
-	inFlight inFlight
-	backoffs backoffs
-	left     left
-	slow     slow
-	// anyPrepared: there are prepared pods, see pod.prepared. down is how many nodes nothing serves by now, those with prepared
-	// pods and those that B8 leaves out aside: the part of the budget that is spent at this instant (B3).
-	anyPrepared bool
-	down        int32
+	// otherCreates are the revisions, other than the update and the stable one, of the creates in flight for a node: those that
+	// make up ofOther in node.creates.
+	otherCreates map[int32][]string
+	// usesCanaryLabel: the canary label of pods is read, put on and taken off. Without a canary that is so while the memory knows
+	// canary nodes, whose pods may carry it still.
+	usesCanaryLabel bool
+	inFlight        inFlight
+	backoffs        backoffs
+	allowance       allowance
+	slow            slow
+	// hasPrepared: there is a pod of which isPrepared is true; step 5 looks.
+	hasPrepared bool
+	// down is how many nodes nothing serves by now, those that rely on prepared pods and those that B8 leaves out aside: the part
+	// of the budget that is spent at this instant (B3). It is counted only with hasPrepared.
+	down int32
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
 }
@@ -61,32 +69,33 @@ type run struct {
 type node struct {
 	object     *corev1.Node
 	first, end int32 // its pods: run.pods[first:end]
-	// current is the pod of the update revision that stays, other the one of another revision that stays (M3):
-	// ordinals in run.pods, or none.
-	current, other int32
-	// overridden is the place in run.overridden of the node's overrides, counted from 1. 0: none.
-	overridden int32
-	// asked is of which revisions there are creates in flight, requested what that brings for the node's target.
-	asked     asked
-	requested requested
+	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the one not atGoal that stays (M3): ordinals
+	// in run.pods, first <= ordinal < end, or none. Step 5 picks them.
+	goalPod, outdatedPod int32
+	// effect is the place in run.effects of what overrides give the node, counted from 1. 0: nothing.
+	effect int32
+	// creates is of which revisions there are creates in flight, expects what those will bring that are not settled (M1).
+	creates revisionSet
+	expects expectation
 	// goal is the revision the node is to end at if nothing holds it (T1, T6).
 	goal goal
 	// canary: it is a canary node.
 	canary bool
 	// terminating: a pod is marked for deletion and not finished. finished: one that is not marked has.
 	terminating, finished bool
-	// leaving: a pod leaves through its preDelete hook, so that it is neither current nor other (L2).
-	leaving bool
-	// waits: the node could be updated now if the budget or the burst let it.
-	waits bool
+	// preparingDelete: a pod leaves through its preDelete hook, so that it is neither goalPod nor outdatedPod (L2).
+	preparingDelete bool
+	// waiting: the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of such nodes.
+	waiting bool
 	// slotted: this plan begins the node, and slow start has counted it (B7).
 	slotted bool
 	// spared: B8 leaves it out of what is down, see countDown.
 	spared bool
-	// creating: this plan creates a pod of the target revision here.
+	// creating: this plan creates a pod of the goal's revision here.
 	creating bool
-	// hold names what holds the node at its revision (T2, T3, T5); LimitNone: nothing. See also run.holds.
-	hold Limit
+	// heldBy names what holds the node at its revision (T2, T3, T5); LimitNone: nothing does. What holds the whole rollout is
+	// added by run.beginHeldBy.
+	heldBy Limit
 }
 
 // none is no ordinal, unlimited no limit.
@@ -105,25 +114,25 @@ const (
 	goals // count
 )
 
-// asked is a set of revisions of which pods were asked for.
-type asked uint8
+// revisionSet says of which kinds of revisions there is something.
+type revisionSet uint8
 
 const (
-	askedUpdate asked = 1 << iota
-	askedStable
-	askedOther
+	ofUpdate revisionSet = 1 << iota
+	ofStable
+	ofOther
 )
 
-// askedFor is what is asked for where a node is to end at a goal.
-var askedFor = [goals]asked{toUpdate: askedUpdate, toStable: askedStable}
+// ofGoal is the revision that a goal stands for.
+var ofGoal = [goals]revisionSet{toUpdate: ofUpdate, toStable: ofStable}
 
-// requested tells of which kind an in-flight create on a node is.
-type requested uint8
+// expectation is what the creates in flight for a node will bring.
+type expectation uint8
 
 const (
-	requestedNothing requested = iota
-	requestedCurrent
-	requestedOther
+	expectsNothing expectation = iota
+	expectsGoalPod
+	expectsOutdatedPod
 )
 
 // pod is what a run knows about one pod.
@@ -134,33 +143,47 @@ type pod struct {
 	traits traits
 }
 
+// ripening is when a pod of a node becomes available by the clock alone.
+type ripening struct {
+	node int32
+	at   time.Time
+}
+
 // traits of a pod.
 type traits uint32
 
+// What step 2 reads off the object and what is in flight for it.
 const (
-	marked       traits = 1 << iota // for deletion, or its deletion is in flight
-	failed                          // phase Failed
-	succeeded                       // phase Succeeded
-	ready                           // B5
-	available                       // B5
-	bound                           // to its node by the scheduler
-	byGeneration                    // no hash label; the template generation label matches (R5)
-	updated                         // at the update revision, with the resources wanted there
-	current                         // at the revision of its node's goal, with the resources wanted there
-	digested                        // carries a digest of overridden resources (P8)
-	labelled                        // carries the canary label
-	doomed                          // this plan deletes it
-	patched                         // a patch of it is in flight
-	leaving                         // through its preDelete hook, as labelled or as this plan labels it (L2)
-	preparing                       // for an in-place update, as labelled or as this plan labels it (L3)
-	moving                          // an in-place update or a hook of it is not finished
-	incomplete                      // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
-	begun                           // this plan begins, or goes on, to update it in place
-	touched                         // this plan patches it
-	dismissed                       // this plan would delete it, if its hook, burst or frozen let it
+	marked          traits = 1 << iota // for deletion, or its deletion is in flight
+	failed                             // phase Failed
+	succeeded                          // phase Succeeded
+	ready                              // B5; never with marked
+	available                          // B5; implies ready
+	bound                              // to its node by the scheduler
+	byGeneration                       // no hash label; the template generation label matches (R5)
+	digested                           // carries a digest of overridden resources (P8)
+	labelled                           // carries the canary label
+	patchInFlight                      // a patch of it is in flight
+	preparingDelete                    // leaves through its preDelete hook (L2); this plan may label it so, too
+	preparingUpdate                    // is prepared for an update in place (L3)
+	inTransition                       // an in-place update or a hook of it is not finished
+	outOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
+
+	// What step 4 finds, once it is known where the pod's node is to end.
+
+	updated // at the update revision; with the goal toUpdate also with the resources wanted on the node
+	atGoal  // at the revision of its node's goal, with the resources wanted on the node
+
+	// What this plan does.
+
+	planDeletes   // deletes it
+	planPatches   // patches it
+	planUpdates   // begins, or goes on, to update it in place
+	deleteRefused // would delete it, if its hook, burst or frozen let it
 
 	finished = failed | succeeded
-	gone     = marked | doomed
+	// gone is what counts as gone, although it may still hold its node.
+	gone = marked | planDeletes
 )
 
 func (t traits) has(some traits) bool { return t&some != 0 }
@@ -172,12 +195,11 @@ type hash struct {
 	update  bool // its revision is the update revision
 	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)
-	// diff is the ordinal in Plan.Diffs, plus 1, of what an in-place update of its pods to a goal would change; 0: nobody
-	// asked.
-	diff [goals]int32
+	// changes are what updates in place of its pods to each goal would change. They are compared when they are first needed.
+	changes [goals]change
 }
 
-// through walks the nine steps.
+// through walks the nine steps. Each is one method, in the file of its name.
 func (r *run) through() error {
 	if err := r.place(); err != nil {
 		return err
@@ -192,9 +214,7 @@ func (r *run) through() error {
 	r.classify()
 	r.repair()
 	r.admit()
-	r.mergeDuplicateRevisions()
-	r.labelCanaries()
-	r.pull()
+	r.act()
 	r.report()
 	return nil
 }
@@ -206,7 +226,7 @@ func (r *run) podsOf(n *node) []pod { return r.pods[n.first:n.end] }
 
 func (r *run) outcome(i int32) placement.Outcome { return r.plan.Decisions[i].Placement.Outcome }
 
-// surge tells whether new pods may stand beside old ones.
+// surge reports whether new pods may stand beside old ones.
 func (r *run) surge() bool {
 	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.Value > 0
 }

@@ -10,37 +10,49 @@ import (
 // slow is what slow start lets a plan begin (B7).
 type slow struct {
 	on bool
-	// left is how many more nodes may be under way, missing how many of them nodes without a pod take first.
-	left, missing int32
+	// free is how many more nodes may be under way, missing how many of them nodes without a pod take first.
+	free, missing int32
 	// expiry is when the first node is no longer under way by the clock alone, step when the limit rises; zero: never.
 	expiry, step time.Time
 }
 
-// creates tells whether a missing pod may be created.
-func (s *slow) creates() bool { return !s.on || s.left > 0 }
+// progress says how far a node is on the way to its new pod.
+type progress struct {
+	// underWay: the node counts for slow start (B7). until is when the clock alone ends that; zero: it does not.
+	underWay bool
+	until    time.Time
+	// changes is when the clock may change whether B8 leaves the node out; zero: never.
+	changes time.Time
+	// inPlace is what was found about its outdated pod.
+	inPlace inPlace
+}
 
+// mayCreate reports whether a missing pod may be created.
+func (s *slow) mayCreate() bool { return !s.on || s.free > 0 }
+
+// created takes a place for a missing pod.
 func (s *slow) created() {
-	s.left--
+	s.free--
 	s.missing--
 }
 
-// replaces tells whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
+// mayReplace reports whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
 // leave, so that deletes never outrun creates.
-func (s *slow) replaces() bool { return !s.on || s.left > max(s.missing, 0) }
+func (s *slow) mayReplace() bool { return !s.on || s.free > max(s.missing, 0) }
 
 // replaced takes a place for the node, once.
 func (s *slow) replaced(n *node) {
 	if !n.slotted {
 		n.slotted = true
-		s.left--
+		s.free--
 	}
 }
 
-// newSlow resolves the limit and counts the nodes under way.
-func (r *run) newSlow() slow {
+// startSlowly resolves the limit of slow start and counts the nodes under way (B7).
+func (r *run) startSlowly() {
 	options := r.spec.Strategy.SlowStart
 	if options == nil || r.completedRevision() == r.revision.Update.Hash && !r.anyOutdated() {
-		return slow{}
+		return
 	}
 	budget := &r.plan.Budget
 	interval := options.Interval
@@ -48,18 +60,19 @@ func (r *run) newSlow() slow {
 	steps := int64(elapsed / interval)
 	highest := r.maxParallel.RoundUp(budget.Desired)
 	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.RoundUp(budget.Desired)), int64(highest)))
-	s := slow{on: true, left: budget.SlowStart}
+	s := slow{on: true, free: budget.SlowStart}
 	installs := r.installs
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if r.outcome(int32(i)) != placement.Run {
 			continue
 		}
-		if until, under := r.isUnderWay(int32(i), interval); under {
+		at := r.progress(int32(i), interval)
+		r.noteInPlace(int32(i), at.inPlace)
+		r.wake(at.changes)
+		if at.underWay {
 			budget.UnderWay++
-			if !until.IsZero() && (s.expiry.IsZero() || until.Before(s.expiry)) {
-				s.expiry = until
-			}
+			s.expiry = earlier(s.expiry, at.until)
 		}
 		switch {
 		case !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
@@ -70,20 +83,20 @@ func (r *run) newSlow() slow {
 			s.missing++
 		}
 	}
-	s.left = max(0, s.left-budget.UnderWay)
+	s.free = max(0, s.free-budget.UnderWay)
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
 		s.step = r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval)
 	}
-	return s
+	r.slow = s
 }
 
-// slowed sees to it that a node that slow start has turned down is looked at again when there may be room.
+// slowed schedules a wake for nodes that slow start refused.
 func (r *run) slowed() {
 	r.wake(r.slow.expiry)
 	r.wake(r.slow.step)
 }
 
-// anyOutdated tells whether a node is to be updated, although the rollout of the revision was complete: overrides have
+// anyOutdated reports whether a node is to be updated, although the rollout of the revision was complete: overrides have
 // changed (P8).
 func (r *run) anyOutdated() bool {
 	for i := range r.nodes {
@@ -94,45 +107,56 @@ func (r *run) anyOutdated() bool {
 	return false
 }
 
-// isUnderWay reports whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the
-// new one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the
-// budget. What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
-func (r *run) isUnderWay(i int32, interval time.Duration) (until time.Time, under bool) {
+// progress looks whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the new
+// one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the budget.
+// What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
+func (r *run) progress(i int32, interval time.Duration) progress {
+	var at progress
 	n := &r.nodes[i]
-	leaves := n.terminating || n.requested != requestedNothing || (n.leaving || r.awaitsUpdate(i)) && !r.isLetGo(i)
-	starting := n.requested != requestedNothing
-	kept := n.current
-	if kept == none && n.hold != LimitNone {
-		kept = n.other // it is to stay at its revision (T1)
+	leaves := n.terminating || n.expects != expectsNothing
+	if !leaves {
+		prepared := n.preparingDelete
+		if !prepared {
+			prepared, at.inPlace = r.awaitsUpdate(i)
+		}
+		leaves = prepared && !r.isLetGo(i)
 	}
-	if kept != none && !r.pods[kept].settled() {
+	starting := n.expects != expectsNothing
+	kept := n.goalPod
+	if kept == none && n.heldBy != LimitNone {
+		kept = n.outdatedPod // it is to stay at its revision (T1)
+	}
+	if kept != none && !r.pods[kept].inService() {
 		p := &r.pods[kept]
 		since := p.object.CreationTimestamp.Time
 		if state, err := inplace.StateOf(p.object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
 			since = state.UpdateTimestamp.Time
 		}
 		if end := since.Add(interval); r.snapshot.Now.Before(end) {
-			starting, until = true, end
+			starting, at.until = true, end
 		}
 	}
-	switch {
-	case !starting && !leaves:
-		return time.Time{}, false
-	case r.isolated(n):
-		return time.Time{}, false
-	case leaves:
-		return time.Time{}, true
-	default:
-		return until, true
+	if !starting && !leaves {
+		return at
 	}
+	var isolated bool
+	isolated, at.changes = r.isolated(n)
+	at.underWay = !isolated
+	if leaves {
+		at.until = time.Time{}
+	}
+	return at
 }
 
 // awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
-// be the one that prepares it.
-func (r *run) awaitsUpdate(i int32) bool {
+// be the one that prepares it. With it comes what was found about the pod.
+func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	n := &r.nodes[i]
-	if n.other == none || r.plan.Decisions[i].State != StateOutdated {
-		return false
+	if n.outdatedPod == none || r.plan.Decisions[i].State != StateOutdated {
+		return false, inPlace{}
 	}
-	return r.pods[n.other].traits.has(patched) || r.underWay(i)
+	if r.pods[n.outdatedPod].traits.has(patchInFlight) {
+		return true, inPlace{}
+	}
+	return r.isBegunInPlace(i)
 }

@@ -96,8 +96,8 @@ func TestStatusS2(t *testing.T) {
 		fleet     []spot
 		backoffs  []rollout.Backoff
 		inFlight  rollout.InFlight
-		state     status.State
-		reason    status.Reason
+		state     status.SetState
+		reason    status.ConditionReason
 		message   string
 		allowed   int32
 	}{

@@ -16,7 +16,7 @@ import (
 func (r *run) target() {
 	if r.spec.Strategy.Type == OnDelete {
 		for i := range r.nodes {
-			r.nodes[i].hold = LimitOnDelete
+			r.nodes[i].heldBy = LimitOnDelete
 		}
 		r.record = r.rolloutRecord()
 		r.aim()
@@ -32,7 +32,7 @@ func (r *run) target() {
 	}
 	for i := range r.nodes {
 		if n := &r.nodes[i]; r.hasUpdate(n) { // what has the failed revision goes back, past T2 and T3 (C7)
-			n.hold = LimitNone
+			n.heldBy = LimitNone
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (r *run) holdUnselected() {
 	r.plan.NodeSelector = r.selector.String()
 	for i := range r.nodes {
 		if n := &r.nodes[i]; !r.selector.Matches(labels.Set(n.object.Labels)) {
-			n.hold = LimitNodeSelector
+			n.heldBy = LimitNodeSelector
 		}
 	}
 }
@@ -55,12 +55,11 @@ func (r *run) partition() {
 	if r.partitionSize.Value == 0 {
 		return
 	}
-	var base, stable, desired, updated int32
+	var base, stable, updated int32
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		switch r.outcome(int32(i)) {
 		case placement.Run:
-			desired++
 			if r.isFilled(n) {
 				updated++
 			}
@@ -80,17 +79,17 @@ func (r *run) partition() {
 	budget.Partition = r.partitionSize.RoundDown(base)
 	r.holdPartition(stable)
 	if r.scales() {
-		r.installs = max(0, desired-budget.Partition-updated)
+		r.installs = max(0, budget.Desired-budget.Partition-updated)
 	}
 }
 
-// scales tells whether a first installation leaves nodes empty (T7).
+// scales reports whether a first installation leaves nodes empty (T7).
 func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.revision.First }
 
-// isFilled tells whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
+// isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
 // revision, be it one that terminates or has Failed. What it loses is to come back there, not on another node.
 func (r *run) isFilled(n *node) bool {
-	return n.asked&askedUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(updated) })
+	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(updated) })
 }
 
 // holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
@@ -105,11 +104,12 @@ func (r *run) holdPartition(stable int32) {
 	var turns [partitionTurns][]*node
 	for i := range r.nodes {
 		turn := r.partitionTurn(int32(i))
-		if turn != none && len(turns[turn]) < int(budget.Partition) {
+		if turn != neverHeld && len(turns[turn]) < int(budget.Partition) {
 			turns[turn] = append(turns[turn], &r.nodes[i])
 		}
 	}
-	for turn, nodes := range turns {
+	for turn := keepTurn; turn < partitionTurns; turn++ {
+		nodes := turns[turn]
 		if turn == canaryTurn && stable > 0 {
 			budget.Partitioned = min(stable, budget.Partition)
 		}
@@ -118,22 +118,38 @@ func (r *run) holdPartition(stable int32) {
 				break
 			}
 			budget.Partitioned++
-			if n.hold == LimitNone {
-				n.hold = LimitPartition
+			if n.heldBy == LimitNone {
+				n.heldBy = LimitPartition
 			}
 		}
 	}
 }
 
+// partitionTurn is the turn in which a node is offered a place of the partition (T2).
+type partitionTurn uint8
+
 const (
-	canaryTurn     = 5
-	partitionTurns = 6
+	// neverHeld: the node has, or gets, what it is to have, or it has nothing that could be held.
+	neverHeld partitionTurn = iota
+	// keepTurn is that of keep nodes, which could not be updated anyway.
+	keepTurn
+	// heldTurn is that of nodes with an old pod which something else holds already (T3).
+	heldTurn
+	// oldTurn is that of all other nodes with an old pod.
+	oldTurn
+	// heldLostTurn and lostTurn are those of nodes that have lost their pod: held by something else already, and not.
+	heldLostTurn
+	lostTurn
+	// canaryTurn is that of canary nodes (C7).
+	canaryTurn
+
+	partitionTurns // count
 )
 
-// partitionTurn is the turn in which the node is offered a place, or none. It can be held if it has nothing of the revision
+// partitionTurn is the turn in which the node is offered a place. It can be held if it has nothing of the revision
 // where it is to end, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a
 // pod can be held too, unless what comes back is that revision, and does so at once.
-func (r *run) partitionTurn(i int32) int {
+func (r *run) partitionTurn(i int32) partitionTurn {
 	n := &r.nodes[i]
 	now, old := r.liveRevisions(n)
 	keep := r.outcome(i) == placement.Keep
@@ -142,34 +158,34 @@ func (r *run) partitionTurn(i int32) int {
 	}
 	switch {
 	case now || r.outcome(i) == placement.Leave || !old && (keep || !lost()):
-		return none
+		return neverHeld
 	case n.canary && n.goal == toUpdate:
 		return canaryTurn
 	case keep:
-		return 0
-	case old && n.hold != LimitNone:
-		return 1
+		return keepTurn
+	case old && n.heldBy != LimitNone:
+		return heldTurn
 	case old:
-		return 2
-	case n.hold != LimitNone:
-		return 3
+		return oldTurn
+	case n.heldBy != LimitNone:
+		return heldLostTurn
 	default:
-		return 4
+		return lostTurn
 	}
 }
 
-// liveRevisions tells whether the node has, or is about to get, pods of the revision where it is to end, or of the update
+// liveRevisions reports whether the node has, or is about to get, pods of the revision where it is to end, or of the update
 // revision, and of others, that will be there after this plan's repairs.
 func (r *run) liveRevisions(n *node) (now, old bool) {
-	wanted := askedUpdate
+	wanted := ofUpdate
 	if n.goal == toStable {
-		wanted |= askedStable
+		wanted |= ofStable
 	}
-	now, old = n.asked&wanted != 0, n.asked&^wanted != 0
+	now, old = n.creates&wanted != 0, n.creates&^wanted != 0
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
 		case t.has(marked | finished):
-		case t.has(updated | current):
+		case t.has(updated | atGoal):
 			now = true
 		default:
 			old = true
@@ -178,8 +194,8 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 	return now, old
 }
 
-// holds is what keeps the node from being begun; LimitNone: nothing. What stops the whole rollout counts first (T4).
-func (r *run) holds(n *node) Limit {
+// beginHeldBy is what keeps the node from being begun; LimitNone: nothing does. What stops the whole rollout counts first (T4).
+func (r *run) beginHeldBy(n *node) Limit {
 	switch strategy := r.spec.Strategy; {
 	case strategy.Frozen:
 		return LimitFrozen
@@ -190,19 +206,23 @@ func (r *run) holds(n *node) Limit {
 	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
 		return LimitCanary // there is no other revision to go to, and this one has failed
 	default:
-		return n.hold
+		return n.heldBy
 	}
 }
 
-// holdsUpdate is holds for the update of the node's outdated pod. Paused lets one finish that was begun (T4), if nothing
-// else holds it.
-func (r *run) holdsUpdate(i int32) Limit {
+// updateHeldBy is beginHeldBy for the update of the node's outdated pod, with what was found about the pod on the way. Paused
+// lets an update finish that was begun (T4), if nothing else holds it.
+func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
-	limit := r.holds(n)
-	if limit == LimitPaused && n.other != none && r.underWay(i) {
-		return n.hold
+	limit := r.beginHeldBy(n)
+	if limit != LimitPaused || n.outdatedPod == none {
+		return limit, inPlace{}
 	}
-	return limit
+	begun, found := r.isBegunInPlace(i)
+	if begun {
+		limit = n.heldBy
+	}
+	return limit, found
 }
 
 // revisionFor is the revision of a pod to be created on the node (T1, T6): that of its goal, or with holdRevision on a
@@ -210,7 +230,7 @@ func (r *run) holdsUpdate(i int32) Limit {
 // back at the one on trial.
 func (r *run) revisionFor(i int32) string {
 	n := &r.nodes[i]
-	if !r.spec.Strategy.HoldRevision || n.hold != LimitPartition && n.hold != LimitNodeSelector {
+	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
 		return r.goalHash(n)
 	}
 	if before := r.revisionBefore(i); n.goal == toUpdate || before != r.revision.Update.Hash {

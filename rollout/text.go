@@ -6,7 +6,7 @@ import "fmt"
 // between versions; the words do not.
 
 // MarshalText is String, but fails for a value that was never declared.
-func (s State) MarshalText() ([]byte, error) { return marshal(stateNames[:], s) }
+func (s NodeState) MarshalText() ([]byte, error) { return marshal(stateNames[:], s) }
 
 // MarshalText is String, but fails for a value that was never declared.
 func (t Target) MarshalText() ([]byte, error) { return marshal(targetNames[:], t) }

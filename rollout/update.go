@@ -9,81 +9,127 @@ import (
 
 // Replacing a pod and updating it in place are part of step 8 (I rules).
 
-// obstruct tells whether something keeps the node's outdated pod from being updated in place, and notes what (I2, I3).
-// With recreate nobody asks.
-func (r *run) obstruct(i int32) bool {
+// inPlace is what is known about updating a node's outdated pod in place. The zero value knows nothing: it was not looked for.
+type inPlace struct {
+	// obstruction by the pod itself, whatever the change (I3); 0: none.
+	obstruction inplace.Obstruction
+	// change between the pod's revision and that of its node's goal; nil: the two were not compared, because of the
+	// obstruction.
+	change *change
+}
+
+// obstructed reports whether something keeps the pod from being updated in place.
+func (f inPlace) obstructed() bool {
+	return f.obstruction != 0 || f.change != nil && !f.change.update.InPlace()
+}
+
+// change is what an update in place of the pods of one revision to a goal would change.
+type change struct {
+	// update is nil until the two are compared.
+	update *inplace.Update
+	// listed is the element of Plan.Diffs that shows it; nil: no decision has needed it so far.
+	listed *RevisionDiff
+}
+
+// findInPlace looks for what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2).
+// With Recreate it does not look.
+func (r *run) findInPlace(i int32) inPlace {
 	if r.spec.Strategy.Method == inplace.Recreate {
-		return false
-	}
-	p, d := &r.pods[r.nodes[i].other], r.decision(i)
-	if d.Obstruction = inplace.Obstruct(p.object); d.Obstruction != 0 {
-		return true
+		return inPlace{}
 	}
 	n := &r.nodes[i]
-	diff := r.diff(p.hash, n.goal)
-	update := r.plan.Diffs[diff-1].Update
-	if !update.InPlace() {
-		d.Diff = diff
-		return true
+	p := &r.pods[n.outdatedPod]
+	if obstruction := inplace.Obstruct(p.object); obstruction != 0 {
+		return inPlace{obstruction: obstruction}
 	}
-	if !r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.has(digested) {
-		d.Obstruction = inplace.Overridden // I2 is about what the template says
-		return true
+	found := inPlace{change: r.changeTo(n.goal, p.hash)}
+	update := found.change.update
+	if update.InPlace() && (!r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.has(digested)) {
+		found.obstruction = inplace.Overridden // I2 is about what the template says
 	}
-	return false
+	return found
 }
 
-// underWay tells whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
-// pod yet, and can go on: it waits for its hook, or for the grace period.
-func (r *run) underWay(i int32) bool {
-	p := &r.pods[r.nodes[i].other]
-	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(moving) {
-		return false
+// isBegunInPlace reports whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
+// pod yet, and can go on: it waits for its hook, or for the grace period. With it comes what was found about the pod.
+func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
+	p := &r.pods[r.nodes[i].outdatedPod]
+	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(inTransition) {
+		return false, inPlace{}
 	}
-	if !p.traits.has(preparing) && (p.traits.has(ready) || !inplace.Preparing(p.object)) || r.obstruct(i) {
-		return false
+	if !p.traits.has(preparingUpdate) && (p.traits.has(ready) || !inplace.Preparing(p.object)) {
+		return false, inPlace{}
 	}
-	_, err := r.beginning(i, inplace.Metadata{})
-	return !errors.Is(err, inplace.ErrObstacle)
+	found := r.findInPlace(i)
+	if found.obstructed() {
+		return false, found
+	}
+	if _, err := r.nextStep(i, found.change, inplace.Metadata{}); errors.Is(err, inplace.ErrObstacle) {
+		found.obstruction = inplace.Unlike
+		return false, found
+	}
+	return true, found
 }
 
-// beginning asks for the next step of the update in place of the node's outdated pod, and notes if only that shows that the
-// pod cannot take it. Nobody asks for it of a pod whose turn has not come: it costs more than obstruct.
-func (r *run) beginning(i int32, metadata inplace.Metadata) (inplace.Step, error) {
+// nextStep is the next step of the update in place of the node's outdated pod. An inplace.ErrObstacle says that the pod is not
+// what its revision says and cannot take it. It is computed only for pods whose turn has come, because it costs more
+// than findInPlace.
+func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
-	p, target := &r.pods[n.other], inplace.Target{Revision: r.goalHash(n)}
-	step, err := r.plan.Diffs[r.diff(p.hash, n.goal)-1].Update.Begin(p.object, target, metadata, r.snapshot.Now)
-	if errors.Is(err, inplace.ErrObstacle) {
-		r.decision(i).Obstruction = inplace.Unlike
+	target := inplace.Target{Revision: r.goalHash(n)}
+	return change.update.Begin(r.pods[n.outdatedPod].object, target, metadata, r.snapshot.Now)
+}
+
+// noteInPlace records in the node's decision, and in the plan's Diffs, what was found about its outdated pod.
+func (r *run) noteInPlace(i int32, found inPlace) {
+	if found == (inPlace{}) {
+		return
 	}
-	return step, err
+	d := r.decision(i)
+	d.Obstruction = found.obstruction
+	if found.change == nil {
+		return
+	}
+	if found.change.listed == nil {
+		n := &r.nodes[i]
+		found.change.listed = &RevisionDiff{
+			From: r.hashes[r.pods[n.outdatedPod].hash].value, To: r.goalHash(n), Update: found.change.update,
+		}
+		r.plan.Diffs = append(r.plan.Diffs, found.change.listed)
+	}
+	if !found.change.update.InPlace() {
+		d.Diff = found.change.listed
+	}
 }
 
 // updateInPlace takes the next step of an in-place update of the node's outdated pod: its hook first, then the pod made
 // unready, then, after the grace period, the change itself (I4, L3). Nothing is spent on a pod that turns out to be
 // unlike its revision, or whose last update cannot be understood.
-func (r *run) updateInPlace(i int32, reason Reason) outcome {
-	p, d := &r.pods[r.nodes[i].other], r.decision(i)
-	isNew := !r.underWay(i)
+func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
+	p, d := &r.pods[r.nodes[i].outdatedPod], r.decision(i)
+	wasBegun, found := r.isBegunInPlace(i)
+	r.noteInPlace(i, found)
+	isNew := !wasBegun
 	switch {
-	case d.obstructed():
-		return cannot // what was begun cannot go on
-	case isNew && r.left.updates == 0:
+	case found.obstructed():
+		return updateNotInPlace // what was begun cannot go on
+	case isNew && r.allowance.updates == 0:
 		r.refuse(i, p, LimitBurst)
-		return waits
+		return updateDeferred
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	goal := r.goalHash(&r.nodes[i])
-	step, err := r.beginning(i, metadata)
+	step, err := r.nextStep(i, change, metadata)
 	switch {
-	case d.obstructed():
-		return cannot
+	case errors.Is(err, inplace.ErrObstacle):
+		r.noteInPlace(i, inPlace{obstruction: inplace.Unlike, change: change})
+		return updateNotInPlace
 	case err != nil:
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
-		return cannot
+		return updateImpossible
 	}
 	patches := transition.Patches(p.object, now)
 	if transition.Proceed && len(patches) > 0 {
@@ -91,21 +137,21 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 		r.note(i, VerbPatch, ReasonInPlaceUnfinished, p)
 		r.patch(d, p, r.hashes[p.hash].value, ReasonInPlaceUnfinished, patches...)
 		if isNew {
-			r.wait(i)
+			r.countWaiting(i)
 		}
-		return cannot
+		return updateImpossible
 	}
-	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takes(i, p) {
+	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
-		return cannot
+		return updateImpossible
 	}
 	if isNew {
-		r.left.updates-- // frozen holds the node, so that it does not come here
+		r.allowance.updates-- // frozen holds the node, so that it does not come here
 		r.slow.replaced(&r.nodes[i])
 	} else {
 		reason = ReasonBegun
 	}
-	p.traits |= begun
+	p.traits |= planUpdates
 	if transition.Proceed {
 		patches = step.Patches
 	}
@@ -122,18 +168,16 @@ func (r *run) updateInPlace(i int32, reason Reason) outcome {
 		r.note(i, VerbWait, ReasonUpdateHook, p)
 		d.Limit = LimitHook
 	}
-	return begins
+	return updateBegun
 }
 
-// diff is the ordinal in the plan's Diffs, plus 1, of what an update in place would change of the pods of a revision.
-// They are compared once per plan. An unknown revision has nothing to compare, which is an obstacle (I3).
-func (r *run) diff(hash int32, to goal) int32 {
+// changeTo is what an update in place to a goal would change of the pods of a revision. The two are compared once per plan. An
+// unknown revision has nothing to compare, which is an obstacle (I3).
+func (r *run) changeTo(to goal, hash int32) *change {
 	h := &r.hashes[hash]
-	if h.diff[to] == 0 {
-		target := node{goal: to}
-		update := inplace.Diff(r.templateOf(h.value), r.goalTemplate(&target), r.spec.Strategy.InPlace)
-		r.plan.Diffs = append(r.plan.Diffs, Diff{From: h.value, To: r.goalHash(&target), Update: update})
-		h.diff[to] = int32(len(r.plan.Diffs))
+	c := &h.changes[to]
+	if c.update == nil {
+		c.update = inplace.Compare(r.templateOf(h.value), r.templateAt(to), r.spec.Strategy.InPlace)
 	}
-	return h.diff[to]
+	return c
 }

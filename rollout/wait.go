@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Wait is a group of nodes that wait for the same limit.
-type Wait struct {
+// WaitingNodes is a group of nodes that wait for the same limit.
+type WaitingNodes struct {
 	// Reason and Limit that the nodes share.
 	Reason Reason
 	Limit  Limit
@@ -22,13 +22,13 @@ type Wait struct {
 
 // Waits groups the nodes that are kept from an action by a limit, in the order of the reason codes, then limits. It
 // answers "why does the rest wait?".
-func (p Plan) Waits() []Wait {
+func (p Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
 		limit  Limit
 	}
 	groups := make(map[key]int)
-	var waits []Wait
+	var waits []WaitingNodes
 	for i := range p.Decisions {
 		d := &p.Decisions[i]
 		if d.Limit == LimitNone || d.Verb != VerbWait && d.Verb != VerbHold {
@@ -39,13 +39,13 @@ func (p Plan) Waits() []Wait {
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			waits = append(waits, Wait{
+			waits = append(waits, WaitingNodes{
 				Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit),
 			})
 		}
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
-	slices.SortFunc(waits, func(a, b Wait) int {
+	slices.SortFunc(waits, func(a, b WaitingNodes) int {
 		if a.Reason != b.Reason {
 			return int(a.Reason) - int(b.Reason)
 		}
@@ -88,7 +88,7 @@ func (p Plan) users(reason Reason, limit Limit) []string {
 }
 
 // String is the group in one sentence, with at most five nodes named on either side.
-func (w Wait) String() string {
+func (w WaitingNodes) String() string {
 	one, many := "1 node waits", "%d nodes wait"
 	if w.Reason == ReasonHeld {
 		one, many = "1 node is held at its old revision", "%d nodes are held at their old revision"
@@ -99,7 +99,7 @@ func (w Wait) String() string {
 	return one + ": " + w.because() + " (" + list(w.Nodes, len(w.Nodes)) + ")"
 }
 
-func (w Wait) because() string {
+func (w WaitingNodes) because() string {
 	switch {
 	case w.Limit == LimitBurst:
 		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)

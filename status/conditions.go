@@ -45,7 +45,7 @@ const (
 
 // conditions returns the conditions of a set. The one that a set may lack comes last, so that the others keep their
 // places.
-func conditions(in *Input, p progress, state State, reason Reason) []metav1.Condition {
+func conditions(in *Input, p progress, state SetState, reason ConditionReason) []metav1.Condition {
 	available, availableReason := metav1.ConditionTrue, EnoughNodesAvailable
 	if in.Counts.Unavailable > max(0, in.MaxUnavailable) {
 		available, availableReason = metav1.ConditionFalse, TooFewNodesAvailable
@@ -62,7 +62,7 @@ func conditions(in *Input, p progress, state State, reason Reason) []metav1.Cond
 }
 
 // canaryOf is the condition Canary; without a reason there is none.
-func canaryOf(t *Trial) (metav1.ConditionStatus, Reason) {
+func canaryOf(t *Trial) (metav1.ConditionStatus, ConditionReason) {
 	switch {
 	case t.State == Canary:
 		return metav1.ConditionTrue, CanaryOnTrial
@@ -80,7 +80,7 @@ func canaryOf(t *Trial) (metav1.ConditionStatus, Reason) {
 }
 
 // reasonOf is the reason that the trial gives, or the other one if the API would refuse that in a condition.
-func reasonOf(t *Trial, otherwise Reason) string {
+func reasonOf(t *Trial, otherwise ConditionReason) string {
 	if len(t.Reason) == 0 || len(t.Reason) > maxReason {
 		return otherwise.String()
 	}
@@ -108,7 +108,7 @@ func cut(message string) string {
 	return message[:end]
 }
 
-func progressingOf(in *Input, p progress, state State, reason Reason) (metav1.ConditionStatus, Reason) {
+func progressingOf(in *Input, p progress, state SetState, reason ConditionReason) (metav1.ConditionStatus, ConditionReason) {
 	switch {
 	case p.complete || p.latched:
 		return metav1.ConditionFalse, RolloutComplete

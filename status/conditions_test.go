@@ -226,7 +226,7 @@ func TestConditionCanaryFollowsTheRevision(t *testing.T) {
 		revision string
 		trial    status.Trial
 		settled  int32 // of 10
-		word     status.State
+		word     status.SetState
 		canary   string // status, and since which step; empty: none
 		rollout  string // the same of Progressing
 	}{

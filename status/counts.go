@@ -48,6 +48,9 @@ func (f Facts) String() string {
 	return strings.Join(words, "|")
 }
 
+// MarshalText is String, so that a plan encoded as JSON reads in words.
+func (f Facts) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
 var factNames = [...]string{"desired", "present", "ready", "available", "updated"}
 
 // Counts are the counters of a set, in nodes (S1). Made by [Counts.Add] they satisfy, at any time,

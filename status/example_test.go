@@ -102,19 +102,19 @@ func ExampleFacts_String() {
 	// Output: desired|present|ready
 }
 
-func ExampleState_String() {
+func ExampleSetState_String() {
 	fmt.Println(status.CanaryPaused)
 	// Output: CanaryPaused
 }
 
-func ExampleState_MarshalText() {
-	data, err := json.Marshal(map[string]status.State{"state": status.Stuck})
+func ExampleSetState_MarshalText() {
+	data, err := json.Marshal(map[string]status.SetState{"state": status.Stuck})
 	fmt.Println(string(data), err)
 	// Output: {"state":"Stuck"} <nil>
 }
 
-func ExampleState_UnmarshalText() {
-	var s status.State
+func ExampleSetState_UnmarshalText() {
+	var s status.SetState
 	fmt.Println(s.UnmarshalText([]byte("Frozen")), s)
 	fmt.Println(s.UnmarshalText([]byte("Happy")), s)
 	// Output:
@@ -122,19 +122,19 @@ func ExampleState_UnmarshalText() {
 	// status: "Happy" is no State Frozen
 }
 
-func ExampleReason_String() {
+func ExampleConditionReason_String() {
 	fmt.Println(status.HeldPodsUseUpBudget)
 	// Output: HeldPodsUseUpBudget
 }
 
-func ExampleReason_MarshalText() {
-	_, err := status.Reason(200).MarshalText()
+func ExampleConditionReason_MarshalText() {
+	_, err := status.ConditionReason(200).MarshalText()
 	fmt.Println(err)
 	// Output: status: Reason(200) has no name
 }
 
-func ExampleReason_UnmarshalText() {
-	var r status.Reason
+func ExampleConditionReason_UnmarshalText() {
+	var r status.ConditionReason
 	fmt.Println(r.UnmarshalText([]byte("OnDelete")), r)
 	// Output: <nil> OnDelete
 }

@@ -113,7 +113,7 @@ var scenes = rapid.Custom(func(t *rapid.T) scene {
 })
 
 // Half of the sets have nothing on trial. Those of a trial that are no states of one count as that.
-var trialStates = []status.State{
+var trialStates = []status.SetState{
 	status.Unknown, status.Unknown, status.Unknown, status.Unknown, status.Running, 77,
 	status.Canary, status.CanaryPaused, status.CanaryFailed, status.Stuck,
 }
@@ -310,7 +310,7 @@ func arbitraryProperty(t *rapid.T) {
 		MaxUnavailable: n("maxUnavailable"), Unavailable: n("spent"), MaxSurge: n("maxSurge"),
 		HeldUnavailable: n("held unavailable"),
 		Trial: status.Trial{
-			State:    status.State(rapid.Uint8().Draw(t, "trial")),
+			State:    status.SetState(rapid.Uint8().Draw(t, "trial")),
 			Promoted: rapid.Bool().Draw(t, "promoted"),
 			Reason:   rapid.OneOf(rapid.String(), rapid.StringMatching(`[A-Za-z0-9_,:]{0,4}`)).Draw(t, "reason"),
 			Message:  rapid.String().Draw(t, "message"),

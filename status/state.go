@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// State is the one word for how a set is doing (S2). Its text form is its name.
-type State uint8
+// SetState is the one word for how a set is doing (S2). Its text form is its name.
+type SetState uint8
 
 // The states.
 const (
 	// Unknown is the zero value: nothing was summed up. Summarize never returns it.
-	Unknown State = iota
+	Unknown SetState = iota
 	// Running: the rollout is complete, or as complete as the spec lets it be.
 	Running
 	// Updating: nodes have yet to reach the update revision, and it goes on by itself.
@@ -37,28 +37,28 @@ var stateNames = [states]string{
 }
 
 // String is the name of the state, or State(n) for a value without a name.
-func (s State) String() string {
+func (s SetState) String() string {
 	return text(stateNames[:], "State", s)
 }
 
 // MarshalText is String, but an error for a value without a name.
-func (s State) MarshalText() ([]byte, error) {
+func (s SetState) MarshalText() ([]byte, error) {
 	return marshal(stateNames[:], "State", s)
 }
 
 // UnmarshalText reads the name of a state. On error the receiver is left as it was.
-func (s *State) UnmarshalText(data []byte) error {
+func (s *SetState) UnmarshalText(data []byte) error {
 	return unmarshal(stateNames[:], "State", s, data)
 }
 
-// Reason says why a state or a condition is what it is. Its text form is its name, which is fit for the
+// ConditionReason says why a state or a condition is what it is. Its text form is its name, which is fit for the
 // reason of a condition.
-type Reason uint8
+type ConditionReason uint8
 
 // The reasons.
 const (
 	// ReasonNone is the zero value: nothing was summed up. Summarize never returns it.
-	ReasonNone Reason = iota
+	ReasonNone ConditionReason = iota
 	// RolloutComplete: every desired node has an available pod of the update revision, or had one once (S3).
 	RolloutComplete
 	// RolloutInProgress: something is under way, or can begin with the next plan.
@@ -102,17 +102,17 @@ var reasonNames = [reasons]string{
 }
 
 // String is the name of the reason, or Reason(n) for a value without a name.
-func (r Reason) String() string {
+func (r ConditionReason) String() string {
 	return text(reasonNames[:], "Reason", r)
 }
 
 // MarshalText is String, but an error for a value without a name.
-func (r Reason) MarshalText() ([]byte, error) {
+func (r ConditionReason) MarshalText() ([]byte, error) {
 	return marshal(reasonNames[:], "Reason", r)
 }
 
 // UnmarshalText reads the name of a reason. On error the receiver is left as it was.
-func (r *Reason) UnmarshalText(data []byte) error {
+func (r *ConditionReason) UnmarshalText(data []byte) error {
 	return unmarshal(reasonNames[:], "Reason", r, data)
 }
 

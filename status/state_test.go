@@ -26,7 +26,7 @@ var reasonNames = []string{
 // Every value a uint8 can have, named or not.
 func TestStateWords(t *testing.T) {
 	for i := range math.MaxUint8 + 1 {
-		s, back := status.State(i), status.State(77)
+		s, back := status.SetState(i), status.SetState(77)
 		checkWord(t, "State", i, stateNames, s.String(), s, &back)
 		if i < len(stateNames) && back != s {
 			t.Errorf("State(%d) comes back as %d", i, back)
@@ -36,7 +36,7 @@ func TestStateWords(t *testing.T) {
 
 func TestReasonWords(t *testing.T) {
 	for i := range math.MaxUint8 + 1 {
-		r, back := status.Reason(i), status.Reason(77)
+		r, back := status.ConditionReason(i), status.ConditionReason(77)
 		checkWord(t, "Reason", i, reasonNames, r.String(), r, &back)
 		if i < len(reasonNames) && back != r {
 			t.Errorf("Reason(%d) comes back as %d", i, back)
@@ -77,10 +77,10 @@ func TestUnmarshalTextErrors(t *testing.T) {
 			t.Errorf("Reason from %q: error %v, value %v; want an error and OnDelete as before", word, err, r)
 		}
 	}
-	if err := (*status.State)(nil).UnmarshalText([]byte("Running")); err == nil {
+	if err := (*status.SetState)(nil).UnmarshalText([]byte("Running")); err == nil {
 		t.Error("a nil State cannot be read into")
 	}
-	if err := (*status.Reason)(nil).UnmarshalText([]byte("OnDelete")); err == nil {
+	if err := (*status.ConditionReason)(nil).UnmarshalText([]byte("OnDelete")); err == nil {
 		t.Error("a nil Reason cannot be read into")
 	}
 }
@@ -90,10 +90,10 @@ func TestReasonsAreValidInConditions(t *testing.T) {
 	for i := range reasonNames {
 		c := metav1.Condition{
 			Type: status.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
-			Reason: status.Reason(i).String(),
+			Reason: status.ConditionReason(i).String(),
 		}
 		if errs := validation.ValidateCondition(c, field.NewPath("condition")); len(errs) > 0 {
-			t.Errorf("%v: %v", status.Reason(i), errs)
+			t.Errorf("%v: %v", status.ConditionReason(i), errs)
 		}
 	}
 }

@@ -67,7 +67,7 @@ type Input struct {
 type Trial struct {
 	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). Unknown, and any other:
 	// nothing is on trial.
-	State State
+	State SetState
 	// Held tells that something in the spec holds a node of the canary at its old revision (T2, I1).
 	Held bool
 	// Promoted tells that the update revision was tried and is promoted. It counts only while nothing is on trial.
@@ -99,8 +99,8 @@ type Status struct {
 	// CollisionCount of revision names; nil: none so far.
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 	// State is the one word (S2), Reason why it is that one.
-	State  State  `json:"state"`
-	Reason Reason `json:"reason"`
+	State  SetState  `json:"state"`
+	Reason ConditionReason `json:"reason"`
 	// DisruptionsAllowed is how many more available nodes the budget would let go now (S4): max(0,
 	// MaxUnavailable - Unavailable) of the Input. It tells of the budget alone, not whether anything is
 	// paused or held.
@@ -206,7 +206,7 @@ func progressOf(in *Input) progress {
 	return p
 }
 
-func stateOf(in *Input, p progress) (State, Reason) {
+func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 	switch {
 	case in.Frozen:
 		return Frozen, FrozenBySpec
@@ -245,7 +245,7 @@ func stuck(in *Input) bool {
 }
 
 // restReason says why a rollout with nothing left to do rests.
-func restReason(in *Input, p progress) Reason {
+func restReason(in *Input, p progress) ConditionReason {
 	switch {
 	case p.held == 0:
 		return RolloutComplete

@@ -67,8 +67,8 @@ func trying() status.Input {
 
 // seen is what a row of a table looks at.
 type seen struct {
-	State       status.State
-	Reason      status.Reason
+	State       status.SetState
+	Reason      status.ConditionReason
 	Progressing string // status and reason
 	Completed   string
 }

@@ -116,7 +116,7 @@ func (r *result) command(out io.Writer, opts options) error {
 
 // differ prints what the new revision changes in the active one.
 func (r *result) differ(out io.Writer) error {
-	d, err := command.Diff(r.view())
+	d, err := command.CompareRevisions(r.view())
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
 	}
@@ -194,7 +194,7 @@ func (r *result) stateText() string {
 
 // treatment is what is done about nodes, but for the pods and figures.
 type treatment struct {
-	state  rollout.State
+	state  rollout.NodeState
 	verb   rollout.Verb
 	reason rollout.Reason
 	limit  rollout.Limit

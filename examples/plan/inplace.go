@@ -74,11 +74,10 @@ func (o obstacle) String() string {
 
 // notInPlace says why a pod is not updated in place: what is wrong with it, else the first obstacle to the change.
 func (r *result) notInPlace(d *rollout.Decision) string {
-	if d.Obstruction != 0 || d.Diff == 0 {
+	if d.Obstruction != 0 || d.Diff == nil {
 		return d.Obstruction.String()
 	}
-	diff := r.plan.Diffs[d.Diff-1]
-	if all := obstacles(diff.From, diff.Update); len(all) > 0 {
+	if all := obstacles(d.Diff.From, d.Diff.Update); len(all) > 0 {
 		return all[0].String()
 	}
 	return ""
@@ -140,7 +139,7 @@ func (r *result) verdict(data []byte) *inplace.Update {
 	}
 	// One that cannot be read has no template, which is the obstacle then.
 	template, _ := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
-	return inplace.Diff(template, &r.set.Spec.Template, strategy.InPlace)
+	return inplace.Compare(template, &r.set.Spec.Template, strategy.InPlace)
 }
 
 // consequence is what an update does to the pods of a revision. No manifest says that they are held if it cannot be made in

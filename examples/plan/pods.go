@@ -64,7 +64,7 @@ func (r *result) hookWaits() []podWait {
 }
 
 // waitOf is the hook that a pod in this state may wait for.
-func waitOf(state lifecycle.State) lifecycle.Wait {
+func waitOf(state lifecycle.State) lifecycle.Awaited {
 	switch state {
 	case lifecycle.PreparingDelete:
 		return lifecycle.WaitPreDelete
@@ -80,7 +80,7 @@ func waitOf(state lifecycle.State) lifecycle.Wait {
 }
 
 // hookOf is the field of the manifest's lifecycle.
-func hookOf(wait lifecycle.Wait) string {
+func hookOf(wait lifecycle.Awaited) string {
 	if wait == lifecycle.WaitUpdated {
 		wait = lifecycle.WaitInPlaceUpdate // the same hook, the second time
 	}

@@ -304,7 +304,7 @@ func (r *rest) lost() int {
 }
 
 func unreadable(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Wait) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Pending) bool {
 		return w.Code == inplace.UnreadableState
 	})
 }
@@ -326,7 +326,7 @@ func (r *rest) obstructed(p *corev1.Pod) bool {
 		}
 		found = template
 	}
-	return !inplace.Diff(found, &r.spec.Template, r.spec.Strategy.InPlace).InPlace()
+	return !inplace.Compare(found, &r.spec.Template, r.spec.Strategy.InPlace).InPlace()
 }
 
 // heldEnough is V5, seen from the end: of the nodes that the partition could hold at the beginning as many are outdated

@@ -129,7 +129,7 @@ func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
 	if objects.Holds(r, &spec.Template) {
 		w.WriteString(" holds the template")
 	} else if template, err := history.Template(r); err == nil && objects.UpdatesInPlace(&spec) {
-		for _, o := range inplace.Diff(template, &spec.Template, spec.Strategy.InPlace).Obstacles {
+		for _, o := range inplace.Compare(template, &spec.Template, spec.Strategy.InPlace).Obstacles {
 			fmt.Fprintf(w, " obstacle{%s}", o)
 		}
 	}

@@ -122,7 +122,7 @@ func Containers() func(*corev1.Pod) {
 // after the option Of of package rollouttest with the old spec, and keeps what the pod has beside it. The revision that the pod is to be at is the spec's.
 func UpdatingTo(spec rollout.Spec, began time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		state := inplace.State{
+		state := inplace.Progress{
 			Revision: Hash(spec), UpdateTimestamp: metav1.NewTime(began),
 			LastContainerStatuses: map[string]inplace.ContainerStatus{},
 		}

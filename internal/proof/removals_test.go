@@ -94,7 +94,7 @@ var removals = []removal{
 	},
 	{
 		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/repair.go",
-		old:  "return !n.terminating && !n.leaving || r.surge()",
+		old:  "return !n.terminating && !n.preparingDelete || r.surge()",
 		new:  "return true",
 		test: "TestRepairM1Missing/terminating",
 	},
@@ -136,20 +136,20 @@ var removals = []removal{
 	},
 	{
 		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/target.go",
-		old:  "if !r.spec.Strategy.HoldRevision || n.hold",
-		new:  "if true || n.hold",
+		old:  "if !r.spec.Strategy.HoldRevision || n.heldBy",
+		new:  "if true || n.heldBy",
 		test: "TestTargetT1HoldRevision",
 	},
 	{
 		rule: "T2", what: "the partition holds nobody", file: "rollout/target.go",
-		old:  "n.hold = LimitPartition",
-		new:  "n.hold = LimitNone",
+		old:  "n.heldBy = LimitPartition",
+		new:  "n.heldBy = LimitNone",
 		test: "TestTargetT2Partition",
 	},
 	{
 		rule: "T3", what: "the selector holds nobody", file: "rollout/target.go",
-		old:  "n.hold = LimitNodeSelector",
-		new:  "n.hold = LimitNone",
+		old:  "n.heldBy = LimitNodeSelector",
+		new:  "n.heldBy = LimitNone",
 		test: "TestTargetT3NodeSelector",
 	},
 	{
@@ -160,8 +160,8 @@ var removals = []removal{
 	},
 	{
 		rule: "T5", what: "OnDelete updates", file: "rollout/target.go",
-		old:  "r.nodes[i].hold = LimitOnDelete",
-		new:  "r.nodes[i].hold = LimitNone",
+		old:  "r.nodes[i].heldBy = LimitOnDelete",
+		new:  "r.nodes[i].heldBy = LimitNone",
 		test: "TestBudgetB3MaxUnavailable/OnDelete",
 	},
 	{
@@ -174,7 +174,7 @@ var removals = []removal{
 	},
 	{
 		rule: "T7", what: "a first installation fills every node", file: "rollout/target.go",
-		old:  "r.installs = max(0, desired-budget.Partition-updated)",
+		old:  "r.installs = max(0, budget.Desired-budget.Partition-updated)",
 		new:  "_ = updated",
 		test: "TestTargetT7PartitionedScaling",
 	},
@@ -187,7 +187,7 @@ var removals = []removal{
 	{
 		rule: "B2", what: "held nodes do not count", file: "rollout/admit.go",
 		old:  "return !r.serving(&r.nodes[i]), bad && r.surge()",
-		new:  "return r.nodes[i].hold == LimitNone && !r.serving(&r.nodes[i]), bad && r.surge()",
+		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), bad && r.surge()",
 		test: "TestTargetT2Partition/broken_old_pods_are_held_too",
 	},
 	{
@@ -222,20 +222,20 @@ var removals = []removal{
 	},
 	{
 		rule: "B7", what: "slow start replaces at will", file: "rollout/slowstart.go",
-		old:  "{ return !s.on || s.left > max(s.missing, 0) }",
+		old:  "{ return !s.on || s.free > max(s.missing, 0) }",
 		new:  "{ return true }",
 		test: "TestSlowStartB7",
 	},
 	{
 		rule: "B8", what: "nobody is left out", file: "rollout/exempt.go",
-		old:  "budget.Exempt >= budget.MaxUnschedulable || !r.isolated(&r.nodes[i])",
-		new:  "true",
+		old:  "|| budget.Exempt >= budget.MaxUnschedulable {",
+		new:  "|| true {",
 		test: "TestExemptB8/unschedulable",
 	},
 	{
 		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",
-		old:  "if r.obstruct(i) && r.spec.Strategy.Method == inplace.Only {",
-		new:  "if r.obstruct(i) && false {",
+		old:  "if found.obstructed() && r.spec.Strategy.Method == inplace.Only {",
+		new:  "if false {",
 		test: "TestInPlaceUpdate/no_readiness_gate,_in_place_only",
 	},
 	{

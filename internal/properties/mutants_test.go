@@ -63,7 +63,7 @@ func spoiling(change func(rollout.Spec, rollout.Snapshot, *rollout.Plan)) func(r
 }
 
 // alsoDelete adds a delete of a pod, and books it on the node's decision.
-func alsoDelete(s rollout.Snapshot, p *rollout.Plan, state rollout.State) {
+func alsoDelete(s rollout.Snapshot, p *rollout.Plan, state rollout.NodeState) {
 	for i := range p.Decisions {
 		d := &p.Decisions[i]
 		if d.State != state || d.Deletes > 0 {
@@ -80,7 +80,7 @@ func alsoDelete(s rollout.Snapshot, p *rollout.Plan, state rollout.State) {
 }
 
 // alsoCreate adds a create on the first node in that state, and books it.
-func alsoCreate(spec rollout.Spec, p *rollout.Plan, state rollout.State) {
+func alsoCreate(spec rollout.Spec, p *rollout.Plan, state rollout.NodeState) {
 	for i := range p.Decisions {
 		if d := &p.Decisions[i]; d.State == state && d.Creates == 0 {
 			d.Creates++

@@ -24,7 +24,7 @@ func TestWhichRestartsCount(t *testing.T) {
 	tests := []struct {
 		name, why string
 		change    func(*situation)
-		want      canary.Reason
+		want      canary.PhaseReason
 	}{
 		{"baseline of this canary", "it was there before", func(s *situation) {
 			s.in.Record.Before = []canary.Baseline{{UID: "uid-a-1", Restarts: map[string]int32{"agent": 3}}}

@@ -16,7 +16,7 @@ import (
 // judged is where a canary stands, as far as both can say it.
 type judged struct {
 	phase  string
-	reason canary.Reason
+	reason canary.PhaseReason
 	word   string // of the controller for the reason
 	until  time.Time
 	// restarting and restarted are when restarts began and when the last was.
@@ -67,7 +67,7 @@ func (p peer) judge(t *setting) judged {
 }
 
 // wordOf is the controller's word, where it has one of its own. A command can carry a reason there; here it cannot.
-func wordOf(reason canary.Reason, word string) string {
+func wordOf(reason canary.PhaseReason, word string) string {
 	switch reason {
 	case canary.ByCommand:
 		return ""
@@ -79,7 +79,7 @@ func wordOf(reason canary.Reason, word string) string {
 }
 
 // failReason is the reason for which the controller writes a word.
-func failReason(word string) canary.Reason {
+func failReason(word string) canary.PhaseReason {
 	switch word {
 	case "":
 		return canary.ByCommand
@@ -92,7 +92,7 @@ func failReason(word string) canary.Reason {
 	}
 }
 
-func pauseReason(word string) canary.Reason {
+func pauseReason(word string) canary.PhaseReason {
 	switch {
 	case word == "SlowStartTimeoutExceeded":
 		return canary.SlowStart
@@ -117,7 +117,7 @@ func judgedBy(j canary.Judgement) judged {
 		out.until = j.Until.UTC()
 	case canary.Paused, canary.Failed:
 		out.reason = j.Reason
-		out.word = wordOf(j.Reason, map[canary.Reason]string{
+		out.word = wordOf(j.Reason, map[canary.PhaseReason]string{
 			canary.SlowStart: "SlowStartTimeoutExceeded", canary.RestartsGoOn: "RestartsTimeoutExceeded",
 			canary.TimedOut:    "TimeoutExceeded",
 			canary.CannotStart: j.Detail, canary.TooManyRestarts: cmp.Or(j.Detail, j.Recorded),

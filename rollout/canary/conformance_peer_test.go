@@ -130,7 +130,7 @@ const (
 )
 
 // reasons of a verdict in our words.
-type reasons struct{ failed, paused canary.Reason }
+type reasons struct{ failed, paused canary.PhaseReason }
 
 // recall reads what was found before, and what was commanded.
 func (p peer) recall(t *setting, out *statusOutcome, because *reasons) {
@@ -169,13 +169,13 @@ type verdicts struct {
 	before, now bool
 }
 
-func (v *verdicts) fail(reason canary.Reason, word string) {
+func (v *verdicts) fail(reason canary.PhaseReason, word string) {
 	if !v.out.Failed {
 		v.out.Failed, v.out.FailedReason, v.because.failed = true, word, reason
 	}
 }
 
-func (v *verdicts) pause(reason canary.Reason, word string) {
+func (v *verdicts) pause(reason canary.PhaseReason, word string) {
 	switch {
 	case v.before && v.is(pauseKeepsReason):
 	case v.t.said(pausedAnnotation) && v.is(pauseCommandComesFirst):

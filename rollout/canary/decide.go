@@ -86,7 +86,7 @@ func (t *trial) trouble(now time.Time) *Finding {
 }
 
 // waitsFor is what a canary waits for that neither rests nor is over.
-func (t *trial) waitsFor(record *Record, now time.Time) Reason {
+func (t *trial) waitsFor(record *Record, now time.Time) PhaseReason {
 	switch {
 	case len(t.names) == 0:
 		return NoNodes

@@ -1,7 +1,7 @@
 // Package canary tries a new revision on a few nodes first: it chooses the nodes, judges their pods, and says when the
 // trial is paused, failed or promoted.
 //
-// [Choose] picks the nodes and keeps them; [Judge] looks at their pods and finds one [Phase] with one [Reason]:
+// [Choose] picks the nodes and keeps them; [Judge] looks at their pods and finds one [Phase] with one [PhaseReason]:
 //
 //	choice := canary.Choose(options, canary.Choosing{Desired: desired, Chosen: record.Nodes, Find: find, All: all})
 //	j := canary.Judge(options, canary.Input{

@@ -142,7 +142,7 @@ func ExamplePhase_String() {
 	// Output: Idle Running Paused Failed
 }
 
-func ExampleReason_String() {
+func ExamplePhaseReason_String() {
 	fmt.Println(canary.Observing, canary.CannotStart, canary.TimedOut)
 	// Output: Observing CannotStart TimedOut
 }
@@ -167,14 +167,14 @@ func ExamplePhase_UnmarshalText() {
 	// "Asleep" is no code of a canary
 }
 
-func ExampleReason_MarshalText() {
+func ExamplePhaseReason_MarshalText() {
 	text, err := canary.SlowStart.MarshalText()
 	fmt.Println(string(text), err)
 	// Output: SlowStart <nil>
 }
 
-func ExampleReason_UnmarshalText() {
-	var r canary.Reason
+func ExamplePhaseReason_UnmarshalText() {
+	var r canary.PhaseReason
 	fmt.Println(r.UnmarshalText([]byte("TimedOut")), r)
 	// Output: <nil> TimedOut
 }

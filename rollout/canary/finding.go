@@ -12,7 +12,7 @@ import (
 // Finding is a reason with what gave it.
 type Finding struct {
 	Phase  Phase  `json:"phase"`
-	Reason Reason `json:"reason"`
+	Reason PhaseReason `json:"reason"`
 	// Node, Pod and Container that gave the reason; empty if none did.
 	Node      string `json:"node,omitempty"`
 	Pod       string `json:"pod,omitempty"`
@@ -141,7 +141,7 @@ func failedBefore(annotations map[string]string) Finding {
 	f := Finding{Phase: Failed, Reason: ByCommand, Recorded: annotations[history.FailedMessageAnnotation]}
 	value := annotations[history.FailedAnnotation]
 	if at := slices.Index(reasonNames[ByCommand:], value); at >= 0 {
-		f.Reason = ByCommand + Reason(at)
+		f.Reason = ByCommand + PhaseReason(at)
 	} else {
 		f.Detail = value
 	}

@@ -19,7 +19,7 @@ func TestCodesHaveTexts(t *testing.T) {
 		text      func(uint8) string
 	}{
 		{"Phase", "status and manifests show it", int(canary.Failed) + 1, func(n uint8) string { return canary.Phase(n).String() }},
-		{"Reason", "the annotation of a failed revision holds it", int(canary.TimedOut) + 1, func(n uint8) string { return canary.Reason(n).String() }},
+		{"Reason", "the annotation of a failed revision holds it", int(canary.TimedOut) + 1, func(n uint8) string { return canary.PhaseReason(n).String() }},
 		{"Class", "reports show it", int(canary.Other) + 1, func(n uint8) string { return canary.Class(n).String() }},
 	}
 	unique := make(uniqueRows)
@@ -36,14 +36,14 @@ func TestCodesHaveTexts(t *testing.T) {
 			}
 		})
 	}
-	if got := canary.Reason(200).String(); got != "code 200" {
+	if got := canary.PhaseReason(200).String(); got != "code 200" {
 		t.Errorf("an unknown reason is %q", got)
 	}
 }
 
 // TestMessages holds that every reason has a sentence of its own, and what it names.
 func TestMessages(t *testing.T) {
-	seen := make(map[string]canary.Reason)
+	seen := make(map[string]canary.PhaseReason)
 	for r := canary.FirstInstallation; r <= canary.TimedOut; r++ {
 		message := canary.Finding{Reason: r}.Message()
 		if other, ok := seen[message]; ok || message == "" || message == (canary.Finding{}).Message() {

@@ -19,14 +19,14 @@ type oracle struct {
 	since   int
 	// verdict of the trial so far: Idle or Failed if given, else Running.
 	verdict canary.Phase
-	reason  canary.Reason
+	reason  canary.PhaseReason
 	// pauses and runs, by moment: an automatic pause stands, and the clock runs, after it.
 	pauses, runs []bool
-	pauseReason  canary.Reason
+	pauseReason  canary.PhaseReason
 }
 
 // judge returns what is to be found at the next moment of the story, "" for what a lost memory leaves open.
-func (o *oracle) judge(m moment) (canary.Phase, canary.Reason) {
+func (o *oracle) judge(m moment) (canary.Phase, canary.PhaseReason) {
 	i := len(o.moments)
 	o.moments, o.pauses, o.runs = append(o.moments, m), append(o.pauses, false), append(o.runs, false)
 	if i == 0 || m.lost || m.in.Revision != o.moments[i-1].in.Revision {
@@ -68,7 +68,7 @@ func (m moment) named(command string) bool {
 	return command == "*" || command == m.in.Revision || command == m.in.Name
 }
 
-func (o *oracle) find(m moment, i int) (canary.Phase, canary.Reason) {
+func (o *oracle) find(m moment, i int) (canary.Phase, canary.PhaseReason) {
 	c, now := m.o.Commands, m.in.Now
 	unpaused := m.named(c.Unpause)
 	paused := i > o.since && o.pauses[i-1] && !unpaused

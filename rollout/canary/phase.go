@@ -23,12 +23,12 @@ const (
 	phases // count
 )
 
-// Reason says why a canary stands where it stands.
-type Reason uint8
+// PhaseReason says why a canary stands where it stands.
+type PhaseReason uint8
 
 // The reasons, grouped by phase.
 const (
-	ReasonNone Reason = iota
+	ReasonNone PhaseReason = iota
 
 	// Idle.
 
@@ -88,15 +88,15 @@ func (p *Phase) UnmarshalText(name []byte) error {
 }
 
 // String is the reason as a word, the one on [history.FailedAnnotation].
-func (r Reason) String() string { return text(reasonNames[:], uint8(r)) }
+func (r PhaseReason) String() string { return text(reasonNames[:], uint8(r)) }
 
 // MarshalText is String: a stored [Record] does not depend on the numbers of the codes.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+func (r PhaseReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote. Any other text is an error.
-func (r *Reason) UnmarshalText(name []byte) error {
+func (r *PhaseReason) UnmarshalText(name []byte) error {
 	code, err := parse(reasonNames[:], name)
-	*r = Reason(code)
+	*r = PhaseReason(code)
 	return err
 }
 

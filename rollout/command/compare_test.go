@@ -38,7 +38,7 @@ func TestDiff(t *testing.T) {
 			if c.change != nil {
 				c.change(&view)
 			}
-			d, err := command.Diff(view)
+			d, err := command.CompareRevisions(view)
 			got := d.From + " " + d.To + " " + string(rune('0'+len(d.Changes)))
 			if err != nil {
 				if got = err.Error(); d.From != "" || d.To != "" || d.Changes != nil {
@@ -53,12 +53,12 @@ func TestDiff(t *testing.T) {
 }
 
 func TestEffects(t *testing.T) {
-	decision := func(node, pod string, state rollout.State, verb rollout.Verb) rollout.Decision {
+	decision := func(node, pod string, state rollout.NodeState, verb rollout.Verb) rollout.Decision {
 		return rollout.Decision{Node: node, Pod: pod, State: state, Verb: verb}
 	}
 	a := decision("a", "a-1", rollout.StateUpdated, rollout.VerbNone)
 	later := a
-	later.Until, later.Diff = rollouttest.Noon(), 3
+	later.Until, later.Diff = rollouttest.Noon(), &rollout.RevisionDiff{}
 	otherPod := a
 	otherPod.Pod = "a-2"
 	gone1 := decision("x", "x-1", rollout.StateVanished, rollout.VerbNone)

@@ -14,10 +14,10 @@ type Difference struct {
 	Changes []history.Change
 }
 
-// Diff compares the active revision with the new one: the one on trial or failed if there is one, else the stable one with
+// CompareRevisions compares the active revision with the new one: the one on trial or failed if there is one, else the stable one with
 // the one that is rolled out. Before there is another revision the two are the same. The error says which revision is not
 // there or cannot be read.
-func Diff(v View) (Difference, error) {
+func CompareRevisions(v View) (Difference, error) {
 	from, to := v.active(), v.tried()
 	if !v.onTrial() {
 		from, to = v.Plan.Status.StableRevision, v.Plan.Status.UpdateRevision

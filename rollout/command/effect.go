@@ -74,9 +74,9 @@ func compareHeads(a, b []*rollout.Decision) int {
 	}
 }
 
-// differs tells whether two decisions about the same node say something else. Places in lists of their plans do not count.
+// differs tells whether two decisions about the same node say something else. Pointers into their plans do not count.
 func differs(a, b rollout.Decision) bool {
 	a.Until, b.Until = time.Time{}, time.Time{}
-	a.Diff, b.Diff = 0, 0
+	a.Diff, b.Diff = nil, nil
 	return a != b
 }

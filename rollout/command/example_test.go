@@ -55,8 +55,8 @@ func ExampleNotReadyPods() {
 	// Output: kind-worker2 foo-8z7lr-bp9w8 Terminating
 }
 
-func ExampleDiff() {
-	difference, err := command.Diff(demo(canary.Running))
+func ExampleCompareRevisions() {
+	difference, err := command.CompareRevisions(demo(canary.Running))
 	if err != nil {
 		fmt.Println(err)
 		return

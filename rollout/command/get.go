@@ -20,7 +20,7 @@ type Row struct {
 	// Updated are the nodes at the update revision, on trial or not (S1).
 	Updated int32
 	// State is the one word (S2), Reason why it is that one.
-	State  status.State
+	State  status.SetState
 	Reason string
 	// Active is the name of the revision that all nodes but those of a canary are to be at, Canary that of the one on trial
 	// or failed; empty if there is none.

@@ -185,7 +185,7 @@ func BenchmarkDiff(b *testing.B) {
 	old, new := realistic("reg.example/agent:v1.9"), realistic("reg.example/agent:v2.0")
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(history.Diff(old, new)) != 1 {
+		if len(history.Changes(old, new)) != 1 {
 			b.Fatal("one change expected")
 		}
 	}

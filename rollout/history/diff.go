@@ -13,11 +13,11 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Diff returns what differs between two templates, sorted by path, nil if nothing does. Fields that revisions do not
+// Changes returns what differs between two templates, sorted by path, nil if nothing does. Fields that revisions do not
 // store (nil and empty ones that are omitted) do not show. Some change restarts if and only if the two are not the
 // same revision (R2). A nil template is none at all: the other one is then Added or Removed as a whole. If a
 // template cannot be expressed as JSON there is one change of the path ".", without values.
-func Diff(old, new *corev1.PodTemplateSpec) []Change {
+func Changes(old, new *corev1.PodTemplateSpec) []Change {
 	before, errBefore := templateTree(old)
 	after, errAfter := templateTree(new)
 	if errBefore != nil || errAfter != nil {

@@ -169,7 +169,7 @@ func TestDiffTemplates(t *testing.T) {
 				row.new(new)
 			}
 			before, after := old.DeepCopy(), new.DeepCopy()
-			if diff := cmp.Diff(row.want, lines(history.Diff(old, new))); diff != "" {
+			if diff := cmp.Diff(row.want, lines(history.Changes(old, new))); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", row.why, diff)
 			}
 			if !reflect.DeepEqual(before, old) || !reflect.DeepEqual(after, new) {
@@ -234,7 +234,7 @@ func TestDiffNilAndInexpressible(t *testing.T) {
 		{name: "inexpressible, equal", why: "nothing differs", old: broken, new: broken.DeepCopy()},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if diff := cmp.Diff(row.want, history.Diff(row.old, row.new)); row.why == "" || diff != "" {
+			if diff := cmp.Diff(row.want, history.Changes(row.old, row.new)); row.why == "" || diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", row.why, diff)
 			}
 		})
@@ -447,7 +447,7 @@ func TestDiffDataProperty(t *testing.T) {
 func TestDiffProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := templates().Draw(t, "old"), templates().Draw(t, "new")
-		changes := history.Diff(a, b)
+		changes := history.Changes(a, b)
 		if history.Restarts(changes) == naiveSame(mustData(a), mustData(b)) {
 			t.Fatalf("%q", changes)
 		}
@@ -455,7 +455,7 @@ func TestDiffProperty(t *testing.T) {
 		if err != nil || !slices.Equal(changes, fromData) {
 			t.Fatalf("%q, of the data %q, %v", changes, fromData, err)
 		}
-		if again := history.Diff(a, a.DeepCopy()); again != nil {
+		if again := history.Changes(a, a.DeepCopy()); again != nil {
 			t.Fatalf("differs from itself: %q", again)
 		}
 	})

@@ -149,10 +149,10 @@ func ExampleRollback() {
 	// no such revision: 5; there are 1, 2
 }
 
-func ExampleDiff() {
+func ExampleChanges() {
 	old, new := agent("v8"), agent("v9")
 	new.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: "debug"}}
-	for _, change := range history.Diff(old, new) {
+	for _, change := range history.Changes(old, new) {
 		fmt.Println(change)
 	}
 	// Output:
@@ -173,7 +173,7 @@ func ExampleDiffData() {
 func ExampleRestarts() {
 	old, new := agent("v8"), agent("v8")
 	new.Labels["tier"] = "node"
-	fmt.Println(history.Restarts(history.Diff(old, new)), history.Restarts(history.Diff(old, old)))
+	fmt.Println(history.Restarts(history.Changes(old, new)), history.Restarts(history.Changes(old, old)))
 	// Output:
 	// true false
 }

@@ -15,7 +15,7 @@ func TestListWithTwins(t *testing.T) {
 	shorter.Spec.Containers[0].Args = []string{"-v"}
 	longer.Spec.Containers[0].Args = []string{"-v", "-v"}
 	for name, changes := range map[string][]history.Change{
-		"removed": history.Diff(longer, shorter), "added": history.Diff(shorter, longer),
+		"removed": history.Changes(longer, shorter), "added": history.Changes(shorter, longer),
 	} {
 		if len(changes) != 1 || !strings.HasSuffix(changes[0].Path, ".args[1]") || changes[0].Op.String() != name {
 			t.Errorf("%s: %+v", name, changes)

@@ -57,7 +57,7 @@ func Rollback(
 	if err != nil {
 		return RollbackPlan{}, err
 	}
-	return RollbackPlan{Revision: revision, Template: template, Changes: Diff(current, template)}, nil
+	return RollbackPlan{Revision: revision, Template: template, Changes: Changes(current, template)}, nil
 }
 
 // rollbackTarget picks the revision; known is sorted, oldest first.

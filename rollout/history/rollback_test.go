@@ -157,7 +157,7 @@ func comesBack(rollback rollingBack) func(world) error {
 			return errors.New("a new revision is created")
 		case history.SameData(mustData(w.template), resolver.Data()) || !history.Restarts(got.Changes):
 			return errors.New("nothing is rolled back")
-		case !slices.Equal(got.Changes, history.Diff(w.template, got.Template)):
+		case !slices.Equal(got.Changes, history.Changes(w.template, got.Template)):
 			return fmt.Errorf("changes %q", got.Changes)
 		}
 		matching, others := split(world{got.Template, w.in})
@@ -205,7 +205,7 @@ func TestRollbackPropertySeesBugs(t *testing.T) {
 		},
 		"changes the wrong way": func(w world, number int64) (history.RollbackPlan, error) {
 			got, err := planRollback(w, number)
-			got.Changes = history.Diff(got.Template, w.template)
+			got.Changes = history.Changes(got.Template, w.template)
 			return got, err
 		},
 	} {

@@ -55,7 +55,7 @@ func TestPlainKeysStandWithoutQuotes(t *testing.T) {
 		changed.Labels = map[string]string{"app": "x", key: "x"}
 		old := markTemplate("a")
 		old.Labels = map[string]string{"app": "x"}
-		if changes := history.Diff(old, changed); len(changes) != 1 || changes[0].Path != want {
+		if changes := history.Changes(old, changed); len(changes) != 1 || changes[0].Path != want {
 			t.Errorf("%q: %+v, want a change of %s", key, changes, want)
 		}
 	}

@@ -30,6 +30,6 @@ func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
 }
 
 // Rejected returns the revision of the spec, as [Revision] does, with the mark of a canary that failed (C6).
-func Rejected(spec rollout.Spec, number int64, reason canary.Reason) *appsv1.ControllerRevision {
+func Rejected(spec rollout.Spec, number int64, reason canary.PhaseReason) *appsv1.ControllerRevision {
 	return objects.Marked(Revision(spec, number), map[string]string{history.FailedAnnotation: reason.String()})
 }

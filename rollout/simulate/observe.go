@@ -170,7 +170,7 @@ func (s *Simulation) canaryChanged(now *rollout.Canary) {
 
 type canaryState struct {
 	Phase  canary.Phase
-	Reason canary.Reason
+	Reason canary.PhaseReason
 }
 
 // complete tells whether every node is where it is to end, by the last plan and by what is.

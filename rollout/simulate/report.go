@@ -59,8 +59,8 @@ type Report struct {
 	// Waits are what nodes waited for, by the reason and limit of their decisions, the longest first.
 	Waits []WaitReport `json:"waits"`
 	// State of the set in the last plan's status, and the reason for it.
-	State  status.State  `json:"state"`
-	Reason status.Reason `json:"reason"`
+	State  status.SetState  `json:"state"`
+	Reason status.ConditionReason `json:"reason"`
 	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to
 	// no node.
 	Unused []string `json:"unused,omitempty"`
@@ -132,7 +132,7 @@ type CanaryReport struct {
 	// Phase that it was in at last. Idle: there was none.
 	Phase canary.Phase `json:"phase"`
 	// Reason of it.
-	Reason canary.Reason `json:"reason"`
+	Reason canary.PhaseReason `json:"reason"`
 	// Nodes that ran the revision before it was promoted or failed, at most, as the plans saw them.
 	Nodes int `json:"nodes"`
 	// Promoted and Failed are when; 0: never.

@@ -13,7 +13,7 @@ import (
 
 func TestTallyFollowsTheCanary(t *testing.T) {
 	const s = time.Second
-	plan := func(at time.Duration, revision string, phase canary.Phase, reason canary.Reason, updated int32) tallyOp {
+	plan := func(at time.Duration, revision string, phase canary.Phase, reason canary.PhaseReason, updated int32) tallyOp {
 		return tallyPlanOf(at, rollout.Plan{
 			Canary: rollout.Canary{Finding: canary.Finding{Phase: phase, Reason: reason}, Revision: revision},
 			Status: status.Status{Counts: status.Counts{Updated: updated}},

@@ -143,19 +143,15 @@ func (v *verifier) checkCodes(d *rollout.Decision, isStray bool) {
 // checkDiff is about what a Decision says keeps a pod from being updated in place (I1): it names a change of the plan, to
 // the update revision; and who recreates instead, or holds, must say why.
 func (v *verifier) checkDiff(d *rollout.Decision, node *node) {
-	if d.Diff < 0 || int(d.Diff) > len(v.plan.Diffs) {
-		v.report(12, d.Node, "I2: decision with diff %d, but the plan has %d", d.Diff, len(v.plan.Diffs))
-		return
-	}
-	if d.Diff > 0 && node != nil {
-		if diff := &v.plan.Diffs[d.Diff-1]; diff.To != v.goalHash(node) || diff.Update.InPlace() {
+	if diff := d.Diff; diff != nil && node != nil {
+		if diff.To != v.goalHash(node) || diff.Update.InPlace() {
 			v.report(12, d.Node, "I2: decision with a diff to revision %q that can be made in place (%t), right is one to %q "+
 				"that cannot", diff.To, diff.Update.InPlace(), v.goalHash(node))
 		}
 	}
 	replaced := d.Verb == rollout.VerbReplace && d.Reason != rollout.ReasonOutdatedFailed
 	held := d.Reason == rollout.ReasonHeld && d.Limit == rollout.LimitInPlaceOnly
-	if (replaced || held) && v.spec.Strategy.Method != inplace.Recreate && d.Obstruction == 0 && d.Diff == 0 {
+	if (replaced || held) && v.spec.Strategy.Method != inplace.Recreate && d.Obstruction == 0 && d.Diff == nil {
 		v.report(12, d.Node, "I1: decision %s %s with method %s does not say what keeps the pod from being updated in place",
 			d.Verb, d.Reason, v.spec.Strategy.Method)
 	}
@@ -245,4 +241,9 @@ func sortedKeys(set map[string]bool) []string {
 func declared(code encoding.TextMarshaler) bool {
 	_, err := code.MarshalText()
 	return err == nil
+}
+
+// acts reports whether the verb is one of doing something.
+func acts(v rollout.Verb) bool {
+	return v != rollout.VerbNone && v != rollout.VerbWait && v != rollout.VerbHold
 }

@@ -178,7 +178,7 @@ func anyTrialOf(t *rapid.T, plan *rollout.Plan, nodes, revisions []string) {
 	node, code := rapid.SampledFrom(nodes), rapid.Uint8()
 	hash := rapid.SampledFrom([]string{"", "x", "5d95b6694"})
 	plan.Canary = rollout.Canary{
-		Finding:  canary.Finding{Phase: canary.Phase(code.Draw(t, "phase") % 6), Reason: canary.Reason(code.Draw(t, "canary reason"))},
+		Finding:  canary.Finding{Phase: canary.Phase(code.Draw(t, "phase") % 6), Reason: canary.PhaseReason(code.Draw(t, "canary reason"))},
 		Revision: hash.Draw(t, "on trial"), Stable: hash.Draw(t, "stable"), Wanted: rapid.Int32().Draw(t, "wanted"),
 		Nodes: rapid.SliceOfN(node, 0, 3).Draw(t, "canary nodes"),
 	}

@@ -234,7 +234,7 @@ func (v *verifier) updateOf(p *pod) *inplace.Update {
 	if update, ok := v.diffs[key]; ok {
 		return update
 	}
-	update := inplace.Diff(v.templateOf(p.hash), v.goalTemplate(p.node), v.spec.Strategy.InPlace)
+	update := inplace.Compare(v.templateOf(p.hash), v.goalTemplate(p.node), v.spec.Strategy.InPlace)
 	v.diffs[key] = update
 	return update
 }

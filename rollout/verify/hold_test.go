@@ -263,11 +263,12 @@ func TestVerifyHeldOtherwise(t *testing.T) {
 		},
 		{
 			name: "a change that is no obstacle", why: "I2: the diff named can be made in place", scene: updating(),
-			plant: func(s *handmade) { s.decision("b").Diff = 1 }, want: 12, mention: "I2: decision with a diff",
+			plant: func(s *handmade) { s.decision("b").Diff = s.plan.Diffs[0] }, want: 12, mention: "I2: decision with a diff",
 		},
 		{
-			name: "a change that is not there", why: "I2: the plan lists its diffs", scene: updating(),
-			plant: func(s *handmade) { s.decision("b").Diff = 2 }, want: 12, mention: "I2: decision with diff 2, but the plan has 1",
+			name: "a change to another revision", why: "I2: the one where the node is to end", scene: updating(),
+			plant: func(s *handmade) { s.decision("b").Diff = &rollout.RevisionDiff{To: "elsewhere"} }, want: 12,
+			mention: `I2: decision with a diff to revision "elsewhere"`,
 		},
 		{
 			name: "a request settles only its kind", why: "M1: the requested old pod is not there yet", scene: handFleet(handPods("available", "a-new", "b"), func(s *handmade) {

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,14 @@ func TestVerifyMerge(t *testing.T) {
 			edit("", func(p *rewritten) { p.at("metadata")["ownerReferences"] = []any{} })(s)
 			return s
 		}},
+		{
+			name: "a condition that the pod lacks", why: "I4: a strategic merge patch adds it, and leaves the others as they are",
+			scene: handFleet(handPods("available", "b-old"), inPlaceBy(inplace.IfPossible), onPods(func(p *corev1.Pod) {
+				p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+					return c.Type == lifecycle.InPlaceUpdateReady
+				})
+			}, "b-old")),
+		},
 	})
 	runViolations(t, []violationRow{
 		{

@@ -210,7 +210,7 @@ func (v *verifier) observe() {
 		if node, d := v.decided(i), &v.plan.Decisions[i]; node != nil {
 			node.saysWaits = d.Reason == rollout.ReasonBudget || d.Pulls > 0
 			node.mayWait = !node.saysWaits &&
-				(d.Verb > rollout.VerbHold || d.Reason == rollout.ReasonBurst || d.Limit == rollout.LimitSlowStart)
+				(acts(d.Verb) || d.Reason == rollout.ReasonBurst || d.Limit == rollout.LimitSlowStart)
 			node.saysHeld = d.Target == rollout.TargetHeld
 		}
 	}

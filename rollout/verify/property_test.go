@@ -306,7 +306,7 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 		several("decisions", func() {
 			plan.Decisions = append(plan.Decisions, rollout.Decision{
 				Node: node.Draw(t, "node"), Pod: pod.Draw(t, "pod").Name, Facts: status.Facts(rapid.Uint16().Draw(t, "facts")),
-				State: rollout.State(code.Draw(t, "state")), Target: rollout.Target(code.Draw(t, "target")),
+				State: rollout.NodeState(code.Draw(t, "state")), Target: rollout.Target(code.Draw(t, "target")),
 				Verb: rollout.Verb(code.Draw(t, "verb")), Reason: rollout.Reason(code.Draw(t, "reason")),
 				Limit: rollout.Limit(code.Draw(t, "limit")), Creates: rapid.Int32().Draw(t, "counted"),
 			})

@@ -56,7 +56,7 @@ func (v *verifier) checkTarget(d *rollout.Decision, node *node) {
 }
 
 // state reads a node as the documentation of State says. What is in flight counts as done.
-func (v *verifier) state(node *node) rollout.State {
+func (v *verifier) state(node *node) rollout.NodeState {
 	switch {
 	case node.outcome == placement.Leave && len(node.pods) > 0:
 		return rollout.StateLeaving

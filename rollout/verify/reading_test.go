@@ -31,7 +31,7 @@ func TestVerifyReading(t *testing.T) {
 		return func(s *handmade) { change(s.decision(node)) }
 	}
 	var rows []violationRow
-	for node, states := range map[string][2]rollout.State{
+	for node, states := range map[string][2]rollout.NodeState{
 		"requestedold": {rollout.StateOutdated, rollout.StateMissing},
 		"broken":       {rollout.StateBroken, rollout.StateMissing},
 		"ineligible":   {rollout.StateIneligible, rollout.StateKept},

@@ -22,11 +22,11 @@ func (c *patchedPod) checkTruth(after *corev1.Pod) {
 		return
 	}
 	if state == nil {
-		state = &inplace.State{}
+		state = &inplace.Progress{}
 	}
 	pending := c.pending
 	if pending == nil {
-		pending = &inplace.State{}
+		pending = &inplace.Progress{}
 	}
 	for i := range after.Spec.Containers {
 		has := &after.Spec.Containers[i]

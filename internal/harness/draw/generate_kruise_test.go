@@ -66,7 +66,7 @@ func noteDiffs(note func(string, bool), s harness.Case) {
 		if err != nil {
 			continue
 		}
-		update := inplace.Diff(template, &s.Spec.Template, s.Spec.Strategy.InPlace)
+		update := inplace.Compare(template, &s.Spec.Template, s.Spec.Strategy.InPlace)
 		note("older revision to take in place", update.InPlace() && len(update.Images) > 0)
 		note("older revision of the same image", len(update.Images) == 0 && update.InPlace() && len(update.Resources) > 0)
 		note("older revision with other labels", len(update.Labels) > 0)

@@ -234,7 +234,7 @@ func noteHistory(note func(string, bool), s harness.Case) {
 
 // notePlan looks at what the planner makes of it: all states and most reasons must come up.
 func notePlan(note func(string, bool), p rollout.Plan) {
-	for state := rollout.State(0); state.String() != "unknown"; state++ {
+	for state := rollout.NodeState(0); state.String() != "unknown"; state++ {
 		note("state "+state.String(), slices.ContainsFunc(p.Decisions, func(d rollout.Decision) bool { return d.State == state }))
 	}
 	for verb := rollout.Verb(0); verb.String() != "unknown"; verb++ {

@@ -95,8 +95,8 @@ func (s *stage) expectStatus(a *arguments) error {
 	nodes["misscheduled"] = func(d *rollout.Decision) bool {
 		return d.Facts.Has(status.Present) && !d.Facts.Has(status.Desired)
 	}
-	e.code("state", st.State.String(), codes[status.State]())
-	e.code("reason", st.Reason.String(), codes[status.Reason]())
+	e.code("state", st.State.String(), codes[status.SetState]())
+	e.code("reason", st.Reason.String(), codes[status.ConditionReason]())
 	e.word("wake", wake)
 	failed, err := e.check(a)
 	if err != nil || len(failed) == 0 {
@@ -189,7 +189,7 @@ func (s *stage) expectDecision(a *arguments) error {
 		return err
 	}
 	e := expectation{}
-	e.code("state", d.State.String(), codes[rollout.State]())
+	e.code("state", d.State.String(), codes[rollout.NodeState]())
 	e.code("target", d.Target.String(), codes[rollout.Target]())
 	e.code("verb", d.Verb.String(), codes[rollout.Verb]())
 	e.code("reason", d.Reason.String(), codes[rollout.Reason]())
@@ -270,7 +270,7 @@ func (s *stage) expectCanary(a *arguments) error {
 	c := &plan.Canary
 	e := expectation{}
 	e.code("phase", c.Phase.String(), codes[canary.Phase]())
-	e.code("reason", c.Reason.String(), codes[canary.Reason]())
+	e.code("reason", c.Reason.String(), codes[canary.PhaseReason]())
 	e.word("nodes", cmp.Or(strings.Join(c.Nodes, ","), "none"))
 	e.word("revision", s.revision(c.Revision))
 	e.word("stable", s.revision(c.Stable))

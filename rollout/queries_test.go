@@ -1,0 +1,179 @@
+package rollout_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"testing"
+)
+
+// commands return something although they write: the steps that refuse a snapshot, and what reports what became of it.
+var commands = []string{
+	"through", "place", "join", "resolve",
+	"take", "takeRoom", "create", "delete", "prepareDelete", "begin", "updateInPlace", "repairStray",
+}
+
+// memos compute something once and remember it. Nobody can tell whether they were asked before.
+var memos = []string{"templateOf", "overridesFor", "changeTo"}
+
+// TestQueriesDoNotWrite: what returns something does not change the run, its nodes and pods, or the plan, unless it is known as
+// a command. A question can be asked anywhere and any number of times, and whoever looks for what writes a field finds it in a
+// command.
+func TestQueriesDoNotWrite(t *testing.T) {
+	writers, methods := writersWithResults(sources(t))
+	slices.Sort(commands)
+	if !slices.Equal(writers, commands) {
+		t.Errorf("these return something and write:\n%v\nthese are known as commands:\n%v", writers, commands)
+	}
+	for _, memo := range memos {
+		if !slices.Contains(methods, memo) {
+			t.Errorf("there is no memo %s", memo)
+		}
+	}
+}
+
+// TestWritersAreFound: whatever way a query takes to write is seen.
+func TestWritersAreFound(t *testing.T) {
+	for what, body := range map[string]string{
+		"a field":                   "r.down = 1",
+		"a sum":                     "r.down++",
+		"through a pointer":         "n := &r.nodes[0]; n.waiting = true",
+		"through two pointers":      "n := &r.nodes[0]; to := &n.goalPod; *to = 1",
+		"a decision":                "d := r.decision(0); d.Verb = VerbWait",
+		"an argument":               "p.traits |= ready",
+		"an element":                "for _, n := range r.nodes { n.waiting = true }",
+		"by a command":              "r.wake(time.Time{})",
+		"by a command of a command": "r.outer()",
+		"":                          "own := node{}; own.waiting = true; var m = make(map[int]bool); m[1] = true; sum := r.down; sum++",
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "query.go", `package rollout
+func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[i] }
+func (r *run) wake(at time.Time) { r.plan.NextWake = at }
+func (r *run) outer() { r.inner() }
+func (r *run) inner() { r.wake(time.Time{}) }
+func (r *run) query(p *pod) bool { `+body+`; return true }
+`, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers, _ := writersWithResults(map[string]*ast.File{"query.go": file})
+		if found := slices.Contains(writers, "query"); found != (what != "") {
+			t.Errorf("a query that writes %q: found is %v", what, found)
+		}
+	}
+}
+
+// writersWithResults are the methods of the run and its parts that return something and write, by themselves or through what
+// they call; all names of methods come with them. What calls a memo does not write for that. The source is read without types: a
+// pointer that was taken out of a map or slice is not seen to be one.
+func writersWithResults(files map[string]*ast.File) (names, all []string) {
+	var methods []*ast.FuncDecl
+	pointers := map[string]bool{}
+	functions(files, func(_ string, f *ast.FuncDecl) {
+		if !slices.Contains([]string{"run", "node", "pod", "slow", "allowance", "backoffs"}, receiver(f)) {
+			return
+		}
+		methods = append(methods, f)
+		if results := f.Type.Results; results != nil && len(results.List) == 1 {
+			_, pointers[f.Name.Name] = results.List[0].Type.(*ast.StarExpr)
+		}
+	})
+	writers, before := map[string]bool{}, -1
+	for len(writers) > before {
+		before = len(writers)
+		for _, f := range methods {
+			if writes(f, pointers) || slices.ContainsFunc(callees(f), func(callee string) bool {
+				return writers[callee] && !slices.Contains(memos, callee)
+			}) {
+				writers[f.Name.Name] = true
+			}
+		}
+	}
+	for _, f := range methods {
+		name := f.Name.Name
+		all = append(all, name)
+		if writers[name] && f.Type.Results != nil && !slices.Contains(memos, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, all
+}
+
+// writes reports whether a function assigns to what somebody else can see: through its receiver, a pointer that it was given, or
+// one that it made of either.
+func writes(f *ast.FuncDecl, pointers map[string]bool) bool {
+	shared := map[string]bool{}
+	for _, fields := range []*ast.FieldList{f.Recv, f.Type.Params} {
+		if fields == nil {
+			continue
+		}
+		for _, field := range fields.List {
+			if _, ok := field.Type.(*ast.StarExpr); ok {
+				for _, name := range field.Names {
+					shared[name.Name] = true
+				}
+			}
+		}
+	}
+	found := false
+	write := func(to ast.Expr) {
+		if _, plain := to.(*ast.Ident); !plain {
+			found = found || shared[root(to)]
+		}
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IncDecStmt:
+			write(n.X)
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if name, ok := to.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					shared[name.Name] = len(n.Lhs) == len(n.Rhs) && isPointer(n.Rhs[i], shared, pointers)
+					continue
+				}
+				write(to)
+			}
+		case *ast.RangeStmt:
+			if name, ok := n.Value.(*ast.Ident); ok {
+				shared[name.Name] = shared[root(n.X)]
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// isPointer reports whether an expression is a pointer to what is shared.
+func isPointer(x ast.Expr, shared, pointers map[string]bool) bool {
+	switch x := x.(type) {
+	case *ast.UnaryExpr:
+		return x.Op == token.AND && shared[root(x.X)]
+	case *ast.CallExpr:
+		called, ok := x.Fun.(*ast.SelectorExpr)
+		return ok && pointers[called.Sel.Name]
+	default:
+		return false
+	}
+}
+
+// root is the name at the left end of an expression such as a.b[i].c; "" if there is none.
+func root(x ast.Expr) string {
+	for {
+		switch at := x.(type) {
+		case *ast.Ident:
+			return at.Name
+		case *ast.SelectorExpr:
+			x = at.X
+		case *ast.IndexExpr:
+			x = at.X
+		case *ast.StarExpr:
+			x = at.X
+		case *ast.ParenExpr:
+			x = at.X
+		default:
+			return ""
+		}
+	}
+}
