@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -37,7 +38,7 @@ func BenchmarkCanary(b *testing.B) {
 		}},
 		{"choosing", trial, nil},
 		{"failed", trial, func(s *rollout.Snapshot, _ []string) {
-			s.Revisions[1] = kit.Marked(s.Revisions[1], map[string]string{history.FailedAnnotation: "TimedOut"})
+			s.Revisions[1] = objects.Marked(s.Revisions[1], map[string]string{history.FailedAnnotation: "TimedOut"})
 		}},
 		{"slowstart", kit.SlowStart(time.Minute, "1%", "10%"), nil},
 		{"overrides", func(s *rollout.Spec) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -57,7 +58,7 @@ func unavailableScenes() []scene {
 		},
 		{
 			name: "in-place condition not True", why: "B5: it outranks Ready",
-			fleet: []spot{on("a", newPod(kit.Updating())), z()},
+			fleet: []spot{on("a", newPod(objects.Updating())), z()},
 			want:  []string{"a: starting>update wait NotReady a0 U", waits},
 		},
 		{

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -134,7 +135,7 @@ func TestCanaryThawedC6(t *testing.T) {
 	first := kit.Spec("agent", kit.Canary("1"), kit.Frozen(), kit.Image("agent:v1"))
 	snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("a", "b")}
 	snapshot.Memory = mustPlan(first, snapshot).Memory
-	then := mustPlan(kit.Changed(first, kit.Rolling(), kit.Image("agent:v2")), snapshot)
+	then := mustPlan(kit.Changed(first, objects.Rolling(), kit.Image("agent:v2")), snapshot)
 	if len(then.Creates) != 2 {
 		t.Errorf("%d creates, want two: %s", len(then.Creates), then.Explain("b"))
 	}

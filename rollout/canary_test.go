@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -56,7 +57,7 @@ func withMark(revision, key, value string) func(*lab) {
 	return func(l *lab) {
 		for i, object := range l.snapshot.Revisions {
 			if history.HashOf(object) == l.hash(revision) {
-				l.snapshot.Revisions[i] = kit.Marked(object, map[string]string{key: value})
+				l.snapshot.Revisions[i] = objects.Marked(object, map[string]string{key: value})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -25,7 +26,7 @@ func planner(t *testing.T, spec rollout.Spec) *rollout.Planner {
 
 // One pod in full: template, tolerations of P1, pin of P6, labels of R5, owner.
 func TestPodInFull(t *testing.T) {
-	spec := kit.Spec("agent", kit.TemplateGeneration(7), kit.NodeSelector("pool", "x"), kit.Affinity("zone", "a"))
+	spec := kit.Spec("agent", objects.TemplateGeneration(7), kit.NodeSelector("pool", "x"), kit.Affinity("zone", "a"))
 	spec.Namespace = "system"
 	spec.Template.Annotations = map[string]string{"note": "kept"}
 	spec.Template.Spec.HostNetwork = true

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -177,7 +178,7 @@ func TestPreDownloadFailedPulls(t *testing.T) {
 	}{
 		{"paused", "in their order, and nothing waits for a pull", kit.Paused(),
 			[]predownload.Failure{failed("b", 1, 0), failed("a", 2, time.Hour)}, []predownload.Failure{failed("a", 2, time.Hour), failed("b", 1, 0)}, nil},
-		{"under way", "one per node and image; a clock that was set back keeps none from being tried", kit.Rolling(),
+		{"under way", "one per node and image; a clock that was set back keeps none from being tried", objects.Rolling(),
 			[]predownload.Failure{failed("b", 1, -time.Hour), failed("a", 2, 0), failed("a", 1, time.Hour)},
 			[]predownload.Failure{failed("a", 2, 0), failed("b", 1, 0)}, waits},
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -320,7 +321,7 @@ func TestRevisionCollision(t *testing.T) {
 // R5: which revision a pod is at. The node holds that one pod, and is "updated" or "outdated" by it.
 func TestRevisionOfPodR5(t *testing.T) {
 	generation := func(value string) kit.PodOption { return kit.PodLabel("pod-template-generation", value) }
-	five := []kit.SpecOption{kit.TemplateGeneration(5), kit.Paused()}
+	five := []kit.SpecOption{objects.TemplateGeneration(5), kit.Paused()}
 	none := []kit.SpecOption{kit.Paused()}
 	tests := []struct {
 		name, why string
@@ -340,11 +341,11 @@ func TestRevisionOfPodR5(t *testing.T) {
 		{"other generation with hash", "R5: only for pods without a hash", five, newPod(generation("4")), rollout.StateUpdated},
 		{"generation with empty hash", "R5: an empty label is a label", five, podAt("", generation("5")), rollout.StateOutdated},
 		{"generation that is no number", "R5: equal as text", five, barePod(generation("05")), rollout.StateOutdated},
-		{"generation of two digits", "R5: in decimal", []kit.SpecOption{kit.TemplateGeneration(12), kit.Paused()},
+		{"generation of two digits", "R5: in decimal", []kit.SpecOption{objects.TemplateGeneration(12), kit.Paused()},
 			barePod(generation("12")), rollout.StateUpdated},
-		{"generation 0", "R5: 0 is a value too", []kit.SpecOption{kit.TemplateGeneration(0), kit.Paused()},
+		{"generation 0", "R5: 0 is a value too", []kit.SpecOption{objects.TemplateGeneration(0), kit.Paused()},
 			barePod(generation("0")), rollout.StateUpdated},
-		{"generation 0, no label", "R5: a missing label is not 0", []kit.SpecOption{kit.TemplateGeneration(0), kit.Paused()},
+		{"generation 0, no label", "R5: a missing label is not 0", []kit.SpecOption{objects.TemplateGeneration(0), kit.Paused()},
 			barePod(), rollout.StateOutdated},
 	}
 	rows := uniqueRows{}

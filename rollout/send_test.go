@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -236,7 +237,7 @@ func TestRevisionActionPatch(t *testing.T) {
 func TestRevisionActionPatchProperty(t *testing.T) {
 	patched := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.OneOf(kit.AnyScenario(), kit.AnyCanaryScenario()).Draw(t, "scenario")
+		c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 		planner, err := rollout.New(c.Spec)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -51,7 +52,7 @@ func edsBegun(d time.Duration) func(*lab) {
 // edsTried lets the update revision have been on trial for an hour on the nodes, with the revision before as the stable one.
 func edsTried(change func(*lab, *canary.Record), nodes ...string) func(*lab) {
 	return func(l *lab) {
-		l.snapshot.Revisions[0] = kit.Marked(l.snapshot.Revisions[0],
+		l.snapshot.Revisions[0] = objects.Marked(l.snapshot.Revisions[0],
 			map[string]string{history.PromotedAnnotation: "2026-01-01T00:00:00Z"})
 		l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, Canary: canary.Record{
 			Revision: l.update, Began: ago(time.Hour), Nodes: nodes,
@@ -69,7 +70,7 @@ func edsPausedByItself(_ *lab, r *canary.Record) {
 
 // edsFailedBefore lets the revision have failed.
 func edsFailedBefore(l *lab, _ *canary.Record) {
-	l.snapshot.Revisions[1] = kit.Marked(l.snapshot.Revisions[1],
+	l.snapshot.Revisions[1] = objects.Marked(l.snapshot.Revisions[1],
 		map[string]string{history.FailedAnnotation: canary.TooManyRestarts.String()})
 }
 

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -264,7 +265,7 @@ func holdRevisionScenes() []scene {
 		},
 		{
 			name: "a lost pod without a hash", why: "T1, R5: its template generation says that it was updated",
-			spec: append(hold, kit.TemplateGeneration(7)),
+			spec: append(hold, objects.TemplateGeneration(7)),
 			fleet: []spot{
 				on("a", barePod(terminating(), kit.PodLabel(rollout.TemplateGenerationLabel, "7"))), on("b", oldPod()),
 			},

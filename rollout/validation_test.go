@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
@@ -425,7 +426,7 @@ func TestDefaultMaxUnavailable(t *testing.T) {
 // Default copies in depth: neither side sees what the other does later.
 func TestDefaultSharesNothing(t *testing.T) {
 	build := func() rollout.Spec {
-		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), kit.TemplateGeneration(5), kit.NodeSelector("a", "b"))
+		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), objects.TemplateGeneration(5), kit.NodeSelector("a", "b"))
 		spec.Strategy.MaxUnavailable = new(intstr.FromInt32(0))
 		kit.SlowStart(time.Minute, "1", "2")(&spec)
 		kit.MaxUnschedulable("3")(&spec)

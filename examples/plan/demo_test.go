@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -22,7 +23,7 @@ import (
 // demo is the demo in ExtendedDaemonSet's README: three nodes of kind, the set foo, and then its next image. The pods are
 // what a cluster makes of the real planner's plans, and every plan is verified.
 type demo struct {
-	*rollouttest.Cluster
+	*harness.Cluster
 	t        *testing.T
 	began    time.Time
 	manifest map[string]any
@@ -42,7 +43,7 @@ func newDemo(t *testing.T) *demo {
 	d := &demo{t: t, began: fleetTime().Add(-demoCanary)}
 	nodes := rollouttest.Nodes("kind-control-plane", "kind-worker", "kind-worker2")
 	rollouttest.Taint("node-role.kubernetes.io/control-plane", "", corev1.TaintEffectNoSchedule)(nodes[0])
-	cluster, err := rollouttest.NewCluster(d.read("foo-v1.yaml"), rollout.Snapshot{Now: d.began, Nodes: nodes}, rollouttest.Behavior{})
+	cluster, err := harness.NewCluster(d.read("foo-v1.yaml"), rollout.Snapshot{Now: d.began, Nodes: nodes}, harness.Behavior{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -179,7 +180,7 @@ func TestDemoCrashes(t *testing.T) {
 	var out strings.Builder
 	d.until(demoApplied)
 	d.apply("foo-v2.yaml")
-	d.SetBehavior(rollouttest.Behavior{Crashing: []string{rollouttest.Hash(d.Spec())}})
+	d.SetBehavior(harness.Behavior{Crashing: []string{rollouttest.Hash(d.Spec())}})
 	d.until(3 * time.Minute)
 	d.console(&out, "The container ends as soon as it has started.", "get")
 	d.console(&out, "", "canary", "pods")

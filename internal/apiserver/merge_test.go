@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // What is merged here is what apimachinery's own merges, the order of lists included.
 func TestStrategicMergeIsThatOfApimachinery(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"))),
-		rollouttest.OnNode("a"), rollouttest.Finalizer("x/y"))
+		rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "side", Image: "side:v1", Ports: []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81}},
 		LivenessProbe: &corev1.Probe{PeriodSeconds: 7},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -22,7 +23,7 @@ func TestPatchesOfPods(t *testing.T) {
 	// Ready since a fraction of a second: no patch that does not name it may cut that off.
 	since := rollouttest.Noon().Add(-1500 * time.Millisecond)
 	base := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(),
-		rollouttest.Requests(corev1.ResourceCPU, "100m"))), rollouttest.OnNode("a"), rollouttest.Ready(since), rollouttest.Finalizer("x/y"))
+		rollouttest.Requests(corev1.ResourceCPU, "100m"))), rollouttest.OnNode("a"), rollouttest.Ready(since), objects.Finalizer("x/y"))
 	base.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
 	tests := []struct {
 		name, why, subresource, data string
@@ -289,7 +290,7 @@ func TestPatchesThatNoServerWouldTake(t *testing.T) {
 
 // Merge patches replace lists, and drop what they do not know.
 func TestMergePatches(t *testing.T) {
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.OnNode("a"), rollouttest.Finalizer("x/y"))
+	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	patch := strategic("", `{"metadata":{"finalizers":["x/z"],"labels":{"$x":"y"},"unknown":{"x":"y"}},"spec":{}}`)
 	patch.Type = types.MergePatchType
 	got, err := apiserver.Patch(pod, patch)

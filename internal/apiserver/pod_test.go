@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -26,7 +27,7 @@ func TestDelete(t *testing.T) {
 	}{
 		{"unbound", "no kubelet knows of it", nil, true, 0},
 		{"unbound and marked", "nothing holds it any more", []rollouttest.PodOption{rollouttest.Terminating(at)}, true, 0},
-		{"held by a finalizer", "somebody has to see to it", []rollouttest.PodOption{rollouttest.Finalizer("x/y")}, false, 30},
+		{"held by a finalizer", "somebody has to see to it", []rollouttest.PodOption{objects.Finalizer("x/y")}, false, 30},
 		{"bound", "its kubelet has to end it", []rollouttest.PodOption{bound}, false, 30},
 		{"bound, with a grace period", "the spec says how long", []rollouttest.PodOption{bound, grace(7)}, false, 7},
 		{"bound, with none", "0 is not unset", []rollouttest.PodOption{bound, grace(0)}, false, 0},
@@ -72,7 +73,7 @@ func TestReleased(t *testing.T) {
 	}{
 		"nothing holds it":              {rollouttest.Pod("p", marked), true},
 		"its kubelet has to end it":     {rollouttest.Pod("p", marked, rollouttest.OnNode("a")), false},
-		"a finalizer holds it":          {rollouttest.Pod("p", marked, rollouttest.Finalizer("x/y")), false},
+		"a finalizer holds it":          {rollouttest.Pod("p", marked, objects.Finalizer("x/y")), false},
 		"nobody has asked to delete it": {rollouttest.Pod("p"), false},
 	} {
 		if got := apiserver.Released(test.pod); got != test.want {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -98,7 +99,7 @@ func TestPatchPropertySeesPlantedBugs(t *testing.T) {
 // patchedPod has two containers, an init container, resources, gates and conditions, and whole seconds only.
 func patchedPod() *corev1.Pod {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"),
-		rollouttest.Limits("memory", "1Gi"))), rollouttest.OnNode("a"), rollouttest.Finalizer("x/y"))
+		rollouttest.Limits("memory", "1Gi"))), rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "side", Image: "side:v1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}},
 	})

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/differential"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -27,7 +28,7 @@ func TestBackOff(t *testing.T) {
 		w.Set.Spec.Template.Spec = corev1.PodSpec{Containers: w.Set.Spec.Template.Spec.Containers, RestartPolicy: corev1.RestartPolicyAlways}
 		w.Revisions = []*appsv1.ControllerRevision{revisionOf(w.Set, &w.Set.Spec.Template, 1)}
 		w.Nodes = rollouttest.Nodes("a", "b", "c")[:g.oneOf("nodes", 1, 2, 3)]
-		behavior := rollouttest.Behavior{
+		behavior := harness.Behavior{
 			Start: time.Duration(g.oneOf("start", 1, 5, 40)) * time.Second, Stop: time.Duration(g.oneOf("stop", 1, 2, 30)) * time.Second,
 			Failing: []string{w.UpdateHash()},
 		}
@@ -56,10 +57,10 @@ func TestBackOff(t *testing.T) {
 
 // failures lists when which node loses a failed pod, up to an instant.
 func failures(
-	w differential.World, spec rollout.Spec, behavior rollouttest.Behavior, driver *differential.Controller, until time.Time,
+	w differential.World, spec rollout.Spec, behavior harness.Behavior, driver *differential.Controller, until time.Time,
 ) (list []string, err error) {
 	begin := rollout.Snapshot{Now: w.Now, Nodes: w.Nodes, Revisions: w.Revisions}
-	cluster, err := rollouttest.NewCluster(spec, begin, behavior)
+	cluster, err := harness.NewCluster(spec, begin, behavior)
 	if err != nil {
 		return nil, err
 	}

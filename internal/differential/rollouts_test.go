@@ -15,10 +15,10 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/internal/differential"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -156,13 +156,13 @@ func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
 // travel lets a cluster run until it is at rest, under the driver if there is one, else under the planner. Each step on the way is
 // compared with what the other would do.
 func travel(
-	c *differential.Controller, w differential.World, spec rollout.Spec, behavior rollouttest.Behavior, driver *differential.Controller,
+	c *differential.Controller, w differential.World, spec rollout.Spec, behavior harness.Behavior, driver *differential.Controller,
 ) (course, error) {
 	begin := rollout.Snapshot{
 		Now: w.Now, Nodes: w.Nodes, Pods: w.Pods, Revisions: w.Revisions,
 		Memory: rollout.Memory{Version: rollout.MemoryVersion, CollisionCount: w.Set.Status.CollisionCount},
 	}
-	cluster, err := rollouttest.NewCluster(spec, begin, behavior)
+	cluster, err := harness.NewCluster(spec, begin, behavior)
 	if err != nil {
 		return course{}, err
 	}
@@ -247,7 +247,7 @@ func TestWholeRollouts(t *testing.T) {
 	check(t, 40, func(t *rapid.T) {
 		g := generator{t}
 		w := rapid.OneOf(anyFleet(), anyFleet(), anyWorld()).Draw(t, "world")
-		behavior := rollouttest.Behavior{
+		behavior := harness.Behavior{
 			Start: time.Duration(g.oneOf("start", 5, 1, 40)) * time.Second,
 			Stop:  time.Duration(g.oneOf("stop", 2, 30)) * time.Second,
 		}
@@ -273,7 +273,7 @@ type journeys struct {
 	ends                              [peer.Rules]int
 }
 
-func (n *journeys) compare(c, driver *differential.Controller, w differential.World, behavior rollouttest.Behavior) error {
+func (n *journeys) compare(c, driver *differential.Controller, w differential.World, behavior harness.Behavior) error {
 	start, err := take(c, w)
 	if err != nil {
 		return err

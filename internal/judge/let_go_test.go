@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/judge"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -21,7 +22,7 @@ func TestLetGoPodsMustGo(t *testing.T) {
 		pods := []*corev1.Pod{
 			rollouttest.Pod("new", rollouttest.Of(update), rollouttest.OnNode("a"), rollouttest.Ready(rollouttest.Noon())),
 			rollouttest.Pod("old", rollouttest.Of(old), rollouttest.OnNode("a"), rollouttest.Ready(rollouttest.Noon()),
-				rollouttest.InState(lifecycle.PreparingDelete)),
+				objects.InState(lifecycle.PreparingDelete)),
 		}
 		j := judge.New(rollouttest.Noon().Add(time.Hour), judge.Cluster{Nodes: rollouttest.Nodes("a"), Pods: pods,
 			Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1), rollouttest.Revision(update, 2)}})
@@ -42,7 +43,7 @@ func TestKeepNodeInAHookCounts(t *testing.T) {
 		pods := []*corev1.Pod{
 			rollouttest.Pod("old", rollouttest.Of(old), rollouttest.OnNode("a"), rollouttest.Ready(rollouttest.Noon())),
 			rollouttest.Pod("new", rollouttest.Of(update), rollouttest.OnNode("kept"), rollouttest.Ready(rollouttest.Noon()),
-				rollouttest.InState(state)),
+				objects.InState(state)),
 		}
 		j := judge.New(rollouttest.Noon().Add(time.Hour), judge.Cluster{Nodes: append(rollouttest.Nodes("a"), kept), Pods: pods,
 			Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1), rollouttest.Revision(update, 2)}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -49,7 +50,7 @@ func TestMetadataRead(t *testing.T) {
 func TestRunningIn(t *testing.T) {
 	updating := func(p *corev1.Pod) {
 		rollouttest.PodAnnotation(inplace.StateKey, `{"revision":"r","updateEnvFromMetadata":true}`)(p)
-		rollouttest.Updating()(p)
+		objects.Updating()(p)
 	}
 	tests := []struct {
 		name, why string
@@ -58,24 +59,24 @@ func TestRunningIn(t *testing.T) {
 		outdated  [2]bool // with the environment left out and counted
 	}{
 		{"nothing reported", "it is what the pod says", nil, "agent:v1", [2]bool{}},
-		{"another image reported", "the kubelet is behind", []rollouttest.PodOption{rollouttest.Containers(), func(p *corev1.Pod) {
+		{"another image reported", "the kubelet is behind", []rollouttest.PodOption{objects.Containers(), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Image = "agent:v2"
 		}}, "agent:v1", [2]bool{true, true}},
-		{"the image reported in full", "it is the same", []rollouttest.PodOption{rollouttest.Containers(), func(p *corev1.Pod) {
+		{"the image reported in full", "it is the same", []rollouttest.PodOption{objects.Containers(), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Image = "docker.io/library/agent:v1"
 		}}, "docker.io/library/agent:v1", [2]bool{}},
-		{"no image reported", "nothing is known", []rollouttest.PodOption{rollouttest.Containers(), func(p *corev1.Pod) {
+		{"no image reported", "nothing is known", []rollouttest.PodOption{objects.Containers(), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].Image = ""
 		}}, "agent:v1", [2]bool{}},
 		{"environment in an update", "it waits for a restart", []rollouttest.PodOption{updating}, "agent:v1", [2]bool{false, true}},
 		{"environment that is read", "it waits for a restart", []rollouttest.PodOption{reads, updating}, "agent:v1", [2]bool{false, true}},
 		{"environment of before", "the update is complete", []rollouttest.PodOption{reads, updating,
-			rollouttest.Condition(lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, noon())}, "agent:v1", [2]bool{}},
+			objects.Condition(lifecycle.InPlaceUpdateReady, corev1.ConditionTrue, noon())}, "agent:v1", [2]bool{}},
 		{"update of something else", "the environment is what it was", []rollouttest.PodOption{
-			rollouttest.PodAnnotation(inplace.StateKey, `{"revision":"r"}`), rollouttest.Updating()}, "agent:v1", [2]bool{}},
+			rollouttest.PodAnnotation(inplace.StateKey, `{"revision":"r"}`), objects.Updating()}, "agent:v1", [2]bool{}},
 		{"unreadable update", "nobody knows what was changed", []rollouttest.PodOption{
-			rollouttest.PodAnnotation(inplace.StateKey, `{`), rollouttest.Updating()}, "agent:v1", [2]bool{}},
-		{"no update", "nothing says so", []rollouttest.PodOption{rollouttest.Updating()}, "agent:v1", [2]bool{}},
+			rollouttest.PodAnnotation(inplace.StateKey, `{`), objects.Updating()}, "agent:v1", [2]bool{}},
+		{"no update", "nothing says so", []rollouttest.PodOption{objects.Updating()}, "agent:v1", [2]bool{}},
 	}
 	seen := map[string]bool{}
 	for _, test := range tests {

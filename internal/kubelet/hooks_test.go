@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -19,16 +20,16 @@ func TestSeeTo(t *testing.T) {
 		PreNormal:     &lifecycle.Hook{Labels: map[string]string{"n": "1"}},
 	}
 	hooked := []rollouttest.PodOption{
-		rollouttest.PodLabel("d", "1"), rollouttest.Finalizer("x/d"), rollouttest.PodLabel("u", "1"), rollouttest.Finalizer("x/u"),
-		rollouttest.Finalizer("other/f"),
+		rollouttest.PodLabel("d", "1"), objects.Finalizer("x/d"), rollouttest.PodLabel("u", "1"), objects.Finalizer("x/u"),
+		objects.Finalizer("other/f"),
 	}
 	ours, theirs := lifecycle.Message{UserAgent: "Lifecycle", Key: "k"}, lifecycle.Message{UserAgent: "other", Key: "k"}
 	in := func(state lifecycle.State, more ...rollouttest.PodOption) []rollouttest.PodOption {
-		return append([]rollouttest.PodOption{rollouttest.InState(state)}, more...)
+		return append([]rollouttest.PodOption{objects.InState(state)}, more...)
 	}
 	message := func(text string) rollouttest.PodOption {
 		return func(p *corev1.Pod) {
-			rollouttest.Gated(lifecycle.PodReady)(p)
+			objects.Gated(lifecycle.PodReady)(p)
 			kubelet.SetCondition(p, lifecycle.PodReady, corev1.ConditionFalse, noon()).Message = text
 		}
 	}
@@ -53,11 +54,11 @@ func TestSeeTo(t *testing.T) {
 		{"new", "the handlers of preNormal come", in(lifecycle.PreparingNormal), false, "label n=1", "111 [x/d x/u other/f]"},
 		{"on its way out", "all finalizers go", in(lifecycle.PreparingUpdate, rollouttest.Terminating(noon())), true,
 			"finalizer x/d, finalizer x/u, finalizer other/f", "11 []"},
-		{"kept waiting by others", "that is taken back", in(lifecycle.Normal, rollouttest.MarkedNotReady(theirs)), true,
+		{"kept waiting by others", "that is taken back", in(lifecycle.Normal, objects.MarkedNotReady(theirs)), true,
 			"condition KruisePodReady", all + " True "},
-		{"kept waiting by both", "what the hooks have to say stays", in(lifecycle.Normal, rollouttest.MarkedNotReady(ours, theirs)), true,
+		{"kept waiting by both", "what the hooks have to say stays", in(lifecycle.Normal, objects.MarkedNotReady(ours, theirs)), true,
 			"condition KruisePodReady", all + ` False [{"userAgent":"Lifecycle","key":"k"}]`},
-		{"kept waiting by its hooks", "the planner sees to that", in(lifecycle.Normal, rollouttest.MarkedNotReady(ours)), true,
+		{"kept waiting by its hooks", "the planner sees to that", in(lifecycle.Normal, objects.MarkedNotReady(ours)), true,
 			"", all + ` False [{"userAgent":"Lifecycle","key":"k"}]`},
 		{"kept waiting by nobody knows whom", "that is taken back", in(lifecycle.Normal, message("{")), true,
 			"condition KruisePodReady", all + " True "},
@@ -66,10 +67,10 @@ func TestSeeTo(t *testing.T) {
 		{"kept waiting by what is no message", "what can be read stays",
 			in(lifecycle.Normal, message(`[7,{"userAgent":"Lifecycle","key":"k"}]`)), true,
 			"condition KruisePodReady", all + ` False [{"userAgent":"Lifecycle","key":"k"}]`},
-		{"not kept waiting", "the gate is open", in(lifecycle.Normal, rollouttest.Gated(lifecycle.PodReady)), true, "", all + " True "},
+		{"not kept waiting", "the gate is open", in(lifecycle.Normal, objects.Gated(lifecycle.PodReady)), true, "", all + " True "},
 		{"no gate", "nobody is kept waiting", in(lifecycle.Normal, message("{"), func(p *corev1.Pod) { p.Spec.ReadinessGates = nil }), true,
 			"", all + " False {"},
-		{"handlers and others", "both are seen to", in(lifecycle.PreparingDelete, rollouttest.MarkedNotReady(theirs)), true,
+		{"handlers and others", "both are seen to", in(lifecycle.PreparingDelete, objects.MarkedNotReady(theirs)), true,
 			"label d=1, finalizer x/d, condition KruisePodReady", "1 [x/u other/f] True "},
 	}
 	seen := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -38,8 +39,8 @@ func TestReadyCompletesUpdatesThatHaveNoGate(t *testing.T) {
 		options []rollouttest.PodOption
 		want    corev1.ConditionStatus
 	}{
-		"nobody else does":           {[]rollouttest.PodOption{rollouttest.Updating()}, corev1.ConditionTrue},
-		"the planner does":           {[]rollouttest.PodOption{rollouttest.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Updating()}, corev1.ConditionFalse},
+		"nobody else does":           {[]rollouttest.PodOption{objects.Updating()}, corev1.ConditionTrue},
+		"the planner does":           {[]rollouttest.PodOption{objects.Gated(lifecycle.InPlaceUpdateReady), objects.Updating()}, corev1.ConditionFalse},
 		"there is nothing to finish": {nil, ""},
 	} {
 		pod := rollouttest.Pod("p", test.options...)
@@ -56,12 +57,12 @@ func TestSettled(t *testing.T) {
 		want    bool
 	}{
 		"it is Ready and says since when":       {nil, true},
-		"another condition does not count":      {[]rollouttest.PodOption{rollouttest.Condition("x", corev1.ConditionFalse, noon())}, true},
+		"another condition does not count":      {[]rollouttest.PodOption{objects.Condition("x", corev1.ConditionFalse, noon())}, true},
 		"it does not say since when":            {[]rollouttest.PodOption{rollouttest.Ready(time.Time{})}, false},
 		"it is not Ready":                       {[]rollouttest.PodOption{rollouttest.Unready()}, false},
 		"it says nothing":                       {[]rollouttest.PodOption{rollouttest.Pending()}, false},
 		"it has Failed, whatever it says":       {[]rollouttest.PodOption{func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }}, false},
-		"it is in the middle of an update (B5)": {[]rollouttest.PodOption{rollouttest.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Updating()}, false},
+		"it is in the middle of an update (B5)": {[]rollouttest.PodOption{objects.Gated(lifecycle.InPlaceUpdateReady), objects.Updating()}, false},
 	} {
 		if got := kubelet.Settled(rollouttest.Pod("p", test.options...)); got != test.want {
 			t.Errorf("settled %t: %s", got, why)
@@ -74,8 +75,8 @@ func TestGates(t *testing.T) {
 	if !kubelet.GatesOpen(pod) || kubelet.HasGate(pod, "x") {
 		t.Error("a pod without gates waits for one")
 	}
-	rollouttest.Gated("x")(pod)
-	rollouttest.Gated("y")(pod)
+	objects.Gated("x")(pod)
+	objects.Gated("y")(pod)
 	if !kubelet.GatesOpen(pod) || !kubelet.HasGate(pod, "x") || kubelet.HasGate(pod, corev1.PodReady) {
 		t.Error("two gates are True, and the pod waits")
 	}

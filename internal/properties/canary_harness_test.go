@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -21,7 +22,7 @@ import (
 // and what befalls it on the way. Observers look at the objects of the cluster before each plan. They ask neither the verifier
 // nor the plan what it means, and count for themselves.
 type tale struct {
-	rollouttest.World
+	harness.World
 	// turns are what happens on the way.
 	turns []turn
 	// ill are hashes of revisions whose pods do not come up.
@@ -36,7 +37,7 @@ type tale struct {
 type turn struct {
 	after  int // so many plans since the turn before
 	spec   *rollout.Spec
-	mishap rollouttest.Mishap
+	mishap harness.Mishap
 }
 
 // GoString keeps what rapid prints readable.
@@ -47,7 +48,7 @@ func (c tale) GoString() string {
 			text += fmt.Sprintf("\nafter %d plans: %s", turn.after, turn.mishap.Kind)
 			continue
 		}
-		text += fmt.Sprintf("\nafter %d plans: %s", turn.after, rollouttest.Scenario{Spec: *turn.spec})
+		text += fmt.Sprintf("\nafter %d plans: %s", turn.after, harness.Case{Spec: *turn.spec})
 	}
 	return text
 }
@@ -77,7 +78,7 @@ func testTales(t *testing.T, statements ...statement) {
 
 // shuffled hands the lists of every snapshot to the planner in an order of its own (V13).
 func shuffled(f factory, seed uint64) factory {
-	return func(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+	return func(spec rollout.Spec) (harness.PlanFunc, error) {
 		plan, err := f(spec)
 		if err != nil {
 			return nil, err
@@ -99,7 +100,7 @@ func mixed[T any](random *rand.Rand, list []T) []T {
 }
 
 // inWorld makes a statement about the planner in the tale's world.
-func inWorld(check func(func(rollout.Spec) (rollouttest.PlanFunc, error), rollouttest.World) error) func(tale, factory) error {
+func inWorld(check func(func(rollout.Spec) (harness.PlanFunc, error), harness.World) error) func(tale, factory) error {
 	return func(c tale, f factory) error { return check(shuffled(f, c.seed), c.World) }
 }
 
@@ -109,7 +110,7 @@ type observer func(*sight) error
 // sight is what an observer sees, however far the controller's watch is behind.
 type sight struct {
 	*tale
-	cluster *rollouttest.Cluster
+	cluster *harness.Cluster
 	// spec in force.
 	spec rollout.Spec
 	// of is the revision of the tale's spec, stable the one of the beginning, now that of the spec in force.
@@ -153,7 +154,7 @@ func observed(watch ...func(tale) observer) func(tale, factory) error {
 
 // tell runs the tale to its end, and returns what was to be seen then.
 func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.Behavior)
+	cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.Behavior)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 					return err
 				}
 				s.now = revisionFor(*turn.spec)
-			case turn.mishap.Kind == rollouttest.LoseMemory:
+			case turn.mishap.Kind == harness.LoseMemory:
 				s.lost, s.losses = cluster.Now(), s.losses+1
 				fallthrough
 			default:
@@ -242,7 +243,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 func (s *sight) readMarks() {
 	events := s.cluster.Events()
 	for _, e := range events[s.read:] {
-		if e.Kind != rollouttest.RevisionAnnotated {
+		if e.Kind != harness.RevisionAnnotated {
 			continue
 		}
 		for detail := range strings.SplitSeq(e.Detail, ", ") {

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -19,9 +21,9 @@ import (
 var (
 	lossDelays    = statement{"C2 a loss never hastens the promotion", lossyWorlds(), checkLossDelays}
 	lossInRamp    = statement{"C2, B7 a loss never hastens the promotion, in slow start", lossyWorlds(rollouttest.SlowStart(20*time.Second, "1", "3")), checkLossDelays}
-	lossKeeps     = statement{"C6 a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(rollouttest.EndsFailed))}
-	lossPromotes  = statement{"C2 promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(rollouttest.EndsPromoted))}
-	lossAlways    = statement{"C2 without memory nothing is promoted by the clock", worlds(rollouttest.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
+	lossKeeps     = statement{"C6 a loss keeps the verdict", lossyIllWorlds(), inWorld(ends(harness.EndsFailed))}
+	lossPromotes  = statement{"C2 promoted in spite of losses", lossyHealthyWorlds(), inWorld(ends(harness.EndsPromoted))}
+	lossAlways    = statement{"C2 without memory nothing is promoted by the clock", worlds(objects.Rolling(), rollouttest.CanaryFor(time.Minute, 0)), checkForgetful}
 	lossIsOutside = statement{"V6 a loss touches nothing outside the canary", lossyAnyWorlds(), observed(observeOutside, observeVerdicts)}
 )
 
@@ -30,10 +32,10 @@ func TestCanaryWithoutMemory(t *testing.T) {
 }
 
 // lossy lets the tale lose its memory, and what else befalls pods.
-func lossy(t *rapid.T, c tale, kinds ...rollouttest.MishapKind) tale {
-	kinds = append(kinds, rollouttest.LoseMemory, rollouttest.LoseMemory)
+func lossy(t *rapid.T, c tale, kinds ...harness.MishapKind) tale {
+	kinds = append(kinds, harness.LoseMemory, harness.LoseMemory)
 	for range rapid.IntRange(1, 3).Draw(t, "mishaps") {
-		m := rollouttest.Mishap{
+		m := harness.Mishap{
 			After: rapid.IntRange(0, 12).Draw(t, "after"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 			Node: rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name,
 		}
@@ -45,7 +47,7 @@ func lossy(t *rapid.T, c tale, kinds ...rollouttest.MishapKind) tale {
 
 func lossyWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
-		c := lossy(t, promptWorlds(options...).Draw(t, "tale"), rollouttest.CrashPods, rollouttest.EvictPods)
+		c := lossy(t, promptWorlds(options...).Draw(t, "tale"), harness.CrashPods, harness.EvictPods)
 		c.Spec.Strategy.Canary.AutoFail.Disabled = true
 		if c.Spec.Strategy.Method == inplace.IfPossible {
 			c.Spec.Strategy.Canary.AutoPause.Disabled = true // which restarts count is lost, and a pause for them with it (C6)
@@ -55,13 +57,13 @@ func lossyWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 }
 
 func lossyHealthyWorlds() *rapid.Generator[tale] {
-	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, worlds(rollouttest.Released()).Draw(t, "tale")) })
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, worlds(objects.Released()).Draw(t, "tale")) })
 }
 
 func lossyIllWorlds() *rapid.Generator[tale] {
 	// Of the restarts only those that the pods show count after a loss, so it is the time that fails them.
 	fails := rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})
-	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, illWorlds(rollouttest.Rolling(), fails).Draw(t, "tale")) })
+	return rapid.Custom(func(t *rapid.T) tale { return lossy(t, illWorlds(objects.Rolling(), fails).Draw(t, "tale")) })
 }
 
 func lossyAnyWorlds() *rapid.Generator[tale] {
@@ -77,8 +79,8 @@ func checkLossDelays(c tale, f factory) error {
 	lossless.turns = slices.Clone(c.turns)
 	lost, quiet, alike := false, true, true
 	for i := range lossless.turns {
-		if lossless.turns[i].mishap.Kind == rollouttest.LoseMemory {
-			lossless.turns[i].mishap = rollouttest.Mishap{Kind: rollouttest.FindNode} // which never was lost
+		if lossless.turns[i].mishap.Kind == harness.LoseMemory {
+			lossless.turns[i].mishap = harness.Mishap{Kind: harness.FindNode} // which never was lost
 			lost = true
 			continue
 		}
@@ -104,7 +106,7 @@ func checkLossDelays(c tale, f factory) error {
 	}
 	o := c.Spec.Strategy.Canary
 	for _, e := range with.cluster.Events() {
-		befalls := e.Kind == rollouttest.ContainerCrashed || e.Kind == rollouttest.PodFailed
+		befalls := e.Kind == harness.ContainerCrashed || e.Kind == harness.PodFailed
 		if befalls && e.Revision == with.of.hash && e.At.After(with.lost) && e.At.Before(late) && late.Sub(e.At) < *o.NoRestartsDuration {
 			return fmt.Errorf("C2: promoted at %v, and %s\n%s", late, e, with.recently())
 		}
@@ -142,14 +144,14 @@ func (c *canarySeen) observer(tale) observer {
 
 // checkForgetful loses the memory before every plan.
 func checkForgetful(c tale, f factory) error {
-	forgetful := func(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+	forgetful := func(spec rollout.Spec) (harness.PlanFunc, error) {
 		plan, err := f(spec)
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			s.Memory = rollout.Memory{}
 			return plan(s)
 		}, err
 	}
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.Behavior)
+	cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.Behavior)
 	if err != nil {
 		return err
 	}

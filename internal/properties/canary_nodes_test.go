@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -45,7 +48,7 @@ func cpuFor(name, zone, cpu string) placement.Override {
 
 // calmWorld is a fleet at rest whose pods are those of the spec.
 func calmWorld(t *rapid.T, spec rollout.Spec) tale {
-	c := tale{World: rollouttest.World{Behavior: rollouttest.AnyBehavior().Draw(t, "behavior")}, seed: rapid.Uint64().Draw(t, "seed")}
+	c := tale{World: harness.World{Behavior: draw.AnyBehavior().Draw(t, "behavior")}, seed: rapid.Uint64().Draw(t, "seed")}
 	c.Spec, c.Stable, c.Snapshot.Now = spec, spec, rollouttest.Noon()
 	for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
 		n := rollouttest.Node(string(rune('a'+i)), rollouttest.Label(zoneKey, rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "zone")))
@@ -53,7 +56,7 @@ func calmWorld(t *rapid.T, spec rollout.Spec) tale {
 		pod := rollouttest.Pod("agent-"+n.Name, rollouttest.Of(spec), rollouttest.OnNode(n.Name))
 		if cpu := wantedCPU(spec, n); cpu != "" {
 			by := []placement.Resources{{Container: "main", Resources: cpuFor("", "", cpu).Containers["main"]}}
-			rollouttest.Overridden(placement.Overridden{Resources: by, Digest: placement.Digest(by)})(pod)
+			objects.Overridden(placement.Overridden{Resources: by, Digest: placement.Digest(by)})(pod)
 		}
 		c.Snapshot.Pods = append(c.Snapshot.Pods, pod)
 	}
@@ -92,8 +95,8 @@ func overrideWorlds() *rapid.Generator[tale] {
 		}
 		c.Spec = next
 		if rapid.Bool().Draw(t, "annotated") {
-			c.turns = append(c.turns, turn{after: rapid.IntRange(0, 5).Draw(t, "after"), mishap: rollouttest.Mishap{
-				Kind: rollouttest.OverrideNode, Node: rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name,
+			c.turns = append(c.turns, turn{after: rapid.IntRange(0, 5).Draw(t, "after"), mishap: harness.Mishap{
+				Kind: harness.OverrideNode, Node: rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name,
 			}})
 		}
 		return c

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -40,7 +42,7 @@ func slowTale(t *rapid.T, installed bool, replicas string) tale {
 		rollouttest.MaxUnavailable("100%"), rollouttest.MaxUnavailable("100%"), rollouttest.MaxUnavailable("2"), rollouttest.MaxSurge("100%"),
 	}).Draw(t, "budget")(&spec)
 	spec.MinReadySeconds = rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds")
-	c := tale{World: rollouttest.World{Behavior: rollouttest.AnyBehavior().Draw(t, "behavior")}, seed: rapid.Uint64().Draw(t, "seed")}
+	c := tale{World: harness.World{Behavior: draw.AnyBehavior().Draw(t, "behavior")}, seed: rapid.Uint64().Draw(t, "seed")}
 	c.Snapshot.Now = rollouttest.Noon()
 	for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
 		c.Snapshot.Nodes = append(c.Snapshot.Nodes, rollouttest.Node(string(rune('a'+i))))
@@ -59,7 +61,7 @@ func slowTale(t *rapid.T, installed bool, replicas string) tale {
 	}
 	c.Spec = spec
 	for _, at := range rapid.SliceOfN(rapid.IntRange(0, 15), 0, 2).Draw(t, "losses") {
-		c.turns = append(c.turns, turn{after: at, mishap: rollouttest.Mishap{Kind: rollouttest.LoseMemory}})
+		c.turns = append(c.turns, turn{after: at, mishap: harness.Mishap{Kind: harness.LoseMemory}})
 	}
 	return c
 }
@@ -68,7 +70,7 @@ func slowTale(t *rapid.T, installed bool, replicas string) tale {
 func illSlowWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := slowWorlds().Draw(t, "tale")
-		c.Behavior = rollouttest.AnyIllness(c.Behavior, rollouttest.Hash(c.Spec)).Draw(t, "illness")
+		c.Behavior = draw.AnyIllness(c.Behavior, rollouttest.Hash(c.Spec)).Draw(t, "illness")
 		c.most = enough
 		c.Behavior.Failing = nil // a pod that fails is replaced for ever
 		return c

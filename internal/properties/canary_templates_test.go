@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -47,21 +50,21 @@ func busyTales() *rapid.Generator[tale] {
 		for range rapid.IntRange(1, 4).Draw(t, "turns") {
 			turn := turn{after: rapid.IntRange(0, 15).Draw(t, "after")}
 			if rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "loses memory") {
-				turn.mishap = rollouttest.Mishap{Kind: rollouttest.LoseMemory}
+				turn.mishap = harness.Mishap{Kind: harness.LoseMemory}
 			} else {
 				last = altered(last, drawWish(t))
 				turn.spec = new(last)
 			}
 			c.turns = append(c.turns, turn)
 		}
-		last = altered(last, rollouttest.Rolling())
+		last = altered(last, objects.Rolling())
 		commands := last.Strategy.Canary.Commands
 		commands.Pause = ""
 		rollouttest.Command(commands)(&last)
 		c.turns = append(c.turns, turn{after: rapid.IntRange(0, 10).Draw(t, "after all"), spec: &last})
 		if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "ill") {
 			hash := rollouttest.Hash(c.Spec)
-			c.Behavior, c.ill = rollouttest.AnyIllness(c.Behavior, hash).Draw(t, "illness"), map[string]bool{hash: true}
+			c.Behavior, c.ill = draw.AnyIllness(c.Behavior, hash).Draw(t, "illness"), map[string]bool{hash: true}
 			if len(c.Behavior.Failing)+len(c.Behavior.Crashing) > 0 { // for ever, if nobody stops it
 				c.Behavior.Failing, c.Behavior.Crashing, c.Behavior.NeverReady = nil, nil, []string{hash}
 			}
@@ -73,7 +76,7 @@ func busyTales() *rapid.Generator[tale] {
 // manualWorlds generates tales of a canary that waits for its user, who comes at some time, or does not.
 func manualWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
-		c := worlds(rollouttest.Released(), rollouttest.CanaryManual()).Draw(t, "tale")
+		c := worlds(objects.Released(), rollouttest.CanaryManual()).Draw(t, "tale")
 		c.Spec.Strategy.NodeSelector, c.Spec.Strategy.Canary.NodeSelector = nil, nil
 		if rapid.Bool().Draw(t, "comes") {
 			next := altered(c.Spec, rollouttest.Command(canary.Commands{Validate: rollouttest.Hash(c.Spec)}))
@@ -120,7 +123,7 @@ func drawWish(t *rapid.T) rollouttest.SpecOption {
 			rollouttest.Paused()(s)
 		default:
 			commands = canary.Commands{}
-			rollouttest.Rolling()(s)
+			objects.Rolling()(s)
 		}
 		rollouttest.Command(commands)(s)
 	}

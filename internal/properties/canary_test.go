@@ -13,6 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -22,19 +25,19 @@ import (
 // The properties of one plan with what the Datadog ExtendedDaemonSet adds, from any state that a snapshot can show, and
 // those of the whole way from there.
 var (
-	triedBudget     = property{"V1 budget, with canaries", anyTrial(rollouttest.Released(), onTrial), verified(1)}
-	triedSurge      = property{"V2 surge, with canaries", anyTrial(rollouttest.Released(), rollouttest.MaxSurge("1")), verified(2)}
+	triedBudget     = property{"V1 budget, with canaries", anyTrial(objects.Released(), onTrial), verified(1)}
+	triedSurge      = property{"V2 surge, with canaries", anyTrial(objects.Released(), rollouttest.MaxSurge("1")), verified(2)}
 	triedOnePerNode = property{"V3 one per node, with canaries", anyTrial(onTrial), verified(3)}
 	triedHandsOff   = property{"V4 hands off, with canaries", anyTrial(onTrial), verified(4)}
 	triedPartition  = property{"V5 partition, with canaries", anyTrial(moving, rollouttest.Partition("2"), onTrial), verified(5)}
 	triedHeld       = property{"V6 held, with canaries", anyTrial(moving, onTrial), verified(6)}
 	triedFrozen     = property{"V7 frozen, with canaries", anyTrial(onTrial, rollouttest.Frozen()), verified(7)}
 	triedInPlace    = property{"V9 in place, with canaries", anyTrial(inPlace, onTrial), verified(9)}
-	slowly          = property{"V11 slow start", anyTrial(rollouttest.Released(), rollouttest.SlowStart(time.Hour, "1", "2"), rollouttest.MaxUnavailable("100%")), verified(11)}
+	slowly          = property{"V11 slow start", anyTrial(objects.Released(), rollouttest.SlowStart(time.Hour, "1", "2"), rollouttest.MaxUnavailable("100%")), verified(11)}
 	triedAccount    = property{"V12 accounting, with canaries", anyTrial(onTrial), verified(12)}
 	overridden      = property{"P8 overridden", anyTrial(overriding), verified(3)}
-	exempted        = property{"B8 exempted", anyTrial(rollouttest.Released(), rollouttest.MaxUnavailable("2"), rollouttest.MaxUnschedulable("1")), verified(1)}
-	succeeding      = property{"V1 to V12, V14, V15, with a predecessor's pods", anyTrial(rollouttest.Released(), following), once(checkSafe)}
+	exempted        = property{"B8 exempted", anyTrial(objects.Released(), rollouttest.MaxUnavailable("2"), rollouttest.MaxUnschedulable("1")), verified(1)}
+	succeeding      = property{"V1 to V12, V14, V15, with a predecessor's pods", anyTrial(objects.Released(), following), once(checkSafe)}
 	triedSafe       = property{"V1 to V12, V14, V15, with canaries", anyTrial(), once(checkSafe)}
 	triedPure       = property{"V13 pure, with canaries", anyTrial(), once(checkPure)}
 	triedIdempotent = property{"V14 idempotent, with canaries", fewNodes(anyTrial()), once(checkIdempotent)}
@@ -66,7 +69,7 @@ func FuzzCanaryLive(f *testing.F) { fuzz(f, triedLive) }
 func anyTrial(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		c := trial{
-			Scenario: rollouttest.AnyCanaryScenario(options...).Draw(t, "scenario"),
+			Case: draw.AnyCanaryCase(options...).Draw(t, "scenario"),
 			after:    time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
 		}
 		if c.Spec.Predecessor != nil {
@@ -80,8 +83,8 @@ func anyTrial(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 func manyTrials(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		c := trial{
-			Scenario: rollouttest.AnyCanaryScenario(options...).Draw(t, "scenario"),
-			behavior: rollouttest.AnyBehavior().Draw(t, "behavior"),
+			Case: draw.AnyCanaryCase(options...).Draw(t, "scenario"),
+			behavior: draw.AnyBehavior().Draw(t, "behavior"),
 			count:    rapid.IntRange(0, 20).Draw(t, "count"),
 		}
 		// Of a pod whose update cannot be read nobody knows whether it is what was tried: it keeps a canary open for ever.
@@ -118,7 +121,7 @@ func onTrial(s *rollout.Spec) {
 
 // ending specs come to an end: nothing holds all of their nodes, and no canary waits for anybody.
 func ending(s *rollout.Spec) {
-	rollouttest.Released()(s)
+	objects.Released()(s)
 	if o := s.Strategy.Canary; o != nil {
 		rollouttest.CanaryFor(time.Minute, time.Minute)(s)
 		s.Strategy.Canary.NodeSelector = nil
@@ -137,7 +140,7 @@ func unfailing(s *rollout.Spec) {
 
 // overriding specs have overrides in any case.
 func overriding(s *rollout.Spec) {
-	rollouttest.Rolling()(s)
+	objects.Rolling()(s)
 	rollouttest.Override(cpuFor("z", "a", "350m"))(s)
 }
 
@@ -169,8 +172,8 @@ func theirs(p *corev1.Pod) {
 
 // checkTriedNoThrash counts as V17 does, but for the two phases that a canary has: a node that comes in between gets the
 // stable revision, and then the one that was promoted (T6).
-func checkTriedNoThrash(c trial, plan rollouttest.PlanFunc) error {
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
+func checkTriedNoThrash(c trial, plan harness.PlanFunc) error {
+	cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.behavior)
 	if err != nil {
 		return err
 	}
@@ -186,12 +189,12 @@ func checkTriedNoThrash(c trial, plan rollouttest.PlanFunc) error {
 	for _, e := range cluster.Events() {
 		key := fmt.Sprint(e.Node, e.Revision == update)
 		switch e.Kind {
-		case rollouttest.PodCreated, rollouttest.PodUpdated:
+		case harness.PodCreated, harness.PodUpdated:
 			if made[key] != "" {
 				return fmt.Errorf("V17: node %s gets %s, a second pod of its kind", e.Node, e.Object)
 			}
 			made[key] = e.UID
-		case rollouttest.PodDeleted:
+		case harness.PodDeleted:
 			if ended[e.UID] || made[e.Node+"true"] == e.UID {
 				return fmt.Errorf("V17: pod %s is deleted, which was deleted, or brought to the revision, before", e.Object)
 			}
@@ -203,11 +206,11 @@ func checkTriedNoThrash(c trial, plan rollouttest.PlanFunc) error {
 }
 
 // checkTriedHesitant carries out no plan as a whole.
-func checkTriedHesitant(c trial, plan rollouttest.PlanFunc) error {
+func checkTriedHesitant(c trial, plan harness.PlanFunc) error {
 	step := 0
-	return rollouttest.CheckLive(c.Spec, func(s rollout.Snapshot) (rollout.Plan, error) {
+	return harness.CheckLive(c.Spec, func(s rollout.Snapshot) (rollout.Plan, error) {
 		p, err := plan(s)
 		step++
-		return rollouttest.Prefix(p, 1+(step*c.count)%4), err
+		return harness.Prefix(p, 1+(step*c.count)%4), err
 	}, c.Snapshot, c.behavior)
 }

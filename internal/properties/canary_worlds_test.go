@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -17,11 +20,11 @@ import (
 
 // The properties of canaries from the first plan to the last, by the test kit's own watch and as observed.
 var (
-	promotes = statement{"C2 healthy: promoted", worlds(rollouttest.Released()), inWorld(ends(rollouttest.EndsPromoted))}
-	givesUp  = statement{"C4 ill: failed", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})), inWorld(ends(rollouttest.EndsFailed))}
-	waits    = statement{"C3 ill: never ends", idleWorlds(), inWorld(ends(rollouttest.EndsOpen))}
+	promotes = statement{"C2 healthy: promoted", worlds(objects.Released()), inWorld(ends(harness.EndsPromoted))}
+	givesUp  = statement{"C4 ill: failed", illWorlds(objects.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})), inWorld(ends(harness.EndsFailed))}
+	waits    = statement{"C3 ill: never ends", idleWorlds(), inWorld(ends(harness.EndsOpen))}
 	refuses  = statement{"C2 ill: never promoted", endlessWorlds(), observed(observeRefusal)}
-	watched  = statement{"V6 watched, whatever befalls", harshWorlds(), inWorld(rollouttest.CheckCanary)}
+	watched  = statement{"V6 watched, whatever befalls", harshWorlds(), inWorld(harness.CheckCanary)}
 
 	keepsToCanary  = statement{"V6 outside the canary nothing changes", eitherWorlds(), observed(observeOutside)}
 	keepsBudget    = statement{"V1 and V2 with a canary, as observed", eitherWorlds(), observed(observeServing)}
@@ -30,7 +33,7 @@ var (
 	promotesOnce   = statement{"C6 a verdict is given once, and stays", harshWorlds(), observed(observeVerdicts)}
 	neverUnwell    = statement{"C2 unwell pods promote nothing", harshWorlds(), observed(observeQuality)}
 	keepsHarsh     = statement{"C2, C6 verdicts are right, whatever befalls", harshWorlds(), observed(observeVerdicts, observeQuality)}
-	allGoBack      = statement{"C7 after a fail all are stable", illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour + 1)})), observed(observeOutside, observeReturn)}
+	allGoBack      = statement{"C7 after a fail all are stable", illWorlds(objects.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour + 1)})), observed(observeOutside, observeReturn)}
 )
 
 func TestCanaryIsSafe(t *testing.T) { testTales(t, watched, keepsAll, keepsHarsh) }
@@ -39,16 +42,16 @@ func TestCanaryEnds(t *testing.T) {
 	testTales(t, promotes, givesUp, waits, promotesInTime, refuses, allGoBack)
 }
 
-func ends(e rollouttest.Ending) func(func(rollout.Spec) (rollouttest.PlanFunc, error), rollouttest.World) error {
-	return func(f func(rollout.Spec) (rollouttest.PlanFunc, error), w rollouttest.World) error {
-		return rollouttest.CheckCanaryEnds(f, w, e)
+func ends(e harness.Ending) func(func(rollout.Spec) (harness.PlanFunc, error), harness.World) error {
+	return func(f func(rollout.Spec) (harness.PlanFunc, error), w harness.World) error {
+		return harness.CheckCanaryEnds(f, w, e)
 	}
 }
 
 // worlds generates tales of a canary in a healthy world.
 func worlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
-		return tale{World: rollouttest.AnyCanaryWorld(options...).Draw(t, "world"), seed: rapid.Uint64().Draw(t, "seed")}
+		return tale{World: draw.AnyCanaryWorld(options...).Draw(t, "world"), seed: rapid.Uint64().Draw(t, "seed")}
 	})
 }
 
@@ -56,14 +59,14 @@ func worlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 func illWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := worlds(options...).Draw(t, "tale")
-		c.Behavior = rollouttest.AnyIllness(c.Behavior, rollouttest.Hash(c.Spec)).Draw(t, "illness")
+		c.Behavior = draw.AnyIllness(c.Behavior, rollouttest.Hash(c.Spec)).Draw(t, "illness")
 		return c
 	})
 }
 
 // endlessWorlds generates tales of a canary that is ill, and of which only a part is told.
 func endlessWorlds() *rapid.Generator[tale] {
-	return rapid.Map(illWorlds(rollouttest.Rolling()), func(c tale) tale {
+	return rapid.Map(illWorlds(objects.Rolling()), func(c tale) tale {
 		c.most = 2 * enough
 		return c
 	})
@@ -72,7 +75,7 @@ func endlessWorlds() *rapid.Generator[tale] {
 // idleWorlds generates tales of a canary that is ill, and of which nobody says so: it waits. Containers that crash go on for
 // ever.
 func idleWorlds() *rapid.Generator[tale] {
-	return rapid.Map(illWorlds(rollouttest.Rolling(), rollouttest.AutoFail(canary.AutoFail{Disabled: true})), func(c tale) tale {
+	return rapid.Map(illWorlds(objects.Rolling(), rollouttest.AutoFail(canary.AutoFail{Disabled: true})), func(c tale) tale {
 		if len(c.Behavior.Crashing)+len(c.Behavior.Failing) > 0 {
 			c.Behavior.Crashing, c.Behavior.Failing = nil, nil
 			c.Behavior.NeverReady = []string{rollouttest.Hash(c.Spec)}
@@ -86,7 +89,7 @@ const enough = 120
 
 // eitherWorlds generates tales of a canary, ill or not.
 func eitherWorlds() *rapid.Generator[tale] {
-	return rapid.Map(rapid.OneOf(worlds(rollouttest.Rolling()), illWorlds(rollouttest.Rolling())), func(c tale) tale {
+	return rapid.Map(rapid.OneOf(worlds(objects.Rolling()), illWorlds(objects.Rolling())), func(c tale) tale {
 		c.most = enough
 		return c
 	})
@@ -96,7 +99,7 @@ func eitherWorlds() *rapid.Generator[tale] {
 func harshWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := eitherWorlds().Draw(t, "tale")
-		c.Mishaps = rollouttest.AnyMishaps(c.Snapshot.Nodes).Draw(t, "mishaps")
+		c.Mishaps = draw.AnyMishaps(c.Snapshot.Nodes).Draw(t, "mishaps")
 		for _, m := range c.Mishaps {
 			c.turns = append(c.turns, turn{after: m.After, mishap: m})
 		}
@@ -106,7 +109,7 @@ func harshWorlds() *rapid.Generator[tale] {
 
 // promptWorlds generates tales in which the controller sees everything at once, and nothing holds a node.
 func promptWorlds(options ...rollouttest.SpecOption) *rapid.Generator[tale] {
-	return rapid.Map(worlds(append(options, rollouttest.Released())...), func(c tale) tale {
+	return rapid.Map(worlds(append(options, objects.Released())...), func(c tale) tale {
 		c.Behavior.Lag = 0
 		return c
 	})

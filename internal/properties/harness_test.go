@@ -8,15 +8,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // factory makes the planner under test for a spec: the real one, or one with a planted bug.
-type factory func(rollout.Spec) (rollouttest.PlanFunc, error)
+type factory func(rollout.Spec) (harness.PlanFunc, error)
 
-func realPlanner(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+func realPlanner(spec rollout.Spec) (harness.PlanFunc, error) {
 	planner, err := rollout.New(spec)
 	if err != nil {
 		return nil, err
@@ -26,9 +28,9 @@ func realPlanner(spec rollout.Spec) (rollouttest.PlanFunc, error) {
 
 // trial is one drawn case.
 type trial struct {
-	rollouttest.Scenario
+	harness.Case
 	// behavior of the cluster, for properties over several steps.
-	behavior rollouttest.Behavior
+	behavior harness.Behavior
 	// next is a spec that comes into force on the way.
 	next rollout.Spec
 	// after is an instant, counted from the snapshot's.
@@ -36,15 +38,15 @@ type trial struct {
 	// count is how far something goes.
 	count int
 	// changes are what users do on the way, world is where they live: for stories.
-	changes []rollouttest.Change
+	changes []harness.Change
 	world   world
 }
 
 // GoString keeps what rapid prints readable.
 func (c trial) GoString() string {
-	text := fmt.Sprintf("%s%+v, next image %v, after %v, count %d", c.Scenario, c.behavior, c.next.Template.Spec.Containers, c.after, c.count)
+	text := fmt.Sprintf("%s%+v, next image %v, after %v, count %d", c.Case, c.behavior, c.next.Template.Spec.Containers, c.after, c.count)
 	for _, change := range c.changes {
-		text += fmt.Sprintf("\nafter %d steps: %s", change.After, rollouttest.Scenario{Spec: change.Spec})
+		text += fmt.Sprintf("\nafter %d steps: %s", change.After, harness.Case{Spec: change.Spec})
 	}
 	return text + fmt.Sprintf("%+v", c.world)
 }
@@ -75,7 +77,7 @@ func test(t *testing.T, properties ...property) {
 }
 
 // once makes a statement about the planner of the trial's spec.
-func once(check func(c trial, plan rollouttest.PlanFunc) error) func(trial, factory) error {
+func once(check func(c trial, plan harness.PlanFunc) error) func(trial, factory) error {
 	return func(c trial, f factory) error {
 		plan, err := f(c.Spec)
 		if err != nil {
@@ -89,7 +91,7 @@ func once(check func(c trial, plan rollouttest.PlanFunc) error) func(trial, fact
 func onePlan(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		return trial{
-			Scenario: rollouttest.AnyScenario(options...).Draw(t, "scenario"),
+			Case: draw.AnyCase(options...).Draw(t, "scenario"),
 			after:    time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
 		}
 	})
@@ -98,8 +100,8 @@ func onePlan(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 // manyPlans generates trials for properties over several steps of a cluster.
 func manyPlans(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
-		c := trial{Scenario: rollouttest.AnyScenario(options...).Draw(t, "scenario")}
-		c.behavior = rollouttest.AnyBehavior().Draw(t, "behavior")
+		c := trial{Case: draw.AnyCase(options...).Draw(t, "scenario")}
+		c.behavior = draw.AnyBehavior().Draw(t, "behavior")
 		c.next = c.Spec
 		c.next.Template = *c.Spec.Template.DeepCopy()
 		// The next image, or the one that the older revision of generated scenarios has: a rollback.
@@ -112,16 +114,16 @@ func manyPlans(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 // manyMinds generates trials in which users change the spec on the way.
 func manyMinds() *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
-		c := trial{Scenario: rollouttest.AnyScenario().Draw(t, "scenario")}
-		c.behavior = rollouttest.AnyBehavior().Draw(t, "behavior")
-		c.changes = rollouttest.AnyChanges(c.Spec).Draw(t, "changes")
+		c := trial{Case: draw.AnyCase().Draw(t, "scenario")}
+		c.behavior = draw.AnyBehavior().Draw(t, "behavior")
+		c.changes = draw.AnyChanges(c.Spec).Draw(t, "changes")
 		return c
 	})
 }
 
 // verified states that no plan breaks the given invariant, as far as the verifier sees it.
 func verified(invariant int) func(trial, factory) error {
-	return once(func(c trial, plan rollouttest.PlanFunc) error {
+	return once(func(c trial, plan harness.PlanFunc) error {
 		p, err := plan(c.Snapshot)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -19,12 +20,12 @@ var (
 	pausedInPlace = property{"V6 paused in place", onePlan(inPlace, rollouttest.Paused()), verified(6)}
 	onlyInPlace   = property{"V6 in place only", onePlan(inPlace, rollouttest.InPlaceOnly()), verified(6)}
 	deletesHooked = property{"V8 hooks", onePlan(hooking), verified(8)}
-	takenBack     = property{"V4 taken back", onePlan(hooking, rollouttest.Released()), verified(4)}
+	takenBack     = property{"V4 taken back", onePlan(hooking, objects.Released()), verified(4)}
 	truthful      = property{"V9 in place", onePlan(inPlace, rollouttest.Resize()), verified(9)}
 	notResized    = property{"V9 without resize", onePlan(inPlace, unaskedResize), verified(9)}
 	pulled        = property{"V10 pulls", onePlan(waiting, rollouttest.PreDownload("2")), verified(10)}
-	burstInPlace  = property{"V11 burst in place", onePlan(inPlace, rollouttest.Released(), rollouttest.Burst("1"), rollouttest.MaxUnavailable("5")), verified(11)}
-	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, rollouttest.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
+	burstInPlace  = property{"V11 burst in place", onePlan(inPlace, objects.Released(), rollouttest.Burst("1"), rollouttest.MaxUnavailable("5")), verified(11)}
+	budgetInPlace = property{"V1 budget in place", onePlan(inPlace, objects.Released(), rollouttest.MaxUnavailable("1")), verified(1)}
 	comesBack     = property{"V5 comes back as it was", onePlan(moving, rollouttest.Partition("100%"), rollouttest.HoldRevision()), verified(5)}
 	accountedFor  = property{"V12 accounting of holds", onePlan(moving, rollouttest.Partition("50%")), verified(12)}
 	safeKruise    = property{"V1 to V12, V14, V15, with everything", everything(), once(checkSafe)}
@@ -49,13 +50,13 @@ func TestPlanWithEverything(t *testing.T) {
 
 // moving specs let their set roll.
 func moving(s *rollout.Spec) {
-	rollouttest.Rolling()(s)
+	objects.Rolling()(s)
 	s.Strategy.NodeSelector = nil
 }
 
 // inPlace specs update in place, in short steps.
 func inPlace(s *rollout.Spec) {
-	rollouttest.Rolling()(s)
+	objects.Rolling()(s)
 	rollouttest.InPlace()(s)
 }
 
@@ -67,22 +68,22 @@ func unaskedResize(s *rollout.Spec) {
 
 // hooking specs have a hook that pods wait for before they are deleted.
 func hooking(s *rollout.Spec) {
-	rollouttest.Rolling()(s)
+	objects.Rolling()(s)
 	rollouttest.PreDelete(rollouttest.HookLabel(hookKey, "true"))(s)
 	rollouttest.PodTemplateLabel(hookKey, "true")(s)
 }
 
 // waiting specs let most nodes wait for their update.
 func waiting(s *rollout.Spec) {
-	rollouttest.Released()(s)
+	objects.Released()(s)
 	rollouttest.MaxUnavailable("1")(s)
 	s.PreDownload = nil
 }
 
 // everything generates snapshots of sets that use all features at once.
 func everything() *rapid.Generator[trial] {
-	return onePlan(inPlace, hooking, rollouttest.InPlaceUpdate(rollouttest.MarkPodNotReady(rollouttest.HookFinalizer("agent.io/update"))),
-		rollouttest.PodTemplateFinalizer("agent.io/update"), rollouttest.GracePeriod(10), rollouttest.Partition("1"), rollouttest.PreDownload("2"))
+	return onePlan(inPlace, hooking, rollouttest.InPlaceUpdate(objects.MarkPodNotReady(objects.HookFinalizer("agent.io/update"))),
+		objects.PodTemplateFinalizer("agent.io/update"), rollouttest.GracePeriod(10), rollouttest.Partition("1"), rollouttest.PreDownload("2"))
 }
 
 // fewNodes leaves out the nodes beyond the first few, for checks that plan many times over.

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -15,8 +17,8 @@ import (
 )
 
 // withPods plans as if some pods were others; nil: not there.
-func withPods(change func(spec rollout.Spec, s rollout.Snapshot, p *corev1.Pod) *corev1.Pod) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func withPods(change func(spec rollout.Spec, s rollout.Snapshot, p *corev1.Pod) *corev1.Pod) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			var pods []*corev1.Pod
 			for _, p := range s.Pods {
@@ -31,8 +33,8 @@ func withPods(change func(spec rollout.Spec, s rollout.Snapshot, p *corev1.Pod) 
 }
 
 // onceLost is a bug that shows only after the memory was lost.
-func onceLost(bug func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func onceLost(bug func(rollout.Spec, harness.PlanFunc) harness.PlanFunc) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		lost, buggy := false, bug(spec, plan)
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			lost = lost || s.Memory.Version == 0 && s.Now.After(rollouttest.Noon())
@@ -90,7 +92,7 @@ func memoryMutants() []taleMutant {
 		},
 		{
 			"a loss begins with other nodes", "which nodes have the revision is not looked at", lossIsOutside,
-			func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+			func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 				blind := withPods(func(spec rollout.Spec, _ rollout.Snapshot, p *corev1.Pod) *corev1.Pod {
 					if revisionOf(p) == rollouttest.Hash(spec) {
 						p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "5f46b89dcc"
@@ -121,12 +123,12 @@ var templateMutants = []taleMutant{
 	},
 	{
 		"goes on from what was tried", "the revision before is the stable one", untriedFew,
-		func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+		func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 			return func(s rollout.Snapshot) (rollout.Plan, error) {
 				s.Revisions, s.Memory.Rollout.Stable = slices.Clone(s.Revisions), ""
 				for i, r := range s.Revisions {
 					if r.Name != nameOf(spec) {
-						s.Revisions[i] = rollouttest.Marked(r, map[string]string{history.PromotedAnnotation: "so"})
+						s.Revisions[i] = objects.Marked(r, map[string]string{history.PromotedAnnotation: "so"})
 					}
 				}
 				return plan(s)
@@ -179,8 +181,8 @@ var templateMutants = []taleMutant{
 }
 
 // whileFailed is a bug that shows only after a fail.
-func whileFailed(bug func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func whileFailed(bug func(rollout.Spec, harness.PlanFunc) harness.PlanFunc) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		buggy := bug(spec, plan)
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			p, err := plan(s)

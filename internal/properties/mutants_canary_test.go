@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -20,7 +21,7 @@ type taleMutant struct {
 	name      string
 	why       string // a planner could be wrong like that
 	statement statement
-	plan      func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc
+	plan      func(rollout.Spec, harness.PlanFunc) harness.PlanFunc
 }
 
 // trying changes the options of the canary, if there is one.
@@ -40,8 +41,8 @@ func isTrial(p *rollout.Plan) bool {
 }
 
 // remarked plans as if there were other marks on the update revision.
-func remarked(change func(annotations map[string]string)) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func remarked(change func(annotations map[string]string)) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			s.Revisions = slices.Clone(s.Revisions)
 			for i, r := range s.Revisions {
@@ -59,7 +60,7 @@ func remarked(change func(annotations map[string]string)) func(rollout.Spec, rol
 }
 
 // promoteIf adds the promotion to a plan of a canary that has not come to it.
-func promoteIf(ripe func(rollout.Snapshot, *rollout.Plan) bool) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+func promoteIf(ripe func(rollout.Snapshot, *rollout.Plan) bool) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
 	return spoiling(func(spec rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 		i := slices.IndexFunc(s.Revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == nameOf(spec) })
 		if i < 0 || p.Canary.Phase == canary.Idle || history.Promoted(s.Revisions[i]) || slices.Contains(s.InFlight.Revisions, nameOf(spec)) || !ripe(s, p) {
@@ -199,7 +200,7 @@ var canaryWorldMutants = []taleMutant{
 	},
 	{
 		"tries again what has failed", "the mark is not looked at, nor remembered", givesUp,
-		func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+		func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 			forget := misreading(func(s *rollout.Snapshot) {
 				if v := s.Memory.Canary.Verdict; v != nil && v.Phase == canary.Failed {
 					s.Memory.Canary = canary.Record{Nodes: s.Memory.Canary.Nodes}
@@ -280,7 +281,7 @@ func TestStatementsRejectMutants(t *testing.T) {
 // isRejected looks for a tale, among the same ones in every run, that the mutant fails.
 func (m taleMutant) isRejected(t *testing.T) {
 	const most = 400
-	buggy := func(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+	buggy := func(spec rollout.Spec) (harness.PlanFunc, error) {
 		plan, err := realPlanner(spec)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -16,7 +18,7 @@ import (
 
 // rewriting changes the data of the patches that change a pod at all, not only its status; nil drops the patch.
 func rewriting(change func(s rollout.Snapshot, patch *rollout.Patch, data map[string]any) map[string]any,
-) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
 	return spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 		var patches []rollout.Patch
 		for _, patch := range p.Patches {
@@ -185,7 +187,7 @@ var inPlaceMutants = []mutant{
 	},
 	{
 		"updated pods have nothing in flight", "a rollback makes updated what was just begun", toldRollback,
-		func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+		func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 			return func(s rollout.Snapshot) (rollout.Plan, error) {
 				s.InFlight.Patches = slices.DeleteFunc(slices.Clone(s.InFlight.Patches), func(uid types.UID) bool {
 					return revisionOf(podWith(s, uid)) == rollouttest.Hash(spec)
@@ -230,7 +232,7 @@ var pullMutants = []mutant{
 	},
 	{
 		"pulls while paused", "pulls are no update", toldHeld,
-		swappedIn(func(to *rollout.Plan, from rollout.Plan) { to.Pulls = from.Pulls }, onePullAtATime, rollouttest.Rolling()),
+		swappedIn(func(to *rollout.Plan, from rollout.Plan) { to.Pulls = from.Pulls }, onePullAtATime, objects.Rolling()),
 	},
 	{
 		"pulls what is there", "what the node reports is not looked at", pulled,

@@ -6,14 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // withRoom plans for a budget that is larger by what the snapshot has of something that should count against it.
-func withRoom(uncounted func(*corev1.Pod) bool) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func withRoom(uncounted func(*corev1.Pod) bool) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			limit := spec.Strategy.MaxUnavailable
 			if limit == nil || limit.Type != 0 {
@@ -37,7 +38,7 @@ func withRoom(uncounted func(*corev1.Pod) bool) func(rollout.Spec, rollouttest.P
 }
 
 // dropping leaves out patches of pods.
-func dropping(drop func(s rollout.Snapshot, patch rollout.Patch, pod *corev1.Pod) bool) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+func dropping(drop func(s rollout.Snapshot, patch rollout.Patch, pod *corev1.Pod) bool) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
 	return spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 		p.Patches = slices.DeleteFunc(slices.Clone(p.Patches), func(patch rollout.Patch) bool {
 			return drop(s, patch, podWith(s, patch.UID))
@@ -61,8 +62,8 @@ func alsoPatch(p *rollout.Plan, pod *corev1.Pod, subresource, data string) {
 }
 
 // swappedIn plans as the planner of another spec, and takes only some of it.
-func swappedIn(take func(to *rollout.Plan, from rollout.Plan), options ...rollouttest.SpecOption) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func swappedIn(take func(to *rollout.Plan, from rollout.Plan), options ...rollouttest.SpecOption) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		other := asIf(options...)(spec, plan)
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			p, err := plan(s)

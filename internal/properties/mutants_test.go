@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -14,12 +16,12 @@ type mutant struct {
 	name     string
 	why      string // a planner could be wrong like that
 	property property
-	plan     func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc
+	plan     func(rollout.Spec, harness.PlanFunc) harness.PlanFunc
 }
 
 // asIf plans for a spec that somebody changed on the way: a knob is ignored.
-func asIf(options ...rollouttest.SpecOption) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, asked rollouttest.PlanFunc) rollouttest.PlanFunc {
+func asIf(options ...rollouttest.SpecOption) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, asked harness.PlanFunc) harness.PlanFunc {
 		spec.Template = *spec.Template.DeepCopy()
 		for _, option := range options {
 			option(&spec)
@@ -38,8 +40,8 @@ func asIf(options ...rollouttest.SpecOption) func(rollout.Spec, rollouttest.Plan
 func noBurst(s *rollout.Spec) { s.Burst = nil }
 
 // misreading plans for another snapshot than the one given.
-func misreading(change func(*rollout.Snapshot)) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(_ rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func misreading(change func(*rollout.Snapshot)) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			change(&s)
 			return plan(s)
@@ -48,8 +50,8 @@ func misreading(change func(*rollout.Snapshot)) func(rollout.Spec, rollouttest.P
 }
 
 // spoiling changes the plan afterwards.
-func spoiling(change func(rollout.Spec, rollout.Snapshot, *rollout.Plan)) func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
-	return func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+func spoiling(change func(rollout.Spec, rollout.Snapshot, *rollout.Plan)) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 		return func(s rollout.Snapshot) (rollout.Plan, error) {
 			p, err := plan(s)
 			if err == nil {
@@ -145,10 +147,10 @@ var mutants = []mutant{
 		spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) { alsoDelete(s, p, rollout.StateUpdated) }),
 	},
 	{
-		"OnDelete ignored", "the strategy's type is read by some phases only", held, asIf(rollouttest.Released()),
+		"OnDelete ignored", "the strategy's type is read by some phases only", held, asIf(objects.Released()),
 	},
 	{
-		"paused ignored", "the flag is read by some phases only", pausedHeld, asIf(rollouttest.Released()),
+		"paused ignored", "the flag is read by some phases only", pausedHeld, asIf(objects.Released()),
 	},
 	{
 		"frozen like paused", "repair goes on", frozen,
@@ -185,7 +187,7 @@ var mutants = []mutant{
 	},
 	{
 		"plan of a snapshot that is none", "the contract is not checked", contract,
-		func(rollout.Spec, rollouttest.PlanFunc) rollouttest.PlanFunc {
+		func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
 			return func(rollout.Snapshot) (rollout.Plan, error) {
 				return rollout.Plan{}, &rollout.SnapshotError{Field: "Now"}
 			}
@@ -220,7 +222,7 @@ func TestPropertiesRejectMutants(t *testing.T) {
 // rejects looks for a trial, among the same ones in every run, that the mutant fails.
 func rejects(t *testing.T, m mutant) {
 	const most = 400
-	buggy := func(spec rollout.Spec) (rollouttest.PlanFunc, error) {
+	buggy := func(spec rollout.Spec) (harness.PlanFunc, error) {
 		plan, err := realPlanner(spec)
 		if err != nil {
 			return nil, err

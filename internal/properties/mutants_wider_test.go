@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -62,7 +63,7 @@ func purityMutants() []mutant {
 		},
 		{
 			"takes overrides as they come", "the first of one age wins", ordered,
-			func(spec rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+			func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 				return func(s rollout.Snapshot) (rollout.Plan, error) {
 					p, err := plan(s)
 					for i := range p.OverrideConflicts {
@@ -74,7 +75,7 @@ func purityMutants() []mutant {
 		},
 		{
 			"remembers the call before", "state in the planner", pure,
-			func(_ rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+			func(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 				calls := int32(0)
 				return func(s rollout.Snapshot) (rollout.Plan, error) {
 					p, err := plan(s)
@@ -94,7 +95,7 @@ func purityMutants() []mutant {
 		},
 		{
 			"hands out what it keeps", "one object for all plans", pure,
-			func(_ rollout.Spec, plan rollouttest.PlanFunc) rollouttest.PlanFunc {
+			func(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
 				var kept []rollout.Decision
 				return func(s rollout.Snapshot) (rollout.Plan, error) {
 					p, err := plan(s)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -60,12 +61,12 @@ func alike() *rapid.Generator[trial] {
 
 func checkOrder(c trial, f factory) error {
 	random := rand.New(rand.NewPCG(uint64(c.count), 0))
-	first, said, err := planInWords(c.Scenario, f)
+	first, said, err := planInWords(c.Case, f)
 	if err != nil {
 		return err
 	}
 	for range orders {
-		again, says, err := planInWords(inAnyOrder(random, c.Scenario), f)
+		again, says, err := planInWords(inAnyOrder(random, c.Case), f)
 		switch {
 		case err != nil:
 			return err
@@ -79,7 +80,7 @@ func checkOrder(c trial, f factory) error {
 }
 
 // planInWords is the plan, and all of it in bytes, with what it says of each node.
-func planInWords(c rollouttest.Scenario, f factory) (rollout.Plan, []byte, error) {
+func planInWords(c harness.Case, f factory) (rollout.Plan, []byte, error) {
 	planner, err := f(c.Spec)
 	if err != nil {
 		return rollout.Plan{}, nil, err
@@ -108,7 +109,7 @@ func planInWords(c rollouttest.Scenario, f factory) (rollout.Plan, []byte, error
 }
 
 // inAnyOrder is the same spec and snapshot in another order.
-func inAnyOrder(random *rand.Rand, c rollouttest.Scenario) rollouttest.Scenario {
+func inAnyOrder(random *rand.Rand, c harness.Case) harness.Case {
 	s := &c.Snapshot
 	s.Nodes, s.Pods, s.Revisions = mixed(random, s.Nodes), mixed(random, s.Pods), mixed(random, s.Revisions)
 	in := &s.InFlight

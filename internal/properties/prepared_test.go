@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -87,7 +88,7 @@ func outage(at func(*moment) error) func(trial, factory) error {
 		if err != nil {
 			return err
 		}
-		cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
+		cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.behavior)
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func witnessTaken(s *moment) error {
 	return nil
 }
 
-func everyPod(cluster *rollouttest.Cluster, change func(*corev1.Pod) bool) {
+func everyPod(cluster *harness.Cluster, change func(*corev1.Pod) bool) {
 	for _, p := range cluster.Snapshot().Pods {
 		if changed := p.DeepCopy(); change(changed) {
 			cluster.SetPod(changed)

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -29,21 +31,21 @@ func TestPlanIsIdempotent(t *testing.T) { test(t, idempotent) }
 
 func TestNextWake(t *testing.T) { test(t, nextWake, exactWake) }
 
-func checkPure(c trial, plan rollouttest.PlanFunc) error {
-	return rollouttest.CheckPure(plan, c.Snapshot)
+func checkPure(c trial, plan harness.PlanFunc) error {
+	return harness.CheckPure(plan, c.Snapshot)
 }
 
-func checkIdempotent(c trial, plan rollouttest.PlanFunc) error {
-	return rollouttest.CheckIdempotent(c.Spec, plan, c.Snapshot)
+func checkIdempotent(c trial, plan harness.PlanFunc) error {
+	return harness.CheckIdempotent(c.Spec, plan, c.Snapshot)
 }
 
 // checkNextWake leaves out back-offs that were recorded after now, by a clock that was set back since: they count from
 // whatever is now, until a plan's memory says from when.
-func checkNextWake(c trial, plan rollouttest.PlanFunc) error {
+func checkNextWake(c trial, plan harness.PlanFunc) error {
 	c.Snapshot.Memory.Backoffs = slices.DeleteFunc(slices.Clone(c.Snapshot.Memory.Backoffs), func(b rollout.Backoff) bool {
 		return b.Since.After(c.Snapshot.Now)
 	})
-	return rollouttest.CheckNextWake(plan, c.Snapshot, c.after)
+	return harness.CheckNextWake(plan, c.Snapshot, c.after)
 }
 
 // quietFleets generates fleets in which only the clock is missing: one Ready pod of the update revision on each node,
@@ -52,7 +54,7 @@ func quietFleets() *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		const seconds = 30
 		spec := rollouttest.Spec("agent", rollouttest.MinReadySeconds(seconds))
-		c := trial{Scenario: rollouttest.Scenario{Spec: spec, Snapshot: rollout.Snapshot{Now: rollouttest.Noon()}}}
+		c := trial{Case: harness.Case{Spec: spec, Snapshot: rollout.Snapshot{Now: rollouttest.Noon()}}}
 		of := rollouttest.Of(spec)
 		since := rapid.SliceOfN(rapid.IntRange(-2*seconds, 10), 1, 6).Draw(t, "since")
 		for i, s := range since {
@@ -66,7 +68,7 @@ func quietFleets() *rapid.Generator[trial] {
 }
 
 // checkExactWake computes the instant itself: when the first of the pods becomes available (B5).
-func checkExactWake(c trial, plan rollouttest.PlanFunc) error {
+func checkExactWake(c trial, plan harness.PlanFunc) error {
 	p, err := plan(c.Snapshot)
 	if err != nil {
 		return err
@@ -96,14 +98,14 @@ func readySince(p *corev1.Pod) time.Time {
 // New must not keep what the caller may change afterwards, and Pod must build a pod of its own each time (V13).
 func TestPlannerOwnsWhatItKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := rollouttest.AnyScenario().Draw(t, "scenario")
+		c := draw.AnyCase().Draw(t, "scenario")
 		if err := checkOwned(c); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-func checkOwned(c rollouttest.Scenario) error {
+func checkOwned(c harness.Case) error {
 	spec := c.Spec
 	spec.Template = *c.Spec.Template.DeepCopy()
 	planner, err := rollout.New(spec)

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
@@ -19,8 +22,8 @@ import (
 // The properties of one plan. Which invariant a violation belongs to is the verifier's to say, so each can be run alone.
 var (
 	contract     = property{"contract", onePlan(), verified(0)}
-	budget       = property{"V1 budget", onePlan(rollouttest.Released()), verified(1)}
-	surge        = property{"V2 surge", onePlan(rollouttest.Released()), verified(2)}
+	budget       = property{"V1 budget", onePlan(objects.Released()), verified(1)}
+	surge        = property{"V2 surge", onePlan(objects.Released()), verified(2)}
 	onePerNode   = property{"V3 one per node", onePlan(), verified(3)}
 	handsOff     = property{"V4 hands off", onePlan(), verified(4)}
 	held         = property{"V6 held", onePlan(rollouttest.OnDelete()), verified(6)}
@@ -44,19 +47,19 @@ func TestPlanIsSafeAsAWhole(t *testing.T) { test(t, safe) }
 
 func TestPlanIsSafeAlongTheWay(t *testing.T) { test(t, safeAlong, budgetAlways) }
 
-func checkSafe(c trial, plan rollouttest.PlanFunc) error {
-	return rollouttest.CheckSafe(c.Spec, plan, c.Snapshot)
+func checkSafe(c trial, plan harness.PlanFunc) error {
+	return harness.CheckSafe(c.Spec, plan, c.Snapshot)
 }
 
 // checkSafeAlong lets the update revision be good, never ready, or failing.
-func checkSafeAlong(c trial, plan rollouttest.PlanFunc) error {
+func checkSafeAlong(c trial, plan harness.PlanFunc) error {
 	switch c.count % 3 {
 	case 1:
 		c.behavior.NeverReady = []string{rollouttest.Hash(c.Spec)}
 	case 2:
 		c.behavior.Failing = []string{rollouttest.Hash(c.Spec)}
 	}
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
+	cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.behavior)
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func checkSafeAlong(c trial, plan rollouttest.PlanFunc) error {
 func rollouts() *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")
-		c := trial{behavior: rollouttest.AnyBehavior().Draw(t, "behavior"), count: rapid.IntRange(1, 14).Draw(t, "budget")}
+		c := trial{behavior: draw.AnyBehavior().Draw(t, "behavior"), count: rapid.IntRange(1, 14).Draw(t, "budget")}
 		option := rapid.SampledFrom([]func(string) rollouttest.SpecOption{
 			rollouttest.MaxUnavailable, rollouttest.MaxSurge,
 		}).Draw(t, "strategy")
@@ -102,8 +105,8 @@ func rollouts() *rapid.Generator[trial] {
 }
 
 // checkDisruption asks neither the verifier nor the plan, but counts pods in the cluster after every step of such a rollout.
-func checkDisruption(c trial, plan rollouttest.PlanFunc) error {
-	cluster, err := rollouttest.NewCluster(c.Spec, c.Snapshot, c.behavior)
+func checkDisruption(c trial, plan harness.PlanFunc) error {
+	cluster, err := harness.NewCluster(c.Spec, c.Snapshot, c.behavior)
 	if err != nil {
 		return err
 	}

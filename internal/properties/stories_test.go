@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -47,7 +49,7 @@ func rollbacks() *rapid.Generator[trial] {
 		for _, node := range c.Snapshot.Nodes {
 			c.Snapshot.Pods = append(c.Snapshot.Pods, rollouttest.Pod("agent-"+node.Name, rollouttest.Of(first), rollouttest.OnNode(node.Name)))
 		}
-		c.changes = []rollouttest.Change{{Spec: next}, {After: rapid.IntRange(0, 60).Draw(t, "after"), Spec: first}}
+		c.changes = []harness.Change{{Spec: next}, {After: rapid.IntRange(0, 60).Draw(t, "after"), Spec: first}}
 		return c
 	})
 }
@@ -107,7 +109,7 @@ func secondUpdates() *rapid.Generator[trial] {
 		c.behavior.Stuck, c.behavior.NeverReady, c.behavior.Failing = []string{nextImage}, nil, nil
 		c.behavior.Restart, c.behavior.Resize, c.world.stubborn = 0, 0, nil
 		c.world.bad, c.world.unfair = true, false
-		c.changes = []rollouttest.Change{{Spec: stuck}, {After: 4 + c.count, Spec: altered(stuck, rollouttest.Image("agent:v3"))}}
+		c.changes = []harness.Change{{Spec: stuck}, {After: 4 + c.count, Spec: altered(stuck, rollouttest.Image("agent:v3"))}}
 		return c
 	})
 }
@@ -143,8 +145,8 @@ func drawStoryHooks(t *rapid.T, spec *rollout.Spec) {
 		name := hookKey + fmt.Sprint(len(spec.Template.Labels)+len(spec.Template.Finalizers))
 		hook := rollouttest.HookLabel(name, "true")
 		if kind == "finalizer" {
-			hook = rollouttest.HookFinalizer(name)
-			rollouttest.PodTemplateFinalizer(name)(spec)
+			hook = objects.HookFinalizer(name)
+			objects.PodTemplateFinalizer(name)(spec)
 		} else {
 			rollouttest.PodTemplateLabel(name, "true")(spec)
 		}
@@ -157,16 +159,16 @@ func drawStoryHooks(t *rapid.T, spec *rollout.Spec) {
 }
 
 // drawStory draws what users do: a new template first, then whatever comes to their minds, and then they let it go on.
-func drawStory(t *rapid.T, first rollout.Spec) []rollouttest.Change {
-	changes := []rollouttest.Change{{Spec: altered(first, drawTemplate(t, first), drawTarget(t))}}
+func drawStory(t *rapid.T, first rollout.Spec) []harness.Change {
+	changes := []harness.Change{{Spec: altered(first, drawTemplate(t, first), drawTarget(t))}}
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		last := changes[len(changes)-1].Spec
-		changes = append(changes, rollouttest.Change{
+		changes = append(changes, harness.Change{
 			After: rapid.IntRange(0, 25).Draw(t, "after"),
 			Spec:  altered(last, drawTarget(t), drawTemplate(t, first), drawMind(t, first)),
 		})
 	}
-	rollouttest.Rolling()(&changes[len(changes)-1].Spec)
+	objects.Rolling()(&changes[len(changes)-1].Spec)
 	return changes
 }
 
@@ -225,7 +227,7 @@ func drawMind(t *rapid.T, first rollout.Spec) rollouttest.SpecOption {
 	return rapid.SampledFrom([]rollouttest.SpecOption{
 		func(s *rollout.Spec) {}, func(s *rollout.Spec) {}, func(s *rollout.Spec) {},
 		func(s *rollout.Spec) { s.Strategy.Paused = !s.Strategy.Paused },
-		rollouttest.Paused(), rollouttest.Frozen(), rollouttest.Rolling(),
+		rollouttest.Paused(), rollouttest.Frozen(), objects.Rolling(),
 		method(inplace.Recreate), method(inplace.IfPossible), method(inplace.Only),
 		func(s *rollout.Spec) { s.Lifecycle = lifecycle.Hooks{} },
 		func(s *rollout.Spec) { s.Lifecycle = first.Lifecycle },

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -49,7 +50,7 @@ type moment struct {
 	seen          rollout.Snapshot
 	decided, plan rollout.Plan
 	// events since the spec came into force.
-	events []rollouttest.Event
+	events []harness.Event
 }
 
 // witness reports what must not be at a moment. At the end of the story, when all has come to rest, the plan is empty.
@@ -60,7 +61,7 @@ type witness struct {
 // tell runs the story of a trial.
 func tell(w witness) func(trial, factory) error {
 	return func(c trial, f factory) error {
-		cluster, err := rollouttest.NewCluster(c.changes[0].Spec, c.Snapshot, c.behavior)
+		cluster, err := harness.NewCluster(c.changes[0].Spec, c.Snapshot, c.behavior)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func tell(w witness) func(trial, factory) error {
 // narrator runs one story.
 type narrator struct {
 	trial
-	cluster *rollouttest.Cluster
+	cluster *harness.Cluster
 	witness witness
 	now     moment
 	told    int // events before this chapter
@@ -135,7 +136,7 @@ func (n *narrator) enough() int {
 }
 
 // chapter goes on for so many steps, or until nothing happens any more.
-func (n *narrator) chapter(plan rollouttest.PlanFunc, steps int) (rests bool, err error) {
+func (n *narrator) chapter(plan harness.PlanFunc, steps int) (rests bool, err error) {
 	n.quiet = 0
 	for range steps {
 		if rests, err := n.step(plan); rests || err != nil {
@@ -145,7 +146,7 @@ func (n *narrator) chapter(plan rollouttest.PlanFunc, steps int) (rests bool, er
 	return false, nil
 }
 
-func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
+func (n *narrator) step(plan harness.PlanFunc) (rests bool, err error) {
 	n.steps++
 	if n.world.forgetful {
 		n.cluster.LoseMemory()
@@ -160,7 +161,7 @@ func (n *narrator) step(plan rollouttest.PlanFunc) (rests bool, err error) {
 	}
 	s.decided, s.plan = whole, whole
 	if n.world.part > 0 {
-		s.plan = rollouttest.Prefix(whole, 1+n.steps*n.world.part%5)
+		s.plan = harness.Prefix(whole, 1+n.steps*n.world.part%5)
 	}
 	if err := n.cluster.Apply(s.plan); err != nil {
 		return false, err

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -138,12 +138,12 @@ func witnessIdentity(s *moment) error {
 	created, deleted, updated := map[string]types.UID{}, map[types.UID]bool{}, map[types.UID]bool{}
 	for _, e := range s.events {
 		switch e.Kind {
-		case rollouttest.PodCreated:
+		case harness.PodCreated:
 			if created[e.Node] != "" && len(s.behavior.Failing) == 0 {
 				return fmt.Errorf("V17: node %s gets a second pod", e.Node)
 			}
 			created[e.Node] = e.UID
-		case rollouttest.PodDeleted:
+		case harness.PodDeleted:
 			if len(s.behavior.Failing) > 0 {
 				continue
 			}
@@ -151,7 +151,7 @@ func witnessIdentity(s *moment) error {
 				return fmt.Errorf("V17: pod %s is deleted, which was deleted, updated or created before", e.Object)
 			}
 			deleted[e.UID] = true
-		case rollouttest.PodUpdated:
+		case harness.PodUpdated:
 			if updated[e.UID] || created[e.Node] == e.UID {
 				return fmt.Errorf("V17: pod %s is updated, which was updated or created before", e.Object)
 			}

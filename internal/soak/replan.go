@@ -6,10 +6,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -67,13 +67,13 @@ func (c *checker) replanned(step *simulate.Step) error {
 	if c.options.every == 0 || (c.steps+int(c.scenario.Seed%1000))%c.options.every != 0 {
 		return nil
 	}
-	var plan rollouttest.PlanFunc
+	var plan harness.PlanFunc
 	if c.scenario.Planner != nil {
 		made, err := c.scenario.Planner(step.Spec)
 		if err != nil {
 			return err
 		}
-		plan = rollouttest.PlanFunc(made)
+		plan = harness.PlanFunc(made)
 	} else {
 		planner, err := rollout.New(step.Spec)
 		if err != nil {
@@ -85,9 +85,9 @@ func (c *checker) replanned(step *simulate.Step) error {
 		kind string
 		err  error
 	}{
-		{"impure", rollouttest.CheckPure(plan, step.Snapshot)},
-		{"not idempotent", rollouttest.CheckIdempotent(step.Spec, plan, step.Snapshot)},
-		{"wake", rollouttest.CheckNextWake(plan, step.Snapshot)},
+		{"impure", harness.CheckPure(plan, step.Snapshot)},
+		{"not idempotent", harness.CheckIdempotent(step.Spec, plan, step.Snapshot)},
+		{"wake", harness.CheckNextWake(plan, step.Snapshot)},
 	} {
 		if again.err != nil {
 			return &broken{again.kind, "", again.err.Error()}

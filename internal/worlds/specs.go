@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -109,12 +110,12 @@ func (r source) knobs() []rollouttest.SpecOption {
 		list = append(list, pick(r, rollouttest.InPlace(), rollouttest.InPlace(), rollouttest.InPlaceOnly()))
 		some(0.4, rollouttest.Resize())
 		some(0.3, rollouttest.EnvFromMetadata())
-		some(0.2, rollouttest.CgroupV1())
+		some(0.2, objects.CgroupV1())
 		some(0.4, rollouttest.GracePeriod(int32(pick(r, 1, 5, 30))))
 	}
 	if r.chance(0.2) {
 		list = append(list, rollouttest.PreDownload(pick(r, "1", "3", "50%", "100%")))
-		some(0.3, rollouttest.MinUpdatedReadyPods(pick(r, "1", "20%")))
+		some(0.3, objects.MinUpdatedReadyPods(pick(r, "1", "20%")))
 	}
 	if r.chance(0.2) {
 		list = append(list, rollouttest.Partition(pick(r, "1", "2", "30%", "50%", "100%")))
@@ -231,7 +232,7 @@ func (r source) hooks(spec *rollout.Spec) {
 	}
 	mark := func(hook lifecycle.Hook) lifecycle.Hook {
 		if r.chance(0.3) {
-			hook = rollouttest.MarkPodNotReady(hook)
+			hook = objects.MarkPodNotReady(hook)
 		}
 		return hook
 	}
@@ -240,8 +241,8 @@ func (r source) hooks(spec *rollout.Spec) {
 			rollouttest.PodTemplateLabel(HookLabel, "no")(spec)
 			rollouttest.PreDelete(mark(rollouttest.HookLabel(HookLabel, "no")))(spec)
 		} else {
-			rollouttest.PodTemplateFinalizer(HookFinalizer)(spec)
-			rollouttest.PreDelete(mark(rollouttest.HookFinalizer(HookFinalizer)))(spec)
+			objects.PodTemplateFinalizer(HookFinalizer)(spec)
+			rollouttest.PreDelete(mark(objects.HookFinalizer(HookFinalizer)))(spec)
 		}
 	}
 	if r.chance(0.4) {

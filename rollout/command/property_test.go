@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/command"
@@ -54,7 +55,7 @@ func TestTablesFit(t *testing.T) { rapid.Check(t, tablesFit) }
 func FuzzTablesFit(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(tablesFit)) }
 
 func tablesFit(t *rapid.T) {
-	s := rollouttest.AnyCanaryScenario().Draw(t, "scenario")
+	s := draw.AnyCanaryCase().Draw(t, "scenario")
 	v := viewOf(t, s.Spec, s.Snapshot)
 	row := command.Get(v)
 	if err := checkTables(row, command.Revisions(v), v.Plan); err != nil {
@@ -134,7 +135,7 @@ func TestCommandsAreObeyed(t *testing.T) { rapid.Check(t, commandsAreObeyed) }
 func FuzzCommandsAreObeyed(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(commandsAreObeyed)) }
 
 func commandsAreObeyed(t *rapid.T) {
-	s := rollouttest.AnyCanaryScenario().Draw(t, "scenario")
+	s := draw.AnyCanaryCase().Draw(t, "scenario")
 	if s.Spec.Strategy.Canary == nil {
 		return
 	}

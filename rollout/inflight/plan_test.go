@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -128,7 +129,7 @@ func TestPlanIsAskedForOnce(t *testing.T) {
 // What Observe says while nothing is seen is what InFlight.With says, and so no plan repeats what is in flight (V14).
 func TestPlansAreAskedForOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.OneOf(kit.AnyScenario(), kit.AnyCanaryScenario()).Draw(t, "scenario")
+		c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 		planner, err := rollout.New(c.Spec)
 		if err != nil {
 			t.Fatal(err)

@@ -1,10 +1,13 @@
 package rollouttest_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -20,13 +23,13 @@ func TestCheckInvariantsHold(t *testing.T) {
 		if i > 0 {
 			s = upgrade(options[i-1])
 		}
-		if err := rollouttest.CheckInvariants(s.Spec, planner(s), s.Snapshot); err != nil {
+		if err := rollouttest.CheckInvariants(s.Spec, planner(s.Spec), s.Snapshot); err != nil {
 			t.Errorf("option %d: %v", i, err)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		s := rollouttest.AnyScenario().Draw(t, "scenario")
-		if err := rollouttest.CheckInvariants(s.Spec, planner(s), s.Snapshot); err != nil {
+		s := draw.AnyCase().Draw(t, "scenario")
+		if err := rollouttest.CheckInvariants(s.Spec, planner(s.Spec), s.Snapshot); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -60,18 +63,44 @@ func TestCheckInvariantsReject(t *testing.T) {
 			return p
 		}, "V15"},
 		{"live", "it does nothing at all", nil, func(p rollout.Plan, _ rollout.Snapshot) rollout.Plan {
-			return rollouttest.Prefix(p, 0)
+			return harness.Prefix(p, 0)
 		}, "V16"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := upgrade(tt.options...)
-			right := planner(s)
+			right := planner(s.Spec)
 			err := rollouttest.CheckInvariants(s.Spec, func(snapshot rollout.Snapshot) (rollout.Plan, error) {
 				p, err := right(snapshot)
 				return tt.bug(p, snapshot), err
 			}, s.Snapshot)
-			mustContain(t, err, tt.want)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want one with %q", err, tt.want)
+			}
 		})
+	}
+}
+
+func TestAssertValidFailsTheTest(t *testing.T) {
+	s := upgrade()
+	p, err := planner(s.Spec)(s.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r policyTB
+	rollouttest.AssertValid(&r, s.Spec, s.Snapshot, p)
+	if len(r.errors)+len(r.fatals) > 0 {
+		t.Errorf("a right plan: %+v", r)
+	}
+	p.Status.Desired++
+	rollouttest.AssertValid(&r, s.Spec, s.Snapshot, p)
+	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "V12") || !strings.Contains(r.errors[0], "\nnode b\n") {
+		t.Errorf("a wrong plan is reported as %q; want the invariant and what was planned for", r.errors)
+	}
+	p.Status.Desired--
+	p.Deletes[0].Node = "a"
+	rollouttest.AssertValid(&r, s.Spec, s.Snapshot, p)
+	if len(r.errors) != 2 || !strings.Contains(r.errors[1], "(the plan: a: ") {
+		t.Errorf("a delete on the wrong node is reported as %q; want what the plan says of the node", r.errors)
 	}
 }

@@ -234,7 +234,8 @@ func ExampleBreachError_Error() {
 }
 
 func ExampleCheckInvariants() {
-	fmt.Println(rollouttest.CheckInvariants(upgrade().Spec, planner(upgrade()), upgrade().Snapshot))
+	s := upgrade()
+	fmt.Println(rollouttest.CheckInvariants(s.Spec, planner(s.Spec), s.Snapshot))
 	// Output: <nil>
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// A fleet of two nodes on which the spec was changed.
-func upgrade(options ...rollouttest.SpecOption) rollouttest.Scenario {
-	old := rollouttest.Spec("agent")
-	spec := rollouttest.Spec("agent", append(options, rollouttest.Image("agent:v2"))...)
-	return rollouttest.Scenario{Spec: spec, Snapshot: rollout.Snapshot{
+// upgrade is a fleet of two nodes whose set has got another image. The options are those of the old spec and of the new one.
+func upgrade(options ...rollouttest.SpecOption) simulate.Case {
+	old := rollouttest.Spec("agent", options...)
+	return simulate.Case{Spec: rollouttest.Changed(old, rollouttest.Image("agent:v2")), Snapshot: rollout.Snapshot{
 		Now:   rollouttest.Noon(),
 		Nodes: rollouttest.Nodes("a", "b"),
 		Pods: []*corev1.Pod{
@@ -28,7 +28,7 @@ func upgrade(options ...rollouttest.SpecOption) rollouttest.Scenario {
 }
 
 // plan makes one plan and shows its actions.
-func plan(s rollouttest.Scenario) {
+func plan(s simulate.Case) {
 	planner, err := rollout.New(s.Spec)
 	if err != nil {
 		fmt.Println(err)
@@ -57,44 +57,12 @@ func (reporter) Helper()                           {}
 func (reporter) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 func (reporter) Fatalf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-func cluster(s rollouttest.Scenario, behavior rollouttest.Behavior) *rollouttest.Cluster {
-	c, err := rollouttest.NewCluster(s.Spec, s.Snapshot, behavior)
-	if err != nil {
-		fmt.Println(err)
-	}
-	return c
-}
-
-func planner(s rollouttest.Scenario) rollouttest.PlanFunc {
-	p, err := rollout.New(s.Spec)
+func planner(spec rollout.Spec) simulate.PlanFunc {
+	p, err := rollout.New(spec)
 	if err != nil {
 		fmt.Println(err)
 	}
 	return p.Plan
-}
-
-func Example() {
-	s := upgrade()
-	c := cluster(s, rollouttest.Behavior{})
-	result := rollouttest.Run(reporter{}, c)
-	for _, event := range c.Events() {
-		if event.Node != "" { // not of revisions, whose names depend on the version of k8s.io/api
-			fmt.Println(event)
-		}
-	}
-	fmt.Println(result.Plan.Status.State, "after", result.Elapsed)
-	// Output:
-	// 12:00:00 deleted agent-b on b
-	// 12:00:02 gone agent-b on b
-	// 12:00:02 created agent-x0001 on b
-	// 12:00:02 bound agent-x0001 on b
-	// 12:00:07 ready agent-x0001 on b
-	// 12:00:07 deleted agent-a on a
-	// 12:00:09 gone agent-a on a
-	// 12:00:09 created agent-x0002 on a
-	// 12:00:09 bound agent-x0002 on a
-	// 12:00:14 ready agent-x0002 on a
-	// Running after 14s
 }
 
 func ExampleSpec() {
@@ -142,12 +110,6 @@ func ExampleFrozen() {
 	// Output: nothing Frozen
 }
 
-func ExampleReleased() {
-	spec := rollouttest.Spec("agent", rollouttest.Frozen(), rollouttest.OnDelete(), rollouttest.Released())
-	fmt.Println(spec.Strategy.Type, spec.Strategy.Frozen)
-	// Output: RollingUpdate false
-}
-
 func ExampleMinReadySeconds() {
 	spec := rollouttest.Spec("agent", rollouttest.MinReadySeconds(30))
 	fmt.Println(spec.MinReadySeconds)
@@ -163,12 +125,6 @@ func ExampleHistoryLimit() {
 	spec := rollouttest.Spec("agent", rollouttest.HistoryLimit(2))
 	fmt.Println(*spec.RevisionHistoryLimit)
 	// Output: 2
-}
-
-func ExampleTemplateGeneration() {
-	spec := rollouttest.Spec("agent", rollouttest.TemplateGeneration(7))
-	fmt.Println(*spec.TemplateGeneration)
-	// Output: 7
 }
 
 // outcome says what a node is to the pods of a spec.
@@ -320,15 +276,6 @@ func ExampleSucceeded() {
 	// Output: agent-a node="" bound=false phase=Succeeded ready="False" terminating=false
 }
 
-func ExampleUpdating() {
-	for _, c := range rollouttest.Pod("agent-a", rollouttest.Updating()).Status.Conditions {
-		fmt.Println(c.Type, c.Status)
-	}
-	// Output:
-	// Ready True
-	// InPlaceUpdateReady False
-}
-
 func ExampleTerminating() {
 	pod := rollouttest.Pod("agent-a", rollouttest.Terminating(rollouttest.Noon()))
 	fmt.Println(pod.DeletionTimestamp.UTC().Format(time.TimeOnly), *pod.DeletionGracePeriodSeconds)
@@ -347,4 +294,15 @@ func ExampleHash() {
 	pod := rollouttest.Pod("agent-a", rollouttest.Of(spec))
 	fmt.Println(pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == rollouttest.Hash(spec))
 	// Output: true
+}
+
+func ExampleAssertValid() {
+	s := upgrade()
+	p, err := planner(s.Spec)(s.Snapshot)
+	if err != nil {
+		fmt.Println(err)
+	}
+	rollouttest.AssertValid(reporter{}, s.Spec, s.Snapshot, p)
+	fmt.Println("valid so far")
+	// Output: valid so far
 }

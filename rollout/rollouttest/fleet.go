@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -46,7 +47,7 @@ func InRacks(racks int) FleetOption {
 
 // Labelled gives the nodes of the pool a label.
 func Labelled(key, value string) FleetOption {
-	return ofPool(func(p *simulate.Pool) { p.Labels = with(maps.Clone(p.Labels), key, value) })
+	return ofPool(func(p *simulate.Pool) { p.Labels = objects.With(maps.Clone(p.Labels), key, value) })
 }
 
 // Tainted gives the nodes of the pool a taint.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
 	"github.com/daemonplan/daemonplan/internal/kubelet"
-	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -27,16 +27,14 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 		Name:              name,
 		Namespace:         rollout.DefaultNamespace,
 		UID:               types.UID("pod-" + name),
-		CreationTimestamp: hourAgo(),
+		CreationTimestamp: objects.HourAgo(),
 	}}
-	Ready(hourAgo().Time)(pod)
+	Ready(objects.HourAgo().Time)(pod)
 	for _, option := range options {
 		option(pod)
 	}
 	return pod
 }
-
-func hourAgo() metav1.Time { return metav1.NewTime(Noon().Add(-time.Hour)) }
 
 // Of makes the pod one that the spec's planner would have created: namespace, labels, pod spec and owner of the set,
 // at the spec's update revision. For a set that updates in place, or has hooks, it also gets readiness gates, open,
@@ -59,7 +57,7 @@ func Of(spec rollout.Spec) PodOption {
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}}
 		}
-		dress(p, &spec)
+		objects.Dress(p, &spec)
 	}
 }
 
@@ -139,15 +137,12 @@ func finished(phase corev1.PodPhase) PodOption {
 	}
 }
 
-// Updating makes the pod one in the middle of an in-place update: its in-place readiness condition is False, so that
-// it is neither ready nor available whatever its Ready condition says (B5).
-func Updating() PodOption {
-	return func(p *corev1.Pod) {
-		kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, Noon())
-	}
-}
-
 // Terminating marks the pod for deletion at the given instant, with a grace period of 30 seconds after it.
 func Terminating(at time.Time) PodOption {
 	return func(p *corev1.Pod) { apiserver.Terminate(p, at, apiserver.DefaultGrace) }
+}
+
+// PodAnnotation sets an annotation of the pod.
+func PodAnnotation(key, value string) PodOption {
+	return func(p *corev1.Pod) { p.Annotations = objects.With(p.Annotations, key, value) }
 }

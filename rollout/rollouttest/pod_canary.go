@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
-	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/internal/objects"
 )
 
 // Options for pods by which a canary is judged, and for those with resources of their own.
@@ -56,20 +56,10 @@ func firstStatus(p *corev1.Pod) *corev1.ContainerStatus {
 	}
 	name := p.Spec.Containers[0].Name
 	if kubelet.StatusOf(p, name) == nil {
-		Containers()(p)
+		objects.Containers()(p)
 	}
 	p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
 	return kubelet.StatusOf(p, name)
-}
-
-// StartedAt sets when the kubelet took notice of the pod, and nothing else.
-func StartedAt(at time.Time) PodOption {
-	return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(at)) }
-}
-
-// Evicted makes the pod one that a kubelet threw out at the given instant: it has Failed for good.
-func Evicted(at time.Time) PodOption {
-	return func(p *corev1.Pod) { kubelet.Evict(p, at) }
 }
 
 // Unscheduled makes the pod one that is pinned to the node, and for which the scheduler has found no room there since the
@@ -80,6 +70,3 @@ func Unscheduled(node string, since time.Time) PodOption {
 		kubelet.Unschedulable(p, since)
 	}
 }
-
-// Overridden gives the pod the resources that its node overrides, and their digest (P8). It is for after [Of].
-func Overridden(by placement.Overridden) PodOption { return by.Apply }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -78,7 +79,7 @@ func (t trials) observe(plan *rollout.Plan) {
 // ran tells whether a pod of a revision on trial runs, or has run.
 func (t trials) ran(snapshot *rollout.Snapshot) bool {
 	return len(t) > 0 && slices.ContainsFunc(snapshot.Pods, func(p *corev1.Pod) bool {
-		return t[revisionOf(p)] != nil && kubelet.HasRun(p, 0)
+		return t[objects.RevisionOf(p)] != nil && kubelet.HasRun(p, 0)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -256,7 +257,7 @@ func TestSimulateOfPodsThatStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := snapshot.Pods[0].DeepCopy()
-	kit.Containers()(started)
+	objects.Containers()(started)
 	kit.Unready()(started)
 	for i := range started.Status.ContainerStatuses {
 		started.Status.ContainerStatuses[i].Ready = false

@@ -1,65 +1,35 @@
 package rollouttest
 
 import (
-	"bytes"
-	"encoding/json"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Revision returns the ControllerRevision of the spec's template as the planner creates it (R1), with the given
 // revision number and the UID "revision-<name>". It is nil for a spec that [rollout.New] refuses; a snapshot that
 // contains it is refused in turn.
 func Revision(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
-	// Only the template and the set's identity decide what the revision is. The rest could keep it from a plan.
-	spec.Strategy = rollout.Strategy{}
-	planner, err := rollout.New(spec)
-	if err != nil {
-		return nil
-	}
-	plan, err := planner.Plan(rollout.Snapshot{Now: Noon()})
-	if err != nil || len(plan.Revisions) == 0 || plan.Revisions[0].Object == nil {
-		return nil
-	}
-	revision := plan.Revisions[0].Object.DeepCopy()
-	revision.Revision = number
-	revision.UID = types.UID("revision-" + revision.Name)
-	return revision
+	return objects.Revision(spec, number)
 }
 
 // Hash returns the hash of the spec's template, which pods of that revision carry as a label. It is empty for a spec
 // that [rollout.New] refuses. It differs between versions of k8s.io/api (R1), so do not write it into a test.
-func Hash(spec rollout.Spec) string {
-	revision := Revision(spec, 1)
-	if revision == nil {
-		return ""
-	}
-	return revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+func Hash(spec rollout.Spec) string { return objects.Hash(spec) }
+
+// Promoted returns the revision of the spec, as [Revision] does, with the mark of a promotion an hour before [Noon] (C6).
+func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
+	return objects.Marked(Revision(spec, number), map[string]string{
+		history.PromotedAnnotation: objects.HourAgo().UTC().Format(time.RFC3339),
+	})
 }
 
-// holds tells whether the revision's data is that of the template, byte by byte or in meaning (R2).
-func holds(revision *appsv1.ControllerRevision, template *corev1.PodTemplateSpec) bool {
-	var data struct {
-		Spec struct {
-			Template *corev1.PodTemplateSpec `json:"template"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(revision.Data.Raw, &data); err != nil || data.Spec.Template == nil {
-		return false
-	}
-	// The template goes the same way, because decoding drops what the JSON does not tell apart.
-	encoded, err := json.Marshal(template)
-	if err != nil {
-		return false
-	}
-	var want corev1.PodTemplateSpec
-	if err := json.NewDecoder(bytes.NewReader(encoded)).Decode(&want); err != nil {
-		return false
-	}
-	return apiequality.Semantic.DeepEqual(*data.Spec.Template, want)
+// Rejected returns the revision of the spec, as [Revision] does, with the mark of a canary that failed (C6).
+func Rejected(spec rollout.Spec, number int64, reason canary.PhaseReason) *appsv1.ControllerRevision {
+	return objects.Marked(Revision(spec, number), map[string]string{history.FailedAnnotation: reason.String()})
 }

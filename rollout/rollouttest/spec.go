@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // Noon is the instant at which scenarios of this package begin: 2026-01-01 12:00 UTC. Builders count from it.
 func Noon() time.Time {
-	return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+	return objects.Noon()
 }
 
 // SpecOption changes one thing about a spec. Options are applied in order.
@@ -31,7 +31,7 @@ func Spec(name string, options ...SpecOption) rollout.Spec {
 		Selector:  &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: name}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: name + ":v1"}}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: objects.MainContainer, Image: name + ":v1"}}},
 		},
 	}
 	for _, option := range options {
@@ -80,26 +80,6 @@ func Frozen() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Frozen = true }
 }
 
-// Released lifts whatever holds nodes back: the spec is [Rolling], without partition and node selector, and recreates
-// what cannot be updated in place. Then every node ends at the update revision (V16).
-func Released() SpecOption {
-	return func(s *rollout.Spec) {
-		Rolling()(s)
-		s.Strategy.Partition, s.Strategy.NodeSelector, s.Strategy.PartitionedScaling = nil, nil, false
-		if s.Strategy.Method == inplace.Only {
-			s.Strategy.Method = inplace.IfPossible
-		}
-	}
-}
-
-// Rolling lifts what stops the whole set: the spec is neither paused nor frozen nor OnDelete. Single nodes may still be
-// held, by partition, node selector or the method InPlaceOnly. [CheckLive] is for such specs.
-func Rolling() SpecOption {
-	return func(s *rollout.Spec) {
-		s.Strategy.Type, s.Strategy.Paused, s.Strategy.Frozen = rollout.RollingUpdate, false, false
-	}
-}
-
 // MinReadySeconds sets how long a pod must have been Ready to be available (B5).
 func MinReadySeconds(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.MinReadySeconds = seconds }
@@ -113,11 +93,6 @@ func Burst(quantity string) SpecOption {
 // HistoryLimit sets how many old revisions are kept (R4).
 func HistoryLimit(limit int32) SpecOption {
 	return func(s *rollout.Spec) { s.RevisionHistoryLimit = new(limit) }
-}
-
-// TemplateGeneration sets the deprecated generation that decides for pods without a revision hash (R5).
-func TemplateGeneration(generation int64) SpecOption {
-	return func(s *rollout.Spec) { s.TemplateGeneration = new(generation) }
 }
 
 // NodeSelector adds a label that nodes must have to run the pod (P2).
@@ -134,27 +109,13 @@ func NodeSelector(key, value string) SpecOption {
 // ORed (P4).
 func Affinity(key string, values ...string) SpecOption {
 	return func(s *rollout.Spec) {
-		required := requiredAffinity(&s.Template.Spec)
+		required := objects.RequiredAffinity(&s.Template.Spec)
 		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
 			MatchExpressions: []corev1.NodeSelectorRequirement{
 				{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values},
 			},
 		})
 	}
-}
-
-func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
-	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	node := spec.Affinity.NodeAffinity
-	if node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		node.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
-	}
-	return node.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
 // Tolerating adds a toleration to the template: operator Exists, for the key and the effect; an empty key

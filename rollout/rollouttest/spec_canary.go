@@ -1,18 +1,16 @@
 package rollouttest
 
 import (
-	"maps"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Options for what the Datadog ExtendedDaemonSet adds. Those for canaries turn the canary on.
@@ -39,7 +37,7 @@ func CanaryOn(key, value string) SpecOption {
 	return tried(func(o *canary.Options) {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 		if old := o.NodeSelector; old != nil {
-			selector.MatchLabels, selector.MatchExpressions = with(old.MatchLabels, key, value), old.MatchExpressions
+			selector.MatchLabels, selector.MatchExpressions = objects.With(old.MatchLabels, key, value), old.MatchExpressions
 		}
 		o.NodeSelector = selector
 	})
@@ -94,29 +92,4 @@ func MaxUnschedulable(quantity string) SpecOption {
 // Override adds overrides of resources (P8).
 func Override(overrides ...placement.Override) SpecOption {
 	return func(s *rollout.Spec) { s.Overrides = append(slices.Clip(s.Overrides), overrides...) }
-}
-
-// Promoted returns the revision of the spec, as [Revision] does, with the mark of a promotion an hour before [Noon] (C6).
-func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
-	return Marked(Revision(spec, number), map[string]string{
-		history.PromotedAnnotation: hourAgo().UTC().Format(time.RFC3339),
-	})
-}
-
-// Rejected returns the revision of the spec, as [Revision] does, with the mark of a canary that failed (C6).
-func Rejected(spec rollout.Spec, number int64, reason canary.PhaseReason) *appsv1.ControllerRevision {
-	return Marked(Revision(spec, number), map[string]string{history.FailedAnnotation: reason.String()})
-}
-
-// Marked returns a copy of the revision with these annotations added; nil of nil.
-func Marked(revision *appsv1.ControllerRevision, annotations map[string]string) *appsv1.ControllerRevision {
-	if revision == nil {
-		return nil
-	}
-	revision = revision.DeepCopy()
-	if revision.Annotations == nil {
-		revision.Annotations = map[string]string{}
-	}
-	maps.Copy(revision.Annotations, annotations)
-	return revision
 }

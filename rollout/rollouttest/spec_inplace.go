@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -71,11 +72,6 @@ func EnvFromMetadata() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.EnvFromMetadata = true }
 }
 
-// CgroupV1 says that no node can resize a container and change an image in one step (I4).
-func CgroupV1() SpecOption {
-	return func(s *rollout.Spec) { s.Strategy.InPlace.CgroupV1 = true }
-}
-
 // GracePeriod sets how long a pod is not ready before it is updated in place (I4).
 func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
@@ -104,17 +100,6 @@ func HookLabel(key, value string) lifecycle.Hook {
 	return lifecycle.Hook{Labels: map[string]string{key: value}}
 }
 
-// HookFinalizer is a hook with one finalizer handler.
-func HookFinalizer(name string) lifecycle.Hook {
-	return lifecycle.Hook{Finalizers: []string{name}}
-}
-
-// MarkPodNotReady is the hook with pods marked as not ready while it is waited for (L4).
-func MarkPodNotReady(hook lifecycle.Hook) lifecycle.Hook {
-	hook.MarkPodNotReady = true
-	return hook
-}
-
 // PreDownload pulls images ahead on so many nodes at a time (D1): "2", or a percentage such as "10%".
 func PreDownload(parallelism string) SpecOption {
 	return func(s *rollout.Spec) {
@@ -127,94 +112,35 @@ func PreDownload(parallelism string) SpecOption {
 	}
 }
 
-// MinUpdatedReadyPods lets pulls begin when so many nodes have a ready pod of the update revision: "2", or a percentage
-// (D1). It is for after [PreDownload].
-func MinUpdatedReadyPods(quantity string) SpecOption {
-	return func(s *rollout.Spec) {
-		if s.PreDownload == nil {
-			PreDownload("1")(s)
-		}
-		options := *s.PreDownload
-		options.MinUpdatedReadyPods = new(intstr.Parse(quantity))
-		s.PreDownload = &options
-	}
-}
-
 // PodTemplateLabel sets a label of the template.
 func PodTemplateLabel(key, value string) SpecOption {
-	return func(s *rollout.Spec) { s.Template.Labels = with(s.Template.Labels, key, value) }
+	return func(s *rollout.Spec) { s.Template.Labels = objects.With(s.Template.Labels, key, value) }
 }
 
 // PodTemplateAnnotation sets an annotation of the template.
 func PodTemplateAnnotation(key, value string) SpecOption {
-	return func(s *rollout.Spec) { s.Template.Annotations = with(s.Template.Annotations, key, value) }
-}
-
-// PodTemplateFinalizer adds a finalizer to the template.
-func PodTemplateFinalizer(name string) SpecOption {
-	return func(s *rollout.Spec) {
-		s.Template.Finalizers = append(slices.Clip(s.Template.Finalizers), name)
-	}
+	return func(s *rollout.Spec) { s.Template.Annotations = objects.With(s.Template.Annotations, key, value) }
 }
 
 // Requests sets a request of the first container, such as "cpu" to "100m".
 func Requests(name corev1.ResourceName, quantity string) SpecOption {
-	return container(func(c *corev1.Container) {
+	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Resources.Requests = withQuantity(c.Resources.Requests, name, quantity)
 	})
 }
 
 // Limits sets a limit of the first container.
 func Limits(name corev1.ResourceName, quantity string) SpecOption {
-	return container(func(c *corev1.Container) {
+	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Resources.Limits = withQuantity(c.Resources.Limits, name, quantity)
 	})
 }
 
 // Env sets an environment variable of the first container to a value.
 func Env(name, value string) SpecOption {
-	return container(func(c *corev1.Container) {
+	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: name, Value: value})
 	})
-}
-
-// EnvFromLabel lets an environment variable of the first container read a label of the pod.
-func EnvFromLabel(name, key string) SpecOption {
-	return container(func(c *corev1.Container) {
-		c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + key + "']"},
-		}})
-	})
-}
-
-// RestartToResize makes the first container restart when the amount of the resource changes.
-func RestartToResize(name corev1.ResourceName) SpecOption {
-	return container(func(c *corev1.Container) {
-		c.ResizePolicy = append(slices.Clip(c.ResizePolicy),
-			corev1.ContainerResizePolicy{ResourceName: name, RestartPolicy: corev1.RestartContainer})
-	})
-}
-
-// container changes the first container of the template. The specs that options are applied to may share theirs.
-func container(change func(*corev1.Container)) SpecOption {
-	return func(s *rollout.Spec) {
-		if len(s.Template.Spec.Containers) == 0 {
-			return
-		}
-		containers := make([]corev1.Container, len(s.Template.Spec.Containers))
-		copy(containers, s.Template.Spec.Containers)
-		change(&containers[0])
-		s.Template.Spec.Containers = containers
-	}
-}
-
-func with(m map[string]string, key, value string) map[string]string {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
 }
 
 func withQuantity(list corev1.ResourceList, name corev1.ResourceName, quantity string) corev1.ResourceList {
@@ -224,9 +150,4 @@ func withQuantity(list corev1.ResourceList, name corev1.ResourceName, quantity s
 	}
 	list[name] = resource.MustParse(quantity)
 	return list
-}
-
-// updatesInPlace tells whether the planner of the spec makes pods with what in-place updates need.
-func updatesInPlace(s *rollout.Spec) bool {
-	return s.Strategy.Method == inplace.IfPossible || s.Strategy.Method == inplace.Only
 }

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -271,7 +272,7 @@ func TestBuildIsSettled(t *testing.T) { rapid.Check(t, inputSettled) }
 func FuzzBuildIsSettled(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputSettled)) }
 
 func inputSettled(t *rapid.T) {
-	spec := rapid.OneOf(kit.AnySpec(), kit.AnyCanarySpec()).Draw(t, "spec")
+	spec := rapid.OneOf(draw.AnySpec(), draw.AnyCanarySpec()).Draw(t, "spec")
 	spec.Strategy.Canary = nil
 	if rapid.Bool().Draw(t, "canary") && spec.Strategy.Type != rollout.OnDelete {
 		spec.Strategy.Canary = &canary.Options{}

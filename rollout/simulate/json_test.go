@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -358,7 +359,7 @@ func inputAnyScenario() *rapid.Generator[simulate.Scenario] {
 				Join: pool.Draw(t, "join"), Commands: canary.Commands{Pause: text.Draw(t, "pause"), Retry: text.Draw(t, "retry")},
 			}
 			if rapid.IntRange(0, 3).Draw(t, "spec") == 0 {
-				spec := kit.AnySpec().Draw(t, "its spec")
+				spec := draw.AnySpec().Draw(t, "its spec")
 				e.Spec = &spec
 			}
 			return e
@@ -383,10 +384,10 @@ func inputAnyScenario() *rapid.Generator[simulate.Scenario] {
 			Events: rapid.SliceOfN(event, 0, 2).Draw(t, "events"),
 		}
 		if rapid.Bool().Draw(t, "with a spec") {
-			s.Spec = kit.AnySpec().Draw(t, "spec")
+			s.Spec = draw.AnySpec().Draw(t, "spec")
 		}
 		if rapid.IntRange(0, 3).Draw(t, "running") == 0 {
-			spec := kit.AnySpec().Draw(t, "running spec")
+			spec := draw.AnySpec().Draw(t, "running spec")
 			s.Fleet.Running = &spec
 		}
 		return s

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -36,7 +37,7 @@ func inTheMiddle() []trajectory {
 		return rollouttest.Pod("p", append([]rollouttest.PodOption{rollouttest.Of(old), rollouttest.OnNode("a")}, options...)...)
 	}
 	updating := shows(node(), rollouttest.Pod("p", rollouttest.Of(inPlace), rollouttest.OnNode("a"),
-		rollouttest.UpdatingTo(second(rollouttest.InPlace()), noon.Add(-3*time.Second))))
+		objects.UpdatingTo(second(rollouttest.InPlace()), noon.Add(-3*time.Second))))
 	updating.Snapshot.Revisions = append(updating.Snapshot.Revisions, rollouttest.Revision(second(rollouttest.InPlace()), 2))
 	unready := func(p *corev1.Pod) {
 		rollouttest.Unready()(p)
@@ -74,14 +75,14 @@ func inTheMiddle() []trajectory {
 			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.WaitingFor("ImagePullBackOff"))), Model: registry}),
 		until(19*time.Second, "a pod whose container has no state", `It waits, says the API: its image is pulled, 10 s, and 9 s later it is ready.`,
 			"0s pulling, 10s starting, 19s new",
-			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready, stateless)), Model: registry}),
+			simulate.Scenario{Fleet: shows(node(), pod(objects.Containers(), unready, stateless)), Model: registry}),
 		until(7*time.Second, "a pod whose container has no state, and has run", `Its ID tells.`, "0s starting, 7s new",
-			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready, func(p *corev1.Pod) {
+			simulate.Scenario{Fleet: shows(node(), pod(objects.Containers(), unready, func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].State = corev1.ContainerState{}
 			})), Model: registry}),
 		until(7*time.Second, "a pod whose containers run", `It is ready 7 s later, as if they had just been started.`,
 			"0s starting, 7s new",
-			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Containers(), unready))}),
+			simulate.Scenario{Fleet: shows(node(), pod(objects.Containers(), unready))}),
 		until(29*time.Second, "a pod that crashed twice", `It backs off for 20 s, and is ready 9 s later. Its image is there: it ran.`,
 			"0s broken, 22s starting, 29s new",
 			simulate.Scenario{Fleet: shows(node(), pod(rollouttest.Restarted(2, noon, "Error"), crashing)), Model: registry}),
@@ -122,7 +123,7 @@ func inTheMiddle() []trajectory {
 	}
 	return append(rows, trajectory{
 		name: "a pod whose containers are ready", why: `Its kubelet says that it is Ready at once.`,
-		scenario: simulate.Scenario{Spec: old, Fleet: shows(node(), pod(rollouttest.Containers(), rollouttest.Unready()))},
+		scenario: simulate.Scenario{Spec: old, Fleet: shows(node(), pod(objects.Containers(), rollouttest.Unready()))},
 		nodes:    map[string]string{"a": "0s new"}, unavailable: "0s 0", end: simulate.EndDone, reached: "0s 0s 0s 0s",
 	})
 }

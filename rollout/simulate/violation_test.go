@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -37,8 +38,8 @@ func TestCaseRoundTrip(t *testing.T) { rapid.Check(t, inputCaseRoundTrip) }
 func FuzzCaseRoundTrip(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputCaseRoundTrip)) }
 
 func inputCaseRoundTrip(t *rapid.T) {
-	spec := rapid.OneOf(kit.AnySpec(), kit.AnyCanarySpec()).Draw(t, "spec")
-	want := simulate.Case{Spec: spec, Snapshot: kit.AnySnapshot(spec).Draw(t, "snapshot")}
+	spec := rapid.OneOf(draw.AnySpec(), draw.AnyCanarySpec()).Draw(t, "spec")
+	want := simulate.Case{Spec: spec, Snapshot: draw.AnySnapshot(spec).Draw(t, "snapshot")}
 	inputWholeSeconds(reflect.ValueOf(&want.Snapshot).Elem())
 	if memory, err := json.Marshal(want.Snapshot.Memory); err != nil || json.Unmarshal(memory, &rollout.Memory{}) != nil {
 		want.Snapshot.Memory = rollout.Memory{} // one with codes that were never declared, as nobody could have stored it

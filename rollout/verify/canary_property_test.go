@@ -10,18 +10,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // acceptsCanaryPlans: the verifier finds nothing wrong with what the planner does with a canary, slow start, maxUnschedulable and
 // overrides, whatever the fleet, the history and the memory.
 func acceptsCanaryPlans(t *rapid.T) {
-	c := rollouttest.AnyCanaryScenario().Draw(t, "scenario")
+	c := draw.AnyCanaryCase().Draw(t, "scenario")
 	if got := verify.Plan(c.Spec, c.Snapshot, planFor(t, c)); got != nil {
 		t.Fatalf("right plan, but: %v", got)
 	}
@@ -155,7 +155,7 @@ func TestVerifyFindsPlantedCanaryBugs(t *testing.T) {
 		t.Run(bug.name, func(t *testing.T) {
 			planted := false
 			rapid.Check(t, func(t *rapid.T) {
-				c := rollouttest.AnyCanaryScenario().Draw(t, "scenario")
+				c := draw.AnyCanaryCase().Draw(t, "scenario")
 				plan := planFor(t, c)
 				if !bug.plant(&c.Spec, &c.Snapshot, &plan) {
 					return

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -36,10 +37,10 @@ func TestVerifyAcceptsManyTermsAndOverrides(t *testing.T) {
 
 // manyConditions generates specs with terms and overrides that want one label or several, of one value or several, or a name, or
 // nothing that has a value, and nodes with some of these labels, beside few others or many.
-func manyConditions() *rapid.Generator[rollouttest.Scenario] {
+func manyConditions() *rapid.Generator[harness.Case] {
 	keys, values := []string{"zone", "pool", corev1.LabelHostname}, []string{"a", "b", "c"}
-	return rapid.Custom(func(t *rapid.T) rollouttest.Scenario {
-		c := rollouttest.Scenario{Spec: rollouttest.Spec("agent"), Snapshot: rollout.Snapshot{Now: rollouttest.Noon()}}
+	return rapid.Custom(func(t *rapid.T) harness.Case {
+		c := harness.Case{Spec: rollouttest.Spec("agent"), Snapshot: rollout.Snapshot{Now: rollouttest.Noon()}}
 		wants := func(of string) (wants []corev1.NodeSelectorRequirement) {
 			for _, key := range keys {
 				r := corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn}

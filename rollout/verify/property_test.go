@@ -14,6 +14,9 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -191,12 +194,12 @@ func plantedBugs() []plantedBug {
 // TestVerifyFindsPlantedBugs spoils plans of the planner.
 func TestVerifyFindsPlantedBugs(t *testing.T) {
 	rare := map[string][]rollouttest.SpecOption{ // what would hardly ever be drawn
-		"another image":           {rollouttest.InPlace(), rollouttest.MaxUnavailable("50%"), rollouttest.Released()},
-		"a pull twice":            {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), rollouttest.Released()},
-		"a pull that was started": {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), rollouttest.Released()},
+		"another image":           {rollouttest.InPlace(), rollouttest.MaxUnavailable("50%"), objects.Released()},
+		"a pull twice":            {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
+		"a pull that was started": {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
 	}
 	for _, bug := range plantedBugs() {
-		scenarios := rollouttest.AnyScenario(rare[bug.name]...)
+		scenarios := draw.AnyCase(rare[bug.name]...)
 		t.Run(bug.name, func(t *testing.T) {
 			planted := false
 			rapid.Check(t, func(t *rapid.T) {
@@ -218,7 +221,7 @@ func TestVerifyFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-func planFor(t *rapid.T, c rollouttest.Scenario) rollout.Plan {
+func planFor(t *rapid.T, c harness.Case) rollout.Plan {
 	planner, err := rollout.New(c.Spec)
 	if err != nil {
 		t.Fatal(err)
@@ -318,7 +321,7 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 // verifiesPurely: Plan writes to nothing, gives the same again, and does not depend on the order of the
 // snapshot.
 func verifiesPurely(t *rapid.T) {
-	c := rapid.OneOf(rollouttest.AnyScenario(), rollouttest.AnyCanaryScenario()).Draw(t, "scenario")
+	c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 	plan := anyPlan(c.Snapshot).Draw(t, "plan")
 	before := copiedSnapshot(c.Snapshot)
 	first := verify.Plan(c.Spec, c.Snapshot, plan)
@@ -363,7 +366,7 @@ func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
 
 // survivesGarbage: Plan reports what breaks the contract, instead of stumbling over it.
 func survivesGarbage(t *rapid.T) {
-	c := rapid.OneOf(rollouttest.AnyScenario(), rollouttest.AnyCanaryScenario()).Draw(t, "scenario")
+	c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 	broken := false
 	spoil := func(label string, do func()) {
 		if rapid.Bool().Draw(t, label) {

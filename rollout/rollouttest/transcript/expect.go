@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -324,7 +324,7 @@ const atLeastOne = ">=1"
 // rollouttest.EventKind, with hyphens for spaces. It is about what has happened since the stanza began.
 func (s *stage) expectEvent(a *arguments, count string) error {
 	kind := a.next()
-	kinds := codes[kit.EventKind]()
+	kinds := codes[harness.EventKind]()
 	for i := range kinds {
 		kinds[i] = strings.ReplaceAll(kinds[i], " ", "-")
 	}
@@ -335,7 +335,7 @@ func (s *stage) expectEvent(a *arguments, count string) error {
 	found, all := 0, []string{}
 	for _, event := range s.cluster.Events()[s.events:] {
 		all = append(all, event.String())
-		if event.Kind == kit.EventKind(slices.Index(kinds, kind)) && (node == "" || event.Node == node) &&
+		if event.Kind == harness.EventKind(slices.Index(kinds, kind)) && (node == "" || event.Node == node) &&
 			(object == "" || event.Object == object) {
 			found++
 		}

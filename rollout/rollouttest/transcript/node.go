@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/internal/objects"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -96,7 +97,7 @@ func (s *stage) node(a *arguments) error {
 	case "cordon":
 		s.changeNode(name, kit.Cordoned())
 	case "uncordon":
-		s.changeNode(name, kit.Uncordoned())
+		s.changeNode(name, objects.Uncordoned())
 	case "drain":
 		s.drain(name)
 	case "unreachable":
@@ -178,7 +179,7 @@ func reannotate(n *corev1.Node, annotation string) error {
 	case off:
 		delete(n.Annotations, key)
 	default:
-		kit.NodeAnnotation(key, value)(n)
+		objects.NodeAnnotation(key, value)(n)
 	}
 	return nil
 }

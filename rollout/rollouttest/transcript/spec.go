@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -70,10 +71,10 @@ func specArguments() []specArgument {
 		{"envFromMetadata", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.EnvFromMetadata })},
 		{"gracePeriod", number(kit.GracePeriod)},
 		{"parallelism", sure(kit.PreDownload)},
-		{"minUpdatedReadyPods", sure(kit.MinUpdatedReadyPods)},
+		{"minUpdatedReadyPods", sure(func(q string) kit.SpecOption { return objects.MinUpdatedReadyPods(q) })},
 		{"requests", amounts(kit.Requests)},
 		{"limits", amounts(kit.Limits)},
-		{"restartToResize", sure(func(name string) kit.SpecOption { return kit.RestartToResize(corev1.ResourceName(name)) })},
+		{"restartToResize", sure(func(name string) kit.SpecOption { return objects.RestartToResize(corev1.ResourceName(name)) })},
 		{"env", pair(setting)},
 		{"label", pair(kit.PodTemplateLabel)},
 		{"annotation", pair(kit.PodTemplateAnnotation)},

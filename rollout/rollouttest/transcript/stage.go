@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -20,8 +21,8 @@ import (
 
 // stage is where a transcript is played: a set on a simulated cluster in virtual time.
 type stage struct {
-	cluster  *kit.Cluster
-	behavior kit.Behavior
+	cluster  *harness.Cluster
+	behavior harness.Behavior
 	began    time.Time
 	nodes    map[string]*corev1.Node
 	told     int               // events that were printed, or are of no interest
@@ -109,13 +110,13 @@ func (s *stage) begin(spec rollout.Spec, snapshot rollout.Snapshot) (err error) 
 	for _, node := range s.nodes {
 		snapshot.Nodes = append(snapshot.Nodes, node)
 	}
-	s.cluster, err = kit.NewCluster(spec, snapshot, s.behavior)
+	s.cluster, err = harness.NewCluster(spec, snapshot, s.behavior)
 	s.told, s.events = 0, 0 // nothing has happened there yet
 	return err
 }
 
-func behaviorOf(a *arguments, spec rollout.Spec) (kit.Behavior, error) {
-	var behavior kit.Behavior
+func behaviorOf(a *arguments, spec rollout.Spec) (harness.Behavior, error) {
+	var behavior harness.Behavior
 	var errs []error
 	for _, known := range []struct {
 		key   string

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -78,7 +80,7 @@ func (s *stage) behave(a *arguments) error {
 }
 
 // setBehavior lets the cluster behave so, and any cluster that comes in its place.
-func (s *stage) setBehavior(b kit.Behavior) {
+func (s *stage) setBehavior(b harness.Behavior) {
 	s.behavior = b
 	s.cluster.SetBehavior(b)
 }
@@ -90,7 +92,7 @@ func leavingOut(list []string, word string) []string {
 // drain cordons the node and evicts what runs there, daemon pods too: kubectl drain leaves out only those that a DaemonSet
 // controls.
 func (s *stage) drain(name string) {
-	s.changeNode(name, kit.Uncordoned())
+	s.changeNode(name, objects.Uncordoned())
 	s.changeNode(name, kit.Cordoned())
 	for _, p := range s.cluster.PodsOn(name) {
 		if p.DeletionTimestamp != nil {
@@ -125,7 +127,7 @@ func (s *stage) unreachable(name string) {
 
 // reachable ends that.
 func (s *stage) reachable(name string) {
-	s.changeNode(name, kit.Recovered(s.cluster.Now()))
+	s.changeNode(name, objects.Recovered(s.cluster.Now()))
 	b := s.cluster.Behavior()
 	b.Silent = leavingOut(slices.Clone(b.Silent), name)
 	s.setBehavior(b)

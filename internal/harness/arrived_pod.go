@@ -1,0 +1,146 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// What a pod at rest should be like.
+
+// wentBack is the hash of the stable revision if the update revision is marked as failed, and not as promoted; else it is
+// empty.
+func (c *Cluster) wentBack() string {
+	if c.spec.Strategy.Canary == nil {
+		return ""
+	}
+	failed, stable := false, (*appsv1.ControllerRevision)(nil)
+	for _, revision := range c.revisions {
+		_, rejected := revision.Annotations[history.FailedAnnotation]
+		switch {
+		case objects.Holds(revision, &c.spec.Template) && history.Promoted(revision):
+			return ""
+		case objects.Holds(revision, &c.spec.Template):
+			failed = failed || rejected
+		case history.Promoted(revision) && (stable == nil || revision.Revision > stable.Revision):
+			stable = revision
+		}
+	}
+	if !failed || stable == nil {
+		return ""
+	}
+	return history.HashOf(stable)
+}
+
+// resourced tells whether the pod records the resources that are overridden for its node (P8). While an annotation cannot be
+// read, whatever it records will do.
+func (r *rest) resourced(p *corev1.Pod) bool {
+	name, ok := placement.TargetNode(p)
+	node := r.nodes[name]
+	if !ok || node == nil {
+		return true
+	}
+	by := objects.Effect(&r.spec, r.template(p), node)
+	return len(by.Malformed) > 0 || p.Annotations[placement.DigestAnnotation] == by.Digest
+}
+
+// lacks reports whether the pod has not got a label of the revision that it carries.
+func (r *rest) lacks(p *corev1.Pod) bool {
+	for _, revision := range r.revisions {
+		template, err := history.Template(revision)
+		if err != nil || history.HashOf(revision) != objects.RevisionOf(p) {
+			continue
+		}
+		for key := range template.Labels {
+			if _, ok := p.Labels[key]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// template is the one that a pod at its node's target revision was made from.
+func (r *rest) template(p *corev1.Pod) *corev1.PodTemplateSpec {
+	if r.stable != "" {
+		for _, revision := range r.revisions {
+			if template, err := history.Template(revision); err == nil && history.HashOf(revision) == objects.RevisionOf(p) {
+				return template
+			}
+		}
+	}
+	return &r.spec.Template
+}
+
+// finished tells what a pod at rest still waits for, or is not.
+func (r *rest) finished(p *corev1.Pod) error {
+	switch state := lifecycle.StateOf(p); state {
+	case lifecycle.PreparingNormal, lifecycle.PreparingUpdate, lifecycle.Updating, lifecycle.Updated, lifecycle.PreparingDelete:
+		return fmt.Errorf("which is still %s", state)
+	case lifecycle.Normal, "":
+	}
+	if completion := inplace.Completed(p); !completion.Done {
+		return fmt.Errorf("whose in-place update is not complete: %v", completion.Waits)
+	}
+	if r.updated[p.UID] && r.current(p) {
+		return r.asTemplate(p)
+	}
+	return nil
+}
+
+// asTemplate compares a pod that was updated in place with what a new one would be.
+func (r *rest) asTemplate(p *corev1.Pod) error {
+	template := r.template(p)
+	like := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	anyResources := false
+	if node := r.nodes[p.Spec.NodeName]; node != nil {
+		by := objects.Effect(&r.spec, template, node)
+		by.Apply(like)
+		anyResources = len(by.Malformed) > 0 // a pod then keeps what it was made with (P8), whatever digest it records
+	}
+	hooked := map[string]bool{}
+	hooks := r.spec.Lifecycle
+	for _, hook := range []*lifecycle.Hook{hooks.PreDelete, hooks.InPlaceUpdate, hooks.PreNormal} {
+		if hook != nil {
+			for key := range hook.Labels {
+				hooked[key] = true // its controller puts it on and takes it off
+			}
+		}
+	}
+	for _, key := range sortedKeys(template.Labels) {
+		has, ok := p.Labels[key]
+		if want := template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
+			return fmt.Errorf("which has label %s=%s instead of %s", key, has, want)
+		}
+	}
+	for _, key := range sortedKeys(template.Annotations) {
+		if want := template.Annotations[key]; p.Annotations[key] != want {
+			return fmt.Errorf("which has annotation %s=%s instead of %s", key, p.Annotations[key], want)
+		}
+	}
+	for i := range like.Spec.Containers {
+		want := &like.Spec.Containers[i]
+		at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
+		switch {
+		case at < 0:
+			return fmt.Errorf("which has no container %s", want.Name)
+		case p.Spec.Containers[at].Image != want.Image:
+			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, p.Spec.Containers[at].Image, want.Image)
+		case !anyResources && !objects.SameResources(want.Resources, p.Spec.Containers[at].Resources):
+			return fmt.Errorf("whose container %s has resources %v instead of %v",
+				want.Name, p.Spec.Containers[at].Resources, want.Resources)
+		case len(kubelet.Resized(p, at)) > 0:
+			return fmt.Errorf("whose container %s does not have the resources of its spec", want.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package harness
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/internal/kubelet"
+	"github.com/daemonplan/daemonplan/internal/objects"
+)
+
+// What keeps pods from coming up: nodes without room, images that cannot be pulled, containers that crash.
+
+// dueUnscheduled is what the scheduler says of a pod for which its node has no room, once.
+func dueUnscheduled(p *simulated, now time.Time) happening {
+	if kubelet.ConditionStatus(p.Pod, corev1.PodScheduled) == corev1.ConditionFalse {
+		return happening{}
+	}
+	return happening{kind: PodUnscheduled, at: now}
+}
+
+// silent tells whether the kubelet of the node does nothing.
+func (c *Cluster) silent(node string) bool {
+	return c.nodes[node] != nil && slices.Contains(c.behavior.Silent, node)
+}
+
+// dueTrouble is what happens next to a pod that something keeps from coming up; false if nothing does.
+func (c *Cluster) dueTrouble(p *simulated, hash string) (happening, bool) {
+	waits, reason := kubelet.WaitingFor(p.Pod), c.behavior.Waiting[hash]
+	starts := c.after(p.since, c.delay(p, c.behavior.Start, defaultStart))
+	switch {
+	case waits == kubelet.ContainerCreating && c.behavior.Create < 0:
+		return happening{}, true
+	case reason != "" && kubelet.YetToStart(p.Pod):
+		if waits == kubelet.ContainerCreating && c.behavior.Create > 0 {
+			starts = c.after(p.since, c.delay(p, c.behavior.Create, 0))
+		}
+		switch {
+		case waits == reason && reason == kubelet.ErrImagePull:
+			return happening{kind: ContainerWaiting, at: c.after(p.since, kubelet.PullBackOff)}, true
+		case waits == reason, waits == kubelet.ImagePullBackOff && reason == kubelet.ErrImagePull:
+			return happening{}, true
+		default:
+			return happening{kind: ContainerWaiting, at: starts}, true
+		}
+	case waits == kubelet.ContainerCreating && c.behavior.Create > 0:
+		return happening{kind: ContainersCreated, at: c.after(p.since, c.delay(p, c.behavior.Create, 0))}, true
+	case slices.Contains(c.behavior.Crashing, hash):
+		if c.restarts(p) {
+			return happening{}, true // what is to crash is not started yet
+		}
+		restarts := kubelet.Restarts(p.Pod)
+		if c.behavior.Crashes > 0 && int(restarts) >= c.behavior.Crashes {
+			return happening{}, false
+		}
+		again := c.delay(p, c.behavior.Start, defaultStart) + kubelet.BackOff(restarts)
+		return happening{kind: ContainerCrashed, at: c.after(p.since, again)}, true
+	}
+	return happening{}, false
+}
+
+// wait lets the pod's containers wait for the next reason that its revision has.
+func (c *Cluster) wait(p *simulated) {
+	changed := p.DeepCopy()
+	reason := c.behavior.Waiting[objects.RevisionOf(p.Pod)]
+	if reason == kubelet.ErrImagePull && kubelet.WaitingFor(p.Pod) == kubelet.ErrImagePull {
+		reason = kubelet.ImagePullBackOff
+	}
+	kubelet.SetWaiting(changed, reason)
+	kubelet.Unready(changed, c.now)
+	c.replace(p, changed)
+	p.since = c.now
+	c.recordDetail(ContainerWaiting, p.Pod, reason)
+}
+
+// crash ends the pod's first container, for the kubelet to start it again.
+func (c *Cluster) crash(p *simulated) {
+	if len(p.Spec.Containers) == 0 {
+		return
+	}
+	changed := p.DeepCopy()
+	if !kubelet.HasRun(changed, 0) {
+		p.running[0] = kubelet.StartContainer(changed, 0, c.behavior.SameID, c.now)
+	}
+	kubelet.Crash(changed, 0, 1, "Error", c.now)
+	c.replace(p, changed)
+	p.up, p.since = false, c.now
+	c.recordDetail(ContainerCrashed, p.Pod, changed.Spec.Containers[0].Name)
+}
