@@ -69,8 +69,8 @@ func FuzzCanaryLive(f *testing.F) { fuzz(f, triedLive) }
 func anyTrial(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		c := trial{
-			Case: draw.AnyCanaryCase(options...).Draw(t, "scenario"),
-			after:    time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
+			Case:  draw.AnyCanaryCase(options...).Draw(t, "scenario"),
+			after: time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
 		}
 		if c.Spec.Predecessor != nil {
 			bequeath(t, &c)
@@ -83,7 +83,7 @@ func anyTrial(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 func manyTrials(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		c := trial{
-			Case: draw.AnyCanaryCase(options...).Draw(t, "scenario"),
+			Case:     draw.AnyCanaryCase(options...).Draw(t, "scenario"),
 			behavior: draw.AnyBehavior().Draw(t, "behavior"),
 			count:    rapid.IntRange(0, 20).Draw(t, "count"),
 		}

@@ -91,8 +91,8 @@ func once(check func(c trial, plan harness.PlanFunc) error) func(trial, factory)
 func onePlan(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
 		return trial{
-			Case: draw.AnyCase(options...).Draw(t, "scenario"),
-			after:    time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
+			Case:  draw.AnyCase(options...).Draw(t, "scenario"),
+			after: time.Duration(rapid.Int64Range(1, int64(2*time.Hour)).Draw(t, "after")),
 		}
 	})
 }
