@@ -61,8 +61,8 @@
 //
 // Budgets, surge, partition and burst hold for every input, a plan never deletes a node's only healthy pod of the update
 // revision, and never a pod that a hook holds. Package rollout/verify checks a plan against these invariants (V1 to V12
-// and what of V14 and V15 one plan shows), independently of the planner; package rollouttest checks those that span several
-// plans: purity, idempotence with requests in flight, wake-ups, liveness, recovery from any state.
+// and what of V14 and V15 one plan shows), independently of the planner; rollouttest.CheckInvariants checks also those that span
+// several plans: purity, idempotence with requests in flight, wake-ups, liveness, recovery from any state.
 //
 // # Differences from the controllers
 //

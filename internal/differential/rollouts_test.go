@@ -105,7 +105,7 @@ func (p *promise) serves(pod *corev1.Pod, now time.Time) bool {
 	return lifecycle.Available(pod, p.w.Set.Spec.MinReadySeconds, now) || lifecycle.Ready(pod) && !p.updated(pod)
 }
 
-// asPlans lets the controller plan for the test kit's cluster.
+// asPlans lets the controller plan for the harness's cluster.
 type asPlans struct {
 	*differential.Controller
 	world differential.World

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // The words that mishaps use, and what is drawn for them.

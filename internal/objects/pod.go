@@ -55,7 +55,8 @@ func Evicted(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { kubelet.Evict(p, at) }
 }
 
-// Overridden gives the pod the resources that its node overrides, and their digest (P8). It is for after the option Of of package rollouttest.
+// Overridden gives the pod the resources that its node overrides, and their digest (P8). It is for after
+// rollouttest.Of.
 func Overridden(by placement.Overridden) func(*corev1.Pod) { return by.Apply }
 
 // Gated gives the pod a readiness gate and makes its condition True, since an hour before [Noon].
@@ -119,7 +120,8 @@ func Containers() func(*corev1.Pod) {
 
 // UpdatingTo puts the pod into the middle of an in-place update to the spec, which began at the given instant: the pod
 // says what it should be, is closed by its readiness gate, and its containers still run what they did before. It is for
-// after the option Of of package rollouttest with the old spec, and keeps what the pod has beside it. The revision that the pod is to be at is the spec's.
+// after rollouttest.Of with the old spec, and keeps what the pod has beside it. The revision that the pod is to be at is the
+// spec's.
 func UpdatingTo(spec rollout.Spec, began time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		state := inplace.Progress{

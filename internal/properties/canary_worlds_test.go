@@ -18,7 +18,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// The properties of canaries from the first plan to the last, by the test kit's own watch and as observed.
+// The properties of canaries from the first plan to the last, by the harness's own watch and as observed.
 var (
 	promotes = statement{"C2 healthy: promoted", worlds(objects.Released()), inWorld(ends(harness.EndsPromoted))}
 	givesUp  = statement{"C4 ill: failed", illWorlds(objects.Rolling(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(2 * time.Hour)})), inWorld(ends(harness.EndsFailed))}

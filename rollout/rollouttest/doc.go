@@ -1,25 +1,43 @@
-// Package rollouttest is the test kit of package rollout: builders for specs, nodes, pods and revisions; generators
-// of whole scenarios for pgregory.net/rapid; a fair cluster in virtual time that carries out plans; one check for each
-// invariant that takes more than one plan to see; and promises that whole simulated rollouts are held to.
+// Package rollouttest is for tests of rollouts: of a spec, of a controller, of whatever stands between a planner and a
+// cluster. It makes specs, fleets, nodes and pods in a line each, runs whole rollouts in virtual time, and holds them to
+// promises.
 //
-// A test that asks what happens next needs the builders and a planner:
+// Which tool is for which question:
 //
-//	old, spec := rollouttest.Spec("agent"), rollouttest.Spec("agent", rollouttest.Image("agent:v2"))
+//   - What happens next, on a few nodes, and why? Make a snapshot of [Node], [Pod] and [Revision], plan once, and look at the
+//     plan.
+//   - Does a rollout keep a promise on a whole fleet, with slow registries, versions that crash and a controller that restarts?
+//     [Simulate] a scenario with a [Fleet] and say what is promised, as a [Policy].
+//   - What is the exact course of a rollout, to be read and reviewed? Package transcript beside this one plays it as text.
+//   - Is my planner still right, with something around it? [CheckInvariants] plans again and again from one snapshot;
+//     [AssertValid] looks at one plan.
+//   - Does it hold for every spec and every state of a fleet? Package generate beside this one draws them.
+//
+// # One plan
+//
+// What a test says nothing about has ordinary values: a [Spec] is valid, a [Node] is Ready, a [Pod] is healthy, everything is an
+// hour old at [Noon]. Options change one thing each:
+//
+//	old := rollouttest.Spec("agent", rollouttest.MaxUnavailable("10%"))
+//	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
 //	snapshot := rollout.Snapshot{
-//		Now:       rollouttest.Noon(),
-//		Nodes:     rollouttest.Nodes("a", "b"),
+//		Now:   rollouttest.Noon(),
+//		Nodes: rollouttest.Nodes("a", "b"),
 //		Pods: []*corev1.Pod{
 //			rollouttest.Pod("agent-a", rollouttest.Of(old), rollouttest.OnNode("a")),
 //			rollouttest.Pod("agent-b", rollouttest.Of(old), rollouttest.OnNode("b"), rollouttest.Failed()),
 //		},
 //		Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1)},
 //	}
+//	planner, err := rollout.New(spec)
+//	…
+//	plan, err := planner.Plan(snapshot)
 //
-// One that asks how it ends puts the snapshot into a [Cluster] and calls [Run], which verifies every plan on the way. The same
-// as text, a story with commands and answers, is what package transcript beside this one plays.
+// What no option does a function does: options are functions of a spec, a node or a pod, and any function of that type is one.
 //
-// One that asks whether a rollout keeps a promise on a whole fleet, with slow registries, crashing versions and restarts
-// of the controller, makes a [simulate.Scenario] and says what is promised:
+//	rollouttest.Spec("agent", func(s *rollout.Spec) { s.Template.Spec.HostNetwork = true })
+//
+// # A whole rollout
 //
 //	rollouttest.Simulate(t, simulate.Scenario{
 //		Spec:  spec,
@@ -31,63 +49,30 @@
 //		rollouttest.NoPodRecreatedTwice(),
 //	)
 //
-// The promises are a [Policy] each: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin],
-// [EndsAtUpdateRevision], [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that
-// you write. One that never saw what it is about fails.
+// A [Policy] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin], [EndsAtUpdateRevision],
+// [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that you write. One that never
+// saw what it is about fails. [KeepCases] keeps the step at which a promise broke, for examples/plan -case.
 //
-// Which of these one wants: a [Cluster] with [Run] for a few nodes, step by step, with objects that the test itself makes and
-// changes; [Simulate] for whole rollouts on a whole fleet, where it matters how long things take; and package transcript for
-// stories whose exact course is to be read, as text.
+// # Names
 //
-// One that asks whether it always ends well draws an [AnyScenario] and calls the checks, which take the planner as a
-// [PlanFunc], so that a planner with a planted bug can be shown to be rejected:
+//   - Specs: [Spec], [Changed] and options ([SpecOption]) for the template ([Image], [Requests], [Env], [PodTemplateLabel], …),
+//     placement ([NodeSelector], [Affinity], [Tolerating]), budgets ([MaxUnavailable], [MaxSurge], [Burst], [SlowStart], …), what
+//     holds nodes ([Paused], [OnDelete], [Partition], [UpdateSelector], …), updates in place ([InPlace], [Resize], …), hooks
+//     ([PreDelete], [InPlaceUpdate], [PreNormal]), pulls ahead ([PreDownload]) and canaries ([Canary], [CanaryFor], …).
+//   - Revisions: [Revision], [Promoted], [Rejected], and the [Hash] that pods carry.
+//   - Nodes: [Node], [Nodes] and options ([NodeOption]): [Label], [Taint], [Cordoned], [NotReady], ….
+//   - Pods: [Pod] and options ([PodOption]): whose ([Of]), where ([OnNode], [PinnedTo]), and how it is ([Unready], [Failed],
+//     [Terminating], [WaitingFor], …).
+//   - Fleets for simulations: [Fleet] and options ([FleetOption]): [InZones], [And], [Running], ….
+//   - Promises: [Simulate] and policies.
 //
-//	V1 to V12   [CheckSafe], [CheckSafeAlong], [AssertValid]
-//	V13         [CheckPure]
-//	V14         [CheckIdempotent]
-//	V15         [CheckNextWake]
-//	V16, V18    [CheckLive], with users who change the spec [CheckChanges]
-//	V17         [CheckNoThrash], with users who change the spec [CheckChanges]
-//	C1 to C7    [CheckCanary], [CheckCanaryEnds]; plan by plan [CanaryWatch]
-//
-// [CheckInvariants] runs all of V1 to V18 that apply to one spec and snapshot.
-//
-// Scenarios with what the Datadog ExtendedDaemonSet adds come from [AnyCanaryScenario]; [AnyScenario] has none of it. An
-// [AnyCanaryWorld] is a fleet at rest whose set has just got a template to try.
-//
-// # The cluster
-//
-// What a [Cluster] does about a pod:
-//   - a pinned pod is bound where it fits, and becomes Ready if all its readiness gates are True;
-//   - a container whose image, or whose metadata in the environment, is another one by now is restarted, one whose cpu or
-//     memory is another is resized; its status shows that then and not before. Only pods with the readiness gate
-//     InPlaceUpdateReady are watched that closely;
-//   - who closes a readiness gate makes the pod not Ready, who opens it again makes it Ready at once;
-//   - the controllers of hooks take handlers off pods that are PreparingDelete or PreparingUpdate, and put them on pods that
-//     are Updated or PreparingNormal; others take back their messages in KruisePodReady, and finalizers on a pod that is
-//     marked for deletion, which stays until then;
-//   - a pod of a node that is gone is collected.
-//
-// A node pulls the images it is asked to, and reports them. [Behavior] says how long all that takes, and what goes wrong:
-// revisions that never become Ready, fail, crash or cannot be pulled, kubelets that never restart a container or give it
-// another image under the same ID, or say nothing at all, nodes without room, hooks that nobody sees to, pulls that fail.
-//
-// Patches are merged, and refused, as an API server does it: strategic ones by the tags of the API's types, for each
-// subresource only what belongs to it, with the UID and the resource version as preconditions.
+// Quantities are text, as in manifests: "2", or a percentage such as "10%".
 //
 // # Contract
 //
-// Nothing here reads a clock, draws random numbers of its own or keeps state between calls: equal arguments give
-// equal results, in the cluster too, and a test that fails once fails again. Builders allocate what they return;
-// options write to the object under construction only. Checks report the first thing that is wrong, with the rule's
-// number; a plan that fails is wrong too. Arguments must not be nil.
-//
-// # What the cluster leaves out
-//
-// Nodes do not change by themselves and taints evict nobody, other sets do not exist, and of what an API
-// server refuses only some: changes of a pod's spec beyond images and resources, and other names. Patches with directives
-// are not merged. A test of an unkind world is unkind itself between two plans: [Cluster.ChangeNode], [Cluster.Drain],
-// [Cluster.RemoveNode], [Cluster.Evict], [Cluster.Crash] and [Cluster.SetPod] change objects, [Cluster.SetBehavior] their
-// surroundings, [Cluster.ApplyPrefix] loses requests, and [Cluster.LoseMemory] the planner's memory. A [Mishap] is any of
-// that in data.
+// Nothing here reads a clock, draws random numbers or keeps state between calls: equal arguments give equal results, and a test
+// that fails once fails again. Builders allocate what they return; options write to the object under construction only. They are
+// applied in order, so that a later one overrides an earlier. A call may do without options, but an option must not be nil, and
+// neither must another argument unless its function says so. A quantity that cannot be read is kept as it is, for [rollout.New]
+// to refuse; those of [Requests] and [Limits], which have no such form, panic.
 package rollouttest

@@ -70,7 +70,7 @@
 // # Limits
 //
 // Whether all that is due was planned is not checked: an empty plan with right decisions passes. Invariants 13 and 16 to 18 and
-// the rest of 14 and 15 speak of several plans; package rollouttest checks those.
+// the rest of 14 and 15 speak of several plans; rollouttest.CheckInvariants checks those.
 //
 // # Contract
 //

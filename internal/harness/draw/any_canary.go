@@ -17,11 +17,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // AnyCanaryCase generates specs as [AnyCanarySpec] does, each with a snapshot as [AnySnapshot] draws it.
-func AnyCanaryCase(options ...rollouttest.SpecOption) *rapid.Generator[harness.Case] {
+func AnyCanaryCase(options ...kit.SpecOption) *rapid.Generator[harness.Case] {
 	return rapid.Custom(func(t *rapid.T) harness.Case {
 		spec := AnyCanarySpec(options...).Draw(t, "spec")
 		return harness.Case{Spec: spec, Snapshot: AnySnapshot(spec).Draw(t, "snapshot")}
@@ -32,16 +32,16 @@ func AnyCanaryCase(options ...rollouttest.SpecOption) *rapid.Generator[harness.C
 // of all options and commands, stale ones too; some with slow start, maxUnschedulable, and overrides, also such that
 // conflict or mean nothing. The options are applied to what was drawn. OnDelete turns the canary off (C7),
 // and a timeout that is too short for the duration is dropped.
-func AnyCanarySpec(options ...rollouttest.SpecOption) *rapid.Generator[rollout.Spec] {
+func AnyCanarySpec(options ...kit.SpecOption) *rapid.Generator[rollout.Spec] {
 	return rapid.Custom(func(t *rapid.T) rollout.Spec {
 		spec := AnySpec().Draw(t, "plain spec")
 		if pick(t, "canary", true, true, true, false) {
-			drawn := AnyCanary(rollouttest.Hash(spec)).Draw(t, "canary options")
+			drawn := AnyCanary(kit.Hash(spec)).Draw(t, "canary options")
 			spec.Strategy.Canary = &drawn
 		}
 		drawSlowStart(t, &spec)
 		if quantity := pick(t, "maxUnschedulable", "", "", "1", "2", "30%", "100%", "0"); quantity != "" {
-			rollouttest.MaxUnschedulable(quantity)(&spec)
+			kit.MaxUnschedulable(quantity)(&spec)
 		}
 		drawOverrides(t, &spec)
 		for _, option := range options {
@@ -63,17 +63,17 @@ func AnyCanarySpec(options ...rollouttest.SpecOption) *rapid.Generator[rollout.S
 func AnyCanary(hash string) *rapid.Generator[canary.Options] {
 	return rapid.Custom(func(t *rapid.T) canary.Options {
 		var spec rollout.Spec
-		rollouttest.Canary(pick(t, "replicas", "1", "1", "2", "3", "20", "1%", "10%", "50%", "100%"))(&spec)
+		kit.Canary(pick(t, "replicas", "1", "1", "2", "3", "20", "1%", "10%", "50%", "100%"))(&spec)
 		if pick(t, "default replicas", false, false, true) {
 			spec.Strategy.Canary.Replicas = nil
 		}
 		for _, option := range pick(t, "canary nodes",
 			nil, nil, nil, nil,
-			[]rollouttest.SpecOption{rollouttest.CanaryOn(harness.ZoneLabel, "a")},
-			[]rollouttest.SpecOption{rollouttest.CanaryOn(harness.ZoneLabel, "nowhere")},
-			[]rollouttest.SpecOption{rollouttest.CanarySpread(harness.ZoneLabel)},
-			[]rollouttest.SpecOption{rollouttest.CanarySpread(harness.ZoneLabel, corev1.LabelHostname)},
-			[]rollouttest.SpecOption{rollouttest.CanaryOn(harness.ZoneLabel, "a"), rollouttest.CanarySpread("unheard")},
+			[]kit.SpecOption{kit.CanaryOn(harness.ZoneLabel, "a")},
+			[]kit.SpecOption{kit.CanaryOn(harness.ZoneLabel, "nowhere")},
+			[]kit.SpecOption{kit.CanarySpread(harness.ZoneLabel)},
+			[]kit.SpecOption{kit.CanarySpread(harness.ZoneLabel, corev1.LabelHostname)},
+			[]kit.SpecOption{kit.CanaryOn(harness.ZoneLabel, "a"), kit.CanarySpread("unheard")},
 		) {
 			option(&spec)
 		}
@@ -81,13 +81,13 @@ func AnyCanary(hash string) *rapid.Generator[canary.Options] {
 		switch pick(t, "mode", "default", "default", "auto", "auto", "manual") {
 		case "auto":
 			longest = pick(t, "duration", 0, time.Second, time.Minute, 30*time.Minute)
-			rollouttest.CanaryFor(longest, pick(t, "no restarts", 0, time.Second, time.Minute, time.Hour))(&spec)
+			kit.CanaryFor(longest, pick(t, "no restarts", 0, time.Second, time.Minute, time.Hour))(&spec)
 		case "manual":
-			rollouttest.CanaryManual()(&spec)
+			kit.CanaryManual()(&spec)
 		}
 		drawAutoPause(t, &spec)
 		drawAutoFail(t, &spec, longest)
-		rollouttest.Command(drawCommands(t, hash))(&spec)
+		kit.Command(drawCommands(t, hash))(&spec)
 		return *spec.Strategy.Canary
 	})
 }
@@ -100,7 +100,7 @@ func drawAutoPause(t *rapid.T, spec *rollout.Spec) {
 	if slow := pick[time.Duration](t, "slow start", -1, 0, time.Minute, 10*time.Minute); slow >= 0 {
 		pause.MaxSlowStartDuration = new(slow)
 	}
-	rollouttest.AutoPause(pause)(spec)
+	kit.AutoPause(pause)(spec)
 }
 
 // drawAutoFail keeps to C7: no fewer restarts than those that pause, and more time than the duration.
@@ -119,7 +119,7 @@ func drawAutoFail(t *rapid.T, spec *rollout.Spec, duration time.Duration) {
 	if longer := pick(t, "timeout", 0, 0, 1, time.Minute, time.Hour); longer > 0 {
 		fail.CanaryTimeout = new(duration + longer)
 	}
-	rollouttest.AutoFail(fail)(spec)
+	kit.AutoFail(fail)(spec)
 }
 
 // dropTimeout takes a timeout back that options have made too short (C7).
@@ -156,7 +156,7 @@ func drawSlowStart(t *rapid.T, spec *rollout.Spec) {
 	if interval < 0 {
 		return
 	}
-	rollouttest.SlowStart(interval, pick(t, "increase", "1", "2", "10%", "1%"), pick(t, "maxParallel", "1", "3", "50%", "250"))(spec)
+	kit.SlowStart(interval, pick(t, "increase", "1", "2", "10%", "1%"), pick(t, "maxParallel", "1", "3", "50%", "250"))(spec)
 	if pick(t, "slow start defaults", false, true) {
 		spec.Strategy.SlowStart.Increase, spec.Strategy.SlowStart.MaxParallel = nil, nil
 	}
@@ -171,14 +171,15 @@ func drawOverrides(t *rapid.T, spec *rollout.Spec) {
 		return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(quantity)}}
 	}
 	everywhere := metav1.LabelSelector{}
+	main := objects.MainContainer
 	inZone := metav1.LabelSelector{MatchLabels: map[string]string{harness.ZoneLabel: "a"}}
 	for i := range pick(t, "number of overrides", 1, 1, 2, 3) {
 		spec.Overrides = append(spec.Overrides, placement.Override{
 			Name:         letters(i),
-			Created:      rollouttest.Noon().Add(-pick(t, "override made", time.Hour, time.Hour, time.Minute)),
+			Created:      kit.Noon().Add(-pick(t, "override made", time.Hour, time.Hour, time.Minute)),
 			NodeSelector: pick(t, "override where", inZone, everywhere),
 			Containers: map[string]corev1.ResourceRequirements{
-				pick(t, "container", objects.MainContainer, objects.MainContainer, objects.MainContainer, "unheard"): pick(t, "amounts",
+				pick(t, "container", main, main, main, "unheard"): pick(t, "amounts",
 					amounts(corev1.ResourceCPU, "300m"), amounts(corev1.ResourceMemory, "300Mi"), corev1.ResourceRequirements{}),
 			},
 		})
@@ -186,16 +187,16 @@ func drawOverrides(t *rapid.T, spec *rollout.Spec) {
 }
 
 // drawNodeOverride draws annotations that override resources, also such that cannot be read.
-func (f *fleet) drawNodeOverride(t *rapid.T) []rollouttest.NodeOption {
+func (f *fleet) drawNodeOverride(t *rapid.T) []kit.NodeOption {
 	if !harness.Canarying(&f.spec) {
 		return nil
 	}
 	return pick(t, "node override",
 		nil, nil, nil, nil, nil,
-		[]rollouttest.NodeOption{rollouttest.ResourcesFor(f.spec, objects.MainContainer, `{"requests":{"cpu":"400m"}}`)},
-		[]rollouttest.NodeOption{rollouttest.ResourcesFor(f.spec, objects.MainContainer, `{}`)},
-		[]rollouttest.NodeOption{rollouttest.ResourcesFor(f.spec, objects.MainContainer, `{"requests":`)},
-		[]rollouttest.NodeOption{rollouttest.ResourcesFor(f.spec, "unheard", `{"requests":{"cpu":"400m"}}`)},
+		[]kit.NodeOption{kit.ResourcesFor(f.spec, objects.MainContainer, `{"requests":{"cpu":"400m"}}`)},
+		[]kit.NodeOption{kit.ResourcesFor(f.spec, objects.MainContainer, `{}`)},
+		[]kit.NodeOption{kit.ResourcesFor(f.spec, objects.MainContainer, `{"requests":`)},
+		[]kit.NodeOption{kit.ResourcesFor(f.spec, "unheard", `{"requests":{"cpu":"400m"}}`)},
 	)
 }
 
@@ -231,37 +232,37 @@ func (f *fleet) giveResources(kind resourcesKind, node string, p *corev1.Pod) {
 }
 
 // drawTrial draws by what a canary is judged, and what the label says of it.
-func (f *fleet) drawTrial(t *rapid.T) rollouttest.PodOption {
+func (f *fleet) drawTrial(t *rapid.T) kit.PodOption {
 	if !harness.Canarying(&f.spec) {
 		return func(*corev1.Pod) {}
 	}
-	var options []rollouttest.PodOption
-	ago := func(d time.Duration) time.Time { return rollouttest.Noon().Add(-d) }
-	nothing := []rollouttest.PodOption(nil)
+	var options []kit.PodOption
+	ago := func(d time.Duration) time.Time { return kit.Noon().Add(-d) }
+	nothing := []kit.PodOption(nil)
 	options = append(options, pick(t, "trouble",
 		nothing, nothing, nothing, nothing, nothing, nothing,
-		[]rollouttest.PodOption{rollouttest.Restarted(1, ago(time.Hour), "OOMKilled")},
-		[]rollouttest.PodOption{rollouttest.Restarted(1, ago(time.Minute), "OOMKilled")},
-		[]rollouttest.PodOption{rollouttest.Restarted(2, ago(4*time.Minute), "Error")},
-		[]rollouttest.PodOption{rollouttest.Restarted(3, ago(time.Minute), "Error")},
-		[]rollouttest.PodOption{rollouttest.Restarted(9, ago(time.Second), "OOMKilled")},
-		[]rollouttest.PodOption{rollouttest.Restarted(1, ago(-time.Minute), "Error")}, // by a clock that is ahead
-		[]rollouttest.PodOption{rollouttest.Restarted(3, ago(time.Minute), "Error"), rollouttest.WaitingFor(kubelet.CrashLoopBackOff)},
-		[]rollouttest.PodOption{rollouttest.WaitingFor(kubelet.ErrImagePull)},
-		[]rollouttest.PodOption{rollouttest.WaitingFor(kubelet.ImagePullBackOff)},
-		[]rollouttest.PodOption{rollouttest.WaitingFor("InvalidImageName")},
-		[]rollouttest.PodOption{rollouttest.WaitingFor("CreateContainerConfigError")},
-		[]rollouttest.PodOption{rollouttest.WaitingFor(kubelet.ContainerCreating)},
-		[]rollouttest.PodOption{rollouttest.WaitingFor(kubelet.ContainerCreating), objects.StartedAt(ago(time.Hour))},
-		[]rollouttest.PodOption{rollouttest.WaitingFor(kubelet.ContainerCreating), objects.StartedAt(ago(time.Hour))},
-		[]rollouttest.PodOption{objects.Evicted(ago(time.Minute))},
-		[]rollouttest.PodOption{f.unscheduled(ago(time.Minute))},
+		[]kit.PodOption{kit.Restarted(1, ago(time.Hour), "OOMKilled")},
+		[]kit.PodOption{kit.Restarted(1, ago(time.Minute), "OOMKilled")},
+		[]kit.PodOption{kit.Restarted(2, ago(4*time.Minute), "Error")},
+		[]kit.PodOption{kit.Restarted(3, ago(time.Minute), "Error")},
+		[]kit.PodOption{kit.Restarted(9, ago(time.Second), "OOMKilled")},
+		[]kit.PodOption{kit.Restarted(1, ago(-time.Minute), "Error")}, // by a clock that is ahead
+		[]kit.PodOption{kit.Restarted(3, ago(time.Minute), "Error"), kit.WaitingFor(kubelet.CrashLoopBackOff)},
+		[]kit.PodOption{kit.WaitingFor(kubelet.ErrImagePull)},
+		[]kit.PodOption{kit.WaitingFor(kubelet.ImagePullBackOff)},
+		[]kit.PodOption{kit.WaitingFor("InvalidImageName")},
+		[]kit.PodOption{kit.WaitingFor("CreateContainerConfigError")},
+		[]kit.PodOption{kit.WaitingFor(kubelet.ContainerCreating)},
+		[]kit.PodOption{kit.WaitingFor(kubelet.ContainerCreating), objects.StartedAt(ago(time.Hour))},
+		[]kit.PodOption{kit.WaitingFor(kubelet.ContainerCreating), objects.StartedAt(ago(time.Hour))},
+		[]kit.PodOption{objects.Evicted(ago(time.Minute))},
+		[]kit.PodOption{f.unscheduled(ago(time.Minute))},
 	)...)
 	if started := pick[time.Duration](t, "started", 0, 0, time.Hour, time.Minute, time.Second); started > 0 {
 		options = append(options, objects.StartedAt(ago(started)))
 	}
 	if value := pick(t, "canary label", "", "", "", "true", "other"); value != "" {
-		options = append(options, rollouttest.PodLabel(rollout.CanaryLabel, value))
+		options = append(options, kit.PodLabel(rollout.CanaryLabel, value))
 	}
 	return func(p *corev1.Pod) {
 		for _, option := range options {
@@ -271,7 +272,7 @@ func (f *fleet) drawTrial(t *rapid.T) rollouttest.PodOption {
 }
 
 // unscheduled leaves bound pods alone: they have been scheduled.
-func (f *fleet) unscheduled(since time.Time) rollouttest.PodOption {
+func (f *fleet) unscheduled(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		if p.Spec.NodeName == "" {
 			kubelet.Unschedulable(p, since)
@@ -331,7 +332,7 @@ func (f *fleet) drawRecord(t *rapid.T, m *rollout.Memory) {
 		if d == 0 {
 			return time.Time{}
 		}
-		return rollouttest.Noon().Add(-d)
+		return kit.Noon().Add(-d)
 	}
 	names := []string{vanishedNode}
 	for _, n := range f.nodes {
@@ -365,9 +366,9 @@ func (f *fleet) drawRecord(t *rapid.T, m *rollout.Memory) {
 	}
 	if pick(t, "nearly over", false, false, true) { // the clock has run, and the canary nodes are those that have the revision
 		r = canary.Record{
-			Revision: f.hashes[0], Began: rollouttest.Noon().Add(-2 * time.Hour), Nodes: f.updated(maxNodes),
-			Elapsed: time.Hour, Since: rollouttest.Noon().Add(-time.Minute), Disturbed: r.Disturbed,
-			Restarting: r.Restarting, Restarted: pick(t, "restarted", time.Time{}, rollouttest.Noon().Add(-time.Second)),
+			Revision: f.hashes[0], Began: kit.Noon().Add(-2 * time.Hour), Nodes: f.updated(maxNodes),
+			Elapsed: time.Hour, Since: kit.Noon().Add(-time.Minute), Disturbed: r.Disturbed,
+			Restarting: r.Restarting, Restarted: pick(t, "restarted", time.Time{}, kit.Noon().Add(-time.Second)),
 		}
 		slices.Sort(r.Nodes)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // AnyBehavior generates behaviors of clusters that are fair, as [CheckLive] demands: slow or quick, alike or not, with a
@@ -44,16 +44,16 @@ func AnyChanges(spec rollout.Spec) *rapid.Generator[[]harness.Change] {
 			next := changes[len(changes)-1].Spec
 			next.Template = *next.Template.DeepCopy()
 			option := pick(t, "change",
-				rollouttest.Image("agent:v4"), rollouttest.Image("agent:v2"), rollouttest.Image("agent:v4"),
-				rollouttest.Partition("2"), rollouttest.Partition("100%"), rollouttest.Partition("0"),
-				rollouttest.UpdateSelector(harness.ZoneLabel, "a"),
+				kit.Image("agent:v4"), kit.Image("agent:v2"), kit.Image("agent:v4"),
+				kit.Partition("2"), kit.Partition("100%"), kit.Partition("0"),
+				kit.UpdateSelector(harness.ZoneLabel, "a"),
 				func(s *rollout.Spec) { s.Strategy.NodeSelector = nil },
 				func(s *rollout.Spec) { *s = spec; s.Template = *spec.Template.DeepCopy() },
 				func(s *rollout.Spec) { s.Lifecycle = lifecycle.Hooks{} },
-				rollouttest.PreDelete(rollouttest.HookLabel(deleteHook, hookOn)),
-				rollouttest.InPlace(),
+				kit.PreDelete(kit.HookLabel(deleteHook, hookOn)),
+				kit.InPlace(),
 				func(s *rollout.Spec) { s.Strategy.Method = inplace.Recreate },
-				rollouttest.Paused(), rollouttest.Frozen(),
+				kit.Paused(), kit.Frozen(),
 			)
 			option(&next)
 			changes = append(changes, harness.Change{After: rapid.IntRange(0, 20).Draw(t, "after"), Spec: next})

@@ -13,11 +13,11 @@ import (
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // AnyCase generates specs as [AnySpec] does, each with a snapshot as [AnySnapshot] draws it.
-func AnyCase(options ...rollouttest.SpecOption) *rapid.Generator[harness.Case] {
+func AnyCase(options ...kit.SpecOption) *rapid.Generator[harness.Case] {
 	return rapid.Custom(func(t *rapid.T) harness.Case {
 		spec := AnySpec(options...).Draw(t, "spec")
 		return harness.Case{Spec: spec, Snapshot: AnySnapshot(spec).Draw(t, "snapshot")}
@@ -56,7 +56,7 @@ func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
 		if f.messy {
 			f.stray(rapid.SliceOfN(f.anyStray(), 0, 3).Draw(t, "strays"))
 		}
-		snapshot := rollout.Snapshot{Now: rollouttest.Noon(), Nodes: f.nodes, Pods: f.pods, Revisions: f.drawMarks(t, f.drawRevisions(t))}
+		snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: f.nodes, Pods: f.pods, Revisions: f.drawMarks(t, f.drawRevisions(t))}
 		if f.messy {
 			snapshot.InFlight = f.drawInFlight(t)
 			snapshot.Memory = f.drawMemory(t)
@@ -88,16 +88,16 @@ type fleet struct {
 }
 
 func newFleet(t *rapid.T, spec rollout.Spec) *fleet {
-	f := &fleet{spec: spec, hashes: []string{rollouttest.Hash(spec)}}
+	f := &fleet{spec: spec, hashes: []string{kit.Hash(spec)}}
 	for i, image := range []string{"agent:v2", "agent:v1", "agent:v0", "agent:v0.0", "agent:v0.1", "agent:v0.2"} {
 		old := spec
 		old.Template = *spec.Template.DeepCopy()
-		rollouttest.Image(image)(&old)
+		kit.Image(image)(&old)
 		if objects.UpdatesInPlace(&spec) && i < olderRevisions {
 			drawOld(t, &old)
 		}
 		// The spec itself may have one of these images; an invalid one has no hash at all.
-		if hash := rollouttest.Hash(old); (hash == "" || !slices.Contains(f.hashes, hash)) && len(f.old) < olderRevisions {
+		if hash := kit.Hash(old); (hash == "" || !slices.Contains(f.hashes, hash)) && len(f.old) < olderRevisions {
 			f.old = append(f.old, old)
 			f.hashes = append(f.hashes, hash)
 		}
@@ -107,16 +107,16 @@ func newFleet(t *rapid.T, spec rollout.Spec) *fleet {
 
 // drawnNode and drawnPod have no names yet: they get them by position, so that leaving one out shrinks well.
 type drawnNode struct {
-	options []rollouttest.NodeOption
+	options []kit.NodeOption
 	pods    []drawnPod
 }
 
 type drawnPod struct {
-	where   func(node string) rollouttest.PodOption
-	options []rollouttest.PodOption
+	where   func(node string) kit.PodOption
+	options []kit.PodOption
 	// revision is the hash, or whatever says which revision the pod is of; dress, motion and trial are for after the
 	// options.
-	revision, dress, motion, trial rollouttest.PodOption
+	revision, dress, motion, trial kit.PodOption
 	resources                      resourcesKind
 }
 
@@ -124,7 +124,7 @@ type drawnPod struct {
 func (f *fleet) settle(nodeName func(int) string, nodes []drawnNode) {
 	for i, n := range nodes {
 		name := nodeName(i)
-		f.nodes = append(f.nodes, rollouttest.Node(name, n.options...))
+		f.nodes = append(f.nodes, kit.Node(name, n.options...))
 		f.place(name, n.pods)
 	}
 }
@@ -134,7 +134,7 @@ func (f *fleet) stray(pods []drawnPod) { f.place(vanishedNode, pods) }
 
 func (f *fleet) place(node string, pods []drawnPod) {
 	for _, p := range pods {
-		pod := rollouttest.Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)))
+		pod := kit.Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)))
 		p.revision(pod)
 		template := f.templateOf(pod).DeepCopy()
 		pod.Labels, pod.Annotations, pod.Finalizers = template.Labels, template.Annotations, template.Finalizers
@@ -188,19 +188,19 @@ func longNumbers(i int) string { return fmt.Sprintf("worker-pool-eu-west-%02d.in
 const vanishedNode = "vanished"
 
 func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
-	taints := [][]rollouttest.NodeOption{
+	taints := [][]kit.NodeOption{
 		nil, nil, nil, nil, nil, nil,
-		{rollouttest.Taint(harness.TaintKey, "x", corev1.TaintEffectNoSchedule)},
-		{rollouttest.Taint(harness.TaintKey, "x", corev1.TaintEffectNoExecute)},
-		{rollouttest.Taint(harness.TaintKey, "x", corev1.TaintEffectPreferNoSchedule)},
-		{rollouttest.Taint(harness.TaintKey, "x", "Unheard")},
-		{rollouttest.Cordoned()},
-		{rollouttest.NotReady()},
-		{rollouttest.Unreachable()},
-		{rollouttest.Cordoned(), rollouttest.Taint(harness.TaintKey, "", corev1.TaintEffectNoSchedule)},
+		{kit.Taint(harness.TaintKey, "x", corev1.TaintEffectNoSchedule)},
+		{kit.Taint(harness.TaintKey, "x", corev1.TaintEffectNoExecute)},
+		{kit.Taint(harness.TaintKey, "x", corev1.TaintEffectPreferNoSchedule)},
+		{kit.Taint(harness.TaintKey, "x", "Unheard")},
+		{kit.Cordoned()},
+		{kit.NotReady()},
+		{kit.Unreachable()},
+		{kit.Cordoned(), kit.Taint(harness.TaintKey, "", corev1.TaintEffectNoSchedule)},
 	}
 	return rapid.Custom(func(t *rapid.T) drawnNode {
-		n := drawnNode{options: []rollouttest.NodeOption{rollouttest.Label(harness.ZoneLabel, pick(t, "zone", "a", "a", "a", "b", "c"))}}
+		n := drawnNode{options: []kit.NodeOption{kit.Label(harness.ZoneLabel, pick(t, "zone", "a", "a", "a", "b", "c"))}}
 		if f.messy || pick(t, "special", false, false, false, true) {
 			n.options = append(n.options, pick(t, "taints", taints...)...)
 		}
@@ -217,35 +217,37 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 
 // anyCalmPod generates the pod of a node in an ordinary rollout.
 func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
-	healthy := rollouttest.Ready(objects.HourAgo().Time)
+	healthy := kit.Ready(objects.HourAgo().Time)
 	return rapid.Custom(func(t *rapid.T) drawnPod {
 		return drawnPod{
-			where: rollouttest.OnNode, revision: rollouttest.AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
-			options: []rollouttest.PodOption{pick(t, "life", healthy, healthy, healthy, healthy, rollouttest.Unready(), rollouttest.Ready(rollouttest.Noon()), rollouttest.Failed())},
-			dress:   f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
+			where: kit.OnNode, revision: kit.AtRevision(pick(t, "revision", f.hashes[0], f.hashes[1])),
+			options: []kit.PodOption{
+				pick(t, "life", healthy, healthy, healthy, healthy, kit.Unready(), kit.Ready(kit.Noon()), kit.Failed()),
+			},
+			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
 		}
 	})
 }
 
 // anyPod generates any pod of a node.
 func (f *fleet) anyPod() *rapid.Generator[drawnPod] {
-	return f.anyPodAt(rollouttest.OnNode, rollouttest.OnNode, rollouttest.OnNode, rollouttest.PinnedTo)
+	return f.anyPodAt(kit.OnNode, kit.OnNode, kit.OnNode, kit.PinnedTo)
 }
 
 // anyStray generates a pod of a node that is gone, or that belongs to no node (P7).
 func (f *fleet) anyStray() *rapid.Generator[drawnPod] {
-	return f.anyPodAt(rollouttest.OnNode, rollouttest.PinnedTo, pinnedToTwo, func(string) rollouttest.PodOption { return func(*corev1.Pod) {} })
+	return f.anyPodAt(kit.OnNode, kit.PinnedTo, pinnedToTwo, func(string) kit.PodOption { return func(*corev1.Pod) {} })
 }
 
-func (f *fleet) anyPodAt(wheres ...func(string) rollouttest.PodOption) *rapid.Generator[drawnPod] {
+func (f *fleet) anyPodAt(wheres ...func(string) kit.PodOption) *rapid.Generator[drawnPod] {
 	unmarked := func(*corev1.Pod) {}
 	return rapid.Custom(func(t *rapid.T) drawnPod {
 		return drawnPod{
 			where: pick(t, "where", wheres...), revision: f.drawRevision(t),
-			options: []rollouttest.PodOption{
+			options: []kit.PodOption{
 				f.drawLife(t),
-				rollouttest.Created(rollouttest.Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
-				pick(t, "mark", unmarked, unmarked, unmarked, unmarked, rollouttest.Terminating(rollouttest.Noon().Add(-time.Second))),
+				kit.Created(kit.Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
+				pick(t, "mark", unmarked, unmarked, unmarked, unmarked, kit.Terminating(kit.Noon().Add(-time.Second))),
 			},
 			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
 		}
@@ -253,36 +255,37 @@ func (f *fleet) anyPodAt(wheres ...func(string) rollouttest.PodOption) *rapid.Ge
 }
 
 // pinnedToTwo pins the pod to two nodes, so that it is attributable to neither (P7).
-func pinnedToTwo(node string) rollouttest.PodOption {
+func pinnedToTwo(node string) kit.PodOption {
 	return func(p *corev1.Pod) {
-		rollouttest.PinnedTo(node)(p)
+		kit.PinnedTo(node)(p)
 		objects.RequiredAffinity(&p.Spec).NodeSelectorTerms[0].MatchFields[0].Values = []string{node, letters(0)}
 	}
 }
 
-func (f *fleet) drawRevision(t *rapid.T) rollouttest.PodOption {
+func (f *fleet) drawRevision(t *rapid.T) kit.PodOption {
 	unlabelled := func(*corev1.Pod) {}
-	generation := rollouttest.PodLabel(rollout.TemplateGenerationLabel, strconv.Itoa(podGeneration))
+	generation := kit.PodLabel(rollout.TemplateGenerationLabel, strconv.Itoa(podGeneration))
 	return pick(t, "revision",
-		rollouttest.AtRevision(f.hashes[0]), rollouttest.AtRevision(f.hashes[0]), rollouttest.AtRevision(f.hashes[0]), rollouttest.AtRevision(f.hashes[1]),
-		rollouttest.AtRevision(f.hashes[1]), rollouttest.AtRevision(f.hashes[1]), rollouttest.AtRevision(f.hashes[2]), rollouttest.AtRevision(duplicateHash),
-		rollouttest.AtRevision(oldHash(0)), rollouttest.AtRevision("5f46b89dcc"), rollouttest.AtRevision(""), unlabelled, generation,
-		func(p *corev1.Pod) { generation(p); rollouttest.AtRevision(f.hashes[1])(p) },
+		kit.AtRevision(f.hashes[0]), kit.AtRevision(f.hashes[0]), kit.AtRevision(f.hashes[0]), kit.AtRevision(f.hashes[1]),
+		kit.AtRevision(f.hashes[1]), kit.AtRevision(f.hashes[1]), kit.AtRevision(f.hashes[2]), kit.AtRevision(duplicateHash),
+		kit.AtRevision(oldHash(0)), kit.AtRevision("5f46b89dcc"), kit.AtRevision(""), unlabelled, generation,
+		func(p *corev1.Pod) { generation(p); kit.AtRevision(f.hashes[1])(p) },
 	)
 }
 
 // drawLife draws phase and readiness, around the edges of B5.
-func (f *fleet) drawLife(t *rapid.T) rollouttest.PodOption {
-	edge := rollouttest.Noon().Add(-time.Duration(f.spec.MinReadySeconds) * time.Second)
+func (f *fleet) drawLife(t *rapid.T) kit.PodOption {
+	edge := kit.Noon().Add(-time.Duration(f.spec.MinReadySeconds) * time.Second)
 	keep := func(*corev1.Pod) {}
-	phase := func(phase corev1.PodPhase) rollouttest.PodOption {
+	phase := func(phase corev1.PodPhase) kit.PodOption {
 		return func(p *corev1.Pod) { p.Status.Phase = phase }
 	}
 	return pick(t, "life",
-		keep, keep, keep, keep, keep, rollouttest.Unready(), rollouttest.Unready(),
-		rollouttest.Ready(edge), rollouttest.Ready(edge.Add(1)), rollouttest.Ready(edge.Add(-1)), rollouttest.Ready(rollouttest.Noon()), rollouttest.Ready(rollouttest.Noon().Add(time.Minute)),
-		rollouttest.Ready(time.Time{}),
-		rollouttest.Failed(), rollouttest.Failed(), rollouttest.Succeeded(), rollouttest.Pending(), phase(corev1.PodUnknown), phase(""),
+		keep, keep, keep, keep, keep, kit.Unready(), kit.Unready(),
+		kit.Ready(edge), kit.Ready(edge.Add(1)), kit.Ready(edge.Add(-1)), kit.Ready(kit.Noon()),
+		kit.Ready(kit.Noon().Add(time.Minute)),
+		kit.Ready(time.Time{}),
+		kit.Failed(), kit.Failed(), kit.Succeeded(), kit.Pending(), phase(corev1.PodUnknown), phase(""),
 		phase(corev1.PodFailed), // still Ready, as one of a node that was lost
 		objects.Updating(),
 	)

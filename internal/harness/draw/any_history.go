@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // duplicateHash is carried by a revision that means the same as the update revision (R3).
@@ -28,7 +28,7 @@ func oldHash(i int) string { return fmt.Sprintf("4old%d", i) }
 // drawRevisions draws the history of the set.
 func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 	var list []*appsv1.ControllerRevision
-	update := rollouttest.Revision(f.spec, 3)
+	update := kit.Revision(f.spec, 3)
 	if update == nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 	case "collision":
 		// Its name, and other data. A pod that was updated in place would be unlike its revision.
 		if f.messy && !objects.UpdatesInPlace(&f.spec) {
-			update.Data = *rollouttest.Revision(f.old[0], 1).Data.DeepCopy()
+			update.Data = *kit.Revision(f.old[0], 1).Data.DeepCopy()
 			list = append(list, update)
 		}
 	}
@@ -49,7 +49,7 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 	first := f.spec.Strategy.PartitionedScaling && pick(t, "first installation", true, false)
 	for i, old := range f.old {
 		if pick(t, "old revision", true, true, false) && !first {
-			r := rollouttest.Revision(old, int64(2-i))
+			r := kit.Revision(old, int64(2-i))
 			// Where revisions are held, a lost pod needs its own.
 			if f.messy && f.spec.Strategy.HoldRevision && pick(t, "corrupt", false, false, true) {
 				r.Data = runtime.RawExtension{Raw: []byte(`{"spec":`)}
@@ -78,7 +78,7 @@ func (f *fleet) drawRevisions(t *rapid.T) []*appsv1.ControllerRevision {
 // duplicateOf is the revision of the spec under another name and hash, and with other bytes if it is to be equal in
 // meaning only: what an older API version wrote, with a null that the present one leaves out (R2).
 func duplicateOf(spec rollout.Spec, number int64, otherBytes bool) *appsv1.ControllerRevision {
-	r := rollouttest.Revision(spec, number)
+	r := kit.Revision(spec, number)
 	rename(r, spec.Name, duplicateHash)
 	if otherBytes {
 		r.Data.Raw = bytes.Replace(r.Data.Raw, []byte(`"metadata":{`), []byte(`"metadata":{"creationTimestamp":null,`), 1)
@@ -89,14 +89,14 @@ func duplicateOf(spec rollout.Spec, number int64, otherBytes bool) *appsv1.Contr
 // ancient is the i-th revision of a long history, the older the higher i is.
 func ancient(spec rollout.Spec, i int) *appsv1.ControllerRevision {
 	spec.Template = *ancientTemplate(spec, i)
-	r := rollouttest.Revision(spec, int64(-i))
+	r := kit.Revision(spec, int64(-i))
 	rename(r, spec.Name, oldHash(i))
 	return r
 }
 
 func ancientTemplate(spec rollout.Spec, i int) *corev1.PodTemplateSpec {
 	spec.Template = *spec.Template.DeepCopy()
-	rollouttest.Image("agent:v0." + strconv.Itoa(i))(&spec)
+	kit.Image("agent:v0." + strconv.Itoa(i))(&spec)
 	return &spec.Template
 }
 
@@ -144,7 +144,7 @@ func (f *fleet) drawMemory(t *rapid.T) rollout.Memory {
 		Version: pick(t, "version", rollout.MemoryVersion, rollout.MemoryVersion, rollout.MemoryVersion, 99),
 		Rollout: rollout.Record{
 			Revision:  pick(t, "rollout", f.hashes[0], f.hashes[1], ""),
-			Began:     rollouttest.Noon().Add(-time.Hour),
+			Began:     kit.Noon().Add(-time.Hour),
 			Completed: pick(t, "completed", false, true),
 		},
 	}
@@ -153,7 +153,8 @@ func (f *fleet) drawMemory(t *rapid.T) rollout.Memory {
 	}
 	if pick(t, "conditions", false, true) {
 		m.Conditions = []metav1.Condition{{
-			Type: string(corev1.PodReady), Status: metav1.ConditionTrue, Reason: "OfOtherDays", LastTransitionTime: objects.HourAgo(),
+			Type: string(corev1.PodReady), Status: metav1.ConditionTrue, Reason: "OfOtherDays",
+			LastTransitionTime: objects.HourAgo(),
 		}}
 	}
 	type wait struct{ delay, already time.Duration }
@@ -167,7 +168,7 @@ func (f *fleet) drawMemory(t *rapid.T) rollout.Memory {
 	backoff := rapid.Custom(func(t *rapid.T) rollout.Backoff {
 		b := pick(t, "key", keys...)
 		waited := pick(t, "waited", waits...)
-		b.Delay, b.Since = waited.delay, rollouttest.Noon().Add(-waited.already)
+		b.Delay, b.Since = waited.delay, kit.Noon().Add(-waited.already)
 		return b
 	})
 	m.Backoffs = rapid.SliceOfN(backoff, 0, 4).Draw(t, "backoffs")

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // The vocabulary of hooks: what they look for on pods.
@@ -43,10 +43,10 @@ func drawKruise(t *rapid.T, spec *rollout.Spec) {
 
 func drawTargets(t *rapid.T, spec *rollout.Spec) {
 	if partition := pick(t, "partition", "", "", "", "1", "2", "10%", "50%", "100%"); partition != "" {
-		rollouttest.Partition(partition)(spec)
+		kit.Partition(partition)(spec)
 	}
 	if zone := pick(t, "update selector", "", "", "", "", "a", "b", "nowhere"); zone != "" {
-		rollouttest.UpdateSelector(harness.ZoneLabel, zone)(spec)
+		kit.UpdateSelector(harness.ZoneLabel, zone)(spec)
 	}
 	spec.Strategy.PartitionedScaling = pick(t, "partitioned scaling", false, false, true)
 	spec.Strategy.HoldRevision = pick(t, "hold revision", false, true)
@@ -55,20 +55,20 @@ func drawTargets(t *rapid.T, spec *rollout.Spec) {
 func drawInPlace(t *rapid.T, spec *rollout.Spec) {
 	for _, option := range pick(t, "template",
 		nil, nil, nil,
-		[]rollouttest.SpecOption{rollouttest.Requests(corev1.ResourceCPU, "200m")},
-		[]rollouttest.SpecOption{rollouttest.Requests(corev1.ResourceCPU, "200m"), rollouttest.Limits(corev1.ResourceMemory, "200Mi")},
-		[]rollouttest.SpecOption{rollouttest.Requests(corev1.ResourceCPU, "200m"), objects.RestartToResize(corev1.ResourceCPU)},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateLabel(tierLabel, "new")},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateLabel(tierLabel, "new"), objects.EnvFromLabel("TIER", tierLabel)},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateAnnotation(tierLabel, "new"), rollouttest.Env("LEVEL", "new")},
+		[]kit.SpecOption{kit.Requests(corev1.ResourceCPU, "200m")},
+		[]kit.SpecOption{kit.Requests(corev1.ResourceCPU, "200m"), kit.Limits(corev1.ResourceMemory, "200Mi")},
+		[]kit.SpecOption{kit.Requests(corev1.ResourceCPU, "200m"), objects.RestartToResize(corev1.ResourceCPU)},
+		[]kit.SpecOption{kit.PodTemplateLabel(tierLabel, "new")},
+		[]kit.SpecOption{kit.PodTemplateLabel(tierLabel, "new"), objects.EnvFromLabel("TIER", tierLabel)},
+		[]kit.SpecOption{kit.PodTemplateAnnotation(tierLabel, "new"), kit.Env("LEVEL", "new")},
 	) {
 		option(spec)
 	}
 	switch pick(t, "method", "recreate", "if possible", "if possible", "only") {
 	case "if possible":
-		rollouttest.InPlace()(spec)
+		kit.InPlace()(spec)
 	case "only":
-		rollouttest.InPlaceOnly()(spec)
+		kit.InPlaceOnly()(spec)
 	default:
 		return
 	}
@@ -85,12 +85,12 @@ const grace = 10
 func drawHooks(t *rapid.T, spec *rollout.Spec) {
 	for _, h := range []struct {
 		name, handler string
-		set           func(lifecycle.Hook) rollouttest.SpecOption
+		set           func(lifecycle.Hook) kit.SpecOption
 		carried       bool
 	}{
-		{"preDelete", deleteHook, rollouttest.PreDelete, true},
-		{"inPlaceUpdate", updateHook, rollouttest.InPlaceUpdate, true},
-		{"preNormal", normalHook, rollouttest.PreNormal, false},
+		{"preDelete", deleteHook, kit.PreDelete, true},
+		{"inPlaceUpdate", updateHook, kit.InPlaceUpdate, true},
+		{"preNormal", normalHook, kit.PreNormal, false},
 	} {
 		kinds := []string{"none", "none", "none", "label", "label", "finalizer", "both", "empty"}
 		if h.handler == updateHook && objects.UpdatesInPlace(spec) {
@@ -112,7 +112,7 @@ func drawHooks(t *rapid.T, spec *rollout.Spec) {
 			continue
 		}
 		if len(hook.Labels) > 0 {
-			rollouttest.PodTemplateLabel(h.handler, hookOn)(spec)
+			kit.PodTemplateLabel(h.handler, hookOn)(spec)
 		}
 		if len(hook.Finalizers) > 0 {
 			objects.PodTemplateFinalizer(h.handler)(spec)
@@ -125,7 +125,7 @@ func drawPreDownload(t *rapid.T, spec *rollout.Spec) {
 	if parallelism == "" {
 		return
 	}
-	rollouttest.PreDownload(parallelism)(spec)
+	kit.PreDownload(parallelism)(spec)
 	if ready := pick(t, "minUpdatedReadyPods", "", "", "1", "50%"); ready != "" {
 		objects.MinUpdatedReadyPods(ready)(spec)
 	}
@@ -141,23 +141,23 @@ func drawOld(t *rapid.T, old *rollout.Spec) {
 	image := old.Template.Spec.Containers[0].Image
 	for _, option := range pick(t, "older by",
 		nil, nil, nil,
-		[]rollouttest.SpecOption{rollouttest.Requests(corev1.ResourceCPU, "100m")},
-		[]rollouttest.SpecOption{rollouttest.Requests(corev1.ResourceCPU, "100m"), rollouttest.Image(updateImage)},
-		[]rollouttest.SpecOption{rollouttest.Limits(corev1.ResourceMemory, "100Mi"), rollouttest.Image(updateImage)},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateLabel(tierLabel, "old")},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateLabel(tierLabel, "old")},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateLabel(tierLabel, "old"), rollouttest.Image(updateImage)},
-		[]rollouttest.SpecOption{rollouttest.PodTemplateAnnotation(tierLabel, "old"), rollouttest.Image(updateImage)},
-		[]rollouttest.SpecOption{func(s *rollout.Spec) { s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }},
-		[]rollouttest.SpecOption{rollouttest.Env("LEVEL", image)},
-		[]rollouttest.SpecOption{rollouttest.Env("LEVEL", image), rollouttest.Image(updateImage)},
+		[]kit.SpecOption{kit.Requests(corev1.ResourceCPU, "100m")},
+		[]kit.SpecOption{kit.Requests(corev1.ResourceCPU, "100m"), kit.Image(updateImage)},
+		[]kit.SpecOption{kit.Limits(corev1.ResourceMemory, "100Mi"), kit.Image(updateImage)},
+		[]kit.SpecOption{kit.PodTemplateLabel(tierLabel, "old")},
+		[]kit.SpecOption{kit.PodTemplateLabel(tierLabel, "old")},
+		[]kit.SpecOption{kit.PodTemplateLabel(tierLabel, "old"), kit.Image(updateImage)},
+		[]kit.SpecOption{kit.PodTemplateAnnotation(tierLabel, "old"), kit.Image(updateImage)},
+		[]kit.SpecOption{func(s *rollout.Spec) { s.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }},
+		[]kit.SpecOption{kit.Env("LEVEL", image)},
+		[]kit.SpecOption{kit.Env("LEVEL", image), kit.Image(updateImage)},
 	) {
 		option(old)
 	}
 }
 
 // drawDress draws what a pod has of what the planner of the spec gives to new ones.
-func (f *fleet) drawDress(t *rapid.T) rollouttest.PodOption {
+func (f *fleet) drawDress(t *rapid.T) kit.PodOption {
 	whole := func(p *corev1.Pod) { objects.Dress(p, &f.spec) }
 	if !harness.Kruise(&f.spec) {
 		return whole // which gives nothing
@@ -175,7 +175,7 @@ func (f *fleet) drawDress(t *rapid.T) rollouttest.PodOption {
 }
 
 // drawMotion draws what hooks and in-place updates have begun on a pod, and what no controller would have written.
-func (f *fleet) drawMotion(t *rapid.T) rollouttest.PodOption {
+func (f *fleet) drawMotion(t *rapid.T) kit.PodOption {
 	nothing := func(*corev1.Pod) {}
 	if !harness.Kruise(&f.spec) {
 		return nothing
@@ -184,7 +184,7 @@ func (f *fleet) drawMotion(t *rapid.T) rollouttest.PodOption {
 	if f.messy {
 		moves = moves[2:]
 	}
-	var options []rollouttest.PodOption
+	var options []kit.PodOption
 	if pick(t, "in motion", moves...) {
 		options = append(options, pick(t, "in place", f.inPlaceMotions()...))
 	}
@@ -199,19 +199,19 @@ func (f *fleet) drawMotion(t *rapid.T) rollouttest.PodOption {
 }
 
 // inPlaceMotions are in-place updates half done, and otherwise than anybody does them.
-func (f *fleet) inPlaceMotions() []rollouttest.PodOption {
+func (f *fleet) inPlaceMotions() []kit.PodOption {
 	if !objects.UpdatesInPlace(&f.spec) {
-		return []rollouttest.PodOption{func(*corev1.Pod) {}}
+		return []kit.PodOption{func(*corev1.Pod) {}}
 	}
-	second := rollouttest.Noon().Add(-time.Second)
-	closed := func(since time.Time) rollouttest.PodOption {
+	second := kit.Noon().Add(-time.Second)
+	closed := func(since time.Time) kit.PodOption {
 		return func(p *corev1.Pod) {
 			objects.Gated(lifecycle.InPlaceUpdateReady)(p)
 			kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, since)
 			kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, since)
 		}
 	}
-	then := func(options ...rollouttest.PodOption) rollouttest.PodOption {
+	then := func(options ...kit.PodOption) kit.PodOption {
 		return func(p *corev1.Pod) {
 			for _, option := range options {
 				option(p)
@@ -220,22 +220,23 @@ func (f *fleet) inPlaceMotions() []rollouttest.PodOption {
 	}
 	updating := f.updatingTo(f.spec, second)
 	older := f.updatingTo(f.old[0], second)
-	return []rollouttest.PodOption{
-		closed(second), closed(rollouttest.Noon()), closed(rollouttest.Noon().Add(-time.Minute)), closed(rollouttest.Noon().Add(time.Minute)), // grace period
+	return []kit.PodOption{
+		// In the grace period.
+		closed(second), closed(kit.Noon()), closed(kit.Noon().Add(-time.Minute)), closed(kit.Noon().Add(time.Minute)),
 		updating, updating,
 		then(updating, objects.Containers()), // complete, and nobody has said so
-		then(updating, objects.Containers(), objects.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Ready(second)), // complete
+		then(updating, objects.Containers(), objects.Gated(lifecycle.InPlaceUpdateReady), kit.Ready(second)), // complete
 		older,
-		then(older, objects.Containers(), objects.Gated(lifecycle.InPlaceUpdateReady), rollouttest.Ready(second)),
+		then(older, objects.Containers(), objects.Gated(lifecycle.InPlaceUpdateReady), kit.Ready(second)),
 		f.inGracePeriod(f.spec, second),
-		rollouttest.PodAnnotation(inplace.StateKey, "{"),
-		then(closed(second), rollouttest.PodAnnotation(inplace.StateKey, `{"revision":7}`)),
-		rollouttest.PodAnnotation(inplace.GraceKey, "?"),
+		kit.PodAnnotation(inplace.StateKey, "{"),
+		then(closed(second), kit.PodAnnotation(inplace.StateKey, `{"revision":7}`)),
+		kit.PodAnnotation(inplace.GraceKey, "?"),
 	}
 }
 
 // updatingTo leaves pods without a revision of the set alone: nobody updates those in place.
-func (f *fleet) updatingTo(spec rollout.Spec, at time.Time) rollouttest.PodOption {
+func (f *fleet) updatingTo(spec rollout.Spec, at time.Time) kit.PodOption {
 	update := objects.UpdatingTo(spec, at)
 	return func(p *corev1.Pod) {
 		known := slices.Contains(f.hashes, p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey])
@@ -246,7 +247,7 @@ func (f *fleet) updatingTo(spec rollout.Spec, at time.Time) rollouttest.PodOptio
 }
 
 // inGracePeriod is how OpenKruise keeps an update of images that is yet to come.
-func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) rollouttest.PodOption {
+func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		container := spec.Template.Spec.Containers[0]
 		if p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != f.hashes[1] || p.Spec.NodeName == "" || lifecycle.Terminal(p) ||
@@ -258,12 +259,12 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) rollouttest.PodOp
 		if _, overridden := p.Annotations[placement.DigestAnnotation]; !overridden {
 			p.Spec.Containers[0].Resources = *container.Resources.DeepCopy() // OpenKruise has more to come than images, we do not
 		}
-		rollouttest.AtRevision(rollouttest.Hash(spec))(p)
+		kit.AtRevision(kit.Hash(spec))(p)
 		stamp := at.UTC().Format(time.RFC3339)
-		rollouttest.PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,
-			rollouttest.Hash(spec), stamp))(p)
-		rollouttest.PodAnnotation(inplace.GraceKey, fmt.Sprintf(`{"revision":%q,"containerImages":{%q:%q},"graceSeconds":%d}`,
-			rollouttest.Hash(spec), container.Name, container.Image, grace))(p)
+		kit.PodAnnotation(inplace.StateKey, fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null}`,
+			kit.Hash(spec), stamp))(p)
+		kit.PodAnnotation(inplace.GraceKey, fmt.Sprintf(`{"revision":%q,"containerImages":{%q:%q},"graceSeconds":%d}`,
+			kit.Hash(spec), container.Name, container.Image, grace))(p)
 		objects.Gated(lifecycle.InPlaceUpdateReady)(p)
 		kubelet.SetCondition(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, at)
 		kubelet.SetCondition(p, corev1.PodReady, corev1.ConditionFalse, at)
@@ -271,8 +272,8 @@ func (f *fleet) inGracePeriod(spec rollout.Spec, at time.Time) rollouttest.PodOp
 }
 
 // hookMotions are pods in every state, with the handlers of all hooks on them or off.
-func (f *fleet) hookMotions() []rollouttest.PodOption {
-	var list []rollouttest.PodOption
+func (f *fleet) hookMotions() []kit.PodOption {
+	var list []kit.PodOption
 	hooks := f.spec.Lifecycle
 	for _, state := range []lifecycle.State{
 		lifecycle.PreparingDelete, lifecycle.PreparingDelete, lifecycle.PreparingUpdate, lifecycle.PreparingUpdate,
@@ -289,7 +290,7 @@ func (f *fleet) hookMotions() []rollouttest.PodOption {
 		wait := func(p *corev1.Pod) { // as its template has it, before anybody has done anything about it
 			objects.InState(lifecycle.PreparingUpdate)(p)
 			for key, value := range hooks.InPlaceUpdate.Labels {
-				rollouttest.PodLabel(key, value)(p)
+				kit.PodLabel(key, value)(p)
 			}
 		}
 		list = append(list, wait, wait, wait, wait, wait, wait)
@@ -307,7 +308,8 @@ func (f *fleet) hookMotions() []rollouttest.PodOption {
 	}
 	return append(list,
 		objects.MarkedNotReady(lifecycle.Message{UserAgent: "Lifecycle", Key: "preDeleteHook"}),
-		objects.MarkedNotReady(lifecycle.Message{UserAgent: "Lifecycle", Key: "preUpdateHook"}, lifecycle.Message{UserAgent: "other"}),
+		objects.MarkedNotReady(
+			lifecycle.Message{UserAgent: "Lifecycle", Key: "preUpdateHook"}, lifecycle.Message{UserAgent: "other"}),
 		objects.MarkedNotReady(lifecycle.Message{UserAgent: "other", Key: "x"}),
 		func(p *corev1.Pod) {
 			objects.MarkedNotReady()(p)
@@ -331,12 +333,12 @@ func takeOff(p *corev1.Pod, hook *lifecycle.Hook) {
 }
 
 // drawImages draws which images a node reports.
-func (f *fleet) drawImages(t *rapid.T) []rollouttest.NodeOption {
+func (f *fleet) drawImages(t *rapid.T) []kit.NodeOption {
 	if f.spec.PreDownload == nil {
 		return nil
 	}
-	return pick(t, "images", nil, nil, nil, []rollouttest.NodeOption{rollouttest.Images(updateImage)},
-		[]rollouttest.NodeOption{rollouttest.Images("docker.io/library/" + updateImage)}, []rollouttest.NodeOption{rollouttest.Images("agent:v2", "other:v3")})
+	return pick(t, "images", nil, nil, nil, []kit.NodeOption{kit.Images(updateImage)},
+		[]kit.NodeOption{kit.Images("docker.io/library/" + updateImage)}, []kit.NodeOption{kit.Images("agent:v2", "other:v3")})
 }
 
 // drawPulls draws pulls in flight and pulls that failed.
@@ -355,7 +357,7 @@ func (f *fleet) drawPulls(t *rapid.T, snapshot *rollout.Snapshot) {
 	snapshot.FailedPulls = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) predownload.Failure {
 		return predownload.Failure{
 			Node: pick(t, "node", nodes...), Image: pick(t, "image", images...), Count: pick[int32](t, "count", 1, 2, 5, 0),
-			At: rollouttest.Noon().Add(-pick(t, "ago", time.Second, time.Minute, time.Hour, -time.Minute)),
+			At: kit.Noon().Add(-pick(t, "ago", time.Second, time.Minute, time.Hour, -time.Minute)),
 		}
 	}), 0, 3).Draw(t, "failed pulls")
 }

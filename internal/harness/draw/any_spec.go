@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // The vocabulary of generated scenarios. It is small on purpose: what is drawn must meet.
@@ -22,9 +22,9 @@ const (
 // of the template; and, for every other one, partition, node selector, partitioned scaling, hold of revisions, in-place
 // updates with all their options, hooks and pulls of images ahead. The options are applied to what was drawn; [Released]
 // gives specs that hold no node back. With maxSurge among them, no spec updates in place.
-func AnySpec(options ...rollouttest.SpecOption) *rapid.Generator[rollout.Spec] {
+func AnySpec(options ...kit.SpecOption) *rapid.Generator[rollout.Spec] {
 	return rapid.Custom(func(t *rapid.T) rollout.Spec {
-		spec := rollouttest.Spec(setName, rollouttest.Image(updateImage))
+		spec := kit.Spec(setName, kit.Image(updateImage))
 		drawBudget(t, &spec)
 		drawHolds(t, &spec)
 		drawTiming(t, &spec)
@@ -43,20 +43,22 @@ func AnySpec(options ...rollouttest.SpecOption) *rapid.Generator[rollout.Spec] {
 func drawBudget(t *rapid.T, spec *rollout.Spec) {
 	option := pick(t, "budget",
 		func(*rollout.Spec) {},
-		rollouttest.MaxUnavailable("2"), rollouttest.MaxUnavailable("1%"), rollouttest.MaxUnavailable("34%"), rollouttest.MaxUnavailable("100%"), rollouttest.MaxUnavailable("5"),
-		rollouttest.MaxSurge("1"), rollouttest.MaxSurge("2"), rollouttest.MaxSurge("10%"), rollouttest.MaxSurge("50%"), rollouttest.MaxSurge("100%"),
+		kit.MaxUnavailable("2"), kit.MaxUnavailable("1%"), kit.MaxUnavailable("34%"),
+		kit.MaxUnavailable("100%"), kit.MaxUnavailable("5"),
+		kit.MaxSurge("1"), kit.MaxSurge("2"), kit.MaxSurge("10%"), kit.MaxSurge("50%"), kit.MaxSurge("100%"),
 	)
 	option(spec)
 	if burst := pick(t, "burst", "", "", "", "", "1", "2", "10%", "50%", "1%"); burst != "" {
-		rollouttest.Burst(burst)(spec)
+		kit.Burst(burst)(spec)
 	}
 }
 
 func drawHolds(t *rapid.T, spec *rollout.Spec) {
 	for _, option := range pick(t, "holds",
 		nil, nil, nil, nil, nil, nil, nil,
-		[]rollouttest.SpecOption{rollouttest.Paused()}, []rollouttest.SpecOption{rollouttest.OnDelete()}, []rollouttest.SpecOption{rollouttest.Frozen()}, []rollouttest.SpecOption{rollouttest.OnDelete(), rollouttest.Paused()},
-		[]rollouttest.SpecOption{rollouttest.Paused(), rollouttest.Frozen()},
+		[]kit.SpecOption{kit.Paused()}, []kit.SpecOption{kit.OnDelete()}, []kit.SpecOption{kit.Frozen()},
+		[]kit.SpecOption{kit.OnDelete(), kit.Paused()},
+		[]kit.SpecOption{kit.Paused(), kit.Frozen()},
 	) {
 		option(spec)
 	}
@@ -65,7 +67,7 @@ func drawHolds(t *rapid.T, spec *rollout.Spec) {
 func drawTiming(t *rapid.T, spec *rollout.Spec) {
 	spec.MinReadySeconds = pick[int32](t, "minReadySeconds", 0, 0, minReady, 1)
 	if limit := pick[int32](t, "historyLimit", -1, -1, 0, 1, 3); limit >= 0 {
-		rollouttest.HistoryLimit(limit)(spec)
+		kit.HistoryLimit(limit)(spec)
 	}
 	if generation := pick[int64](t, "templateGeneration", 0, 0, 0, podGeneration); generation > 0 {
 		objects.TemplateGeneration(generation)(spec)
@@ -80,11 +82,11 @@ const (
 func drawPlacement(t *rapid.T, spec *rollout.Spec) {
 	option := pick(t, "placement",
 		func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {},
-		rollouttest.NodeSelector(harness.ZoneLabel, "a"),
-		rollouttest.Affinity(harness.ZoneLabel, "a", "b"),
+		kit.NodeSelector(harness.ZoneLabel, "a"),
+		kit.Affinity(harness.ZoneLabel, "a", "b"),
 		func(s *rollout.Spec) {
-			rollouttest.Affinity(harness.ZoneLabel, "c")(s)
-			rollouttest.Affinity(harness.ZoneLabel, "a")(s)
+			kit.Affinity(harness.ZoneLabel, "c")(s)
+			kit.Affinity(harness.ZoneLabel, "a")(s)
 		},
 		notOnNode(letters(0)),
 		func(s *rollout.Spec) { s.Template.Spec.NodeName = letters(1) },
@@ -93,16 +95,16 @@ func drawPlacement(t *rapid.T, spec *rollout.Spec) {
 	option(spec)
 	tolerate := pick(t, "tolerations",
 		func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {},
-		rollouttest.Tolerating(harness.TaintKey, corev1.TaintEffectNoSchedule),
-		rollouttest.Tolerating(harness.TaintKey, ""),
-		rollouttest.Tolerating("", ""),
-		rollouttest.Tolerating(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule),
+		kit.Tolerating(harness.TaintKey, corev1.TaintEffectNoSchedule),
+		kit.Tolerating(harness.TaintKey, ""),
+		kit.Tolerating("", ""),
+		kit.Tolerating(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule),
 	)
 	tolerate(spec)
 }
 
 // notOnNode excludes one node by its name, the way a field selector does it.
-func notOnNode(name string) rollouttest.SpecOption {
+func notOnNode(name string) kit.SpecOption {
 	return func(s *rollout.Spec) {
 		required := objects.RequiredAffinity(&s.Template.Spec)
 		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{

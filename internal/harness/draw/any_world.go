@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // AnyCanaryWorld generates fleets that have settled at a stable revision, and for whose set another template, with a
@@ -26,9 +26,9 @@ import (
 // Canaries promote by the clock, within an hour, and no command is given; budgets, surge, in-place updates, partition,
 // selector, slow start, maxUnschedulable and overrides are drawn too. The options are applied to what was drawn, to both
 // specs; those of the canary to the new one only. An option must not change the template.
-func AnyCanaryWorld(options ...rollouttest.SpecOption) *rapid.Generator[harness.World] {
+func AnyCanaryWorld(options ...kit.SpecOption) *rapid.Generator[harness.World] {
 	return rapid.Custom(func(t *rapid.T) harness.World {
-		spec := rollouttest.Spec(setName, rollouttest.Image(updateImage), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+		spec := kit.Spec(setName, kit.Image(updateImage), kit.Requests(corev1.ResourceCPU, "100m"))
 		drawWorldSpec(t, &spec)
 		drawWorldCanary(t, &spec)
 		for _, option := range options {
@@ -42,27 +42,28 @@ func AnyCanaryWorld(options ...rollouttest.SpecOption) *rapid.Generator[harness.
 		w.Behavior.Create = pick[time.Duration](t, "create", 0, 0, time.Second, 20*time.Second)
 		w.Stable.Template = *spec.Template.DeepCopy()
 		w.Stable.Strategy.Canary = nil
-		rollouttest.Image("agent:v2")(&w.Stable)
+		kit.Image("agent:v2")(&w.Stable)
 		w.Snapshot = settled(t, w)
 		return w
 	})
 }
 
 func drawWorldSpec(t *rapid.T, spec *rollout.Spec) {
-	option := pick(t, "budget", func(*rollout.Spec) {}, rollouttest.MaxUnavailable("2"), rollouttest.MaxUnavailable("34%"), rollouttest.MaxUnavailable("100%"),
-		rollouttest.MaxSurge("1"), rollouttest.MaxSurge("50%"))
+	option := pick(t, "budget",
+		func(*rollout.Spec) {}, kit.MaxUnavailable("2"), kit.MaxUnavailable("34%"), kit.MaxUnavailable("100%"),
+		kit.MaxSurge("1"), kit.MaxSurge("50%"))
 	option(spec)
 	spec.MinReadySeconds = pick[int32](t, "minReadySeconds", 0, 0, minReady)
 	for _, option := range pick(t, "more",
 		nil, nil, nil, nil,
-		[]rollouttest.SpecOption{rollouttest.InPlace()},
-		[]rollouttest.SpecOption{rollouttest.Partition("1")},
-		[]rollouttest.SpecOption{rollouttest.Partition("50%"), rollouttest.HoldRevision()},
-		[]rollouttest.SpecOption{rollouttest.UpdateSelector(harness.ZoneLabel, "a")},
-		[]rollouttest.SpecOption{rollouttest.SlowStart(time.Minute, "1", "10")},
-		[]rollouttest.SpecOption{rollouttest.SlowStart(time.Second, "50%", "2"), rollouttest.MaxUnavailable("100%")},
-		[]rollouttest.SpecOption{rollouttest.MaxUnschedulable("1")},
-		[]rollouttest.SpecOption{rollouttest.Burst("1")},
+		[]kit.SpecOption{kit.InPlace()},
+		[]kit.SpecOption{kit.Partition("1")},
+		[]kit.SpecOption{kit.Partition("50%"), kit.HoldRevision()},
+		[]kit.SpecOption{kit.UpdateSelector(harness.ZoneLabel, "a")},
+		[]kit.SpecOption{kit.SlowStart(time.Minute, "1", "10")},
+		[]kit.SpecOption{kit.SlowStart(time.Second, "50%", "2"), kit.MaxUnavailable("100%")},
+		[]kit.SpecOption{kit.MaxUnschedulable("1")},
+		[]kit.SpecOption{kit.Burst("1")},
 	) {
 		option(spec)
 	}
@@ -70,13 +71,13 @@ func drawWorldSpec(t *rapid.T, spec *rollout.Spec) {
 }
 
 func drawWorldCanary(t *rapid.T, spec *rollout.Spec) {
-	rollouttest.Canary(pick(t, "replicas", "1", "1", "2", "3", "10%", "50%", "100%"))(spec)
+	kit.Canary(pick(t, "replicas", "1", "1", "2", "3", "10%", "50%", "100%"))(spec)
 	duration := pick(t, "duration", time.Minute, time.Minute, 0, 10*time.Minute, 30*time.Minute)
-	rollouttest.CanaryFor(duration, pick(t, "no restarts", time.Minute, 0, 5*time.Minute, 20*time.Minute))(spec)
+	kit.CanaryFor(duration, pick(t, "no restarts", time.Minute, 0, 5*time.Minute, 20*time.Minute))(spec)
 	for _, option := range pick(t, "canary nodes",
 		nil, nil, nil,
-		[]rollouttest.SpecOption{rollouttest.CanaryOn(harness.ZoneLabel, "a")},
-		[]rollouttest.SpecOption{rollouttest.CanarySpread(harness.ZoneLabel)},
+		[]kit.SpecOption{kit.CanaryOn(harness.ZoneLabel, "a")},
+		[]kit.SpecOption{kit.CanarySpread(harness.ZoneLabel)},
 	) {
 		option(spec)
 	}
@@ -84,19 +85,20 @@ func drawWorldCanary(t *rapid.T, spec *rollout.Spec) {
 
 // settled is a fleet at rest at the stable revision.
 func settled(t *rapid.T, w harness.World) rollout.Snapshot {
-	s := rollout.Snapshot{Now: rollouttest.Noon()}
-	taints := [][]rollouttest.NodeOption{
-		nil, nil, nil, nil, nil, {rollouttest.Cordoned()}, {rollouttest.NotReady()},
-		{rollouttest.Taint(harness.TaintKey, "x", corev1.TaintEffectNoSchedule)}, {rollouttest.Taint(harness.TaintKey, "x", corev1.TaintEffectNoExecute)},
+	s := rollout.Snapshot{Now: kit.Noon()}
+	taints := [][]kit.NodeOption{
+		nil, nil, nil, nil, nil, {kit.Cordoned()}, {kit.NotReady()},
+		{kit.Taint(harness.TaintKey, "x", corev1.TaintEffectNoSchedule)},
+		{kit.Taint(harness.TaintKey, "x", corev1.TaintEffectNoExecute)},
 	}
-	s.Nodes = append(s.Nodes, rollouttest.Node(letters(0), rollouttest.Label(harness.ZoneLabel, "a")))
+	s.Nodes = append(s.Nodes, kit.Node(letters(0), kit.Label(harness.ZoneLabel, "a")))
 	for i := range rapid.IntRange(0, 9).Draw(t, "more nodes") {
-		options := []rollouttest.NodeOption{rollouttest.Label(harness.ZoneLabel, pick(t, "zone", "a", "b", "c"))}
+		options := []kit.NodeOption{kit.Label(harness.ZoneLabel, pick(t, "zone", "a", "b", "c"))}
 		options = append(options, pick(t, "taints", taints...)...)
 		if annotation := pick(t, "resources", "", "", "", "", "", `{"requests":{"cpu":"400m"}}`, `{`); annotation != "" {
-			options = append(options, rollouttest.ResourcesFor(w.Spec, objects.MainContainer, annotation))
+			options = append(options, kit.ResourcesFor(w.Spec, objects.MainContainer, annotation))
 		}
-		s.Nodes = append(s.Nodes, rollouttest.Node(letters(i+1), options...))
+		s.Nodes = append(s.Nodes, kit.Node(letters(i+1), options...))
 	}
 	matcher, err := placement.Compile(&w.Stable.Template)
 	if err != nil { // it is one of ours
@@ -107,26 +109,27 @@ func settled(t *rapid.T, w harness.World) rollout.Snapshot {
 			continue
 		}
 		name := setName + "-" + n.Name
-		s.Pods = append(s.Pods, rollouttest.Pod(name, rollouttest.Of(w.Stable), rollouttest.OnNode(n.Name), objects.Overridden(objects.Effect(&w.Stable, &w.Stable.Template, n)),
+		s.Pods = append(s.Pods, kit.Pod(name, kit.Of(w.Stable), kit.OnNode(n.Name),
+			objects.Overridden(objects.Effect(&w.Stable, &w.Stable.Template, n)),
 			func(p *corev1.Pod) { objects.Dress(p, &w.Stable) }))
 	}
 	ancient := w.Stable
 	ancient.Template = *w.Stable.Template.DeepCopy()
-	rollouttest.Image("agent:v1")(&ancient)
+	kit.Image("agent:v1")(&ancient)
 	switch pick(t, "history", "marked", "unmarked", "long", "failed before") {
 	case "marked":
-		s.Revisions = []*appsv1.ControllerRevision{rollouttest.Promoted(w.Stable, 1)}
+		s.Revisions = []*appsv1.ControllerRevision{kit.Promoted(w.Stable, 1)}
 	case "unmarked":
-		s.Revisions = []*appsv1.ControllerRevision{rollouttest.Revision(w.Stable, 1)}
+		s.Revisions = []*appsv1.ControllerRevision{kit.Revision(w.Stable, 1)}
 	case "long":
-		s.Revisions = []*appsv1.ControllerRevision{rollouttest.Promoted(ancient, 1), rollouttest.Promoted(w.Stable, 2)}
+		s.Revisions = []*appsv1.ControllerRevision{kit.Promoted(ancient, 1), kit.Promoted(w.Stable, 2)}
 	default:
-		s.Revisions = []*appsv1.ControllerRevision{rollouttest.Promoted(w.Stable, 1), rollouttest.Rejected(ancient, 2, canary.TimedOut)}
+		s.Revisions = []*appsv1.ControllerRevision{kit.Promoted(w.Stable, 1), kit.Rejected(ancient, 2, canary.TimedOut)}
 	}
 	if pick(t, "memory", false, true) {
 		s.Memory = rollout.Memory{
 			Version: rollout.MemoryVersion,
-			Rollout: rollout.Record{Revision: rollouttest.Hash(w.Stable), Began: objects.HourAgo().Time, Completed: true},
+			Rollout: rollout.Record{Revision: kit.Hash(w.Stable), Began: objects.HourAgo().Time, Completed: true},
 		}
 	}
 	return s

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
-	"pgregory.net/rapid"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 func ExampleAnyCanaryCase() {
-	s := draw.AnyCanaryCase(rollouttest.Canary("2")).Example(1)
+	s := draw.AnyCanaryCase(kit.Canary("2")).Example(1)
 	fmt.Println(s.Spec.Name, s.Spec.Strategy.Type == rollout.OnDelete || s.Spec.Strategy.Canary.Replicas.IntVal == 2)
 	// Output: agent true
 }
@@ -26,8 +27,8 @@ func ExampleAnyCanarySpec() {
 }
 
 func ExampleAnyCanary() {
-	spec := rollouttest.Spec("agent")
-	options := draw.AnyCanary(rollouttest.Hash(spec)).Example(1)
+	spec := kit.Spec("agent")
+	options := draw.AnyCanary(kit.Hash(spec)).Example(1)
 	spec.Strategy.Canary = &options
 	_, err := rollout.New(spec)
 	fmt.Println(err)
@@ -41,8 +42,8 @@ func ExampleAnyCanaryWorld() {
 }
 
 func ExampleAnyIllness() {
-	w := draw.AnyCanaryWorld(objects.Released(), rollouttest.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour)})).Example(1)
-	w.Behavior = draw.AnyIllness(w.Behavior, rollouttest.Hash(w.Spec)).Example(1)
+	w := draw.AnyCanaryWorld(objects.Released(), kit.AutoFail(canary.AutoFail{CanaryTimeout: new(time.Hour)})).Example(1)
+	w.Behavior = draw.AnyIllness(w.Behavior, kit.Hash(w.Spec)).Example(1)
 	fmt.Println(harness.CheckCanaryEnds(harness.Planner, w, harness.EndsFailed))
 	// Output: <nil>
 }
@@ -61,20 +62,20 @@ func ExampleAnyBehavior() {
 }
 
 func ExampleAnyChanges() {
-	changes := draw.AnyChanges(rollouttest.Spec("agent")).Example(1) // Draw it in a test with rapid.
+	changes := draw.AnyChanges(kit.Spec("agent")).Example(1) // Draw it in a test with rapid.
 	fmt.Println(len(changes) > 1)
 	// Output: true
 }
 
 func ExampleAnySpec() {
-	spec := draw.AnySpec(rollouttest.Paused()).Example(1)
+	spec := draw.AnySpec(kit.Paused()).Example(1)
 	_, err := rollout.New(spec)
 	fmt.Println(spec.Name, spec.Strategy.Paused, err)
 	// Output: agent true <nil>
 }
 
 func ExampleAnySnapshot() {
-	spec := rollouttest.Spec("agent")
+	spec := kit.Spec("agent")
 	p, err := rollout.New(spec)
 	if err != nil {
 		fmt.Println(err)
@@ -82,7 +83,7 @@ func ExampleAnySnapshot() {
 	}
 	s := draw.AnySnapshot(spec).Example(1)
 	_, err = p.Plan(s)
-	fmt.Println(s.Now.Equal(rollouttest.Noon()), err)
+	fmt.Println(s.Now.Equal(kit.Noon()), err)
 	// Output: true <nil>
 }
 

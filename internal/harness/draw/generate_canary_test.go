@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // canaryOnly is what no plan has without what ExtendedDaemonSet adds.
@@ -94,13 +94,13 @@ func noteCanarySpec(note func(string, bool), s rollout.Spec) {
 	note("command retry", o.Commands.Retry != "")
 	note("command again", strings.Contains(o.Commands.Retry, "/"))
 	note("command for any", o.Commands.Fail == canary.Any)
-	note("command by hash", o.Commands.Fail == rollouttest.Hash(s))
-	note("command by name", o.Commands.Fail == "agent-"+rollouttest.Hash(s))
+	note("command by hash", o.Commands.Fail == kit.Hash(s))
+	note("command by name", o.Commands.Fail == "agent-"+kit.Hash(s))
 }
 
 func noteCanarySnapshot(note func(string, bool), s harness.Case) {
 	for _, r := range s.Snapshot.Revisions {
-		update := history.HashOf(r) == rollouttest.Hash(s.Spec)
+		update := history.HashOf(r) == kit.Hash(s.Spec)
 		_, failed := r.Annotations[history.FailedAnnotation]
 		_, retried := r.Annotations[history.RetriedAnnotation]
 		note("update revision promoted", update && history.Promoted(r))
@@ -134,8 +134,8 @@ func noteCanarySnapshot(note func(string, bool), s harness.Case) {
 		}
 	}
 	m := s.Snapshot.Memory
-	note("canary record", m.Canary.Revision == rollouttest.Hash(s.Spec))
-	note("canary record of another revision", m.Canary.Revision != "" && m.Canary.Revision != rollouttest.Hash(s.Spec))
+	note("canary record", m.Canary.Revision == kit.Hash(s.Spec))
+	note("canary record of another revision", m.Canary.Revision != "" && m.Canary.Revision != kit.Hash(s.Spec))
 	note("canary nodes remembered", len(m.Canary.Nodes) > 0)
 	note("canary nodes twice", len(slices.Compact(slices.Clone(m.Canary.Nodes))) < len(m.Canary.Nodes))
 	note("clock runs", !m.Canary.Since.IsZero())
@@ -244,7 +244,7 @@ func TestAnyCanaryWorldIsVaried(t *testing.T) {
 
 func TestAnyMishapsAreVaried(t *testing.T) {
 	seen := map[harness.MishapKind]bool{}
-	gen := draw.AnyMishaps(rollouttest.Nodes("a", "b"))
+	gen := draw.AnyMishaps(kit.Nodes("a", "b"))
 	for seed := range 300 {
 		mishaps := gen.Example(seed)
 		if len(mishaps) > 5 {

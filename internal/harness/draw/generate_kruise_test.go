@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // noteKruise looks for what OpenKruise's Advanced DaemonSet adds, in specs and in what is there of it.
@@ -143,7 +143,7 @@ func TestPodsAreWhatTheirRevisionSays(t *testing.T) {
 			}
 		}
 		// A revision whose name was taken by other data is a collision, which does tell wrong.
-		update := rollouttest.Hash(s.Spec)
+		update := kit.Hash(s.Spec)
 		if image, ok := known[update]; ok && image != s.Spec.Template.Spec.Containers[0].Image {
 			continue
 		}
@@ -167,7 +167,7 @@ func TestAnyBehaviorIsFair(t *testing.T) {
 }
 
 func TestAnyChangesEndRolling(t *testing.T) {
-	gen := draw.AnyChanges(rollouttest.Spec("agent", rollouttest.Image("agent:v3")))
+	gen := draw.AnyChanges(kit.Spec("agent", kit.Image("agent:v3")))
 	stopped, back := 0, 0
 	for seed := range 200 {
 		changes := gen.Example(seed)
@@ -185,8 +185,8 @@ func TestAnyChangesEndRolling(t *testing.T) {
 					t.Errorf("seed %d ends with a set that is stopped", seed)
 				}
 			}
-			if i > 1 && rollouttest.Hash(change.Spec) == rollouttest.Hash(changes[0].Spec) &&
-				rollouttest.Hash(changes[i-1].Spec) != rollouttest.Hash(changes[0].Spec) {
+			if i > 1 && kit.Hash(change.Spec) == kit.Hash(changes[0].Spec) &&
+				kit.Hash(changes[i-1].Spec) != kit.Hash(changes[0].Spec) {
 				back++
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // Whatever is drawn keeps the contract: the spec is valid, and the snapshot can be planned for.
@@ -152,7 +152,7 @@ func notePods(note func(string, bool), s harness.Case) {
 	for _, r := range s.Snapshot.Revisions {
 		known[r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
 	}
-	update := rollouttest.Hash(s.Spec)
+	update := kit.Hash(s.Spec)
 	perNode := map[string]int{}
 	for _, p := range s.Snapshot.Pods {
 		node, ok := placement.TargetNode(p)
@@ -200,7 +200,7 @@ func notePods(note func(string, bool), s harness.Case) {
 
 func noteHistory(note func(string, bool), s harness.Case) {
 	list := s.Snapshot.Revisions
-	update := rollouttest.Revision(s.Spec, 1)
+	update := kit.Revision(s.Spec, 1)
 	byName := slices.IndexFunc(list, func(r *appsv1.ControllerRevision) bool { return r.Name == update.Name })
 	equal := func(r *appsv1.ControllerRevision) bool { return bytes.Equal(r.Data.Raw, update.Data.Raw) }
 	matching := 0
@@ -265,7 +265,7 @@ func TestAnyScenarioIsDeterministic(t *testing.T) {
 }
 
 func TestAnySpecAppliesOptions(t *testing.T) {
-	gen := draw.AnySpec(objects.Released(), rollouttest.Burst("7"))
+	gen := draw.AnySpec(objects.Released(), kit.Burst("7"))
 	for seed := range 50 {
 		s := gen.Example(seed)
 		if s.Strategy.Paused || s.Strategy.Frozen || s.Strategy.Type != rollout.RollingUpdate || s.Burst.IntVal != 7 {

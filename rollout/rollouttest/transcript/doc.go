@@ -25,8 +25,7 @@
 //
 //	func TestRollouts(t *testing.T) { transcript.RunDir(t, "testdata", *update) }
 //
-// Stories in Go instead of text are played on a [rollouttest.Cluster], by its methods or to the end by [rollouttest.Run]. Whole
-// fleets, with registries, slow caches and random faults, are rollouttest.Simulate's.
+// Whole fleets, with registries, slow caches and random faults, are rollouttest.Simulate's.
 //
 // # Form
 //
@@ -184,8 +183,8 @@
 //	expect canary phase=Running nodes=a
 //	expect pod n007 revision=update image=agent:v2
 //
-// event counts what has happened since the stanza began: kinds are those of [rollouttest.EventKind], with hyphens for
-// spaces, of a node or an object if those are given; at least one is expected if no count is given.
+// event counts what has happened since the stanza began: kinds are the words that run and tick print for it, with hyphens
+// for spaces, of a node or an object if those are given; at least one is expected if no count is given.
 //
 //	expect event gone count=2
 //	expect no event failed

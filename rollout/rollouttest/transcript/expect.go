@@ -321,7 +321,7 @@ func (s *stage) expectPod(a *arguments) error {
 const atLeastOne = ">=1"
 
 // expectEvent: expect event KIND [node=a] [object=NAME] [count=2], expect no event KIND [node=a] [object=NAME]. KIND is that of
-// rollouttest.EventKind, with hyphens for spaces. It is about what has happened since the stanza began.
+// harness.EventKind, with hyphens for spaces. It is about what has happened since the stanza began.
 func (s *stage) expectEvent(a *arguments, count string) error {
 	kind := a.next()
 	kinds := codes[harness.EventKind]()
