@@ -114,8 +114,8 @@ func Completed(pod *corev1.Pod) Completion {
 // progress is what the annotations of a pod say.
 type progress struct {
 	state *Progress // nil: never updated in place
-	grace *grace // nil: not in a grace period of Kruise
-	next  work   // of later batches
+	grace *grace    // nil: not in a grace period of Kruise
+	next  work      // of later batches
 	// waits are for the containers of the batches so far, in no order.
 	waits []Pending
 }

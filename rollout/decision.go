@@ -41,8 +41,8 @@ type Decision struct {
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
 	// nothing, or nobody asked.
 	Obstruction inplace.Obstruction
-	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is none, or nobody asked. Decisions about
-	// pods of one revision share it.
+	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is none, or nobody asked.
+	// Decisions about pods of one revision share it.
 	Diff *RevisionDiff
 	// Creates, Deletes, Patches and Pulls of the plan that belong to this decision; each action belongs to exactly one.
 	Creates, Deletes, Patches, Pulls int32

@@ -266,7 +266,8 @@ func TestExplain(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.lab().plan(t).Explain("a"); got != tt.says {
+			plan := tt.lab().plan(t)
+			if got := plan.Explain("a"); got != tt.says {
 				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
 			}
 		})
@@ -357,7 +358,8 @@ func TestWaits(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.groups, tt.lab().plan(t).Waits()); diff != "" {
+			plan := tt.lab().plan(t)
+			if diff := cmp.Diff(tt.groups, plan.Waits()); diff != "" {
 				t.Errorf("-want +got:\n%s why: %s", diff, tt.why)
 			}
 		})
@@ -461,7 +463,7 @@ func TestNothingPanics(t *testing.T) {
 			return errors.New((*rollout.SnapshotError)(nil).Error())
 		}},
 		{"reason of no decision", "it is empty", func() error {
-			return errors.New("no decision" + rollout.Plan{}.Because(nil))
+			return errors.New("no decision" + new(rollout.Plan).Because(nil))
 		}},
 		{"undeclared codes", "they read as something", func() error {
 			for v := range 256 {
@@ -486,6 +488,33 @@ func TestNothingPanics(t *testing.T) {
 			}()
 			if err := tt.call(); err == nil || err.Error() == "" {
 				t.Errorf("got %v, want something: %s", err, tt.why)
+			}
+		})
+	}
+}
+
+// A partition holds nodes at their old revision, and in a first installation it leaves them empty: Waits says which (T2, T7).
+// So it says what a selector holds (T3).
+func TestWaitOfHolds(t *testing.T) {
+	tests := []struct {
+		name, why string
+		lab       *lab
+		want      string
+	}{
+		{"partition", "T2: with its places", newLab(partition("1")).add(on("a", oldPod()), on("b", newPod())),
+			"1 node is held at its old revision: partition 1 (a)"},
+		{"first installation", "T7: there is no old revision", firstInstallation(partition("1")).add(on("a", newPod()), on("b")),
+			"1 node waits: a first installation leaves the partition empty (b)"},
+		{"selector", "T3", newLab(nodeType("canary"), kit.MaxUnavailable("2")).add(on("a", oldPod()), on("b", oldPod())),
+			"2 nodes are held at their old revision: the strategy's nodeSelector does not match (a, b)"},
+	}
+	rows := uniqueRows{}
+	for _, tt := range tests {
+		rows.check(t, tt.name, tt.why)
+		t.Run(tt.name, func(t *testing.T) {
+			waits := new(tt.lab.plan(t)).Waits()
+			if len(waits) != 1 || waits[0].String() != tt.want {
+				t.Errorf("got %v, want %q alone: %s", waits, tt.want, tt.why)
 			}
 		})
 	}

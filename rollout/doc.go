@@ -43,6 +43,10 @@
 //   - act turns what was decided into actions: act.go, hook.go, update.go, pull.go, mark.go
 //   - report completes the decisions and derives status and memory: report.go, memory.go
 //
+// The other files are vocabulary. What goes in is in spec.go, scale.go, validation.go, planner.go, snapshot.go and claim.go. What
+// comes out is in plan.go, decision.go, reason.go, text.go, explain.go, wait.go, send.go and pod.go. The records that the steps
+// share, and their order, are in run.go.
+//
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.
 //

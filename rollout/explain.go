@@ -13,7 +13,7 @@ import (
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
 // per pod for a node that exists only as the target of pods. For any other name it says that there is no such node.
 // The text is for people; programs read [Decision].
-func (p Plan) Explain(node string) string {
+func (p *Plan) Explain(node string) string {
 	var lines []string
 	// The nodes of the snapshot are in order; so are, behind them, the pods without one.
 	nodes := p.nodes()
@@ -30,7 +30,7 @@ func (p Plan) Explain(node string) string {
 }
 
 // nodes are the decisions about nodes of the snapshot.
-func (p Plan) nodes() []Decision {
+func (p *Plan) nodes() []Decision {
 	n, _ := slices.BinarySearchFunc(p.Decisions, true, func(d Decision, _ bool) int {
 		if d.State == StateVanished || d.State == StateUnattributed {
 			return 0
@@ -40,7 +40,7 @@ func (p Plan) nodes() []Decision {
 	return p.Decisions[:n]
 }
 
-func (p Plan) explain(d *Decision) string {
+func (p *Plan) explain(d *Decision) string {
 	var b strings.Builder
 	if d.Node == "" {
 		b.WriteString("no node")
@@ -72,7 +72,7 @@ func (p Plan) explain(d *Decision) string {
 }
 
 // malformedOn are the annotations of a node that cannot be read.
-func (p Plan) malformedOn(node string) []MalformedOverride {
+func (p *Plan) malformedOn(node string) []MalformedOverride {
 	byNode := func(m MalformedOverride, name string) int { return strings.Compare(m.Node, name) }
 	first, _ := slices.BinarySearchFunc(p.MalformedOverrides, node, byNode)
 	end := first
@@ -83,7 +83,7 @@ func (p Plan) malformedOn(node string) []MalformedOverride {
 }
 
 // action is what is done, in the words of a sentence without subject.
-func (p Plan) action(d *Decision) string {
+func (p *Plan) action(d *Decision) string {
 	switch d.Verb {
 	case VerbNone:
 		return "nothing to do"
@@ -120,7 +120,7 @@ func pods(d *Decision) string {
 
 // Because renders the reason of a decision of this plan with its figures: the part of [Plan.Explain] that says why.
 // Nil gives "".
-func (p Plan) Because(d *Decision) string {
+func (p *Plan) Because(d *Decision) string {
 	if d == nil {
 		return ""
 	}
@@ -171,7 +171,7 @@ func outdated(d *Decision) string {
 }
 
 // notInPlace says what keeps the pod from being updated in place, as the end of a sentence; "" if nothing does.
-func (p Plan) notInPlace(d *Decision) string {
+func (p *Plan) notInPlace(d *Decision) string {
 	if !d.obstructed() {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (p Plan) notInPlace(d *Decision) string {
 }
 
 // noRoom is why a prepared pod has to wait.
-func (p Plan) noRoom(limit Limit) string {
+func (p *Plan) noRoom(limit Limit) string {
 	switch limit {
 	case LimitMaxSurge:
 		return "it goes when the node's new pod is available"
@@ -199,7 +199,7 @@ func goalName(d *Decision) string {
 }
 
 // elsewhere is why a node is at the stable revision.
-func (p Plan) elsewhere() string {
+func (p *Plan) elsewhere() string {
 	switch {
 	case p.Canary.Phase == canary.Failed:
 		return "as the update revision has failed"
@@ -213,7 +213,7 @@ func (p Plan) elsewhere() string {
 }
 
 // obstacle is what keeps a repair waiting.
-func (p Plan) obstacle(reason Reason) string {
+func (p *Plan) obstacle(reason Reason) string {
 	if reason == ReasonSlowStart {
 		return p.slow()
 	}
@@ -223,11 +223,11 @@ func (p Plan) obstacle(reason Reason) string {
 	return text(reasonTexts[:], reason)
 }
 
-func (p Plan) slow() string {
+func (p *Plan) slow() string {
 	return fmt.Sprintf("slow start allows %d under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
 }
 
-func (p Plan) spent(limit Limit) string {
+func (p *Plan) spent(limit Limit) string {
 	if limit == LimitSlowStart {
 		return p.slow()
 	}
@@ -295,7 +295,7 @@ var holdTexts = [limits]string{
 }
 
 // held says what holds a node, with the figures of this plan.
-func (p Plan) held(d *Decision) string {
+func (p *Plan) held(d *Decision) string {
 	switch d.Limit {
 	case LimitPartition:
 		return p.partition()
@@ -313,13 +313,13 @@ func (p Plan) held(d *Decision) string {
 	}
 }
 
-func (p Plan) partition() string {
+func (p *Plan) partition() string {
 	return fmt.Sprintf("partition %d: %d of %d places taken", p.Budget.Partition, p.Budget.Partitioned, p.Budget.Partition)
 }
 
 // obstruction says why a pod cannot be updated in place: what is wrong with the pod, or with the change. Of the change it
 // is the first of what is wrong, and how many more there are.
-func (p Plan) obstruction(d *Decision) string {
+func (p *Plan) obstruction(d *Decision) string {
 	if d.Diff == nil {
 		return d.Obstruction.String()
 	}

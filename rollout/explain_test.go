@@ -58,7 +58,7 @@ func TestExplainHoldsAndSteps(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.lab().plan(t).Explain("a"); got != tt.says {
+			if got := new(tt.lab().plan(t)).Explain("a"); got != tt.says {
 				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
 			}
 		})
@@ -119,7 +119,7 @@ func TestExplainCanary(t *testing.T) {
 	for _, tt := range tests {
 		rows.check(t, tt.name, tt.why)
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.lab().plan(t).Explain("a"); got != tt.says {
+			if got := new(tt.lab().plan(t)).Explain("a"); got != tt.says {
 				t.Errorf("\n got: %s\nwant: %s\n why: %s", got, tt.says, tt.why)
 			}
 		})
@@ -130,7 +130,7 @@ func TestExplainCanary(t *testing.T) {
 func TestWaitsForSlowStart(t *testing.T) {
 	l := newLab(kit.MaxUnavailable("100%"), kit.SlowStart(time.Minute, "1", "9")).add(on("a", oldPod()), on("b", oldPod()), on("c", oldPod()))
 	want := []rollout.WaitingNodes{{Reason: rollout.ReasonBudget, Limit: rollout.LimitSlowStart, Size: 1, Nodes: []string{"a", "b"}}}
-	got := l.plan(t).Waits()
+	got := new(l.plan(t)).Waits()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
@@ -154,7 +154,7 @@ func TestExplainNamesTheObstacle(t *testing.T) {
 	l.snapshot.Revisions[0] = kit.Revision(old, 1)
 	l.old = kit.Hash(old)
 	l.add(on("a", oldPod(updatable)))
-	says := l.plan(t).Explain("a")
+	says := new(l.plan(t)).Explain("a")
 	if want := "not in place: spec.containers[main].command[0]: "; !strings.Contains(says, want) {
 		t.Errorf("got %s, want it to contain %q", says, want)
 	}
@@ -164,7 +164,7 @@ func TestExplainNamesTheObstacle(t *testing.T) {
 }
 
 func TestExplainPartitionedScaling(t *testing.T) {
-	says := firstInstallation(partition("2")).add(on("a")).plan(t).Explain("a")
+	says := new(firstInstallation(partition("2")).add(on("a")).plan(t)).Explain("a")
 	want := "a: missing; is held: partition 2: a first installation leaves as many nodes empty; counts against maxUnavailable"
 	if says != want {
 		t.Errorf("\n got: %s\nwant: %s", says, want)
@@ -191,7 +191,7 @@ func TestExplainMalformed(t *testing.T) {
 // A pod whose node is gone is explained once, also if there is no node at all.
 func TestExplainVanished(t *testing.T) {
 	want := "a: vanished; nothing to do: the pod's node does not exist, which is for the pod garbage collector to mend"
-	if got := newLab().add(gone("a", newPod())).plan(t).Explain("a"); got != want {
+	if got := new(newLab().add(gone("a", newPod())).plan(t)).Explain("a"); got != want {
 		t.Errorf("\n got: %s\nwant: %s", got, want)
 	}
 }

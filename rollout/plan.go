@@ -19,6 +19,8 @@ import (
 // so any prefix may be executed and the rest dropped: the next plan goes on from what is observed then.
 //
 // A not-found or a conflict on an action is normal in a live cluster: drop the action and plan again.
+//
+// A Plan is a large struct: keep the one that [Planner.Plan] returned, and pass pointers to it. Its methods take one.
 type Plan struct {
 	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash. If the name of one to
 	// create is taken by an object that is not the set's, plan again with [Memory.Collided].
@@ -69,14 +71,14 @@ type Plan struct {
 }
 
 // Empty reports whether the plan has no action.
-func (p Plan) Empty() bool {
+func (p *Plan) Empty() bool {
 	return len(p.Revisions)+len(p.Patches)+len(p.Pulls)+len(p.Deletes)+len(p.Creates) == 0
 }
 
 // Batches groups Creates into batches of 1, 2, 4, … (M6). Send the creates of one batch in parallel, and stop after
 // a batch in which any fails: a quota or an admission webhook that refuses one pod is not asked 250 times. The
 // batches share memory with Creates.
-func (p Plan) Batches() [][]Create {
+func (p *Plan) Batches() [][]Create {
 	var batches [][]Create
 	rest := p.Creates
 	for size := 1; len(rest) > 0; size *= 2 {

@@ -12,7 +12,7 @@ import (
 // Sleep is how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some other instants,
 // such as that of inflight.Tracker.GiveUp. Zero instants are never. It is at least a millisecond, also for what is past, so that
 // 0 can mean for ever, as RequeueAfter of a controller does.
-func (p Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
+func (p *Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
 	var sleep time.Duration
 	for _, at := range append([]time.Time{p.NextWake}, others...) {
 		if d := max(at.Sub(now), time.Millisecond); !at.IsZero() && (sleep == 0 || d < sleep) {
@@ -25,7 +25,7 @@ func (p Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
 // PatchesByPod groups Patches by pod, in the order in which the pods first appear; those of one pod keep their order. Send
 // different pods' in parallel if you like, those of one pod one after the other, and stop with the first that fails: the ones
 // after it say that it was made. Nil without patches; the groups share Data with Patches, and no other memory.
-func (p Plan) PatchesByPod() [][]Patch {
+func (p *Plan) PatchesByPod() [][]Patch {
 	var groups [][]Patch
 	at := make(map[types.UID]int)
 	for _, patch := range p.Patches {

@@ -401,7 +401,7 @@ func TestPlanSleep(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := (rollout.Plan{NextWake: test.wake}).Sleep(now, test.others...); got != test.want {
+			if got := (&rollout.Plan{NextWake: test.wake}).Sleep(now, test.others...); got != test.want {
 				t.Errorf("%v, want %v: %s", got, test.want, test.why)
 			}
 		})

@@ -9,8 +9,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -104,4 +115,206 @@ func shapeCounts(t *testing.T, binary, shape string, n int) map[string]int {
 		t.Fatalf("%d blocks counted: %v", len(counts), err)
 	}
 	return counts
+}
+
+// shape is an input that no healthy cluster shows, in which something is there many times over. It must cost hardly more per
+// element than a small one: a controller meets it on its worst day.
+type shape struct {
+	name string
+	// most is the greatest number of elements that is measured; a half and a quarter of it are measured, too.
+	most  int
+	build func(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot)
+}
+
+func shapes() []shape {
+	return []shape{
+		{"failing", 50_000, failingNodes},
+		{"revisions", 10_000, carriedRevisions},
+		{"duplicates", 10_000, duplicateRevisions},
+		{"crowd", 10_000, crowdedNode},
+		{"requests", 10_000, requestsToOneNode},
+		{"strays", 10_000, strayPods},
+		{"overrides", 50_000, overriddenNodes},
+		{"terms", 50_000, nodesByTerm},
+	}
+}
+
+// BenchmarkShape is to show about the same time per element at every size.
+func BenchmarkShape(b *testing.B) {
+	for _, shape := range shapes() {
+		for _, n := range []int{shape.most / 4, shape.most / 2, shape.most} {
+			b.Run(fmt.Sprintf("%s/n=%d", shape.name, n), func(b *testing.B) {
+				spec, snapshot := shape.build(b, n)
+				benchPlanAndVerify(b, spec, snapshot, n, "ns/element")
+			})
+		}
+	}
+}
+
+// failingNodes have a Failed pod each, half of them of the revision before, and a back-off for every second.
+func failingNodes(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	snapshot := benchSnapshot(tb, spec, n)
+	snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion}
+	for i, p := range snapshot.Pods {
+		p.Status.Phase = corev1.PodFailed
+		if i%2 == 0 {
+			p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = history.HashOf(snapshot.Revisions[0])
+		}
+		if i%4 < 2 {
+			snapshot.Memory.Backoffs = append(snapshot.Memory.Backoffs, rollout.Backoff{
+				Node: p.Spec.NodeName, Revision: p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
+				Since: benchNow.Add(-time.Minute), Delay: time.Duration(1+i%10) * 20 * time.Second,
+			})
+		}
+	}
+	return spec, snapshot
+}
+
+// carriedRevisions are carried by one pod each, and can all be updated in place.
+func carriedRevisions(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	spec.Strategy.Method = inplace.IfPossible
+	snapshot := benchSnapshot(tb, spec, n)
+	for i, p := range snapshot.Pods {
+		old := spec.Template.DeepCopy()
+		old.Spec.Containers[0].Image = fmt.Sprintf("registry.example/agent:v0.%d", i)
+		revision := benchRevision(tb, spec, old, int64(-i))
+		snapshot.Revisions = append(snapshot.Revisions, revision)
+		updatableBench(p)
+		p.Spec.Containers[0].Image = old.Spec.Containers[0].Image
+		p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = history.HashOf(revision)
+	}
+	return spec, snapshot
+}
+
+// duplicateRevisions hold the template all of them. Every second is carried by a pod.
+func duplicateRevisions(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	snapshot := benchSnapshot(tb, spec, n)
+	for i, p := range snapshot.Pods {
+		hash := fmt.Sprintf("duplicate%d", i)
+		revision := benchRevision(tb, spec, &spec.Template, 1)
+		revision.Name, revision.UID = spec.Name+"-"+hash, types.UID("r-"+hash)
+		revision.Labels = map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: hash}
+		snapshot.Revisions = append(snapshot.Revisions, revision)
+		if i%2 == 0 {
+			p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
+		}
+	}
+	return spec, snapshot
+}
+
+// crowdedNode has all the pods there are: of both revisions, some Failed, some terminating.
+func crowdedNode(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	spec.Strategy.Method, spec.Burst = inplace.IfPossible, new(intstr.FromInt(n))
+	snapshot := benchSnapshot(tb, spec, n)
+	old := history.HashOf(snapshot.Revisions[0])
+	for i, p := range snapshot.Pods {
+		updatableBench(p)
+		p.Spec.NodeName = benchNodeName(0)
+		if i%8 != 0 {
+			p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = old
+		}
+		switch i % 8 {
+		case 0:
+			p.Status.Conditions[3].Status = corev1.ConditionFalse
+		case 2, 3:
+			p.Status.Phase = corev1.PodFailed
+		case 4:
+			p.DeletionTimestamp = new(metav1.NewTime(benchNow.Add(time.Minute)))
+		}
+	}
+	snapshot.Nodes = []*corev1.Node{benchNode(0)}
+	return spec, snapshot
+}
+
+// requestsToOneNode are creates in flight, each of another revision, half of which the node has already.
+func requestsToOneNode(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec, snapshot := crowdedNode(tb, n)
+	for i, p := range snapshot.Pods {
+		p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = fmt.Sprintf("asked%d", i)
+		snapshot.InFlight.Creates = append(snapshot.InFlight.Creates, rollout.InFlightCreate{
+			Node: benchNodeName(0), Revision: fmt.Sprintf("asked%d", 2*i),
+		})
+	}
+	return spec, snapshot
+}
+
+// strayPods are those of nodes that are gone, some pinned, some bound, some nobody knows to which.
+func strayPods(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	snapshot := benchSnapshot(tb, spec, n)
+	snapshot.Nodes = snapshot.Nodes[:1]
+	for i, p := range snapshot.Pods {
+		switch i % 3 {
+		case 0:
+			p.Spec.NodeName = ""
+		case 1:
+			p.Spec.NodeName = "gone"
+		}
+	}
+	return spec, snapshot
+}
+
+// overriddenNodes are a fleet of which every 50th node has an override of its own, by its name or by a label that no other
+// has.
+func overriddenNodes(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	snapshot := benchSnapshot(tb, spec, n)
+	for i, node := range snapshot.Nodes[:n/50] {
+		override := placement.Override{
+			Name: fmt.Sprintf("override-%d", i), Created: benchNow,
+			Containers: map[string]corev1.ResourceRequirements{"agent": {Requests: corev1.ResourceList{
+				corev1.ResourceCPU: *resource.NewMilliQuantity(int64(100+i%7), resource.DecimalSI),
+			}}},
+		}
+		switch i % 3 {
+		case 0:
+			override.NodeSelector.MatchLabels = map[string]string{corev1.LabelHostname: node.Name}
+		case 1:
+			node.Labels["slot"] = override.Name
+			override.NodeSelector.MatchLabels = map[string]string{"slot": override.Name, corev1.LabelOSStable: "linux"}
+		default:
+			override.NodeSelector.MatchExpressions = []metav1.LabelSelectorRequirement{
+				{Key: "gpu", Operator: metav1.LabelSelectorOpDoesNotExist},
+				{Key: corev1.LabelHostname, Operator: metav1.LabelSelectorOpIn, Values: []string{node.Name, "another"}},
+			}
+		}
+		spec.Overrides = append(spec.Overrides, override)
+	}
+	return spec, snapshot
+}
+
+// nodesByTerm are a fleet of which every 50th node runs the pod, for an affinity term of its own says so.
+func nodesByTerm(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
+	spec := benchSpec()
+	snapshot := benchSnapshot(tb, spec, n)
+	required := spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	required.NodeSelectorTerms = nil
+	for i, node := range snapshot.Nodes[:n/50] {
+		var term corev1.NodeSelectorTerm
+		switch i % 3 {
+		case 0:
+			term.MatchFields = []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Name}},
+			}
+		case 1:
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Name}},
+			}
+		default:
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{
+				{Key: "gpu", Operator: corev1.NodeSelectorOpDoesNotExist},
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Name, "another"}},
+			}
+		}
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, term)
+	}
+	snapshot.Revisions = []*appsv1.ControllerRevision{benchRevision(tb, spec, &spec.Template, 2)}
+	for _, p := range snapshot.Pods {
+		p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = history.HashOf(snapshot.Revisions[0])
+	}
+	return spec, snapshot
 }

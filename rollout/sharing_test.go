@@ -91,7 +91,7 @@ func TestEmptyPlan(t *testing.T) {
 		"Deletes":   func(p *rollout.Plan) { p.Deletes = make([]rollout.Delete, 1) },
 		"Creates":   func(p *rollout.Plan) { p.Creates = make([]rollout.Create, 1) },
 	}
-	if !(rollout.Plan{}).Empty() {
+	if !(&rollout.Plan{}).Empty() {
 		t.Error("the zero plan has no action")
 	}
 	for one, add := range lists {

@@ -143,6 +143,12 @@ func TestSteps(t *testing.T) {
 			}
 		}
 	}
+	named := regexp.MustCompile(`\w+\.go\b`).FindAllString(files["doc.go"].Doc.Text(), -1)
+	for file := range files {
+		if file != "doc.go" && !slices.Contains(named, file) {
+			t.Errorf("the documentation lists %s neither for a step nor as vocabulary", file)
+		}
+	}
 	methods := map[string]string{}
 	functions(files, func(file string, f *ast.FuncDecl) {
 		if receiver(f) != "run" {

@@ -22,7 +22,7 @@ type WaitingNodes struct {
 
 // Waits groups the nodes that are kept from an action by a limit, in the order of the reason codes, then limits. It
 // answers "why does the rest wait?".
-func (p Plan) Waits() []WaitingNodes {
+func (p *Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
 		limit  Limit
@@ -54,7 +54,7 @@ func (p Plan) Waits() []WaitingNodes {
 	return waits
 }
 
-func (p Plan) size(limit Limit) int32 {
+func (p *Plan) size(limit Limit) int32 {
 	switch limit {
 	case LimitMaxUnavailable:
 		return p.Budget.MaxUnavailable
@@ -73,7 +73,7 @@ func (p Plan) size(limit Limit) int32 {
 
 // users lists the nodes that use a budget up. Nodes that wait prepared count against it, too, but for each of them room is what
 // the others have left.
-func (p Plan) users(reason Reason, limit Limit) []string {
+func (p *Plan) users(reason Reason, limit Limit) []string {
 	var nodes []string
 	for i := range p.Decisions {
 		d := &p.Decisions[i]

@@ -99,7 +99,7 @@ type Status struct {
 	// CollisionCount of revision names; nil: none so far.
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 	// State is the one word (S2), Reason why it is that one.
-	State  SetState  `json:"state"`
+	State  SetState        `json:"state"`
 	Reason ConditionReason `json:"reason"`
 	// DisruptionsAllowed is how many more available nodes the budget would let go now (S4): max(0,
 	// MaxUnavailable - Unavailable) of the Input. It tells of the budget alone, not whether anything is

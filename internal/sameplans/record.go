@@ -75,7 +75,8 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 
 func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 	r.line("decision", d.Node, d.Pod, d.Placement, uint16(d.Facts), d.State, d.Target, d.Verb, d.Reason, d.Limit, d.Unavailable,
-		d.Surging, d.ResourcesDiffer, d.Exempt, d.Canary, d.Obstruction, d.Diff != nil, d.Creates, d.Deletes, d.Patches, d.Pulls, d.Until)
+		d.Surging, d.ResourcesDiffer, d.Exempt, d.Canary, d.Obstruction,
+		d.Diff != nil, d.Creates, d.Deletes, d.Patches, d.Pulls, d.Until)
 	if d.Node != "" {
 		r.line("because", plan.Explain(d.Node))
 	}

@@ -11,7 +11,7 @@ import (
 
 // Finding is a reason with what gave it.
 type Finding struct {
-	Phase  Phase  `json:"phase"`
+	Phase  Phase       `json:"phase"`
 	Reason PhaseReason `json:"reason"`
 	// Node, Pod and Container that gave the reason; empty if none did.
 	Node      string `json:"node,omitempty"`

@@ -59,7 +59,7 @@ type Report struct {
 	// Waits are what nodes waited for, by the reason and limit of their decisions, the longest first.
 	Waits []WaitReport `json:"waits"`
 	// State of the set in the last plan's status, and the reason for it.
-	State  status.SetState  `json:"state"`
+	State  status.SetState        `json:"state"`
 	Reason status.ConditionReason `json:"reason"`
 	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to
 	// no node.
