@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/apiserver"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -235,16 +236,23 @@ func TestRevisionActionPatch(t *testing.T) {
 
 // What plans do to revisions is the same as a patch.
 func TestRevisionActionPatchProperty(t *testing.T) {
+	patches := func(a rollout.RevisionAction) bool { return a.Patch() != nil }
 	patched := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
-		planner, err := rollout.New(c.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := planner.Plan(c.Snapshot)
-		if err != nil {
-			t.Fatal(err)
+		var c harness.Case
+		var plan rollout.Plan
+		for range 10 { // one in four has a patch
+			c = rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "case")
+			planner, err := rollout.New(c.Spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan, err = planner.Plan(c.Snapshot); err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(plan.Revisions, patches) {
+				break
+			}
 		}
 		for _, action := range plan.Revisions {
 			patch := action.Patch()
