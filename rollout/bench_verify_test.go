@@ -55,7 +55,7 @@ func benchPlanAndVerify(b *testing.B, spec rollout.Spec, snapshot rollout.Snapsh
 			return err
 		}},
 		{"verify", func() error {
-			if violations := verify.Plan(spec, snapshot, plan); violations != nil {
+			if violations := verify.Plan(spec, snapshot, &plan); violations != nil {
 				return fmt.Errorf("%d violations, the first: %v", len(violations), violations[0])
 			}
 			return nil

@@ -112,7 +112,7 @@ func TestCanaryPlacement(t *testing.T) {
 			if plan.Status.Desired != tt.desired || plan.Canary.Wanted != tt.wanted {
 				t.Errorf("desired %d, canary nodes wanted %d; want %d, %d", plan.Status.Desired, plan.Canary.Wanted, tt.desired, tt.wanted)
 			}
-			if violations := verify.Plan(l.spec, l.snapshot, plan); len(violations) > 0 {
+			if violations := verify.Plan(l.spec, l.snapshot, &plan); len(violations) > 0 {
 				t.Errorf("the plan is wrong: %v", violations)
 			}
 		})

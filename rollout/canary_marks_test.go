@@ -218,7 +218,7 @@ func TestCanaryStable(t *testing.T) {
 			if plan.Canary.Stable != l.hash(tt.want) {
 				t.Errorf("stable is %s, want %s, %s: %s", plan.Canary.Stable, tt.want, l.hash(tt.want), tt.why)
 			}
-			for _, violation := range verify.Plan(l.spec, l.snapshot, plan) {
+			for _, violation := range verify.Plan(l.spec, l.snapshot, &plan) {
 				t.Error(violation)
 			}
 		})

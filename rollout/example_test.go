@@ -323,7 +323,7 @@ func ExampleInFlight_With() {
 	plan := mustPlan(spec, snapshot)
 	fmt.Println(len(plan.Deletes))
 
-	snapshot.InFlight = snapshot.InFlight.With(*plan)
+	snapshot.InFlight = snapshot.InFlight.With(plan)
 	plan = mustPlan(spec, snapshot)
 	fmt.Println(len(plan.Deletes), plan.Explain("n3"))
 	// Output:

@@ -157,7 +157,7 @@ func TestPreDownloadPull(t *testing.T) {
 	if diff := cmp.Diff(want, plan.Pulls); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	l.snapshot.InFlight = l.snapshot.InFlight.With(plan)
+	l.snapshot.InFlight = l.snapshot.InFlight.With(&plan)
 	if again := l.plan(t); !again.Empty() {
 		t.Errorf("with everything in flight there is more to do: %s", acts(again))
 	}

@@ -19,7 +19,7 @@ func TestBudgetB3Prepared(t *testing.T) {
 	playScenes(t, roomScenes())
 	for _, s := range roomScenes() { // the planner and the verifier each count what is down for themselves
 		l := s.lab()
-		for _, v := range verify.Plan(l.spec, l.snapshot, l.plan(t)) {
+		for _, v := range verify.Plan(l.spec, l.snapshot, new(l.plan(t))) {
 			t.Errorf("%s: %s", s.name, v)
 		}
 	}

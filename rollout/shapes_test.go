@@ -50,7 +50,7 @@ func TestShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if violations := verify.Plan(spec, snapshot, plan); violations != nil {
+			if violations := verify.Plan(spec, snapshot, &plan); violations != nil {
 				t.Fatalf("%d violations, the first: %v", len(violations), violations[0])
 			}
 			for _, node := range snapshot.Nodes {

@@ -65,14 +65,18 @@ type InFlightCreate struct {
 	Revision string
 }
 
-// With returns the in-flight requests after all actions of the plan were sent as well. The receiver is not changed.
-func (f InFlight) With(plan Plan) InFlight {
+// With returns the in-flight requests after all actions of the plan were sent as well. The receiver is not changed. A nil
+// plan has no actions.
+func (f InFlight) With(plan *Plan) InFlight {
 	out := InFlight{
 		Creates:   append([]InFlightCreate(nil), f.Creates...),
 		Deletes:   append([]types.UID(nil), f.Deletes...),
 		Patches:   append([]types.UID(nil), f.Patches...),
 		Revisions: append([]string(nil), f.Revisions...),
 		Pulls:     append([]predownload.Request(nil), f.Pulls...),
+	}
+	if plan == nil {
+		return out
 	}
 	for i := range plan.Creates {
 		out.Creates = append(out.Creates, InFlightCreate{Node: plan.Creates[i].Node, Revision: plan.Creates[i].Revision})

@@ -235,11 +235,11 @@ func TestInFlightWithKeepsTheReceiver(t *testing.T) {
 		Creates: append(make([]rollout.InFlightCreate, 0, 9), rollout.InFlightCreate{Node: "n"}), Deletes: append(make([]types.UID, 0, 9), "d"),
 		Patches: append(make([]types.UID, 0, 9), "p"), Revisions: append(make([]string, 0, 9), "r"),
 	}
-	one := before.With(rollout.Plan{
+	one := before.With(&rollout.Plan{
 		Creates: []rollout.Create{{Node: "n1", Revision: "h1"}}, Deletes: []rollout.Delete{{UID: "d1"}},
 		Patches: []rollout.Patch{{UID: "p1"}}, Revisions: []rollout.RevisionAction{{Name: "r1"}},
 	})
-	before.With(rollout.Plan{
+	before.With(&rollout.Plan{
 		Creates: []rollout.Create{{Node: "n2"}}, Deletes: []rollout.Delete{{UID: "d2"}},
 		Patches: []rollout.Patch{{UID: "p2"}}, Revisions: []rollout.RevisionAction{{Name: "r2"}},
 	})

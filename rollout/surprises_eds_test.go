@@ -242,7 +242,7 @@ func TestConformanceEDSSurprises(t *testing.T) {
 			if !plan.NextWake.IsZero() && !plan.NextWake.After(l.snapshot.Now) {
 				t.Errorf("NextWake is %v, not after now", plan.NextWake)
 			}
-			for _, v := range verify.Plan(l.spec, l.snapshot, plan) {
+			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
 				t.Error(v)
 			}
 		})

@@ -60,7 +60,7 @@ func TestVerifyPromotedDuplicateGoes(t *testing.T) {
 				l.numbered(t, numbered{"old", 2}, numbered{"twin", 5}, numbered{"update", 9})
 				set(l)
 				plan := l.plan(t)
-				for _, violation := range verify.Plan(l.spec, l.snapshot, plan) {
+				for _, violation := range verify.Plan(l.spec, l.snapshot, &plan) {
 					t.Errorf("%s, %s, %s: the planner's own plan: %v", of, fleet, name, violation)
 				}
 				i := slices.IndexFunc(l.snapshot.Revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == "agent-"+twin })
@@ -68,7 +68,7 @@ func TestVerifyPromotedDuplicateGoes(t *testing.T) {
 				plan.Revisions = append(plan.Revisions, rollout.RevisionAction{
 					Verb: rollout.DeleteRevision, Name: gone.Name, UID: gone.UID, Number: gone.Revision,
 				})
-				violations := verify.Plan(l.spec, l.snapshot, plan)
+				violations := verify.Plan(l.spec, l.snapshot, &plan)
 				if !slices.ContainsFunc(violations, func(v verify.Violation) bool {
 					return v.Invariant == 4 && strings.Contains(v.Message, "alone says that its template was promoted")
 				}) {

@@ -48,16 +48,6 @@ func tolerationGen() *rapid.Generator[corev1.Toleration] {
 	})
 }
 
-func taintGen() *rapid.Generator[corev1.Taint] {
-	return rapid.Custom(func(t *rapid.T) corev1.Taint {
-		return corev1.Taint{
-			Key:    rapid.SampledFrom(keys).Draw(t, "key"),
-			Value:  rapid.SampledFrom(values).Draw(t, "value"),
-			Effect: rapid.SampledFrom(effects).Draw(t, "effect"),
-		}
-	})
-}
-
 func specGen() *rapid.Generator[*corev1.PodSpec] {
 	return rapid.Custom(func(t *rapid.T) *corev1.PodSpec {
 		list := rapid.SliceOfN(tolerationGen(), 0, 6).Draw(t, "tolerations")

@@ -39,7 +39,7 @@ func (in *input) decideCase(file string) (*result, error) {
 	for _, revision := range c.Snapshot.Revisions {
 		in.origins[revision] = file
 	}
-	for _, violation := range verify.Plan(c.Spec, c.Snapshot, plan) {
+	for _, violation := range verify.Plan(c.Spec, c.Snapshot, &plan) {
 		in.warnings = append(in.warnings, "This plan breaks an invariant. "+violation.String())
 	}
 	return &result{set: s, snapshot: c.Snapshot, claims: rollout.Claims{Pods: c.Snapshot.Pods}, plan: plan, input: in}, nil

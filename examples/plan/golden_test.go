@@ -127,7 +127,7 @@ func TestExamplesKeepTheInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, violation := range verify.Plan(result.set.Spec, result.snapshot, result.plan) {
+		for _, violation := range verify.Plan(result.set.Spec, result.snapshot, &result.plan) {
 			t.Errorf("%s: %s", name, violation)
 		}
 	}

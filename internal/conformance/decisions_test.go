@@ -129,7 +129,7 @@ func planOf(t *testing.T, c *peer.Case, spec rollout.Spec) rollout.Plan {
 	if err != nil {
 		t.Fatalf("%s: Plan: %v", c.Name, err)
 	}
-	for _, v := range verify.Plan(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, &plan) {
 		t.Errorf("%s: %v", c.Name, v)
 	}
 	return plan

@@ -212,7 +212,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 			return false, ""
 		}
 		again := s.in.snapshot
-		again.InFlight = again.InFlight.With(s.plan)
+		again.InFlight = again.InFlight.With(&s.plan)
 		planner, err := rollout.New(s.in.spec)
 		if err != nil {
 			return true, err.Error()

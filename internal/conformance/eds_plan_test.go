@@ -99,7 +99,7 @@ func edsCalls(t *testing.T, file string, c *edsCase) (calls []edsCall, refused s
 
 func verifyEDS(t *testing.T, name string, spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) {
 	t.Helper()
-	for _, v := range verify.Plan(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, &plan) {
 		t.Errorf("%s: %v", name, v)
 	}
 }

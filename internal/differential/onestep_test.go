@@ -123,7 +123,7 @@ func (s *step) asPlanner() error {
 		return err
 	}
 	var errs []error
-	for _, v := range verify.Plan(spec, snapshot, s.plan) {
+	for _, v := range verify.Plan(spec, snapshot, &s.plan) {
 		errs = append(errs, errors.New(v.String()))
 	}
 	return errors.Join(errs...)

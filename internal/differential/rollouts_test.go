@@ -175,7 +175,7 @@ func travel(
 	t := course{end: map[string]string{}}
 	result, err := cluster.Run(plan, 4*cluster.Steps(), func(s rollout.Snapshot, p rollout.Plan) error {
 		if driver == nil {
-			for _, v := range verify.Plan(spec, s, p) {
+			for _, v := range verify.Plan(spec, s, &p) {
 				return errors.New(v.String())
 			}
 		}

@@ -147,7 +147,7 @@ func prefixes(n int) []int {
 func checkInFlight(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p rollout.Plan) error {
 	const rounds = 3
 	for range rounds {
-		snapshot.InFlight = snapshot.InFlight.With(p)
+		snapshot.InFlight = snapshot.InFlight.With(&p)
 		snapshot.Memory = p.Memory
 		next, err := plan(snapshot)
 		if err != nil {
@@ -209,7 +209,7 @@ func checkApplied(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, p
 		return err
 	}
 	done := Prefix(p, n)
-	requested := rollout.InFlight{}.With(done)
+	requested := rollout.InFlight{}.With(&done)
 	requested.Patches, requested.Revisions = nil, nil // a pod may have several steps to go, and a revision several actions
 	return errors.Join(revisedAgain(done, next), patchedAgain(done, next), repeated(requested, next),
 		CheckPlan(spec, after, next))

@@ -127,7 +127,7 @@ func Run(t failer, c *Cluster) Result {
 // CheckPlan is [verify.Plan] as an error, which says for each violation what the plan has to say about the node.
 func CheckPlan(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 	var errs []error
-	for _, v := range verify.Plan(spec, snapshot, plan) {
+	for _, v := range verify.Plan(spec, snapshot, &plan) {
 		err := errors.New(v.String())
 		if v.Node != "" {
 			err = fmt.Errorf("%w (the plan: %s)", err, plan.Explain(v.Node))

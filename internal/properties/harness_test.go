@@ -129,7 +129,7 @@ func verified(invariant int) func(trial, factory) error {
 			return err
 		}
 		var errs []error
-		for _, v := range verify.Plan(c.Spec, c.Snapshot, p) {
+		for _, v := range verify.Plan(c.Spec, c.Snapshot, &p) {
 			if v.Invariant == invariant {
 				errs = append(errs, errors.New(v.String()))
 			}

@@ -66,7 +66,7 @@ func checkSafeAlong(c trial, plan harness.PlanFunc) error {
 	const enough = 60 // of those that fail or are held there is no end
 	_, err = cluster.Run(plan, enough, func(s rollout.Snapshot, p rollout.Plan) error {
 		var errs []error
-		for _, v := range verify.Plan(c.Spec, s, p) {
+		for _, v := range verify.Plan(c.Spec, s, &p) {
 			errs = append(errs, errors.New(v.String()))
 		}
 		return errors.Join(errs...)

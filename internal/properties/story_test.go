@@ -185,7 +185,7 @@ func (n *narrator) seen() rollout.Snapshot {
 		s.Pods, s.Revisions = old.Pods, old.Revisions
 		pulls := s.InFlight.Pulls
 		for _, plan := range n.sent[len(n.sent)-behind:] {
-			s.InFlight = s.InFlight.With(plan)
+			s.InFlight = s.InFlight.With(&plan)
 		}
 		s.InFlight.Pulls = pulls
 	}

@@ -21,7 +21,7 @@ import (
 // witnessVerify is the verifier (V1 to V15).
 func witnessVerify(s *moment) error {
 	var errs []error
-	for _, v := range verify.Plan(s.spec, s.seen, s.decided) {
+	for _, v := range verify.Plan(s.spec, s.seen, &s.decided) {
 		errs = append(errs, errors.New(v.String()))
 	}
 	return errors.Join(errs...)

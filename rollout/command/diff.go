@@ -14,9 +14,9 @@ type Difference struct {
 	Changes []history.Change
 }
 
-// CompareRevisions compares the active revision with the new one: the one on trial or failed if there is one, else the stable one with
-// the one that is rolled out. Before there is another revision the two are the same. The error says which revision is not
-// there or cannot be read.
+// CompareRevisions compares the active revision with the new one. With a canary that is the one on trial, or that failed; without
+// one it compares the stable revision with the one that is rolled out. Before there is another revision the two are the same.
+// The error says which revision is not there or cannot be read.
 func CompareRevisions(v View) (Difference, error) {
 	from, to := v.active(), v.tried()
 	if !v.onTrial() {

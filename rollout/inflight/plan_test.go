@@ -46,7 +46,7 @@ func noteAll(tracker *inflight.Tracker, now time.Time, plan rollout.Plan) {
 
 // again plans with the caches as they were, and what Observe says is in flight.
 func again(planner *rollout.Planner, tracker *inflight.Tracker, snapshot *rollout.Snapshot, last rollout.Plan) (rollout.Plan, error) {
-	pulls := snapshot.InFlight.With(last).Pulls // the caller's own
+	pulls := snapshot.InFlight.With(&last).Pulls // the caller's own
 	snapshot.InFlight, _ = tracker.Observe(snapshot.Now, snapshot.Pods, snapshot.Revisions)
 	snapshot.InFlight.Pulls = pulls
 	snapshot.Memory = last.Memory
@@ -143,7 +143,7 @@ func TestPlansAreAskedForOnce(t *testing.T) {
 		var tracker inflight.Tracker
 		var want rollout.InFlight
 		for range 3 {
-			want = want.With(plan)
+			want = want.With(&plan)
 			noteAll(&tracker, snapshot.Now, plan)
 			next, err := again(planner, &tracker, &snapshot, plan)
 			if err != nil {
@@ -176,7 +176,7 @@ func sorted(f rollout.InFlight) []string {
 // repeats says what of a plan is in flight already.
 func repeats(f rollout.InFlight, plan rollout.Plan) string {
 	known := sorted(f)
-	for _, word := range sorted(rollout.InFlight{}.With(plan)) {
+	for _, word := range sorted(rollout.InFlight{}.With(&plan)) {
 		if slices.Contains(known, word) {
 			return word + ": again"
 		}

@@ -80,7 +80,7 @@ func mustPlan(t *testing.T, set manifest.Set) {
 	if err != nil {
 		t.Fatalf("Plan: %v", err)
 	}
-	for _, violation := range verify.Plan(set.Spec, snapshot, plan) {
+	for _, violation := range verify.Plan(set.Spec, snapshot, &plan) {
 		t.Errorf("%v", violation)
 	}
 }

@@ -55,7 +55,7 @@ func TestCaseReplaysAStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return verify.Plan(c.Spec, c.Snapshot, made)
+		return verify.Plan(c.Spec, c.Snapshot, &made)
 	}
 	if diff := cmp.Diff(failed.Violations, violations(greedy)); diff != "" {
 		t.Errorf("seen again, it breaks other invariants, -run +case:\n%s", diff)

@@ -164,7 +164,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		s.observeAll()
 	}
 	s.decided = step.Plan
-	if violations := verify.Plan(s.spec, step.Snapshot, step.Plan); len(violations) > 0 {
+	if violations := verify.Plan(s.spec, step.Snapshot, &step.Plan); len(violations) > 0 {
 		s.violations = violations
 		return step, nil
 	}

@@ -310,7 +310,7 @@ func inputSettledError(spec rollout.Spec, snapshot rollout.Snapshot) error {
 	if plan.Status.Available != plan.Status.Desired || plan.Status.Updated != plan.Status.Desired {
 		return fmt.Errorf("status %+v", plan.Status)
 	}
-	if violations := verify.Plan(spec, snapshot, plan); len(violations) > 0 {
+	if violations := verify.Plan(spec, snapshot, &plan); len(violations) > 0 {
 		return fmt.Errorf("%v", violations)
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 // overrides, whatever the fleet, the history and the memory.
 func acceptsCanaryPlans(t *rapid.T) {
 	c := draw.AnyCanaryCase().Draw(t, "scenario")
-	if got := verify.Plan(c.Spec, c.Snapshot, planFor(t, c)); got != nil {
+	if got := verify.Plan(c.Spec, c.Snapshot, new(planFor(t, c))); got != nil {
 		t.Fatalf("right plan, but: %v", got)
 	}
 }
@@ -161,7 +161,7 @@ func TestVerifyFindsPlantedCanaryBugs(t *testing.T) {
 					return
 				}
 				planted = true
-				got := verify.Plan(c.Spec, c.Snapshot, plan)
+				got := verify.Plan(c.Spec, c.Snapshot, &plan)
 				if !slices.ContainsFunc(got, func(v verify.Violation) bool { return v.Invariant == bug.want }) {
 					t.Fatalf("got %v, want V%d among them", got, bug.want)
 				}

@@ -29,7 +29,7 @@ func TestVerifyAcceptsManyTermsAndOverrides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if violations := verify.Plan(c.Spec, c.Snapshot, plan); violations != nil {
+		if violations := verify.Plan(c.Spec, c.Snapshot, &plan); violations != nil {
 			t.Fatalf("P4, P8: %v", violations)
 		}
 	})

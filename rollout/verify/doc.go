@@ -6,7 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	if violations := verify.Plan(spec, snapshot, plan); len(violations) > 0 {
+//	if violations := verify.Plan(spec, snapshot, &plan); len(violations) > 0 {
 //		return fmt.Errorf("refusing to act: %v", violations)
 //	}
 //

@@ -48,12 +48,12 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("violations:", len(verify.Plan(spec, snapshot, plan)))
+	fmt.Println("violations:", len(verify.Plan(spec, snapshot, &plan)))
 
 	plan.Deletes = append(plan.Deletes, rollout.Delete{
 		Node: "n2", Pod: "agent-n2", UID: "uid-n2", Revision: "old", Reason: rollout.ReasonOutdated,
 	})
-	fmt.Println(verify.Plan(spec, snapshot, plan)[0])
+	fmt.Println(verify.Plan(spec, snapshot, &plan)[0])
 	// Output:
 	// violations: 0
 	// V1: 2 nodes are unavailable after the plan, more than maxUnavailable 1; by its choice: n2, n3; right would be 1 nodes fewer, or none

@@ -44,7 +44,7 @@ func (s *handmade) bring() {
 			return d.Node == p.Node && d.State == rollout.StateUpdated
 		})
 	})
-	sent.InFlight = sent.InFlight.With(disturbing)
+	sent.InFlight = sent.InFlight.With(&disturbing)
 	after, sentToo := handPlanned(frozen, sent)
 	if !ok || !sentToo {
 		return
@@ -82,7 +82,7 @@ func handPlanned(spec rollout.Spec, snapshot rollout.Snapshot) (rollout.Plan, bo
 	return plan, err == nil
 }
 
-func (s *handmade) verify() []verify.Violation { return verify.Plan(s.spec, s.snapshot, s.plan) }
+func (s *handmade) verify() []verify.Violation { return verify.Plan(s.spec, s.snapshot, &s.plan) }
 
 // violationRow plants one bug in a right plan.
 type violationRow struct {

@@ -30,9 +30,12 @@ func (v Violation) String() string {
 
 // Plan checks a plan that was made for a spec and a snapshot against the invariants that one plan alone can break, which the
 // package documentation lists. It returns what the plan breaks in order of invariant, node and message; nil if nothing. The
-// spec is the one given to [rollout.New], with or without its defaults.
-func Plan(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) []Violation {
-	v := &verifier{spec: spec.Default(), snapshot: snapshot, plan: plan}
+// spec is the one given to [rollout.New], with or without its defaults. A nil plan is judged as an empty one.
+func Plan(spec rollout.Spec, snapshot rollout.Snapshot, plan *rollout.Plan) []Violation {
+	v := &verifier{spec: spec.Default(), snapshot: snapshot}
+	if plan != nil {
+		v.plan = *plan
+	}
 	v.checkInput()
 	if len(v.found) == 0 {
 		v.observe()

@@ -377,3 +377,11 @@ func TestVerifyOrder(t *testing.T) {
 		t.Errorf("got %v, want violations of several invariants", got)
 	}
 }
+
+// TestNilPlan: whoever has no plan is not shot down for it.
+func TestNilPlan(t *testing.T) {
+	spec, snapshot := rollout.Spec{}, rollout.Snapshot{}
+	if got, want := verify.Plan(spec, snapshot, nil), verify.Plan(spec, snapshot, &rollout.Plan{}); !slices.Equal(got, want) {
+		t.Errorf("no plan is judged %v, an empty one %v", got, want)
+	}
+}

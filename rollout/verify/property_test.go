@@ -209,7 +209,7 @@ func TestVerifyFindsPlantedBugs(t *testing.T) {
 					return
 				}
 				planted = true
-				got := verify.Plan(c.Spec, c.Snapshot, plan)
+				got := verify.Plan(c.Spec, c.Snapshot, &plan)
 				if !slices.ContainsFunc(got, func(v verify.Violation) bool { return v.Invariant == bug.want }) {
 					t.Fatalf("got %v, want V%d among them", got, bug.want)
 				}
@@ -324,7 +324,7 @@ func verifiesPurely(t *rapid.T) {
 	c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 	plan := anyPlan(c.Snapshot).Draw(t, "plan")
 	before := copiedSnapshot(c.Snapshot)
-	first := verify.Plan(c.Spec, c.Snapshot, plan)
+	first := verify.Plan(c.Spec, c.Snapshot, &plan)
 	if !reflect.DeepEqual(before, c.Snapshot) {
 		t.Fatalf("Plan wrote to the snapshot: %v", c)
 	}
@@ -336,7 +336,7 @@ func verifiesPurely(t *rapid.T) {
 		func(s *rollout.Snapshot) { slices.Reverse(s.InFlight.Creates); slices.Reverse(s.InFlight.Deletes) },
 	} {
 		reverse(&before)
-		if again := verify.Plan(c.Spec, before, plan); !reflect.DeepEqual(first, again) {
+		if again := verify.Plan(c.Spec, before, &plan); !reflect.DeepEqual(first, again) {
 			t.Fatalf("first %v, then %v", first, again)
 		}
 	}
@@ -379,7 +379,7 @@ func survivesGarbage(t *rapid.T) {
 	spoil("nil revision", func() { c.Snapshot.Revisions = append(c.Snapshot.Revisions, nil) })
 	spoil("no clock", func() { c.Snapshot.Now = time.Time{} })
 	spoil("no spec", func() { c.Spec = rollout.Spec{} })
-	got := verify.Plan(c.Spec, c.Snapshot, anyPlan(c.Snapshot).Draw(t, "plan"))
+	got := verify.Plan(c.Spec, c.Snapshot, new(anyPlan(c.Snapshot).Draw(t, "plan")))
 	if broken != slices.ContainsFunc(got, func(v verify.Violation) bool { return v.Invariant == 0 }) {
 		t.Fatalf("broken input: %v, but got %v", broken, got)
 	}

@@ -140,7 +140,7 @@ func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, inv
 // Verify is a Guard that lets no plan pass that verify.Plan objects to.
 func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 	var errs []error
-	for _, violation := range verify.Plan(spec, snapshot, plan) {
+	for _, violation := range verify.Plan(spec, snapshot, &plan) {
 		errs = append(errs, fmt.Errorf("%v", violation))
 	}
 	return errors.Join(errs...)

@@ -266,7 +266,7 @@ func (s *stage) plan() (rollout.Plan, rollout.Claims, error) {
 		return rollout.Plan{}, claims, err
 	}
 	s.shown = &plan
-	if violations := verify.Plan(s.cluster.Spec(), snapshot, plan); len(violations) > 0 {
+	if violations := verify.Plan(s.cluster.Spec(), snapshot, &plan); len(violations) > 0 {
 		return rollout.Plan{}, claims, fmt.Errorf("the plan violates %v", violations)
 	}
 	if err := s.check(s.cluster.Spec(), snapshot, plan); err != nil {

@@ -68,7 +68,7 @@ func (dsc *DaemonSetsController) planFor(
 	if plan, err = planner.Plan(snapshot); err != nil {
 		return rollout.Plan{}, err
 	}
-	for _, violation := range verify.Plan(spec, snapshot, plan) { // noted, and done all the same: the tests are to judge it
+	for _, violation := range verify.Plan(spec, snapshot, &plan) { // noted, and done all the same: the tests are to judge it
 		util.Asked("verify.Plan", errors.New(violation.String()))
 	}
 	return plan, nil
