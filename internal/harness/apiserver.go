@@ -26,7 +26,7 @@ func (c *Cluster) refuse(node, pod string, uid types.UID) {
 	c.events = append(c.events, Event{At: c.now, Kind: Refused, Node: node, Object: pod, UID: uid})
 }
 
-// patch tells whether it took effect.
+// patch reports whether it took effect.
 func (c *Cluster) patch(patch *rollout.Patch) (bool, error) {
 	p := c.find(patch.UID, patch.Pod)
 	if p == nil {

@@ -166,7 +166,7 @@ func (r *rest) holdPartition() error {
 	return nil
 }
 
-// live tells whether any of the pods that are neither marked nor finished is at the update revision, and whether any is
+// live reports whether any of the pods that are neither marked nor finished is at the update revision, and whether any is
 // not.
 func (r *rest) live(pods []*corev1.Pod) (now, old bool) {
 	for _, p := range pods {
@@ -181,10 +181,10 @@ func (r *rest) live(pods []*corev1.Pod) (now, old bool) {
 	return now, old
 }
 
-// current tells whether the pod is at the revision that its node is to end at, with the resources of the node.
+// current reports whether the pod is at the revision that its node is to end at, with the resources of the node.
 func (r *rest) current(p *corev1.Pod) bool { return r.atTarget(p) && r.resourced(p) }
 
-// atTarget tells whether the pod is at the update revision: its hash is that of a revision with the template's data,
+// atTarget reports whether the pod is at the update revision: its hash is that of a revision with the template's data,
 // or it has none and its template generation is the set's (R2, R5). After a canary has failed it is the stable one.
 func (r *rest) atTarget(p *corev1.Pod) bool {
 	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -229,7 +229,7 @@ func (r *rest) runs(node string, pods []*corev1.Pod) error {
 	return nil
 }
 
-// unknown tells whether the node waits for a revision that may be one of those that cannot be read (T1).
+// unknown reports whether the node waits for a revision that may be one of those that cannot be read (T1).
 func (r *rest) unknown(node string) bool {
 	return r.spec.Strategy.HoldRevision && (r.held[node] || r.outside[node]) &&
 		slices.ContainsFunc(r.Cluster.revisions, func(revision *appsv1.ControllerRevision) bool {
@@ -238,7 +238,7 @@ func (r *rest) unknown(node string) bool {
 		})
 }
 
-// leftEmpty tells whether nodes may stay empty (T7): the history has no other revision, and enough nodes have a pod.
+// leftEmpty reports whether nodes may stay empty (T7): the history has no other revision, and enough nodes have a pod.
 func (r *rest) leftEmpty() bool {
 	if !r.spec.Strategy.PartitionedScaling || r.partition == 0 {
 		return false
@@ -260,7 +260,7 @@ func (r *rest) leftEmpty() bool {
 	return updated >= desired-r.partition
 }
 
-// staysOutdated tells whether the rules hold a node at another revision.
+// staysOutdated reports whether the rules hold a node at another revision.
 func (r *rest) staysOutdated(node string, p *corev1.Pod) bool {
 	return r.held[node] || r.outside[node] || r.spec.Strategy.Method == inplace.Only && r.obstructed(p)
 }
@@ -270,7 +270,7 @@ func (r *rest) leaves(node string, p *corev1.Pod) bool {
 	return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !r.held[node] && !r.outside[node]
 }
 
-// budgetLost tells whether nodes that will never be available have used up the budget.
+// budgetLost reports whether nodes that will never be available have used up the budget.
 func (r *rest) budgetLost() bool {
 	limit := r.spec.Default().Strategy.MaxUnavailable
 	most, err := intstr.GetScaledValueFromIntOrPercent(limit, r.desired(), true)
@@ -309,7 +309,7 @@ func unreadable(p *corev1.Pod) bool {
 	})
 }
 
-// obstructed tells whether the pod cannot be updated in place, whatever the reason (I2, I3).
+// obstructed reports whether the pod cannot be updated in place, whatever the reason (I2, I3).
 func (r *rest) obstructed(p *corev1.Pod) bool {
 	if inplace.Obstruct(p) != 0 || r.atTarget(p) { // for overridden resources pods are made anew
 		return true

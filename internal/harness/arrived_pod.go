@@ -41,7 +41,7 @@ func (c *Cluster) wentBack() string {
 	return history.HashOf(stable)
 }
 
-// resourced tells whether the pod records the resources that are overridden for its node (P8). While an annotation cannot be
+// resourced reports whether the pod records the resources that are overridden for its node (P8). While an annotation cannot be
 // read, whatever it records will do.
 func (r *rest) resourced(p *corev1.Pod) bool {
 	name, ok := placement.TargetNode(p)

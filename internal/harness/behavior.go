@@ -50,7 +50,7 @@ type Behavior struct {
 	// Full are nodes without room for another pod: the scheduler reports those that are pinned there as unschedulable.
 	Full []string
 	// Silent are nodes whose kubelet does nothing any more: pods there neither start nor end, nor do pulls. That the node
-	// looks so is for [Unreachable] to say.
+	// looks so is for [objects.Unreachable] to say.
 	Silent []string
 	// Failing are hashes of revisions whose pods Fail when they should become Ready.
 	Failing []string

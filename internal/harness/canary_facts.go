@@ -88,7 +88,7 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 	return f, nil
 }
 
-// mayBeBroken tells whether a node that may only keep a pod has one of the revision that is not Ready: a canary node is not
+// mayBeBroken reports whether a node that may only keep a pod has one of the revision that is not Ready: a canary node is not
 // replaced then, as the revision may have broken it.
 func (f *canaryFacts) mayBeBroken(node string) bool {
 	return f.keep[node] && slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool {
@@ -186,7 +186,7 @@ func (f *canaryFacts) candidates(nodes []string) int {
 	return n
 }
 
-// holdsUpdate tells whether the node has a live pod of the update revision that nobody has asked to delete, or is about to
+// holdsUpdate reports whether the node has a live pod of the update revision that nobody has asked to delete, or is about to
 // get one.
 func (f *canaryFacts) holdsUpdate(node string) bool {
 	return slices.ContainsFunc(f.snapshot.InFlight.Creates, func(c rollout.InFlightCreate) bool {
@@ -196,7 +196,7 @@ func (f *canaryFacts) holdsUpdate(node string) bool {
 	})
 }
 
-// full tells whether each of the nodes holds an available pod of the update revision (C2).
+// full reports whether each of the nodes holds an available pod of the update revision (C2).
 func (f *canaryFacts) full(nodes []string) bool {
 	for _, node := range nodes {
 		if !slices.ContainsFunc(f.on[node], func(p *corev1.Pod) bool {
@@ -226,7 +226,7 @@ func (f *canaryFacts) restarted(nodes []string) time.Time {
 	return last
 }
 
-// serves tells whether the pod is the only live one of its node, a run node, is Ready, has the resources that it should
+// serves reports whether the pod is the only live one of its node, a run node, is Ready, has the resources that it should
 // have, and is of the given revision: then nothing but an update is a reason to delete it.
 func (f *canaryFacts) serves(uid types.UID, stable string) bool {
 	node := f.owner[uid]
@@ -264,7 +264,7 @@ func becomes(patch *rollout.Patch) string {
 	return hash
 }
 
-// commanded tells whether a command names the update revision (C5).
+// commanded reports whether a command names the update revision (C5).
 func (f *canaryFacts) commanded(command string) bool {
 	return command == canary.Any || f.update[command] || command != "" && command == f.name
 }

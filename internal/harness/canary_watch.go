@@ -93,7 +93,7 @@ func added(before, now []string) bool {
 	return slices.ContainsFunc(now, func(node string) bool { return !slices.Contains(before, node) })
 }
 
-// onTrial tells whether the plan says that the revision is on trial.
+// onTrial reports whether the plan says that the revision is on trial.
 func onTrial(p *rollout.Plan) bool {
 	return p.Canary.Phase == canary.Running || p.Canary.Phase == canary.Paused
 }
@@ -211,7 +211,7 @@ func (w *CanaryWatch) checkActions(f *canaryFacts, p *rollout.Plan) error {
 	return errors.Join(errs...)
 }
 
-// underWay tells whether the pod is at the update revision already, or in the middle of an in-place update, which is
+// underWay reports whether the pod is at the update revision already, or in the middle of an in-place update, which is
 // finished whatever else rests (T4).
 func (f *canaryFacts) underWay(uid types.UID) bool {
 	return slices.ContainsFunc(f.snapshot.Pods, func(p *corev1.Pod) bool {
@@ -220,7 +220,7 @@ func (f *canaryFacts) underWay(uid types.UID) bool {
 	})
 }
 
-// promotes tells whether the plan marks the update revision as promoted.
+// promotes reports whether the plan marks the update revision as promoted.
 func promotes(f *canaryFacts, p *rollout.Plan) bool {
 	return slices.ContainsFunc(p.Revisions, func(a rollout.RevisionAction) bool {
 		_, mark := a.Annotations[history.PromotedAnnotation]

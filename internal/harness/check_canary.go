@@ -58,7 +58,7 @@ func CheckCanary(planner func(rollout.Spec) (PlanFunc, error), w World) error {
 //     more, which have the revision on trial or none;
 //   - promoted or failed: the plan stays empty, an hour and a year later, and with the memory lost.
 //
-// The spec must be [Rolling], its behavior fair but for the revision on trial.
+// The spec must be [objects.Rolling], its behavior fair but for the revision on trial.
 func CheckCanaryEnds(planner func(rollout.Spec) (PlanFunc, error), w World, ending Ending) error {
 	c, run, err := w.live(planner)
 	if err != nil {

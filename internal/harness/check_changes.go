@@ -16,7 +16,7 @@ type Change struct {
 
 // CheckChanges checks V16 to V18, and what [verify.Plan] checks, for a cluster whose users change the spec on the way.
 // The first of the changes is what is in force at the beginning; its After does not matter. Every plan is verified. With
-// the last spec the cluster must settle as [CheckLive] says; that one must be [Rolling], the others may stop the set.
+// the last spec the cluster must settle as [CheckLive] says; that one must be [objects.Rolling], the others may stop the set.
 // Between two changes no node is recreated or updated more than once ([CheckNoThrash]).
 //
 // The planner of each spec comes from the function. The cluster is one and the same all the way, so that a kubelet that is

@@ -20,7 +20,7 @@ import (
 //   - no node that the pod must leave has one, and no pod is pinned to a node that does not exist;
 //   - the plan stays empty, an hour and a year later, and with the memory lost.
 //
-// The spec must be one that nothing stops as a whole (see [Rolling]), and the behavior must be fair: it lets pods of the
+// The spec must be one that nothing stops as a whole (see [objects.Rolling]), and the behavior must be fair: it lets pods of the
 // update revision become Ready, containers restart and hooks be seen to. A pod with an in-place update that cannot be read
 // stays as it is; one that is not Ready uses up budget for ever, and if that leaves none, Ready nodes may stay outdated.
 func CheckLive(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot, behavior Behavior) error {

@@ -58,7 +58,7 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
 }
 
-// retries tells whether the plan obeys the command retry: it says so on the revision, or would if another write of the revision
+// retries reports whether the plan obeys the command retry: it says so on the revision, or would if another write of the revision
 // were not in flight; then a revision that has failed is on trial all the same.
 func retries(snapshot rollout.Snapshot, p rollout.Plan) bool {
 	for _, a := range p.Revisions {

@@ -162,7 +162,7 @@ func (c *Cluster) Snapshot() rollout.Snapshot {
 	return snapshot
 }
 
-// Behind tells whether the snapshot is older than the cluster, so that only a tick or two will show what is.
+// Behind reports whether the snapshot is older than the cluster, so that only a tick or two will show what is.
 func (c *Cluster) Behind() bool {
 	return c.seen().requests < len(c.requests) || c.seen().events < len(c.events)
 }

@@ -48,7 +48,7 @@ func (c *Cluster) when(p *simulated, configured, otherwise time.Duration) time.T
 	return c.after(p.changed, c.delay(p, configured, otherwise))
 }
 
-// restarts tells whether any container is to become another one.
+// restarts reports whether any container is to become another one.
 func (c *Cluster) restarts(p *simulated) bool {
 	for i := range p.Spec.Containers {
 		if c.restartsContainer(p, i) {

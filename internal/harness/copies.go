@@ -65,7 +65,7 @@ func roomySlice(from reflect.Value) reflect.Value {
 	return to.Slice(0, n)
 }
 
-// opaque tells whether a struct keeps its insides to itself, as time.Time and resource.Quantity do. It is copied
+// opaque reports whether a struct keeps its insides to itself, as time.Time and resource.Quantity do. It is copied
 // and compared as a whole.
 func opaque(t reflect.Type) bool {
 	for field := range t.Fields() {

@@ -56,7 +56,7 @@ type happening struct {
 	container int
 }
 
-// before tells whether h comes before another, which may be none.
+// before reports whether h comes before another, which may be none.
 func (h happening) before(other happening) bool {
 	return !h.at.IsZero() && (other.at.IsZero() || h.at.Before(other.at))
 }

@@ -21,7 +21,7 @@ func (c *Cluster) SetBehavior(behavior Behavior) { c.behavior = behavior }
 func (c *Cluster) Behavior() Behavior { return c.behavior }
 
 // ChangeNode applies the options to the node: it is cordoned, labelled, gets an annotation that overrides resources. It
-// tells whether there is such a node.
+// reports whether there is such a node.
 func (c *Cluster) ChangeNode(name string, options ...func(*corev1.Node)) bool {
 	node := c.nodes[name]
 	if node == nil {
@@ -36,7 +36,7 @@ func (c *Cluster) ChangeNode(name string, options ...func(*corev1.Node)) bool {
 }
 
 // Drain cordons the node and marks all pods there for deletion, as an administrator does who does not leave daemon pods
-// out. It tells whether there is such a node.
+// out. It reports whether there is such a node.
 func (c *Cluster) Drain(name string) bool {
 	if !c.ChangeNode(name, objects.Uncordoned(), objects.Cordoned()) {
 		return false
@@ -51,7 +51,7 @@ func (c *Cluster) Drain(name string) bool {
 	return true
 }
 
-// Evict lets the pod of that name fail, as a kubelet does whose node is short of something. It tells whether there is such
+// Evict lets the pod of that name fail, as a kubelet does whose node is short of something. It reports whether there is such
 // a pod that runs.
 func (c *Cluster) Evict(pod string) bool {
 	p := c.running(pod)
@@ -67,7 +67,7 @@ func (c *Cluster) Evict(pod string) bool {
 }
 
 // Crash ends the first container of the pod of that name, once: its kubelet starts it again after [Behavior].Start. It
-// tells whether there is such a pod that runs.
+// reports whether there is such a pod that runs.
 func (c *Cluster) Crash(pod string) bool {
 	p := c.running(pod)
 	if p == nil {

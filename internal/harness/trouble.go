@@ -20,7 +20,7 @@ func dueUnscheduled(p *simulated, now time.Time) happening {
 	return happening{kind: PodUnscheduled, at: now}
 }
 
-// silent tells whether the kubelet of the node does nothing.
+// silent reports whether the kubelet of the node does nothing.
 func (c *Cluster) silent(node string) bool {
 	return c.nodes[node] != nil && slices.Contains(c.behavior.Silent, node)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// FleetOption changes one thing about a fleet. Options are applied in order.
+// FleetOption changes one thing about a fleet. Options are applied in order. Those for nodes are about the pool that was added
+// last.
 type FleetOption func(*simulate.Fleet)
 
 // Fleet returns a fleet of so many equal nodes for a simulation, in one pool called "node", so that they are node-00000 and
@@ -25,32 +26,34 @@ func Fleet(nodes int, options ...FleetOption) simulate.Fleet {
 	return fleet
 }
 
-// And adds another pool of nodes. The options after it are about that pool.
+// And adds another pool of so many nodes, which are called after it. The options after it are about that pool.
 func And(nodes int, pool string) FleetOption {
 	return func(f *simulate.Fleet) { f.Pools = append(f.Pools, simulate.Pool{Name: pool, Nodes: nodes}) }
 }
 
-// InPool names the pool, and its nodes after it.
+// InPool names the pool, and its nodes after it. The name must be that of no other pool.
 func InPool(name string) FleetOption {
 	return ofPool(func(p *simulate.Pool) { p.Name = name })
 }
 
-// InZones spreads the nodes of the pool over zones, in turn.
+// InZones spreads the nodes of the pool over zones, in turn (label topology.kubernetes.io/zone). Without names, and without
+// it, they have no such label.
 func InZones(zones ...string) FleetOption {
 	return ofPool(func(p *simulate.Pool) { p.Zones = zones })
 }
 
-// InRacks spreads the nodes of each zone of the pool over that many racks, in turn.
+// InRacks spreads the nodes of each zone of the pool over that many racks, in turn (label [simulate.RackLabel]). With 0, and
+// without it, they have no such label.
 func InRacks(racks int) FleetOption {
 	return ofPool(func(p *simulate.Pool) { p.Racks = racks })
 }
 
-// Labelled gives the nodes of the pool a label.
+// Labelled gives the nodes of the pool a label. Several add up.
 func Labelled(key, value string) FleetOption {
 	return ofPool(func(p *simulate.Pool) { p.Labels = objects.With(maps.Clone(p.Labels), key, value) })
 }
 
-// Tainted gives the nodes of the pool a taint.
+// Tainted gives the nodes of the pool a taint. Several add up.
 func Tainted(key, value string, effect corev1.TaintEffect) FleetOption {
 	return ofPool(func(p *simulate.Pool) {
 		p.Taints = append(p.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
@@ -58,6 +61,7 @@ func Tainted(key, value string, effect corev1.TaintEffect) FleetOption {
 }
 
 // Running has the nodes of all pools that are to run the spec's pod run it from the beginning: available, and for long.
+// Without it nothing runs there, as before a first installation.
 func Running(spec rollout.Spec) FleetOption {
 	return func(f *simulate.Fleet) { f.Running = &spec }
 }

@@ -47,8 +47,7 @@ func Taint(key, value string, effect corev1.TaintEffect) NodeOption {
 	return objects.Tainted(key, value, effect)
 }
 
-// Cordoned makes the node unschedulable, by field and by taint as a live cluster has it. Daemon pods tolerate it
-// (P1).
+// Cordoned makes the node unschedulable, by field and by taint as a live cluster has it. Daemon pods tolerate it (P1).
 func Cordoned() NodeOption { return objects.Cordoned() }
 
 // ResourcesFor gives a container of the spec's pods other resources on this node, as JSON (P8):

@@ -17,7 +17,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// PodOption changes one thing about a pod. Options are applied in order, so that a later one overrides an earlier.
+// PodOption changes one thing about a pod. Options are applied in order, so that a later one overrides an earlier. Where none
+// does what a test needs, any function of that type will do.
 type PodOption func(*corev1.Pod)
 
 // Pod returns a healthy pod of that name: namespace "default", UID "pod-<name>", created an hour before [Noon],
@@ -61,7 +62,7 @@ func Of(spec rollout.Spec) PodOption {
 	}
 }
 
-// OnNode binds the pod to the node, as the scheduler does with a pod that is pinned to it.
+// OnNode binds the pod to the node, as the scheduler does with a pod that is pinned to it. The node need not exist.
 func OnNode(node string) PodOption {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = placement.Pin(p.Spec.Affinity, node)
@@ -79,12 +80,13 @@ func PinnedTo(node string) PodOption {
 	}
 }
 
-// AtRevision labels the pod with the hash of its revision; see [Hash].
+// AtRevision labels the pod with the hash of its revision (see [Hash]), which need not be one that there is. The template that
+// [Of] gave it stays.
 func AtRevision(hash string) PodOption {
 	return PodLabel(appsv1.DefaultDaemonSetUniqueLabelKey, hash)
 }
 
-// PodLabel sets a label of the pod.
+// PodLabel sets a label of the pod, beside those of its template.
 func PodLabel(key, value string) PodOption {
 	return func(p *corev1.Pod) {
 		if p.Labels == nil {
@@ -94,12 +96,12 @@ func PodLabel(key, value string) PodOption {
 	}
 }
 
-// Created sets when the pod was created, and nothing else.
+// Created sets when the pod was created, and nothing else. Without it that is an hour before [Noon].
 func Created(at time.Time) PodOption {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(at) }
 }
 
-// Ready makes the pod Running and Ready since the given instant.
+// Ready makes the pod Running and Ready since the given instant. Without it that is an hour before [Noon].
 func Ready(since time.Time) PodOption {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodRunning
@@ -120,12 +122,12 @@ func Pending() PodOption {
 	return func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }
 }
 
-// Failed makes the pod one that has Failed for good.
+// Failed makes the pod one that has Failed for good, and is not Ready since [Noon].
 func Failed() PodOption {
 	return finished(corev1.PodFailed)
 }
 
-// Succeeded makes the pod one that has ended by itself.
+// Succeeded makes the pod one that has ended by itself, and is not Ready since [Noon].
 func Succeeded() PodOption {
 	return finished(corev1.PodSucceeded)
 }
@@ -142,7 +144,7 @@ func Terminating(at time.Time) PodOption {
 	return func(p *corev1.Pod) { apiserver.Terminate(p, at, apiserver.DefaultGrace) }
 }
 
-// PodAnnotation sets an annotation of the pod.
+// PodAnnotation sets an annotation of the pod, beside those of its template.
 func PodAnnotation(key, value string) PodOption {
 	return func(p *corev1.Pod) { p.Annotations = objects.With(p.Annotations, key, value) }
 }

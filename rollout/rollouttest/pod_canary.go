@@ -13,9 +13,9 @@ import (
 
 // Options for pods by which a canary is judged, and for those with resources of their own.
 
-// Restarted makes the kubelet report that the pod's first container has restarted so many times, the last time after it
-// had ended at the given instant with the given reason, such as "OOMKilled". It is running again, and the pod is as Ready
-// as it was.
+// Restarted makes the kubelet report that the pod's first container has restarted so many times, the last time after it had
+// ended at the given instant with the given reason, such as "OOMKilled". It is running again, and the pod is as Ready as it
+// was. It does nothing to a pod without containers: it is for after [Of].
 func Restarted(times int32, ended time.Time, reason string) PodOption {
 	return func(p *corev1.Pod) {
 		status := firstStatus(p)
@@ -31,7 +31,8 @@ func Restarted(times int32, ended time.Time, reason string) PodOption {
 }
 
 // WaitingFor makes the pod one whose first container waits for the given reason, such as "ErrImagePull": it is not Ready,
-// since [Noon]. It is Running if the container ran before ("CrashLoopBackOff"), else Pending.
+// since [Noon]. It is Running if the container ran before ("CrashLoopBackOff"), else Pending. Of a pod without containers it
+// makes one that is not Ready: it is for after [Of].
 func WaitingFor(reason string) PodOption {
 	return func(p *corev1.Pod) {
 		Unready()(p)

@@ -76,14 +76,14 @@ func (t trials) observe(plan *rollout.Plan) {
 	}
 }
 
-// ran tells whether a pod of a revision on trial runs, or has run.
+// ran reports whether a pod of a revision on trial runs, or has run.
 func (t trials) ran(snapshot *rollout.Snapshot) bool {
 	return len(t) > 0 && slices.ContainsFunc(snapshot.Pods, func(p *corev1.Pod) bool {
 		return t[objects.RevisionOf(p)] != nil && kubelet.HasRun(p, 0)
 	})
 }
 
-// promoted tells whether the update revision has the mark, or gets it before all else that the plan does.
+// promoted reports whether the update revision has the mark, or gets it before all else that the plan does.
 func promoted(step *simulate.Step) bool {
 	update := step.Plan.Status.UpdateRevision
 	names := map[string]bool{}

@@ -12,12 +12,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Noon is the instant at which scenarios of this package begin: 2026-01-01 12:00 UTC. Builders count from it.
+// Noon is the instant at which tests begin: 2026-01-01 12:00 UTC. Builders count from it, and [Fleet] begins at it.
 func Noon() time.Time {
 	return objects.Noon()
 }
 
-// SpecOption changes one thing about a spec. Options are applied in order.
+// SpecOption changes one thing about a spec. Options are applied in order, so that a later one overrides an earlier, unless it
+// says that it adds something. Where none does what a test needs, any function of that type will do.
 type SpecOption func(*rollout.Spec)
 
 // Spec returns a valid spec of a set with the given name: namespace "default", UID "set-<name>", the label
@@ -42,7 +43,8 @@ func Spec(name string, options ...SpecOption) rollout.Spec {
 
 const appLabel = "app"
 
-// Image sets the image of the first container: the usual way to a new revision.
+// Image sets the image of the first container: the usual way to a new revision. Without it the image is "<name>:v1". A
+// template without containers stays one.
 func Image(image string) SpecOption {
 	return func(s *rollout.Spec) {
 		if len(s.Template.Spec.Containers) > 0 {
@@ -51,51 +53,55 @@ func Image(image string) SpecOption {
 	}
 }
 
-// MaxUnavailable sets the budget without surge (B3): "2", or a percentage such as "10%".
+// MaxUnavailable sets the budget without surge (B3): how many nodes may lack a serving pod because of the rollout. Without it,
+// and without [MaxSurge], it is 1. It takes a MaxSurge before it back.
 func MaxUnavailable(quantity string) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = new(intstr.Parse(quantity)), nil
 	}
 }
 
-// MaxSurge sets the budget with surge (B4): "2", or a percentage such as "10%".
+// MaxSurge sets the budget with surge (B4): how many nodes may hold a new pod that is not available yet beside their old one.
+// Without it there is no surge. It takes a MaxUnavailable before it back, and does not go with updates in place.
 func MaxSurge(quantity string) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = nil, new(intstr.Parse(quantity))
 	}
 }
 
-// OnDelete lets pods be updated by hand only (T5).
+// OnDelete lets pods be updated by hand only (T5): whoever deletes one gets it back at the update revision.
 func OnDelete() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Type = rollout.OnDelete }
 }
 
-// Paused begins no node (T4).
+// Paused begins no node; what was begun is finished, and repair goes on (T4).
 func Paused() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Paused = true }
 }
 
-// Frozen creates and deletes nothing (T4).
+// Frozen creates and deletes nothing at all (T4).
 func Frozen() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Frozen = true }
 }
 
-// MinReadySeconds sets how long a pod must have been Ready to be available (B5).
+// MinReadySeconds sets how long a pod must have been Ready to be available (B5). Without it that is 0.
 func MinReadySeconds(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.MinReadySeconds = seconds }
 }
 
-// Burst bounds the creates and the deletes of one plan (M6): "2", or a percentage such as "10%".
+// Burst bounds the creates of one plan, and separately its deletes and new updates in place (M6): "2", or a percentage such as
+// "10%", of at least 1. Without it that is 250.
 func Burst(quantity string) SpecOption {
 	return func(s *rollout.Spec) { s.Burst = new(intstr.Parse(quantity)) }
 }
 
-// HistoryLimit sets how many old revisions are kept (R4).
+// HistoryLimit sets how many old revisions are kept (R4). Without it that is 10.
 func HistoryLimit(limit int32) SpecOption {
 	return func(s *rollout.Spec) { s.RevisionHistoryLimit = new(limit) }
 }
 
-// NodeSelector adds a label that nodes must have to run the pod (P2).
+// NodeSelector adds a label that nodes must have to run the pod (P2). Several are ANDed; of two with one key the later counts.
+// Without it all nodes match.
 func NodeSelector(key, value string) SpecOption {
 	return func(s *rollout.Spec) {
 		if s.Template.Spec.NodeSelector == nil {
@@ -105,8 +111,8 @@ func NodeSelector(key, value string) SpecOption {
 	}
 }
 
-// Affinity adds a term to the required node affinity: the label must have one of the values. Several terms are
-// ORed (P4).
+// Affinity adds a term to the required node affinity: the label must have one of the values. Several terms are ORed (P4). A
+// term without values is invalid, and [rollout.New] refuses it.
 func Affinity(key string, values ...string) SpecOption {
 	return func(s *rollout.Spec) {
 		required := objects.RequiredAffinity(&s.Template.Spec)
@@ -118,8 +124,8 @@ func Affinity(key string, values ...string) SpecOption {
 	}
 }
 
-// Tolerating adds a toleration to the template: operator Exists, for the key and the effect; an empty key
-// tolerates every taint, an empty effect every effect.
+// Tolerating adds a toleration to the template, with the operator Exists: an empty key tolerates every taint, an empty effect
+// every effect. Daemon pods have some tolerations anyway (P1).
 func Tolerating(key string, effect corev1.TaintEffect) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Template.Spec.Tolerations = append(s.Template.Spec.Tolerations,

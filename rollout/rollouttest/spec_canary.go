@@ -15,24 +15,26 @@ import (
 
 // Options for what the Datadog ExtendedDaemonSet adds. Those for canaries turn the canary on.
 
-// Canary tries new revisions on so many nodes first (C1): "2", or a percentage such as "10%".
+// Canary tries new revisions on so many nodes first (C1): "2", or a percentage such as "10%", rounded up. Without any option
+// for canaries there is none; with others alone it is one node.
 func Canary(replicas string) SpecOption {
 	return tried(func(o *canary.Options) { o.Replicas = new(intstr.Parse(replicas)) })
 }
 
-// CanaryFor sets how long canary pods must be available, and how long without restarts, before promotion (C2).
+// CanaryFor sets how long canary pods must be available, and how long without restarts, before the revision is promoted (C2).
+// Without it that is 10 and 5 minutes. It takes a [CanaryManual] before it back.
 func CanaryFor(duration, noRestarts time.Duration) SpecOption {
 	return tried(func(o *canary.Options) {
 		o.Mode, o.Duration, o.NoRestartsDuration = canary.Auto, new(duration), new(noRestarts)
 	})
 }
 
-// CanaryManual promotes by command only (C2).
+// CanaryManual promotes by command only (C2). It takes a [CanaryFor] before it back.
 func CanaryManual() SpecOption {
 	return tried(func(o *canary.Options) { o.Mode, o.Duration, o.NoRestartsDuration = canary.Manual, nil, nil })
 }
 
-// CanaryOn adds a label that canary nodes must have (C1).
+// CanaryOn adds a label that canary nodes must have (C1). Several are ANDed. Without it any node may be one.
 func CanaryOn(key, value string) SpecOption {
 	return tried(func(o *canary.Options) {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
@@ -43,22 +45,25 @@ func CanaryOn(key, value string) SpecOption {
 	})
 }
 
-// CanarySpread spreads canary nodes over the values of these labels (C1).
+// CanarySpread spreads canary nodes over the values of these labels (C1), in the place of those before. Without keys, and
+// without it, they are not spread.
 func CanarySpread(keys ...string) SpecOption {
 	return tried(func(o *canary.Options) { o.NodeAntiAffinityKeys = slices.Clone(keys) })
 }
 
-// AutoPause sets when a canary is paused (C3).
+// AutoPause sets when a canary is paused (C3). Without it, and for the zero options, that is after more than two restarts of a
+// pod, and if one cannot start.
 func AutoPause(options canary.AutoPause) SpecOption {
 	return tried(func(o *canary.Options) { o.AutoPause = options })
 }
 
-// AutoFail sets when a revision is given up (C4).
+// AutoFail sets when a revision is given up (C4). Without it, and for the zero options, that is after more than five restarts
+// of a pod.
 func AutoFail(options canary.AutoFail) SpecOption {
 	return tried(func(o *canary.Options) { o.AutoFail = options })
 }
 
-// Command gives the commands that are in force, in the place of those before (C5).
+// Command gives the commands that are in force, in the place of those before (C5). Without it there are none.
 func Command(commands canary.Commands) SpecOption {
 	return tried(func(o *canary.Options) { o.Commands = commands })
 }
@@ -75,7 +80,8 @@ func tried(change func(*canary.Options)) SpecOption {
 	}
 }
 
-// SlowStart lets rollouts gather speed (B7): increase and maxParallel are "2", or a percentage such as "10%".
+// SlowStart lets rollouts gather speed (B7): the limit begins at increase, rises by as much at each interval, and ends at
+// maxParallel. Both are "2", or a percentage such as "10%". Without it a rollout has full speed from the start.
 func SlowStart(interval time.Duration, increase, maxParallel string) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.SlowStart = &rollout.SlowStart{
@@ -84,12 +90,13 @@ func SlowStart(interval time.Duration, increase, maxParallel string) SpecOption 
 	}
 }
 
-// MaxUnschedulable leaves so many nodes out of the budgets (B8): "2", or a percentage such as "10%".
+// MaxUnschedulable leaves so many nodes out of the budgets on which no pod can run anyway (B8): "2", or a percentage such as
+// "10%", rounded up. Without it none is left out.
 func MaxUnschedulable(quantity string) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.MaxUnschedulable = new(intstr.Parse(quantity)) }
 }
 
-// Override adds overrides of resources (P8).
+// Override adds overrides of resources on some nodes (P8). Without any it does nothing.
 func Override(overrides ...placement.Override) SpecOption {
 	return func(s *rollout.Spec) { s.Overrides = append(slices.Clip(s.Overrides), overrides...) }
 }

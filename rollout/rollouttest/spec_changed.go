@@ -6,8 +6,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Changed returns a copy of the spec with the options applied. Applied to the spec itself they would also change those that
-// were assigned from it, which share its template.
+// Changed returns a copy of the spec with the options applied; without any a copy. Applied to the spec itself they would also
+// change those that were assigned from it, which share its template. What has a default is set to it in the copy, except for
+// quantities and the history limit.
 func Changed(spec rollout.Spec, options ...SpecOption) rollout.Spec {
 	changed := spec.Default() // which copies everything
 	// The budgets exclude one another, so that a default must not be taken for a wish; the other quantities stay as they were

@@ -19,12 +19,14 @@ import (
 
 // Options for what OpenKruise's Advanced DaemonSet adds.
 
-// Partition holds that many nodes at their old revision (T2): "2", or a percentage such as "10%".
+// Partition holds that many nodes at their old revision (T2): "2", or a percentage such as "10%", rounded down. Without it
+// that is 0.
 func Partition(quantity string) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Partition = new(intstr.Parse(quantity)) }
 }
 
-// UpdateSelector holds the nodes that do not have the label (T3). Several are ANDed.
+// UpdateSelector holds the nodes that do not have the label (T3). Several are ANDed; of two with one key the later counts.
+// Without it no node is held so.
 func UpdateSelector(key, value string) SpecOption {
 	return func(s *rollout.Spec) {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
@@ -36,21 +38,23 @@ func UpdateSelector(key, value string) SpecOption {
 	}
 }
 
-// PartitionedScaling leaves the nodes of the partition empty during a first installation (T7).
+// PartitionedScaling leaves the nodes of the [Partition] empty during a first installation (T7). Without it they get their
+// pod.
 func PartitionedScaling() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.PartitionedScaling = true }
 }
 
-// HoldRevision lets pods that are lost on held nodes come back at the revision they ran (T1).
+// HoldRevision lets pods that are lost on held nodes come back at the revision they ran (T1). Without it they come back at the
+// update revision.
 func HoldRevision() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.HoldRevision = true }
 }
 
-// InPlace updates pods in place if that is possible, and recreates the others (I1). A budget of maxSurge, which cannot go
-// with it, becomes one of maxUnavailable.
+// InPlace updates pods in place if that is possible, and recreates the others (I1). Without it, and without [InPlaceOnly], all
+// are recreated. A budget of maxSurge, which cannot go with it, becomes one of maxUnavailable.
 func InPlace() SpecOption { return method(inplace.IfPossible) }
 
-// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). Otherwise it is as [InPlace].
+// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). In all else it is as [InPlace].
 func InPlaceOnly() SpecOption { return method(inplace.Only) }
 
 func method(method inplace.Method) SpecOption {
@@ -62,45 +66,49 @@ func method(method inplace.Method) SpecOption {
 	}
 }
 
-// Resize lets cpu and memory change in place (I2).
+// Resize lets cpu and memory change in place (I2), with [InPlace] or [InPlaceOnly]. Without it a pod with other resources is
+// recreated.
 func Resize() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.Resize = true }
 }
 
-// EnvFromMetadata lets labels and annotations that environment variables read change in place (I2).
+// EnvFromMetadata lets labels and annotations that environment variables read change in place, and the containers restart
+// (I2). Without it such a pod is recreated.
 func EnvFromMetadata() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.EnvFromMetadata = true }
 }
 
-// GracePeriod sets how long a pod is not ready before it is updated in place (I4).
+// GracePeriod sets how long a pod is not ready before it is updated in place (I4). Without it that is 0.
 func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
 }
 
-// PreDelete sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the
-// template to say: see [PodTemplateLabel] and [PodTemplateFinalizer].
+// PreDelete sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the template
+// to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
 func PreDelete(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) { s.Lifecycle.PreDelete = lifecycle.Hooks{PreDelete: &hook}.DeepCopy().PreDelete }
 }
 
-// InPlaceUpdate sets the hook that pods wait for around in-place updates (L3).
+// InPlaceUpdate sets the hook that pods wait for before and after they are updated in place (L3). Otherwise it is as
+// [PreDelete].
 func InPlaceUpdate(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Lifecycle.InPlaceUpdate = lifecycle.Hooks{InPlaceUpdate: &hook}.DeepCopy().InPlaceUpdate
 	}
 }
 
-// PreNormal sets the hook that new pods wait for before they are Normal (L3).
+// PreNormal sets the hook that new pods wait for before they are Normal (L3). Otherwise it is as [PreDelete].
 func PreNormal(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) { s.Lifecycle.PreNormal = lifecycle.Hooks{PreNormal: &hook}.DeepCopy().PreNormal }
 }
 
-// HookLabel is a hook with one label handler.
+// HookLabel is a hook with one label as its handler. For finalizers, and for more than one, write a [lifecycle.Hook].
 func HookLabel(key, value string) lifecycle.Hook {
 	return lifecycle.Hook{Labels: map[string]string{key: value}}
 }
 
-// PreDownload pulls images ahead on so many nodes at a time (D1): "2", or a percentage such as "10%".
+// PreDownload pulls images ahead of the rollout on so many nodes at a time (D1): "2", or a percentage such as "10%"; "0"
+// pauses. Without it nothing is pulled ahead. What else the spec says about pulls stays.
 func PreDownload(parallelism string) SpecOption {
 	return func(s *rollout.Spec) {
 		var options predownload.Options
@@ -112,7 +120,7 @@ func PreDownload(parallelism string) SpecOption {
 	}
 }
 
-// PodTemplateLabel sets a label of the template.
+// PodTemplateLabel sets a label of the template, beside the label app that the selector asks for.
 func PodTemplateLabel(key, value string) SpecOption {
 	return func(s *rollout.Spec) { s.Template.Labels = objects.With(s.Template.Labels, key, value) }
 }
@@ -122,21 +130,22 @@ func PodTemplateAnnotation(key, value string) SpecOption {
 	return func(s *rollout.Spec) { s.Template.Annotations = objects.With(s.Template.Annotations, key, value) }
 }
 
-// Requests sets a request of the first container, such as "cpu" to "100m".
+// Requests sets a request of the first container, such as "cpu" to "100m". Without it there are none. It panics for a quantity
+// that cannot be read.
 func Requests(name corev1.ResourceName, quantity string) SpecOption {
 	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Resources.Requests = withQuantity(c.Resources.Requests, name, quantity)
 	})
 }
 
-// Limits sets a limit of the first container.
+// Limits sets a limit of the first container. Without it there are none. It panics for a quantity that cannot be read.
 func Limits(name corev1.ResourceName, quantity string) SpecOption {
 	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Resources.Limits = withQuantity(c.Resources.Limits, name, quantity)
 	})
 }
 
-// Env sets an environment variable of the first container to a value.
+// Env adds an environment variable with a value to the first container.
 func Env(name, value string) SpecOption {
 	return objects.FirstContainer(func(c *corev1.Container) {
 		c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: name, Value: value})

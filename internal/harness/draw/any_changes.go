@@ -13,7 +13,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// AnyBehavior generates behaviors of clusters that are fair, as [CheckLive] demands: slow or quick, alike or not, with a
+// AnyBehavior generates behaviors of clusters that are fair, as [harness.CheckLive] demands: slow or quick, alike or not, with a
 // watch that lags, pulls that fail, and an update image whose ID is that of the one before.
 func AnyBehavior() *rapid.Generator[harness.Behavior] {
 	return rapid.Custom(func(t *rapid.T) harness.Behavior {
@@ -34,9 +34,9 @@ func AnyBehavior() *rapid.Generator[harness.Behavior] {
 	})
 }
 
-// AnyChanges generates what users do to a spec on the way, for [CheckChanges]: first the spec as it is, then up to three
+// AnyChanges generates what users do to a spec on the way, for [harness.CheckChanges]: first the spec as it is, then up to three
 // changes of the image, the partition, the node selector, the method, the hooks, or back to what was before, also such
-// that stop the set; in the end one that is [Rolling].
+// that stop the set; in the end one that is [objects.Rolling].
 func AnyChanges(spec rollout.Spec) *rapid.Generator[[]harness.Change] {
 	return rapid.Custom(func(t *rapid.T) []harness.Change {
 		changes := []harness.Change{{Spec: spec}}

@@ -24,7 +24,7 @@ func AnyCase(options ...kit.SpecOption) *rapid.Generator[harness.Case] {
 	})
 }
 
-// AnySnapshot generates snapshots at [Noon] that keep the contract of [rollout.Snapshot], however unlikely a live
+// AnySnapshot generates snapshots at [kit.Noon] that keep the contract of [rollout.Snapshot], however unlikely a live
 // cluster is to show them: up to 40 nodes with labels, taints of every effect, cordoned, not ready and unreachable
 // ones; on each any number of pods of the update revision, of older, unknown or no revision, in every phase,
 // terminating or not, Ready since long ago, since exactly minReadySeconds, since now or since a later instant, bound
