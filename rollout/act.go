@@ -13,10 +13,10 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// act is step 8: what repair and admit have left undone, because it is no business of one node (the revision history, R3 and R4)
-// or because it can wait (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and
-// admit do decide becomes an action at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let it:
-// whatever they decide next depends on it.
+// act is step 8. It adds the actions that belong to no single node (the revision history, R3 and R4) and those that can wait
+// (labels of pods that are not patched anyway, and pulls for nodes whose update waits). What repair and admit decide is not left
+// to it: they turn it into actions at once, by create, delete and patch below, as far as burst (M6) and frozen (T4) let them,
+// because what they decide next depends on it.
 func (r *run) act() {
 	r.reviseHistory()
 	r.mergeDuplicateRevisions()
@@ -24,7 +24,7 @@ func (r *run) act() {
 	r.pull()
 }
 
-// allowance is what the plan may still create, delete and begin to update in place (M6).
+// allowance is how many pods the plan may still create, delete and begin to update in place (M6). If it is frozen, none.
 type allowance struct {
 	creates, deletes, updates int32
 	frozen                    bool
@@ -48,7 +48,8 @@ func (l *allowance) take(of *int32) Limit {
 	}
 }
 
-// create asks for a pod on node i, of the revision that the node should get (M7). It returns whether it did.
+// create asks for a pod on node i, of the revision that the node should get (M7). It reports whether the plan has the create; if
+// not, the decision says why.
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	d := r.decision(i)
 	installs := verb == VerbCreate && r.installs != unlimited && !r.isFilled(&r.nodes[i])
@@ -90,14 +91,14 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	return true
 }
 
-// delete asks for the deletion of pod j of node i, or for its hook to let it go first (L2). It returns whether that is
-// news: a pod that leaves already and is still hooked gives false.
+// delete asks for the deletion of pod j of node i, or, if a preDelete hook holds the pod, for the hook to let it go first (L2).
+// It reports whether this plan begins one of the two; a pod that already waits for its hook gives false.
 func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	p := &r.pods[j]
 	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
 		return r.prepareDelete(i, j, reason)
 	}
-	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // it may have been taken back
+	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // the patch may take the pod back
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
@@ -113,8 +114,8 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	return true
 }
 
-// refuseDelete leaves a pod that is to go for a later plan. Frozen may last, so what was begun on the pod is finished or taken
-// back until then, as on one that stays (T4).
+// refuseDelete leaves the deletion of a pod to a later plan. Because frozen may last, what was begun on the pod is finished or
+// taken back in the meantime, as on a pod that stays (T4).
 func (r *run) refuseDelete(i, j int32, limit Limit) {
 	p := &r.pods[j]
 	r.refuse(i, p, limit)
@@ -131,7 +132,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 	p.traits |= deleteRefused
 }
 
-// unmark gives a pod that its hook has let go its readiness back (L4): frozen may keep it for long.
+// unmark returns the patches that make a pod ready again which its hook has let go (L4), because frozen may keep it for long.
 func (r *run) unmark(p *pod) []lifecycle.Patch {
 	patches, err := lifecycle.Unmark(p.object, r.snapshot.Now)
 	if err != nil {
@@ -140,7 +141,7 @@ func (r *run) unmark(p *pod) []lifecycle.Patch {
 	return patches
 }
 
-// deleteStray is delete for a pod that has a decision of its own.
+// deleteStray is delete for a pod without a node of the snapshot, which has a decision of its own.
 func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
 		r.prepareDeleteStray(d, p, reason)
@@ -161,7 +162,7 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 }
 
 func (r *run) deletion(node string, p *pod, reason Reason) Delete {
-	// What a predecessor's pod carries says nothing to the planner, but the caller finds it on the pod.
+	// The planner takes the hash of a predecessor's pod for none, but the delete names the one that the caller finds on the pod.
 	revision := p.object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	return Delete{Node: node, Pod: p.object.Name, UID: p.object.UID, Revision: revision, Reason: reason}
 }
@@ -183,8 +184,8 @@ func refusal(limit Limit) Reason {
 	}
 }
 
-// precedence says which of several things that are done about one node its decision shows: the one of the highest precedence.
-// What changes a node counts more than what keeps it as it is, and an update more than a repair.
+// precedence decides which verb a decision shows if several things are done about its node: that of the highest precedence. What
+// changes a node counts more than what leaves it as it is, and an update more than a repair.
 var precedence = [verbs]uint8{
 	VerbNone:    0,
 	VerbWait:    1,
@@ -210,8 +211,8 @@ func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	}
 }
 
-// reviseHistory turns the resolution into actions. Frozen stops them too: no pod would refer to a new revision, and
-// nothing is to be deleted (T4).
+// reviseHistory turns what step 3 resolved into actions on revisions. Frozen stops all but marks: no pod would refer to a new
+// revision, and nothing is to be deleted (T4).
 func (r *run) reviseHistory() {
 	if r.spec.Strategy.Frozen {
 		r.markRevisions()
@@ -240,8 +241,9 @@ func (r *run) reviseHistory() {
 	}
 }
 
-// holdsVerdict reports whether a revision that could go says that the template was promoted, as long as the one that is kept
-// does not. A duplicate whose hash another template has, too, is none of the matches, but its mark counts (C6).
+// holdsVerdict reports whether a revision that could be deleted has to stay because it says that the template was promoted (C6)
+// and the revision that is kept does not say so yet. A duplicate whose hash another template has, too, is not among the matches,
+// so that the data decides.
 func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
 	if !history.Promoted(object) || history.Promoted(r.revision.Update.Existing) {
 		return false
@@ -249,8 +251,8 @@ func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
 	return slices.Contains(r.revision.Matches, history.HashOf(object)) || history.SameData(object.Data.Raw, r.resolver.Data())
 }
 
-// mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). Pods on their way out
-// are left alone.
+// mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). It leaves alone pods that are on
+// their way out, have finished, or are being changed otherwise.
 func (r *run) mergeDuplicateRevisions() {
 	if len(r.revision.Relabel) == 0 || r.spec.Strategy.Frozen {
 		return
@@ -268,7 +270,7 @@ func (r *run) mergeDuplicateRevisions() {
 	}
 }
 
-// patch enters patches of one pod, in the order in which they are to be sent.
+// patch adds patches of one pod to the plan, in the order in which they are to be sent.
 func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
 	for _, patch := range patches {
 		p.traits |= planPatches

@@ -5,8 +5,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// admit is step 7: spend the budget on update candidates, after this plan's own repairs (M7): those that are not
-// Ready first, then the others, each by descending node name (B6).
+// admit is step 7. It counts what the budgets have spent after this plan's own repairs (M7), and spends the rest on update
+// candidates: first those whose pod is not Ready, then the others, each group by descending node name (B6).
 func (r *run) admit() {
 	budget := &r.plan.Budget
 	for i := range r.nodes {
@@ -29,7 +29,7 @@ func (r *run) admit() {
 	}
 }
 
-// spent reports whether the budget is used up, and which one that is.
+// spent reports whether the budget in use is used up, and returns the limit that stands for it.
 func (r *run) spent() (bool, Limit) {
 	budget := &r.plan.Budget
 	if r.surge() {
@@ -53,9 +53,10 @@ func (r *run) spends(i int32) (unavailable, surging bool) {
 
 // candidate reports whether the node waits for an update: its pod is outdated, and nothing else is there or on its way.
 //
-// A pod that could not be deleted now (a Failed one in its back-off, a surplus one beyond burst) keeps the node from
-// being begun. Under surge the new pod would stand beside it (M1, V3); otherwise none could follow the Ready pod that
-// was deleted (M1). A pod that is not Ready does not wait for that: it disturbs nobody.
+// Another pod that cannot be deleted now, such as a Failed one in its back-off or a surplus one beyond burst, keeps the node
+// from being begun. Under surge the new pod would stand beside it (V3: one live pod per node and revision). Without surge no
+// pod could follow the Ready one that is deleted, for as long as the other is there (M1). An outdated pod that is not Ready
+// need not wait for that without surge, because replacing it disturbs nobody.
 func (r *run) candidate(i int32) bool {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.outdatedPod == none || n.goalPod != none ||
@@ -78,8 +79,8 @@ func (r *run) alone(n *node) bool {
 	return true
 }
 
-// tryUpdate begins one candidate, if nothing holds it and the budget allows it (B3, B4). One whose pod is not Ready, or
-// whose node is unavailable already, needs no room in the budget.
+// tryUpdate begins one candidate, if nothing holds it and the budget allows it (B3, B4). A candidate whose pod is not Ready needs
+// no room in the budget, nor does one that B8 leaves out, nor without surge one whose node is unavailable already.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
 	outdated := &r.pods[n.outdatedPod]
@@ -156,11 +157,11 @@ func (r *run) holdBack(i int32, limit Limit) {
 	r.finish(i, n.outdatedPod)
 }
 
-// outcome of an attempt to begin an update.
+// outcome is that of an attempt to begin an update.
 type outcome uint8
 
 const (
-	// updateBegun: it is begun, or goes on.
+	// updateBegun: the update is begun, or goes on.
 	updateBegun outcome = iota
 	// updateDeferred: a limit of this plan refused it.
 	updateDeferred
@@ -170,7 +171,8 @@ const (
 	updateNotInPlace
 )
 
-// begin replaces the node's pod, updates it in place, or sets a new one beside it. It is told what was found about the pod.
+// begin replaces the node's outdated pod, updates it in place, or creates a new one beside it. found is what was found about
+// updating the pod in place.
 func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 	d := r.decision(i)
 	if r.surge() {

@@ -11,18 +11,19 @@ import (
 type backoffs struct {
 	now     time.Time
 	entries map[backoffKey]Backoff // as remembered
-	changed map[backoffKey]Backoff // by this plan; apart, so that all of a node's pods are judged alike
+	changed map[backoffKey]Backoff // by this plan; apart from entries, so that a deletion delays no other pod in this plan
 }
 
 type backoffKey struct{ node, revision string }
 
-// newBackoffs takes over what the memory holds and is not to be forgotten. Of two entries of one key, which only a
-// damaged memory has, the one that waits longer counts.
+// newBackoffs takes over the entries of the memory that have not expired. Of two entries of one key, which only a damaged memory
+// has, the one that waits longer counts.
 func newBackoffs(memory Memory, now time.Time) backoffs {
 	b := backoffs{now: now}
 	for _, entry := range memory.Backoffs {
 		if entry.Since.After(now) {
-			// A clock was set back. Obeying the entry could block a node for years, forgetting it could loop.
+			// A clock was set back. Obeying the entry could block a node for years, and forgetting it could delete failed pods
+			// without end.
 			entry.Since = now
 		}
 		if entry.expired(now) {
@@ -56,14 +57,14 @@ func (b *backoffs) due(key backoffKey) (bool, time.Time) {
 	return false, entry.until()
 }
 
-// deleted records a deletion.
+// deleted records that this plan deletes failed pods of that key.
 func (b *backoffs) deleted(key backoffKey) {
 	entry := b.entries[key]
 	entry.Node, entry.Revision = key.node, key.revision
 	set(&b.changed, key, entry.next(b.now))
 }
 
-// memory lists the entries of nodes that still exist.
+// memory lists the entries of nodes that still exist, in the order of Memory.Backoffs.
 func (b *backoffs) memory(exists func(node string) bool) []Backoff {
 	entries := maps.Clone(b.entries)
 	for key, entry := range b.changed {

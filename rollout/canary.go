@@ -14,8 +14,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// The canary is part of step 4: it says which nodes are to end at the update revision, and which at the stable one (C
-// rules, T6). Package canary decides, this file asks it.
+// The canary is part of step 4: it decides which nodes are to end at the update revision, and which at the stable one (C rules,
+// T6). Package canary chooses the nodes and judges the trial; this file gives it what it needs and applies the result.
 
 // CanaryLabel is on the pods of canary nodes while a revision is on trial, with the value "true", as the
 // ExtendedDaemonSet sets it.
@@ -38,7 +38,7 @@ func (r *run) tryCanary() {
 	if existing := r.revision.Update.Existing; existing != nil {
 		in.Annotations = existing.Annotations
 		if r.revision.Promoted && !history.Promoted(existing) {
-			// A duplicate of it was promoted, which counts more than a fail, and is to be written down here.
+			// A duplicate of the revision was promoted. That counts more than a recorded fail, and is written here, too.
 			in.Annotations, in.Record.Verdict = nil, nil
 		}
 	}
@@ -50,7 +50,7 @@ func (r *run) tryCanary() {
 	r.trial = canary.Judge(*options, in)
 	r.wake(r.trial.Wake)
 	if r.trial.Phase == canary.Idle {
-		r.revision.Stable, in.Wanted = r.revision.Update, 0 // a promotion makes it so at once (C6)
+		r.revision.Stable, in.Wanted = r.revision.Update, 0 // a promoted revision is the stable one at once (C6)
 	}
 	r.plan.Canary = Canary{
 		Finding: r.trial.Finding, Revision: in.Revision, Stable: r.revision.Stable.Hash,
@@ -75,7 +75,7 @@ func (r *run) onTrial() bool {
 	return r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused
 }
 
-// known says whether, and why, the update revision needs no trial (C6).
+// known returns why the update revision needs no trial (C6), or canary.NotKnown if it needs one.
 func (r *run) known() canary.Known {
 	unchanged := r.revision.Stable.Hash == r.revision.Update.Hash
 	switch {
@@ -112,7 +112,8 @@ func (r *run) choosing() canary.Choosing {
 	}
 }
 
-// chosen are the nodes chosen before. If that was forgotten, the label tells on whose pods a canary was.
+// chosen returns the nodes that were chosen before. If the memory has lost them, they are the nodes of the live pods with the
+// canary label (C1).
 func (r *run) chosen() []string {
 	if nodes := r.remembered.Canary.Nodes; len(nodes) > 0 {
 		return nodes
@@ -126,7 +127,7 @@ func (r *run) chosen() []string {
 	return nodes
 }
 
-// canaryCandidate is the node, if it runs the pod and the strategy's selector lets it go (C1).
+// canaryCandidate returns the node as a candidate, if it is to run the pod and the strategy's selector does not hold it (C1).
 func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector {
@@ -139,9 +140,9 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	return c, true
 }
 
-// brokenCandidate is a chosen node that the pod of the revision on trial may have broken: it may only keep the pod now (P3),
-// and the pod is not available, or the node not ready. It is not replaced, so that a revision that breaks its nodes does not
-// wander over the fleet: as the budget (B2), the canary stops there.
+// brokenCandidate returns a chosen node that the revision on trial may have broken: the node may only keep its pod now (P3), and
+// its pod of the revision is not available, or the node not ready. Such a node is not replaced, so that a revision that breaks
+// its nodes does not move on to the next one. It stops the canary as it stops the budget (B2).
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Keep || n.heldBy == LimitNodeSelector {
@@ -168,7 +169,7 @@ func addRestarts(sum int32, status *corev1.PodStatus) int32 {
 	return sum
 }
 
-// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision.
+// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision, with whatever resources.
 func (r *run) hasUpdate(n *node) bool {
 	if n.creates&ofUpdate != 0 {
 		return true
@@ -181,7 +182,8 @@ func (r *run) hasUpdate(n *node) bool {
 	return false
 }
 
-// canaryNodes shows the pods of the update revision on the nodes of those names.
+// canaryNodes returns, for the nodes of those names, their pods of the update revision and whether one is available. Finished
+// pods that are marked for deletion are among them, because the canary counts that they failed (C2).
 func (r *run) canaryNodes(names []string) []canary.Node {
 	nodes := make([]canary.Node, len(names))
 	pods := make([]*corev1.Pod, 0, len(names)) // of all of them, side by side
@@ -210,13 +212,13 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 	return nodes
 }
 
-// aim gives each node its goal (T1, T6), and each pod its place relative to it. If nothing is left to go back to, nodes stay
-// where they are, failed or not.
+// aim gives each node its goal (T1, T6), and each pod the traits updated and atGoal. If there is no stable revision to go back
+// to, the goal is the update revision everywhere, even if it has failed.
 func (r *run) aim() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
-	var elsewhere, otherwise bool  // its pods run on other nodes, and get other resources, than those of the update revision
+	var elsewhere, otherwise bool  // its pods may run on other nodes, may get other resources than those of the update revision
 	if stable {
 		template := r.templateOf(r.revision.Stable.Hash)
 		overrides = r.overridesFor(r.revision.Stable.Hash).Evaluator()
@@ -259,7 +261,7 @@ func (r *run) aim() {
 	}
 }
 
-// countDesired counts the nodes that are to run the pod, once it is known where each is to end (B1, S1).
+// countDesired counts the nodes that are to run the pod, once the goal of each is known (B1, S1).
 func (r *run) countDesired() {
 	for i := range r.plan.Decisions {
 		if d := &r.plan.Decisions[i]; d.Placement.Outcome == placement.Run {
@@ -269,8 +271,9 @@ func (r *run) countDesired() {
 	}
 }
 
-// stablePlacement is where a node stands that is to end at the stable revision: that one's template says whether it runs there,
-// so that a trial changes nothing elsewhere (T6). A template that cannot be read vacates no node.
+// stablePlacement returns the verdict about a node whose goal is the stable revision. The template of that revision decides
+// whether the node runs the pod, so that a trial changes nothing outside the canary (T6). If it cannot be read, no node is
+// vacated.
 func stablePlacement(n *node, update placement.Verdict, stable *placement.Matcher) placement.Verdict {
 	if stable != nil {
 		return stable.Evaluate(n.object)
@@ -281,16 +284,16 @@ func stablePlacement(n *node, update placement.Verdict, stable *placement.Matche
 	return update
 }
 
-// samePlacement reports whether pods of both kinds run on the same nodes (P1, P2). Most templates differ in an image, and
-// looking at every node twice costs as much as the rest of the trial.
+// samePlacement reports whether pods of both templates run on the same nodes (P1, P2). It spares the second look at every node,
+// which costs as much as the rest of the trial, where two templates differ in an image, as most do.
 func samePlacement(a, b *corev1.PodSpec) bool {
 	return a.NodeName == b.NodeName && a.HostNetwork == b.HostNetwork &&
 		equality.Semantic.DeepEqual(a.NodeSelector, b.NodeSelector) && equality.Semantic.DeepEqual(a.Affinity, b.Affinity) &&
 		equality.Semantic.DeepEqual(a.Tolerations, b.Tolerations)
 }
 
-// sameResources reports whether overrides mean the same to both (P8): they go by the names of containers, and by what the
-// template gives them.
+// sameResources reports whether overrides mean the same for both templates (P8). What they mean depends on the names of the
+// containers, and on the resources that the template gives them.
 func sameResources(a, b *corev1.PodSpec) bool {
 	same := func(a, b corev1.Container) bool {
 		return a.Name == b.Name && equality.Semantic.DeepEqual(a.Resources, b.Resources)
@@ -299,7 +302,9 @@ func sameResources(a, b *corev1.PodSpec) bool {
 		equality.Semantic.DeepEqual(a.ResourceClaims, b.ResourceClaims)
 }
 
-// goesStable is T6, and C7 for a canary that rests.
+// goesStable reports whether the stable revision is the node's goal. It is everywhere after a fail, and during a trial outside
+// the canary (T6). A paused canary replaces nothing, and its nodes get lost pods back at the stable revision (C7). But a node
+// that has the update revision keeps it while the trial lasts.
 func (r *run) goesStable(n *node) bool {
 	switch {
 	case r.trial.Phase == canary.Failed:
@@ -318,7 +323,7 @@ func (r *run) goalHash(n *node) string {
 	return r.revision.Update.Hash
 }
 
-// templateAt is the template of the revision that a goal stands for; nil if it cannot be read.
+// templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
 func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
 	if to == toStable {
 		return r.templateOf(r.revision.Stable.Hash)

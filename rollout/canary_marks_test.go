@@ -312,7 +312,7 @@ func TestCanaryPodLabel(t *testing.T) {
 	}
 }
 
-// Without a canary, labels that one has left are taken off (the memory tells that there was one).
+// Without a canary, labels that an earlier one has left are taken off: the memory shows that there was one.
 func TestCanaryLabelAfterwards(t *testing.T) {
 	l := newLab().add(on("a", trialPod()), on("b", newPod()))
 	tryingOn("a")(l)

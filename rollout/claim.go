@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/selectors"
 )
 
-// newPredecessor finds the pods of the set that this one takes over from; nil: there is none.
+// newPredecessor compiles what recognizes the pods of the set that this one takes over from. Nil: there is no such set.
 func newPredecessor(spec Spec) (*predecessor, error) {
 	if spec.Predecessor == nil {
 		return nil, nil
@@ -37,8 +37,8 @@ type predecessor struct {
 	own, selector labels.Selector // the set's selector, and the predecessor's
 }
 
-// owns reports whether the pod is the predecessor's: it controls it, or nobody does and only its selector matches. Nil owns
-// nothing.
+// owns reports whether the pod is the predecessor's. It is if the predecessor controls it, or if nothing controls it and of the
+// two selectors only the predecessor's matches. A nil predecessor owns nothing.
 func (p *predecessor) owns(object metav1.Object) bool {
 	if p == nil {
 		return false
@@ -50,29 +50,34 @@ func (p *predecessor) owns(object metav1.Object) bool {
 	return p.selector.Matches(set) && !p.own.Matches(set)
 }
 
-// Claims says whose pods are whose. Each slice is ordered by pod name, then UID.
+// Claims says which pods belong to the set, and which references to it are to be set or removed. Each slice is ordered by pod
+// name, then UID.
 type Claims struct {
 	// Pods of the set: those it controls, and those to adopt. Pass them to [Snapshot].
 	Pods []*corev1.Pod
-	// Adopt lists the orphans among Pods, which match the selector: give them the set's controller reference.
+	// Adopt lists those of Pods that have no controller and match the selector: give them the set's controller reference, with
+	// [AdoptPatch].
 	Adopt []*corev1.Pod
-	// Old lists the pods of the predecessor among Pods: they are replaced, and stay whose they are until then.
+	// Old lists the pods of the predecessor among Pods. They are replaced under the budgets; until then their controller
+	// reference stays as it is.
 	Old []*corev1.Pod
-	// Release lists pods that the set controls although the selector does not match them any more: take the
-	// reference away. They are not among Pods.
+	// Release lists pods that the set controls although the selector does not match them any more: take the reference away,
+	// with [ReleasePatch]. They are not among Pods.
 	Release []*corev1.Pod
 }
 
-// Claim sorts out which pods of the namespace belong to the set: the controller reference decides, and among pods
-// without one the selector. Pods of other namespaces and other controllers are left out. A terminating orphan is
-// not adopted, because it will be gone soon: as the controllers do it. Nor is a terminating pod released, which the
-// Kubernetes controller does: until it is gone it holds its node (M1). An object without a namespace counts as one in the
-// default namespace.
+// Claim finds the pods that belong to the set. The controller reference decides, and for pods without one the selector. Pods
+// of other namespaces and other controllers are left out. An object without a namespace counts as one in the default
+// namespace.
 //
-// With a predecessor its pods in the namespace are the set's, too: those that it controls, and those without a controller
-// that its selector matches and the set's does not.
+// A terminating pod without a controller is not adopted, because it will be gone soon; the controllers do the same. A
+// terminating pod of the set is not released either, because it holds its node until it is gone (M1); there the Kubernetes
+// controller differs.
 //
-// It fails if a selector is missing, empty or malformed, and on a nil pod.
+// If the spec has a predecessor, the predecessor's pods in the namespace belong to the set, too: those that it controls, and
+// those without a controller that its selector matches and the set's does not.
+//
+// Claim fails if the set's selector is missing or empty, if a selector is malformed, and on a nil pod.
 func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	own, adopt, release, err := claimAll(spec, "Pods", pods)
 	if err != nil {
@@ -95,17 +100,18 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	return claims, nil
 }
 
-// RevisionClaims says whose revisions are whose, as [Claims] does for pods.
+// RevisionClaims says which revisions belong to the set, as [Claims] does for pods.
 type RevisionClaims struct {
 	// Revisions of the set: those it controls, and those to adopt. Pass them to [Snapshot].
 	Revisions []*appsv1.ControllerRevision
-	// Adopt lists the orphans among Revisions: give them the set's controller reference.
+	// Adopt lists those of Revisions that have no controller: give them the set's controller reference, with [AdoptPatch].
 	Adopt []*appsv1.ControllerRevision
-	// Release lists revisions that the set controls although the selector does not match them any more.
+	// Release lists revisions that the set controls although the selector does not match them any more. They are not among
+	// Revisions.
 	Release []*appsv1.ControllerRevision
 }
 
-// ClaimRevisions sorts out which revisions belong to the set, by the rules of [Claim].
+// ClaimRevisions finds the revisions that belong to the set, by the rules of [Claim], but without regard to a predecessor.
 func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
 	own, adopt, release, err := claimAll(spec, "Revisions", revisions)
 	if err != nil {
@@ -163,7 +169,7 @@ func newOwner(spec Spec) (owner, error) {
 	return owner{namespace: spec.Namespace, uid: spec.UID, selector: selector}, nil
 }
 
-// claim is what the set has to do with an object.
+// claim is how an object belongs to the set, if it does.
 type claim uint8
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// classify is step 5: one state per node, the facts for the status (S1), and which pods stay if more than one is
-// there (M3).
+// classify is step 5. It gives each node one state and the facts for the status (S1), and picks which pods stay if there are
+// several (M3).
 func (r *run) classify() {
 	for i := range r.nodes {
 		n, d := &r.nodes[i], &r.plan.Decisions[i]
@@ -26,7 +26,7 @@ func (r *run) classify() {
 	r.scaleLimits()
 }
 
-// scaleLimits resolves the limits once desired is known (B1, M6).
+// scaleLimits turns the limits into numbers of nodes and of actions, once desired is known (B1, M6).
 func (r *run) scaleLimits() {
 	budget := &r.plan.Budget
 	budget.Burst = max(r.burst.RoundDown(budget.Desired), 1)
@@ -38,7 +38,8 @@ func (r *run) scaleLimits() {
 	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
 }
 
-// classifyPod enters one pod of a node: as a fact for the status, and as the one to stay if it is the best of its kind.
+// classifyPod records what one pod of a node means for the facts of the status, and makes it the pod that stays if it is the
+// best of its kind so far.
 func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	t := r.pods[j].traits
 	d.Facts |= status.Present
@@ -80,8 +81,9 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 	return r.isUpdate(p)
 }
 
-// returns reports whether a pod that leaves through its hook is taken back (L2): it is what its node should have, or the
-// node is held by now. Paused holds no node that was begun. On a keep node nothing would follow the pod (M4).
+// returns reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
+// node is held by now; paused does not hold a node that was begun (T4). On a keep node it always is, because nothing would
+// follow the pod there (M4).
 func (r *run) returns(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
@@ -91,8 +93,9 @@ func (r *run) returns(n *node, d *Decision, t traits) bool {
 	}
 }
 
-// better reports whether a is to stay rather than b (M3): serving, available, ready, bound, without a patch in flight, not
-// leaving, older, name. Serving comes first so that the pod that goes never was the one that kept its node up (B3).
+// better reports whether a is to stay rather than b (M3). In this order it prefers a pod that serves, is available, ready, bound,
+// without a patch in flight, not leaving, older, and first by name. Serving comes first, so that the pod that goes is never the
+// one that kept its node up (B3).
 func better(a, b *pod) bool {
 	if a.serves() != b.serves() {
 		return a.serves()
@@ -110,8 +113,8 @@ func better(a, b *pod) bool {
 	return byAge(*a, *b) < 0
 }
 
-// expectation is what the creates in flight will bring, without those whose pods are there already: the snapshot caught up
-// before the caller took the entries away.
+// expectation returns what the creates in flight will bring. A create whose pod is there already counts no more: the snapshot
+// has caught up before the caller took the entry out.
 func (r *run) expectation(i int32) expectation {
 	n := &r.nodes[i]
 	if n.creates == 0 {
@@ -124,7 +127,7 @@ func (r *run) expectation(i int32) expectation {
 		case p.traits.has(marked|finished|preparingDelete) && j != n.goalPod && j != n.outdatedPod:
 		case p.traits.has(atGoal):
 			due &^= ofGoal[n.goal]
-		case r.hasGoalRevision(n, p): // with other resources: not what was asked for
+		case r.hasGoalRevision(n, p): // it has other resources, and so is not the pod that was requested
 		case r.isUpdate(p):
 			due &^= ofUpdate
 		case r.hashes[p.hash].stable:
@@ -175,8 +178,8 @@ func (r *run) state(n *node, d *Decision) NodeState {
 	}
 }
 
-// targetOf applies T1 and T6: only a node that has something else is held back; what is lost comes back at the revision
-// where the node is to end, or with holdRevision as it was. With it comes what was found about the outdated pod.
+// targetOf returns the target of a node (T1, T6). Only a node with an outdated pod is held. What is lost comes back at the
+// revision where the node is to end, or with holdRevision as it was. It also returns what it found about the outdated pod.
 func (r *run) targetOf(i int32) (Target, inPlace) {
 	d := r.decision(i)
 	if d.Placement.Outcome != placement.Run {
@@ -210,8 +213,9 @@ func (r *run) comesBackOld(i int32) bool {
 // inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).
 func (p *pod) inService() bool { return p.traits.has(available) && !p.traits.has(outOfService) }
 
-// serves is B2, for one pod: it does the daemon's work and will after this plan. One that is on its way through an in-place
-// update, or may be, because a patch of it is not seen yet, does not: it stops as soon as its hook, or the watch, lets it.
+// serves reports whether the pod serves (B2): it does the daemon's work, and nothing that was begun will stop it. A pod that is
+// prepared for an in-place update does not serve, nor does one with a patch in flight, which may prepare it: it may stop
+// working as soon as its hook lets it go, or the watch shows the patch.
 func (p *pod) serves() bool {
 	switch t := p.traits; {
 	case t.has(gone | preparingDelete | planUpdates | patchInFlight):
@@ -233,9 +237,10 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// newPods reports whether the node holds, or is about to get, pods of its goal's revision that are in service, and such
-// that are not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound never ran and cannot
-// be bound now, so it says nothing of the revision; counting it would stop the rollout for as long as the taint is there.
+// newPods looks at the pods of its goal's revision that the node holds or is about to get. some reports whether one is in
+// service, notYet whether one is not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound does
+// not count. It never ran and cannot be bound now, so that it says nothing about the revision; counting it would stop the
+// rollout for as long as the taint is there.
 func (r *run) newPods(i int32) (some, notYet bool) {
 	n := &r.nodes[i]
 	keep := r.outcome(i) == placement.Keep

@@ -17,9 +17,9 @@ type Decision struct {
 	Pod string
 	// Placement of the node: whether it runs the pod, and if not, which test failed (P2, P3, P5).
 	Placement placement.Verdict
-	// Facts from which the counters of the status are derived (S1).
+	// Facts of the node from which the counters of the status are derived (S1).
 	Facts status.Facts
-	// State the node is in before the plan.
+	// State that the node is in before this plan's actions.
 	State NodeState
 	// Target is the revision at which the node should end.
 	Target Target
@@ -27,26 +27,28 @@ type Decision struct {
 	Verb Verb
 	// Reason for the verb.
 	Reason Reason
-	// Limit that kept more from being done; LimitNone if nothing did.
+	// Limit that kept more from being done. LimitNone: nothing did.
 	Limit Limit
-	// Unavailable: the node counts against MaxUnavailable, after this plan (B2). Surging: it holds a place of
-	// MaxSurge, after this plan (B4).
+	// Unavailable reports whether the node counts against MaxUnavailable after this plan (B2), Surging whether it holds a
+	// place of MaxSurge after this plan (B4).
 	Unavailable, Surging bool
-	// Resources: the pod is of the right revision, and outdated because its resources are not those wanted on the node (P8).
+	// ResourcesDiffer reports whether the node's pod is of the right revision, but outdated because its resources are not
+	// those wanted on the node (P8).
 	ResourcesDiffer bool
-	// Exempt: the node would count, but is left out of the budgets (B8).
+	// Exempt reports whether the node would count, but is left out of the budgets (B8).
 	Exempt bool
-	// Canary: it is a canary node.
+	// Canary reports whether the node is a canary node.
 	Canary bool
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
-	// nothing, or nobody asked.
+	// nothing does, or the plan did not need to know.
 	Obstruction inplace.Obstruction
-	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is none, or nobody asked.
-	// Decisions about pods of one revision share it.
+	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is no such change, or the plan
+	// did not need to know. Decisions about pods of one revision share it.
 	Diff *RevisionDiff
-	// Creates, Deletes, Patches and Pulls of the plan that belong to this decision; each action belongs to exactly one.
+	// Creates, Deletes, Patches and Pulls are how many actions of the plan belong to this decision. Each action belongs to
+	// exactly one decision.
 	Creates, Deletes, Patches, Pulls int32
-	// Until is when the clock alone ends the wait; zero if it does not.
+	// Until is when the clock alone ends the wait. Zero: it does not.
 	Until time.Time
 }
 
@@ -56,7 +58,7 @@ func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != ni
 // NodeState is where a node stands.
 type NodeState uint8
 
-// The states of a node. Whether the node may run the pod counts before what its pods are.
+// The states of a node. They say first whether the node may run the pod, and then what pods it has.
 const (
 	// StateIneligible is a node that does not run the pod and holds none.
 	StateIneligible NodeState = iota
@@ -70,15 +72,17 @@ const (
 	StateTerminating
 	// StateBroken is a node whose only live pods have Failed or Succeeded (M2).
 	StateBroken
-	// StateStarting is a node whose only pod is at the update revision and not yet available.
+	// StateStarting is a node whose only pod is at the revision where the node is to end, and not yet available, or requested
+	// and not seen yet.
 	StateStarting
-	// StateUpdated is a node whose pod is at the update revision and available.
+	// StateUpdated is a node whose pod is at the update revision and available, and that is to end there.
 	StateUpdated
-	// StateStable is a node whose pod is at the stable revision, as it should be, and available (T6).
+	// StateStable is a node whose pod is at the stable revision and available, and that is to end there (T6).
 	StateStable
 	// StateOutdated is a node whose pod is of another revision than it should be, or has other resources (P8).
 	StateOutdated
-	// StateSurging is a node that holds a pod of the update revision beside one of another (B4).
+	// StateSurging is a node that holds, or is about to get, both a pod of the revision where it is to end and an outdated
+	// one (B4).
 	StateSurging
 	// StateVanished is a pod whose node does not exist (M5).
 	StateVanished
@@ -88,7 +92,7 @@ const (
 	states // count
 )
 
-// String is the state in one word.
+// String returns the state in one word; "unknown" for a value that was never declared.
 func (s NodeState) String() string {
 	return name(stateNames[:], s)
 }
@@ -109,13 +113,14 @@ const (
 	TargetUpdate
 	// TargetStable is the stable revision, while another is tried elsewhere or has failed (T6).
 	TargetStable
-	// TargetHeld is whatever the node has; if that is lost, the update revision (T1).
+	// TargetHeld is what the node has, because a rule holds it there (T1). With holdRevision it is also the older revision at
+	// which a pod that the node has lost comes back.
 	TargetHeld
 
 	targets // count
 )
 
-// String is the target in one word.
+// String returns the target in one word; "unknown" for a value that was never declared.
 func (t Target) String() string {
 	return name(targetNames[:], t)
 }
@@ -129,7 +134,7 @@ type Verb uint8
 const (
 	// VerbNone: nothing is to be done.
 	VerbNone Verb = iota
-	// VerbWait: something is to be done, later.
+	// VerbWait: something is to be done, but later.
 	VerbWait
 	// VerbHold: the spec keeps the node from being updated.
 	VerbHold
@@ -145,13 +150,13 @@ const (
 	VerbReplace
 	// VerbUpdate: the outdated pod is updated in place.
 	VerbUpdate
-	// VerbSurge: a pod of the update revision is created beside the outdated one.
+	// VerbSurge: a new pod is created beside the outdated one.
 	VerbSurge
 
 	verbs // count
 )
 
-// String is the verb in one word.
+// String returns the verb in one word; "unknown" for a value that was never declared.
 func (v Verb) String() string {
 	return name(verbNames[:], v)
 }
@@ -164,45 +169,45 @@ type Limit uint8
 
 // The limits.
 const (
-	// LimitNone: nothing bound.
+	// LimitNone: no limit kept anything from being done.
 	LimitNone Limit = iota
-	// LimitMaxUnavailable (B3).
+	// LimitMaxUnavailable: the nodes that count as unavailable use maxUnavailable up (B3).
 	LimitMaxUnavailable
-	// LimitMaxSurge (B4).
+	// LimitMaxSurge: all places of maxSurge are taken, or under surge a prepared pod waits for the new one (B3, B4).
 	LimitMaxSurge
-	// LimitBurst (M6).
+	// LimitBurst: the plan has as many creates, deletes or new updates in place as it may hold (M6).
 	LimitBurst
-	// LimitBackoff of failed pods (M2).
+	// LimitBackoff: the back-off of failed pods lasts (M2).
 	LimitBackoff
-	// LimitMinReadySeconds (B5).
+	// LimitMinReadySeconds: the new pod has not been Ready for long enough to be available (B5).
 	LimitMinReadySeconds
 	// LimitDesired: available pods must outnumber desired before this one may go (M4).
 	LimitDesired
-	// LimitPaused (T4).
+	// LimitPaused: the set is paused, so that no node is begun (T4).
 	LimitPaused
-	// LimitFrozen (T4).
+	// LimitFrozen: the set is frozen, so that nothing is created or deleted (T4).
 	LimitFrozen
-	// LimitOnDelete (T5).
+	// LimitOnDelete: the strategy is OnDelete, which holds all nodes (T5).
 	LimitOnDelete
-	// LimitPartition (T2, T7).
+	// LimitPartition: the partition holds the node, or in a first installation leaves it empty (T2, T7).
 	LimitPartition
-	// LimitNodeSelector of the strategy (T3).
+	// LimitNodeSelector: the strategy's nodeSelector does not match the node (T3).
 	LimitNodeSelector
 	// LimitInPlaceOnly: the method is InPlaceOnly, and the pod cannot be updated in place (I1).
 	LimitInPlaceOnly
 	// LimitHook: a hook is waited for (L2, L3).
 	LimitHook
-	// LimitGracePeriod between making a pod unready and updating it in place (I4).
+	// LimitGracePeriod: the grace period between making a pod unready and updating it in place lasts (I4).
 	LimitGracePeriod
 	// LimitCanary: the canary is paused (C7), or has failed with nothing to go back to.
 	LimitCanary
-	// LimitSlowStart: as many nodes are under way as the rollout may begin with (B7).
+	// LimitSlowStart: as many nodes are under way as slow start allows now (B7).
 	LimitSlowStart
 
 	limits // count
 )
 
-// String is the limit as the spec calls it.
+// String returns the limit as the spec calls it; "unknown" for a value that was never declared.
 func (l Limit) String() string {
 	return name(limitNames[:], l)
 }

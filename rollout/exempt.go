@@ -8,9 +8,10 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// Leaving nodes out of the budgets is part of step 7 (B8).
+// Leaving nodes out of the budgets is part of step 7 (B8: maxUnschedulable).
 
-// exempt leaves a node out of the budgets, if nothing can be done there for now and not too many are left out already.
+// exempt leaves a node out of the budgets, if nothing that is done there would help now and fewer than maxUnschedulable nodes
+// are left out so far.
 func (r *run) exempt(i int32) {
 	budget, d := &r.plan.Budget, r.decision(i)
 	if !d.Unavailable && !d.Surging || budget.Exempt >= budget.MaxUnschedulable {
@@ -25,8 +26,8 @@ func (r *run) exempt(i int32) {
 	d.Exempt, d.Unavailable, d.Surging = true, false, false
 }
 
-// exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with
-// desired (M4). The clock may change the count at the instant that it returns; zero: never.
+// exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with desired
+// (M4). changes is when the clock may change the count; zero: never.
 func (r *run) exemptMissing() (count int32, changes time.Time) {
 	limit := r.plan.Budget.MaxUnschedulable
 	for i := 0; i < len(r.nodes) && count < limit; i++ {
@@ -44,8 +45,8 @@ func (r *run) exemptMissing() (count int32, changes time.Time) {
 }
 
 // isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
-// deletion of its pod is overdue, or the node is unreachable. The second result is when the deletion of the first of its pods
-// becomes overdue; zero: none will.
+// deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
+// overdue; zero: none will.
 func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
 	if isUnreachable(n.object) {
 		return true, changes
@@ -53,7 +54,7 @@ func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
 	for j := n.first; j < n.end; j++ {
 		object := r.pods[j].object
 		if deleted := object.DeletionTimestamp; deleted != nil {
-			if !r.snapshot.Now.Before(deleted.Time) { // the timestamp has the grace period in it
+			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
 				return true, changes
 			}
 			changes = earlier(changes, deleted.Time)
@@ -74,7 +75,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// isDown reports whether the node says that it is not ready, or nobody has heard from it.
+// isDown reports whether the node's Ready condition is there and not True, or the node is unreachable.
 func isDown(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {

@@ -15,7 +15,7 @@ import (
 // The text is for people; programs read [Decision].
 func (p *Plan) Explain(node string) string {
 	var lines []string
-	// The nodes of the snapshot are in order; so are, behind them, the pods without one.
+	// The decisions about nodes of the snapshot are sorted by node, and so are those about other pods behind them.
 	nodes := p.nodes()
 	byNode := func(d Decision, name string) int { return strings.Compare(d.Node, name) }
 	for _, decisions := range [...][]Decision{nodes, p.Decisions[len(nodes):]} {
@@ -29,7 +29,7 @@ func (p *Plan) Explain(node string) string {
 	return strings.Join(lines, "\n")
 }
 
-// nodes are the decisions about nodes of the snapshot.
+// nodes returns the decisions about nodes of the snapshot.
 func (p *Plan) nodes() []Decision {
 	n, _ := slices.BinarySearchFunc(p.Decisions, true, func(d Decision, _ bool) int {
 		if d.State == StateVanished || d.State == StateUnattributed {
@@ -71,7 +71,7 @@ func (p *Plan) explain(d *Decision) string {
 	return b.String()
 }
 
-// malformedOn are the annotations of a node that cannot be read.
+// malformedOn returns the annotations of a node that cannot be read.
 func (p *Plan) malformedOn(node string) []MalformedOverride {
 	byNode := func(m MalformedOverride, name string) int { return strings.Compare(m.Node, name) }
 	first, _ := slices.BinarySearchFunc(p.MalformedOverrides, node, byNode)
@@ -82,7 +82,7 @@ func (p *Plan) malformedOn(node string) []MalformedOverride {
 	return p.MalformedOverrides[first:end]
 }
 
-// action is what is done, in the words of a sentence without subject.
+// action returns what is done, as a sentence without its subject.
 func (p *Plan) action(d *Decision) string {
 	switch d.Verb {
 	case VerbNone:
@@ -110,7 +110,7 @@ func (p *Plan) action(d *Decision) string {
 	}
 }
 
-// pods names the one pod to delete, or counts several.
+// pods returns the name of the one pod to delete, or the number of several.
 func pods(d *Decision) string {
 	if d.Deletes == 1 {
 		return "pod " + d.Pod
@@ -118,8 +118,8 @@ func pods(d *Decision) string {
 	return fmt.Sprintf("%d pods", d.Deletes)
 }
 
-// Because renders the reason of a decision of this plan with its figures: the part of [Plan.Explain] that says why.
-// Nil gives "".
+// Because returns the reason of a decision of this plan in words and figures: the part of [Plan.Explain] that says why. A nil
+// decision gives "".
 func (p *Plan) Because(d *Decision) string {
 	if d == nil {
 		return ""
@@ -162,7 +162,7 @@ func (p *Plan) Because(d *Decision) string {
 	}
 }
 
-// outdated is what is wrong with an outdated pod, behind its name.
+// outdated returns what is wrong with an outdated pod, to follow its name.
 func outdated(d *Decision) string {
 	if d.ResourcesDiffer {
 		return " has other resources than are wanted on the node"
@@ -170,7 +170,7 @@ func outdated(d *Decision) string {
 	return " is outdated"
 }
 
-// notInPlace says what keeps the pod from being updated in place, as the end of a sentence; "" if nothing does.
+// notInPlace returns what keeps the pod from being updated in place, as the end of a sentence; "" if nothing does.
 func (p *Plan) notInPlace(d *Decision) string {
 	if !d.obstructed() {
 		return ""
@@ -178,7 +178,7 @@ func (p *Plan) notInPlace(d *Decision) string {
 	return "; not in place: " + p.obstruction(d)
 }
 
-// noRoom is why a prepared pod has to wait.
+// noRoom returns why a prepared pod has to wait.
 func (p *Plan) noRoom(limit Limit) string {
 	switch limit {
 	case LimitMaxSurge:
@@ -190,7 +190,7 @@ func (p *Plan) noRoom(limit Limit) string {
 	}
 }
 
-// goalName is the revision where the node is to end, in words.
+// goalName returns the revision where the node is to end, in words.
 func goalName(d *Decision) string {
 	if d.Target == TargetStable {
 		return "the stable revision"
@@ -198,7 +198,7 @@ func goalName(d *Decision) string {
 	return "the update revision"
 }
 
-// elsewhere is why a node is at the stable revision.
+// elsewhere returns why a node is to be at the stable revision.
 func (p *Plan) elsewhere() string {
 	switch {
 	case p.Canary.Phase == canary.Failed:
@@ -212,7 +212,7 @@ func (p *Plan) elsewhere() string {
 	}
 }
 
-// obstacle is what keeps a repair waiting.
+// obstacle returns what keeps a repair waiting.
 func (p *Plan) obstacle(reason Reason) string {
 	if reason == ReasonSlowStart {
 		return p.slow()
@@ -294,7 +294,7 @@ var holdTexts = [limits]string{
 	LimitOnDelete:    "the strategy is OnDelete: a pod is replaced when somebody deletes it",
 }
 
-// held says what holds a node, with the figures of this plan.
+// held returns what holds a node, with the figures of this plan.
 func (p *Plan) held(d *Decision) string {
 	switch d.Limit {
 	case LimitPartition:
@@ -317,8 +317,8 @@ func (p *Plan) partition() string {
 	return fmt.Sprintf("partition %d: %d of %d places taken", p.Budget.Partition, p.Budget.Partitioned, p.Budget.Partition)
 }
 
-// obstruction says why a pod cannot be updated in place: what is wrong with the pod, or with the change. Of the change it
-// is the first of what is wrong, and how many more there are.
+// obstruction returns why a pod cannot be updated in place: what is wrong with the pod, or the first obstacle of the change and
+// how many more there are.
 func (p *Plan) obstruction(d *Decision) string {
 	if d.Diff == nil {
 		return d.Obstruction.String()
@@ -337,7 +337,7 @@ func (p *Plan) obstruction(d *Decision) string {
 	return first
 }
 
-// text is name for sentences.
+// text looks the sentence of an enumeration value up in its table. A value without a sentence reads "code" and its number.
 func text[T ~uint8](texts []string, v T) string {
 	if int(v) < len(texts) && texts[v] != "" {
 		return texts[v]
@@ -345,7 +345,7 @@ func text[T ~uint8](texts []string, v T) string {
 	return fmt.Sprintf("code %d", v)
 }
 
-// list joins the first names of all, as many as are shown.
+// list joins the first names, at most usersShown, and says how many more of all there are.
 func list(names []string, all int) string {
 	shown := names[:min(len(names), usersShown)]
 	if rest := all - len(shown); rest > 0 {

@@ -9,9 +9,10 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Hooks are part of step 8: a delete or an in-place update goes through them (L rules).
+// Hooks are part of step 8: deletes and in-place updates go through them (L rules).
 
-// prepareDelete marks a hooked pod as about to be deleted, once; from then on it waits for whoever holds the hook (L2).
+// prepareDelete labels a pod that a preDelete hook holds as PreparingDelete, once. From then on the pod waits for its hook to let
+// it go (L2). prepareDelete reports whether this plan labels it.
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
 	if r.allowance.frozen && !p.traits.has(preparingDelete|patchInFlight) {
@@ -28,7 +29,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 			// The label may be there without the condition of markPodNotReady (L4).
 			step := r.leaveStep(p)
 			if step.Mark == lifecycle.SetMark && !r.takeRoom(i, p) {
-				return false // it is marked when there is room
+				return false // a later plan marks it as not ready, when there is room
 			}
 			if patches := step.Patches(p.object, r.snapshot.Now); len(patches) > 0 {
 				r.note(i, VerbPatch, ReasonPreDelete, p)
@@ -46,7 +47,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	return true
 }
 
-// prepareDeleteStray is prepareDelete for a pod that has a decision of its own.
+// prepareDeleteStray is prepareDelete for a pod without a node of the snapshot, which has a decision of its own.
 func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
 	case p.traits.has(preparingDelete):
@@ -68,8 +69,8 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	}
 }
 
-// leaveStep is the next step of a pod's way out through its hook. To a pod that has begun it frozen gives back its readiness,
-// where the hook marks no more (L4), and takes none: it brings no deletion forward (T4).
+// leaveStep returns the next step of a pod's way out through its hook. Frozen brings no deletion forward (T4): under it the step
+// does not mark the pod as not ready, but may take such a mark off, where the hook asks for none any more (L4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	step := r.spec.Lifecycle.Next(p.object, lifecycle.Delete, false)
 	if r.allowance.frozen && step.Mark == lifecycle.SetMark {
@@ -78,9 +79,9 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	return step
 }
 
-// finish goes on with what hooks and in-place updates have begun on a pod that stays as it is: the next batch, the
-// condition of a complete update, the next state of a hook, a pod taken back that was to leave (I5, L2, L3, L4). It
-// needs no budget and no burst, and frozen does not stop it.
+// finish goes on with what hooks and in-place updates have begun on a pod that stays: it begins the next batch, sets the
+// condition of a complete update, takes the next state of a hook, or takes back a pod that was to leave or to be updated (I5, L2,
+// L3, L4). It needs no budget and no burst, and frozen does not stop it.
 func (r *run) finish(i, j int32) {
 	p := &r.pods[j]
 	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(gone|deleteRefused|planUpdates) {
@@ -114,13 +115,13 @@ func (r *run) finish(i, j int32) {
 	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
 }
 
-// disturbs reports whether a step would make a pod unready that serves and is outdated: the next batch of an update that is
-// no longer wanted. What comes next for the pod is up to the budget.
+// disturbs reports whether a step would restart containers of a pod that is Ready and outdated: the next batch of an update that
+// is no longer wanted (I5). When such a pod is disturbed next is up to the budget.
 func (r *run) disturbs(p *pod, step inplace.Step) bool {
 	return step.Begun && p.traits.has(ready) && !p.traits.has(atGoal)
 }
 
-// fresh reports whether the conditions of a pod's readiness gates were never set, so that the patch opens them (I3, L4).
+// fresh reports whether the conditions of a pod's readiness gates were never set, so that the patch sets them first (I3, L4).
 func fresh(object *corev1.Pod) bool {
 	return !slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == lifecycle.InPlaceUpdateReady || c.Type == lifecycle.PodReady

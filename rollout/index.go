@@ -2,12 +2,13 @@ package rollout
 
 import "hash/maphash"
 
-// index finds the ordinal of a string among many, with one table and no object per entry, which Go's map needs. The
-// seed makes hash values differ from process to process; what is found does not depend on them.
+// index finds the ordinal of a string among many. It is one table, while Go's map needs an object per entry. The seed makes hash
+// values differ from process to process, but what is found does not depend on them.
 type index struct {
 	seed maphash.Seed
-	// slots hold an ordinal + 1 in the low bits that all ordinals need, and above them bits of its key's hash, so that nearly
-	// all other keys are told apart without fetching them; 0 is free. A power of two of them, at most half full.
+	// slots hold an ordinal + 1 in as many low bits as the ordinals need, and in the bits above them a part of its key's hash,
+	// which tells nearly all other keys apart without fetching them. 0 is a free slot. Their number is a power of two, and at
+	// most half of them are taken.
 	slots    []uint32
 	ordinals uint32 // mask of the low bits
 	key      func(int32) string
@@ -23,8 +24,8 @@ func newIndex(n int, key func(int32) string) index {
 
 func (x *index) hash(s string) uint64 { return maphash.String(x.seed, s) }
 
-// add enters ordinal i under a key with that hash; it returns the ordinal that is there under the same key already, else
-// none.
+// add enters ordinal i under its key, which has that hash. If the key is there already, add changes nothing and returns the
+// ordinal that is there; else it returns none.
 func (x *index) add(i int32, hash uint64) int32 {
 	found, slot := x.probe(hash, x.key(i))
 	if found == none {
@@ -33,7 +34,7 @@ func (x *index) add(i int32, hash uint64) int32 {
 	return found
 }
 
-// tag are the bits of a hash that are in a slot. They are others than those that choose the slot.
+// tag returns the bits of a hash that are kept in a slot. They are not those that choose the slot.
 func (x *index) tag(hash uint64) uint32 { return uint32(hash>>32) &^ x.ordinals }
 
 // probe returns the ordinal of s, or none and the slot where it belongs.

@@ -16,8 +16,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// join is step 2: attribute the pods to the nodes (P7) and read from each what the later steps need, so that every
-// object is touched once.
+// join is step 2. It attributes the pods to the nodes (P7) and reads from each what the later steps need, so that every object
+// is touched once.
 func (r *run) join() error {
 	r.inFlight = newInFlight(r.snapshot.InFlight)
 	r.ids = make(map[string]int32)
@@ -33,8 +33,8 @@ func (r *run) join() error {
 			record.node = read.nodes[i]
 			switch {
 			case record.traits.has(marked) && record.traits.has(finished):
-				// M1: ignored altogether; only its revision still counts, as carried (R4), and as what the node ran (T1), and
-				// that it failed on a canary node (C2).
+				// M1 ignores a finished pod that is marked for deletion. Only its revision still counts, as one that a pod
+				// carries (R4) and as what the node ran (T1), and on a canary node that it failed (C2).
 				if record.node != none && r.remembersIgnored() {
 					r.ignored = append(r.ignored, record)
 				}
@@ -51,8 +51,8 @@ func (r *run) join() error {
 	return nil
 }
 
-// awaitAvailable plans again when a pod becomes available by the clock alone. On a leave node that matters while the pod stays
-// there (M4), or if step 4 finds that the node is no leave node for the revision where it is to end.
+// awaitAvailable sets a wake for when a pod becomes available by the clock alone. On a leave node that matters only while the pod
+// stays there (M4), or if step 4 finds that the node is no leave node for the revision of its goal.
 func (r *run) awaitAvailable(node int32, at time.Time) {
 	switch {
 	case at.IsZero():
@@ -64,7 +64,7 @@ func (r *run) awaitAvailable(node int32, at time.Time) {
 }
 
 // attribute finds the nodes of a block of pods, and refuses pods without a UID of their own. Each loop reads one thing of each
-// object: in a short loop the processor waits for several of them at once.
+// object, because in a short loop the processor waits for the memory of several objects at once.
 func (read *podReader) attribute(objects []*corev1.Pod, first int) error {
 	for i, object := range objects {
 		if object == nil {
@@ -93,8 +93,8 @@ func (read *podReader) attribute(objects []*corev1.Pod, first int) error {
 	return nil
 }
 
-// reach loads what reading the pods begins with, for all of them at once, as the loops of attribute do. What it returns means
-// nothing; but it must not be inlined, or nothing is loaded.
+// reach loads what reading a pod begins with into the processor's cache, for all pods of a block at once, as the loops of
+// attribute do. Its result means nothing. It must not be inlined, or the compiler would drop the loads.
 //
 //go:noinline
 func reach(objects []*corev1.Pod) (sum int) {
@@ -108,8 +108,8 @@ func (r *run) remembersIgnored() bool {
 	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil
 }
 
-// group sorts the records by node, in place: each swap takes one to a place that is its node's. Within a node they are then
-// sorted by age, name and UID.
+// group sorts the records by node, in place: each swap moves one record into the range of its node. Then it sorts those of each
+// node by age, name and UID.
 func (r *run) group(records []pod) {
 	r.pods = records
 	for i := range records {
@@ -139,7 +139,7 @@ func (r *run) group(records []pod) {
 	}
 }
 
-// byAge is a total order: older first.
+// byAge compares two pods: the older one comes first, then name and UID decide. The order is total.
 func byAge(a, b pod) int {
 	return cmp.Or(
 		a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
@@ -151,10 +151,10 @@ func byAge(a, b pod) int {
 // podReader turns pod objects into records, a block of them at a time.
 type podReader struct {
 	run  *run
-	last int32 // ordinal of the hash before: pods of one set mostly carry the same
+	last int32 // ordinal of the hash read last; the next pod mostly carries the same
 	uids index
 
-	// of the block
+	// These three are of the pods of the current block.
 	targets [block]string
 	hashes  [block]uint64
 	nodes   [block]int32
@@ -167,7 +167,7 @@ func newPodReader(r *run) *podReader {
 	return &podReader{run: r, uids: newIndex(len(pods), func(i int32) string { return string(pods[i].UID) })}
 }
 
-// pod reads one object. The instant is when it becomes available by the clock alone, if ever.
+// pod reads one object. availableAt is when it becomes available by the clock alone; zero: it does not.
 func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Time) {
 	r := read.run
 	record = pod{object: object, node: none}
@@ -203,7 +203,7 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	switch {
 	case r.predecessor.owns(object):
-		value = "" // whatever it carries was given by another set
+		value = "" // another set gave it the hash that it carries
 	case !hasHash && r.atGeneration(object):
 		record.traits |= byGeneration
 	}
@@ -215,13 +215,13 @@ func (read *podReader) pod(object *corev1.Pod) (record pod, availableAt time.Tim
 	}
 	record.hash = read.hash(value)
 	if object.DeletionTimestamp == nil && !record.traits.has(finished) {
-		// A deletion that is only in flight may not have come about: what the pod carries is still there to go back to (C6).
+		// A deletion that is only in flight may fail, so that the revision of its pod is still one to go back to (C6).
 		r.hashes[record.hash].live = true
 	}
 	return record, availableAt
 }
 
-// motion reads off a pod what hooks and in-place updates have begun and not finished.
+// motion returns the traits that say what hooks and in-place updates have begun on a pod and not finished.
 func motion(object *corev1.Pod) traits {
 	var t traits
 	switch lifecycle.StateOf(object) {
@@ -241,8 +241,8 @@ func motion(object *corev1.Pod) traits {
 	return t
 }
 
-// isIncomplete reports whether an in-place update is known not to be complete (I5). A record that cannot be read leaves that
-// open; a pod that is ready all the same must not keep other nodes from being updated.
+// isIncomplete reports whether an in-place update is known not to be complete (I5). If its record cannot be read, that is
+// unknown: then the pod is taken at its readiness, because a ready pod must not keep other nodes from being updated.
 func isIncomplete(object *corev1.Pod) bool {
 	return !inplace.Completed(object).Done && !isUnreadable(object)
 }
@@ -254,7 +254,7 @@ func isUnreadable(object *corev1.Pod) bool {
 	})
 }
 
-// atGeneration decides for pods without a revision hash (R5).
+// atGeneration reports whether a pod without a revision hash is at the update revision by its template generation label (R5).
 func (r *run) atGeneration(object *corev1.Pod) bool {
 	return r.spec.TemplateGeneration != nil &&
 		object.Labels[TemplateGenerationLabel] == strconv.FormatInt(*r.spec.TemplateGeneration, 10)
@@ -275,7 +275,7 @@ func (read *podReader) hash(value string) int32 {
 	return id
 }
 
-// inFlight answers what was requested, from a map only if anything was.
+// inFlight looks up requests that are in flight. Its maps are nil if nothing is.
 type inFlight struct {
 	deleted, patched map[types.UID]bool
 	revisions        map[string]bool

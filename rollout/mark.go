@@ -14,16 +14,16 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// What a canary leaves on objects is part of step 8: marks on revisions (C6), and the label of its pods.
+// Writing a canary's marks on revisions (C6) and the label of its pods is part of step 8.
 
-// markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another
-// is tried. Where revisions were marked once, the marks are kept up without a canary, too: it may come back (C6).
-// Frozen does not stop them: a verdict that nobody writes down is lost with the memory.
+// markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another is tried.
+// Where revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6). Frozen
+// does not stop marks, because a verdict that is not written is lost with the memory.
 func (r *run) markRevisions() {
 	update := r.revision.Update
 	if r.spec.Strategy.Canary == nil {
 		if r.revision.Marked && !history.Promoted(update.Existing) {
-			var failed []string // it is rolled out all the same
+			var failed []string // without a canary a failed revision is rolled out, so that its marks of a fail go
 			if history.Failed(update.Existing) {
 				failed = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
 			}
@@ -40,13 +40,13 @@ func (r *run) markRevisions() {
 	}
 }
 
-// stamp is the value of a mark.
+// stamp returns the value of a mark: the time of the plan.
 func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) }
 
-// annotate plans marks on a revision; one that this plan creates gets them at once.
+// annotate plans marks on a revision. A revision that this plan creates gets them at once.
 func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
 	if revision.Existing == nil {
-		if object := r.revision.Create; object != nil && object.Name == revision.Name { // else it is not there
+		if object := r.revision.Create; object != nil && object.Name == revision.Name { // else there is no object to mark
 			object.Annotations = maps.Clone(set)
 		}
 		return
@@ -59,7 +59,7 @@ func (r *run) annotate(revision history.Revision, set map[string]string, remove 
 	}
 }
 
-// labelCanaries puts the canary label on the pods on trial, and takes it from all others.
+// labelCanaries puts the canary label on the pods of the update revision on canary nodes, and takes it off all others.
 func (r *run) labelCanaries() {
 	if !r.usesCanaryLabel || r.spec.Strategy.Frozen {
 		return

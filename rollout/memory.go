@@ -15,7 +15,8 @@ const MemoryVersion = 1
 
 // Memory is what a plan must know and cannot read off the objects. Pass the value of one plan to the next one, or
 // store it as JSON (in the status of a custom resource, say). The zero value is always safe: losing it may make a
-// rollout slower or more cautious, never break a budget. It is garbage-collected: nothing in it outlives its use.
+// rollout slower or more cautious, but never breaks a budget. Each plan drops what is of no use any more, such as the back-off
+// of a node that is gone.
 //
 // A Memory of another version counts as lost.
 type Memory struct {
@@ -23,13 +24,13 @@ type Memory struct {
 	Version int `json:"version,omitempty"`
 	// Backoffs of failed pods, ordered by node, then revision (M2).
 	Backoffs []Backoff `json:"backoffs,omitempty"`
-	// Rollout that is or was last under way.
+	// Rollout is the record of the rollout that is, or was last, under way.
 	Rollout Record `json:"rollout,omitzero"`
 	// Canary of the update revision (C rules).
 	Canary canary.Record `json:"canary,omitzero"`
 	// Conditions as last reported, for their transition times (S3).
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// CollisionCount of revision names, as apps/v1 keeps it in the status (R3). Nil: none so far.
+	// CollisionCount is how often a revision's name was found taken, as apps/v1 keeps it in the status (R3). Nil: never.
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 }
 
@@ -46,7 +47,7 @@ func (m Memory) Collided() Memory {
 	return m
 }
 
-// usable is the memory, or the empty one if it was written in a layout that this library does not know.
+// usable returns the memory, or the empty one if it was written in a layout that this library does not know.
 func (m Memory) usable() Memory {
 	if m.Version != MemoryVersion {
 		return Memory{}
@@ -59,7 +60,7 @@ type Backoff struct {
 	Node string `json:"node"`
 	// Revision is the hash of the failed pods; empty for pods without one.
 	Revision string `json:"revision,omitempty"`
-	// Delay to keep after Since before the next deletion. In nanoseconds in JSON.
+	// Delay after Since before the next deletion. It is in nanoseconds in JSON.
 	Delay time.Duration `json:"delay"`
 	// Since is when failed pods were last deleted.
 	Since time.Time `json:"since"`
@@ -71,13 +72,14 @@ type Record struct {
 	Revision string `json:"revision,omitempty"`
 	// Began is when this revision was first planned for, or promoted.
 	Began time.Time `json:"began,omitzero"`
-	// Paused is for how long the rollout was paused, up to PausedSince; PausedSince is zero while it is not (B7).
+	// Paused is for how long the rollout was paused or frozen, without the pause that lasts. PausedSince is when that one
+	// began; zero: the rollout is not paused (B7). The clock of slow start leaves both out.
 	Paused      time.Duration `json:"paused,omitempty"`
 	PausedSince time.Time     `json:"pausedSince,omitzero"`
 	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
 	// without a canary.
 	Stable string `json:"stable,omitempty"`
-	// Completed tells that every node was at the revision and available once (S3).
+	// Completed reports whether at some time every node was at the revision and available (S3).
 	Completed bool `json:"completed,omitempty"`
 }
 
@@ -88,7 +90,7 @@ const (
 	backoffForget  = 2 * backoffMax
 )
 
-// until is when the next deletion is due.
+// until returns when the next deletion is due. A delay beyond backoffMax, as only a damaged memory has, counts as backoffMax.
 func (b Backoff) until() time.Time {
 	return b.Since.Add(min(max(b.Delay, 0), backoffMax))
 }
@@ -98,7 +100,7 @@ func (b Backoff) expired(now time.Time) bool {
 	return now.Sub(b.Since) > backoffForget
 }
 
-// next is the entry after another deletion at now.
+// next returns the entry after another deletion at now: the delay doubles, up to backoffMax.
 func (b Backoff) next(now time.Time) Backoff {
 	delay := backoffInitial
 	if b.Delay > 0 {
@@ -107,8 +109,8 @@ func (b Backoff) next(now time.Time) Backoff {
 	return Backoff{Node: b.Node, Revision: b.Revision, Delay: delay, Since: now}
 }
 
-// canaryRecord is what to remember of the canary. Without one it is nothing, but while pods carry the label the nodes are
-// remembered, because somebody has to take it off.
+// canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary
+// label: then the nodes are remembered, so that later plans take the label off.
 func (r *run) canaryRecord() canary.Record {
 	if r.unwritten() {
 		return canary.Record{}
@@ -124,13 +126,13 @@ func (r *run) canaryRecord() canary.Record {
 	return canary.Record{}
 }
 
-// unwritten reports whether the first revision of all is one that a frozen set does not write (T4). Remembered as the stable one
-// it could never be read, and kept nodes empty after the next change of the template.
+// unwritten reports whether the first revision of all is not written because the set is frozen (T4). If it were remembered as the
+// stable revision, nobody could ever read it, and after the next change of the template it would keep nodes empty.
 func (r *run) unwritten() bool {
 	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
 }
 
-// rolloutRecord is what is known of the rollout: it begins when its revision is first seen, and again when the revision is
+// rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
 // promoted.
 func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
@@ -153,7 +155,7 @@ func (r *run) rolloutRecord() Record {
 	return record
 }
 
-// elapsed is for how long the rollout has gone on, pauses left out.
+// elapsed returns for how long the rollout has gone on, with pauses left out.
 func (r Record) elapsed(now time.Time) time.Duration {
 	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
 		now = r.PausedSince

@@ -65,7 +65,7 @@ func drawNames(random *rand.Rand, count int, prefix, letters string, length int)
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// checkDeletes tells whether each pod is deleted from its own node: the pods have all Failed.
+// checkDeletes fails the test if nothing is deleted, or a pod is not deleted from its own node. The pods have all Failed.
 func checkDeletes(t *testing.T, snapshot rollout.Snapshot, plan rollout.Plan) {
 	t.Helper()
 	nodes := map[types.UID]string{}

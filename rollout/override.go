@@ -6,9 +6,10 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// Overrides are part of steps 1 and 4: what a node's containers get belongs to where the node is to end (P8).
+// Overrides are part of steps 1 and 4. Step 1 evaluates them for the template of the update revision, and step 4 anew for the
+// nodes whose goal is a stable revision with other containers or resources (P8).
 
-// setEffect notes what overrides give a node's containers, for the template that the overrides are compiled for.
+// setEffect records what overrides give a node's containers, for the template that the overrides are compiled for.
 func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	n := &r.nodes[i]
 	n.effect = 0
@@ -20,7 +21,7 @@ func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	n.effect = int32(len(r.effects))
 }
 
-// effectOn is the effect of overrides on a node, nil if there is none.
+// effectOn returns the effect of overrides on a node, nil if there is none.
 func (r *run) effectOn(n *node) *placement.Overridden {
 	if n.effect == 0 {
 		return nil
@@ -28,8 +29,8 @@ func (r *run) effectOn(n *node) *placement.Overridden {
 	return &r.effects[n.effect-1]
 }
 
-// hasResources reports whether a pod that carries the node's target revision has the resources that the node gives it. A
-// malformed annotation says nothing of pods that run.
+// hasResources reports whether a pod at the revision of its node's goal has the resources that are wanted there. On a node with
+// a malformed annotation it always has: such an annotation makes no running pod outdated (P8).
 func (r *run) hasResources(n *node, p *pod) bool {
 	effect := r.effectOn(n)
 	if effect == nil {
@@ -38,8 +39,8 @@ func (r *run) hasResources(n *node, p *pod) bool {
 	return len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest
 }
 
-// resourcesFor are the resources of a pod of that revision to be created on the node. They are a copy: those of the
-// overrides serve all plans.
+// resourcesFor returns the resources of a pod of that revision to be created on the node. They are a copy, because all plans
+// share those of the overrides.
 func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
 	var resources []placement.Resources
 	if effect := r.effectOn(n); effect != nil && hash == r.goalHash(n) {

@@ -8,8 +8,9 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// place is step 1: put the nodes in order and evaluate each once (P2, P3), for the template of the update revision. Step 4
-// places those anew that are to end at a stable revision with another template, and counts what came of both.
+// place is step 1. It puts the nodes in order and evaluates each once, for the template of the update revision: whether the node
+// is to run the pod (P2), may keep one (P3), or must not have one. Step 4 evaluates those nodes anew that are to end at a stable
+// revision whose pods run on other nodes, and then counts desired.
 func (r *run) place() error {
 	objects := r.snapshot.Nodes
 	names, err := nodeNames(objects)
@@ -63,7 +64,7 @@ func nodeNames(nodes []*corev1.Node) ([]string, error) {
 
 // nodeIndex finds the ordinals of nodes by name.
 type nodeIndex struct {
-	names index   // as in the snapshot
+	names index   // ordinals are places in the snapshot
 	rank  []int32 // ordinals in run.nodes, by place in the snapshot
 }
 
@@ -83,7 +84,7 @@ func newNodeIndex(names []string, order []keyed) (nodeIndex, error) {
 // find returns the ordinal of the node of that name, or none.
 func (x *nodeIndex) find(name string) int32 { return x.look(x.names.hash(name), name) }
 
-// look is find for a name of which the hash is known.
+// look is find for a name whose hash is known.
 func (x *nodeIndex) look(hash uint64, name string) int32 {
 	i, _ := x.names.probe(hash, name)
 	if i == none {
@@ -92,5 +93,5 @@ func (x *nodeIndex) look(hash uint64, name string) int32 {
 	return x.rank[i]
 }
 
-// strayRoom saves growing the decisions by a copy for the few pods on nodes that are gone.
+// strayRoom is the spare capacity of the decisions, so that a few pods on nodes that are gone do not cause a copy of them all.
 const strayRoom = 16

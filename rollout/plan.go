@@ -28,45 +28,45 @@ type Plan struct {
 	// Patches of pods. Before Deletes and Creates. If one fails, leave out the others of the same pod: the last of them
 	// says that the ones before were made.
 	Patches []Patch
-	// Pulls of images ahead of the rollout (D1). They delay nothing: start them, and list them as in flight until they
+	// Pulls of images ahead of the rollout (D1). No update waits for them: start them, and list them as in flight until they
 	// end.
 	Pulls []Pull
 	// Deletes of pods: those of repair first, then those of the update, each in the order of M6 and B6.
 	Deletes []Delete
-	// Creates of pods, ordered as Deletes are. [Plan.Batches] groups them, [Planner.Pod] builds the object.
+	// Creates of pods, in the same order as Deletes. [Plan.Batches] groups them, and [Planner.Pod] builds the object.
 	Creates []Create
 
-	// Decisions: exactly one per node of the snapshot, in ascending order of node names; after them one per pod
-	// on a node that is gone and per pod without a node, in order of node, pod name and UID.
+	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per
+	// pod whose node is gone or unknown, in the order of node, pod name and UID.
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
 	BudgetUsers []string
-	// NodeSelector of the strategy in the words of kubectl, for explanations. Empty: none.
+	// NodeSelector of the strategy, as kubectl writes selectors, for explanations. Empty: it is unset or matches all nodes.
 	NodeSelector string
 	// Diffs say what updates in place from the revisions that candidates carry would change, or why they are not
-	// possible (I2), in no order that means anything. Nil with method Recreate.
+	// possible (I2). Their order carries no meaning. Nil with method Recreate.
 	Diffs []*RevisionDiff
-	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Idle without
-	// one.
+	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Its phase is Idle
+	// while there is no trial.
 	Canary Canary
-	// OverrideConflicts are between overrides that match one node and container, and MalformedOverrides the annotations of
-	// nodes that cannot be read (P8). Each in the order of nodes, then containers.
+	// OverrideConflicts are the conflicts between overrides that match one node and container. MalformedOverrides are the
+	// annotations of nodes that cannot be read (P8). Both are in the order of nodes, then containers.
 	OverrideConflicts  []OverrideConflict
 	MalformedOverrides []MalformedOverride
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
 	// Memory to pass to the next plan.
 	Memory Memory
-	// FailedPulls are those of the snapshot, to be handed in again: one per node and image, and none that lies in the
-	// future, because a clock that was set back would keep it from ever being tried again.
+	// FailedPulls are those of the snapshot, for the next one: while images are pulled, one per node and image, and none dated
+	// in the future, because after a clock was set back such a pull might never be tried again.
 	FailedPulls []predownload.Failure
 	// PullWaits say for each image why no more pulls are asked for (D1). Nil while no node waits for its update.
 	PullWaits []predownload.ImageWait
-	// NextWake is when to plan again if nothing else happens: the same snapshot plans and reports the same at any
-	// instant before it. Zero: for ever; only a change of the cluster or the spec calls for another plan.
+	// NextWake is when to plan again if nothing else happens: at any instant before it the same snapshot gives the same
+	// actions and the same report. Zero: only a change of the cluster or the spec calls for another plan.
 	NextWake time.Time
 }
 
@@ -97,9 +97,9 @@ type Create struct {
 	Revision string
 	// Template is the pod template of that revision if it is not the update revision (T1); else nil.
 	Template *corev1.PodTemplateSpec
-	// Resources that differ on this node from those of the template (P8); nil: none.
+	// Resources that differ on this node from those of the template (P8). Nil: none differ.
 	Resources []placement.Resources
-	// Canary: the pod is one of the canary's, and is labelled so.
+	// Canary reports whether the pod is one of the canary's and gets [CanaryLabel].
 	Canary bool
 	// Reason for this create.
 	Reason Reason
@@ -107,31 +107,31 @@ type Create struct {
 
 // Canary is how the trial of a revision stands.
 type Canary struct {
-	// Finding is the phase, and the reason with what gave it.
+	// Finding is the phase, its reason, and the evidence for it.
 	canary.Finding
-	// Revision on trial, Stable the one to go back to, by hash.
+	// Revision is the hash of the revision on trial, Stable that of the revision to go back to.
 	Revision, Stable string
 	// Nodes of the canary, in ascending order, and how many there should be.
 	Nodes  []string
 	Wanted int32
-	// Until is the earliest instant at which the clock can promote the revision (C2), if nothing happens until then; zero: not
-	// by the clock.
+	// Until is the earliest instant at which the clock can promote the revision (C2), if nothing happens until then. Zero: the
+	// clock alone does not promote it.
 	Until time.Time
 	// Stale lists the commands that name another revision.
 	Stale []string
 }
 
-// OverrideConflict is between two overrides on several nodes (P8).
+// OverrideConflict is a conflict between two overrides of one container, on one or more nodes (P8).
 type OverrideConflict struct {
 	placement.Conflict
-	// Node is the first one, by name, Nodes their number.
+	// Node is the first node by name on which the two conflict. Nodes is the number of such nodes.
 	Node  string
 	Nodes int32
 }
 
 // MalformedOverride is an annotation of a node that cannot be read (P8).
 type MalformedOverride struct {
-	// Node that has it.
+	// Node that has the annotation.
 	Node string
 	placement.Malformed
 }
@@ -144,7 +144,7 @@ type Delete struct {
 	Pod string
 	// UID to use as precondition, so that a namesake is never hit.
 	UID types.UID
-	// Revision is the hash the pod carries; empty if it carries none.
+	// Revision is the hash that the pod carries. Empty: it carries none.
 	Revision string
 	// Reason for this delete.
 	Reason Reason
@@ -158,13 +158,13 @@ type Patch struct {
 	Pod string
 	// UID the pod must still have. The patch itself carries it too, so that the API server checks it.
 	UID types.UID
-	// Type of the patch.
+	// Type of the patch, such as a strategic merge patch.
 	Type types.PatchType
-	// Subresource to patch: "" is the pod itself.
+	// Subresource to patch. Empty: the pod itself.
 	Subresource string
 	// Data is the patch, ready for a client's Patch call.
 	Data []byte
-	// Revision is the hash the pod is at after this plan's last patch of it.
+	// Revision is the hash of the revision that the pod is at after this plan's last patch of it.
 	Revision string
 	// Reason for this patch.
 	Reason Reason
@@ -181,7 +181,7 @@ type Pull struct {
 type RevisionDiff struct {
 	// From and To are the hashes of the revisions.
 	From, To string
-	// Update has the changes, and what keeps them from being made in place.
+	// Update has the changes, and the obstacles that keep them from being made in place.
 	Update *inplace.Update
 }
 
@@ -197,7 +197,7 @@ type RevisionAction struct {
 	Number int64
 	// Object to create; nil for the other verbs.
 	Object *appsv1.ControllerRevision
-	// Annotations to set, and RemoveAnnotations those to remove, for AnnotateRevision.
+	// Annotations are set, and the keys in RemoveAnnotations removed, by AnnotateRevision. Nil for the other verbs.
 	Annotations       map[string]string
 	RemoveAnnotations []string
 }
@@ -211,9 +211,9 @@ const (
 	CreateRevision RevisionVerb = iota
 	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
 	RenumberRevision
-	// AnnotateRevision records the verdict of a canary on the revision (C6): RevisionAction.Annotations are to be set on its
-	// metadata, RemoveAnnotations to be removed, as by a merge patch with UID as precondition. A verdict that cannot be written
-	// is planned again, and until then rests on Plan.Memory alone.
+	// AnnotateRevision records the verdict of a canary on the revision (C6). [RevisionAction.Patch] is the merge patch that sets
+	// RevisionAction.Annotations and removes RemoveAnnotations, with UID as precondition. A verdict that could not be written is
+	// planned again; until it is written, only Plan.Memory holds it.
 	AnnotateRevision
 	// DeleteRevision deletes a duplicate (R3) or one beyond the history limit (R4).
 	DeleteRevision
@@ -221,7 +221,7 @@ const (
 	revisionVerbs // count
 )
 
-// String is the verb in one word.
+// String returns the verb in one word; "unknown" for a value that was never declared.
 func (v RevisionVerb) String() string {
 	return name(revisionVerbNames[:], v)
 }
@@ -232,28 +232,28 @@ var revisionVerbNames = [revisionVerbs]string{"create", "renumber", "annotate", 
 type Budget struct {
 	// Desired is the base of percentages: the number of nodes that are to run the pod (B1).
 	Desired int32
-	// MaxUnavailable in nodes, percentages resolved.
+	// MaxUnavailable in nodes, with percentages resolved. 0 with OnDelete.
 	MaxUnavailable int32
 	// Unavailable is the number of nodes that count against MaxUnavailable (B2), those that this plan makes so
 	// included: 0 <= Unavailable.
 	Unavailable int32
-	// MaxSurge in nodes, percentages resolved.
+	// MaxSurge in nodes, with percentages resolved. 0 with OnDelete.
 	MaxSurge int32
 	// Surging is the number of places of MaxSurge that are taken (B4), by this plan's creates too.
 	Surging int32
 	// Burst is how many creates, how many deletes and how many new in-place updates one plan may hold (M6).
 	Burst int32
-	// Partition in nodes, a percentage resolved (T2).
+	// Partition in nodes, with a percentage resolved (T2). 0 with OnDelete.
 	Partition int32
 	// Partitioned is the number of nodes that take a place of Partition: <= Partition.
 	Partitioned int32
-	// SlowStart is how many nodes may be under way now (B7), UnderWay how many are before this plan's creates and
-	// replacements. Both 0 without slow start or while no rollout is under way. While no node waits for them, they may change
-	// before Plan.NextWake.
+	// SlowStart is how many nodes may be under way now (B7). UnderWay is how many are, before this plan's creates and
+	// replacements. Both are 0 without slow start and while no rollout is under way. While no node waits for them, they may
+	// change before Plan.NextWake.
 	SlowStart, UnderWay int32
-	// MaxUnschedulable in nodes, a percentage resolved, and Exempt the number of nodes left out of the budgets for it (B8).
+	// MaxUnschedulable in nodes, with a percentage resolved. Exempt is the number of nodes it leaves out of the budgets (B8).
 	MaxUnschedulable, Exempt int32
-	// Waiting is the number of nodes that would be updated now if the budget or the burst let them. A pod that turns out
-	// when its turn comes not to be one that can be updated (its record cannot be read, say) counts until then.
+	// Waiting is the number of nodes that would be updated now if the budget or the burst let them. Some pods turn out only
+	// when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count until then.
 	Waiting int32
 }

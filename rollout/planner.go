@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Planner decides for one spec. It is compiled once, immutable, and safe for concurrent use.
+// Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
 type Planner struct {
 	spec           Spec
 	matcher        *placement.Matcher
@@ -45,8 +45,9 @@ func New(spec Spec) (*Planner, error) {
 	return compile(spec)
 }
 
-// Plan decides what to do next. It fails only if the snapshot breaks its contract, with a *SnapshotError and the
-// zero Plan; an object that cannot be understood gets a Decision instead, and nothing destructive is done about it.
+// Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An
+// object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
+// A Planner that is nil or not made by [New] fails, too.
 func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
@@ -62,9 +63,9 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	return r.plan, nil
 }
 
-// Pod builds the pod that a create asks for: the template with the daemon tolerations, pinned to the node, named
-// by generateName, labelled with the revision hash and owned by the set. It fails if the create names no node or no
-// revision, as only one that is of no plan does.
+// Pod builds the pod that a create asks for: the template with the daemon tolerations, pinned to the node, named by
+// generateName, labelled with the revision hash and owned by the set. It fails if the create names no node or no revision.
+// The creates of a plan name both.
 func (p *Planner) Pod(create Create) (*corev1.Pod, error) {
 	if p == nil || p.resolver == nil {
 		return nil, errNoPlanner

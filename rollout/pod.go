@@ -51,7 +51,7 @@ func (p *Planner) pod(create Create) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// controllerRef says that the set controls an object.
+// controllerRef returns the owner reference that makes the set the controller of an object.
 func controllerRef(spec Spec) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: spec.APIVersion, Kind: spec.Kind, Name: spec.Name, UID: spec.UID,
@@ -59,7 +59,7 @@ func controllerRef(spec Spec) metav1.OwnerReference {
 	}
 }
 
-// addGate adds a readiness gate that the template may have already (I3, L4).
+// addGate adds a readiness gate that in-place updates (I3) or hooks (L4) need, unless the template has it already.
 func addGate(pod *corev1.Pod, condition corev1.PodConditionType) {
 	if !slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: condition}) {
 		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: condition})

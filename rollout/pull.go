@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
-// pull is part of step 8: pull images ahead on the nodes that wait for their update, in the order in which they will be
-// admitted (D1, D2). While no node waits, everything updates in one batch, and there is nothing to be ahead of.
+// pull is part of step 8. It pulls images on the nodes that wait for their update, in the order in which they will be admitted
+// (D1, D2). If no node waits, everything updates in one batch, and nothing is pulled ahead.
 func (r *run) pull() {
 	r.plan.FailedPulls = slices.SortedFunc(slices.Values(r.snapshot.FailedPulls), func(a, b predownload.Failure) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image),

@@ -14,7 +14,7 @@ var commands = []string{
 	"take", "takeRoom", "create", "delete", "prepareDelete", "begin", "updateInPlace", "repairStray",
 }
 
-// memos compute something once and remember it. Nobody can tell whether they were asked before.
+// memos are methods that compute something once and remember it. Their results do not depend on whether they were called before.
 var memos = []string{"templateOf", "overridesFor", "changeTo"}
 
 // TestQueriesDoNotWrite: what returns something does not change the run, its nodes and pods, or the plan, unless it is known as

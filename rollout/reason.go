@@ -31,9 +31,9 @@ const (
 	ReasonSucceeded
 	// ReasonSurplus: another pod of the same kind was chosen to stay (M3).
 	ReasonSurplus
-	// ReasonSuperseded: the node's pod of the update revision is available, so the other one goes (M3, B4).
+	// ReasonSuperseded: the node's pod of the revision where it is to end is available, so the outdated one goes (M3, B4).
 	ReasonSuperseded
-	// ReasonNotReadyBesideNew: the outdated pod is not Ready, and one of the update revision is there (M3).
+	// ReasonNotReadyBesideNew: the outdated pod is not Ready, and a pod of the revision where the node is to end is there (M3).
 	ReasonNotReadyBesideNew
 	// ReasonNodeGone: the pod is bound to no node, and the node it is pinned to does not exist (M5).
 	ReasonNodeGone
@@ -43,18 +43,18 @@ const (
 	// ReasonCanaryLabel: the canary label is put on the pod, or taken off.
 	ReasonCanaryLabel
 
-	// ReasonReleased: the pod leaves, and no preDelete hook holds it any more (L2).
+	// ReasonReleased: the pod is deleted, as no preDelete hook holds it any more (L2).
 	ReasonReleased
 	// ReasonNewPod: the readiness gates of a new pod are opened (I3, L4).
 	ReasonNewPod
 	// ReasonInPlaceUnfinished: an in-place update or one of its hooks goes on (I5, L3, L4).
 	ReasonInPlaceUnfinished
-	// ReasonTakenBack: the pod was to be deleted or updated, and is not any more (L2).
+	// ReasonTakenBack: the pod was to be deleted or updated, and is no longer (L2). What was begun is undone.
 	ReasonTakenBack
 
 	// ReasonOutdatedNotReady: the outdated pod is not Ready; replacing it disturbs nobody (B3, B4).
 	ReasonOutdatedNotReady
-	// ReasonOutdatedFailed: the outdated pod has Failed; a fixed revision does not wait for a back-off (M2).
+	// ReasonOutdatedFailed: the outdated pod has Failed. It goes without a back-off, because another revision follows it (M2).
 	ReasonOutdatedFailed
 	// ReasonOutdated: the outdated pod is replaced within the budget (B3, B4).
 	ReasonOutdated
@@ -73,7 +73,7 @@ const (
 	ReasonBackoff
 	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, M6).
 	ReasonBudget
-	// ReasonBurst: the repair is due, but this plan has as many creates or deletes as it may hold (M6).
+	// ReasonBurst: an action is due, but this plan has as many creates, deletes or updates in place as it may hold (M6).
 	ReasonBurst
 	// ReasonSlowStart: the pod is missing, but as many nodes are under way as slow start lets there be (B7).
 	ReasonSlowStart
@@ -98,14 +98,14 @@ const (
 	ReasonPrepared
 	// ReasonGracePeriod: the pod was made unready, and is updated in place after the grace period (I4).
 	ReasonGracePeriod
-	// ReasonInPlaceUnreadable: the record of the pod's last in-place update cannot be read, so the pod is left alone.
+	// ReasonInPlaceUnreadable: the record of the pod's last in-place update cannot be read, so the pod is left alone (I4, I5).
 	ReasonInPlaceUnreadable
 	// ReasonUpdating: the pod's in-place update is not complete (I5).
 	ReasonUpdating
 	// ReasonFrozen: something would be created or deleted, but the set is frozen (T4).
 	ReasonFrozen
 
-	// ReasonVanished: the pod is bound to a node that does not exist; the pod garbage collector's business (M5).
+	// ReasonVanished: the pod is bound to a node that does not exist. It is left to the pod garbage collector (M5).
 	ReasonVanished
 	// ReasonUnattributable: no node can be read off the pod, so it is left alone (P7).
 	ReasonUnattributable
@@ -113,7 +113,7 @@ const (
 	reasons // count
 )
 
-// String is the reason code as a word.
+// String returns the name of the reason without its prefix, such as "Outdated"; "unknown" for a value that was never declared.
 func (r Reason) String() string {
 	return name(reasonNames[:], r)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// repair is step 6: what must happen regardless of any rollout (M rules), ascending by node name, then the pods without a node.
+// repair is step 6. It does what must happen regardless of any rollout (M rules): for the nodes in ascending order of their
+// names, then for the pods without a node.
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.allowance = r.newAllowance()
@@ -31,7 +32,8 @@ func (r *run) repair() {
 	r.repairStrays()
 }
 
-// clear deletes what is too much on a node whose pods may stay, but for what needs room (see mend).
+// clear deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget: mend
+// deletes these.
 func (r *run) clear(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
@@ -40,10 +42,10 @@ func (r *run) clear(i int32) {
 		case t.has(succeeded):
 			r.delete(i, j, VerbDelete, ReasonSucceeded)
 		case t.has(failed):
-			// all of a node's together: see below
+			// deleteFailed below deletes all Failed pods of a node together
 		case j == n.goalPod || j == n.outdatedPod:
 		case t.has(preparingDelete) || r.pods[j].isPrepared():
-			// it may need room, which the other nodes have to be cleared to know
+			// it may need room, and how much there is, is known only when all nodes are cleared
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
@@ -54,7 +56,7 @@ func (r *run) clear(i int32) {
 	r.choose(i)
 }
 
-// mend goes on with what was begun on a node whose pods may stay, and gives it the pod that it misses.
+// mend goes on with what was begun on a node whose pods may stay, and creates the pod that is missing there.
 func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
@@ -72,8 +74,8 @@ func (r *run) mend(i int32) {
 	}
 }
 
-// finishKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). A lone outdated pod of a run
-// node may be about to be updated: admit sees to it.
+// finishKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update candidate
+// is left to admit, because it may be updated.
 func (r *run) finishKept(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod != none {
@@ -84,8 +86,8 @@ func (r *run) finishKept(i int32) {
 	}
 }
 
-// deleteFailed deletes a node's Failed pods, under a back-off per node and revision (M2). Outdated ones of a node
-// that is not held go at once, because what follows them is another revision.
+// deleteFailed deletes a node's Failed pods, with a back-off per node and revision (M2). Outdated ones of a node that is not held
+// go at once, because a pod of another revision follows them.
 func (r *run) deleteFailed(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
@@ -93,7 +95,7 @@ func (r *run) deleteFailed(i int32) {
 		if !p.traits.has(failed) {
 			continue
 		}
-		if p.traits.has(preparingDelete) { // the back-off was paid when it began to leave
+		if p.traits.has(preparingDelete) { // the back-off was waited for before it began to leave
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
@@ -112,7 +114,8 @@ func (r *run) deleteFailed(i int32) {
 	}
 }
 
-// deleteFailedOutdated is an update only where the pod is all that a node has that will get a new one.
+// deleteFailedOutdated deletes an outdated Failed pod. That is an update, and takes a place of slow start, only on a run node
+// where no other pod stays; elsewhere it is a repair.
 func (r *run) deleteFailedOutdated(i, j int32) {
 	n := &r.nodes[i]
 	switch {
@@ -128,8 +131,8 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 	}
 }
 
-// choose lets one of two go (M3): the pod of another revision, if it is not ready or the new one is available. On a
-// keep node a new pod that is not bound cannot be bound now: the old one is all the node has (M4).
+// choose deletes the outdated one of a node's two pods, if it is not ready or the new one serves (M3). On a keep node it waits
+// for a new pod that is bound: one that is not cannot be bound now, so that the outdated pod is all that the node has (M4).
 func (r *run) choose(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod == none || n.outdatedPod == none {
@@ -139,27 +142,27 @@ func (r *run) choose(i int32) {
 		return
 	}
 	switch {
-	case r.pods[n.goalPod].serves(): // one that is taken back may yet leave
+	case r.pods[n.goalPod].serves(): // serves and not inService, because a pod that is being taken back may yet leave
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonSuperseded)
 	case !r.pods[n.outdatedPod].traits.has(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
 	}
 }
 
-// createMissing is M1. A pod that has finished and is not yet gone keeps its place on the node: its deletion comes
-// first.
+// createMissing creates a pod on a run node that misses one (M1). A finished pod that is not deleted yet keeps its place on the
+// node: its deletion comes first.
 func (r *run) createMissing(i int32) {
 	n := &r.nodes[i]
 	switch {
 	case !r.misses(n):
 	case !n.terminating && !n.preparingDelete:
 		r.create(i, VerbCreate, ReasonMissing)
-	default: // what leaves is of another revision: one of the target revision is taken back (L2)
+	default: // a pod that leaves is of another revision, because one at the node's goal is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
 }
 
-// misses reports whether a run node is to get a pod at once (M1).
+// misses reports whether a run node is to get a pod at once (M1): it has none, or under surge only pods on their way out.
 func (r *run) misses(n *node) bool {
 	if n.goalPod != none || n.outdatedPod != none || n.finished || n.expects != expectsNothing {
 		return false
@@ -167,9 +170,10 @@ func (r *run) misses(n *node) bool {
 	return !n.terminating && !n.preparingDelete || r.surge()
 }
 
-// excessServing is how many serving nodes that may not run the pod can be vacated under surge: by so many do
-// available nodes outnumber desired (M4). Nodes vacated at once do not count, nor do those that the pod may not
-// go back to. The clock may change that at the instant that it returns; zero: never.
+// excessServing returns by how many the nodes with an available pod outnumber desired. So many leave nodes that serve may be
+// vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run nodes
+// without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may change
+// the number; zero: never.
 func (r *run) excessServing() (excess int32, changes time.Time) {
 	var serving int32
 	for i := range r.nodes {
@@ -183,13 +187,14 @@ func (r *run) excessServing() (excess int32, changes time.Time) {
 	return serving - (r.plan.Budget.Desired - exempt), changes
 }
 
-// lingers reports whether available pods of a leave node stay until there are enough others (M4).
+// lingers reports whether an available pod of a leave node stays until there are enough others: under surge, and if it is no
+// taint that makes the node leave (M4).
 func (r *run) lingers(i int32) bool {
 	d := r.decision(i)
 	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
 }
 
-// bestAvailable is the pod of the node that is to stay available longest, by the order of M3; none: no pod is.
+// bestAvailable returns the best available pod of the node that does not leave, by the order of M3; none: there is none.
 func (r *run) bestAvailable(n *node) int32 {
 	best := int32(none)
 	for i := n.first; i < n.end; i++ {
@@ -204,7 +209,7 @@ func (r *run) bestAvailable(n *node) int32 {
 	return best
 }
 
-// evict empties a node that may not run the pod (M4).
+// evict deletes the pods of a node that may not run the pod, and spends one of excess on a pod that could linger (M4).
 func (r *run) evict(i int32, excess *int32) {
 	n := &r.nodes[i]
 	keep := int32(none)
@@ -227,7 +232,7 @@ func (r *run) evict(i int32, excess *int32) {
 	}
 }
 
-// waitUntil records a wait that the clock ends.
+// waitUntil records a wait that the clock ends. Of several on one node the decision shows the end that comes first.
 func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.Time) {
 	d := r.decision(i)
 	r.note(i, VerbWait, reason, p)

@@ -7,8 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// report is step 9: a reason for the nodes on which nothing was decided so far, the status derived from the same
-// records, the memory for the next plan.
+// report is step 9. It gives a reason to the nodes for which nothing was decided so far, and derives the status and the memory
+// from the same records.
 func (r *run) report() {
 	var counts status.Counts
 	for i := range r.nodes {
@@ -24,7 +24,7 @@ func (r *run) report() {
 // usersShown is how many of the nodes that use a budget up are named.
 const usersShown = 5
 
-// nameUsers says who uses up the budget that others wait for.
+// nameUsers lists the first nodes that use up the budget, if others wait for it.
 func (r *run) nameUsers() {
 	if r.plan.Budget.Waiting == 0 {
 		return
@@ -165,7 +165,7 @@ func (r *run) memory() Memory {
 	}
 }
 
-// statusTrial is the canary as far as the status goes (S2).
+// statusTrial returns what the status says of the canary (S2).
 func (r *run) statusTrial() status.Trial {
 	if r.spec.Strategy.Canary == nil {
 		return status.Trial{}

@@ -9,8 +9,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// resolve is step 3: which revision is the update revision, which the stable one (R rules), and which pods are at
-// the update revision (R5).
+// resolve is step 3. It finds which revision is the update revision and which the stable one (R rules), and which of the hashes
+// that pods carry are the update revision's (R5).
 func (r *run) resolve() error {
 	err := checkRevisions(r.snapshot.Revisions, r.spec.UID)
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *run) resolve() error {
 	return nil
 }
 
-// lastStable is the revision that is remembered as the stable one: what was promoted last, if its mark is not seen yet. One
-// that is also remembered as failed, as only a damaged memory has it, does not count.
+// lastStable returns the revision that the memory has as the stable one: the one whose promotion it remembers, else the one of
+// the rollout. A revision that is remembered as failed, too, as only a damaged memory has it, does not count.
 func (r *run) lastStable() string {
 	trial, stable := r.remembered.Canary, r.remembered.Rollout.Stable
 	switch {
@@ -74,7 +74,7 @@ func (r *run) lastStable() string {
 }
 
 // isRolledOut reports whether only the history knows a revision to fall back to, and more nodes have the update revision than
-// a canary would: then it was rolled out before revisions were tried, and is the stable one (C6).
+// a canary would. Then the update revision was rolled out before revisions were tried, and is the stable one (C6).
 func (r *run) isRolledOut() bool {
 	options, revision := r.spec.Strategy.Canary, &r.revision
 	if options == nil || revision.Marked || revision.Older.Hash != revision.Update.Hash ||
@@ -96,8 +96,8 @@ func (r *run) isRolledOut() bool {
 // isUpdate reports whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
 
-// carriers lists the revisions that pods carry, those requested and not observed yet included. The empty hash of a create
-// that asks for the update revision is that of no revision; the update revision is never deleted.
+// carriers lists the revisions that pods carry, also pods that are requested and not seen yet. A create in flight for the update
+// revision may have an empty hash. That matches no revision and does no harm, because the update revision is never deleted.
 func (r *run) carriers() []history.Carrier {
 	creates := r.snapshot.InFlight.Creates
 	carriers := make([]history.Carrier, 0, len(r.hashes)+len(creates))
@@ -110,8 +110,8 @@ func (r *run) carriers() []history.Carrier {
 	return carriers
 }
 
-// templateOf is the template of the revision with that hash; nil if there is none, or two, or it cannot be read. It is
-// decoded once per plan.
+// templateOf returns the template of the revision with that hash. It is nil if there is no such revision, or two, or if it cannot
+// be read. Each is decoded once per plan.
 func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 	if r.templates == nil {
 		r.templates = make(map[string]*olderTemplate, len(r.snapshot.Revisions))
@@ -139,7 +139,7 @@ func (r *run) isReadable(hash string) bool {
 	return hash == r.revision.Update.Hash || r.templateOf(hash) != nil
 }
 
-// overridesFor is what the spec's overrides mean for the template of an older revision (P8).
+// overridesFor returns the spec's overrides compiled for the template of an older revision (P8), nil if it cannot be read.
 func (r *run) overridesFor(hash string) *placement.Overrides {
 	template := r.templateOf(hash)
 	if template == nil {
@@ -153,10 +153,10 @@ func (r *run) overridesFor(hash string) *placement.Overrides {
 	return t.overrides
 }
 
-// olderTemplate is the template of a revision, which is decoded when somebody asks.
+// olderTemplate is the template of a revision. It is decoded when it is first needed.
 type olderTemplate struct {
-	revision *appsv1.ControllerRevision // not decoded yet; nil: done, or there are two of that hash
+	revision *appsv1.ControllerRevision // still to be decoded; nil: it was decoded, or there are two of that hash
 	template *corev1.PodTemplateSpec    // nil: cannot be read
-	// overrides for its containers; nil: nobody asked.
+	// overrides compiled for its containers; nil: they were not needed so far.
 	overrides *placement.Overrides
 }

@@ -2,13 +2,14 @@ package rollout
 
 import "github.com/daemonplan/daemonplan/placement"
 
-// What earlier plans have prepared needs room in the budget when its turn comes (B3). A prepared pod is counted as unavailable
-// from the moment on that it is prepared, so that no more are prepared than the budget lets go at once. That alone is no
-// bound: pods that were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile.
-// So what takes a prepared pod away asks once more, of what is down at this instant.
+// A pod that an earlier plan has prepared needs room in the budget when its turn comes (B3). Its node counts as unavailable from
+// the moment on that it is prepared, so that no more pods are prepared than may go at once. That alone is no bound: pods that
+// were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile. So whatever takes a
+// prepared pod away asks for room once more, and compares with what is down at this instant.
 
 // isPrepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
-// is Ready all the same: it still does the daemon's work. What this plan does to a pod is reckoned with already.
+// is still Ready and does the daemon's work. A pod that this plan patches, updates or deletes is no longer prepared: its room
+// was asked for.
 func (p *pod) isPrepared() bool {
 	t := p.traits
 	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(gone|atGoal|patchInFlight|planUpdates|planPatches)
@@ -28,8 +29,8 @@ func (r *run) reliesOnPrepared(i int32) bool {
 	return false
 }
 
-// countDown counts the nodes that are down once each node is cleared of what is too much there. What repair does after that
-// counts itself.
+// countDown counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away after
+// that adds to run.down itself.
 func (r *run) countDown() {
 	if !r.hasPrepared {
 		return // nothing needs room
@@ -55,8 +56,8 @@ func (r *run) countDown() {
 	}
 }
 
-// takeRoom spends the room that is needed to take a pod away from its node now. It returns false, and spends nothing, if there
-// is not enough.
+// takeRoom spends the room that it takes to take a pod away from its node now, and reports whether there was enough, or none was
+// needed. If not, it spends nothing.
 func (r *run) takeRoom(i int32, p *pod) bool {
 	if !r.needsRoom(i, p) {
 		return true
@@ -86,8 +87,8 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 	return true
 }
 
-// hasRoom reports whether the node that prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start has
-// a place if the node needs one.
+// hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start
+// has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
 	if r.down >= r.plan.Budget.MaxUnavailable {
 		return false
@@ -95,9 +96,9 @@ func (r *run) hasRoom(i int32) bool {
 	return !r.isLetGo(i) || r.slow.mayReplace()
 }
 
-// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7): it takes a
-// place of slow start when it goes, like one that was never prepared. If it held one while it waits for room, the missing pods
-// that use the room up could wait for that place, for ever.
+// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes a
+// place of slow start when it goes down, like one that was never prepared. If it held a place while it waits for room, the nodes
+// that use the room up because their pod is missing could wait for that place for ever.
 func (r *run) isLetGo(i int32) bool {
 	if !r.reliesOnPrepared(i) {
 		return false
@@ -116,10 +117,10 @@ func (r *run) isLetGo(i int32) bool {
 	return true
 }
 
-// release deletes a pod when no hook holds it (L2) and there is room for it.
+// release deletes a pod if no hook holds it (L2) and there is room (B3).
 func (r *run) release(i, j int32, reason Reason) {
 	p := &r.pods[j]
-	// What a hook, frozen or burst keep from going needs no room.
+	// A pod that a hook, frozen or burst keeps from going now needs no room.
 	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
 	if !kept && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
@@ -128,7 +129,7 @@ func (r *run) release(i, j int32, reason Reason) {
 	r.delete(i, j, VerbDelete, reason)
 }
 
-// waitForRoom leaves a prepared pod as it is.
+// waitForRoom records that a prepared pod waits, and which limit leaves no room for it.
 func (r *run) waitForRoom(i int32, p *pod) {
 	r.note(i, VerbWait, ReasonPrepared, p)
 	d := r.decision(i)

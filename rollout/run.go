@@ -14,9 +14,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// run is one way through a plan. Nodes and pods are flat slices, joined by ordinal; nothing is kept per node
-// beyond one record and one Decision of the same ordinal, so that a plan allocates a constant number of objects
-// however many nodes there are.
+// run is the state of the nine steps while one plan is made. Nodes and pods are flat slices, joined by ordinal. Per node there is
+// only one record and one Decision of the same ordinal, so that a plan allocates a constant number of objects however many
+// nodes there are.
 type run struct {
 	*Planner
 	snapshot Snapshot
@@ -27,7 +27,7 @@ type run struct {
 	nodes    []node // ascending by name
 	pods     []pod  // grouped by node, node.first to node.end
 	strays   []pod  // pods on no known node
-	ignored  []pod  // those M1 ignores, by node; kept only with holdRevision or a canary
+	ignored  []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
 	index    nodeIndex
 	hashes   []hash           // the distinct revision hashes that pods carry
 	ids      map[string]int32 // hash to ordinal in hashes
@@ -40,26 +40,26 @@ type run struct {
 	updateRuns int32
 	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
 	ripening []ripening
-	// effects of overrides, one for each node that has any: see node.effect (P8).
+	// effects of overrides (P8), one for each node that has any; node.effect finds them.
 	effects []placement.Overridden
-	// trial is how the canary stands, record what is known of the rollout.
+	// trial is how the canary stands. record is what is known of the rollout.
 	trial  canary.Judgement
 	record Record
 
-	// otherCreates are the revisions, other than the update and the stable one, of the creates in flight for a node: those that
-	// make up ofOther in node.creates.
+	// otherCreates are, by ordinal of the node, the revisions of its creates in flight that are neither the update revision nor
+	// the stable one: those for which node.creates has ofOther.
 	otherCreates map[int32][]string
-	// usesCanaryLabel: the canary label of pods is read, put on and taken off. Without a canary that is so while the memory knows
-	// canary nodes, whose pods may carry it still.
+	// usesCanaryLabel reports whether the canary label of pods is read, put on and taken off. Without a canary that is so while
+	// the memory knows canary nodes, because their pods may still carry the label.
 	usesCanaryLabel bool
 	inFlight        inFlight
 	backoffs        backoffs
 	allowance       allowance
 	slow            slow
-	// hasPrepared: there is a pod of which isPrepared is true; step 5 looks.
+	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
-	// down is how many nodes nothing serves by now, those that rely on prepared pods and those that B8 leaves out aside: the part
-	// of the budget that is spent at this instant (B3). It is counted only with hasPrepared.
+	// down is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
+	// rely on prepared pods and nodes that B8 leaves out are not counted. It is counted only with hasPrepared.
 	down int32
 	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installs int32
@@ -69,36 +69,40 @@ type run struct {
 type node struct {
 	object     *corev1.Node
 	first, end int32 // its pods: run.pods[first:end]
-	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the one not atGoal that stays (M3): ordinals
-	// in run.pods, first <= ordinal < end, or none. Step 5 picks them.
+	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the pod not atGoal that stays (M3: of several
+	// pods the best stays). Both are ordinals in run.pods, first <= ordinal < end, or none. Step 5 picks them.
 	goalPod, outdatedPod int32
-	// effect is the place in run.effects of what overrides give the node, counted from 1. 0: nothing.
+	// effect is the place in run.effects of what overrides give the node, counted from 1. 0: overrides give it nothing.
 	effect int32
-	// creates is of which revisions there are creates in flight, expects what those will bring that are not settled (M1).
+	// creates says of which revisions there are creates in flight. expects says what those of them will bring whose pods are not
+	// seen yet (M1).
 	creates revisionSet
 	expects expectation
 	// goal is the revision the node is to end at if nothing holds it (T1, T6).
 	goal goal
-	// canary: it is a canary node.
+	// canary reports whether it is a canary node.
 	canary bool
-	// terminating: a pod is marked for deletion and not finished. finished: one that is not marked has.
+	// terminating reports whether a pod is marked for deletion and not finished, finished whether one is finished and not
+	// marked.
 	terminating, finished bool
-	// preparingDelete: a pod leaves through its preDelete hook, so that it is neither goalPod nor outdatedPod (L2).
+	// preparingDelete reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod
+	// nor outdatedPod (L2).
 	preparingDelete bool
-	// waiting: the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of such nodes.
+	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
+	// such nodes.
 	waiting bool
-	// slotted: this plan begins the node, and slow start has counted it (B7).
+	// slotted reports whether this plan begins the node, and slow start has counted it (B7).
 	slotted bool
-	// spared: B8 leaves it out of what is down, see countDown.
+	// spared reports whether B8 (maxUnschedulable) leaves the node out of run.down. countDown sets it.
 	spared bool
-	// creating: this plan creates a pod of the goal's revision here.
+	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool
-	// heldBy names what holds the node at its revision (T2, T3, T5); LimitNone: nothing does. What holds the whole rollout is
-	// added by run.beginHeldBy.
+	// heldBy names what holds this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
+	// does. run.beginHeldBy adds what stops the whole rollout, such as paused.
 	heldBy Limit
 }
 
-// none is no ordinal, unlimited no limit.
+// none stands for no ordinal, unlimited for no limit.
 const (
 	none      = -1
 	unlimited = -1
@@ -114,7 +118,7 @@ const (
 	goals // count
 )
 
-// revisionSet says of which kinds of revisions there is something.
+// revisionSet is a set of kinds of revisions, as seen from this plan.
 type revisionSet uint8
 
 const (
@@ -123,7 +127,7 @@ const (
 	ofOther
 )
 
-// ofGoal is the revision that a goal stands for.
+// ofGoal is the kind of revision that a goal stands for.
 var ofGoal = [goals]revisionSet{toUpdate: ofUpdate, toStable: ofStable}
 
 // expectation is what the creates in flight for a node will bring.
@@ -152,7 +156,7 @@ type ripening struct {
 // traits of a pod.
 type traits uint32
 
-// What step 2 reads off the object and what is in flight for it.
+// These traits are what step 2 reads off the object and the requests in flight for it.
 const (
 	marked          traits = 1 << iota // for deletion, or its deletion is in flight
 	failed                             // phase Failed
@@ -169,12 +173,12 @@ const (
 	inTransition                       // an in-place update or a hook of it is not finished
 	outOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
 
-	// What step 4 finds, once it is known where the pod's node is to end.
+	// These are what step 4 finds, once the goal of the pod's node is known.
 
 	updated // at the update revision; with the goal toUpdate also with the resources wanted on the node
 	atGoal  // at the revision of its node's goal, with the resources wanted on the node
 
-	// What this plan does.
+	// These are what this plan does to the pod.
 
 	planDeletes   // deletes it
 	planPatches   // patches it
@@ -182,7 +186,7 @@ const (
 	deleteRefused // would delete it, if its hook, burst or frozen let it
 
 	finished = failed | succeeded
-	// gone is what counts as gone, although it may still hold its node.
+	// A pod that is gone is, or will be by this plan, marked for deletion. Its object may still hold its node.
 	gone = marked | planDeletes
 )
 
@@ -191,7 +195,7 @@ func (t traits) has(some traits) bool { return t&some != 0 }
 // hash is one distinct revision hash carried by pods.
 type hash struct {
 	value   string
-	live    bool // by a pod that is neither seen to be marked nor finished
+	live    bool // a pod carries it that is not finished, and whose object is not marked for deletion
 	update  bool // its revision is the update revision
 	stable  bool // its revision is the stable one
 	relabel bool // its revision is a duplicate of the update revision (R3)
@@ -199,7 +203,7 @@ type hash struct {
 	changes [goals]change
 }
 
-// through walks the nine steps. Each is one method, in the file of its name.
+// through takes the nine steps. Each is one method, in the file of its name.
 func (r *run) through() error {
 	if err := r.place(); err != nil {
 		return err
@@ -221,7 +225,7 @@ func (r *run) through() error {
 
 func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[i] }
 
-// podsOf lists the records of a node's pods. M1's ignored ones are not among them.
+// podsOf lists the records of a node's pods. Finished pods that are marked for deletion are not among them (M1 ignores them).
 func (r *run) podsOf(n *node) []pod { return r.pods[n.first:n.end] }
 
 func (r *run) outcome(i int32) placement.Outcome { return r.plan.Decisions[i].Placement.Outcome }
@@ -231,14 +235,15 @@ func (r *run) surge() bool {
 	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.Value > 0
 }
 
-// wake moves NextWake forward to at, if that is in the future and earlier.
+// wake moves NextWake to at, if at is in the future and earlier than NextWake.
 func (r *run) wake(at time.Time) {
 	if at.After(r.snapshot.Now) && (r.plan.NextWake.IsZero() || at.Before(r.plan.NextWake)) {
 		r.plan.NextWake = at
 	}
 }
 
-// checkRevisions refuses revisions of another controller, too: what is not the set's would be trimmed as its own.
+// checkRevisions checks what the contract of Snapshot says of revisions. Revisions of another controller are refused, because the
+// set would trim them as its own.
 func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) error {
 	seen := make(map[string]bool, len(revisions))
 	for i, revision := range revisions {

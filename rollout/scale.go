@@ -6,7 +6,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 )
 
-// isZero reports whether v plainly stands for nothing: 0 or "0%". What cannot be read is not zero.
+// isZero reports whether v is 0 or "0%". A value that cannot be read is not zero.
 func isZero(v intstr.IntOrString) bool {
 	q, err := count.Parse(v)
 	return err == nil && q.Value == 0

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Sleep is how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some other instants,
-// such as that of inflight.Tracker.GiveUp. Zero instants are never. It is at least a millisecond, also for what is past, so that
-// 0 can mean for ever, as RequeueAfter of a controller does.
+// Sleep returns how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some other
+// instants, such as that of inflight.Tracker.GiveUp. Zero instants are ignored. The result is 0 if all are zero, which stands
+// for no end, as with RequeueAfter of a controller; otherwise it is at least a millisecond, also for an instant that is past.
 func (p *Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
 	var sleep time.Duration
 	for _, at := range append([]time.Time{p.NextWake}, others...) {
@@ -22,9 +22,10 @@ func (p *Plan) Sleep(now time.Time, others ...time.Time) time.Duration {
 	return sleep
 }
 
-// PatchesByPod groups Patches by pod, in the order in which the pods first appear; those of one pod keep their order. Send
-// different pods' in parallel if you like, those of one pod one after the other, and stop with the first that fails: the ones
-// after it say that it was made. Nil without patches; the groups share Data with Patches, and no other memory.
+// PatchesByPod groups Patches by pod, in the order in which the pods first appear. The patches of one pod keep their order.
+// Groups may be sent in parallel. Send the patches of one group one after the other, and stop at the first that fails: the
+// ones after it say that it was made. The result is nil without patches. The groups share Data with Patches, and no other
+// memory.
 func (p *Plan) PatchesByPod() [][]Patch {
 	var groups [][]Patch
 	at := make(map[types.UID]int)
@@ -40,8 +41,8 @@ func (p *Plan) PatchesByPod() [][]Patch {
 	return groups
 }
 
-// Patch is the JSON merge patch that carries out a renumbering or an annotation, with the UID as precondition. Nil for the other
-// verbs, which need none.
+// Patch returns the JSON merge patch that carries out RenumberRevision or AnnotateRevision, with the UID as precondition. It
+// returns nil for the other verbs, which need no patch.
 func (a RevisionAction) Patch() []byte {
 	metadata := map[string]any{"uid": a.UID}
 	object := map[string]any{"metadata": metadata}
@@ -63,9 +64,10 @@ func (a RevisionAction) Patch() []byte {
 	return mergePatch(object)
 }
 
-// AdoptPatch is the JSON merge patch that makes the set of the spec the controller of an object, such as one of [Claims].Adopt.
-// It carries the object's UID and resource version, because owner references are replaced whole: if somebody has written the
-// object since, the API server answers with a conflict, and the object is to be looked at again. Nil for nil.
+// AdoptPatch returns the JSON merge patch that makes the set of the spec the controller of an object, such as one of
+// [Claims].Adopt. The patch carries the object's UID and resource version, because it replaces the owner references as a
+// whole: if somebody has written the object since, the API server answers with a conflict, and the object is to be claimed
+// anew. A nil object gives nil.
 func AdoptPatch(spec Spec, object *metav1.ObjectMeta) []byte {
 	if object == nil {
 		return nil
@@ -73,8 +75,8 @@ func AdoptPatch(spec Spec, object *metav1.ObjectMeta) []byte {
 	return ownersPatch(object, append(ownersBut(spec.UID, object), controllerRef(spec.Default())))
 }
 
-// ReleasePatch is the JSON merge patch that takes the reference to the set of the spec off an object, such as one of
-// [Claims].Release, with the preconditions of [AdoptPatch]. Nil for nil.
+// ReleasePatch returns the JSON merge patch that takes the reference to the set of the spec off an object, such as one of
+// [Claims].Release, with the preconditions of [AdoptPatch]. A nil object gives nil.
 func ReleasePatch(spec Spec, object *metav1.ObjectMeta) []byte {
 	if object == nil {
 		return nil
@@ -92,7 +94,7 @@ func ownersPatch(object *metav1.ObjectMeta, references []metav1.OwnerReference) 
 	}})
 }
 
-// mergePatch is JSON with sorted keys. Maps of strings, numbers and references can always be written.
+// mergePatch encodes the object as JSON with sorted keys. Encoding maps of strings, numbers and references cannot fail.
 func mergePatch(object map[string]any) []byte {
 	data, _ := json.Marshal(object)
 	return data

@@ -7,40 +7,40 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// slow is what slow start lets a plan begin (B7).
+// slow is what slow start lets a plan begin (B7: it bounds the nodes that are under way). The zero value bounds nothing.
 type slow struct {
 	on bool
-	// free is how many more nodes may be under way, missing how many of them nodes without a pod take first.
+	// free is how many more nodes may be under way. missing is how many of them are kept for nodes that miss a pod.
 	free, missing int32
-	// expiry is when the first node is no longer under way by the clock alone, step when the limit rises; zero: never.
+	// expiry is when the clock alone ends the first node's being under way, step is when the limit rises next; zero: never.
 	expiry, step time.Time
 }
 
 // progress says how far a node is on the way to its new pod.
 type progress struct {
-	// underWay: the node counts for slow start (B7). until is when the clock alone ends that; zero: it does not.
+	// underWay reports whether the node counts for slow start (B7). until is when the clock alone ends that; zero: it does not.
 	underWay bool
 	until    time.Time
-	// changes is when the clock may change whether B8 leaves the node out; zero: never.
+	// changes is when the clock may change whether B8 could leave the node out; zero: never.
 	changes time.Time
-	// inPlace is what was found about its outdated pod.
+	// inPlace is what was found about updating its outdated pod in place.
 	inPlace inPlace
 }
 
 // mayCreate reports whether a missing pod may be created.
 func (s *slow) mayCreate() bool { return !s.on || s.free > 0 }
 
-// created takes a place for a missing pod.
+// created takes one of the places kept for missing pods.
 func (s *slow) created() {
 	s.free--
 	s.missing--
 }
 
-// mayReplace reports whether a pod may be replaced, updated in place, or get a new one beside it: only with what missing pods
-// leave, so that deletes never outrun creates.
+// mayReplace reports whether a pod may be replaced, updated in place, or get a new one beside it. That takes only places that no
+// missing pod needs, so that deletes never outrun creates.
 func (s *slow) mayReplace() bool { return !s.on || s.free > max(s.missing, 0) }
 
-// replaced takes a place for the node, once.
+// replaced takes a place for a node that this plan begins, once per node.
 func (s *slow) replaced(n *node) {
 	if !n.slotted {
 		n.slotted = true
@@ -96,8 +96,8 @@ func (r *run) slowed() {
 	r.wake(r.slow.step)
 }
 
-// anyOutdated reports whether a node is to be updated, although the rollout of the revision was complete: overrides have
-// changed (P8).
+// anyOutdated reports whether a node has an outdated pod. If the rollout of the revision was complete once, that means that
+// overrides have changed (P8).
 func (r *run) anyOutdated() bool {
 	for i := range r.nodes {
 		if r.plan.Decisions[i].State == StateOutdated {
@@ -107,9 +107,9 @@ func (r *run) anyOutdated() bool {
 	return false
 }
 
-// progress looks whether the node waits for its new pod: its pod is on its way out or about to be updated in place, or the new
-// one is not available yet. The last counts for one interval, so that a revision that does not come up is left to the budget.
-// What B8 could exempt does not count, nor a node that no hook holds any more and that only waits for room (see isLetGo).
+// progress finds whether the node is under way (B7): its pod is on its way out or about to be updated in place, or its new pod is
+// not available yet. The last counts for one interval only, so that a revision that does not come up is left to the budget. A
+// node that B8 could leave out is not under way, nor is one that no hook holds any more and that only waits for room (isLetGo).
 func (r *run) progress(i int32, interval time.Duration) progress {
 	var at progress
 	n := &r.nodes[i]
@@ -124,7 +124,7 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	starting := n.expects != expectsNothing
 	kept := n.goalPod
 	if kept == none && n.heldBy != LimitNone {
-		kept = n.outdatedPod // it is to stay at its revision (T1)
+		kept = n.outdatedPod // a held node keeps the pod that it has (T1)
 	}
 	if kept != none && !r.pods[kept].inService() {
 		p := &r.pods[kept]
@@ -148,8 +148,8 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	return at
 }
 
-// awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or a patch of it is not seen yet, which may
-// be the one that prepares it. With it comes what was found about the pod.
+// awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or has a patch in flight, which may be the
+// one that prepares it. It also returns what it found about the pod.
 func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	n := &r.nodes[i]
 	if n.outdatedPod == none || r.plan.Decisions[i].State != StateOutdated {

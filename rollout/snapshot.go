@@ -14,7 +14,7 @@ import (
 // Snapshot is everything a plan depends on beside the spec. Nothing in it is written or kept, so pointers from an
 // informer cache may be passed as they are. The order of the slices carries no meaning.
 type Snapshot struct {
-	// Now is the only clock there is. Required.
+	// Now is the time at which the plan is made; the planner has no clock of its own. Required.
 	Now time.Time
 	// Nodes of the cluster, all of them: a pod bound to a node that is not here counts as stranded (M5).
 	// Names must be unique and not empty.
@@ -24,11 +24,11 @@ type Snapshot struct {
 	// Revisions of the set ([ClaimRevisions] picks them). Names must be unique, and none may belong to another
 	// controller. Empty is fine: a first installation.
 	Revisions []*appsv1.ControllerRevision
-	// FailedPulls are the pulls of images that failed, as often as they did in a row: Plan.FailedPulls of the plan before,
-	// with what has failed since. They are tried again after a back-off, up to the limit of predownload.Options; take one
-	// out to begin anew.
+	// FailedPulls are the pulls of images that failed, each with the number of failures in a row: Plan.FailedPulls of the
+	// previous call, and what has failed since. A failed pull is tried again after a back-off, up to the limit of
+	// predownload.Options. If its entry is taken out, the count begins anew.
 	FailedPulls []predownload.Failure
-	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value:
+	// InFlight is what earlier plans asked for and Nodes, Pods and Revisions do not show yet. The zero value stands for
 	// nothing.
 	InFlight InFlight
 	// Memory is Plan.Memory of the previous call. The zero value is always safe.
@@ -47,13 +47,13 @@ type InFlight struct {
 	Creates []InFlightCreate
 	// Deletes are UIDs of pods whose deletion was asked for.
 	Deletes []types.UID
-	// Patches are UIDs of pods for which a patch was sent. As nobody knows what it will show, such a pod does not serve
-	// until it is seen (B2), and nothing else is done to it.
+	// Patches are UIDs of pods for which a patch was sent. Until the patch is seen, the pod does not count as serving, because
+	// the patch may take it out of service (B2), and nothing else is done to it.
 	Patches []types.UID
 	// Revisions are names of revisions for which any action was sent.
 	Revisions []string
-	// Pulls are pulls of images that were started and have not ended. One that ends well is taken out when the node
-	// reports the image, one that fails is counted in Snapshot.FailedPulls.
+	// Pulls are pulls of images that were started and have not ended. The caller takes out a pull that ended well when the node
+	// reports the image, and moves one that failed to Snapshot.FailedPulls.
 	Pulls []predownload.Request
 }
 

@@ -24,15 +24,16 @@ type Spec struct {
 	Name string
 	// Namespace of the set, its pods and its revisions. Default: "default".
 	Namespace string
-	// UID of the object that owns pods and revisions. Empty: the set does not exist yet; no owner references
-	// are written, and Claim goes by the selector alone.
+	// UID of the object that owns pods and revisions. Empty: the set does not exist yet, so that no owner references
+	// are written and [Claim] goes by the selector alone.
 	UID types.UID
 	// APIVersion and Kind of the owner, for owner references. Default: apps/v1 and DaemonSet.
 	APIVersion, Kind string
 	// Generation of the owner, reported back as the observed generation. Not negative. Default: 0.
 	Generation int64
 	// TemplateGeneration is the value of the annotation deprecated.daemonset.template.generation, nil if
-	// absent. It only decides for pods that carry no revision hash (R5), and is put as a label on new pods.
+	// absent. A pod without a revision hash is at the update revision if its label [TemplateGenerationLabel] has this value
+	// (R5). New pods of the update revision get the label.
 	TemplateGeneration *int64
 
 	// Selector of the pods. Required, not empty, and it must match the template's labels.
@@ -74,8 +75,8 @@ type Strategy struct {
 	// MaxSurge is how many nodes may hold a new pod that is not yet available beside their old one (B4): an
 	// integer, or a percentage of desired, rounded up. Default (nil): 0. Not together with MaxUnavailable.
 	MaxSurge *intstr.IntOrString
-	// Partition is how many nodes are held at their old revision (T2): an integer, or a percentage, rounded down, of
-	// the nodes that run the pod. Default (nil): 0.
+	// Partition is how many nodes are held at their old revision (T2): an integer, or a percentage, rounded down, of the
+	// nodes that run the pod and those that may keep the one they have. Default (nil): 0.
 	Partition *intstr.IntOrString
 	// NodeSelector holds the nodes whose labels it does not match (T3). Default (nil): it matches all, as an empty
 	// selector does.
@@ -83,17 +84,18 @@ type Strategy struct {
 	// PartitionedScaling leaves the nodes that Partition would hold empty during a first installation (T7).
 	// Default: false.
 	PartitionedScaling bool
-	// HoldRevision recreates a pod that is lost on a node held by Partition or NodeSelector at the revision it ran, as long
-	// as that is seen, else at the stable one (T1). A node without a pod, also one that joins, then takes a place of
-	// Partition like one with an old pod (T2). Default: false, at the update revision.
+	// HoldRevision says at which revision a pod comes back that is lost on a node held by Partition or NodeSelector (T1). True:
+	// at the revision that the node ran, as long as the lost pod is seen, else at the stable revision. A node without a pod,
+	// also one that joins, then takes a place of Partition like one with an old pod (T2). Default (false): at the update
+	// revision.
 	HoldRevision bool
 	// Method says whether pods are recreated or updated in place (I1). With in-place, MaxSurge must be 0. Default (""):
 	// Recreate.
 	Method inplace.Method
 	// InPlace says what may be updated in place, and how. Not used with Recreate.
 	InPlace inplace.Options
-	// Canary tries each new revision on a few nodes first (C rules). Not with OnDelete. Taking it away ends a trial: the update
-	// revision is rolled out, even one that has failed. Default (nil): none.
+	// Canary tries each new revision on a few nodes first (C rules). It cannot be combined with OnDelete. Taking it away ends
+	// a trial: the update revision is rolled out, even one that has failed. Default (nil): no trial.
 	Canary *canary.Options
 	// SlowStart lets a rollout gather speed (B7). Default (nil): full speed from the start.
 	SlowStart *SlowStart
@@ -101,16 +103,17 @@ type Strategy struct {
 	// their pod does not terminate, or they are unreachable (B8): an integer, or a percentage of desired, rounded up.
 	// Default (nil): 0.
 	MaxUnschedulable *intstr.IntOrString
-	// Paused begins no node; begun nodes finish, and repair goes on (T4). Default: false.
+	// Paused stops the rollout: no node is begun. Begun nodes finish, and repair goes on (T4). Default: false.
 	Paused bool
-	// Frozen, in addition, creates and deletes nothing at all (T4). Default: false.
+	// Frozen stops repair as well: in addition to what Paused does, no pod is created or deleted, and no revision is created,
+	// renumbered or deleted (T4). Default: false.
 	Frozen bool
 }
 
 // SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
 // rises from Increase by Increase every Interval up to MaxParallel (B7). The zero value rises by one node a minute up to 250.
 type SlowStart struct {
-	// Interval between two steps. Positive. Default (0): one minute.
+	// Interval between two steps of the limit. It must be positive. Default (0): one minute.
 	Interval time.Duration
 	// Increase of the limit at each step: an integer of at least 1, or a percentage of desired from 1%, rounded up.
 	// Default (nil): 1.
@@ -124,8 +127,8 @@ type SlowStart struct {
 // round. Its pods count as outdated pods of their nodes, whatever revision they carry, and are replaced under the
 // budgets. The predecessor must not create pods any more: delete it first, and leave its pods behind.
 type Predecessor struct {
-	// UIDs of the controllers of its pods: the DaemonSet's own, or those of an ExtendedDaemonSet's replica sets. Default
-	// (none): they are gone, and the pods have no controller (any more).
+	// UIDs of the controllers of its pods: that of a DaemonSet, or those of an ExtendedDaemonSet's replica sets. Default
+	// (none): the controllers are gone, and only pods without a controller are taken over.
 	UIDs []types.UID
 	// Selector of its pods. Pods without a controller that it matches are taken over, too. Default (nil): none.
 	Selector *metav1.LabelSelector
@@ -140,7 +143,7 @@ const (
 	OnDelete      StrategyType = "OnDelete"
 )
 
-// TemplateGenerationLabel is how pods carried their revision before there were revision hashes (R5).
+// TemplateGenerationLabel is the label by which pods carried their revision before there were revision hashes (R5).
 const TemplateGenerationLabel = "pod-template-generation"
 
 // Defaults of a Spec.
@@ -156,8 +159,8 @@ const (
 	DefaultSlowStartMaxParallel = 250
 )
 
-// Default returns a deep copy of the spec in which every unset field has its default. It does not validate: what
-// is wrong stays wrong, for [Spec.Validate] to report.
+// Default returns a deep copy of the spec in which every unset field has its default. It does not validate: a wrong value
+// stays as it is, for [Spec.Validate] to report.
 func (s Spec) Default() Spec {
 	s.Selector = s.Selector.DeepCopy()
 	s.Template = *s.Template.DeepCopy()
@@ -204,7 +207,7 @@ func (s Spec) Default() Spec {
 	return s
 }
 
-// slowStart is the slow start with its defaults, also if there is none.
+// slowStart returns the slow start with its defaults. If there is none, it returns one that has defaults only.
 func (s Strategy) slowStart() *SlowStart {
 	var slow SlowStart
 	if s.SlowStart != nil {

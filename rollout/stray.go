@@ -7,7 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// repairStrays deals with pods whose node is gone (M5) or cannot be told (P7).
+// repairStrays gives a decision to each pod whose node is gone (M5) or cannot be read off the pod (P7). It deletes those that are
+// pinned to a node that is gone, but not bound to it.
 func (r *run) repairStrays() {
 	slices.SortFunc(r.strays, func(a, b pod) int {
 		nodeA, _ := placement.TargetNode(a.object)

@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// target is step 4: what holds each node back (T rules). Whether a hold matters is seen in classify: a node that is at
-// the update revision already, or has no pod, has the update revision as its target all the same.
+// target is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
+// in classify: a node that is at its goal already, or has no pod, has its goal as target although a rule holds it.
 func (r *run) target() {
 	if r.spec.Strategy.Type == OnDelete {
 		for i := range r.nodes {
@@ -37,7 +37,7 @@ func (r *run) target() {
 	}
 }
 
-// holdUnselected is T3.
+// holdUnselected applies T3: nodes that the strategy's node selector does not match are held.
 func (r *run) holdUnselected() {
 	if r.selector.Empty() {
 		return
@@ -50,7 +50,7 @@ func (r *run) holdUnselected() {
 	}
 }
 
-// partition is T2 and T7.
+// partition applies T2 (partition nodes are held) and T7 (in a first installation with partitionedScaling they stay empty).
 func (r *run) partition() {
 	if r.partitionSize.Value == 0 {
 		return
@@ -87,17 +87,17 @@ func (r *run) partition() {
 func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.revision.First }
 
 // isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
-// revision, be it one that terminates or has Failed. What it loses is to come back there, not on another node.
+// revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
 func (r *run) isFilled(n *node) bool {
 	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(updated) })
 }
 
-// holdPartition gives the places of the partition away: to keep nodes, which could not be updated anyway, to nodes that
-// the selector holds, then to all others, each ascending by name (T2). Nodes that have lost their pod come after those that
-// have it: what is held must not be updated for the sake of a node that has nothing to hold.
+// holdPartition gives the places of the partition away (T2): first to keep nodes, which could not be updated anyway, then to
+// nodes that the selector holds, then to all others, each group ascending by name. Nodes that have lost their pod come after
+// those that have one, so that no node is updated because its place went to a node that has nothing to hold.
 //
-// While a revision is on trial, or has failed, stable is the number of nodes that are to end at the stable one. They are not
-// updated (V5), so that a canary node is held only if they are fewer than the places (C7). Among them the partition holds
+// stable is the number of nodes whose goal is the stable revision, while another is on trial or has failed. They are not
+// updated (V5), so that a canary node is held only if there are fewer of them than places (C7). Among them the partition holds
 // those that were held at a revision before the stable one.
 func (r *run) holdPartition(stable int32) {
 	budget := &r.plan.Budget
@@ -129,15 +129,16 @@ func (r *run) holdPartition(stable int32) {
 type partitionTurn uint8
 
 const (
-	// neverHeld: the node has, or gets, what it is to have, or it has nothing that could be held.
+	// neverHeld: the node has, or gets, a pod of its goal's revision, or it has nothing that could be held.
 	neverHeld partitionTurn = iota
 	// keepTurn is that of keep nodes, which could not be updated anyway.
 	keepTurn
-	// heldTurn is that of nodes with an old pod which something else holds already (T3).
+	// heldTurn is that of nodes with an old pod that the node selector holds already (T3).
 	heldTurn
 	// oldTurn is that of all other nodes with an old pod.
 	oldTurn
-	// heldLostTurn and lostTurn are those of nodes that have lost their pod: held by something else already, and not.
+	// heldLostTurn and lostTurn are those of nodes that have lost their pod: the first of those that the node selector holds
+	// already, the second of the others.
 	heldLostTurn
 	lostTurn
 	// canaryTurn is that of canary nodes (C7).
@@ -146,9 +147,9 @@ const (
 	partitionTurns // count
 )
 
-// partitionTurn is the turn in which the node is offered a place. It can be held if it has nothing of the revision
-// where it is to end, and something to hold. With holdRevision a lost pod comes back as it was, so that a node without a
-// pod can be held too, unless what comes back is that revision, and does so at once.
+// partitionTurn returns the turn in which the node is offered a place. A node can be held if it has no pod of its goal's
+// revision, and an old one. With holdRevision a lost pod comes back as it was, so that a node without a pod can be held,
+// too. It cannot if what comes back is of the goal's revision, and no first installation leaves the node empty for now (T7).
 func (r *run) partitionTurn(i int32) partitionTurn {
 	n := &r.nodes[i]
 	now, old := r.liveRevisions(n)
@@ -174,8 +175,8 @@ func (r *run) partitionTurn(i int32) partitionTurn {
 	}
 }
 
-// liveRevisions reports whether the node has, or is about to get, pods of the revision where it is to end, or of the update
-// revision, and of others, that will be there after this plan's repairs.
+// liveRevisions looks at the live pods of a node and those that it is about to get. now reports whether one is of the revision
+// where the node is to end, or of the update revision; old reports whether one is of another.
 func (r *run) liveRevisions(n *node) (now, old bool) {
 	wanted := ofUpdate
 	if n.goal == toStable {
@@ -194,7 +195,8 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 	return now, old
 }
 
-// beginHeldBy is what keeps the node from being begun; LimitNone: nothing does. What stops the whole rollout counts first (T4).
+// beginHeldBy returns what keeps the node's update from being begun; LimitNone: nothing does. What stops the whole rollout
+// counts before what holds the node (T4).
 func (r *run) beginHeldBy(n *node) Limit {
 	switch strategy := r.spec.Strategy; {
 	case strategy.Frozen:
@@ -202,16 +204,16 @@ func (r *run) beginHeldBy(n *node) Limit {
 	case strategy.Paused:
 		return LimitPaused
 	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
-		return LimitCanary // it replaces nothing (C7)
+		return LimitCanary // a paused canary replaces nothing (C7)
 	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
-		return LimitCanary // there is no other revision to go to, and this one has failed
+		return LimitCanary // the revision has failed, and there is none to go back to (C6)
 	default:
 		return n.heldBy
 	}
 }
 
-// updateHeldBy is beginHeldBy for the update of the node's outdated pod, with what was found about the pod on the way. Paused
-// lets an update finish that was begun (T4), if nothing else holds it.
+// updateHeldBy is beginHeldBy for the update of the node's outdated pod: paused does not hold an update that was begun (T4). It
+// also returns what it found about the pod.
 func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
 	limit := r.beginHeldBy(n)
@@ -225,9 +227,9 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	return limit, found
 }
 
-// revisionFor is the revision of a pod to be created on the node (T1, T6): that of its goal, or with holdRevision on a
-// held node the one its lost pod was of, else the stable one. A node that is to end at the stable revision does not come
-// back at the one on trial.
+// revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
+// node that partition or node selector holds that of its lost pod (T1). A node whose goal is the stable revision never gets the
+// one on trial back.
 func (r *run) revisionFor(i int32) string {
 	n := &r.nodes[i]
 	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
@@ -239,8 +241,8 @@ func (r *run) revisionFor(i int32) string {
 	return r.revision.Stable.Hash
 }
 
-// revisionBefore is the revision that a pod the node has lost was of, else the stable one, and once that is the update
-// revision, the one that other nodes are still held at.
+// revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once
+// that is the update revision, the highest older one (T1).
 func (r *run) revisionBefore(i int32) string {
 	stable := r.revision.Stable.Hash
 	if stable == r.revision.Update.Hash {
@@ -249,8 +251,8 @@ func (r *run) revisionBefore(i int32) string {
 	return cmp.Or(r.lostRevision(i), stable)
 }
 
-// lostRevision is the revision that the node's youngest pod is seen to carry, if the history has it. Pods that M1 ignores
-// are seen, too.
+// lostRevision returns the revision of the node's youngest pod object whose revision can be read from the history; "" if there
+// is none. Finished pods that are marked for deletion count here, although M1 ignores them.
 func (r *run) lostRevision(i int32) string {
 	n := &r.nodes[i]
 	var youngest time.Time
@@ -274,7 +276,7 @@ func (r *run) lostRevision(i int32) string {
 	return found
 }
 
-// ignoredOn are the pods of a node that M1 ignores, if the run remembers them.
+// ignoredOn returns the finished and marked pods of a node, which M1 ignores, if the run keeps them.
 func (r *run) ignoredOn(i int32) []pod {
 	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
 	end := first

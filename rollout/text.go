@@ -2,8 +2,8 @@ package rollout
 
 import "fmt"
 
-// The enumerations have a text form, their String, so that a plan encoded as JSON reads in words. Numbers may change
-// between versions; the words do not.
+// The enumerations have a text form, their String, so that a plan encoded as JSON has words and not numbers. The numbers may
+// change between versions, the words do not.
 
 // MarshalText is String, but fails for a value that was never declared.
 func (s NodeState) MarshalText() ([]byte, error) { return marshal(stateNames[:], s) }

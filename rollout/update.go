@@ -7,11 +7,12 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Replacing a pod and updating it in place are part of step 8 (I rules).
+// Updating a pod in place is part of step 8 (I rules).
 
-// inPlace is what is known about updating a node's outdated pod in place. The zero value knows nothing: it was not looked for.
+// inPlace is what is known about updating a node's outdated pod in place. The zero value stands for nothing known: nobody has
+// looked.
 type inPlace struct {
-	// obstruction by the pod itself, whatever the change (I3); 0: none.
+	// obstruction is what about the pod itself is in the way, whatever the change (I3); 0: nothing.
 	obstruction inplace.Obstruction
 	// change between the pod's revision and that of its node's goal; nil: the two were not compared, because of the
 	// obstruction.
@@ -31,8 +32,8 @@ type change struct {
 	listed *RevisionDiff
 }
 
-// findInPlace looks for what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2).
-// With Recreate it does not look.
+// findInPlace finds what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2). With
+// the method Recreate it returns the zero value.
 func (r *run) findInPlace(i int32) inPlace {
 	if r.spec.Strategy.Method == inplace.Recreate {
 		return inPlace{}
@@ -45,13 +46,13 @@ func (r *run) findInPlace(i int32) inPlace {
 	found := inPlace{change: r.changeTo(n.goal, p.hash)}
 	update := found.change.update
 	if update.InPlace() && (!r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.has(digested)) {
-		found.obstruction = inplace.Overridden // I2 is about what the template says
+		found.obstruction = inplace.Overridden // only what the template says changes in place (I2), not overrides
 	}
 	return found
 }
 
-// isBegunInPlace reports whether an update in place of the node's outdated pod was begun by an earlier plan, has not changed the
-// pod yet, and can go on: it waits for its hook, or for the grace period. With it comes what was found about the pod.
+// isBegunInPlace reports whether an earlier plan began an update in place of the node's outdated pod, which has not changed the
+// pod yet and can go on: it waits for its hook, or for the grace period. It also returns what it found about the pod.
 func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 	p := &r.pods[r.nodes[i].outdatedPod]
 	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(inTransition) {
@@ -71,9 +72,9 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 	return true, found
 }
 
-// nextStep is the next step of the update in place of the node's outdated pod. An inplace.ErrObstacle says that the pod is not
-// what its revision says and cannot take it. It is computed only for pods whose turn has come, because it costs more
-// than findInPlace.
+// nextStep returns the next step of the update in place of the node's outdated pod. The error is inplace.ErrObstacle if the pod
+// differs from what its revision says and cannot take the change. The step is computed only for pods whose turn has come,
+// because it costs more than findInPlace.
 func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
 	target := inplace.Target{Revision: r.goalHash(n)}
@@ -102,9 +103,9 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 	}
 }
 
-// updateInPlace takes the next step of an in-place update of the node's outdated pod: its hook first, then the pod made
-// unready, then, after the grace period, the change itself (I4, L3). Nothing is spent on a pod that turns out to be
-// unlike its revision, or whose last update cannot be understood.
+// updateInPlace takes the next step of an in-place update of the node's outdated pod. First the hook has to let it go (L3), then
+// the pod is made unready, and after the grace period it is changed (I4). Nothing is spent on a pod that turns out to differ
+// from its revision, or whose record of its last update cannot be read.
 func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 	p, d := &r.pods[r.nodes[i].outdatedPod], r.decision(i)
 	wasBegun, found := r.isBegunInPlace(i)
@@ -133,7 +134,8 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 	}
 	patches := transition.Patches(p.object, now)
 	if transition.Proceed && len(patches) > 0 {
-		// Both may be for this very version of the pod, which the first of them changes: the update waits for the next plan.
+		// The hook's patches and those of the update may both require this version of the pod, which the first of them changes.
+		// So the update waits for the next plan.
 		r.note(i, VerbPatch, ReasonInPlaceUnfinished, p)
 		r.patch(d, p, r.hashes[p.hash].value, ReasonInPlaceUnfinished, patches...)
 		if isNew {
@@ -146,7 +148,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		return updateImpossible
 	}
 	if isNew {
-		r.allowance.updates-- // frozen holds the node, so that it does not come here
+		r.allowance.updates-- // frozen is not asked for, because it holds the node before it comes here
 		r.slow.replaced(&r.nodes[i])
 	} else {
 		reason = ReasonBegun
@@ -171,8 +173,8 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 	return updateBegun
 }
 
-// changeTo is what an update in place to a goal would change of the pods of a revision. The two are compared once per plan. An
-// unknown revision has nothing to compare, which is an obstacle (I3).
+// changeTo returns what an update in place to a goal would change of the pods with that hash. The two templates are compared once
+// per plan. If a template is not known, that is an obstacle of the change (I3).
 func (r *run) changeTo(to goal, hash int32) *change {
 	h := &r.hashes[hash]
 	c := &h.changes[to]

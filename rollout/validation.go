@@ -20,8 +20,8 @@ import (
 )
 
 // Validate reports every mistake in the spec, with field paths below path (usually field.NewPath("spec")), in the
-// order of the fields. Unset fields count with their defaults. It checks what decides placement and rollout, and
-// what the API server would refuse about the containers' identity; the rest of the pod template is not looked at.
+// order of the fields; nil: there is none. Unset fields count with their defaults. Validate checks what decides placement and
+// rollout, and what the API server would refuse about the containers' identity. It ignores the rest of the pod template.
 func (s Spec) Validate(path *field.Path) field.ErrorList {
 	s = s.Default()
 	errs := s.validateIdentity(path)
@@ -49,7 +49,7 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// specError lets errors.As find each mistake, which the aggregate of apimachinery does not.
+// specError lets errors.As find each mistake, which the Aggregate of apimachinery does not.
 type specError struct{ utilerrors.Aggregate }
 
 // Unwrap lists the mistakes.
@@ -152,7 +152,7 @@ func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
 	return append(errs, placement.Validate(&s.Template, path)...)
 }
 
-// validateContainers takes the names seen so far along: containers and init containers share one name space.
+// validateContainers adds to seen the names of the containers, because containers and init containers share one name space.
 func validateContainers(path *field.Path, containers []corev1.Container, seen map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range containers {
@@ -212,7 +212,7 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateSlowStart is B7.
+// validateSlowStart checks the bounds of slow start: with a limit of 0 no pod could ever be created (B7).
 func (s Strategy) validateSlowStart(path *field.Path) field.ErrorList {
 	if s.SlowStart == nil {
 		return nil
@@ -235,7 +235,8 @@ func (s Strategy) validateSlowStart(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateBudgets is B1.
+// validateBudgets checks B1: the two budgets are neither both zero nor both non-zero, and there is no surge with an in-place
+// method.
 func (s Strategy) validateBudgets(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	unavailable, errU := validateQuantity(path.Child("maxUnavailable"), *s.MaxUnavailable, 100)

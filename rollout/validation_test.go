@@ -240,7 +240,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// mentions tells whether text has all of the parts of want, in their order; parts end at a colon.
+// mentions reports whether text has all of the parts of want, in their order; parts end at a colon.
 func mentions(text, want string) bool {
 	for part := range strings.SplitSeq(want, ": ") {
 		_, rest, found := strings.Cut(text, part)

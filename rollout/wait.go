@@ -10,7 +10,8 @@ type WaitingNodes struct {
 	// Reason and Limit that the nodes share.
 	Reason Reason
 	Limit  Limit
-	// Size of the limit in nodes, for maxUnavailable, maxSurge and slow start; in actions, for burst. 0 for others.
+	// Size of the limit: in nodes for maxUnavailable, maxSurge, partition and slow start, in actions of each kind for burst.
+	// 0 for other limits.
 	Size int32
 	// Nodes that wait, in ascending order.
 	Nodes []string
@@ -20,8 +21,8 @@ type WaitingNodes struct {
 	Because []string
 }
 
-// Waits groups the nodes that are kept from an action by a limit, in the order of the reason codes, then limits. It
-// answers "why does the rest wait?".
+// Waits groups the nodes that a limit keeps from an action, in the order of the reason codes, then limits. It answers the
+// question why the rest of the nodes wait. Nil: no limit keeps a node waiting.
 func (p *Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
@@ -71,8 +72,8 @@ func (p *Plan) size(limit Limit) int32 {
 	}
 }
 
-// users lists the nodes that use a budget up. Nodes that wait prepared count against it, too, but for each of them room is what
-// the others have left.
+// users lists the nodes that use a budget up. Nodes that wait prepared count against it, too, but are not listed as what another
+// prepared node waits for: its room is counted without them (B3).
 func (p *Plan) users(reason Reason, limit Limit) []string {
 	var nodes []string
 	for i := range p.Decisions {
@@ -87,7 +88,7 @@ func (p *Plan) users(reason Reason, limit Limit) []string {
 	return nodes
 }
 
-// String is the group in one sentence, with at most five nodes named on either side.
+// String returns the group as one sentence. It names at most five of the nodes that wait, and of those that use the limit up.
 func (w WaitingNodes) String() string {
 	one, many := "1 node waits", "%d nodes wait"
 	if w.Reason == ReasonHeld {
