@@ -330,7 +330,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	return opts, err
 }
 
-// choosesInput tells whether anything says what to read but -case.
+// choosesInput reports whether anything says what to read but -case.
 func (o *options) choosesInput() bool {
 	return len(o.files)+len(o.filters) > 0 || o.example != "" || o.memory != "" || o.words != "" || !o.now.IsZero() ||
 		o.settings != settings{}

@@ -48,7 +48,7 @@ func resourceOf(group string) string {
 
 func (s *set) fullName() string { return s.Spec.Namespace + "/" + s.Spec.Name }
 
-// meant tells whether the set is one that a filter means.
+// meant reports whether the set is one that a filter means.
 func (s *set) meant(filter string) bool {
 	resource := resourceOf(s.group)
 	if filter == resource {

@@ -73,7 +73,7 @@ func (in *input) predecessor(s *set) *rollout.Predecessor {
 	return &found
 }
 
-// succeeds tells whether the set takes over the pods of that controller.
+// succeeds reports whether the set takes over the pods of that controller.
 func (r *result) succeeds(uid types.UID) bool {
 	predecessor := r.set.Spec.Predecessor
 	return predecessor != nil && slices.Contains(predecessor.UIDs, uid)

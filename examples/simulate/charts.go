@@ -117,7 +117,7 @@ func limits(a axis, outcomes []*outcome) []limit {
 	return list
 }
 
-// sameLimits tells whether two lines would be the same. When the first plan was made does not matter.
+// sameLimits reports whether two lines would be the same. When the first plan was made does not matter.
 func sameLimits(a, b []limitFrom) bool {
 	return len(a) == len(b) && a[0].Limit == b[0].Limit && slices.Equal(a[1:], b[1:])
 }

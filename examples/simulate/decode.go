@@ -310,7 +310,7 @@ func folded(name string) string {
 	}, name)
 }
 
-// isOwn tells whether the type is one that is read field by field: of package simulate, or of this command.
+// isOwn reports whether the type is one that is read field by field: of package simulate, or of this command.
 func isOwn(t reflect.Type) bool {
 	return t.PkgPath() == ownPackage || t == reflect.TypeFor[world]() || t == reflect.TypeFor[fleetFile]()
 }

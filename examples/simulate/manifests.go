@@ -70,14 +70,14 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	return set, data, nil
 }
 
-// isSet tells whether the object is one that a controller of daemon pods would take for its own.
+// isSet reports whether the object is one that a controller of daemon pods would take for its own.
 func isSet(object manifest.Object) bool {
 	group, _, _ := strings.Cut(object.APIVersion, "/")
 	return object.Kind == "DaemonSet" && (group == "apps" || group == "apps.kruise.io") ||
 		object.Kind == "ExtendedDaemonSet" && group == "datadoghq.com"
 }
 
-// meant tells whether the name, with or without the namespace, is that of the set.
+// meant reports whether the name, with or without the namespace, is that of the set.
 func meant(spec rollout.Spec, name string) bool {
 	spec = spec.Default()
 	return name == spec.Name || name == spec.Namespace+"/"+spec.Name

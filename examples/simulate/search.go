@@ -76,5 +76,5 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	return simulate.Predict(outcomes[0].Reports), nil
 }
 
-// meets tells whether nine of ten runs finished by the deadline.
+// meets reports whether nine of ten runs finished by the deadline.
 func meets(p simulate.Prediction) bool { return 10*p.Unfinished <= p.Runs }

@@ -44,7 +44,7 @@ func (m merger) merge(value reflect.Value, change any) error {
 	}
 }
 
-// encodesItself tells whether the type has a JSON of its own, as instants and quantities do.
+// encodesItself reports whether the type has a JSON of its own, as instants and quantities do.
 func encodesItself(typ reflect.Type) bool {
 	return reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }

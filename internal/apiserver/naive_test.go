@@ -88,7 +88,7 @@ func mergedPod(pod *corev1.Pod, patch *rollout.Patch) (before, after *corev1.Pod
 	return before, after, errors.Join(json.Unmarshal(original, before), json.Unmarshal(merged, after))
 }
 
-// sameButImages tells whether the specs differ at most in the images of containers.
+// sameButImages reports whether the specs differ at most in the images of containers.
 func sameButImages(before, after *corev1.PodSpec) bool {
 	a, b := before.DeepCopy(), after.DeepCopy()
 	for _, spec := range []*corev1.PodSpec{a, b} {

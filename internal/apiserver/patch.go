@@ -51,7 +51,7 @@ func Patch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 	return m.covered(pod, merged, patch.Subresource, change)
 }
 
-// meant tells whether the patch is for this pod and this version of it, as far as it says which.
+// meant reports whether the patch is for this pod and this version of it, as far as it says which.
 func meant(pod *corev1.Pod, change map[string]any) bool {
 	metadata, _ := change["metadata"].(map[string]any)
 	same := func(key, is string) bool {
@@ -100,7 +100,7 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 	}
 }
 
-// sameButImages tells whether the specs differ at most in the images of containers. If nothing but images was named, the
+// sameButImages reports whether the specs differ at most in the images of containers. If nothing but images was named, the
 // only other difference can be the order of containers, or one that is new.
 func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	if !sameContainers(before, after) {
@@ -116,7 +116,7 @@ func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// sameContainers tells whether the specs have containers of the same names in the same order.
+// sameContainers reports whether the specs have containers of the same names in the same order.
 func sameContainers(a, b *corev1.PodSpec) bool {
 	sameName := func(a, b corev1.Container) bool { return a.Name == b.Name }
 	return slices.EqualFunc(a.Containers, b.Containers, sameName) &&
@@ -131,7 +131,7 @@ func withoutImages(containers []corev1.Container) []corev1.Container {
 	return containers
 }
 
-// namesImages tells whether a patch of a spec names nothing but containers and their images, as those of updates in place
+// namesImages reports whether a patch of a spec names nothing but containers and their images, as those of updates in place
 // do. Comparing whole specs takes longer than all else of a patch.
 func namesImages(change any) bool {
 	object, ok := change.(map[string]any)

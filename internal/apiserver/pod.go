@@ -69,13 +69,13 @@ func Grace(pod *corev1.Pod) int64 {
 	return DefaultGrace
 }
 
-// Released tells whether a pod on its way out is gone at once, because it waited for nothing but its finalizers: no
+// Released reports whether a pod on its way out is gone at once, because it waited for nothing but its finalizers: no
 // kubelet knows of it, and none is left.
 func Released(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0
 }
 
-// UpdatedInPlace tells whether a patch has brought the pod to another revision in place, not merely relabelled it (R3):
+// UpdatedInPlace reports whether a patch has brought the pod to another revision in place, not merely relabelled it (R3):
 // the annotation of such updates changed too.
 func UpdatedInPlace(before, after *corev1.Pod) bool {
 	const key = appsv1.DefaultDaemonSetUniqueLabelKey

@@ -35,12 +35,12 @@ func SetCondition(
 	return &conditions[len(conditions)-1]
 }
 
-// HasGate tells whether the pod has the readiness gate, open or not.
+// HasGate reports whether the pod has the readiness gate, open or not.
 func HasGate(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
 }
 
-// GatesOpen tells whether all readiness gates of the pod are True; a pod without any is as open.
+// GatesOpen reports whether all readiness gates of the pod are True; a pod without any is as open.
 func GatesOpen(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
 		return ConditionStatus(pod, gate.ConditionType) != corev1.ConditionTrue

@@ -45,7 +45,7 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 	return r
 }
 
-// Outdated tells whether the container of that ordinal, made from was, is to be made anew because the pod says another
+// Outdated reports whether the container of that ordinal, made from was, is to be made anew because the pod says another
 // image now; with env, also because its environment reads metadata that has changed.
 func Outdated(pod *corev1.Pod, i int, was Running, env bool) bool {
 	container := &pod.Spec.Containers[i]
@@ -60,7 +60,7 @@ func ImageID(image string) string {
 	return fmt.Sprintf("sim@sha256:%016x", h.Sum64())
 }
 
-// SameImage tells whether two names of images mean the same one.
+// SameImage reports whether two names of images mean the same one.
 func SameImage(a, b string) bool {
 	return a == b || predownload.Reported([]corev1.ContainerImage{{Names: []string{a}}}, b)
 }
@@ -88,7 +88,7 @@ func MetadataRead(pod *corev1.Pod, container *corev1.Container) string {
 	return text.String()
 }
 
-// SameEnvironment tells whether all containers read the same metadata in both pods, which have the same containers.
+// SameEnvironment reports whether all containers read the same metadata in both pods, which have the same containers.
 func SameEnvironment(a, b *corev1.Pod) bool {
 	for i := range min(len(a.Spec.Containers), len(b.Spec.Containers)) {
 		if MetadataRead(a, &a.Spec.Containers[i]) != MetadataRead(b, &b.Spec.Containers[i]) {
@@ -108,7 +108,7 @@ func StatusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	return nil
 }
 
-// ContainersReady tells whether the kubelet reports each container as ready, and there is one.
+// ContainersReady reports whether the kubelet reports each container as ready, and there is one.
 func ContainersReady(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		if status := StatusOf(pod, pod.Spec.Containers[i].Name); status == nil || !status.Ready {
@@ -118,7 +118,7 @@ func ContainersReady(pod *corev1.Pod) bool {
 	return len(pod.Spec.Containers) > 0
 }
 
-// HasRun tells whether the container of that ordinal has run, as far as the kubelet reports.
+// HasRun reports whether the container of that ordinal has run, as far as the kubelet reports.
 func HasRun(pod *corev1.Pod, i int) bool {
 	if i >= len(pod.Spec.Containers) {
 		return false
@@ -127,7 +127,7 @@ func HasRun(pod *corev1.Pod, i int) bool {
 	return status != nil && (status.State.Waiting == nil || status.ContainerID != "")
 }
 
-// YetToStart tells whether the pod's first container has yet to start, or to start again.
+// YetToStart reports whether the pod's first container has yet to start, or to start again.
 func YetToStart(pod *corev1.Pod) bool {
 	if Settled(pod) || len(pod.Spec.Containers) == 0 {
 		return false

@@ -34,7 +34,7 @@ func Handlers(pod *corev1.Pod, hooks lifecycle.Hooks) (handlers []lifecycle.Hand
 	}
 }
 
-// Asked tells whether the pod asks anything of its controllers: there are handlers to take off or put on ([Handlers]), or
+// Asked reports whether the pod asks anything of its controllers: there are handlers to take off or put on ([Handlers]), or
 // somebody but the hooks keeps it from being ready ([OwnMessages]).
 func Asked(pod *corev1.Pod, hooks lifecycle.Hooks) (asked, takeOff bool) {
 	handlers, takeOff := Handlers(pod, hooks)
@@ -74,7 +74,7 @@ func SeeTo(pod *corev1.Pod, hooks lifecycle.Hooks, now time.Time) string {
 }
 
 // OwnMessages is the message of the condition KruisePodReady (L4) without what others than the hooks have put there;
-// foreign tells whether there is any, or anything that cannot be read.
+// foreign reports whether there is any, or anything that cannot be read.
 func OwnMessages(pod *corev1.Pod) (message string, foreign bool) {
 	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.PodReady })
 	if i < 0 || pod.Status.Conditions[i].Status == corev1.ConditionTrue || !HasGate(pod, lifecycle.PodReady) {

@@ -21,7 +21,7 @@ func Unschedulable(pod *corev1.Pod, now time.Time) {
 	SetCondition(pod, corev1.PodScheduled, corev1.ConditionFalse, now).Reason = corev1.PodReasonUnschedulable
 }
 
-// Settled tells whether a kubelet has nothing to report about a pod that came up: it is Running and Ready, and says since
+// Settled reports whether a kubelet has nothing to report about a pod that came up: it is Running and Ready, and says since
 // when.
 func Settled(pod *corev1.Pod) bool {
 	ready := false

@@ -27,14 +27,14 @@ func Resized(pod *corev1.Pod, i int) []corev1.ResourceName {
 	return changed
 }
 
-// SameQuantity tells whether both lists have as much of the resource, or neither has it.
+// SameQuantity reports whether both lists have as much of the resource, or neither has it.
 func SameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	x, inA := a[name]
 	y, inB := b[name]
 	return inA == inB && x.Cmp(y) == 0
 }
 
-// RestartsFor tells whether the container restarts when these resources change.
+// RestartsFor reports whether the container restarts when these resources change.
 func RestartsFor(container *corev1.Container, changed []corev1.ResourceName) bool {
 	return slices.ContainsFunc(container.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
 		return policy.RestartPolicy == corev1.RestartContainer && slices.Contains(changed, policy.ResourceName)

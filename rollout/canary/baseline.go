@@ -11,21 +11,21 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// Baseline is how often the containers of a pod had restarted before it got the revision on trial. A pod that is updated
-// in place keeps its counts, and those of before say nothing about the revision.
+// Baseline is how often the containers of a pod had restarted before the pod got the revision on trial. A pod that is
+// updated in place keeps its counts, and what was counted before the update says nothing about the revision.
 type Baseline struct {
 	UID types.UID `json:"uid"`
-	// Restarts by container; containers that had not restarted are left out.
+	// Restarts has the number of restarts by container. Containers that had not restarted are left out.
 	Restarts map[string]int32 `json:"restarts,omitempty"`
-	// InPlace: the pod was updated in place, which restarts its containers once, maybe after it was seen.
+	// InPlace reports whether the pod was updated in place. That restarts its containers once, maybe after the pod was seen.
 	InPlace bool `json:"inPlace,omitempty"`
 }
 
-// baselines finds out which restarts of a pod count.
+// baselines knows which restarts of a pod count.
 type baselines struct {
 	// known are those on record, in ascending order of UIDs.
 	known []Baseline
-	// began is when the canary on record began; zero: its record was lost, or it begins now.
+	// began is when the canary on record began. Zero: its record was lost, or the canary begins now.
 	began time.Time
 }
 
@@ -36,10 +36,12 @@ func newBaselines(r Record, revision string) baselines {
 	return baselines{known: ordered(r.Before, compareBaselines), began: r.Began}
 }
 
-// of is the baseline of a pod of the revision. One that was there before the canary began and turns up at the revision
-// only now has been updated in place: what it restarted so far, the restart for the update included, does not count, nor,
-// if the record was lost, does what a pod has restarted that says that it was updated in place. Of any other of which a
-// lost record might have known more all restarts count.
+// of is the baseline of a pod of the revision:
+//   - A pod on record keeps its baseline.
+//   - A pod that was created before the canary began and is not on record has been updated in place. Its restarts so far do
+//     not count, the one for the update included. If the record was lost, the same is true of a pod that says itself that it
+//     was updated in place.
+//   - Of any other pod all restarts count, even if a lost record might have known better.
 func (b baselines) of(pod *corev1.Pod) Baseline {
 	at, found := slices.BinarySearchFunc(b.known, Baseline{UID: pod.UID}, compareBaselines)
 	base := Baseline{UID: pod.UID}
@@ -60,7 +62,8 @@ func (b baselines) of(pod *corev1.Pod) Baseline {
 	return base
 }
 
-// updatedInPlace tells whether the pod says that it was. An unreadable record says nothing.
+// updatedInPlace reports whether the pod's state annotation says that it was updated in place. One that cannot be read says
+// nothing.
 func updatedInPlace(pod *corev1.Pod) bool {
 	state, err := inplace.StateOf(pod)
 	return err == nil && state != nil && state.UpdateTimestamp.After(pod.CreationTimestamp.Time)
@@ -76,7 +79,8 @@ func (b *Baseline) set(container string, restarts int32) {
 	b.Restarts[container] = restarts
 }
 
-// predates tells whether a pod was created before the canary began. Creation times have whole seconds.
+// predates reports whether a pod was created before the canary began. The start of the canary is cut to whole seconds, as
+// creation times are.
 func predates(created, began time.Time) bool {
 	return created.Before(began.Truncate(time.Second))
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// saysInPlace gives a pod the state of an in-place update that was begun at an instant, or a text that is none.
+// saysInPlace gives a pod the state annotation of an in-place update that was begun at an instant, or a text that cannot be read.
 func saysInPlace(text string) podOption {
 	return func(p *corev1.Pod) {
 		p.Annotations = map[string]string{inplace.StateKey: text}
 	}
 }
 
-// TestWhichRestartsCount: those of before the canary, or for the update itself, do not (C3).
+// TestWhichRestartsCount holds that restarts from before the canary, and restarts for the in-place update itself, do not
+// count for a pause (C3).
 func TestWhichRestartsCount(t *testing.T) {
 	updated := `{"revision":"v2","updateTimestamp":"` + ago(5*time.Minute).Format(time.RFC3339) + `"}`
 	before := `{"revision":"v2","updateTimestamp":"` + ago(30*time.Minute).Format(time.RFC3339) + `"}`

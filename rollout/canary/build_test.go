@@ -114,13 +114,13 @@ func bad(name string, options ...podOption) canary.Node {
 	return n
 }
 
-// situation is what a judgement is asked for.
+// situation is the input of a judgement, with the options.
 type situation struct {
 	o  canary.Options
 	in canary.Input
 }
 
-// observing is a canary of two nodes whose clock has run for four minutes, since five past a quarter to twelve.
+// observing is a canary of two nodes whose clock has run for four minutes at noon.
 func observing() situation {
 	return situation{in: canary.Input{
 		Now: noon(), Revision: onTrial, Name: onTrialName, Wanted: 2,

@@ -12,46 +12,47 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 )
 
-// Candidate is a node that may be a canary node: it runs the pod, and the strategy lets it go (C1). Whether
-// Options.NodeSelector matches is for Choose to see.
+// Candidate is a node that may be a canary node: it is to run the pod, and the node selector of the strategy (T3) does not
+// hold it (C1). Choose itself checks Options.NodeSelector.
 type Candidate struct {
 	// Name of the node.
 	Name string
 	// Labels of the node.
 	Labels map[string]string
-	// Restarts of all containers of the set's pods on the node, those of init containers included.
+	// Restarts is the sum over all containers of the set's pods on the node, init containers included.
 	Restarts int32
-	// Updated: a live pod of the revision on trial is there, or requested.
+	// Updated reports whether a live pod of the revision on trial is on the node, or was requested.
 	Updated bool
 }
 
-// Choosing is what Choose decides on.
+// Choosing is what [Choose] decides on.
 type Choosing struct {
-	// Desired is the number of nodes that are to run the pod, the base of percentages (B1).
+	// Desired is the number of nodes that are to run the pod. Percentages are of this number (B1).
 	Desired int32
-	// Chosen are the nodes chosen before, in any order.
+	// Chosen has the names of the nodes chosen before, in any order.
 	Chosen []string
-	// Find returns the candidate of that name, false if it is none (any more). Nil: there is none.
+	// Find returns the candidate of that name, or false if the node is not a candidate (any more). Nil: none of Chosen stays.
 	Find func(name string) (Candidate, bool)
-	// All candidates, in any order. They are asked for only if nodes have to be chosen. Nil: there are none.
+	// All yields all candidates, in any order. It is called only if nodes have to be chosen. Nil: there are none.
 	All iter.Seq[Candidate]
 }
 
-// Choice is the result of Choose.
+// Choice is the result of [Choose].
 type Choice struct {
-	// Nodes in ascending order.
+	// Nodes has the names of the canary nodes in ascending order; nil if there are none.
 	Nodes []string
-	// Wanted is how many there should be: len(Nodes) <= Wanted, and less if there are too few candidates.
+	// Wanted is how many canary nodes there should be: len(Nodes) <= Wanted, and len(Nodes) < Wanted if there are too few
+	// candidates.
 	Wanted int32
 }
 
 // Choose picks the canary nodes (C1). Nodes chosen before stay, as long as they are candidates that Options.NodeSelector
-// matches. The others are picked one by one: those that are updated already come first, as a replacement there costs
-// nothing and a canary whose record was lost starts again where it was (C6); then the one whose values of
-// NodeAntiAffinityKeys fewest chosen nodes have, then the one with the fewest restarts, then by name. If there are more
-// than wanted, those that are updated stay, then by name.
+// matches. The others are picked one by one, in this order: first the updated ones, because the revision costs nothing more
+// there, and because a canary whose record was lost starts again where it was (C6); then the one whose values of
+// NodeAntiAffinityKeys the fewest chosen nodes have; then the one with the fewest restarts; then by name. If more nodes were
+// chosen before than are wanted now, those that are updated stay, then by name.
 //
-// Unset options have their defaults. A selector that Validate refuses matches no node, so that nothing is tried.
+// Unset options have their defaults. A selector that Validate refuses matches no node, so that no node is chosen.
 func Choose(o Options, in Choosing) Choice {
 	c := Choice{Wanted: Size(o, in.Desired)}
 	s := newSpread(o)
@@ -73,9 +74,10 @@ func Choose(o Options, in Choosing) Choice {
 	return c
 }
 
-// Size is the number of canary nodes that are wanted of desired nodes (C1): at least 1, even if no node is desired (yet),
-// so that the trial waits for a node instead of being skipped, and otherwise at most desired. A percentage below 100%
-// leaves out at least one node, unless there is only one. What Validate refuses counts as 1.
+// Size is the number of canary nodes that are wanted if desired nodes are to run the pod (C1). It is at most desired, but at
+// least 1, even if no node is desired (yet): the trial then waits for a node instead of being skipped. A percentage is
+// rounded up, but one below 100% leaves out at least one node, unless there is only one. Replicas that Validate refuses count
+// as 1.
 func Size(o Options, desired int32) int32 {
 	q := count.Quantity{Value: DefaultReplicas}
 	if o.Replicas != nil {
@@ -151,7 +153,7 @@ func (s *spread) keep(in Choosing) []Candidate {
 	return kept
 }
 
-// pick adds candidates to the nodes kept until there are as many as wanted, or no more.
+// pick adds candidates to the nodes kept, until there are as many as wanted or no candidate is left.
 func (s *spread) pick(nodes []string, kept []Candidate, all iter.Seq[Candidate], wanted int) []string {
 	taken := make(map[string]bool)
 	for _, k := range kept {
@@ -178,7 +180,8 @@ func (s *spread) pick(nodes []string, kept []Candidate, all iter.Seq[Candidate],
 	return nodes
 }
 
-// pickOf picks among one kind of candidates: from the group that comes first, its first member, again and again.
+// pickOf picks among one kind of candidates, updated or rest: again and again, the first member of the group that comes
+// first.
 func (s *spread) pickOf(of func(*group) *heap[member], nodes []string, taken map[string]bool, wanted int) []string {
 	order := heap[*group]{less: func(a, b **group) bool {
 		first, second := of(*a).first(), of(*b).first()
@@ -219,7 +222,8 @@ func compareMembers(a, b *member) int {
 	return cmp.Or(cmp.Compare(a.restarts, b.restarts), strings.Compare(a.name, b.name))
 }
 
-// group returns the group of a node. Its key has each value with its length in front, so that no two tuples share one.
+// group returns the group of a node. In the key of a group the length of each value stands before it, so that no two tuples
+// of values have the same key.
 func (s *spread) group(nodeLabels map[string]string) *group {
 	s.buffer = s.buffer[:0]
 	for _, key := range s.keys {

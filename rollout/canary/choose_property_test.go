@@ -18,7 +18,7 @@ import (
 // chooser is anything that chooses canary nodes: Choose, the oracle, a planted bug.
 type chooser func(canary.Options, canary.Choosing) canary.Choice
 
-// oracleChoose is Choose once more, without groups and heaps: it looks for each next node among all candidates.
+// oracleChoose is a naive Choose without groups and heaps: it looks for each next node among all candidates.
 func oracleChoose(o canary.Options, in canary.Choosing) canary.Choice {
 	wanted := canary.Size(o, in.Desired)
 	matches := func(c canary.Candidate) bool {
@@ -86,7 +86,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// chooseCase is a choice that is to be made, and the same in another order.
+// chooseCase is the input of a choice, and the same input in another order.
 type chooseCase struct {
 	o                     canary.Options
 	all, shuffled         []canary.Candidate
@@ -128,7 +128,7 @@ func anyChoosing() *rapid.Generator[chooseCase] {
 	})
 }
 
-// chooseProperties are what holds for every choice; they say what is wrong.
+// chooseProperties are the properties of every choice. Each returns what is wrong.
 func chooseProperties() map[string]func(chooser, chooseCase) string {
 	return map[string]func(chooser, chooseCase) string{
 		"oracle": func(choose chooser, c chooseCase) string {

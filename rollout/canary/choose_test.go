@@ -167,7 +167,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseAsksSparingly holds that a choice that stands costs no walk over the nodes.
+// TestChooseAsksSparingly holds that Choose does not walk over the nodes if those chosen before are enough.
 func TestChooseAsksSparingly(t *testing.T) {
 	asked := 0
 	counting := func(all []canary.Candidate) iter.Seq[canary.Candidate] {
@@ -187,7 +187,7 @@ func TestChooseAsksSparingly(t *testing.T) {
 	}
 }
 
-// TestChooseWithoutSources holds that what is not given has no nodes.
+// TestChooseWithoutSources holds that a nil Find or All yields no nodes.
 func TestChooseWithoutSources(t *testing.T) {
 	in := choosing(nodesOf("a b"), "b")
 	in.All = nil

@@ -7,8 +7,8 @@ type orders struct {
 	pause, unpause, validate, fail, retry bool
 }
 
-// sort tells which commands name the revision, by its hash or by the name of its ControllerRevision, and which are stale
-// (C5).
+// sort separates the commands that name the revision, by its hash or by the name of its ControllerRevision, from the stale
+// ones, which name another revision (C5).
 func (c Commands) sort(revision, name string) (orders, []string) {
 	var o orders
 	var stale []string

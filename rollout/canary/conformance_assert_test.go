@@ -16,8 +16,8 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// assertJudgement asserts on our judgement itself what sets it apart from the controller's: entry by entry, without the
-// model.
+// assertJudgement checks our judgement without the model: for each entry it asserts how the judgement differs from the
+// controller's.
 func assertJudgement(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	wrong := func(id rule, format string, args ...any) {
@@ -72,14 +72,14 @@ func assertJudgement(t reporter, name string, o canary.Options, in canary.Input,
 	assertPods(t, name, o, in, j)
 }
 
-// passed tells whether everything is there for a promotion by the clock, of pods that never restarted.
+// passed reports whether the conditions of a promotion by the clock hold, for pods that never restarted.
 func passed(o canary.Options, in canary.Input) bool {
 	return o.Mode == canary.Auto && !in.Halted && in.Record.Pause == nil && !in.Record.Since.IsZero() &&
 		!slices.ContainsFunc(in.Nodes, func(n canary.Node) bool { return !n.Available }) &&
 		in.Record.Elapsed+in.Now.Sub(in.Record.Since) >= *o.Duration && in.Now.Sub(in.Record.Disturbed) >= *o.NoRestartsDuration
 }
 
-// assertTimeouts asserts that a timeout fails a canary, whatever its pods are like, except one that somebody paused.
+// assertTimeouts asserts that a timeout fails a canary whatever the state of its pods, unless somebody paused the canary.
 func assertTimeouts(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	limit, paused := o.AutoFail.CanaryTimeout, o.Commands.Pause != ""
@@ -98,7 +98,7 @@ func assertTimeouts(t reporter, name string, o canary.Options, in canary.Input, 
 	}
 }
 
-// assertPods asserts what a judgement makes of pods.
+// assertPods asserts what a judgement concludes from the pods.
 func assertPods(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	automatic := in.Record.Pause == nil && o.Commands.Pause == "" && o.Commands.Unpause == "" && !o.AutoPause.Disabled
@@ -146,7 +146,7 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 	}
 }
 
-// ours looks at pods as the rules say.
+// ours reads pods as the rules of DESIGN.md say.
 func ours() peer { return peer{rules: allRules} }
 
 // latest is when a container of the pod last ended to be started again.
@@ -159,7 +159,7 @@ func (p peer) latest(pod *corev1.Pod) (at time.Time) {
 	return at
 }
 
-// slow tells whether a live pod has had more than its time to be created, or cannot start.
+// slow reports whether a live pod has taken longer than allowed to be created, or cannot start.
 func slow(o canary.Options, pod *corev1.Pod, now time.Time) bool {
 	limit := o.AutoPause.MaxSlowStartDuration
 	began, known := startOf(pod)
@@ -176,8 +176,8 @@ func slow(o canary.Options, pod *corev1.Pod, now time.Time) bool {
 	}
 }
 
-// assertWake asserts that the clock alone changes nothing before the judgement says so, and something then, whether what
-// was recorded by then is remembered or not.
+// assertWake asserts that the judgement does not change before Wake, and changes at Wake, if nothing but the time passes. That
+// must hold with the old record and with the new one.
 func assertWake(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	changed := func(record canary.Record, now time.Time) (canary.Finding, bool) {

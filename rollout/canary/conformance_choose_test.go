@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// choosing is the recorded input in our words.
+// choosing is the recorded input as an input of Choose.
 func (f *fleet) choosing(t testing.TB) canary.Choosing {
 	t.Helper()
 	matcher, err := placement.Compile(&f.template)
@@ -42,7 +42,7 @@ func (f *fleet) choosing(t testing.TB) canary.Choosing {
 	}
 }
 
-// permits tells whether ours is one of the choices.
+// permits reports whether our choice is one of those that the controller may make.
 func (p peer) permits(f *fleet, ours canary.Choice) bool {
 	nodes := append([]string{}, ours.Nodes...)
 	choices := p.choose(f, nodes)
@@ -131,7 +131,7 @@ func (c *tally) compareChoice(t *testing.T, name string, f *fleet) {
 	}
 }
 
-// assertChoice asserts on our choice itself what sets it apart from the controller's.
+// assertChoice checks our choice without the model: for each entry it asserts how the choice differs from the controller's.
 func assertChoice(t reporter, name string, f *fleet, in canary.Choosing, ours canary.Choice) {
 	t.Helper()
 	wrong := func(id rule, format string, args ...any) {
@@ -225,7 +225,7 @@ func (f *fleet) assertWanted(in canary.Choosing, ours canary.Choice, wrong func(
 // replicas is the number of canary nodes, or its default.
 func (f *fleet) replicas() intstr.IntOrString { return *f.spec.options().Default().Replicas }
 
-// selects tells whether the nodes of these labels may be chosen.
+// selects reports whether nodes with these labels may be chosen.
 func (f *fleet) selects(nodeLabels map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(f.spec.NodeSelector)
 	return f.spec.NodeSelector == nil || err == nil && selector.Matches(labels.Set(nodeLabels))

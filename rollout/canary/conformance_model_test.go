@@ -21,8 +21,8 @@ func (c *statusCase) setting() *setting {
 	return s
 }
 
-// TestConformanceStatusModel holds the model to what was recorded: only a model that is right about the controller can
-// say what sets us apart from it.
+// TestConformanceStatusModel holds that the model decides what was recorded. Only a model that is right about the controller
+// shows how Judge differs from it.
 func TestConformanceStatusModel(t *testing.T) {
 	checkStatusModel(t, recordings[statusCase](t, "eds/canary-status.jsonl"))
 }

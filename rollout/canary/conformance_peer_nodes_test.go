@@ -29,7 +29,7 @@ type fleet struct {
 // mostWalked is how many nodes the model can go through in every order.
 const mostWalked = 60
 
-// impossible says why no cluster shows this; empty if one can.
+// impossible says why no cluster can show this fleet; empty if one can.
 func (f *fleet) impossible() string {
 	switch {
 	case max(int(f.desired), len(f.nodes)) > conformance.MostNodes:
@@ -254,7 +254,7 @@ func (f *fleet) value(n corev1.Node) string {
 	return strings.Join(values, "$")
 }
 
-// fits tells whether the controller thinks that a pod of the template may run on the node.
+// fits reports whether the controller thinks that a pod of the template may run on the node.
 func (p peer) fits(template corev1.PodTemplateSpec, n corev1.Node) bool {
 	if !labels.SelectorFromSet(template.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
 		return false

@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pending is how long the canary lasts still, by the clock; below zero: it is over. It never is without a duration.
+// pending is how long the canary still lasts by the clock; it is over if that is below zero. A canary without a duration is
+// never over.
 func (p peer) pending(t *setting) (ended bool, left time.Duration) {
 	switch {
 	case t.spec == nil:
@@ -36,7 +37,7 @@ func (t *setting) untried() bool {
 
 func (t *setting) validated() bool { return t.annotations[validAnnotation] == t.tried.Metadata.Name }
 
-// promote tells whether the replica set on trial becomes the active one, and for how long the canary lasts still.
+// promote reports whether the replica set on trial becomes the active one, and returns how long the canary still lasts.
 func (p peer) promote(t *setting, seen statusOutcome, failedBefore bool) (promoted bool, left time.Duration) {
 	if t.spec == nil || t.untried() {
 		return !seen.Failed || !p.is(failedIsNotPromoted), 0

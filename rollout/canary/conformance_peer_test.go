@@ -42,12 +42,12 @@ func (t *setting) failed() bool {
 	return isTrue(t.tried.Status.Conditions, failedCondition) || t.said(failedAnnotation)
 }
 
-// upToDate tells whether the pod is of the replica set on trial.
+// upToDate reports whether the pod is of the replica set on trial.
 func (t *setting) upToDate(pod *corev1.Pod) bool {
 	return pod.Annotations[hashAnnotation] == t.tried.Spec.TemplateGeneration
 }
 
-// paused tells whether the canary is paused already, and the reason.
+// paused reports whether the canary is paused already, and returns the reason.
 func (t *setting) paused() (paused bool, reason string) {
 	if c := conditionOf(t.tried.Status.Conditions, pausedCondition); c != nil && c.Status == "True" {
 		return true, c.Reason

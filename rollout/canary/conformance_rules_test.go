@@ -74,8 +74,8 @@ func rulesUpTo(first, end rule) (list []rule) {
 // entry is one row of the table of deliberate differences.
 type entry struct{ id, rule, why string }
 
-// entries is the table of deliberate differences. A difference is put down to the entries without whose rules the
-// model of the controller would not come to our result.
+// entries is the table of deliberate differences. A difference is explained by those entries without whose rules the model
+// of the controller would not come to our result.
 var entries = [rules]entry{
 	unfitUsesNoQuota: {"unfit-uses-no-quota", "C1",
 		"nodes that may not run the pod use up the controller's share of their label value"},

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// wrongChoice is a wrong Choose, made of the right one: it reads its input wrongly, or says something else.
+// wrongChoice is a Choose with a planted bug, made of the right one: its input or its result is changed.
 type wrongChoice struct {
 	name    string
 	read    func(f *fleet, o *canary.Options, in *canary.Choosing)
@@ -120,8 +120,8 @@ func recount(in *canary.Choosing, restarts func(canary.Candidate) int32) {
 	offer(in, all)
 }
 
-// TestConformanceChooseTeeth is what TestConformanceJudgeTeeth is, for Choose. Some wrong choices are among those that the
-// controller leaves open; but of these, ours is always the one by name.
+// TestConformanceChooseTeeth does for Choose what TestConformanceJudgeTeeth does for Judge. Some wrong choices are among those
+// that the controller leaves open. But of these, ours is always the one by name.
 func TestConformanceChooseTeeth(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	fleets, _ := variedFleets(t, 2)
@@ -161,7 +161,7 @@ func TestConformanceChooseTeeth(t *testing.T) {
 	}
 }
 
-// TestConformanceAssertionsBite keeps the table from holding entries whose assertion nothing has been seen to violate.
+// TestConformanceAssertionsBite holds that the assertion of every entry of the table fails for at least one planted bug.
 func TestConformanceAssertionsBite(t *testing.T) {
 	var bitten ruleSet
 	ids := make(map[string]bool)

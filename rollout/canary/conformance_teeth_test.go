@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// wrongJudge is a wrong Judge, made of the right one: it reads its input wrongly, or says something else.
+// wrongJudge is a Judge with a planted bug, made of the right one: its input or its result is changed.
 type wrongJudge struct {
 	name string
 	read func(o *canary.Options, in *canary.Input)
@@ -271,12 +271,12 @@ func (c *complaints) Errorf(format string, args ...any) {
 	*c = append(*c, fmt.Sprintf(format, args...))
 }
 
-// of tells whether there is a complaint that names the entry.
+// of reports whether there is a complaint that names the entry.
 func (c complaints) of(r rule) bool {
 	return slices.ContainsFunc(c, func(s string) bool { return strings.Contains(s, entries[r].id) })
 }
 
-// check holds what became of a wrong judge or a wrong choice to what is to become of it.
+// check compares how a planted bug was found with how it is to be found.
 func (c complaints) check(t *testing.T, name string, changed, passed int, asserts []rule) {
 	t.Helper()
 	t.Logf("%-44s %3d cases changed, %d explained all the same, %d complaints", name, changed, passed, len(c))

@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// variation makes another case of a recorded one. What the controller does there is not recorded; but what it does with
-// all rules switched on has to be what we do.
+// variation makes another case of a recorded one. What the controller does there is not recorded, but the model of it with
+// all rules switched on must decide what we decide.
 type variation struct {
 	name string
 	vary func(c *statusCase)

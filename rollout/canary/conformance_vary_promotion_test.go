@@ -102,8 +102,8 @@ func TestConformancePromotionVaried(t *testing.T) {
 	count.report(t)
 }
 
-// TestConformanceRetold holds the models to the recordings told in other words, which change nothing: at another time, and with
-// other names. A model that knew a recording by its names or instants would not reproduce it.
+// TestConformanceRetold holds that the models decide the recordings in the same way at another time and with other names. A
+// model that knew a recording by its names or instants would not.
 func TestConformanceRetold(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	instants := regexp.MustCompile(`"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z"`)

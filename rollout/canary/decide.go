@@ -2,7 +2,8 @@ package canary
 
 import "time"
 
-// decide finds how the trial stands at now, and brings the record up to it. The order is that of C5.
+// decide finds how the trial stands at now, and brings the record up to now. Which of several facts decides is the order of
+// find (C5).
 func (t *trial) decide(record Record, now time.Time) (Finding, Record) {
 	record = record.advance(&t.evidence, now)
 	if t.unpause {
@@ -49,18 +50,18 @@ func (t *trial) find(record *Record, now time.Time) Finding {
 	return Finding{Phase: Running, Reason: t.waitsFor(record, now)}
 }
 
-// passed tells whether the clock promotes the revision (C2).
+// passed reports whether the clock promotes the revision (C2).
 func (t *trial) passed(record *Record, now time.Time) bool {
 	return t.byClock && t.available && record.elapsed(now) >= t.duration && now.Sub(record.Disturbed) >= t.noRestarts
 }
 
-// restartsGoOn tells whether restarts went on for too long (C4).
+// restartsGoOn reports whether restarts went on for longer than MaxRestartsDuration (C4).
 func (t *trial) restartsGoOn(record *Record) bool {
 	return t.autoFail && t.restartsDuration != nil && !record.Restarting.IsZero() &&
 		record.Restarted.Sub(record.Restarting) > *t.restartsDuration
 }
 
-// lastRestart is the finding of restartsGoOn, with the pod that restarted last, if it is still there.
+// lastRestart is the finding for restarts that go on for too long, with the pod that restarted last, if it is still there.
 func (t *trial) lastRestart() Finding {
 	var last restart
 	for _, r := range t.restarts {
@@ -85,7 +86,7 @@ func (t *trial) trouble(now time.Time) *Finding {
 	return nil
 }
 
-// waitsFor is what a canary waits for that neither rests nor is over.
+// waitsFor is what a canary waits for that is neither paused nor over.
 func (t *trial) waitsFor(record *Record, now time.Time) PhaseReason {
 	switch {
 	case len(t.names) == 0:
@@ -103,9 +104,9 @@ func (t *trial) waitsFor(record *Record, now time.Time) PhaseReason {
 	}
 }
 
-// until is the earliest instant at which the clock can promote the revision (C2), for a record with which decide is done: when it
-// has run for the duration and the last disturbance is long enough ago. What disturbs the canary as long as it is there leaves
-// none.
+// until is the earliest instant at which the clock can promote the revision (C2): when it has run for the duration, and the
+// last disturbance is long enough ago. The record is that which decide returned. The zero time means that there is no such
+// instant, for example while a failed pod disturbs the canary for as long as it is there.
 func (t *trial) until(f Finding, record Record) time.Time {
 	ends := t.clockEnds(record)
 	switch {
@@ -120,7 +121,7 @@ func (t *trial) until(f Finding, record Record) time.Time {
 	}
 }
 
-// clockEnds is when the clock will have run for long enough; zero: it does not run.
+// clockEnds is when the clock will have run for the duration; zero: the clock does not run.
 func (t *trial) clockEnds(record Record) time.Time {
 	if record.Since.IsZero() {
 		return time.Time{}
@@ -129,7 +130,7 @@ func (t *trial) clockEnds(record Record) time.Time {
 }
 
 // settled is when the last disturbance will be long enough ago. A restart that the kubelet dates ahead of now will have
-// been the last one.
+// been the last disturbance by then.
 func (t *trial) settled(record Record) time.Time {
 	disturbed := record.Disturbed
 	for _, r := range t.restarts {
@@ -138,8 +139,9 @@ func (t *trial) settled(record Record) time.Time {
 	return disturbed.Add(t.noRestarts)
 }
 
-// instants are those at which something is over that may change the finding. A restart that the kubelet dates ahead of now
-// may have gone on for too long then; troubles count in their order up to the first that there is, as it hides the others.
+// instants are the instants at which a time runs out, so that the finding may change. One of them is for restarts that the
+// kubelet dates ahead of now: they may have gone on for too long by then. Troubles count in their order up to the first that
+// holds already, which hides the others.
 func (t *trial) instants(record Record) []time.Time {
 	instants := []time.Time{t.clockEnds(record), t.settled(record)}
 	if t.timeout != nil {
@@ -161,14 +163,15 @@ func (t *trial) instants(record Record) []time.Time {
 	return append(instants, soonest)
 }
 
-// wake is the first instant after now at which the finding changes, zero if it never does: with one of the records that
-// the next judgement may be given. A record is a function of the instant, as one of a canary that begins is.
+// wake is the first instant after now at which the finding changes with one of the records that the next judgement may be
+// given; zero if it never changes. Each record is a function of the instant of the judgement, because the record of a canary
+// that begins depends on it.
 func (t *trial) wake(f Finding, records ...func(time.Time) Record) time.Time {
 	f.At = time.Time{}
 	var wake time.Time
 	for _, record := range records {
 		now := record(t.in.Now)
-		// What the pods add to the record counts from now on, and what it says of the future from then on.
+		// What the pods add to the record counts from now on. What the record says of the future counts from then on.
 		for _, at := range append(t.instants(now), t.instants(now.advance(&t.evidence, t.in.Now))...) {
 			if !at.After(t.in.Now) || !wake.IsZero() && !at.Before(wake) {
 				continue

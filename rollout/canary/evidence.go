@@ -11,19 +11,19 @@ import (
 
 // evidence is what the canary's pods show, whatever the time.
 type evidence struct {
-	// names of the canary nodes, each once, in ascending order.
+	// names are the names of the canary nodes, each once, in ascending order.
 	names []string
-	// available: there are canary nodes, and each holds an available pod of the revision.
+	// available reports whether there are canary nodes, and each holds an available pod of the revision.
 	available bool
 	// seen are the pods of the revision.
 	seen []seen
-	// disturbing: a pod that has failed, or is being evicted, is still there.
+	// disturbing reports whether a pod that has failed, or is being evicted, is still there.
 	disturbing bool
-	// restarts are the last of each container, of live pods and of pods on their way out.
+	// restarts has the last restart of each container, of live pods and of pods on their way out.
 	restarts []restart
 	// broken is the first pod that restarted too often (C4), nil if none did.
 	broken *Finding
-	// troubles give reasons for a pause (C3), by node, then pod.
+	// troubles are the reasons for an automatic pause (C3), by node, then pod.
 	troubles []trouble
 }
 
@@ -36,20 +36,22 @@ type seen struct {
 // restart is the last restart of a container.
 type restart struct {
 	at time.Time
-	// update: it may have been for an update in place, so that restarts do not go on by it (C4).
+	// update reports whether the restart may have been for an update in place. Then it does not count for how long restarts
+	// go on (C4).
 	update bool
-	// finding names the pod, and its container that restarted most.
+	// finding names the pod, and the container of it that restarted most.
 	finding Finding
 }
 
-// trouble is a reason for a pause that holds from an instant on; the zero time: ever since.
+// trouble is a reason for a pause that holds from an instant on. The zero time means that it has held all the time.
 type trouble struct {
 	from    time.Time
 	finding Finding
 }
 
-// gather reads the pods. A pod that is terminating or has finished gives no reason for a pause or a fail: whatever it
-// was, it is being dealt with, and ExtendedDaemonSet passes over it too. It does count as a disturbance (C2).
+// gather reads the pods. A pod that is terminating or has finished gives no reason for a pause or a fail: whatever was
+// wrong with it is being dealt with, and ExtendedDaemonSet passes over it too. It does count as a disturbance, which delays
+// a promotion (C2).
 func gather(r rules, nodes []Node, base baselines) evidence {
 	e := evidence{available: len(nodes) > 0}
 	nodes = ordered(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
@@ -99,7 +101,7 @@ func (e *evidence) look(r rules, node string, pod *corev1.Pod, base Baseline) {
 	}
 }
 
-// baselines of the pods that were there before the canary began, for its record.
+// baselines returns the baselines of the pods that were there before the canary began, for its record.
 func (e *evidence) baselines(began time.Time) []Baseline {
 	var list []Baseline
 	for i := range e.seen {
@@ -136,8 +138,8 @@ func (e *evidence) lookForTrouble(r rules, report Report, restarted Finding, pod
 	}
 }
 
-// slowFrom is the first instant after the time that a pod has to start, which runs from its start time, else from its
-// creation (C3). A pod that has neither has had it.
+// slowFrom is the first instant after the time that a pod has to start (C3). That time runs from the pod's start time, else
+// from its creation. If neither is known, it is over, and slowFrom is the zero time.
 func slowFrom(limit time.Duration, pod *corev1.Pod) time.Time {
 	from := pod.CreationTimestamp.Time
 	if start := pod.Status.StartTime; start != nil && !start.IsZero() {
@@ -149,14 +151,14 @@ func slowFrom(limit time.Duration, pod *corev1.Pod) time.Time {
 	return from.Add(limit).Add(1)
 }
 
-// evicted tells whether a terminating pod was evicted, preempted or removed by a taint.
+// evicted reports whether a terminating pod was evicted, preempted or removed by a taint.
 func evicted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	})
 }
 
-// ordered returns the items in order; they are copied if they are not.
+// ordered returns the items in order. If they are not in order already, the result is a copy.
 func ordered[T any](items []T, compare func(a, b T) int) []T {
 	if slices.IsSortedFunc(items, compare) {
 		return items

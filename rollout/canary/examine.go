@@ -6,25 +6,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Report is how a pod is coming along. Init containers are looked at too, ephemeral ones are not: a pod runs without
-// them.
+// Report says how a pod is coming along. It covers init containers too, but not ephemeral ones, without which a pod runs.
 type Report struct {
-	// Restarts of the container that restarted most.
+	// Restarts is how often the container restarted that restarted most.
 	Restarts int32
 	// Restarted is the name of that container; empty if none restarted.
 	Restarted string
-	// Terminated is why that container last terminated, as the kubelet reports it (OOMKilled); empty: unknown.
+	// Terminated is why that container last terminated, as the kubelet reports it (such as OOMKilled); empty: unknown.
 	Terminated string
-	// LastRestart is when a container last terminated to be started again; zero: never, or unknown. Where only the start
-	// that followed is known, it is that.
+	// LastRestart is when a container last terminated and was then to be started again. If only the time of the following
+	// start is known, it is that time. Zero: never, or unknown.
 	LastRestart time.Time
 	// Waiting is the reason for which a container waits, as the kubelet reports it; empty: none waits, or the kubelet gives
-	// no reason. Of several containers, one that cannot start counts more than one that is being created, and that more
-	// than any other; then the order in the status.
+	// no reason. If several containers wait, one that cannot start comes before one that is being created, and that one before
+	// any other. Among equals the order in the status decides, init containers last.
 	Waiting string
-	// Class of that reason.
+	// Class is the class of that reason.
 	Class Class
-	// Container that waits; if none waits, the one that restarted most.
+	// Container is the name of the container that waits; if none waits, of the one that restarted most; empty if there is
+	// neither.
 	Container string
 }
 
@@ -37,9 +37,9 @@ const (
 	NotWaiting Class = iota
 	// Creating: the pod is being created (ContainerCreating; PodInitializing, which a pod with init containers has instead).
 	Creating
-	// Transient: it cannot start, but may yet without anybody's help (ErrImagePull, say).
+	// Transient: the pod cannot start, but may do so later without anybody's help (such as ErrImagePull).
 	Transient
-	// Permanent: it cannot start until somebody changes something (InvalidImageName, say).
+	// Permanent: the pod cannot start until somebody changes something (such as InvalidImageName).
 	Permanent
 	// Other: any other reason, such as CrashLoopBackOff, which shows as restarts.
 	Other
@@ -47,19 +47,20 @@ const (
 	classes // count
 )
 
-// cannotStart tells whether containers of the class cannot start.
+// cannotStart reports whether containers of the class cannot start.
 func (c Class) cannotStart() bool { return c == Transient || c == Permanent }
 
-// String is the class in one word.
+// String returns the class as one word, or "code " and its number if there is no such class.
 func (c Class) String() string { return text(classNames[:], uint8(c)) }
 
 var classNames = [classes]string{
 	NotWaiting: "NotWaiting", Creating: "Creating", Transient: "Transient", Permanent: "Permanent", Other: "Other",
 }
 
-// Classify sorts a reason for which a container waits, as the kubelet reports it. It divides the reasons of C3 by what the
-// kubelet can do: it pulls, creates and starts again by itself, but an image name stays wrong, an image that must not be
-// pulled stays absent, and a config map or secret stays away until somebody changes that.
+// Classify returns the class of a reason for which a container waits, as the kubelet reports it. It divides the reasons for
+// which a pod cannot start (C3) by what the kubelet can do: the kubelet pulls, creates and starts again by itself. But an image
+// name stays wrong, an image that must not be pulled stays absent, and a missing config map or secret stays missing, until
+// somebody changes that. An empty or unknown reason is Other.
 func Classify(waiting string) Class {
 	switch waiting {
 	case "ContainerCreating", "PodInitializing":
@@ -74,7 +75,7 @@ func Classify(waiting string) Class {
 	}
 }
 
-// Examine reads off a pod how it is coming along. Nil: not at all.
+// Examine reads off a pod how it is coming along. The report on a nil pod is the zero value.
 func Examine(pod *corev1.Pod) Report {
 	if pod == nil {
 		return Report{}
@@ -82,7 +83,7 @@ func Examine(pod *corev1.Pod) Report {
 	return examine(pod, nil)
 }
 
-// examine is Examine of a pod whose containers restarted as often as before says, and that does not count.
+// examine is Examine without the restarts that do not count: before has their number by container.
 func examine(pod *corev1.Pod, before map[string]int32) Report {
 	var r Report
 	var waits string
@@ -127,9 +128,9 @@ func precedence(c Class) int {
 	}
 }
 
-// restartedAt is when a container terminated to be started again, else when it was started again; zero: never, or unknown.
-// There is no record of restart counts to notice new ones with, so one that leaves no time at all is passed over: it
-// would either count for ever or, as here, until the container is seen to run.
+// restartedAt is when a container terminated and was then to be started again, else when it was started again. Zero: never, or
+// unknown. A restart that leaves no time at all is passed over, because there is no record of restart counts that would show
+// when it is new.
 func restartedAt(s *corev1.ContainerStatus) time.Time {
 	last := s.LastTerminationState.Terminated
 	switch {

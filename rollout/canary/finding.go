@@ -9,27 +9,27 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Finding is a reason with what gave it.
+// Finding is the state of a canary, the reason for it, and the pod that gave the reason.
 type Finding struct {
 	Phase  Phase       `json:"phase"`
 	Reason PhaseReason `json:"reason"`
-	// Node, Pod and Container that gave the reason; empty if none did.
+	// Node, Pod and Container are the names of what gave the reason; empty if nothing in particular did.
 	Node      string `json:"node,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
 	// Detail is the waiting or termination reason as the kubelet reports it: ErrImagePull, OOMKilled.
 	Detail string `json:"detail,omitempty"`
-	// Restarts of the container.
+	// Restarts is how often the container restarted, those restarts left out that do not count (Baseline).
 	Restarts int32 `json:"restarts,omitempty"`
-	// At is when it was found, for what is recorded: verdicts and automatic pauses. Zero for anything else, which holds
-	// only as long as it is seen.
+	// At is when a finding was made that goes on record: a verdict or an automatic pause. It is zero for any other finding,
+	// which holds only as long as its cause is seen.
 	At time.Time `json:"at,omitzero"`
-	// Recorded is the message that stands on the ControllerRevision of a failed revision, if nothing more is known about it
-	// (any more).
+	// Recorded is the message that stands on the ControllerRevision of a failed revision, if the record that knew more was
+	// lost. Otherwise it is empty.
 	Recorded string `json:"recorded,omitempty"`
 }
 
-// Message says the finding in one sentence, without a full stop.
+// Message returns the finding as one sentence, without a full stop.
 func (f Finding) Message() string {
 	if f.Recorded != "" {
 		return f.Recorded
@@ -135,8 +135,9 @@ func (f Finding) annotations() map[string]string {
 	}
 }
 
-// failedBefore is the verdict as far as the annotations of a ControllerRevision tell it, for a record that was lost. A
-// value that is no reason was put there by somebody, which is to say by command; it is kept as the detail.
+// failedBefore is the verdict as far as it can be read off the annotations of a ControllerRevision, for a record that was
+// lost. A value that is none of our reasons was put there by somebody: the reason is then ByCommand, and the value is kept
+// as the detail.
 func failedBefore(annotations map[string]string) Finding {
 	f := Finding{Phase: Failed, Reason: ByCommand, Recorded: annotations[history.FailedMessageAnnotation]}
 	value := annotations[history.FailedAnnotation]

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// TestCodesHaveTexts walks all values: they end where the text becomes a number.
+// TestCodesHaveTexts walks all values of the codes. The values end where the text becomes a number.
 func TestCodesHaveTexts(t *testing.T) {
 	rows := []struct {
 		name, why string
@@ -41,7 +41,7 @@ func TestCodesHaveTexts(t *testing.T) {
 	}
 }
 
-// TestMessages holds that every reason has a sentence of its own, and what it names.
+// TestMessages holds that every reason has a sentence of its own, and which names the sentence holds.
 func TestMessages(t *testing.T) {
 	seen := make(map[string]canary.PhaseReason)
 	for r := canary.FirstInstallation; r <= canary.TimedOut; r++ {
@@ -103,7 +103,7 @@ func TestFailsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestRecordSurvivesJSON holds that a record is what it was after it was stored.
+// TestRecordSurvivesJSON holds that a record is the same after it was stored as JSON and read back.
 func TestRecordSurvivesJSON(t *testing.T) {
 	r := canary.Record{
 		Revision: onTrial, Began: ago(time.Hour), Nodes: []string{"a"}, Elapsed: time.Minute, Since: ago(time.Minute), Disturbed: ago(1),

@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// FuzzJudgeOracle and FuzzJudgeWake are properties of TestJudgeProperties, driven by coverage.
+// FuzzJudgeOracle and FuzzJudgeWake are properties of TestJudgeProperties as fuzz targets.
 func FuzzJudgeOracle(f *testing.F) { fuzzProperty(f, "oracle") }
 
 func FuzzJudgeWake(f *testing.F) { fuzzProperty(f, "wake") }
@@ -39,8 +39,8 @@ func FuzzChoose(f *testing.F) {
 	}))
 }
 
-// FuzzHostile gives options, a record and a pod that anybody may have written: nothing panics, what is judged is one of
-// the phases, and the options can be told to be wrong.
+// FuzzHostile gives Judge options, a record and a pod that anybody may have written. It holds that nothing panics, that the
+// phase is one of the phases, and that Validate can judge the options.
 func FuzzHostile(f *testing.F) {
 	s := observing()
 	s.o = everything()
@@ -93,7 +93,7 @@ func asJSON(v any) string {
 	return string(data)
 }
 
-// TestHostileNil holds that nil and empty things are answered.
+// TestHostileNil holds that nil and empty inputs cause no panic.
 func TestHostileNil(t *testing.T) {
 	if j := canary.Judge(canary.Options{}, canary.Input{}); j.Phase != canary.Running || j.Reason != canary.NoNodes {
 		t.Errorf("judged %s", say(j))

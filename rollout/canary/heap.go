@@ -1,6 +1,6 @@
 package canary
 
-// heap is a binary heap with the least element first: a few of many candidates are chosen without sorting them all.
+// heap is a binary heap with the least element first. With it a few of many candidates are chosen without sorting all.
 type heap[T any] struct {
 	items []T
 	less  func(a, b *T) bool
@@ -32,7 +32,7 @@ func (h *heap[T]) pop() {
 	h.down(0)
 }
 
-// down moves the element at i to below all that are less.
+// down moves the element at i below all elements that are less.
 func (h *heap[T]) down(i int) {
 	for {
 		child := 2*i + 1

@@ -10,24 +10,24 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Input is what Judge decides on.
+// Input is what [Judge] decides on.
 type Input struct {
 	// Now is the instant of the snapshot.
 	Now time.Time
 	// Revision is the hash of the revision to judge, Name the name of its ControllerRevision.
 	Revision, Name string
-	// Annotations of its ControllerRevision, on which verdicts stand (C6); nil if it does not exist yet.
+	// Annotations are those of the ControllerRevision, on which verdicts stand (C6); nil if it does not exist yet.
 	Annotations map[string]string
-	// Known tells that the revision needs no trial (C6): it is the stable one already, there is no other (a first
-	// installation), or it was promoted before.
+	// Known says why the revision needs no trial (C6), if it needs none: it is the stable one already, there is no other (a
+	// first installation), or it was promoted before. The zero value, NotKnown, means that it must be tried.
 	Known Known
-	// Record of the previous judgement; the zero value if it was lost.
+	// Record is that of the previous judgement; the zero value if it was lost.
 	Record Record
 	// Nodes are the canary nodes, each once, in any order.
 	Nodes []Node
-	// Wanted is how many canary nodes there should be.
+	// Wanted is how many canary nodes there should be (Choice.Wanted).
 	Wanted int32
-	// Halted: the spec is paused or frozen, so that the clock does not run and does not promote (C2, C7).
+	// Halted reports whether the spec is paused or frozen. Then the clock does not run and does not promote (C2, C7).
 	Halted bool
 }
 
@@ -36,11 +36,11 @@ type Known uint8
 
 // The ways in which a revision can be known.
 const (
-	// NotKnown: it must be tried.
+	// NotKnown: the revision must be tried.
 	NotKnown Known = iota
 	// KnownFirst: there is no other revision.
 	KnownFirst
-	// KnownStable: it is the stable revision, or was promoted before (a rollback).
+	// KnownStable: the revision is the stable one, or was promoted before (a rollback).
 	KnownStable
 )
 
@@ -48,42 +48,43 @@ const (
 type Node struct {
 	// Name of the node.
 	Name string
-	// Available: the node holds an available pod of the revision (B5), that is not on its way out.
+	// Available reports whether the node holds an available pod of the revision (Ready for minReadySeconds, B5) that is not on
+	// its way out.
 	Available bool
-	// Pods of the revision on the node, terminating and failed ones too, in any order. Nil ones are passed over.
+	// Pods are the pods of the revision on the node, terminating and failed ones too, in any order. Nil pods are passed over.
 	Pods []*corev1.Pod
 }
 
-// Judgement is the result of Judge.
+// Judgement is the result of [Judge].
 type Judgement struct {
 	// Finding is the state of the canary and the reason for it.
 	Finding
-	// Set and Remove are annotations to be set on, and removed from, the ControllerRevision: the verdict (C6). They come
-	// again until they are seen there. What is to be removed may be absent.
+	// Set and Remove are the annotations to set on, and to remove from, the ControllerRevision: the verdict (C6). They come
+	// with every judgement until they are seen there. An annotation that is to be removed may be absent already.
 	Set    map[string]string
 	Remove []string
-	// Record for the next judgement.
+	// Record is the input of the next judgement.
 	Record Record
 	// Until is the earliest instant at which the clock can promote the revision (C2): when Duration and NoRestartsDuration are
-	// over, if nothing happens until then. Zero: not by the clock.
+	// over, if nothing happens until then. Zero: the clock does not promote it.
 	Until time.Time
 	// Wake is the earliest instant at which the same input would be judged differently, with the record that it has or with
-	// the one for the next judgement; zero: never.
+	// the one for the next judgement. Zero: never.
 	Wake time.Time
-	// Stale lists the commands that name another revision, "pause 5d8f7b9c4", in the order of the fields of Commands.
+	// Stale lists the commands that name another revision, as in "pause 5d8f7b9c4", in the order of the fields of Commands.
 	Stale []string
 }
 
-// Judge decides how the trial of a revision stands (C2 to C6). Of what is true at once, this decides, in this order: a
-// promotion or fail that is on record, the commands fail and validate, too many restarts, the command pause, the promotion
-// by the clock, the other reasons for a fail, the reasons for an automatic pause (C5).
+// Judge decides how the trial of a revision stands (C2 to C6). If several facts hold at once, the first of this order
+// decides (C5): a promotion or fail that is on record, the command fail, the command validate, too many restarts, the command
+// pause, the promotion by the clock, the other reasons for a fail, the reasons for an automatic pause.
 //
-// A revision that has failed stays so until the command retry, even if Known says that it needs no trial; only the mark of
-// a promotion on its ControllerRevision counts more. An automatic pause stays until the command unpause, even if AutoPause
-// is turned off meanwhile. The commands are obeyed and the fails of C4 take place while the set is halted, too.
+// A failed revision stays failed until the command retry, even if Known says that it needs no trial; only the mark of a
+// promotion on its ControllerRevision counts more. An automatic pause stays until the command unpause, even if AutoPause is
+// turned off meanwhile. Commands are obeyed, and revisions fail automatically (C4), while the set is halted, too.
 //
 // Unset options have their defaults. Options that Validate refuses promote nothing early: with an unknown mode the clock
-// promotes nothing, a negative duration counts as its default, a negative number of restarts as 0.
+// promotes nothing, a negative Duration or NoRestartsDuration counts as its default, a negative number of restarts as 0.
 func Judge(o Options, in Input) Judgement {
 	t := trial{rules: o.rules(), in: in}
 	var stale []string
@@ -94,7 +95,7 @@ func Judge(o Options, in Input) Judgement {
 	return j
 }
 
-// trial is what a judgement rests on, all but the record.
+// trial is everything that a judgement rests on, except the record.
 type trial struct {
 	rules
 	orders
@@ -102,7 +103,7 @@ type trial struct {
 	in Input
 }
 
-// judge goes by the verdict on record, if there is one, else it finds one (C6).
+// judge obeys the verdict on record, if there is one. Otherwise it decides (C6).
 func (t *trial) judge(retry string) Judgement {
 	record := t.in.Record
 	start := func(time.Time) Record { return record }
@@ -135,7 +136,8 @@ func (t *trial) judge(retry string) Judgement {
 	}
 }
 
-// idle is the judgement on a revision that needs no trial. Until its mark is seen the record says that it was promoted.
+// idle is the judgement on a revision that needs no trial. Until the mark of its promotion is seen on the ControllerRevision,
+// the record says that it was promoted.
 func (t *trial) idle(verdict *Finding, marked, promoted bool) Judgement {
 	f := Finding{Phase: Idle, Reason: Stable}
 	if t.in.Known == KnownFirst {
@@ -153,7 +155,7 @@ func (t *trial) idle(verdict *Finding, marked, promoted bool) Judgement {
 	return t.promote(f)
 }
 
-// promote is the judgement that the revision is promoted, by f.
+// promote is the judgement that the revision is promoted, with f as the finding.
 func (t *trial) promote(f Finding) Judgement {
 	return Judgement{
 		Finding: f,
@@ -175,7 +177,7 @@ func (t *trial) failed(record Record) Judgement {
 	return t.fail(f, record)
 }
 
-// fail is the judgement that the revision has failed, by f.
+// fail is the judgement that the revision has failed, with f as the finding.
 func (t *trial) fail(f Finding, record Record) Judgement {
 	j := Judgement{Finding: f, Record: Record{
 		Revision: record.Revision, Began: record.Began, Nodes: slices.Clone(record.Nodes), Before: record.Before, Verdict: &f,
@@ -189,7 +191,8 @@ func (t *trial) fail(f Finding, record Record) Judgement {
 // begin is the record of a canary that begins at an instant.
 func (t *trial) begin(at time.Time) Record { return begin(t.in.Revision, &t.evidence, at) }
 
-// tried is the judgement on a revision that is on trial, by the record of a canary that goes on or begins.
+// tried is the judgement on a revision that is on trial. The record that start gives is that of a canary that goes on or
+// begins.
 func (t *trial) tried(start func(time.Time) Record) Judgement {
 	f, record := t.decide(start(t.in.Now), t.in.Now)
 	if f.Phase == Idle {
@@ -204,8 +207,8 @@ func (t *trial) tried(start func(time.Time) Record) Judgement {
 	return Judgement{Finding: f, Record: record, Until: t.until(f, record), Wake: t.wake(f, next, start)}
 }
 
-// retried adds to the judgement on a revision that had failed before that the command retry was obeyed. A verdict that was
-// given again takes the place of the one before.
+// retried adds to the judgement on a revision that had failed that the command retry was obeyed. If the revision fails again,
+// the new verdict takes the place of the old one.
 func (j *Judgement) retried(value string) {
 	if j.Set == nil {
 		j.Set = make(map[string]string)

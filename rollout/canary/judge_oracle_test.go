@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// oracle judges a story from all of its moments instead of a record: what has happened is looked up where it happened.
+// oracle judges a story without a record: it looks up what has happened in all moments of the story.
 type oracle struct {
 	// since is the first moment of the trial, in moments.
 	moments []moment
@@ -63,7 +63,7 @@ func (o *oracle) judge(m moment) (canary.Phase, canary.PhaseReason) {
 
 func (o *oracle) begin(i int) { o.since, o.verdict, o.pauses[i] = i, canary.Running, false }
 
-// named tells whether a command is for the revision.
+// named reports whether a command names the revision.
 func (m moment) named(command string) bool {
 	return command == "*" || command == m.in.Revision || command == m.in.Name
 }

@@ -13,7 +13,7 @@ import (
 // onNode puts a pod on the first node, which is not available then.
 func onNode(s *situation, options ...podOption) { s.in.Nodes[0] = bad("a", options...) }
 
-// times is a container that restarted so often two minutes ago, out of memory.
+// times is a container that has restarted n times, last two minutes ago and for want of memory.
 func times(n int32) podOption { return restarted("agent", n, ago(2*time.Minute), "OOMKilled") }
 
 func TestJudgePauses(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// judgeProperties are what holds of every story; they say what is wrong.
+// judgeProperties are the properties of every story. Each returns what is wrong.
 func judgeProperties() map[string]func(judger, story) string {
 	return map[string]func(judger, story) string{
 		"oracle":     checkOracle,
@@ -32,7 +32,7 @@ func judgeProperties() map[string]func(judger, story) string {
 	}
 }
 
-// promotes tells whether the judgement is the one that promotes by the clock.
+// promotes reports whether the judgement promotes the revision by the clock.
 func (m moment) promotes() bool {
 	return m.j.Phase == canary.Idle && m.j.Reason == canary.Promoted && m.j.At.Equal(m.in.Now)
 }
@@ -53,7 +53,7 @@ func checkSafe(judge judger, s story) string {
 	return ""
 }
 
-// checkFinal holds that a revision is promoted once, and stays so; and that one that has failed stays so, until a retry
+// checkFinal holds that a revision is promoted once and stays promoted, and that a failed one stays failed until a retry
 // (C5, C6).
 func checkFinal(judge judger, s story) string {
 	var last *moment
@@ -81,8 +81,8 @@ func checkFinal(judge judger, s story) string {
 	return ""
 }
 
-// checkLost holds that losing the record delays the promotion at most: one that had no pause or fail is then not promoted
-// before it would have been, and never before the clock ran through again (C6). A verdict that was not seen yet is lost.
+// checkLost holds that losing the record at most delays the promotion (C6): a revision that had no pause or fail is then not
+// promoted before it would have been, and never before the clock has run through again. A verdict that was not seen yet is lost.
 func checkLost(judge judger, s story) string {
 	with := slices.DeleteFunc(slices.Clone(s.Happenings), func(h happening) bool { return h.Event == recordLost })
 	story := s
@@ -209,8 +209,8 @@ func checkUntil(judge judger, s story) string {
 	return ""
 }
 
-// checkLive holds that a canary with healthy pods is promoted, without anything but the clock, by going from one wake to
-// the next; and that one whose pods are not available never is.
+// checkLive holds that a canary with healthy pods is promoted by the clock alone, going from one wake to the next, and that a
+// canary whose pods are not available never is.
 func checkLive(judge judger, s story) string {
 	moments := tell(judge, s)
 	last := moments[len(moments)-1]
@@ -317,7 +317,7 @@ func copyRecord(r canary.Record) canary.Record {
 	return c
 }
 
-// checkRecord holds what the fields of a record say of each other, and that it is garbage-collected.
+// checkRecord holds that the fields of a record fit together, and that the record forgets pods that are gone.
 func checkRecord(judge judger, s story) string {
 	for i, m := range tell(judge, s) {
 		r := m.j.Record

@@ -10,7 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// TestFewerAreWanted: of many nodes chosen before, those that are updated stay, then by name (C1), however many are wanted.
+// TestFewerAreWanted holds that of many nodes chosen before the updated ones stay, then the first by name, however many are
+// wanted (C1).
 func TestFewerAreWanted(t *testing.T) {
 	const chosen = 60
 	byName := map[string]canary.Candidate{}
@@ -38,7 +39,7 @@ func TestFewerAreWanted(t *testing.T) {
 	}
 }
 
-// TestFindNeedNotNameTheNode: the name that was asked for counts.
+// TestFindNeedNotNameTheNode holds that the name that Find was asked for counts, not the one in the candidate.
 func TestFindNeedNotNameTheNode(t *testing.T) {
 	got := canary.Choose(canary.Options{}, canary.Choosing{
 		Desired: 3, Chosen: []string{"a"},

@@ -15,14 +15,14 @@ type Options struct {
 	Replicas *intstr.IntOrString
 	// Mode is how a revision is promoted: Auto (default, also for "") or Manual (C2).
 	Mode Mode
-	// Duration is how long the revision is watched, from the moment at which every canary node holds an available pod of it,
-	// before it is promoted (C2); then that must be so again. A pod that is not available in between does not stop the
-	// clock. Not negative. Mode Auto only. Default (nil): 10 minutes.
+	// Duration is how long the revision is watched before it is promoted (C2). The clock starts when every canary node holds
+	// an available pod of it. A pod that is not available in between does not stop the clock, but at the end every canary
+	// node must hold an available pod again. Not negative. Mode Auto only. Default (nil): 10 minutes.
 	Duration *time.Duration
 	// NoRestartsDuration is how long no canary pod may have restarted, failed or been evicted before the revision is
 	// promoted (C2). Not negative. Mode Auto only. Default (nil): 5 minutes.
 	NoRestartsDuration *time.Duration
-	// NodeSelector picks the nodes that may be canary nodes (C1). Default (nil): all, as for an empty selector.
+	// NodeSelector selects the nodes that may be canary nodes (C1). Default (nil): all nodes, as with an empty selector.
 	NodeSelector *metav1.LabelSelector
 	// NodeAntiAffinityKeys are labels of nodes over whose values the canary nodes are spread (C1). A node without the
 	// label has the value "". Default: none.
@@ -31,7 +31,7 @@ type Options struct {
 	AutoPause AutoPause
 	// AutoFail gives the revision up (C4).
 	AutoFail AutoFail
-	// Commands that somebody gave (C5).
+	// Commands are those that somebody gave (C5). Default (zero): none.
 	Commands Commands
 }
 
@@ -46,34 +46,38 @@ const (
 	Manual Mode = "manual"
 )
 
-// AutoPause says when a canary is paused (C3). The zero value is on.
+// AutoPause says when a canary is paused automatically (C3). The zero value is on.
 type AutoPause struct {
 	// Disabled turns it off. Default: false.
 	Disabled bool
-	// MaxRestarts is how often the containers of one pod may have restarted; one more pauses. Not negative. Default (nil): 2.
+	// MaxRestarts is how often a container of one pod may have restarted; one restart more pauses. Not negative. Default
+	// (nil): 2.
 	MaxRestarts *int32
-	// MaxSlowStartDuration is how long a pod may take to be created; one that cannot start is given that time too. Not
-	// negative. Default (nil): one that cannot start pauses at once, and one that is being created never does.
+	// MaxSlowStartDuration is how long a pod may take to be created. A pod that cannot start is given that time too. Not
+	// negative. Default (nil): a pod that cannot start pauses the canary at once, and one that is being created never does.
 	MaxSlowStartDuration *time.Duration
 }
 
-// AutoFail says when a revision has failed (C4). The zero value is on.
+// AutoFail says when a revision fails automatically (C4). The zero value is on.
 type AutoFail struct {
 	// Disabled turns it off. Default: false.
 	Disabled bool
-	// MaxRestarts is how often the containers of one pod may have restarted; one more fails. Not negative. Default (nil): 5.
+	// MaxRestarts is how often a container of one pod may have restarted; one restart more fails the revision. Not negative.
+	// Default (nil): 5.
 	MaxRestarts *int32
-	// MaxRestartsDuration is how long restarts may go on. Not negative. Default (nil): for ever.
+	// MaxRestartsDuration is how long restarts may go on: from the first to the last restart of any container of a canary
+	// pod since the canary began. Not negative. Default (nil): for ever.
 	MaxRestartsDuration *time.Duration
-	// CanaryTimeout is how long the canary may take, whatever the state of its pods and paused or not. More than Duration.
-	// Default (nil): for ever.
+	// CanaryTimeout is how long the canary may take, whatever the state of its pods, and whether or not it is paused. It
+	// must be positive, and in mode Auto more than Duration. Default (nil): for ever.
 	CanaryTimeout *time.Duration
 }
 
-// Commands name the revision they are for (C5), by its hash or by the name of its ControllerRevision; one that names
-// another revision is ignored and reported. [Any] stands for whatever revision is on trial. Empty: no such command.
+// Commands are standing orders. The value of a command names the revision that it is for, by its hash or by the name of its
+// ControllerRevision (C5). A command that names another revision is ignored, and reported in Judgement.Stale. [Any] stands
+// for whatever revision is on trial. An empty value means that there is no such command.
 type Commands struct {
-	// Pause the canary, until the command is taken back.
+	// Pause pauses the canary until the command is taken back.
 	Pause string
 	// Unpause lifts automatic pauses, present and future (C3). It does not lift Pause.
 	Unpause string
@@ -86,7 +90,7 @@ type Commands struct {
 	Retry string
 }
 
-// Any in place of a revision, for manifests that cannot name one.
+// Any stands in Commands for whatever revision is on trial. It is for manifests that cannot name one.
 const Any = "*"
 
 // Defaults of Options.
@@ -113,9 +117,9 @@ func (o Options) DeepCopy() Options {
 	return o
 }
 
-// Default returns a deep copy in which every unset field has its default. Those whose default is nil stay so, and so do
-// Duration and NoRestartsDuration in mode Manual, where they have no meaning. What is wrong stays wrong, for Validate to
-// report.
+// Default returns a deep copy in which every unset field has its default. Fields whose default is nil stay nil, and so do
+// Duration and NoRestartsDuration in mode Manual, where they have no meaning. Invalid values stay as they are, for Validate
+// to report.
 func (o Options) Default() Options {
 	o = o.DeepCopy()
 	if o.Mode == "" {

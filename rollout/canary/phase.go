@@ -23,7 +23,7 @@ const (
 	phases // count
 )
 
-// PhaseReason says why a canary stands where it stands.
+// PhaseReason says why a canary is in its phase.
 type PhaseReason uint8
 
 // The reasons, grouped by phase.
@@ -36,14 +36,15 @@ const (
 	FirstInstallation
 	// Stable: the revision is the stable one, or was promoted before (C6).
 	Stable
-	// Promoted: this judgement, or one that is not seen on the ControllerRevision yet, promoted it by the clock (C2).
+	// Promoted: the clock promoted the revision (C2), in this judgement or in one whose mark is not seen on the
+	// ControllerRevision yet.
 	Promoted
-	// Validated: it was promoted by command (C5).
+	// Validated: the revision was promoted by the command validate (C5).
 	Validated
 
 	// Running.
 
-	// NoNodes: there is no canary node, so that nothing can be promoted (C1).
+	// NoNodes: there is no canary node, so nothing can be promoted (C1).
 	NoNodes
 	// Starting: not every canary node holds an available pod of the revision.
 	Starting
@@ -60,7 +61,7 @@ const (
 
 	// ByCommand: somebody asked for it (C5).
 	ByCommand
-	// TooManyRestarts of one pod (C3, C4).
+	// TooManyRestarts: a container of one pod restarted more often than MaxRestarts allows (C3, C4).
 	TooManyRestarts
 	// CannotStart: a container cannot start; Finding.Detail says why (C3).
 	CannotStart
@@ -74,26 +75,27 @@ const (
 	canaryReasons // count
 )
 
-// String is the phase in one word.
+// String returns the phase as one word, or "code " and its number if there is no such phase.
 func (p Phase) String() string { return text(phaseNames[:], uint8(p)) }
 
-// MarshalText is String: a stored [Record] does not depend on the numbers of the codes.
+// MarshalText returns the word of String, so that a stored [Record] does not depend on the numbers of the codes.
 func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. Any other text is an error.
+// UnmarshalText reads what MarshalText wrote. Any other text is an error, and gives Idle.
 func (p *Phase) UnmarshalText(name []byte) error {
 	code, err := parse(phaseNames[:], name)
 	*p = Phase(code)
 	return err
 }
 
-// String is the reason as a word, the one on [history.FailedAnnotation].
+// String returns the reason as one word, which is also the value of [history.FailedAnnotation]. It returns "code " and the
+// number if there is no such reason.
 func (r PhaseReason) String() string { return text(reasonNames[:], uint8(r)) }
 
-// MarshalText is String: a stored [Record] does not depend on the numbers of the codes.
+// MarshalText returns the word of String, so that a stored [Record] does not depend on the numbers of the codes.
 func (r PhaseReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. Any other text is an error.
+// UnmarshalText reads what MarshalText wrote. Any other text is an error, and gives ReasonNone.
 func (r *PhaseReason) UnmarshalText(name []byte) error {
 	code, err := parse(reasonNames[:], name)
 	*r = PhaseReason(code)

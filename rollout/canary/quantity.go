@@ -13,7 +13,7 @@ var (
 	errTooMany = errors.New("must not be greater than 100%")
 )
 
-// parseReplicas reads a number of canary nodes (C1).
+// parseReplicas reads the number of canary nodes: at least 1, or 1% to 100% (C1).
 func parseReplicas(v intstr.IntOrString) (count.Quantity, error) {
 	q, err := count.Parse(v)
 	switch {

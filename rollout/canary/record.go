@@ -7,33 +7,37 @@ import (
 	"time"
 )
 
-// Record is what must be remembered about a canary, as part of rollout.Memory. The zero value is always safe: losing it
-// starts the canary's clock again (C6).
+// Record is what must be remembered about a canary, as part of rollout.Memory. The zero value is always safe: losing the
+// record starts the canary's clock again (C6).
 type Record struct {
 	// Revision is the hash of the revision on trial.
 	Revision string `json:"revision,omitempty"`
 	// Began is when its canary began (C4).
 	Began time.Time `json:"began,omitzero"`
-	// Nodes are the canary nodes, in ascending order. They outlive a change of the revision (C1).
+	// Nodes are the names of the canary nodes, in ascending order. They are kept when the revision changes (C1).
 	Nodes []string `json:"nodes,omitempty"`
-	// Elapsed is how far the clock had run at Since; Since is zero while it does not run (C2). In nanoseconds in JSON.
+	// Elapsed is how far the clock had run at Since; Since is zero while the clock does not run (C2). In JSON Elapsed is in
+	// nanoseconds.
 	Elapsed time.Duration `json:"elapsed,omitempty"`
 	Since   time.Time     `json:"since,omitzero"`
 	// Disturbed is when a canary pod last restarted, failed or was evicted (C2).
 	Disturbed time.Time `json:"disturbed,omitzero"`
-	// Restarting is when a container of a canary pod first restarted since the canary began, Restarted when one last did, as far
-	// as that was seen (C4).
+	// Restarting is when a container of a canary pod first restarted since the canary began, and Restarted is when one last
+	// did, as far as that was seen (C4). Both are zero if none did.
 	Restarting time.Time `json:"restarting,omitzero"`
 	Restarted  time.Time `json:"restarted,omitzero"`
-	// Before are the restarts that do not count, of pods that were there before the canary began, in ascending order of UIDs.
+	// Before has the restarts that do not count, of pods that were there before the canary began, in ascending order of
+	// UIDs.
 	Before []Baseline `json:"before,omitempty"`
-	// Pause is the automatic pause that was not lifted yet (C3).
+	// Pause is the automatic pause that was not lifted yet (C3); nil: there is none.
 	Pause *Finding `json:"pause,omitempty"`
-	// Verdict on the revision: a promotion until it is seen on the ControllerRevision, a fail as long as it stands (C6).
+	// Verdict is the verdict on the revision (C6): a promotion until its mark is seen on the ControllerRevision, a fail as long
+	// as it stands. Nil: there is none.
 	Verdict *Finding `json:"verdict,omitempty"`
 }
 
-// begin is the record of a canary that begins. Pods that are there already may have been disturbed at any time before.
+// begin is the record of a canary that begins. If pods of the revision are there already, it counts as disturbed now, because
+// they may have been disturbed at any time before.
 func begin(revision string, e *evidence, now time.Time) Record {
 	r := Record{Revision: revision, Began: now, Nodes: slices.Clone(e.names)}
 	if len(e.seen) > 0 {
@@ -42,8 +46,8 @@ func begin(revision string, e *evidence, now time.Time) Record {
 	return r
 }
 
-// advance brings the record up to now, with everything that depends on it: what it says of the future, which a clock that
-// was set back makes of the past, counts as now.
+// advance brings the record up to now, with what the pods show. Instants on record that lie in the future, because a clock
+// was set back, count as now.
 func (r Record) advance(e *evidence, now time.Time) Record {
 	r.Verdict = nil // none that counts, or this would not be asked
 	if r.Began.IsZero() || r.Began.After(now) {
@@ -75,8 +79,9 @@ func (r Record) advance(e *evidence, now time.Time) Record {
 	return r
 }
 
-// restartedAt enters a restart, be it on record or seen: restarts go on from the first of them to the last, in whatever order
-// they become known (C4). One that is dated before the canary began was of the revision before, or of a canary before it.
+// restartedAt enters a restart that is on record or was seen: restarts go on from the first of them to the last, in whatever
+// order they become known (C4). A restart that is dated before the canary began is left out, because it was one of an earlier
+// revision or of an earlier canary.
 func (r *Record) restartedAt(at time.Time) {
 	if at.IsZero() || at.Before(r.Began) {
 		return
@@ -98,9 +103,9 @@ func (r *Record) elapsed(now time.Time) time.Duration {
 	return math.MaxInt64
 }
 
-// run lets the clock run from now on, or stops it (C2). It starts when every node holds an available pod, and once it has
-// started it does not wait for them any more. A clock that goes on leaves the record as it is, so that nobody has to store
-// it again.
+// run lets the clock run from now on, or stops it (C2). The clock starts when every node holds an available pod; once it has
+// started it does not wait for the pods any more. A clock that goes on leaves the record as it is, so that nobody has to store
+// the record again.
 func (r *Record) run(runs bool, e *evidence, now time.Time) {
 	switch {
 	case !runs:
@@ -110,7 +115,7 @@ func (r *Record) run(runs bool, e *evidence, now time.Time) {
 	}
 }
 
-// joined tells whether there is a name that was not there before.
+// joined reports whether names has one that before does not have.
 func joined(before, names []string) bool {
 	before = ordered(before, strings.Compare)
 	return slices.ContainsFunc(names, func(name string) bool {

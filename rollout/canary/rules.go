@@ -4,7 +4,7 @@ import "time"
 
 // rules are options as Judge uses them: with defaults, and with what Validate refuses read in the strict sense.
 type rules struct {
-	// byClock: the clock may promote.
+	// byClock reports whether the clock may promote.
 	byClock              bool
 	duration, noRestarts time.Duration
 
@@ -41,7 +41,7 @@ func (o Options) rules() rules {
 	return r
 }
 
-// durationOr is what is set, or the default if nothing is, or something that would promote early.
+// durationOr is the duration that is set. It is the default if none is set, or a negative one, which would promote early.
 func durationOr(d *time.Duration, fallback time.Duration) time.Duration {
 	if d == nil || *d < 0 {
 		return fallback

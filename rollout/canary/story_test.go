@@ -107,7 +107,7 @@ type world struct {
 	pending canary.Judgement
 	// template counts the revisions.
 	template int
-	// lost: the record was lost in this step.
+	// lost reports whether the record was lost in this step.
 	lost bool
 }
 
@@ -248,7 +248,7 @@ func (m moment) obeysRetry() bool {
 	return retries
 }
 
-// awaitsRetry: the revision has failed, and the next judgement will obey a command that stood there before.
+// awaitsRetry reports whether the revision has failed and the next judgement will obey a retry that was given before.
 func (m moment) awaitsRetry() bool {
 	retry := m.o.Commands.Retry
 	target, _, _ := strings.Cut(retry, "/")
@@ -280,7 +280,7 @@ func (m moment) names() []string {
 	return names
 }
 
-// allAvailable: there are nodes, and every one has an available pod.
+// allAvailable reports whether there are canary nodes and every one has an available pod.
 func (m moment) allAvailable() bool {
 	return len(m.in.Nodes) > 0 && !slices.ContainsFunc(m.in.Nodes, func(n canary.Node) bool { return !n.Available })
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/daemonplan/daemonplan/internal/selectors"
 )
 
-// Validate reports every mistake in the options, with field paths below path (C7), in the order of the fields. Unset
-// fields count with their defaults; a nil path is allowed. Commands are never wrong: one that names nothing is stale (C5).
+// Validate returns every mistake in the options, with field paths below path, in the order of the fields; nil if there is
+// none. Unset fields count with their defaults. A nil path is allowed. Commands are never wrong: one that names no revision
+// on trial is stale (C5).
 func (o Options) Validate(path *field.Path) field.ErrorList {
 	o = o.Default()
 	var errs field.ErrorList

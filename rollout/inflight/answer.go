@@ -14,9 +14,9 @@ const (
 	firstFailure = 500
 )
 
-// MaybeExecuted tells whether a request that ended in this error may have been executed all the same: the answer was lost, or the
-// API server gave up waiting for itself. A refused connection and every answer of the 4xx range, a conflict for one, say that it
-// was not. Nil: it was executed, and the result is true.
+// MaybeExecuted reports whether a request that ended in this error may have been executed all the same: its answer was lost, or
+// the API server itself gave up waiting. A refused connection, and every answer of the 4xx range such as a conflict, show that
+// the request was not executed. The result for a nil error is true, because the request was executed.
 func MaybeExecuted(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -26,7 +26,7 @@ func MaybeExecuted(err error) bool {
 	return code < firstRefusal || code >= firstFailure
 }
 
-// IsGone tells whether a request ended in this error because its object does not exist. An API server that does not know the
+// IsGone reports whether a request ended in this error because its object does not exist. An API server that does not know the
 // resource or subresource, such as pods/resize, answers with the same code and means something else: nothing of that kind can be
 // done there.
 func IsGone(err error) bool {

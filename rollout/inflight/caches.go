@@ -36,7 +36,7 @@ func newCaches(pods []*corev1.Pod, revisions []*appsv1.ControllerRevision) *cach
 	return c
 }
 
-// show tells whether the caches show that a request was executed. Only what they once had is asked to be patched or deleted, so
+// show reports whether the caches show that a request was executed. Only what they once had is asked to be patched or deleted, so
 // what they do not have any more is gone.
 func (c *caches) show(r *Request) bool {
 	pod, revision := c.pods[r.uid], c.revisions[r.uid]
@@ -56,7 +56,7 @@ func (c *caches) show(r *Request) bool {
 	}
 }
 
-// atLeast tells whether a resource version is as new as that of an answer. Without an answer, or with versions that cannot be
+// atLeast reports whether a resource version is as new as that of an answer. Without an answer, or with versions that cannot be
 // compared, nobody knows.
 func atLeast(version, answer string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, answer)

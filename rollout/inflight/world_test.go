@@ -163,7 +163,7 @@ type asked struct {
 	slot     int // of the requests of the trackers
 }
 
-// mayGo tells whether it is safe not to wait any more: its time is over, it was not executed, or the watch has got past what it
+// mayGo reports whether it is safe not to wait any more: its time is over, it was not executed, or the watch has got past what it
 // did, or past what makes it pointless.
 func (a *asked) mayGo(s *server, now time.Time) bool {
 	there := find(s.cached(a.resource), a.uid)
@@ -181,7 +181,7 @@ func (a *asked) mayGo(s *server, now time.Time) bool {
 	}
 }
 
-// mustGo tells whether a controller can know from answer and caches that there is nothing to wait for.
+// mustGo reports whether a controller can know from answer and caches that there is nothing to wait for.
 func (a *asked) mustGo(s *server, now time.Time) bool {
 	cached := s.cached(a.resource)
 	there := find(cached, a.uid)

@@ -11,7 +11,7 @@ import (
 
 // Which nodes an event happens to.
 
-// matches tells whether the event may happen to the node.
+// matches reports whether the event may happen to the node.
 func (e *Event) matches(node *corev1.Node) bool {
 	if e.Node != "" {
 		return node.Name == e.Node
@@ -19,7 +19,7 @@ func (e *Event) matches(node *corev1.Node) bool {
 	return inPool(node, e.Pool, e.Nodes)
 }
 
-// inPool tells whether a node is of the pool, if one is named, and has all the labels.
+// inPool reports whether a node is of the pool, if one is named, and has all the labels.
 func inPool(node *corev1.Node, pool string, labels map[string]string) bool {
 	if pool != "" && node.Labels[PoolLabel] != pool {
 		return false

@@ -48,7 +48,7 @@ func Exponential(mean time.Duration) Distribution { return Distribution{exponent
 // few are much longer. They are cut off at 100 times p95.
 func LogNormal(median, p95 time.Duration) Distribution { return Distribution{logNormal, median, p95} }
 
-// IsZero tells whether the distribution is unset.
+// IsZero reports whether the distribution is unset.
 func (d Distribution) IsZero() bool { return d.kind == unset }
 
 func (d Distribution) isSet() bool { return d.kind != unset }

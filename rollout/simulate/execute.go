@@ -43,7 +43,7 @@ func (s *Simulation) send() error {
 	return nil
 }
 
-// statusChanged tells whether status or memory of the plan are not what is written.
+// statusChanged reports whether status or memory of the plan are not what is written.
 func (s *Simulation) statusChanged() bool {
 	c := &s.controller
 	return !reflect.DeepEqual(c.written, c.plan.Status) || !reflect.DeepEqual(c.saved, c.plan.Memory)

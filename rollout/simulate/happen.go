@@ -48,7 +48,7 @@ func effectOf(e *Event) effect {
 	}
 }
 
-// beginEffect counts an event that does it; endEffect one that is over, and tells whether none is left.
+// beginEffect counts an event that does it; endEffect one that is over, and reports whether none is left.
 func (n *node) beginEffect(e effect) {
 	if n.begun == nil {
 		n.begun = map[effect]int{}

@@ -26,7 +26,7 @@ func (s *Simulation) fetch(p *pod, object *corev1.Pod) {
 	}
 }
 
-// hasImage tells whether the node has the image, in whatever spelling it reports it.
+// hasImage reports whether the node has the image, in whatever spelling it reports it.
 func (s *Simulation) hasImage(n *node, image string) bool {
 	return s.registry.has(n.name, image) || predownload.Reported(n.object.Status.Images, image)
 }

@@ -253,7 +253,7 @@ func isNumeric(b byte) bool {
 	return '0' <= b && b <= '9' || b == '.' || b == '-' || b == '+' || b == 'e' || b == 'E'
 }
 
-// isEdge tells whether a number in JSON may end before that byte, or begin after it.
+// isEdge reports whether a number in JSON may end before that byte, or begin after it.
 func isEdge(text []byte, i int) bool {
 	return i < 0 || i >= len(text) || bytes.IndexByte([]byte("\":,[]{} \t\r\n"), text[i]) >= 0
 }

@@ -68,7 +68,7 @@ func (s *Simulation) schedule(p *pod) {
 	s.scheduleHook(p)
 }
 
-// recurs tells whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or
+// recurs reports whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or
 // one that never gets ready crashes once more.
 func (s *Simulation) recurs(p *pod) bool {
 	if p.runs.Crash.isSet() && p.runs.Crashes > 0 {
@@ -80,7 +80,7 @@ func (s *Simulation) recurs(p *pod) bool {
 	return p.stage == ready && (p.next == actCrash || p.next == actFail) || p.sickly > foregroundCrashes
 }
 
-// trying tells whether a canary was on trial in the last plan.
+// trying reports whether a canary was on trial in the last plan.
 func (s *Simulation) trying() bool {
 	return s.canary.Phase == canary.Running || s.canary.Phase == canary.Paused
 }
@@ -179,7 +179,7 @@ func (s *Simulation) anyOutdated(p *pod) bool {
 	return false
 }
 
-// outdated tells whether a container is to become another one. Only kubelets of sets that are updated in place are asked.
+// outdated reports whether a container is to become another one. Only kubelets of sets that are updated in place are asked.
 func (s *Simulation) outdated(p *pod, i int) bool {
 	return kubelet.HasGate(p.object, lifecycle.InPlaceUpdateReady) &&
 		kubelet.Outdated(p.object, i, p.running[i], s.spec.Strategy.InPlace.EnvFromMetadata)

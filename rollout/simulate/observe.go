@@ -79,13 +79,13 @@ func (s *Simulation) stateOf(n *node) NodeState {
 	return worst
 }
 
-// isUpdate tells whether the pod is at the update revision, with the resources that its node is to give it (P8).
+// isUpdate reports whether the pod is at the update revision, with the resources that its node is to give it (P8).
 func (s *Simulation) isUpdate(p *pod) bool {
 	return revisionOf(p.object) == s.update &&
 		(p.node.anyResources || p.object.Annotations[placement.DigestAnnotation] == p.node.digest)
 }
 
-// leaves tells whether the pod is on its way out.
+// leaves reports whether the pod is on its way out.
 func leaves(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil || lifecycle.StateOf(p) == lifecycle.PreparingDelete
 }
@@ -173,7 +173,7 @@ type canaryState struct {
 	Reason canary.PhaseReason
 }
 
-// complete tells whether every node is where it is to end, by the last plan and by what is.
+// complete reports whether every node is where it is to end, by the last plan and by what is.
 func (s *Simulation) complete() bool {
 	there := s.counts[NodeNew] + s.counts[NodeOld] + s.counts[NodeOutside]
 	strategy := &s.spec.Strategy

@@ -95,5 +95,5 @@ const (
 	nodeStates
 )
 
-// Serving tells whether a pod serves on a node in that state (B2).
+// Serving reports whether a pod serves on a node in that state (B2).
 func (s NodeState) Serving() bool { return s >= NodeOld && s < nodeStates }

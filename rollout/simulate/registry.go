@@ -172,7 +172,7 @@ func (r *registry) forgetNode(at time.Duration, node string) {
 	r.ended = slices.DeleteFunc(r.ended, func(p pulled) bool { return p.node == node })
 }
 
-// has tells whether the node has the image.
+// has reports whether the node has the image.
 func (r *registry) has(node, image string) bool {
 	n := r.nodes[node]
 	return n != nil && slices.ContainsFunc(n.images, func(e registryImage) bool { return e.has && e.name == image })

@@ -124,7 +124,7 @@ func (r *registry) finish(p *registryPull) {
 	r.flows = append(r.flows, flow{p.node.name, p.image, int64(p.size), r.now - p.first, p.peer, end})
 }
 
-// peers tells whether a node of the zone has the image to give.
+// peers reports whether a node of the zone has the image to give.
 func (r *registry) peers(p *registryPull) bool {
 	return r.model.PeerToPeer && r.holders[zoneImage{p.node.zone, p.image}] > 0
 }

@@ -68,7 +68,7 @@ type Report struct {
 	Violations []verify.Violation `json:"violations,omitempty"`
 }
 
-// Succeeded tells whether the rollout came to its end: every node is where it is to end, and the last revision was not given up
+// Succeeded reports whether the rollout came to its end: every node is where it is to end, and the last revision was not given up
 // by its canary, which leaves all nodes where they were.
 func (r *Report) Succeeded() bool {
 	return r.End == EndDone && r.State != status.CanaryFailed

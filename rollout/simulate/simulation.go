@@ -278,7 +278,7 @@ func (s *Simulation) tell() error {
 	return nil
 }
 
-// atRest tells whether nothing will happen but what recurs without end.
+// atRest reports whether nothing will happen but what recurs without end.
 func (s *Simulation) atRest() bool {
 	c := &s.controller
 	if c.down || c.busy || c.dirty || c.wake > 0 || s.queue.foreground > 0 || s.registry.pulling() > 0 {

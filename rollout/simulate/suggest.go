@@ -179,7 +179,7 @@ func (s suggester) once(scenario Scenario) (Report, error) {
 	return report, err
 }
 
-// meets tells whether nine of ten runs finished. Of runs that were stopped early too many were late of all.
+// meets reports whether nine of ten runs finished. Of runs that were stopped early too many were late of all.
 func meets(p Prediction) bool { return !tooMany(p.Unfinished, p.Runs) }
 
 func tooMany(unfinished, runs int) bool { return 10*unfinished > runs }

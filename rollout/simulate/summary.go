@@ -113,7 +113,7 @@ func (c CanaryReport) String() string {
 	return text
 }
 
-// ran tells whether there was a trial.
+// ran reports whether there was a trial.
 func (c CanaryReport) ran() bool {
 	return c.Phase != canary.Idle || c.Reason == canary.Promoted || c.Reason == canary.Validated
 }

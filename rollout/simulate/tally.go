@@ -69,7 +69,7 @@ func (t *tally) node(at time.Duration, name, zone string, _, to NodeState) {
 	}
 }
 
-// arrived tells whether a node came nearer to its place. One that joins or leaves where nothing is to be done, or when it
+// arrived reports whether a node came nearer to its place. One that joins or leaves where nothing is to be done, or when it
 // is done, did not.
 func arrived(from, to NodeState) bool {
 	settled := func(s NodeState) bool { return s == NodeOutside || s == NodeNew }

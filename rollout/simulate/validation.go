@@ -44,7 +44,7 @@ func (e scenarioError) Error() string { return e.list.ToAggregate().Error() }
 func (e scenarioError) Errors() []error { return e.list.ToAggregate().Errors() }
 func (e scenarioError) Unwrap() []error { return e.Errors() }
 
-// Is tells whether any mistake is the target.
+// Is reports whether any mistake is the target.
 func (e scenarioError) Is(target error) bool { return e.list.ToAggregate().Is(target) }
 
 // pools are the names that pools of nodes have, or may come to have; nil if there is no telling.

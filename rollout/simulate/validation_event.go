@@ -13,12 +13,12 @@ import (
 // Which fields of an event mean anything depends on what happens. One that means nothing is a mistake: whoever set it
 // expected something of it.
 
-// onNodes tells whether it happens to nodes, so that these are to be chosen.
+// onNodes reports whether it happens to nodes, so that these are to be chosen.
 func (w What) onNodes() bool {
 	return w.known() && w != AddNodes && w != SetSpec && w != GiveCommands && w != CrashController && w != SetClock
 }
 
-// ends tells whether it can end by itself.
+// ends reports whether it can end by itself.
 func (w What) ends() bool {
 	return slices.Contains([]What{NodeNotReady, CordonNode, TaintNode, DrainNode, LabelNode}, w)
 }

@@ -130,7 +130,7 @@ func (c Case) Encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// keeps tells whether the data comes through JSON as it is.
+// keeps reports whether the data comes through JSON as it is.
 func keeps(data []byte) bool {
 	var compact bytes.Buffer
 	return bytes.HasPrefix(data, []byte("{")) && json.Compact(&compact, data) == nil && bytes.Equal(compact.Bytes(), data)

@@ -94,7 +94,7 @@ func (s *Simulation) setNode(object *corev1.Node) *node {
 	return n
 }
 
-// isReady tells whether the node is reported Ready. One that has no such condition is not reported at all, and taken for so.
+// isReady reports whether the node is reported Ready. One that has no such condition is not reported at all, and taken for so.
 func isReady(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
@@ -111,7 +111,7 @@ func (s *Simulation) evaluate(n *node) {
 	n.digest, n.anyResources = by.Digest, len(by.Malformed) > 0
 }
 
-// runsOn tells whether the pod of the spec in force is to run on the node. The taints of a node that is lost keep new pods
+// runsOn reports whether the pod of the spec in force is to run on the node. The taints of a node that is lost keep new pods
 // away (P3), but it is to run one all the same: whoever counts nodes without an agent counts it.
 func (s *Simulation) runsOn(n *node) bool {
 	object := n.object
@@ -267,7 +267,7 @@ func (s *Simulation) rulesFor(p *pod) *Kubelet {
 	return all
 }
 
-// matches tells whether the rule is about the pod, its share aside.
+// matches reports whether the rule is about the pod, its share aside.
 func (k *Kubelet) matches(p *pod) bool {
 	if k.Revision != "" && k.Revision != revisionOf(p.object) || (k.Pool != "" || len(k.Nodes) > 0) && p.node == nil {
 		return false
@@ -314,7 +314,7 @@ func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration 
 	return s.random.durationOf(d, purpose, p.object.Name+"/"+strconv.Itoa(p.attempt))
 }
 
-// fits tells whether the scheduler can bind the pod to its node: selector, affinity and taints, and room.
+// fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, and room.
 func (s *Simulation) fits(p *pod) bool {
 	matcher, err := placement.Compile(&corev1.PodTemplateSpec{Spec: p.object.Spec})
 	if err != nil || matcher.Evaluate(p.node.object).Outcome != placement.Run {

@@ -207,7 +207,7 @@ func (e *execution) existing(ctx context.Context, action rollout.RevisionAction,
 	return apierrors.NewAlreadyExists(appsv1.Resource("controllerrevisions"), action.Name)
 }
 
-// isNormal tells whether all that an error holds happens in a healthy cluster: somebody else was faster, and the next plan goes
+// isNormal reports whether all that an error holds happens in a healthy cluster: somebody else was faster, and the next plan goes
 // on from what is then.
 func isNormal(err error) bool {
 	switch err := err.(type) { //nolint:errorlint // each level is looked at by itself
@@ -223,7 +223,7 @@ func isNormal(err error) bool {
 	}
 }
 
-// isAboutUID tells whether a patch was refused because its object is another one by now.
+// isAboutUID reports whether a patch was refused because its object is another one by now.
 func isAboutUID(err *apierrors.StatusError) bool {
 	if !apierrors.IsInvalid(err) || err.ErrStatus.Details == nil || len(err.ErrStatus.Details.Causes) == 0 {
 		return false

@@ -23,11 +23,11 @@ import (
 type Kind interface {
 	// New is an object for the cache to fill.
 	New() client.Object
-	// Selects tells whether a set is written in the object.
+	// Selects reports whether a set is written in the object.
 	Selects(client.Object) bool
 	// Read the set, and the memory of its last plan.
 	Read(client.Object) (rollout.Spec, rollout.Memory, error)
-	// Repairs tells whether pods that are lost are replaced here. Then they are also while the spec is invalid.
+	// Repairs reports whether pods that are lost are replaced here. Then they are also while the spec is invalid.
 	Repairs() bool
 	// Restrict takes out of a plan what somebody else does. It may look at the object past the caches.
 	Restrict(ctx context.Context, live client.Reader, object client.Object, plan *rollout.Plan) error

@@ -121,7 +121,7 @@ func (r *Reconciler) own(
 	return refused, err
 }
 
-// isRefused tells whether the API server will say no the next time, too: for rights, or by an admission policy or a webhook.
+// isRefused reports whether the API server will say no the next time, too: for rights, or by an admission policy or a webhook.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

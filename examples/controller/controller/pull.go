@@ -32,7 +32,7 @@ type attempt struct {
 	object client.Object
 }
 
-// isPullOf tells whether an object pulls an image for a set.
+// isPullOf reports whether an object pulls an image for a set.
 func isPullOf(set types.UID, object client.Object) bool {
 	a, ok := predownload.AttemptOf(object)
 	return ok && a.Set == set

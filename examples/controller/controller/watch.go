@@ -46,7 +46,7 @@ func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	return b
 }
 
-// concerns tells whether a pod, revision or pull is the set's, or is to be. Orphans and the pods of a predecessor are, though
+// concerns reports whether a pod, revision or pull is the set's, or is to be. Orphans and the pods of a predecessor are, though
 // no owner reference leads from them to the set.
 func (s *set) concerns(object client.Object) bool {
 	if isPullOf(s.object.GetUID(), object) {
