@@ -196,7 +196,7 @@ func changedResources(has, changes corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// unready makes the pod not ready if a container restarts. wait: that is all for now.
+// unready is the first half of I4: it makes the pod not ready if a container restarts, and keeps it so for the grace period. wait: that is all for now.
 func unready(b *batch, grace time.Duration) (step Step, wait bool, err error) {
 	if !b.work.restarts(b.pod) {
 		return Step{}, false, nil

@@ -83,32 +83,6 @@ type Record struct {
 	Completed bool `json:"completed,omitempty"`
 }
 
-// The back-off of failed pods (M2).
-const (
-	backoffInitial = time.Second
-	backoffMax     = 15 * time.Minute
-	backoffForget  = 2 * backoffMax
-)
-
-// until returns when the next deletion is due. A delay beyond backoffMax, as only a damaged memory has, counts as backoffMax.
-func (b Backoff) until() time.Time {
-	return b.Since.Add(min(max(b.Delay, 0), backoffMax))
-}
-
-// expired reports whether the entry may be forgotten.
-func (b Backoff) expired(now time.Time) bool {
-	return now.Sub(b.Since) > backoffForget
-}
-
-// next returns the entry after another deletion at now: the delay doubles, up to backoffMax.
-func (b Backoff) next(now time.Time) Backoff {
-	delay := backoffInitial
-	if b.Delay > 0 {
-		delay = min(2*min(b.Delay, backoffMax), backoffMax)
-	}
-	return Backoff{Node: b.Node, Revision: b.Revision, Delay: delay, Since: now}
-}
-
 // canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary
 // label: then the nodes are remembered, so that later plans take the label off.
 func (r *run) canaryRecord() canary.Record {

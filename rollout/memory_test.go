@@ -16,7 +16,7 @@ import (
 )
 
 // M2: 1 s, doubling to 15 min. The pod fails again at once each time, and is deleted as soon as that is due.
-func TestBackoffDoubles(t *testing.T) {
+func TestBackoffM2Doubles(t *testing.T) {
 	l := newLab().add(on("a", newPod(kit.Failed())))
 	seconds := []int{
 		1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 15 * 60, 15 * 60, 15 * 60,
@@ -53,7 +53,7 @@ func TestBackoffDoubles(t *testing.T) {
 
 // M2: what the memory of back-offs becomes in one plan, on a fleet of node a, whose pod has failed, and node b, which is
 // healthy.
-func TestBackoffMemory(t *testing.T) {
+func TestBackoffM2Memory(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	entry := func(node, revision string, delay, since time.Duration) rollout.Backoff {
 		return rollout.Backoff{Node: node, Revision: revision, Delay: delay, Since: ago(since)}
@@ -143,7 +143,7 @@ func TestBackoffMemory(t *testing.T) {
 }
 
 // Two Failed pods of one revision on a node are judged alike and cost one doubling.
-func TestBackoffOncePerPlan(t *testing.T) {
+func TestBackoffM2OncePerPlan(t *testing.T) {
 	l := newLab().add(on("a", newPod(kit.Failed()), newPod(kit.Failed())))
 	want := []rollout.Backoff{{Node: "a", Revision: l.update, Delay: time.Second, Since: kit.Noon()}}
 	if diff := cmp.Diff(want, l.plan(t).Memory.Backoffs); diff != "" {
@@ -152,14 +152,14 @@ func TestBackoffOncePerPlan(t *testing.T) {
 }
 
 // Outdated Failed pods of a node that is not held go at once and leave no back-off behind.
-func TestBackoffNotForOutdated(t *testing.T) {
+func TestBackoffM2NotForOutdated(t *testing.T) {
 	if got := newLab().add(on("a", oldPod(kit.Failed()))).plan(t).Memory.Backoffs; got != nil {
 		t.Errorf("got %+v, want none (M2)", got)
 	}
 }
 
 // A Failed pod that is not deleted in this plan costs no doubling, though it waits for no back-off.
-func TestBackoffNotForWaiting(t *testing.T) {
+func TestBackoffM2NotForWaiting(t *testing.T) {
 	tests := []struct {
 		name, why string
 		scene     scene

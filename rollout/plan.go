@@ -22,7 +22,7 @@ import (
 //
 // A Plan is a large struct: keep the one that [Planner.Plan] returned, and pass pointers to it. Its methods take one.
 type Plan struct {
-	// Revisions to create, renumber or delete. Before all else: pods refer to them by hash. If the name of one to
+	// Revisions to create, renumber, annotate or delete. Before all else: pods refer to them by hash. If the name of one to
 	// create is taken by an object that is not the set's, plan again with [Memory.Collided].
 	Revisions []RevisionAction
 	// Patches of pods. Before Deletes and Creates. If one fails, leave out the others of the same pod: the last of them

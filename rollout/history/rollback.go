@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// A rollback puts an older template into the spec. That its revision then gets the highest number (R3) is up to Resolve.
+
 // What a rollback can fail for, beside ErrUnreadable and the errors of Compile and Resolve.
 var (
 	// ErrNoRevision: no revision has the number.
