@@ -79,7 +79,7 @@ func BenchmarkFeatures(b *testing.B) {
 	}
 }
 
-// benchImages are as many as a kubelet reports.
+// benchImages returns as many as a kubelet reports.
 func benchImages() []corev1.ContainerImage {
 	images := make([]corev1.ContainerImage, 50)
 	for i := range images {

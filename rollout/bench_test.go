@@ -136,7 +136,7 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-// decoded is the object as a client decodes it: every string and slice has memory of its own.
+// decoded returns the object as a client decodes it: every string and slice has memory of its own.
 func decoded[M message](tb testing.TB, object, fresh M) M {
 	tb.Helper()
 	data, err := object.Marshal()

@@ -82,7 +82,7 @@ func (s spot) leave() spot { return s.with(kit.Taint("gone", "", corev1.TaintEff
 // gone are pods of a node that does not exist; of node "" those that no node can be read off.
 func gone(node string, pods ...podOf) spot { return spot{name: node, pods: pods} }
 
-// newPod is a pod of the update revision, healthy for an hour unless the options say otherwise.
+// newPod returns a pod of the update revision, healthy for an hour unless the options say otherwise.
 func newPod(options ...kit.PodOption) podOf { return podAt("update", options...) }
 
 // oldPod is newPod of the revision before.
@@ -105,7 +105,7 @@ func barePod(options ...kit.PodOption) podOf {
 	}
 }
 
-// pinned is a pod that is to go to its node and was not bound to it yet.
+// pinned returns a pod that is to go to its node and was not bound to it yet.
 func pinned(p podOf) podOf {
 	return func(l *lab, node, name string) *corev1.Pod {
 		pod := p(l, node, name)
@@ -116,7 +116,7 @@ func pinned(p podOf) podOf {
 	}
 }
 
-// ago is an instant before the one that scenes are planned at.
+// ago returns an instant before the one that scenes are planned at.
 func ago(d time.Duration) time.Time { return kit.Noon().Add(-d) }
 
 func readyFor(d time.Duration) kit.PodOption { return kit.Ready(ago(d)) }

@@ -11,7 +11,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// tryingOn is the memory of a canary of the update revision on these nodes, which began half an hour ago and whose clock has
+// tryingOn returns the memory of a canary of the update revision on these nodes, which began half an hour ago and whose clock has
 // run for a minute.
 func tryingOn(nodes ...string) func(*lab) {
 	return func(l *lab) {
@@ -67,7 +67,7 @@ func failedRevision(l *lab) {
 	withMark("update", history.FailedAnnotation, canary.TimedOut.String())(l)
 }
 
-// trialPod is a pod of the update revision with the canary label.
+// trialPod returns a pod of the update revision with the canary label.
 func trialPod(options ...kit.PodOption) podOf {
 	return newPod(append(options, kit.PodLabel(rollout.CanaryLabel, "true"))...)
 }

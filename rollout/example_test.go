@@ -29,7 +29,7 @@ func agent() rollout.Spec {
 	}
 }
 
-// three is a rollout under way: n1 runs the new template, n2 and n3 run an older one.
+// three returns a rollout under way: n1 runs the new template, n2 and n3 run an older one.
 func three(options ...rollouttest.SpecOption) (rollout.Spec, rollout.Snapshot) {
 	spec := rollouttest.Spec("agent", options...)
 	pod := func(node string, options ...rollouttest.PodOption) *corev1.Pod {

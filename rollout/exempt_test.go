@@ -11,7 +11,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// unschedulable is a pod for which the scheduler finds no room.
+// unschedulable returns a pod for which the scheduler finds no room.
 func unschedulable() podOf {
 	return pinned(newPod(func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{
@@ -21,7 +21,7 @@ func unschedulable() podOf {
 	}))
 }
 
-// goneBy is a pod whose grace period ends so long after now.
+// goneBy returns a pod whose grace period ends so long after now.
 func goneBy(at time.Duration) kit.PodOption {
 	return func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(kit.Noon().Add(at))) }
 }
@@ -38,7 +38,7 @@ func nodeReady(status corev1.ConditionStatus) kit.NodeOption {
 	}
 }
 
-// deletedBy is a pod with goneBy.
+// deletedBy returns a pod with goneBy.
 func deletedBy(at time.Duration, p podOf) podOf {
 	return func(l *lab, node, name string) *corev1.Pod {
 		pod := p(l, node, name)

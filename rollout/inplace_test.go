@@ -42,7 +42,7 @@ func inPlaceReady(status corev1.ConditionStatus, since time.Time) kit.PodOption 
 	}
 }
 
-// inGrace is a pod that was made unready to be updated in place.
+// inGrace returns a pod that was made unready to be updated in place.
 func inGrace(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		updatable(p)
@@ -64,7 +64,7 @@ func updatingSince(since time.Time) kit.PodOption {
 	}
 }
 
-// restarted is a pod whose in-place update is complete, but for the condition.
+// restarted returns a pod whose in-place update is complete, but for the condition.
 func restarted(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		updatingSince(since)(p)
@@ -72,7 +72,7 @@ func restarted(since time.Time) kit.PodOption {
 	}
 }
 
-// resizedTo is a ready pod that was resized to so many CPUs, of which its container has what is given.
+// resizedTo returns a ready pod that was resized to so many CPUs, of which its container has what is given.
 func resizedTo(wanted, given string) kit.PodOption {
 	cpu := func(n string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}

@@ -28,7 +28,7 @@ func big(cpu string) kit.SpecOption {
 	}
 }
 
-// withTwoCPUs is a pod with two CPUs by an override.
+// withTwoCPUs returns a pod with two CPUs by an override.
 func withTwoCPUs() kit.PodOption {
 	return func(p *corev1.Pod) {
 		spec := kit.Spec("agent")

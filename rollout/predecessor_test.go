@@ -113,7 +113,7 @@ func TestClaimPredecessor(t *testing.T) {
 	}
 }
 
-// claimed are the names of what a spec claims of pods that are of several controllers: pods, adopt, release, old.
+// claimed returns the names of what a spec claims of pods that are of several controllers: pods, adopt, release, old.
 func claimed(t *testing.T, spec rollout.Spec) [][]string {
 	t.Helper()
 	pod := func(name string, options ...kit.PodOption) *corev1.Pod {

@@ -64,7 +64,7 @@ func (r *run) query(p *pod) bool { `+body+`; return true }
 	}
 }
 
-// writersWithResults are the methods of the run and its parts that return something and write, by themselves or through what
+// writersWithResults returns the methods of the run and its parts that return something and write, by themselves or through what
 // they call; all names of methods come with them. What calls a memo does not write for that. The source is read without types: a
 // pointer that was taken out of a map or slice is not seen to be one.
 func writersWithResults(files map[string]*ast.File) (names, all []string) {
@@ -158,7 +158,7 @@ func isPointer(x ast.Expr, shared, pointers map[string]bool) bool {
 	}
 }
 
-// root is the name at the left end of an expression such as a.b[i].c; "" if there is none.
+// root returns the name at the left end of an expression such as a.b[i].c; "" if there is none.
 func root(x ast.Expr) string {
 	for {
 		switch at := x.(type) {

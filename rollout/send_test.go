@@ -116,8 +116,8 @@ func TestPatchesByPodProperty(t *testing.T) {
 // errConflict is what an API server answers if UID or resource version are others by now.
 var errConflict = errors.New("conflict")
 
-// served is an object after a merge patch, as an API server takes it: RFC 7386, with UID and resource version, if they are not
-// empty, as preconditions.
+// served returns an object after a merge patch, as an API server takes it: RFC 7386, with UID and resource version, if they
+// are not empty, as preconditions.
 func served[T any](object *T, patch []byte) (*T, error) {
 	var target, change map[string]any
 	data, err := json.Marshal(object)

@@ -84,7 +84,7 @@ func TestShapesStayLinear(t *testing.T) {
 	}
 }
 
-// shapeCounts are how often each block runs, by its place in the source.
+// shapeCounts returns how often each block runs, by its place in the source.
 func shapeCounts(t *testing.T, binary, shape string, n int) map[string]int {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
@@ -242,7 +242,7 @@ func requestsToOneNode(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	return spec, snapshot
 }
 
-// strayPods are those of nodes that are gone, some pinned, some bound, some nobody knows to which.
+// strayPods returns those of nodes that are gone, some pinned, some bound, some nobody knows to which.
 func strayPods(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	spec := benchSpec()
 	snapshot := benchSnapshot(tb, spec, n)
@@ -258,7 +258,7 @@ func strayPods(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	return spec, snapshot
 }
 
-// overriddenNodes are a fleet of which every 50th node has an override of its own, by its name or by a label that no other
+// overriddenNodes returns a fleet of which every 50th node has an override of its own, by its name or by a label that no other
 // has.
 func overriddenNodes(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	spec := benchSpec()
@@ -287,7 +287,7 @@ func overriddenNodes(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	return spec, snapshot
 }
 
-// nodesByTerm are a fleet of which every 50th node runs the pod, for an affinity term of its own says so.
+// nodesByTerm returns a fleet of which every 50th node runs the pod, for an affinity term of its own says so.
 func nodesByTerm(tb testing.TB, n int) (rollout.Spec, rollout.Snapshot) {
 	spec := benchSpec()
 	snapshot := benchSnapshot(tb, spec, n)

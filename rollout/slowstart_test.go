@@ -10,7 +10,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// rolling is the memory of a rollout of the update revision that began that long ago.
+// rolling returns the memory of a rollout of the update revision that began that long ago.
 func rolling(d time.Duration) func(*lab) {
 	return func(l *lab) {
 		l.snapshot.Memory.Version = rollout.MemoryVersion
@@ -18,7 +18,7 @@ func rolling(d time.Duration) func(*lab) {
 	}
 }
 
-// fresh is a new pod of that age that is not ready yet.
+// fresh returns a new pod of that age that is not ready yet.
 func fresh(age time.Duration) podOf { return newPod(kit.Created(ago(age)), kit.Unready()) }
 
 func TestSlowStartB7(t *testing.T) { playScenes(t, slowStartScenes()) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sources are the files of the package, parsed, by name; no tests.
+// sources returns the files of the package, parsed, by name; no tests.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	entries, err := os.ReadDir(".")
@@ -103,7 +103,7 @@ func precedences(t *testing.T, file *ast.File) map[string]int {
 	return table
 }
 
-// verbNames are the exported constants of a file that begin with Verb.
+// verbNames returns the exported constants of a file that begin with Verb.
 func verbNames(t *testing.T, file *ast.File) []string {
 	t.Helper()
 	var names []string
@@ -175,7 +175,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// receiver is the type of a method's receiver, without a star; "" for a function.
+// receiver returns the type of a method's receiver, without a star; "" for a function.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -191,7 +191,7 @@ func receiver(f *ast.FuncDecl) string {
 	return name.Name
 }
 
-// callees are the names of what a function calls, in the order of the source.
+// callees returns the names of what a function calls, in the order of the source.
 func callees(f *ast.FuncDecl) []string {
 	var names []string
 	ast.Inspect(f.Body, func(n ast.Node) bool {

@@ -32,7 +32,7 @@ type edsSurprise struct {
 	refused         string // the field for which New refuses the spec; all else is empty
 }
 
-// edsSays is how the trial stands, or without a canary what is counted.
+// edsSays returns how the trial stands, or without a canary what is counted.
 func edsSays(plan rollout.Plan) string {
 	if c := plan.Canary; c.Phase != canary.Idle || c.Reason != canary.ReasonNone {
 		return fmt.Sprintf("%v %v %v", c.Phase, c.Reason, c.Nodes)

@@ -287,7 +287,7 @@ func holdRevisionScenes() []scene {
 	}
 }
 
-// unreadable is a held node that has lost a pod of a revision whose template cannot be read.
+// unreadable returns a held node that has lost a pod of a revision whose template cannot be read.
 func unreadable() *lab {
 	l := newLab(holdRevision, partition("2")).add(on("a"), on("b", oldPod()))
 	l.snapshot.Revisions[0].Data.Raw = []byte(`{"spec":{}}`)
