@@ -10,14 +10,14 @@ import (
 // manyValues is the number of values from which on a set is looked up faster than a list is compared.
 const manyValues = 9
 
-// requiredAffinity holds the terms that can match a node, ORed (P4). Without terms it matches none.
+// requiredAffinity holds the terms that can match a node (P4). They are alternatives; without terms no node matches.
 type requiredAffinity struct {
 	terms []term
-	// rest finds those behind the first that can match a node, counted from the second.
+	// rest finds, of the terms behind the first, those that can match a node. Its numbers count from the second term.
 	rest candidates
 }
 
-// term holds requirements, ANDed. At least one of the two lists is not empty.
+// term holds requirements that must all be met. At least one of the two lists is not empty.
 type term struct {
 	labels []labelRequirement
 	fields []fieldRequirement
@@ -39,7 +39,7 @@ const (
 	opLess
 )
 
-// labelRequirement is one matchExpression. What is used of value, values, set and bound depends on op.
+// labelRequirement is one matchExpression. Its op decides which of value, values, set and bound are used.
 type labelRequirement struct {
 	key    string
 	op     operator
@@ -57,8 +57,7 @@ type fieldRequirement struct {
 	negated  bool
 }
 
-// evaluate returns Run if a term matches, and otherwise the verdict that P5 wants: it names the first failing
-// requirement of the first term.
+// evaluate returns Run if a term matches. Otherwise the verdict names the first failing requirement of the first term (P5).
 func (a *requiredAffinity) evaluate(node *corev1.Node) Verdict {
 	if len(a.terms) == 0 {
 		return Verdict{Test: TestNodeAffinity}
@@ -83,10 +82,10 @@ func (a *requiredAffinity) anyOfRest(node *corev1.Node) bool {
 	return matches
 }
 
-// none is no requirement.
+// none stands for no requirement.
 const none = -1
 
-// failed is the first requirement that the node fails, counted through labels, then fields; or none.
+// failed returns the number of the first requirement that the node fails, or none. Labels are counted first, then fields.
 func (t *term) failed(node *corev1.Node) int {
 	for i := range t.labels {
 		if !t.labels[i].matches(node.Labels) {
@@ -101,7 +100,7 @@ func (t *term) failed(node *corev1.Node) int {
 	return none
 }
 
-// refusal is the verdict on a node that fails the requirement of that number.
+// refusal returns the verdict on a node that fails the requirement of that number.
 func (t *term) refusal(failed int) Verdict {
 	if failed < len(t.labels) {
 		return Verdict{Test: TestNodeAffinity, Key: t.labels[failed].key}

@@ -16,7 +16,7 @@ import (
 // evaluateAll is what EvaluateAll does, and what its mutants fail to do.
 type evaluateAll func(*placement.Matcher, []placement.Verdict, []*corev1.Node) []placement.Verdict
 
-// oneByOne is the oracle of EvaluateAll.
+// oneByOne returns the oracle of EvaluateAll.
 func oneByOne(matcher *placement.Matcher, list []placement.Verdict, nodes []*corev1.Node) []placement.Verdict {
 	list = slices.Clone(list)
 	for _, node := range nodes {
@@ -52,7 +52,7 @@ func fleetCases() *rapid.Generator[fleetCase] {
 	})
 }
 
-// disagreementAll is the property: the verdicts of Evaluate, behind those that the list had.
+// disagreementAll returns the property: the verdicts of Evaluate, behind those that the list had.
 func disagreementAll(all evaluateAll, c fleetCase) string {
 	want, given := oneByOne(c.matcher, c.list, c.nodes), slices.Clone(c.nodes)
 	if diff := cmp.Diff(want, all(c.matcher, c.list, c.nodes)); diff != "" {

@@ -5,15 +5,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// candidates finds, among many conditions on nodes, those that a node can meet at all, so that a thousand that name nodes one by
-// one cost a node no more than one does. A condition that wants a label to have one of some values, or the node a name, is
-// looked up by what the node has. The others are candidates everywhere. What a candidate wants beside that is for others to test.
+// candidates finds, among many conditions on nodes, those that a node can meet at all. So a thousand conditions that name one
+// node each cost a node no more than one does. A condition that wants a label to have one of some values, or the node to have
+// a name, is looked up by what the node has. All others are candidates everywhere. The caller tests what else a candidate
+// wants.
 type candidates struct {
-	all    int // conditions
+	all    int // the number of conditions
 	always []int32
 	names  map[string][]int32
 	labels []labelIndex
-	// byKey are places in labels, which are looked up if the node has fewer labels than that.
+	// byKey has the places in labels by key. It is used if the node has fewer labels than the list.
 	byKey map[string]int
 }
 
@@ -23,14 +24,15 @@ type labelIndex struct {
 	byValue map[string][]int32
 }
 
-// want is one thing that a condition wants: a label with one of the values, or without a key a name. It cannot be met without.
+// want is one thing without which a condition cannot be met: a label with one of the values, or, if the key is empty, a node
+// name among them.
 type want struct {
 	key    string
 	values []string
 }
 
-// newCandidates takes for each condition what it wants. The condition is looked up by one of these, of which the values are
-// wanted by as few others as possible: by a host name rather than by an operating system.
+// newCandidates takes for each condition what it wants. A condition is looked up by the one thing whose values as few other
+// conditions want as possible: by a host name rather than by an operating system.
 func newCandidates(conditions [][]want) candidates {
 	c := candidates{all: len(conditions)}
 	type value struct{ key, value string }
@@ -72,7 +74,7 @@ func (c *candidates) add(i int32, w want) {
 	}
 }
 
-// valuesOf is the index of a label, or without a key of names.
+// valuesOf returns the index of a label, or, if the key is empty, that of node names.
 func (c *candidates) valuesOf(key string) map[string][]int32 {
 	if key == "" {
 		if c.names == nil {
@@ -92,8 +94,8 @@ func (c *candidates) valuesOf(key string) map[string][]int32 {
 	return c.labels[at].byValue
 }
 
-// each hands the candidates of a node to yield, in no certain order, each once, until yield returns false. A node without a
-// name, which no name rules out, has all.
+// each hands the candidates of a node to yield, each once and in no certain order, until yield returns false. If conditions want
+// names, a node without a name has all candidates, because it passes every requirement on names.
 func (c *candidates) each(node *corev1.Node, yield func(int32) bool) {
 	if node.Name == "" && len(c.names) > 0 {
 		for i := range int32(c.all) {
@@ -121,7 +123,7 @@ func (c *candidates) each(node *corev1.Node, yield func(int32) bool) {
 	}
 }
 
-// eachOf reports whether yield wants more.
+// eachOf hands the list to yield, and reports whether yield wants more.
 func eachOf(list []int32, yield func(int32) bool) bool {
 	for _, i := range list {
 		if !yield(i) {
@@ -131,7 +133,7 @@ func eachOf(list []int32, yield func(int32) bool) bool {
 	return true
 }
 
-// wantsOfTerm are what a term without mistakes wants.
+// wantsOfTerm returns what a term without mistakes wants.
 func wantsOfTerm(source *corev1.NodeSelectorTerm) []want {
 	var wants []want
 	for i := range source.MatchExpressions {
@@ -148,7 +150,7 @@ func wantsOfTerm(source *corev1.NodeSelectorTerm) []want {
 	return wants
 }
 
-// wantsOfSelector are what a label selector without mistakes wants.
+// wantsOfSelector returns what a label selector without mistakes wants.
 func wantsOfSelector(selector *metav1.LabelSelector) []want {
 	var wants []want
 	for _, entry := range compileSelector(selector.MatchLabels) {

@@ -17,7 +17,7 @@
 //		}
 //	}
 //
-// TargetNode is the way back: which node an existing pod, bound or not, belongs to.
+// TargetNode goes the other way: it returns the node to which an existing pod belongs, bound or not.
 //
 // Overrides are compiled once for a template, too:
 //
@@ -38,8 +38,8 @@
 // Every function is a function of its arguments: no I/O, clock, randomness or package state, and nothing
 // depends on map iteration. Inputs are neither written nor retained, except that strings are kept; the
 // template may be changed after Compile, and nodes may come straight from an informer cache. Nil arguments
-// are answered, never with Run. What is written is the pod that Overridden.Apply is called for, and what an
-// Evaluator remembers, which changes none of its answers.
+// are answered, never with Run. There are two exceptions to not writing: Overridden.Apply writes to its pod,
+// and an Evaluator remembers results, which changes none of its answers.
 //
 // # Guarantees
 //
@@ -56,9 +56,9 @@
 // The order of overrides changes nothing. Each container is decided by itself: the node's annotation, else
 // the newest override that matches the node and has the container, of equally old ones the one whose name sorts
 // last, else the template. An override that gives a container the amounts that it has anyway, in whatever
-// spelling, is none: there is no digest of it, and no pod is restarted when it comes or goes. Pods that are
-// created now are up to date now, and two nodes have one digest if and only if their pods get the same. The form
-// of the digest stays the same in all versions.
+// spelling, counts as none: it adds nothing to the digest, and no pod is restarted when it comes or goes. A pod
+// that is created now is up to date now. Two nodes have the same digest if and only if their pods get the same
+// resources. The form of the digest stays the same in all versions.
 //
 // An annotation is taken literally or not at all: JSON with exactly the fields limits, requests and claims, as
 // the API server spells them, each once, of which a pod can be created. Anything else is reported, changes

@@ -25,7 +25,7 @@ type label struct{ key, value string }
 // tolerated holds the compiled tolerations that cover taints of the two effects that matter.
 type tolerated struct{ noSchedule, noExecute taintCover }
 
-// taintCover is the set of taints of one effect that are tolerated.
+// taintCover is the set of those taints of one effect that are tolerated.
 type taintCover struct {
 	all   bool
 	rules []taintRule
@@ -38,8 +38,8 @@ type taintRule struct {
 	anyValue bool
 }
 
-// Compile prepares a template for evaluating many nodes. The matcher keeps none of the template's memory but
-// strings, so the template may be changed afterwards.
+// Compile prepares a template for evaluating many nodes. Of the template's memory the matcher keeps only strings, so the
+// template may be changed afterwards.
 //
 // The error holds every mistake that Validate reports, with paths that begin at the template; errors.As
 // finds a *field.Error, and the error's Unwrap() []error holds all. The matcher is usable nevertheless: an
@@ -61,9 +61,9 @@ func Compile(template *corev1.PodTemplateSpec) (*Matcher, error) {
 	return matcher, asError(mistakes)
 }
 
-// Evaluate says whether the node runs the pod, may keep a running one, or must be left, and why (P2, P3,
-// P5). The tests are made in the order nodeName, nodeSelector, required node affinity, taints. A nil node
-// is left. It does not allocate.
+// Evaluate returns whether the node is to run the pod (P2), may keep a running one (P3), or must be left, and which test
+// failed (P5). The tests are made in the order nodeName, nodeSelector, required node affinity, taints. A nil node gives
+// Leave. Evaluate does not allocate.
 func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	if m == nil || !m.compiled {
 		return Verdict{Test: TestNoTemplate}
@@ -74,8 +74,8 @@ func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 	if m.nodeName != "" && m.nodeName != node.Name {
 		return Verdict{Test: TestNodeName, Value: m.nodeName}
 	}
-	// Read first, used last: on a large fleet this is a cache miss of its own, which now overlaps with the
-	// labels'.
+	// The taints are read first and used last: on a large fleet reading them is a cache miss, which so overlaps with those
+	// of the labels.
 	taints := node.Spec.Taints
 	for i := range m.selector {
 		want := &m.selector[i]
@@ -111,8 +111,8 @@ func (m *Matcher) EvaluateAll(list []Verdict, nodes []*corev1.Node) []Verdict {
 	return list
 }
 
-// reach loads what the tests begin with, in a loop so short that the processor does not wait for one node before it asks
-// for the next. What it returns means nothing; but it must not be inlined, or nothing is loaded.
+// reach loads what the tests begin with into the processor's cache, in a loop so short that the processor does not wait for one
+// node before it asks for the next. Its result means nothing. It must not be inlined, or the compiler would drop the loads.
 //
 //go:noinline
 func reach(nodes []*corev1.Node) (sum int) {
@@ -176,8 +176,8 @@ func compileTolerations(list []corev1.Toleration) tolerated {
 	return compiled
 }
 
-// add takes up what the toleration covers of the taints with this effect; tolerations.Tolerates has the
-// reasons. Operators that it does not list cover nothing.
+// add adds the taints with this effect that the toleration covers, by the rules of tolerations.Tolerates. Unknown operators cover
+// nothing.
 func (c *taintCover) add(toleration *corev1.Toleration, effect corev1.TaintEffect) {
 	if toleration.Effect != "" && toleration.Effect != effect {
 		return

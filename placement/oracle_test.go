@@ -15,7 +15,7 @@ import (
 // evaluator is anything that evaluates nodes against a template: the matcher, the oracle, a planted bug.
 type evaluator func(*corev1.PodTemplateSpec, *corev1.Node) placement.Verdict
 
-// compiled is the code under test. Its errors are judged by other tests.
+// compiled returns the code under test. Its errors are judged by other tests.
 func compiled(template *corev1.PodTemplateSpec, node *corev1.Node) placement.Verdict {
 	matcher, _ := placement.Compile(template)
 	return matcher.Evaluate(node)

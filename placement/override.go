@@ -16,22 +16,22 @@ import (
 type Override struct {
 	// Name of the override; unique.
 	Name string
-	// Created is when it was made: of two that match one node and container the newest wins; of equally old ones, the
+	// Created is when it was made. Of several that match one node and container the newest wins; of equally old ones, the
 	// one whose name sorts last. The zero time is older than any other.
 	Created time.Time
 	// NodeSelector picks the nodes. An empty one picks all.
 	NodeSelector metav1.LabelSelector
-	// Containers are the resources by container name, init containers included. Each replaces those of the template's
-	// container whole, also with nothing. Containers that the template does not have are of no effect.
+	// Containers are the resources by container name, init containers included. Each replaces the resources of the
+	// template's container as a whole, also where it is empty. Containers that the template does not have have no effect.
 	Containers map[string]corev1.ResourceRequirements
 }
 
 const (
-	// OverrideAnnotationPrefix is what the keys of node annotations that override resources begin with; it is followed
-	// by <namespace>.<name>.<container>. The value is JSON resources. The API server takes no key with more than 63
+	// OverrideAnnotationPrefix begins the keys of node annotations that override resources; <namespace>.<name>.<container>
+	// follows it. The value is a JSON object as in a container's resources. The API server takes no key with more than 63
 	// characters behind the slash; sets with longer names use an Override.
 	OverrideAnnotationPrefix = "resources.extendeddaemonset.datadoghq.com/"
-	// DigestAnnotation is on pods whose resources are overridden; its value is the digest of them.
+	// DigestAnnotation is on pods whose resources are overridden. Its value is the [Digest] of these resources.
 	DigestAnnotation = "daemonplan.io/resources-digest"
 )
 
@@ -57,19 +57,19 @@ type slot struct {
 
 // rule is a compiled Override.
 type rule struct {
-	// labels that nodes have, and selector for what they cannot say; nil: nothing.
+	// labels that nodes must have. selector is set instead if the override's selector has expressions, else nil.
 	labels   []label
 	selector labels.Selector
-	// effects are what it gives each slot; nil: nothing.
+	// effects are what it gives each slot; a nil element: nothing.
 	effects []*effect
-	// alone is what a node gets that nothing else matches, made once so that such nodes share it.
+	// alone is what a node gets that no other rule matches and that has no annotation. It is made once and shared.
 	alone Overridden
 }
 
 // effect is what one container gets.
 type effect struct {
 	given Resources
-	// same: the template has it already.
+	// same reports whether the template's container has these resources already.
 	same bool
 }
 
@@ -78,9 +78,9 @@ type effect struct {
 //
 // The error holds every mistake that [ValidateOverrides] reports, with paths that begin at overrides, and every claim
 // that the template's pods do not have; errors.As finds a *field.Error, and the error's Unwrap() []error holds all. The
-// result is usable nevertheless: what is mistaken is left out. That is one container of an override if the mistake is
-// in its resources; else the override, all of a name if several have it. A nil template is an error too, and its result
-// overrides nothing.
+// result is usable nevertheless: what is mistaken is left out. If the mistake is in the resources of a container, that is
+// the container; else it is the whole override, and if several have one name, all of these. A nil template is an error
+// too, and its result overrides nothing.
 func CompileOverrides(
 	namespace, name string, template *corev1.PodTemplateSpec, overrides []Override,
 ) (*Overrides, error) {
@@ -107,7 +107,7 @@ func CompileOverrides(
 	return compiled, asError(mistakes)
 }
 
-// byPrecedence returns the indexes of the overrides that have a name of their own, the one first that wins (P8).
+// byPrecedence returns the indexes of the overrides that have a name of their own, in the order in which they win (P8).
 func byPrecedence(overrides []Override) []int {
 	uses := map[string]int{}
 	for i := range overrides {
@@ -119,8 +119,8 @@ func byPrecedence(overrides []Override) []int {
 			order = append(order, i)
 		}
 	}
-	// Without Round(0), two readings of this process's clock would compare by its monotonic part and others not, which
-	// need not be an order.
+	// Round(0) drops the monotonic part: two readings of this process's clock would compare by it and other times not,
+	// which need not give an order.
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &overrides[i], &overrides[j]
 		return cmp.Or(b.Created.Round(0).Compare(a.Created.Round(0)), strings.Compare(b.Name, a.Name))
@@ -150,8 +150,8 @@ func compileSlots(prefix string, spec *corev1.PodSpec) []slot {
 	return slots
 }
 
-// compileRule returns nil if the override can have no effect on the containers. The mistakes are those that only the
-// template shows.
+// compileRule returns nil if the override can have no effect on the containers. The mistakes are those that can be seen only
+// with the template: claims that its pods do not have.
 func compileRule(slots []slot, override *Override, path *field.Path) (*rule, field.ErrorList) {
 	compiled := &rule{effects: make([]*effect, len(slots))}
 	var missing field.ErrorList
@@ -174,8 +174,8 @@ func compileRule(slots []slot, override *Override, path *field.Path) (*rule, fie
 	if err != nil || !some {
 		return nil, missing
 	}
-	// Labels alone are compared without the detour through a selector, whose requirements each look a label up by way of
-	// an interface.
+	// If the selector has labels only, they are compared directly: the requirements of a selector each look a label up
+	// through an interface, which takes longer.
 	if compiled.selector = selector; len(override.NodeSelector.MatchExpressions) == 0 {
 		compiled.labels, compiled.selector = compileSelector(override.NodeSelector.MatchLabels), nil
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // readResources decodes the value of an annotation as encoding/json does, which is how the ExtendedDaemonSet reads it, so
-// that nobody's override is lost: fields in any case count, unknown ones do not, null is nothing, and of what is there
-// twice the last counts. There are two exceptions: a quantity that would take without bound to read, and an object that
-// has fields of which none is known, which says something other than was meant.
+// that nobody's override is lost: fields in any case count, unknown ones do not, null is nothing, and of several the last
+// counts. Two values are errors nevertheless: a quantity that would take an unbounded time to read, and an object that has
+// only unknown fields, because it gives nothing although something was meant.
 func readResources(text string) (*corev1.ResourceRequirements, error) {
 	if !json.Valid([]byte(text)) {
 		return nil, errors.New("not valid JSON")
@@ -34,7 +34,7 @@ func readResources(text string) (*corev1.ResourceRequirements, error) {
 	return resources, nil
 }
 
-// checkResources looks at valid JSON token by token, before anything is computed.
+// checkResources checks valid JSON token by token, before any quantity is computed with.
 func checkResources(text string) error {
 	r := reader{json.NewDecoder(strings.NewReader(text))}
 	known, unknown := false, ""
@@ -83,7 +83,7 @@ func (r reader) object(path string, member func(key string) error) error {
 	return err
 }
 
-// amounts looks at those of limits or requests.
+// amounts checks the quantities of limits or requests.
 func (r reader) amounts(path string) error {
 	return r.object(path, func(key string) error {
 		at := path + "[" + quoted(key) + "]"
@@ -91,7 +91,7 @@ func (r reader) amounts(path string) error {
 		if err != nil || value == "null" {
 			return err
 		}
-		// A quantity reads itself, as it stands between the quotes.
+		// The decoder of a quantity gets the text between the quotes.
 		text := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(value, `"`), `"`))
 		switch {
 		case strings.HasPrefix(value, "{"), strings.HasPrefix(value, "["):
@@ -115,5 +115,5 @@ func (r reader) value() (string, error) {
 
 func problem(path, what string) error { return errors.New(strings.TrimPrefix(path+": "+what, ": ")) }
 
-// quoted shortens what anybody may have written.
+// quoted quotes a key and shortens it, because anybody may have written it.
 func quoted(key string) string { return fmt.Sprintf("%.80q", key) }

@@ -96,7 +96,7 @@ func (s *setting) override() placement.Override {
 	return override
 }
 
-// evaluate is what the library says of the case's node and setting, which the recording has matched already.
+// evaluate returns what the library says of the case's node and setting, which the recording has matched already.
 func (c *recordedOverride) evaluate() placement.Overridden {
 	var overrides []placement.Override
 	if c.Input.Setting != nil {
@@ -113,7 +113,7 @@ func (c *recordedOverride) evaluate() placement.Overridden {
 	return compiled.Evaluate(node)
 }
 
-// ours is what the library does.
+// ours returns what the library does.
 func (c *recordedOverride) ours() effects {
 	switch c.Input.Kind {
 	case "createPod":
@@ -138,7 +138,7 @@ func (c *recordedOverride) ourPod() effects {
 	return o
 }
 
-// recordedDigest is the digest that the pod would carry had this library created it: that of the containers that differ
+// recordedDigest returns the digest that the pod would carry had this library created it: that of the containers that differ
 // from the template.
 func (c *recordedOverride) recordedDigest() string {
 	var differ []placement.Resources

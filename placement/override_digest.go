@@ -13,7 +13,7 @@ import (
 )
 
 // canonicalResources are resources in the one spelling that digests are made from. Its fields, their order and their
-// JSON names are part of every digest in the world: they never change.
+// JSON names are part of every digest that a pod carries, so that they never change.
 type canonicalResources struct {
 	Limits   map[corev1.ResourceName]string `json:"limits,omitempty"`
 	Requests map[corev1.ResourceName]string `json:"requests,omitempty"`
@@ -31,11 +31,11 @@ type canonicalContainer struct {
 	canonicalResources
 }
 
-// Digest returns the digest of resources, "" of none. Equal effects on a template have equal digests: it depends on the
-// containers' names, in this order, and on the amounts, whatever their spelling ("1" is "1000m"), with a limit standing
-// for the request that is not there, as the API server fills it in; it does not depend on Source. It is 20 hexadecimal
-// digits, the first of the SHA-256 of a canonical JSON form, and stays the same in all versions of this library: another
-// form would restart every pod whose resources are overridden.
+// Digest returns the digest of resources; "" if there are none. Equal effects on a template have equal digests. The digest
+// depends on the containers' names, in this order, and on the amounts, whatever their spelling ("1" is "1000m"). A limit
+// stands for a request that is not there, as the API server fills it in. Source has no influence. The digest is the first
+// 20 hexadecimal digits of the SHA-256 of a canonical JSON form. It stays the same in all versions of this library, because
+// another form would restart every pod whose resources are overridden.
 func Digest(resources []Resources) string {
 	if len(resources) == 0 {
 		return ""
@@ -48,10 +48,10 @@ func Digest(resources []Resources) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// Apply replaces the resources of the pod's containers and records the digest on the pod (P8), the Digest of o or, if
-// that is empty, of its Resources. Containers that the pod does not have are of no effect. Without Resources, the pod's
-// containers stay as they are; a digest that it already has, which can only be the template's by mistake, is taken away,
-// because no pod would ever be up to date with it. The pod shares no memory with o. A nil pod is left.
+// Apply replaces the resources of the pod's containers and records the digest on the pod (P8): the Digest of o or, if that
+// is empty, that of its Resources. Containers that the pod does not have are ignored. Without Resources, the pod's
+// containers stay as they are, and a digest that it already has is removed: it can only come from the template by mistake,
+// and no pod would ever be up to date with it. The pod shares no memory with o. A nil pod is ignored.
 func (o Overridden) Apply(pod *corev1.Pod) {
 	if pod == nil {
 		return
@@ -105,7 +105,7 @@ func canonicalList(list corev1.ResourceList) map[corev1.ResourceName]string {
 	return form
 }
 
-// jsonOf cannot fail: it is given strings, and lists and maps of them.
+// jsonOf encodes a form. It cannot fail, because forms hold only strings, and lists and maps of them.
 func jsonOf(form any) string {
 	text, err := json.Marshal(form)
 	if err != nil {

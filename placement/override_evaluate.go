@@ -14,7 +14,7 @@ import (
 type Resources struct {
 	// Container name.
 	Container string
-	// Resources that replace the template's whole. Shared between nodes: not to be written.
+	// Resources that replace those of the template as a whole. They are shared between nodes and must not be written.
 	Resources corev1.ResourceRequirements
 	// Source is the name of the Override; empty: the annotation of the node.
 	Source string
@@ -23,25 +23,25 @@ type Resources struct {
 // Overridden is the effect of all overrides on one node. Its slices are shared between nodes: they are not to be
 // written, but may be appended to.
 type Overridden struct {
-	// Resources that differ from the template, in the order of its containers, init containers first. Nil: none. What
-	// is overridden with the amounts that the template has already, in whatever spelling, is left out, so that an
-	// override that changes nothing restarts nothing, neither when it comes nor when it goes.
+	// Resources that differ from the template, in the order of its containers, init containers first. Nil: none. A
+	// container that is overridden with the amounts that the template has already, in whatever spelling, is left out, so
+	// that an override that changes nothing restarts nothing, neither when it comes nor when it goes.
 	Resources []Resources
 	// Digest of Resources; empty: none.
 	Digest string
-	// Conflicts between overrides, in the order of the containers, the losers as they would win. They are there also
-	// if the overrides say the same, and if an annotation of the node beats them all.
+	// Conflicts between overrides, in the order of the containers, and for one container in that in which its losers would
+	// win. They are listed also if the overrides give the same, and if an annotation of the node counts more than all.
 	Conflicts []Conflict
-	// Malformed annotations of the node, in the order of the containers. While there are any, Digest says nothing about
-	// pods that run (P8): none of them is outdated by it.
+	// Malformed annotations of the node, in the order of the containers. While there are any, Digest is for new pods only:
+	// it makes no running pod outdated (P8).
 	Malformed []Malformed
 }
 
-// Conflict is between two overrides that match one node and container.
+// Conflict is a conflict between two overrides that match one node and container.
 type Conflict struct {
 	// Container that both override.
 	Container string
-	// Winner is the newest, Loser any other.
+	// Winner is the name of the newest, Loser that of another one.
 	Winner, Loser string
 }
 
@@ -53,9 +53,9 @@ type Malformed struct {
 	Problem string
 }
 
-// Evaluate gives the effect on one node. It does not allocate for nodes that nothing overrides, nor for those that one
-// Override matches and that have no annotation for the set. An [Evaluator] is cheaper for the rest. A nil node is not
-// overridden.
+// Evaluate returns the effect on one node. It does not allocate for nodes that nothing overrides, nor for those that one
+// Override matches and that have no annotation for the set. For all other nodes an [Evaluator] is cheaper. For a nil node
+// the effect is zero.
 func (o *Overrides) Evaluate(node *corev1.Node) Overridden {
 	if o == nil || node == nil {
 		return Overridden{}
@@ -72,10 +72,9 @@ func (o *Overrides) Evaluate(node *corev1.Node) Overridden {
 	return o.combine(matched, node.Annotations)
 }
 
-// Evaluator evaluates like the Overrides it is made from, and remembers: a node that is overridden like one before it
-// costs no allocation and shares that one's result, whatever overrides and annotations it has. It is made for one pass
-// over the nodes, grows with the number of different effects, and is not safe for concurrent use. A nil Evaluator and
-// the zero value override nothing.
+// Evaluator evaluates like the Overrides it is made from, and remembers results: a node that is overridden like one before
+// it costs no allocation and shares that one's result. It is made for one pass over the nodes, grows with the number of
+// different effects, and is not safe for concurrent use. A nil Evaluator and the zero value override nothing.
 type Evaluator struct {
 	overrides *Overrides
 	known     map[string]Overridden
@@ -83,7 +82,7 @@ type Evaluator struct {
 	key       []byte
 }
 
-// Evaluator returns a new one, which has seen no node.
+// Evaluator returns a new Evaluator, which has seen no node.
 func (o *Overrides) Evaluator() *Evaluator { return &Evaluator{overrides: o} }
 
 // Evaluate returns what [Overrides.Evaluate] does.
@@ -125,7 +124,7 @@ func (e *Evaluator) Evaluate(node *corev1.Node) Overridden {
 	return result
 }
 
-// match appends the indexes of the rules that match the node, to an empty list, in ascending order.
+// match appends the indexes of the rules that match the node to matched, which must be empty, in ascending order.
 func (o *Overrides) match(node *corev1.Node, matched []int) []int {
 	o.candidates.each(node, func(i int32) bool {
 		if o.rules[i].matches(node) {

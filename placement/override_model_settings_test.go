@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// modelSettings is which setting each node gets, and what is said of each setting, in all orders of the nodes.
+// modelSettings returns which setting each node gets, and what is said of each setting, in all orders of the nodes.
 func (c *recordedOverride) modelSettings(on overrideRuleSet) (byNode, says map[string][]string) {
 	byNode, says = map[string][]string{}, map[string][]string{}
 	settings := c.candidates(on)
@@ -34,7 +34,7 @@ func (c *recordedOverride) modelSettings(on overrideRuleSet) (byNode, says map[s
 	return byNode, says
 }
 
-// candidates are the settings that count, newest first, then by name from the last.
+// candidates returns the settings that count, newest first, then by name from the last.
 func (c *recordedOverride) candidates(on overrideRuleSet) []setting {
 	settings := slices.Clone(c.Input.Settings)
 	settings = slices.DeleteFunc(settings, func(s setting) bool {
@@ -79,7 +79,7 @@ func (s *setting) matches(node *corev1.Node) bool {
 	return err == nil && selector.Matches(labels.Set(node.Labels))
 }
 
-// modelAssigned is whose resources each container gets on each node.
+// modelAssigned returns whose resources each container gets on each node.
 func (c *recordedOverride) modelAssigned(on overrideRuleSet) effects {
 	byNode, says := c.modelSettings(on)
 	o := effects{Sources: map[string]map[string]string{}, Said: says}

@@ -41,7 +41,7 @@ const allOverrideRules overrideRuleSet = 1<<overrideRules - 1
 
 func (s overrideRuleSet) has(r overrideRule) bool { return s>>r&1 == 1 }
 
-// resourceAnnotations are the node's annotations for the set, by container.
+// resourceAnnotations returns the node's annotations for the set, by container.
 func (c *recordedOverride) resourceAnnotations() map[string]string {
 	found := map[string]string{}
 	if c.Input.Node == nil {
@@ -91,7 +91,7 @@ func overcommitted(resources corev1.ResourceRequirements) bool {
 	return false
 }
 
-// modelWanted is what a pod created now gets, by container, and for which containers the annotation cannot be read.
+// modelWanted returns what a pod created now gets, by container, and for which containers the annotation cannot be read.
 func (c *recordedOverride) modelWanted(on overrideRuleSet) (map[string]corev1.ResourceRequirements, []string) {
 	wanted, unreadable := map[string]corev1.ResourceRequirements{}, []string(nil)
 	annotations := c.resourceAnnotations()
@@ -113,7 +113,7 @@ func (c *recordedOverride) modelWanted(on overrideRuleSet) (map[string]corev1.Re
 	return wanted, unreadable
 }
 
-// settingEntry is what the setting gives a container: its last or its first entry.
+// settingEntry returns what the setting gives a container: its last or its first entry.
 func (c *recordedOverride) settingEntry(name string, last bool) *corev1.ResourceRequirements {
 	var entry *corev1.ResourceRequirements
 	if c.Input.Setting != nil {
@@ -126,7 +126,7 @@ func (c *recordedOverride) settingEntry(name string, last bool) *corev1.Resource
 	return entry
 }
 
-// model is what the peer does, or with rules switched on, what it would do if it had them.
+// model returns what the peer does, or with rules switched on, what it would do if it had them.
 func (c *recordedOverride) model(on overrideRuleSet) effects {
 	switch c.Input.Kind {
 	case "createPod":
@@ -151,7 +151,7 @@ func (c *recordedOverride) model(on overrideRuleSet) effects {
 	return c.modelAssigned(on)
 }
 
-// modelPod is the pod that is created, and whether the function that makes it fails.
+// modelPod returns the pod that is created, and whether the function that makes it fails.
 func (c *recordedOverride) modelPod(on overrideRuleSet) (*corev1.Pod, bool) {
 	set, node := c.Input.ReplicaSet, c.Input.Node
 	template := set.Spec.Template.DeepCopy()
@@ -244,7 +244,7 @@ func withEntries(entries map[string]string, pairs ...string) map[string]string {
 	return entries
 }
 
-// modelHash is the peer's digest of the texts of all annotations for the set, of containers that it does not have too.
+// modelHash returns the peer's digest of the texts of all annotations for the set, of containers that it does not have too.
 func (c *recordedOverride) modelHash() string {
 	annotations := c.resourceAnnotations()
 	if len(annotations) == 0 {

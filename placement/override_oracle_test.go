@@ -26,7 +26,7 @@ type overrideInput struct {
 // overrideEvaluator is anything that evaluates overrides: the library, a planted bug.
 type overrideEvaluator func(template *corev1.PodTemplateSpec, overrides []placement.Override, node *corev1.Node) placement.Overridden
 
-// compiledOverrides is the code under test. Its errors are judged by other tests.
+// compiledOverrides returns the code under test. Its errors are judged by other tests.
 func compiledOverrides(template *corev1.PodTemplateSpec, overrides []placement.Override, node *corev1.Node) placement.Overridden {
 	compiled, _ := placement.CompileOverrides("ns", "set", template, overrides)
 	return compiled.Evaluate(node)
@@ -103,7 +103,7 @@ func oracleRefuses(resources corev1.ResourceRequirements) bool {
 	return unknown || overcommitted(resources)
 }
 
-// overrideDisagreement is the property of every evaluator: the oracle's effects on each node, and digests that are equal
+// overrideDisagreement returns the property of every evaluator: the oracle's effects on each node, and digests that are equal
 // exactly where the effects are.
 func overrideDisagreement(in overrideInput, evaluate overrideEvaluator) string {
 	var got, want []placement.Overridden

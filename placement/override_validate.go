@@ -18,14 +18,14 @@ import (
 // for overrides. No overrides have none. Mistakes are
 //
 //   - no name, or one that an earlier override has;
-//   - a node selector that is none;
+//   - a node selector that is not valid;
 //   - resources for which the API server refuses every pod, whatever its template: a name that no container may ask for;
 //     a negative amount; a fraction of a device or of a huge page; a request above its limit; a device or huge page whose
 //     request is not its limit; a claim without a name, or with that of another;
 //   - an amount with more than 19 digits before the point or 9 behind it, which overflows where it is computed with.
 //
-// That huge pages are a multiple of their size and not asked for alone is left to the API server. Names of containers are
-// not looked at: those that a template does not have are of no effect.
+// The API server further requires that huge pages are a multiple of their size and not asked for alone; that is not checked
+// here. Names of containers are not checked either, because those that a template does not have have no effect.
 func ValidateOverrides(overrides []Override, path *field.Path) field.ErrorList {
 	if path == nil {
 		path = field.NewPath("overrides")
@@ -58,7 +58,7 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	for _, name := range slices.Sorted(maps.Keys(resources.Requests)) {
 		request := resources.Requests[name]
 		limit, limited := resources.Limits[name]
-		// Others are reported already, and comparing them could take memory without bound.
+		// Amounts that are not representable are reported already, and comparing them could take memory without bound.
 		if !quantities.Representable(request) || !quantities.Representable(limit) {
 			continue
 		}
@@ -103,7 +103,7 @@ func validateAmounts(list corev1.ResourceList, path *field.Path) field.ErrorList
 	return mistakes
 }
 
-// unknownResource says why a container cannot ask for a resource; "" if it can.
+// unknownResource returns why a container cannot ask for a resource; "" if it can.
 func unknownResource(name string) string {
 	domain, _, qualified := strings.Cut(name, "/")
 	switch {
@@ -129,7 +129,7 @@ func wholeOnly(name corev1.ResourceName) bool {
 		strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// exceeds compares amounts; a zero is not given to Cmp, because its scale may be anything.
+// exceeds reports whether a is more than b. A zero is not given to Cmp, because its scale may be anything.
 func exceeds(a, b resource.Quantity) bool {
 	if a.Sign() == 0 || b.Sign() == 0 {
 		return a.Sign() > b.Sign()
@@ -137,5 +137,5 @@ func exceeds(a, b resource.Quantity) bool {
 	return a.Cmp(b) > 0
 }
 
-// text works on its own copy: the method stores what it returns.
+// text returns the text of a quantity. It works on a copy, because String stores what it returns in the quantity.
 func text(quantity resource.Quantity) string { return quantity.String() }

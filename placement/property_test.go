@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// disagreement is the property of every evaluator: the oracle's verdict, reason included.
+// disagreement returns the property of every evaluator: the oracle's verdict, reason included.
 func disagreement(evaluate evaluator, template *corev1.PodTemplateSpec, node *corev1.Node) string {
 	return cmp.Diff(oracle(template, node), evaluate(template, node))
 }

@@ -104,8 +104,8 @@ func unmatchable(term *corev1.NodeSelectorTerm, path *field.Path) field.ErrorLis
 	return mistakes
 }
 
-// invalidExpression leaves the judgement to apimachinery, whose label requirements decide in the
-// controllers which terms are dropped. It copies the values because the errors keep them.
+// invalidExpression returns the mistakes that apimachinery finds in the expression, because in the controllers the label
+// requirements of apimachinery decide which terms are dropped. It copies the values because the errors keep them.
 func invalidExpression(expression *corev1.NodeSelectorRequirement, path *field.Path) field.ErrorList {
 	known := make([]corev1.NodeSelectorOperator, 0, len(labelOperators))
 	for _, operator := range labelOperators {
@@ -160,8 +160,8 @@ func fieldErrors(err error, path *field.Path) field.ErrorList {
 	return list
 }
 
-// asError returns nil for no mistakes. It is not field.ErrorList.ToAggregate because that aggregate answers
-// errors.Is but not errors.As.
+// asError returns the mistakes as one error, nil if there are none. field.ErrorList.ToAggregate alone will not do, because its
+// result supports errors.Is but not errors.As.
 func asError(mistakes field.ErrorList) error {
 	if len(mistakes) == 0 {
 		return nil

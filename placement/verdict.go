@@ -2,8 +2,8 @@ package placement
 
 import "strconv"
 
-// Outcome says what a node means for the daemon pod. The zero value is Leave: what was not evaluated gets
-// no pod.
+// Outcome is what a node is for the daemon pod. The zero value is Leave, so that a node that was not evaluated gets no
+// pod.
 type Outcome uint8
 
 const (
@@ -52,7 +52,7 @@ const (
 	TestTaint
 )
 
-// String returns the test in the words of the pod spec.
+// String returns the test in the words of the pod spec, such as "nodeSelector".
 func (t Test) String() string {
 	switch t {
 	case TestNone:
@@ -106,9 +106,8 @@ func (e Effect) String() string {
 // MarshalText is String.
 func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// Verdict is the result of evaluating one node (P5). It is comparable, and equal exactly when outcome and
-// reason are. Its strings are those of the template and of the node. The zero value is Leave, not
-// evaluated.
+// Verdict is the result of evaluating one node (P5). Two verdicts are equal (==) exactly when their outcome and reason are.
+// Its strings are those of the template and of the node. The zero value is Leave with TestNone: the node was not evaluated.
 type Verdict struct {
 	Outcome Outcome
 	// Test is the first failed test, in the order of the constants; TestNone exactly when the outcome is Run
@@ -116,7 +115,7 @@ type Verdict struct {
 	Test Test
 	// Effect is the taint's, for TestTaint: EffectNoSchedule with Keep and EffectNoExecute with Leave.
 	Effect Effect
-	// Field says that Key is a field of the node, not a label. Only with TestNodeAffinity.
+	// Field reports whether Key is a field of the node, not a label. It is set only with TestNodeAffinity.
 	Field bool
 	// Key is the label that the nodeSelector misses (the first such in sorted order), the key of the first
 	// failing requirement of the first valid affinity term (its expressions before its fields, as written;
