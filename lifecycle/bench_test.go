@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// usual is a running pod with the five conditions that a kubelet reports, Ready since t.
+// usual returns a running pod with the five conditions that a kubelet reports, Ready since t.
 func usual(t time.Time) *corev1.Pod {
 	return running(
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, t),

@@ -51,7 +51,7 @@ func send(pod *corev1.Pod, patches ...lifecycle.Patch) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// merge is the strategic merge of the fields that this package patches: labels and annotations by key, finalizers as a
+// merge returns the strategic merge of the fields that this package patches: labels and annotations by key, finalizers as a
 // set, conditions by type and then field by field. Anything else is refused. apimachinery's own merge needs modules
 // that the library does without.
 func merge(pod *corev1.Pod, data []byte) (*corev1.Pod, error) {

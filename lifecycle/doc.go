@@ -1,5 +1,5 @@
-// Package lifecycle knows the life of one pod of a set: is it ready and available at this instant, and what do the
-// hooks of the set say to deleting it, updating it in place, or calling it normal. It decides; clients send what it
+// Package lifecycle evaluates one pod of a set: whether it is ready and available at this instant, and whether the hooks of the
+// set let it be deleted, updated in place, or called normal. It only decides; the caller's client sends the patches that it
 // returns.
 //
 // A rollout that wants to delete a pod asks first:
@@ -26,10 +26,10 @@
 // drained, and puts them on when a pod is PreparingNormal or Updated and may serve again. The example of the package
 // shows such a controller.
 //
-// The next step of a pod depends on its state, on what is wanted with it ([Intent]), and on the row that fits first.
-// "Matches" is any one handler, "all" is every one; a hook without handlers matches no pod and has all of them on
-// each, and so does a hook that is not there. A state of "none" is a pod without the label, "other" one with a value
-// that is not known.
+// The next step of a pod depends on its state and on what is wanted with it ([Intent]): the first row that fits holds.
+// "Matches" means that the pod has any one handler of the hook, "all" that it has every one. A hook without handlers matches
+// no pod, and every pod has all of its handlers; the same goes for a hook that is not there. The state "none" is that of a pod
+// without the label, "other" that of one with an unknown value.
 //
 //	state                           intent  if                        next             then
 //	none, Normal, other             Keep    always                    same             -
@@ -62,21 +62,23 @@
 //	PreparingUpdate, Normal, other  Update  else                      Updating         update
 //
 // Why some rows are as they are:
-//   - PreparingDelete means deletion, whatever the hooks say by now. Only the caller knows when the pod is wanted again
-//     (L2), and says Keep; Update does not take it back.
-//   - A deletion that is taken back ends where a new pod begins: whoever took a handler of preDelete off already is told
-//     to put the pod back in use by PreNormal, and by nothing else.
-//   - An update that was prepared and is taken back ends in Updated if a handler is off already: whoever took it off
-//     has drained the pod, and has to be told.
-//   - A pod that is PreparingNormal is not in use yet: it is updated without becoming Normal before its time.
-//   - From Updated, a second update puts the missing handlers back and asks the hook anew: its controller may be just
-//     about to let the pod serve again. In Updating it is not, so the second update goes ahead.
+//   - PreparingDelete means deletion, whatever the hooks are by now. Only the caller knows when the pod is wanted again
+//     (L2), and then asks with Keep. Update does not take the deletion back.
+//   - A deletion that is taken back ends in the state in which a new pod begins. Only the preNormal hook tells a controller
+//     that has taken a handler of preDelete off already to put the pod back in use.
+//   - An update that was prepared and is taken back ends in Updated if a handler is off already: the controller that took it
+//     off has drained the pod, and this state is its sign to put the handler back.
+//   - A pod that is PreparingNormal is not in use yet. An update that inPlaceUpdate does not hold leaves it in this state, so
+//     that it becomes Normal only when preNormal lets it.
+//   - In Updated the hook's controller may be about to let the pod serve again. So a second update puts the missing handlers
+//     back and asks the hook anew. In Updating it is not, so that the second update goes ahead.
 //
 // # Marking pods as not ready
 //
 // A hook with MarkPodNotReady puts a message into the condition [PodReady] of pods that have this readiness gate (L4).
-// What happens to it depends on the next state: it is put in, or left as it is, and in all other states taken out, as
-// it is if the hook does not mark any more. A pod that may be deleted now is left as it is.
+// The next state decides what happens to the message: it is set in one state, left as it is in some, and taken out in all
+// others. It is also taken out where it would be set if the hook does not mark any more. A pod that may be deleted now keeps its
+// messages.
 //
 //	message of     set in           left in
 //	preDelete      PreparingDelete  -

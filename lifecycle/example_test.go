@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// readySince is a pod that has been ready since t.
+// readySince returns a pod that has been ready since t.
 func readySince(t time.Time) *corev1.Pod {
 	return &corev1.Pod{Status: corev1.PodStatus{
 		Phase: corev1.PodRunning,

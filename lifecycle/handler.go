@@ -23,9 +23,9 @@ func (h Handler) String() string {
 	return "label " + h.Label + "=" + h.Value
 }
 
-// Pending lists the handlers that keep pod waiting: those still on it for WaitPreDelete and WaitInPlaceUpdate, those
-// missing for WaitUpdated and WaitPreNormal. Labels come first, each kind in the order of their names and none twice.
-// It is nil if no hook is waited for, for a nil pod, and when the wait is over.
+// Pending lists the handlers for which pod waits: with WaitPreDelete and WaitInPlaceUpdate those that are still on it, with
+// WaitUpdated and WaitPreNormal those that are missing. Labels come first, then finalizers, each sorted by name and none
+// twice. The result is nil if wait is for no hook, for a nil pod, and when the wait is over.
 func (h Hooks) Pending(pod *corev1.Pod, wait Awaited) []Handler {
 	var hook *Hook
 	switch wait {

@@ -7,18 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Hook marks pods that somebody else has to let go first, or to take up again (L1). A pod matches a handler if it
-// carries the label with that very value, or the finalizer; a label with the value "" has to be there too.
+// Hook names the handlers, labels and finalizers, by which somebody else holds a pod back or takes it up again (L1). A pod
+// matches a handler if it carries the label with that very value, or the finalizer. A label with the value "" has to be there
+// too.
 //
-// A hook without handlers, like a nil one, hooks no pod and is never waited for.
+// A hook without handlers, like a nil one, holds no pod and is never waited for.
 type Hook struct {
-	// Labels are the label handlers: key and the value that hooks.
+	// Labels are the label handlers: the key, and the value that the pod has to have.
 	Labels map[string]string
 	// Finalizers are the finalizer handlers. One that is listed twice counts once.
 	Finalizers []string
-	// MarkPodNotReady makes the pods that have the readiness gate [PodReady] not ready (L4): before a delete as long as
-	// PreDelete is waited for, before and during an in-place update until the pod is [Updated] or [Normal], and a new
-	// pod until PreNormal is there. A controller that sees to PreNormal must then not wait for the pod to be ready.
+	// MarkPodNotReady makes the pods that have the readiness gate [PodReady] not ready (L4). With PreDelete that lasts as
+	// long as the hook is waited for, with InPlaceUpdate from before the update until the pod is [Updated] or [Normal], and
+	// with PreNormal until a new pod has all handlers. The controller that sets the handlers of PreNormal must then not wait
+	// for the pod to be ready.
 	MarkPodNotReady bool
 }
 
@@ -36,8 +38,7 @@ type Hooks struct {
 // PodReady is the readiness gate of pods that hooks may mark as not ready (L4).
 const PodReady corev1.PodConditionType = "KruisePodReady"
 
-// Matches reports whether pod is hooked: it matches any one handler of h. A nil pod, a nil hook and a hook without
-// handlers match nothing.
+// Matches reports whether pod matches any one handler of h. It is false for a nil pod, a nil hook and a hook without handlers.
 func (h *Hook) Matches(pod *corev1.Pod) bool {
 	if h == nil || pod == nil {
 		return false
@@ -55,8 +56,8 @@ func (h *Hook) Matches(pod *corev1.Pod) bool {
 	return false
 }
 
-// MatchesAll reports whether pod matches every handler of h. A nil hook and one without handlers have nothing to wait
-// for, so every pod matches all of them. A nil pod matches nothing.
+// MatchesAll reports whether pod matches every handler of h. With a nil hook and one without handlers it is true for every pod,
+// because there is nothing to wait for. It is false for a nil pod.
 func (h *Hook) MatchesAll(pod *corev1.Pod) bool {
 	if pod == nil {
 		return false
@@ -122,5 +123,5 @@ func (h *Hook) deepCopy() *Hook {
 
 func (h *Hook) marks() bool { return h != nil && h.MarkPodNotReady }
 
-// empty reports whether there is nothing to wait for.
+// empty reports whether the hook has no handler, so that there is nothing to wait for.
 func (h *Hook) empty() bool { return h == nil || len(h.Labels)+len(h.Finalizers) == 0 }

@@ -66,9 +66,9 @@ func (r reasons) messages() []Message {
 	return list
 }
 
-// Unfinished reports whether the [PodReady] condition of pod has something that a step may have to finish, whatever
-// the pod's state: the condition is still missing ([BeginMark]), or it has a message of a hook. It is a quick test that
-// spares most pods of a fleet the call of [Hooks.Next]. A nil pod has nothing.
+// Unfinished reports whether a step may have to change the [PodReady] condition of pod, whatever the pod's state: the
+// condition is still missing ([BeginMark]), or it has a message of a hook. It is a quick test that spares most pods of a
+// fleet the call of [Hooks.Next]. It is false for a nil pod.
 func Unfinished(pod *corev1.Pod) bool {
 	if !gated(pod) {
 		return false
@@ -92,10 +92,10 @@ func Unmark(pod *corev1.Pod, now time.Time) ([]Patch, error) {
 	return edit.patches(pod, now), err
 }
 
-// mark decides on the condition for t, whose other fields are set.
+// mark sets the fields of t that say what happens to the condition. The other fields of t must be set.
 func (h Hooks) mark(pod *corev1.Pod, t *Transition) {
 	if !gated(pod) || t.Proceed && t.Intent == Delete {
-		return // of no effect, or of none any more: the pod goes at once
+		return // a mark has no effect without the gate, and none any more on a pod that goes at once
 	}
 	set, out := h.reasons(t)
 	c := podReady(pod)
@@ -129,8 +129,9 @@ func (h Hooks) reasons(t *Transition) (set, out reasons) {
 	case PreparingUpdate:
 		set = byInPlaceUpdate.onlyIf(h.InPlaceUpdate)
 	case Updating:
-		// As OpenKruise: an update that no handler delays needs no mark, its own readiness condition serves. The mark
-		// goes in Updated, because who sees to the hook may want the pod ready before it puts the handlers back.
+		// As in OpenKruise, an update that no handler delays needs no mark, because InPlaceUpdateReady makes the pod not
+		// ready. The mark goes in Updated, because the hook's controller may want the pod ready before it puts the handlers
+		// back.
 		left = byInPlaceUpdate
 	case PreparingNormal:
 		set = byPreNormal.onlyIf(h.PreNormal)
@@ -159,7 +160,7 @@ func gated(pod *corev1.Pod) bool {
 	return false
 }
 
-// canBegin leaves out pods that will not become ready again.
+// canBegin reports whether the missing condition is worth setting: pods that go or have ended will not become ready again.
 func canBegin(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !Terminal(pod) }
 
 func podReady(pod *corev1.Pod) *corev1.PodCondition { return findCondition(pod, PodReady) }

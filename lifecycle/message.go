@@ -21,20 +21,20 @@ type Message struct {
 // ErrMessages is the error for a [PodReady] condition whose message is not a list of [Message] in JSON.
 var ErrMessages = errors.New("the messages of condition " + string(PodReady) + " cannot be read")
 
-// SetNotReady returns the patch that makes pod not ready for the reason message; none (nil) if it says so already, if
-// it has no readiness gate [PodReady], or is nil. Other messages stay as they are. The error is [ErrMessages],
-// wrapped; then there is no patch, because messages would be lost.
+// SetNotReady returns the patch that makes pod not ready for the reason message; none (nil) if its condition has the message
+// already, if it has no readiness gate [PodReady], or if it is nil. Other messages stay as they are. If the messages cannot
+// be read, the error wraps [ErrMessages] and there is no patch, because messages would be lost.
 //
-// The patch carries the pod's resource version: if another writer was faster it fails with a conflict, and the
-// question has to be asked again with the newer pod. It also sets the Ready condition to False where it is True, as
-// OpenKruise does, so that traffic stops even if the kubelet is slow.
+// The patch carries the pod's resource version: if another writer was faster it fails with a conflict, and SetNotReady has to
+// be called again with the newer pod. It also sets the Ready condition to False where it is True, as OpenKruise does, so
+// that traffic stops even if the kubelet is slow.
 func SetNotReady(pod *corev1.Pod, message Message, now time.Time) ([]Patch, error) {
 	edit, err := editMessages(pod, []Message{message}, nil)
 	return edit.patches(pod, now), err
 }
 
-// ClearNotReady returns the patch that takes message back; none (nil) if it is not there. When the last message is
-// gone, the condition becomes True; the Ready condition is the kubelet's to set. For the rest see [SetNotReady].
+// ClearNotReady returns the patch that removes message; none (nil) if it is not there. When the last message is gone, the
+// condition becomes True, and the kubelet then sets the Ready condition. For the rest see [SetNotReady].
 func ClearNotReady(pod *corev1.Pod, message Message, now time.Time) ([]Patch, error) {
 	edit, err := editMessages(pod, nil, []Message{message})
 	return edit.patches(pod, now), err
@@ -48,8 +48,8 @@ type messageEntry struct {
 	text json.RawMessage
 }
 
-// noMessages spares most pods of a fleet the decoding: the message of a condition that nobody has written yet, and the
-// list that the last one leaves behind.
+// noMessages reports whether text is that of a condition that nobody has written yet, or the empty list that the last message
+// leaves behind. It spares most pods of a fleet the decoding.
 func noMessages(text string) bool { return text == "" || text == "[]" }
 
 func parseMessages(text string) (messageList, error) {
@@ -78,7 +78,7 @@ func (l messageList) containsAny(messages []Message) bool {
 	return slices.ContainsFunc(messages, l.contains)
 }
 
-// String is the list as it is stored, sorted as OpenKruise sorts it.
+// String returns the list as it is stored, sorted as OpenKruise sorts it.
 func (l messageList) String() string {
 	slices.SortStableFunc(l, func(a, b messageEntry) int {
 		return cmp.Or(cmp.Compare(a.UserAgent, b.UserAgent), cmp.Compare(a.Key, b.Key))
@@ -101,7 +101,7 @@ type messageEdit struct {
 	cleared  []Message              // those taken out
 }
 
-// editMessages finds out how the condition has to change so that all of set are there and none of out.
+// editMessages returns how the condition has to change so that it has all messages of set and none of out.
 func editMessages(pod *corev1.Pod, set, out []Message) (messageEdit, error) {
 	if !gated(pod) {
 		return messageEdit{}, nil

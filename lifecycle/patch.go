@@ -22,13 +22,13 @@ type Patch struct {
 // Patches returns the patches of one step of pod, in the order in which they have to be sent; if one fails, the rest
 // must not be sent. t is what [Hooks.Next] answered for this very pod. None (nil) if there is nothing to change.
 //
-// The status patch comes first: a pod is not ready before anybody reads that it is being prepared. It carries the
-// pod's resource version, so it must also come before all other patches that are sent for the pod. The state of an
-// in-place update that may proceed is not among them: it goes with the spec patch, by [Transition.Metadata].
+// The status patch comes first, so that a pod is not ready before anybody reads that it is being prepared. It carries the
+// pod's resource version, so that it must also come before all other patches that are sent for the pod. The state of an
+// in-place update that may proceed is not among the patches: it goes with the spec patch, by [Transition.Metadata].
 //
-// A pod that is asked to leave, or to be updated, and becomes ready by that (the hook that marked it is another one's) gets its
-// state alone, and the condition by the next step. The other way round it would be ready for a moment without a word of
-// what is planned for it, and whoever stops there may find that a ready pod is not to be touched.
+// There is one exception. A pod that enters PreparingDelete or PreparingUpdate may become ready by the same step, because another
+// hook marked it. It gets its state alone, and the condition by the next step. In the other order it would be ready for a moment
+// without a sign of what is planned for it, and a caller that stops there may then find that a ready pod is not to be touched.
 func (t Transition) Patches(pod *corev1.Pod, now time.Time) []Patch {
 	if pod == nil {
 		return nil

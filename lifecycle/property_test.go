@@ -94,7 +94,7 @@ func oracle(p *corev1.Pod, minReadySeconds int32, now time.Time) lifecycle.Readi
 	return r
 }
 
-// violation tells in which way f breaks the guarantees of the package for q; nil if it keeps them.
+// violation returns in which way f breaks the guarantees of the package for q; nil if it keeps them.
 func violation(f evaluate, q question) error {
 	got := f(q.pod, q.min, q.now)
 	if want := oracle(q.pod, q.min, q.now); got != want {

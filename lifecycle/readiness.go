@@ -14,9 +14,9 @@ const InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
 //
 // Available implies Ready; AvailableAt is set only if Ready and not Available.
 type Readiness struct {
-	// Ready: the pod's Ready condition is True, and nothing that outranks it says otherwise; see [Ready].
+	// Ready reports whether the pod's Ready condition is True and nothing outranks it; see the function [Ready].
 	Ready bool
-	// Available: ready for at least minReadySeconds.
+	// Available reports whether the pod has been ready for at least minReadySeconds.
 	Available bool
 	// AvailableAt is the instant at which a ready pod becomes available if nothing changes. It is zero for a
 	// pod that is available, or not ready, or whose Ready condition has no transition time: the passing of
@@ -24,7 +24,7 @@ type Readiness struct {
 	AvailableAt time.Time
 }
 
-// Evaluate reports readiness and availability of pod at now.
+// Evaluate returns the readiness and availability of pod at now. A nil pod is neither ready nor available.
 //
 // A pod is available once it has been ready for minReadySeconds, that very instant included. The time it
 // became ready is the last transition time of its Ready condition; one that lies after now (clock skew) makes
@@ -62,14 +62,14 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 	return Evaluate(pod, minReadySeconds, now).Available
 }
 
-// Terminal reports whether pod has ended for good: its phase is Failed or Succeeded. Of a pod whose node was
-// lost nobody updates the conditions, so the phase outranks them. A nil pod has not ended.
+// Terminal reports whether pod has ended for good: its phase is Failed or Succeeded. The phase outranks the conditions, because
+// nobody updates these on a pod whose node was lost. A nil pod has not ended.
 func Terminal(pod *corev1.Pod) bool {
 	return pod != nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
 }
 
-// readyCondition returns the condition that makes pod ready, or nil if it is not ready. One scan, because a
-// plan does this for each pod of the fleet.
+// readyCondition returns the condition that makes pod ready, or nil if it is not ready. It scans the conditions only once,
+// because a plan calls it for each pod of the fleet.
 func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	if pod == nil || Terminal(pod) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Where a pod carries its state (L1), as in OpenKruise.
+// These are where a pod carries its state (L1), as in OpenKruise.
 const (
 	// StateLabel is the label that holds the [State].
 	StateLabel = "lifecycle.apps.kruise.io/state"
@@ -14,7 +14,8 @@ const (
 	TimestampAnnotation = "lifecycle.apps.kruise.io/timestamp"
 )
 
-// State of a pod towards the hooks of its set, as it is labelled (L1). Sets without hooks leave it empty.
+// State is how far a pod is with the hooks of its set, as its label [StateLabel] says (L1). Pods of sets without hooks have no
+// label, and the state "".
 type State string
 
 // The states. [Hooks.Next] says how one leads to another.
@@ -47,10 +48,10 @@ type Intent uint8
 
 // The intents.
 const (
-	// Keep: the pod goes on as it is. What was being prepared is taken back, what has been begun is finished. It is for
-	// the caller to know that a pod in state PreparingDelete is wanted again (L2).
+	// Keep: the pod goes on as it is. What was being prepared is taken back, and what has been begun is finished. Only the
+	// caller knows whether a pod in state PreparingDelete is wanted again (L2).
 	Keep Intent = iota
-	// Delete: the pod is to go.
+	// Delete: the pod is to be deleted.
 	Delete
 	// Update: the pod is to be updated in place; its spec patch is due.
 	Update
@@ -88,7 +89,7 @@ const (
 	waits
 )
 
-// String says what is waited for in a few words, such as "preDelete"; for other values "Wait(n)".
+// String returns what is waited for in a few words, such as "preDelete"; for other values "Wait(n)".
 func (w Awaited) String() string {
 	names := [waits]string{
 		"nothing", "preDelete", "inPlaceUpdate", "completion of the in-place update", "inPlaceUpdate to be put back",

@@ -155,7 +155,7 @@ func (s situation) build() (lifecycle.Hooks, *corev1.Pod) {
 	}, pod
 }
 
-// gatedPod is a running pod with the readiness gate.
+// gatedPod returns a running pod with the readiness gate.
 func gatedPod(conditions ...corev1.PodCondition) *corev1.Pod {
 	p := running(conditions...)
 	p.ObjectMeta = metav1.ObjectMeta{
@@ -202,7 +202,7 @@ func (r *rule) fits(t *testing.T, s situation) bool {
 	return false
 }
 
-// ruleOf is the rule in DESIGN.md that an intent's rows of the table spell out.
+// ruleOf returns the rule in DESIGN.md that an intent's rows of the table spell out.
 func ruleOf(intent lifecycle.Intent) string {
 	if intent == lifecycle.Delete {
 		return "L2"

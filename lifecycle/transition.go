@@ -6,15 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Transition is the next step of one pod: what [Hooks.Next] answers. The zero value does nothing.
+// Transition is the next step of one pod, the result of [Hooks.Next]. The zero value does nothing.
 type Transition struct {
-	// From is the pod's state, To the one it is to have. Equal: the label is left as it is.
+	// From is the pod's state, To the one it is to have. If they are equal, the label stays as it is.
 	From, To State
-	// Intent is what Proceed allows. It is what was asked for, except that Update of a pod that is already leaving
-	// becomes Delete (L2).
+	// Intent is what Proceed allows. It is the intent that Next was called with, except that Update of a pod in state
+	// PreparingDelete becomes Delete (L2).
 	Intent Intent
-	// Proceed: what Intent says may be done now: the delete, or the in-place update, whose spec patch has to carry
-	// [Transition.Metadata].
+	// Proceed reports whether the delete or the in-place update of Intent may be done now. The spec patch of the update has
+	// to carry [Transition.Metadata].
 	Proceed bool
 	// Wait is what the pod waits for once it is in state To. Proceed ⇒ Wait == NotWaiting.
 	Wait Awaited
@@ -28,12 +28,12 @@ type Transition struct {
 	Set, Clear []Message
 }
 
-// Next says what to do with pod, given what is wanted with it; the documentation of the package has the whole table.
-// complete tells whether the pod's in-place update is complete (I5), true also if it has none.
+// Next returns what to do with pod, given what is wanted with it. The documentation of the package has the whole table.
+// complete says whether the pod's in-place update is complete (I5); it is true also if there is none.
 //
-// The step is carried out by sending [Transition.Patches], and, if it may proceed, by deleting the pod or updating it in
-// place. Asking again is safe at any time: what has been done already is not asked for again. Whether the pod is
-// being deleted already is not looked at. A nil pod gets the zero Transition, an intent that is not defined is Keep.
+// To carry out the step, send [Transition.Patches] and, if it may proceed, delete the pod or update it in place. Next may be
+// called again at any time: it does not ask again for what has been done. It does not check whether the pod is being deleted
+// already. A nil pod gets the zero Transition, and an undefined intent counts as Keep.
 func (h Hooks) Next(pod *corev1.Pod, intent Intent, complete bool) Transition {
 	if pod == nil {
 		return Transition{}
@@ -52,13 +52,13 @@ func (h Hooks) Next(pod *corev1.Pod, intent Intent, complete bool) Transition {
 	return t
 }
 
-// Changes reports whether the step needs any patch of its own: [Transition.Patches] is not empty.
+// Changes reports whether the step needs any patch of its own, that is whether [Transition.Patches] is not empty.
 func (t Transition) Changes() bool {
 	return t.patchesState() || t.Mark == SetMark || t.Mark == ClearMark || t.Mark == BeginMark
 }
 
-// Metadata returns the label and the annotation that put a pod into state To at now, to be merged into another patch:
-// the spec patch of an in-place update. Both are nil if the state stays, otherwise new maps of the caller's.
+// Metadata returns the label and the annotation that put a pod into state To at now, to be merged into the spec patch of an
+// in-place update. Both are nil if the state stays as it is, otherwise new maps that belong to the caller.
 func (t Transition) Metadata(now time.Time) (labels, annotations map[string]string) {
 	if t.To == t.From {
 		return nil, nil
@@ -67,7 +67,7 @@ func (t Transition) Metadata(now time.Time) (labels, annotations map[string]stri
 		map[string]string{TimestampAnnotation: now.UTC().Format(time.RFC3339)}
 }
 
-// patchesState reports whether the state needs a patch of its own: that of an in-place update goes with its spec.
+// patchesState reports whether the state needs a patch of its own. The state of an in-place update goes with its spec patch.
 func (t Transition) patchesState() bool { return t.To != t.From && !t.Proceed }
 
 func (h Hooks) delete(t *Transition, pod *corev1.Pod) {
@@ -81,11 +81,11 @@ func (h Hooks) delete(t *Transition, pod *corev1.Pod) {
 
 func (h Hooks) update(t *Transition, pod *corev1.Pod) {
 	if t.From == PreparingDelete {
-		h.delete(t, pod) // L2: the label means deletion; whoever wants the pod after all says Keep
+		h.delete(t, pod) // L2: the label means deletion; a caller that wants the pod after all asks with Keep
 		return
 	}
 	t.Intent = Update
-	// In Updated the handlers may be coming back at this very moment: only a hook that is asked anew has let go.
+	// In Updated the handlers may be coming back at this very moment, so that their absence does not mean that the hook lets go.
 	again := t.From == Updated && !h.InPlaceUpdate.empty()
 	if t.From != Updating && (again || h.InPlaceUpdate.Matches(pod)) {
 		t.To, t.Wait = PreparingUpdate, WaitInPlaceUpdate
@@ -97,7 +97,7 @@ func (h Hooks) update(t *Transition, pod *corev1.Pod) {
 	t.Proceed = true
 	switch {
 	case t.From == PreparingNormal:
-		// Not in use yet, and not to be Normal before PreNormal says so, updated or not.
+		// The pod is not in use yet, and stays in this state until preNormal lets it be Normal, updated or not.
 	case t.From != "" || h.InPlaceUpdate != nil:
 		t.To = Updating
 	}
@@ -119,11 +119,11 @@ func (h Hooks) keep(t *Transition, pod *corev1.Pod, complete bool) {
 			h.toUpdated(t, pod)
 		}
 	default:
-		// Normal, none or unknown: nothing is under way that the state tells of.
+		// Normal, none or unknown: by its state nothing is under way.
 	}
 }
 
-// toNormal is the end of the way of a pod that is new, or as good as new: it was on its way out.
+// toNormal takes a pod on to Normal that is new, or whose deletion is taken back, as far as preNormal lets it.
 func (h Hooks) toNormal(t *Transition, pod *corev1.Pod) {
 	if h.PreNormal.MatchesAll(pod) {
 		t.To = Normal
@@ -132,8 +132,8 @@ func (h Hooks) toNormal(t *Transition, pod *corev1.Pod) {
 	t.To, t.Wait = PreparingNormal, WaitPreNormal
 }
 
-// toUpdated is the end of an in-place update, also of one that was only prepared: handlers that were taken off have to
-// come back.
+// toUpdated ends an in-place update, also one that was only prepared: the pod is Normal when the handlers that were taken off are
+// back.
 func (h Hooks) toUpdated(t *Transition, pod *corev1.Pod) {
 	if h.InPlaceUpdate.MatchesAll(pod) {
 		t.To = Normal
