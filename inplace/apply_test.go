@@ -68,7 +68,7 @@ func admit(t fataler, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
 	return out
 }
 
-// text is the JSON of a value.
+// text returns the JSON of a value.
 func text(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// batch is what is sent to a pod in one go: the containers that go now, and all that is written beside them.
+// batch is what one step changes of a pod: the containers of the next batch, and what is written beside them.
 type batch struct {
 	pod      *corev1.Pod
 	now      time.Time
@@ -23,8 +23,8 @@ type batch struct {
 	metadata changedMetadata
 	// unfinished are containers of earlier batches that are not done.
 	unfinished map[string]bool
-	// version of the pod that the next patch must find, if any. An update that was still going on may have brought what
-	// this one would then take for its own.
+	// version of the pod that the next patch must find; empty: any. It is set while an earlier update is unfinished, whose
+	// effects this one could otherwise take for its own.
 	version string
 }
 
@@ -128,14 +128,15 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 	return append(patches, p), nil
 }
 
-// metadataOfNext says which pod the next patch is for. Only the first of a step can tell its version: each changes it.
+// metadataOfNext returns the metadata that says which pod the next patch is for. Only the first patch of a step has the version,
+// because each patch changes it.
 func (b *batch) metadataOfNext() bodyMetadata {
 	metadata := bodyMetadata{UID: b.pod.UID, ResourceVersion: b.version}
 	b.version = ""
 	return metadata
 }
 
-// record brings the state up to date: what each container of the batch ran, and what is left for later ones.
+// record updates the state: it notes what each container of the batch ran, and what is left for later batches.
 func (b *batch) record(names []string) {
 	s, at := b.state, metav1.NewTime(b.now)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = nil, nil, nil
@@ -171,8 +172,8 @@ func (b *batch) record(names []string) {
 	}
 }
 
-// recordContainer remembers what a container runs, so that its update can be seen to be complete. If it still runs what
-// an earlier, unfinished update found, what that one recorded holds.
+// recordContainer notes what a container runs, so that its update can later be seen to be complete. If the container still runs
+// what it ran before an earlier, unfinished update, the record of that update stays in force.
 func (b *batch) recordContainer(name string, at metav1.Time) {
 	c, status := b.work[name], statusOf(b.pod, name)
 	before, known := b.state.Records[name]
@@ -217,7 +218,7 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 	put(&b.state.Records, name, record)
 }
 
-// present returns what pod has under the keys of wanted, nothing being empty as an environment variable reads it.
+// present returns the values that a pod has under the keys of wanted. A missing one is empty, as an environment variable has it.
 func present(wanted, has map[string]string) map[string]string {
 	var values map[string]string
 	for key := range wanted {
@@ -239,8 +240,8 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// written returns the labels and annotations of the patch: of the template, unless the caller writes the same key, and
-// of this package, which nobody overrides.
+// written returns the labels and annotations of the patch: those of the template, unless the caller writes the same key, and
+// those of this package, which nothing overrides.
 func (b *batch) written(names []string, revision string, caller Metadata) (labels, annotations map[string]*string, err error) {
 	labels, annotations = map[string]*string{}, map[string]*string{}
 	write := func(onto map[string]*string, values map[string]string) {

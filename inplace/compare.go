@@ -11,8 +11,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// comparison collects the paths at which two values of one type differ. Two values are the same if they are
-// semantically equal, as revisions are (R2): nil equals empty in lists and maps, quantities count by value.
+// comparison collects the paths at which two values of one type differ. Two values are the same if they are semantically equal,
+// as for revisions (R2): in lists and maps nil equals empty, and quantities are compared by value.
 type comparison struct {
 	code      Code
 	obstacles []Obstacle
@@ -55,7 +55,7 @@ func (c *comparison) maps(path string, old, new reflect.Value) {
 	}
 }
 
-// lists compares element by element: by name, if all have one and none twice, else by position.
+// lists compares element by element: by name if all elements have one and no name is there twice, else by position.
 func (c *comparison) lists(path string, old, new reflect.Value) {
 	before, after := namesOf(old), namesOf(new)
 	if before == nil || after == nil {
@@ -128,7 +128,7 @@ func reordered(old, new []string) bool {
 	return !slices.Equal(both(old, new), both(new, old))
 }
 
-// readsOwnJSON reports whether a struct is a single value in JSON, such as a quantity.
+// readsOwnJSON reports whether a struct decodes itself from JSON, as a quantity does, so that its fields are not compared.
 func readsOwnJSON(typ reflect.Type) bool {
 	return reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }

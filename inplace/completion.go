@@ -10,17 +10,17 @@ import (
 
 // Completion is how far the in-place update of a pod is (I5).
 type Completion struct {
-	// Done: there is nothing to wait for. It is the same as no Waits.
+	// Done reports whether there is nothing to wait for. It is true exactly if Waits is empty.
 	Done bool
-	// Waits are what is waited for, sorted by container, then code.
+	// Waits are what the update waits for, sorted by container, then code.
 	Waits []Pending
 }
 
 // Pending is one thing that an update waits for.
 type Pending struct {
-	// Container that is waited for; empty: the pod as a whole.
+	// Container that the update waits for. Empty: it is the pod as a whole.
 	Container string
-	// Code says what for.
+	// Code says what the container or pod lacks.
 	Code WaitCode
 }
 
@@ -29,7 +29,7 @@ type WaitCode uint8
 
 // The kinds of waits. Zero is none of them.
 const (
-	// UnreadableState: an annotation of the update cannot be read. Whoever wrote it has to put it right.
+	// UnreadableState: an annotation of the update cannot be read. It does not change by itself: its writer has to correct it.
 	UnreadableState WaitCode = iota + 1
 	// GracePeriod: Kruise has begun the update, and its grace period runs.
 	GracePeriod
@@ -69,7 +69,7 @@ var waitTexts = [...]string{
 	ResizeInfeasible:    "the node cannot give it its resources",
 }
 
-// String says what is waited for, in a few words. A value that is none of the codes: its number.
+// String returns what is waited for, in a few words. A value that is none of the codes gives "WaitCode(n)".
 func (c WaitCode) String() string {
 	if c == 0 || int(c) >= len(waitTexts) {
 		return fmt.Sprintf("WaitCode(%d)", uint8(c))
@@ -77,7 +77,7 @@ func (c WaitCode) String() string {
 	return waitTexts[c]
 }
 
-// String is the container, and what is waited for.
+// String returns the container, if there is one, and what is waited for.
 func (w Pending) String() string {
 	if w.Container == "" {
 		return w.Code.String()
@@ -85,15 +85,15 @@ func (w Pending) String() string {
 	return "container " + w.Container + ": " + w.Code.String()
 }
 
-// Completed reports whether the in-place update of pod is complete (I5), and if not, all that it waits for. A pod that
-// was never updated in place, or is nil, is done. What cannot be read is not done.
+// Completed returns whether the in-place update of pod is complete (I5), and if not, all that it waits for. A pod that was never
+// updated in place, or is nil, is done. If an annotation of the update cannot be read, the pod is not done.
 //
-// A container whose image changed is done when it reports another image ID; or, for a change that changes nothing, when
-// it reports the wanted image under whatever spelling, or has started since, or ran that image already. One whose
-// environment reads changed metadata is done when it has started since. A resized one is done when its status has the
-// resources of its spec, and if the kubelet reports none, when it has started since.
+// A container whose image changed is done when it reports another image ID. The new name may also stand for the same image:
+// then it is done when it reports the wanted image under whatever spelling, has started since, or ran that image already. A
+// container whose environment reads changed metadata is done when it has started since. A resized one is done when its status
+// has the resources of its spec, or, if the kubelet reports none, when it has started since.
 //
-// It decodes the state annotation; [Unfinished] is the cheap test that most pods of a fleet fail.
+// Completed decodes the state annotation. [Unfinished] is a cheap test that is false for most pods of a fleet.
 func Completed(pod *corev1.Pod) Completion {
 	progress, err := progressOf(pod)
 	waits := progress.waits
@@ -211,7 +211,7 @@ func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pen
 	}
 	record := s.Records[name]
 	same := s.stillRuns(name, status)
-	// One that is back at the image it was made from needs no restart.
+	// A container that is back at the image it was made from needs no restart.
 	wanted := status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID) ||
 		record.Image != "" && record.Image == container.Image
 	if image && same && !wanted {
@@ -226,9 +226,9 @@ func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pen
 	return waits
 }
 
-// stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and
-// has not started since. The ID of the container tells that best: a start in the second of the update may be one just
-// before or one just after.
+// stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and has not
+// started since. The container's ID is the best evidence of that, because times have whole seconds: a start in the second of
+// the update may be just before it or just after.
 func (s *Progress) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if status == nil {
 		return true
@@ -250,8 +250,8 @@ func (s *Progress) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	return status.State.Running == nil || !status.State.Running.StartedAt.After(since)
 }
 
-// readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so
-// far. Of a state of Kruise that is a guess: those that read any, or, if none does, all.
+// readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so far. For a
+// state that Kruise wrote it is a guess: the containers that read any metadata, or, if none does, all.
 func (s *Progress) readsChange(pod *corev1.Pod, name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Metadata != nil
@@ -272,7 +272,7 @@ func (s *Progress) readsChange(pod *corev1.Pod, name string) bool {
 	return batched[name] && !anyReads
 }
 
-// resizes reports whether a container was resized in one of the batches so far. Of a state of Kruise that is a guess.
+// resizes reports whether a container was resized in one of the batches so far. For a state that Kruise wrote it is a guess.
 func (s *Progress) resizes(name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Resized

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// stateOf is a state annotation as Kruise writes it, begun at noon, with more members.
+// stateOf returns a state annotation as Kruise writes it, begun at noon, with more members.
 func stateOf(members string) map[string]string {
 	if members != "" {
 		members = "," + members

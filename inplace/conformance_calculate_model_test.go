@@ -143,7 +143,7 @@ func (c *calculateCase) templates() (old, new corev1.PodTemplateSpec) {
 	return decode(c.Input.OldRevision.Data), decode(c.Input.NewRevision.Data)
 }
 
-// model is what Kruise calculates: the steps between the two revisions, of which it takes some in place. A container is
+// model returns what Kruise calculates: the steps between the two revisions, of which it takes some in place. A container is
 // known by its position.
 func (c *calculateCase) model(on rules) calculateOutcome {
 	var before, after any
@@ -274,7 +274,7 @@ func (c *calculateCase) modelMetadata(on rules, steps []operation, old, new core
 	return true
 }
 
-// modelPatch is a merge patch from one map to another. Of a map that is empty afterwards it says only that.
+// modelPatch returns a merge patch from one map to another. Of a map that is empty afterwards it says only that.
 func modelPatch(on rules, old, new map[string]string) patchedMap {
 	if len(new) == 0 && len(old) > 0 && !on.has(wipedMap) {
 		return patchedMap{Wiped: true}
@@ -355,7 +355,7 @@ func metadataOf(template corev1.PodTemplateSpec, annotation bool) map[string]str
 	return template.Labels
 }
 
-// modelQOS is the QoS class of a template: of its sums, with all limits there. Kruise does not know that the API server sets
+// modelQOS returns the QoS class of a template: of its sums, with all limits there. Kruise does not know that the API server sets
 // requests that are not given to the limits.
 func modelQOS(template corev1.PodTemplateSpec, on rules) corev1.PodQOSClass {
 	limits, requests, all := corev1.ResourceList{}, corev1.ResourceList{}, true

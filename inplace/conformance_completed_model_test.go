@@ -141,7 +141,7 @@ func (p *completing) consistent(env bool) bool {
 	return true
 }
 
-// hashOf is the hash that Kubernetes makes of the JSON of a value: that of its bytes, written as Go writes a slice.
+// hashOf returns the hash that Kubernetes makes of the JSON of a value: that of its bytes, written as Go writes a slice.
 func hashOf(value any) uint64 {
 	hash := fnv.New32a()
 	fmt.Fprintf(hash, "([]uint8)%d", []byte(text(value)))
@@ -213,7 +213,7 @@ func (p *completing) resourcesThere() bool {
 	return true
 }
 
-// batched are the containers of the batches so far, or all if Kruise tells none.
+// batched are the containers of the batches so far, or all if Kruise lists none.
 func (p *completing) batched() map[string]bool {
 	names := map[string]bool{}
 	for _, batch := range p.state.ContainerBatchesRecord {

@@ -95,7 +95,7 @@ func annotationOf(pod *corev1.Pod, keys []string) (value, key string) {
 	return "", ""
 }
 
-// pod is the recorded one. Without its gate Kruise neither writes nor reads that resources are part of an update.
+// pod returns the recorded one. Without its gate Kruise neither writes nor reads that resources are part of an update.
 func (c *completedCase) pod() *corev1.Pod {
 	pod := c.Input.Pod.DeepCopy()
 	value, key := annotationOf(pod, stateKeys)

@@ -202,7 +202,7 @@ func (c podChange) of(pod *corev1.Pod, options inplace.Options) *inplace.Update 
 	return inplace.Compare(old, new, options)
 }
 
-// templateFrom is a template that pod could be made from.
+// templateFrom returns a template that pod could be made from.
 func templateFrom(pod *corev1.Pod) *corev1.PodTemplateSpec {
 	pod = pod.DeepCopy()
 	template := &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}

@@ -18,7 +18,7 @@ import (
 
 // DiffRevisions is [Compare] of the templates that two revisions store. The error wraps [ErrUnreadable] and names the
 // revision: nil, no JSON, no template, a value of a wrong type, a quantity that would take without bound to read, or a
-// field that this API version does not have and that is not empty, because nobody could tell whether it changed. A
+// field that this API version does not have and that is not empty, because it may have changed unseen. A
 // caller that has decoded the templates already uses [Compare].
 func DiffRevisions(old, new *appsv1.ControllerRevision, options Options) (*Update, error) {
 	before, err := templateOf(old)

@@ -10,8 +10,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Compare compares two templates: what changes, and whether a running pod of the old one can take it (I2). Templates that
-// are semantically equal make an update without changes, which is in place. A nil template is an obstacle.
+// Compare compares two templates. The result has what changes, and the obstacles that keep a running pod of the old template from
+// taking the change in place (I2). Templates that are semantically equal give an update without changes, which is in place. A
+// nil template is an obstacle. The result is never nil.
 //
 // It is meant to be called once per pair of revisions, not once per pod.
 func Compare(old, new *corev1.PodTemplateSpec, options Options) *Update {
@@ -42,7 +43,7 @@ func (d *differ) obstacle(code Code, path, detail string) {
 	d.obstacles = append(d.obstacles, Obstacle{Path: path, Code: code, Detail: detail})
 }
 
-// compare records the paths at which two values differ, none of which may.
+// compare records an obstacle for each path at which two values differ.
 func (d *differ) compare(code Code, path string, old, new any) {
 	c := comparison{code: code}
 	c.values(path, reflect.ValueOf(old), reflect.ValueOf(new))
@@ -88,7 +89,7 @@ func (d *differ) containers() {
 	const path = "spec.containers"
 	before, after := namesOf(reflect.ValueOf(d.old.Spec.Containers)), namesOf(reflect.ValueOf(d.new.Spec.Containers))
 	if before == nil || after == nil {
-		// What cannot be told apart by name can only be the same as a whole. The API server admits no such template.
+		// Containers without names of their own can be compared only all together. The API server admits no such template.
 		if !apiequality.Semantic.DeepEqual(d.old.Spec.Containers, d.new.Spec.Containers) {
 			d.obstacle(Immutable, path, "a container without a name of its own")
 		}
@@ -293,7 +294,7 @@ func (d *differ) compile() {
 	}
 }
 
-// newValues returns what to write under each changed key; nil: to drop it.
+// newValues returns what to write under each changed key; nil: the key is dropped.
 func newValues(changes []MetadataChange) map[string]*string {
 	values := map[string]*string{}
 	for _, change := range changes {

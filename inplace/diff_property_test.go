@@ -125,7 +125,7 @@ func (o *oracle) lists(path string, old, new any) {
 	}
 }
 
-// elements are those of a list by name, or by position if they have none.
+// elements returns those of a list by name, or by position if they have none.
 func elements(list any) (byName map[string]any, names []string) {
 	byName = map[string]any{}
 	elements, _ := list.([]any)
@@ -259,7 +259,7 @@ func (o *oracle) variable(path, list string, c corev1.Container, variable corev1
 	}
 }
 
-// disagreement tells how an implementation differs from the oracle; "" if it agrees.
+// disagreement returns how an implementation differs from the oracle; "" if it agrees.
 func disagreement(f diff, p pair) string {
 	o := oracle{pair: p}
 	want, got := o.run(), []finding{}

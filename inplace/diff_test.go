@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// sized is a list of resources from "cpu=1" and the like.
+// sized returns a list of resources from "cpu=1" and the like.
 func sized(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, pair := range pairs {

@@ -1,5 +1,5 @@
-// Package inplace updates running pods instead of replacing them: what changed between two revisions, can a running pod
-// take it, with which patches, and is it done.
+// Package inplace updates running pods instead of replacing them. It finds what changed between two revisions, whether a
+// running pod can take the change, with which patches, and whether the update is complete.
 //
 // The change is compared once for each pair of revisions and then applied to any number of pods:
 //
@@ -19,9 +19,9 @@
 //	}
 //	inplace.Completed(pod) // done, or what it waits for
 //
-// [Compare] and [DiffRevisions] make an [Update]; [Obstruct] tells why a pod cannot be updated in place at all;
-// [Update.Begin], [Continue] and [Cancel] give a [Step]; [Completed] gives a [Completion]; [StateOf] reads the annotation
-// in which a pod carries its progress.
+// [Compare] and [DiffRevisions] make an [Update]. [Obstruct] returns why a pod cannot be updated in place at all.
+// [Update.Begin], [Continue] and [Cancel] return a [Step], [Completed] a [Completion]. [StateOf] reads the annotation in which
+// a pod carries its progress.
 //
 // # Contract
 //
@@ -34,15 +34,15 @@
 // They are rules I2 to I5 of DESIGN.md:
 //   - The patches change what I2 allows and nothing else, name only keys that one of the templates names, and carry the
 //     UID of the pod.
-//   - No container restarts in a pod that is ready, as far as the patches can tell; not before the grace period is over;
-//     and not before those of a higher launch priority are up to date and ready.
-//   - The patches of a step may be lost, from any point on: the same call finds out and goes on. The revision label is
-//     written last, so that it never claims what the spec, or the state beside it, does not contain.
-//   - A second update, a rollback too, may begin at any time before the first is complete. What the first has not
-//     brought yet is taken over or overruled, and nothing is waited for that will not come: a container that is back at
-//     what it still runs need not restart.
-//   - The state is in the annotation of Kruise, in its form, so that either can go on where the other stopped. Older keys
-//     and the grace period of Kruise are read.
+//   - As far as the patches decide it, no container restarts in a pod that is ready, nor before the grace period is over, nor
+//     before the containers of a higher launch priority are up to date and ready.
+//   - The patches of a step may be lost, from any point on: the same call then returns those that are still needed. The
+//     revision label is written last, so that it never claims what the spec, or the state beside it, does not contain.
+//   - A second update, or a rollback, may begin at any time before the first is complete. What the first has not changed
+//     yet is taken over or overruled, and nothing is waited for that will not come: a container that goes back to what it
+//     still runs need not restart.
+//   - The state is kept in the annotation of Kruise, in its form, so that either can go on where the other stopped. Older
+//     keys and the grace period of Kruise are read.
 //
 // The grace period runs from the transition time of the pod's InPlaceUpdateReady condition, which has whole seconds. A
 // resize that was sent while the patch of the pod after it was not shows nowhere; it takes the same update to put that
@@ -68,7 +68,7 @@
 //     were not resized, and for those that a kubelet does not report; it takes a container without a status for done, and so
 //     one that reports no image. Here names are spelled out, a start since then counts too, and only resized containers
 //     are waited for (I5).
-//   - It tells from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
+//   - It finds from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
 //   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only; here it stays ready (I4).
 //   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
 //     environments the containers that read any metadata, with resources all of the batch.

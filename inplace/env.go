@@ -10,8 +10,8 @@ import (
 // barrierVariable is the environment variable through which Kruise gives a container its launch priority.
 const barrierVariable = "KRUISE_CONTAINER_BARRIER"
 
-// priority returns the launch priority of a container: the n of a key p_<n> of the barrier's config map. ok is
-// false for a container that has none; a barrier that is no such reference, which makes Kruise panic, gives none.
+// priority returns the launch priority of a container: the n of a key p_<n> of the barrier's config map. ok is false for a
+// container that has none. A barrier that is no such reference, which makes Kruise panic, gives none either.
 func priority(container *corev1.Container) (n int, ok bool) {
 	for i := range container.Env {
 		variable := &container.Env[i]
@@ -28,8 +28,8 @@ func priority(container *corev1.Container) (n int, ok bool) {
 	return 0, false
 }
 
-// metadataRead returns the label or annotation that an environment variable reads; ok is false if it reads none, such as
-// one that has a value of its own, too: kubelets take that, and the API server admits no such variable.
+// metadataRead returns the label or annotation that an environment variable reads; ok is false if it reads none. It reads none
+// if it also has a value, because kubelets take the value; the API server admits no such variable.
 func metadataRead(variable *corev1.EnvVar) (key string, annotation, ok bool) {
 	if variable.Value != "" || variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
 		return "", false, false

@@ -2,7 +2,8 @@ package inplace
 
 import "k8s.io/apimachinery/pkg/api/equality"
 
-// Equal reports whether u and other change the same, and have the same obstacles. Two nil updates are equal.
+// Equal reports whether u and other have the same changes and the same obstacles. Two nil updates are equal; a nil one equals no
+// other.
 func (u *Update) Equal(other *Update) bool {
 	if u == nil || other == nil {
 		return u == other

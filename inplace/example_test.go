@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// agent is a template with one container.
+// agent returns a template with one container.
 func agent(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}},
@@ -21,7 +21,7 @@ func agent(image string) *corev1.PodTemplateSpec {
 	}
 }
 
-// agentPod is a running pod of agent("agent:1").
+// agentPod returns a running pod of agent("agent:1").
 func agentPod() *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "agent-x", UID: "1234", Labels: map[string]string{"app": "agent", "controller-revision-hash": "v1"},

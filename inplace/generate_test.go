@@ -216,7 +216,7 @@ func anyPair(t *rapid.T) pair {
 	return pair{old: old, new: mutated(t, old, among), options: options(t)}
 }
 
-// podOf is a running pod of the template, as the API server and the kubelet have made it: requests that are not given
+// podOf returns a running pod of the template, as the API server and the kubelet have made it: requests that are not given
 // equal the limits, and others have written metadata of their own.
 func podOf(template *corev1.PodTemplateSpec, revision string) *corev1.Pod {
 	template = template.DeepCopy()

@@ -51,7 +51,7 @@ func graceOf(pod *corev1.Pod) (*grace, error) {
 		return g, nil
 	}
 	// Where the last label or annotation of the template is dropped, Kruise writes null for the whole map, which would
-	// drop what others wrote. Which keys were meant is not told, so nothing is dropped.
+	// drop what others wrote. Which keys were meant cannot be known, so nothing is dropped.
 	var patch struct {
 		Metadata struct {
 			Labels      map[string]*string `json:"labels"`

@@ -2,15 +2,14 @@ package inplace
 
 import "strings"
 
-// imageName is an image reference with everything spelled out that may be left out.
+// imageName is an image reference in which the parts that may be omitted are filled in.
 type imageName struct {
 	repository  string // with the registry
 	tag, digest string // the tag counts only without a digest
 }
 
-// parseImage reads an image reference as container runtimes do: no registry is docker.io, where a name without a slash is
-// in library/; no tag and no digest is the tag latest. What is no valid reference gives a name that equals only
-// itself.
+// parseImage reads an image reference as container runtimes do. The default registry is docker.io, where a name without a slash
+// is in library/. Without tag and digest the tag is latest. An invalid reference gives a name that equals only itself.
 func parseImage(image string) imageName {
 	var name imageName
 	name.repository, name.digest, _ = strings.Cut(image, "@")
@@ -38,8 +37,8 @@ func parseImage(image string) imageName {
 	return name
 }
 
-// sameImage reports whether a container whose status says image and imageID runs the wanted image. The status may
-// name it by a tag, while its ID tells the digest.
+// sameImage reports whether a container whose status has image and imageID runs the wanted image. The status may name the image
+// by a tag where the wanted name has a digest; then the ID is compared, which has the digest.
 func sameImage(wanted, image, imageID string) bool {
 	name := parseImage(wanted)
 	if image != "" && name == parseImage(image) {

@@ -35,7 +35,7 @@ type kubelet struct {
 	broken map[string]bool
 }
 
-// environment is what the variables of a container read from a pod.
+// environment returns what the variables of a container read from a pod.
 func environment(pod *corev1.Pod, c corev1.Container) map[string]string {
 	values := map[string]string{}
 	for _, variable := range c.Env {

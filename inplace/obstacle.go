@@ -8,11 +8,11 @@ import (
 
 // Obstacle is one reason why a change cannot be taken in place (I2).
 type Obstacle struct {
-	// Path of the field, elements of lists by name: spec.containers[app].env[LEVEL].value. Empty: the whole template.
+	// Path of the field, with elements of lists by name: spec.containers[app].env[LEVEL].value. Empty: the whole template.
 	Path string
 	// Code says what is wrong with the change.
 	Code Code
-	// Detail is what path and code do not tell, such as the two QoS classes; may be empty.
+	// Detail is what path and code do not say, such as the two QoS classes. It may be empty.
 	Detail string
 }
 
@@ -79,7 +79,7 @@ var codeTexts = [...]string{
 	ResizeWithImage:      "on cgroup v1 the resize has to be rolled out before the image",
 }
 
-// String says what is wrong, in a few words. A value that is none of the codes: its number.
+// String returns what is wrong, in a few words. A value that is none of the codes gives "Code(n)".
 func (c Code) String() string {
 	if c == 0 || int(c) >= len(codeTexts) {
 		return fmt.Sprintf("Code(%d)", uint8(c))
@@ -90,7 +90,7 @@ func (c Code) String() string {
 // MarshalText is String, so that a plan encoded as JSON reads in words.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// String is the path, what is wrong there, and the detail in parentheses.
+// String returns the path, what is wrong there, and the detail in parentheses.
 func (o Obstacle) String() string {
 	text := o.Code.String()
 	if o.Path != "" {

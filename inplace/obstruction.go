@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Obstruction is why a pod cannot be updated in place, whatever the change. The zero value: it can.
+// Obstruction is why a pod cannot be updated in place, whatever the change. The zero value is that of a pod that can.
 type Obstruction uint8
 
 // The obstructions.
@@ -26,12 +26,12 @@ const (
 	NoReadinessGate
 	// NoRevision: it has no label controller-revision-hash, so what it runs is unknown (I3).
 	NoRevision
-	// Unlike: it is not what its revision says. It lacks a container or a resource that changes, or others gave it
-	// resources with which its QoS class would change, or its kubelet cannot resize. Not found by [Obstruct], which
-	// knows no change, but by [Update.Begin].
+	// Unlike: it differs from what its revision says. It lacks a container or a resource that changes, or others gave it
+	// resources with which its QoS class would change, or its kubelet cannot resize. [Obstruct] does not find that, because
+	// it knows no change; it stands for an [ErrObstacle] of [Update.Begin].
 	Unlike
 	// Overridden: its resources are overridden on its node (P8), and are not those wanted there, or would be changed by the
-	// update. For whoever plans, too.
+	// update. [Obstruct] does not find that either; package rollout does.
 	Overridden
 )
 
@@ -48,7 +48,7 @@ var obstructionTexts = [...]string{
 	Overridden:      "its resources are overridden on its node, and have to change",
 }
 
-// String says it in a few words; empty for the zero value. A value that is none of them: its number.
+// String returns the obstruction in a few words, "" for the zero value. An undefined value gives "Obstruction(n)".
 func (o Obstruction) String() string {
 	if int(o) >= len(obstructionTexts) {
 		return fmt.Sprintf("Obstruction(%d)", uint8(o))

@@ -23,7 +23,7 @@ type bodyMetadata struct {
 	UID types.UID `json:"uid,omitempty"`
 	// ResourceVersion makes the API server refuse the patch if the pod has changed since.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Keys with a null are dropped, all others stay.
+	// A key with null is dropped from the pod. Keys that are not listed stay.
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]*string `json:"annotations,omitempty"`
 }
@@ -46,7 +46,7 @@ type bodyCondition struct {
 	Type               corev1.PodConditionType `json:"type"`
 	Status             corev1.ConditionStatus  `json:"status"`
 	LastTransitionTime metav1.Time             `json:"lastTransitionTime"`
-	// Reason and Message are written even if empty: those of before would stay.
+	// Reason and Message are written even if empty, because otherwise the previous ones would stay.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
@@ -60,8 +60,8 @@ func patch(subresource string, b body) (lifecycle.Patch, error) {
 	return lifecycle.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Data: data}, nil
 }
 
-// unreadyPatch makes pod not ready (I4). Ready follows its readiness gates only when the kubelet looks; endpoints have
-// to lose the pod before that.
+// unreadyPatch makes pod not ready (I4). It sets the Ready condition, too: the kubelet does that only when it looks again, and
+// endpoints have to lose the pod before that.
 func unreadyPatch(pod *corev1.Pod, metadata bodyMetadata, now time.Time) (lifecycle.Patch, error) {
 	conditions := []bodyCondition{{
 		Type: lifecycle.InPlaceUpdateReady, Status: corev1.ConditionFalse,
@@ -77,7 +77,7 @@ func unreadyPatch(pod *corev1.Pod, metadata bodyMetadata, now time.Time) (lifecy
 	return patch("status", body{Metadata: metadata, Status: &bodyStatus{Conditions: conditions}})
 }
 
-// readyPatch lets pod be ready again. Ready itself is the kubelet's to set.
+// readyPatch lets pod be ready again. The Ready condition itself is left to the kubelet.
 func readyPatch(pod *corev1.Pod, now time.Time) (lifecycle.Patch, error) {
 	return patch("status", body{
 		Metadata: bodyMetadata{UID: pod.UID},

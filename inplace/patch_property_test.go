@@ -25,7 +25,7 @@ func inPlacePair(t *rapid.T) (pair, *inplace.Update) {
 	return p, u
 }
 
-// wanted is the pod that the API server would make of a template, but for what a running pod has of its own.
+// wanted returns the pod that the API server would make of a template, but for what a running pod has of its own.
 func wanted(template *corev1.PodTemplateSpec, pod *corev1.Pod, revision string) *corev1.Pod {
 	fresh := podOf(template, revision)
 	fresh.Status = pod.Status

@@ -7,8 +7,8 @@ import (
 )
 
 // Resizing reports whether a resize of pod may be under way: its last update in place resized containers, and the status of
-// one does not show what its spec asks for. The pod may be ready all the while. It is asked of each pod of a fleet and
-// decodes nothing; [Completed] tells for certain.
+// one does not show what its spec asks for. The pod may be ready all the while. Resizing decodes nothing, because it is called
+// for each pod of a fleet; [Completed] gives a certain answer.
 func Resizing(pod *corev1.Pod) bool {
 	if over(pod) {
 		return false

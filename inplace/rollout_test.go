@@ -80,7 +80,7 @@ func (r *rollout) inPlaceWithAll(next *corev1.PodTemplateSpec) bool {
 	return true
 }
 
-// shortest is how many seconds pass at least: without container IDs, starts in one second cannot be told apart.
+// shortest returns how many seconds pass at least: without container IDs, starts in one second cannot be told apart.
 func (r *rollout) shortest() int {
 	if r.kubelet.noContainerIDs {
 		return 1

@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// images are what the containers of a pod should run.
+// images returns what the containers of a pod should run.
 func images(pod *corev1.Pod) string {
 	names := []string{}
 	for _, c := range pod.Spec.Containers {

@@ -11,12 +11,12 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Annotations of pods in which Kruise keeps in-place updates.
+// These are the annotations of pods in which Kruise keeps in-place updates.
 const (
 	// StateKey holds a [Progress].
 	StateKey = "apps.kruise.io/inplace-update-state"
-	// GraceKey holds what Kruise will change when the grace period is over. This package writes none, and finishes what
-	// it finds.
+	// GraceKey holds what Kruise will change when the grace period is over. This package does not write it, but finishes
+	// the changes that it finds there.
 	GraceKey = "apps.kruise.io/inplace-update-grace"
 
 	// The keys of Kruise before 1.0, read where the newer ones are not there.
@@ -33,11 +33,11 @@ type Progress struct {
 	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
 	// LastContainerStatuses are the containers whose image was changed, as they were just before.
 	LastContainerStatuses map[string]ContainerStatus `json:"lastContainerStatuses"`
-	// UpdateEnvFromMetadata: labels or annotations that environment variables read are part of the update.
+	// UpdateEnvFromMetadata reports whether labels or annotations that environment variables read are part of the update.
 	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
-	// UpdateResources: cpu or memory are part of it.
+	// UpdateResources reports whether cpu or memory are part of it.
 	UpdateResources bool `json:"updateResources,omitempty"`
-	// UpdateImages: images are part of it.
+	// UpdateImages reports whether images are part of it.
 	UpdateImages bool `json:"updateImages,omitempty"`
 	// NextContainerImages are the images of later batches, by container.
 	NextContainerImages map[string]string `json:"nextContainerImages,omitempty"`
@@ -49,8 +49,8 @@ type Progress struct {
 	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
 	// ContainerBatchesRecord are the batches so far.
 	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
-	// Records are the containers of the batches so far, with what this package has to know of each. Kruise writes none,
-	// and what they tell is then guessed, on the side of waiting.
+	// Records are the containers of the batches so far, with what this package has to know of each. Kruise writes none;
+	// then what they would say is guessed so that rather too much is waited for.
 	Records map[string]Record `json:"daemonplanRecords,omitempty"`
 }
 
@@ -76,7 +76,7 @@ type PreCheck struct {
 type Batch struct {
 	// Timestamp of the update, in whole seconds.
 	Timestamp metav1.Time `json:"timestamp"`
-	// Containers, sorted.
+	// Containers are their names, sorted.
 	Containers []string `json:"containers"`
 }
 
@@ -87,19 +87,19 @@ type Record struct {
 	Timestamp metav1.Time `json:"timestamp"`
 	// ContainerID as in the container's status.
 	ContainerID string `json:"containerID,omitempty"`
-	// StartedAt is when the container had started; nil: it did not run.
+	// StartedAt is when the container had started. Nil: it did not run.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// Image that the container was made from, as written in the spec; empty: the image is not part of the update.
+	// Image that the container was made from, as the spec has it. Empty: the image is not part of the update.
 	Image string `json:"image,omitempty"`
-	// Metadata that the container's environment was made from; nil: that is not part of the update. A label or
-	// annotation that was not there is recorded as empty, which is what the variable reads.
+	// Metadata that the container's environment was made from. Nil: it is not part of the update. A label or annotation
+	// that was not there is recorded as empty, which is what the variable reads.
 	Metadata *RefMetadata `json:"metadata,omitempty"`
-	// Resized: cpu or memory are part of the update.
+	// Resized reports whether cpu or memory are part of the update.
 	Resized bool `json:"resized,omitempty"`
 }
 
-// StateOf decodes the state annotation of pod, the older key too. A nil pod, or one without the annotation: nil and no
-// error. The error wraps [ErrUnreadable].
+// StateOf decodes the state annotation of pod, also under its older key. A nil pod, or one without the annotation, gives nil and
+// no error. If the annotation cannot be decoded, the error wraps [ErrUnreadable].
 func StateOf(pod *corev1.Pod) (*Progress, error) {
 	text, ok := annotation(pod, StateKey, oldStateKey)
 	if !ok {
@@ -112,7 +112,7 @@ func StateOf(pod *corev1.Pod) (*Progress, error) {
 	return state, nil
 }
 
-// UnmarshalJSON decodes a state. Quantities that would take without bound to read are an error.
+// UnmarshalJSON decodes a state. A quantity that would take an unbounded time to read is an error.
 func (s *Progress) UnmarshalJSON(data []byte) error {
 	type plain Progress
 	// The field here hides the one of plain.
@@ -128,7 +128,7 @@ func (s *Progress) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// resourcesByContainer is decoded only after a look at its quantities: annotations are anybody's to write (see
+// resourcesByContainer is decoded only after its quantities were checked, because anybody can write annotations (see
 // quantities.Unbounded).
 type resourcesByContainer map[string]corev1.ResourceRequirements
 
@@ -189,7 +189,7 @@ func (s *Progress) lastPatch() time.Time {
 	return at
 }
 
-// batched returns the containers of the batches so far; all of the pod's if the state tells none.
+// batched returns the containers of the batches so far; if the state lists none, all containers of the pod.
 func (s *Progress) batched(pod *corev1.Pod) map[string]bool {
 	names := map[string]bool{}
 	for _, batch := range s.ContainerBatchesRecord {

@@ -15,9 +15,9 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// What keeps an update from beginning or going on; the errors of this package wrap them.
+// These errors say what keeps an update from beginning or going on. The errors of this package wrap them.
 var (
-	// ErrObstacle: the change cannot be taken in place at all, or not by this pod. Recreating the pod is what is left.
+	// ErrObstacle: the change cannot be made in place at all, or not in this pod. The pod can only be recreated.
 	ErrObstacle = errors.New("cannot be updated in place")
 	// ErrUnreadable: a revision, or an annotation of the pod, cannot be understood. Nothing should be done to the pod.
 	ErrUnreadable = errors.New("unreadable")
@@ -25,7 +25,7 @@ var (
 
 // Target is where an update leads.
 type Target struct {
-	// Revision is the hash of the new revision, the value of the label controller-revision-hash. Not empty.
+	// Revision is the hash of the new revision, the value of the label controller-revision-hash. It must not be empty.
 	Revision string
 }
 
@@ -35,31 +35,32 @@ type Metadata struct {
 	Labels, Annotations map[string]string
 }
 
-// Step is what to do now with one pod. The zero value: nothing.
+// Step is what to do now with one pod. The zero value stands for nothing.
 type Step struct {
-	// Patches in the order to send. If some are not sent, or fail, the same call finds out and goes on.
+	// Patches, in the order in which they are to be sent. If some are not sent, or fail, the same call later returns those
+	// that are still needed.
 	Patches []lifecycle.Patch
-	// Begun: the patch that changes the pod itself, with its revision label or its next batch, is among Patches.
+	// Begun reports whether Patches has the one that changes the pod itself, with its revision label or its next batch.
 	Begun bool
-	// Until is when a grace period ends and the same call has more to do; zero: none runs.
+	// Until is when a grace period ends and the same call has more to do. Zero: none runs.
 	Until time.Time
 }
 
-// Begin begins the update of pod, or goes on with it in and after the grace period (I4). It is called until the pod
-// carries the label of the target; from then on [Continue] is.
+// Begin begins the update of pod, or goes on with it in and after the grace period (I4). Call it until the pod carries the
+// label of the target, and [Continue] from then on.
 //
 // If a container restarts, the pod is first made not ready. The grace period runs from the transition of its
 // InPlaceUpdateReady condition, in whole seconds; until it is over the step has only Until. Then, or at once if there is
-// none, come the patch of the resize subresource and that of the pod itself.
+// no grace period, come the patch of the resize subresource and that of the pod itself.
 //
-// An earlier update need not be complete: what it has not brought yet and the new one does not overrule is taken over.
-// The first patch then carries the pod's resource version, if it has one: a client that is behind gets a conflict, and
-// asks again when it sees what the earlier update has brought meanwhile.
+// An earlier update need not be complete: what it has not changed yet and the new one does not overrule is taken over.
+// The first patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and
+// calls Begin again when it sees what the earlier update has changed meanwhile.
 //
-// The error wraps [ErrObstacle] if the update or the pod cannot be updated in place, which includes a pod that lacks a
-// container or resource that changes, whose QoS class would change because others gave it resources, or that is to be
-// resized by a kubelet that reports no resources, which the API server refuses. It wraps [ErrUnreadable] if an
-// annotation of an earlier update cannot be read. An empty target is an error too.
+// The error wraps [ErrObstacle] if the change has obstacles or the pod cannot take it. That includes a pod that lacks a
+// container or resource that changes, one whose QoS class would change because others gave it resources, and one to be
+// resized whose kubelet reports no resources, because the API server refuses that. It wraps [ErrUnreadable] if an
+// annotation of an earlier update cannot be read. An empty target is an error, too.
 func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now time.Time) (Step, error) {
 	if err := u.obstructed(pod); err != nil {
 		return Step{}, err
@@ -123,11 +124,11 @@ func (u *Update) obstructed(pod *corev1.Pod) error {
 	return nil
 }
 
-// batchFor lays the update over what an earlier one has left to do.
+// batchFor joins the update with what an earlier one has left to do; where both change the same thing, the update wins.
 func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now time.Time) *batch {
 	b := &batch{pod: pod, now: now, work: work{}, unfinished: map[string]bool{}}
 	b.state = &Progress{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
-	// What is left of a state that is not of the revision the pod is at, nobody knows.
+	// If the state is not of the revision that the pod is at, what it has left to do is unknown.
 	if p.state != nil && p.state.Revision == pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] {
 		b.work.add(p.next)
 	}
@@ -166,7 +167,7 @@ func (s *Progress) carry(to *Progress, pod *corev1.Pod, name string) {
 			to.UpdateImages = true
 		}
 	} else {
-		// Image and environment are done; what is waited for are the resources.
+		// Image and environment are done; only the resources are waited for.
 		record.Image, record.Metadata = "", nil
 	}
 	put(&to.Records, name, record)
@@ -196,7 +197,8 @@ func changedResources(has, changes corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// unready is the first half of I4: it makes the pod not ready if a container restarts, and keeps it so for the grace period. wait: that is all for now.
+// unready is the first half of I4: it makes the pod not ready if a container restarts, and keeps it so for the grace period.
+// wait reports whether that period runs, so that there is no more to do for now.
 func unready(b *batch, grace time.Duration) (step Step, wait bool, err error) {
 	if !b.work.restarts(b.pod) {
 		return Step{}, false, nil
@@ -230,12 +232,12 @@ func (b *batch) begin(step Step, revision string, metadata Metadata) (Step, erro
 	return step, nil
 }
 
-// Continue goes on with an update under way: the next batch, what is left when a grace period of Kruise is over, the
-// InPlaceUpdateReady condition True when all is done. A pod with the readiness gate that lacks the condition gets it. In
-// all other cases, and for a nil pod, one marked for deletion and one that has ended, there is nothing to do; so it is
-// for a pod that was only made not ready, which is up to [Update.Begin] or [Cancel]. See [Unfinished].
+// Continue goes on with an update under way: it sends the next batch, makes the change of Kruise when a grace period of Kruise
+// is over, or sets the InPlaceUpdateReady condition True when all is done. A pod with the readiness gate that lacks the
+// condition gets it. In all other cases there is nothing to do, nor for a nil pod, one marked for deletion and one that has
+// ended. A pod that was only made not ready is left to [Update.Begin] or [Cancel]. See [Unfinished].
 //
-// The error wraps [ErrUnreadable].
+// The error wraps [ErrUnreadable] if an annotation of the update cannot be read.
 func Continue(pod *corev1.Pod, now time.Time) (Step, error) {
 	if over(pod) {
 		return Step{}, nil
@@ -278,8 +280,8 @@ func becomeReady(pod *corev1.Pod, now time.Time) (Step, error) {
 	return Step{Patches: []lifecycle.Patch{p}}, nil
 }
 
-// endGrace does what Kruise would: it waits, then changes the containers; if the pod has got another revision
-// meanwhile, it forgets the change.
+// endGrace does what Kruise would: it waits for the end of the grace period, then changes the containers. If the pod has got
+// another revision meanwhile, it drops the change.
 func (p *progress) endGrace(pod *corev1.Pod, now time.Time) (Step, error) {
 	b := &batch{pod: pod, now: now, state: p.state, work: work{}}
 	if pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == p.grace.revision {
@@ -292,8 +294,8 @@ func (p *progress) endGrace(pod *corev1.Pod, now time.Time) (Step, error) {
 	return b.proceed()
 }
 
-// nextBatch updates the containers that come next. Kruise lets a pod be ready before its last batch, if that has
-// resources only: if it restarts containers, the pod must not be.
+// nextBatch updates the containers that come next. Kruise lets a pod be ready before a last batch of resources only, so that the
+// pod is made not ready again if that batch restarts containers.
 func (p *progress) nextBatch(pod *corev1.Pod, now time.Time) (Step, error) {
 	b := &batch{pod: pod, now: now, state: p.state, work: p.next}
 	return b.proceed()
@@ -312,8 +314,9 @@ func (b *batch) proceed() (Step, error) {
 	return b.begin(step, "", Metadata{})
 }
 
-// Cancel takes back that pod was made not ready for an update whose spec patch was not sent: the condition is True
-// again. It does nothing for a pod of which [Preparing] is false. The error wraps [ErrUnreadable].
+// Cancel undoes that pod was made not ready for an update whose spec patch was not sent: it sets the InPlaceUpdateReady
+// condition True again. It does nothing for a pod of which [Preparing] is false. The error wraps [ErrUnreadable] if an
+// annotation of the update cannot be read.
 func Cancel(pod *corev1.Pod, now time.Time) (Step, error) {
 	if over(pod) {
 		return Step{}, nil
@@ -325,9 +328,9 @@ func Cancel(pod *corev1.Pod, now time.Time) (Step, error) {
 	return becomeReady(pod, now)
 }
 
-// Preparing reports whether pod was made not ready for an update whose spec patch was not sent: its
-// InPlaceUpdateReady condition is False since after the last patch that its state annotation tells of, if any. Such a pod
-// is for [Update.Begin], or for [Cancel] if it is not to be updated any more. False if an annotation cannot be read.
+// Preparing reports whether pod was made not ready for an update whose spec patch was not sent: its InPlaceUpdateReady
+// condition became False after the last patch that its state annotation records, if any. Such a pod is for [Update.Begin],
+// or for [Cancel] if it is not to be updated any more. Preparing is false if an annotation cannot be read.
 func Preparing(pod *corev1.Pod) bool {
 	if over(pod) {
 		return false
@@ -345,9 +348,9 @@ func (p *progress) preparing(pod *corev1.Pod) bool {
 	return p.state == nil || len(p.waits) == 0 && condition.LastTransitionTime.After(p.state.lastPatch())
 }
 
-// Unfinished reports whether [Continue] or [Cancel] may have something to do for pod. It neither decodes nor allocates,
-// for it is asked of each pod of a fleet. Where it says false, both do nothing; a resize that restarts nothing may be under
-// way all the same, which [Completed] tells.
+// Unfinished reports whether [Continue] or [Cancel] may have something to do for pod. It neither decodes nor allocates, because
+// it is called for each pod of a fleet. If it is false, both do nothing; but a resize that restarts nothing may still be under
+// way, which [Completed] shows.
 func Unfinished(pod *corev1.Pod) bool {
 	if over(pod) {
 		return false
@@ -361,7 +364,7 @@ func Unfinished(pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	// All three fields of later batches begin like this, unless somebody has escaped what needs no escape.
+	// All three fields of later batches begin like this, unless a writer has escaped characters that need no escape.
 	text, _ := annotation(pod, StateKey, oldStateKey)
 	return strings.Contains(text, `"nextContainer`) || strings.IndexByte(text, '\\') >= 0
 }

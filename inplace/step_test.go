@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// subresources are those of a step's patches.
+// subresources returns those of a step's patches.
 func subresources(step inplace.Step) string {
 	names := []string{}
 	for _, patch := range step.Patches {
@@ -22,7 +22,7 @@ func subresources(step inplace.Step) string {
 	return strings.Join(names, " ")
 }
 
-// two is a template with containers of launch priorities 2 and 1, and one without.
+// two returns a template with containers of launch priorities 2 and 1, and one without.
 func two(version string) *corev1.PodTemplateSpec {
 	p := agent("agent:" + version)
 	p.Labels = map[string]string{"app": "agent"}

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// kruiseGrace is a pod that Kruise has begun to update with a grace period of 30 s: only its label is new.
+// kruiseGrace returns a pod that Kruise has begun to update with a grace period of 30 s: only its label is new.
 func kruiseGrace(spec string) *corev1.Pod {
 	template := two("1")
 	template.Spec.Containers[2].Resources.Limits = sized("cpu=1")

@@ -8,11 +8,11 @@ import (
 )
 
 // Update is the change between two templates, computed once by [Compare] or [DiffRevisions] and then applied to any number
-// of pods. It is not written after that, so it can be shared. A nil Update, and one made otherwise, can do nothing.
+// of pods. It is not written after that, so it can be shared. A nil Update, and one made otherwise, is never in place.
 //
-// The lists say what changes, whether it can be taken in place or not.
+// The lists have what changes, also where it cannot be changed in place.
 type Update struct {
-	// Obstacles are all reasons why the change cannot be taken in place, sorted by path, code and detail. None: it can.
+	// Obstacles are all reasons why the change cannot be made in place, sorted by path, code and detail. None: it can.
 	Obstacles []Obstacle
 	// Images that change, in the order of the containers.
 	Images []ImageChange
@@ -29,11 +29,11 @@ type Update struct {
 
 	compiled bool
 	options  Options
-	// metadata is what no environment variable reads, and changes at once.
+	// metadata has the labels and annotations that no environment variable reads, which change at once.
 	metadata changedMetadata
 	// work is what changes container by container.
 	work work
-	// resizeRestarts: a resize restarts a container, as the new template has it.
+	// resizeRestarts reports whether a resize restarts a container by the resize policies of the new template.
 	resizeRestarts bool
 }
 
@@ -49,7 +49,7 @@ type ImageChange struct {
 type ResourceChange struct {
 	// Container that changes.
 	Container string
-	// Limit: a limit changes, else a request.
+	// Limit reports whether a limit changes; else a request does.
 	Limit bool
 	// Resource is cpu or memory.
 	Resource corev1.ResourceName
@@ -65,9 +65,9 @@ type MetadataChange struct {
 	Old string
 	// New value; empty if Dropped.
 	New string
-	// Added: only the new template has the key.
+	// Added reports whether only the new template has the key.
 	Added bool
-	// Dropped: only the old template has the key.
+	// Dropped reports whether only the old template has the key.
 	Dropped bool
 }
 
@@ -75,14 +75,14 @@ type MetadataChange struct {
 type EnvReference struct {
 	// Container and Variable are their names.
 	Container, Variable string
-	// Annotation: it reads an annotation, else a label.
+	// Annotation reports whether it reads an annotation; else it reads a label.
 	Annotation bool
 	// Key of the label or annotation.
 	Key string
 }
 
-// InPlace reports whether the change can be taken in place: there is no obstacle. A pod may still have reasons of its
-// own against it; see [Obstruct] and [Update.Begin].
+// InPlace reports whether the change can be made in place, that is whether there is no obstacle. A single pod may still be
+// unable to take it; see [Obstruct] and [Update.Begin].
 func (u *Update) InPlace() bool {
 	return u != nil && u.compiled && len(u.Obstacles) == 0
 }
@@ -94,8 +94,8 @@ func (u *Update) Restarts() bool {
 }
 
 // NeedsUnready reports whether pod has to be made not ready before the change (I4): it has the readiness gate, and a
-// container restarts; whether a resize restarts it, the pod's own resize policies say. It also has to if the change
-// cannot be taken in place. A nil pod needs nothing.
+// container restarts or the change cannot be made in place. Whether a resize restarts a container is decided by the pod's
+// own resize policies. A nil pod needs nothing.
 //
 // It is an upper bound for [Update.Begin], which leaves out what the pod has already.
 func (u *Update) NeedsUnready(pod *corev1.Pod) bool {

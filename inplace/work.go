@@ -6,16 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// work is what is to change in containers, by name. Reading the zero value is fine.
+// work is what is to change in containers, by name. The zero value may be read, but not written.
 type work map[string]*containerWork
 
 type containerWork struct {
 	image string // empty: stays
 	// limits and requests of cpu and memory.
 	limits, requests corev1.ResourceList
-	// implied are requests that the template does not give: they follow the limits where a pod has them.
+	// implied are requests that the template does not give. If a pod has them, they change with the limits.
 	implied corev1.ResourceList
-	// resized: resources belong to the update, even if none is left to change.
+	// resized reports whether resources belong to the update, even if none is left to change.
 	resized bool
 	// labels and annotations that environment variables read.
 	labels, annotations map[string]string
@@ -72,8 +72,8 @@ func (w work) add(other work) {
 	}
 }
 
-// settle leaves in w what pod does not have yet: a change that is not one would be waited for in vain. Containers,
-// requests and limits that the pod lacks go too, which can only come from an annotation: a patch would add them.
+// settle removes from w what pod has already, because such a change would be waited for in vain. It also removes containers,
+// requests and limits that the pod lacks, because a patch would add them; they can only come from an annotation.
 func (w work) settle(pod *corev1.Pod) {
 	for name, c := range w {
 		container := containerOf(pod, name)
@@ -136,7 +136,7 @@ func (w work) resize() bool {
 	return false
 }
 
-// restarts reports whether any container restarts (I4). Whether a resize restarts one, the policies of its pod say.
+// restarts reports whether any container restarts (I4). The resize policies of the pod decide whether a resize restarts one.
 func (w work) restarts(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
@@ -201,7 +201,7 @@ func statusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// changedMetadata are labels and annotations to write at once; nil: to drop.
+// changedMetadata are labels and annotations to write at once. A nil value: the key is dropped.
 type changedMetadata struct {
 	labels, annotations map[string]*string
 }
