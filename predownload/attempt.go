@@ -12,19 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Attempt is one pull of an image on a node, as the object shows it that [PullPod] or [PullJob] has made.
+// Attempt is one pull of an image on a node, as read from the object that [PullPod] or [PullJob] has made.
 type Attempt struct {
 	Request
 	// Set is the UID of the set that it is made for, UID that of the object.
 	Set, UID types.UID
 	// Outcome so far. See [Attempt.At].
 	Outcome PullOutcome
-	// Due is when it should have ended, whatever its object shows: a pod that no kubelet takes never ends by itself. Zero: it has
-	// no deadline, or no creation time.
+	// Due is when it should have ended, whatever its object shows, because a pod that no kubelet takes never ends by itself.
+	// Zero: it has no deadline, or no creation time.
 	Due time.Time
 }
 
-// At is the outcome at an instant: what runs although it is due has failed.
+// At returns the outcome at an instant: an attempt that still runs when it is due has failed.
 func (a Attempt) At(now time.Time) PullOutcome {
 	if a.Outcome == Running && !a.Due.IsZero() && !now.Before(a.Due) {
 		return Failed
@@ -32,13 +32,13 @@ func (a Attempt) At(now time.Time) PullOutcome {
 	return a.Outcome
 }
 
-// startWithin is how long after its creation a pull may begin before it is given up: until it does, its deadline does not count.
+// startWithin is how long after its creation a pull may begin before it is given up. Its deadline counts from when it begins.
 const startWithin = time.Minute
 
-// longestDeadline in seconds is that of a pod; beyond it a time could overflow.
+// longestDeadline, in seconds, is the longest that a pod may have. With a longer one a time could overflow.
 const longestDeadline = math.MaxInt32
 
-// PullOutcome of an attempt.
+// PullOutcome is how an attempt stands.
 type PullOutcome uint8
 
 // The outcomes.
@@ -53,7 +53,7 @@ const (
 	outcomes // count
 )
 
-// String is the outcome in one word.
+// String returns the outcome in one word.
 func (o PullOutcome) String() string {
 	names := [outcomes]string{"running", "pulled", "failed"}
 	if o >= outcomes {
@@ -62,9 +62,9 @@ func (o PullOutcome) String() string {
 	return names[o]
 }
 
-// AttemptOf reads an object that [PullPod] or [PullJob] has made: a *corev1.Pod or an *unstructured.Unstructured. False for any
-// other object, nil included. A label alone makes no pull: the set must be among the owners, and the object must have no
-// controller, so that nobody can pass a pod of a set off as one.
+// AttemptOf reads an object that [PullPod] or [PullJob] has made: a *corev1.Pod or an *unstructured.Unstructured. It returns
+// false for any other object, nil included. The label alone does not make a pull: the set must be among the owners, and the
+// object must have no controller, so that a pod of a set cannot be passed off as a pull.
 func AttemptOf(object metav1.Object) (Attempt, bool) {
 	var outcome PullOutcome
 	var deadline int64
@@ -102,7 +102,7 @@ func AttemptOf(object metav1.Object) (Attempt, bool) {
 	return attempt, true
 }
 
-// podOutcome looks at the only container. Whatever it fails with once its image is there, the image is there.
+// podOutcome reads the only container of a pod that pulls. If it fails after its image was pulled, the image is on the node.
 func podOutcome(pod *corev1.Pod) PullOutcome {
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
@@ -116,10 +116,10 @@ func podOutcome(pod *corev1.Pod) PullOutcome {
 	return Running
 }
 
-// pulledReasons are those for which a container waits after its image was pulled.
+// pulledReasons are the reasons for which a container waits after its image was pulled.
 var pulledReasons = []string{"CreateContainerError", "CreateContainerConfigError", "RunContainerError"}
 
-// jobOutcome looks at the counters of an ImagePullJob for one node.
+// jobOutcome reads the counters of an ImagePullJob for one node.
 func jobOutcome(object map[string]any) PullOutcome {
 	succeeded, _, _ := unstructured.NestedInt64(object, "status", "succeeded")
 	failed, _, _ := unstructured.NestedInt64(object, "status", "failed")
@@ -134,22 +134,23 @@ func jobOutcome(object map[string]any) PullOutcome {
 	}
 }
 
-// Progress is what attempts tell a snapshot.
+// Progress is what the attempts of a set mean for its next snapshot.
 type Progress struct {
-	// InFlight are those that run: rollout.InFlight.Pulls.
+	// InFlight are the attempts that run. They are for rollout.InFlight.Pulls.
 	InFlight []Request
-	// Failures are the failures from before with those of attempts that had not been counted: rollout.Snapshot.FailedPulls.
+	// Failures are the earlier failures with those of attempts that had not been counted. They are for
+	// rollout.Snapshot.FailedPulls.
 	Failures []Failure
-	// Counted are the UIDs of failed attempts, to be handed in the next time.
+	// Counted are the UIDs of failed attempts, to be passed to the next call of [Track].
 	Counted []types.UID
-	// Wake is when the first of those that run is due; zero: never. Plan again then.
+	// Wake is when the first attempt that runs is due. Plan again then. Zero: never.
 	Wake time.Time
-	// Pulled are the images that are on each node, whether the kubelet reports them yet, or ever will: it reports only so many.
-	// Pass rollout.Snapshot.Nodes with them; see [WithImages].
+	// Pulled are the pulled images by node. A kubelet may report them later, or never, because it reports only so many. Pass
+	// rollout.Snapshot.Nodes with them; see [Progress.WithImages].
 	Pulled map[string][]string
 }
 
-// Track sums up attempts of one set, whose order changes nothing. Failures and counted are those of the Progress before.
+// Track sums up the attempts of one set, whose order changes nothing. Failures and counted are those of the previous Progress.
 func Track(now time.Time, attempts []Attempt, failures []Failure, counted []types.UID) Progress {
 	p := Progress{Failures: slices.Clone(failures)}
 	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b Attempt) int {
@@ -187,7 +188,7 @@ func (p *Progress) fail(now time.Time, r Request) {
 	p.Failures[at].At = now
 }
 
-// WithImages returns the nodes, those on which images were pulled as copies that report them. Nil nodes stay nil.
+// WithImages returns the nodes. Those on which images were pulled are copies that report these images. Nil nodes stay nil.
 func (p Progress) WithImages(nodes []*corev1.Node) []*corev1.Node {
 	if len(p.Pulled) == 0 {
 		return nodes

@@ -70,7 +70,7 @@ var entries = [rules]struct{ id, rule, why string }{
 		"OpenKruise does not pull the images of init containers"},
 }
 
-// model is what OpenKruise does, or with rules switched on, what it would do if it had them. It is written from the
+// model returns what OpenKruise does, or with rules switched on, what it would do if it had them. It is written from the
 // recordings and knows nothing of the package under test.
 func (c *recorded) model(on ruleSet) outcome {
 	has := func(r rule) bool { return on>>r&1 == 1 }
@@ -237,7 +237,7 @@ func fit(v *intstr.IntOrString) bool {
 	return err == nil && strings.HasSuffix(v.StrVal, "%")
 }
 
-// modelCount is a count or percentage. False: it cannot be read.
+// modelCount returns a count or percentage. False: it cannot be read.
 func modelCount(v *intstr.IntOrString, fallback, desired int, up bool) (int, bool) {
 	if v == nil {
 		return fallback, true

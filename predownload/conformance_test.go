@@ -80,7 +80,7 @@ func (r recordedRevision) revision() *appsv1.ControllerRevision {
 	}
 }
 
-// options are what the set's annotations say. What OpenKruise takes where they say nothing (300 s, one retry) is said
+// options returns what the set's annotations say. What OpenKruise takes where they say nothing (300 s, one retry) is said
 // here. Text that is neither a number nor a percentage never gets into Options, so it is read as OpenKruise does: as
 // if it were not there.
 func (c *recorded) options() predownload.Options {
@@ -129,7 +129,7 @@ func (r recordedRevision) template() (*corev1.PodTemplateSpec, bool) {
 	return data.Spec.Template, err == nil && data.Spec.Template != nil
 }
 
-// ours is what the library does, in the recording's words. Where it decides what OpenKruise never does, it has words
+// ours returns what the library does, in the recording's words. Where it decides what OpenKruise never does, it has words
 // of its own.
 func (c *recorded) ours(t *testing.T) outcome {
 	t.Helper()
@@ -162,7 +162,7 @@ func (c *recorded) ours(t *testing.T) outcome {
 	return o.sorted()
 }
 
-// needed is what Needs says of nodes with pods of the old revisions, as images by container.
+// needed returns what Needs says of nodes with pods of the old revisions, as images by container.
 func (c *recorded) needed(t *testing.T) map[string]string {
 	t.Helper()
 	update, ok := c.Input.UpdateRevision.template()

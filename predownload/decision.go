@@ -5,7 +5,7 @@ import "strconv"
 // JobDecision is what Jobs does for an update revision.
 type JobDecision uint8
 
-// The decisions. Where several fit, the first of this order is taken, but for DecisionCreate, which is the last.
+// The decisions. Where several fit, the first in this order is taken, except that DecisionCreate comes last.
 const (
 	// DecisionNone: there was an error.
 	DecisionNone JobDecision = iota
@@ -13,23 +13,23 @@ const (
 	DecisionCreate
 	// DecisionDecided: the update revision carries a label by which OpenKruise remembers that it has decided.
 	DecisionDecided
-	// DecisionOnDelete: nothing is updated of itself, so there is nothing to be ahead of (T5).
+	// DecisionOnDelete: with OnDelete nothing is updated by itself, so that nothing is pulled ahead (T5).
 	DecisionOnDelete
-	// DecisionNotYet: desired is 0, as it is before the first status. To be asked again.
+	// DecisionNotYet: desired is 0, as it is before the first status. This may change: ask again.
 	DecisionNotYet
 	// DecisionOneBatch: no node is held and the budget lets all be updated at once.
 	DecisionOneBatch
 	// DecisionNotNeeded: the pods of every old revision use all images, or there is no old revision.
 	DecisionNotNeeded
-	// DecisionHeld: partition holds all nodes (T2). To be asked again.
+	// DecisionHeld: partition holds all nodes (T2). This may change: ask again.
 	DecisionHeld
-	// DecisionMinUpdatedReadyPods: fewer updated pods than that are ready. To be asked again.
+	// DecisionMinUpdatedReadyPods: fewer updated pods are ready than minUpdatedReadyPods. This may change: ask again.
 	DecisionMinUpdatedReadyPods
 
 	decisions // count
 )
 
-// String is a short text for people. A value that is none of the decisions gives its number.
+// String returns a short text for people. A value that is none of the decisions gives its number.
 func (d JobDecision) String() string {
 	names := [decisions]string{
 		DecisionNone:                "no decision",

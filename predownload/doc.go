@@ -1,8 +1,8 @@
-// Package predownload says which images to pull on which nodes ahead of an update, so that the new containers find
-// theirs on the node (rules D1 and D2 of DESIGN.md).
+// Package predownload decides which images to pull on which nodes ahead of an update, so that the new containers find
+// their images on the node (rules D1 and D2 of DESIGN.md).
 //
-// There are two ways to use it. [Select] picks the pulls to start now, for whoever has something on the nodes that
-// pulls images, such as a runtime client or the NodeImage objects of OpenKruise:
+// There are two ways to use it. [Select] picks the pulls to start now. It needs something on the nodes that pulls images,
+// such as a runtime client or the NodeImage objects of OpenKruise:
 //
 //	selection := predownload.Select(predownload.Input{
 //		Now:        now,
@@ -17,8 +17,8 @@
 //	}
 //	wakeAt(selection.Wake)
 //
-// To pull on a cluster without such a thing, [PullPod] makes a pod that pulls and runs nothing, and [PullJob] an ImagePullJob for
-// one node. [AttemptOf] reads from the object how it went, and [Track] sums up what that means for the next plan.
+// On a cluster without such a thing, [PullPod] makes a pod that pulls and runs nothing, and [PullJob] an ImagePullJob for one
+// node. [AttemptOf] reads the outcome from the object, and [Track] sums up what the outcomes mean for the next plan.
 //
 // [Jobs] describes the ImagePullJobs for those who leave all that to OpenKruise: one per image when the rollout begins.
 // A [Job] marshals to the JSON of the object to create.

@@ -132,7 +132,7 @@ func ExampleJobDecision_String() {
 	// desired is not known yet
 }
 
-// exampleRevision is a revision of a set called agent.
+// exampleRevision returns a revision of a set called agent.
 func exampleRevision(hash, image string) *appsv1.ControllerRevision {
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{

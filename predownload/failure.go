@@ -11,19 +11,19 @@ import (
 const (
 	firstBackoff   = 10 * time.Second
 	longestBackoff = 5 * time.Minute
-	mostDoublings  = 5 // with which 10 s is beyond the longest; more could overflow
+	mostDoublings  = 5 // after which 10 s is beyond the longest back-off; more could overflow
 )
 
-// Failure is how pulls of one image failed on one node, as the caller keeps it.
+// Failure is the record of the failed pulls of one image on one node. The caller keeps it.
 type Failure struct {
 	Node, Image string
-	// Count is how many pulls have failed. Less than 1 is 1.
+	// Count is how many pulls have failed. Less than 1 counts as 1.
 	Count int32
 	// At is when the last one failed.
 	At time.Time
 }
 
-// Until is when the image may be pulled on the node again: 10 s after At, doubled with every failure beyond the
+// Until returns when the image may be pulled on the node again: 10 s after At, doubled with every failure beyond the
 // first, at most 5 min. A failure that lies in the future, as after a clock was set back, is taken to have happened
 // now: obeying it could block the node for years, and forgetting it would retry at once.
 func (f Failure) Until(now time.Time) time.Time {
@@ -31,7 +31,7 @@ func (f Failure) Until(now time.Time) time.Time {
 	return f.At.Add(min(firstBackoff<<min(f.Count-1, mostDoublings), longestBackoff))
 }
 
-// settle repairs what a caller cannot mean.
+// settle corrects a count below 1 and a time in the future.
 func (f Failure) settle(now time.Time) Failure {
 	f.Count = max(f.Count, 1)
 	if f.At.After(now) {
@@ -40,8 +40,8 @@ func (f Failure) settle(now time.Time) Failure {
 	return f
 }
 
-// settle returns failures repaired, one per node and image, sorted. Of several records of one node and image the
-// more cautious parts count, so that their order does not matter.
+// settle returns the corrected failures, one per node and image, sorted. Of several records of one node and image the more
+// cautious parts count, so that their order does not matter.
 func settle(failures []Failure, now time.Time) []Failure {
 	var settled []Failure
 	for _, f := range failures {

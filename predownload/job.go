@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// JobInput is what Jobs decides on.
+// JobInput is what [Jobs] and [Decide] need to know of a set and its rollout.
 type JobInput struct {
 	// Namespace of the set, and so of the jobs.
 	Namespace string
@@ -28,7 +28,8 @@ type JobInput struct {
 	Options Options
 	// OnDelete says that nothing is updated before somebody deletes a pod (T5).
 	OnDelete bool
-	// Partition, MaxUnavailable and MaxSurge of the set's strategy, with its defaults: 0; 1, or 0 if MaxSurge is not zero; 0.
+	// Partition, MaxUnavailable and MaxSurge are those of the set's strategy. Default (nil): 0 for Partition and MaxSurge; for
+	// MaxUnavailable 1, or 0 if MaxSurge is not zero.
 	Partition, MaxUnavailable, MaxSurge *intstr.IntOrString
 	// Desired is the number of nodes that are to run the pod. UpdatedReady is how many have a ready pod of Update.
 	Desired, UpdatedReady int32
@@ -38,7 +39,7 @@ type JobInput struct {
 type Job struct {
 	Name, Namespace string
 	Owner           metav1.OwnerReference
-	// Labels of the job, which it also hands to the container runtime.
+	// Labels of the job. They are also handed to the container runtime.
 	Labels map[string]string
 	// Annotations are handed to the container runtime. The job itself has none.
 	Annotations map[string]string
@@ -50,13 +51,13 @@ type Job struct {
 	Parallelism intstr.IntOrString
 	// PullSecrets are the names of the pull secrets.
 	PullSecrets []string
-	// TimeoutSeconds of one pull, and BackoffLimit, how many times one that failed is tried again.
+	// TimeoutSeconds is the time-out of one pull. BackoffLimit is how many times a failed pull is tried again.
 	TimeoutSeconds, BackoffLimit int32
 	// TTLSecondsAfterFinished is how long the job is kept when it has finished.
 	TTLSecondsAfterFinished int32
 }
 
-// Decide tells what Jobs does and why, without describing the jobs.
+// Decide returns what Jobs does and why, without describing the jobs.
 //
 // It returns an error, and DecisionNone, if Selector or Update is missing or unreadable, or if Options or the strategy
 // are invalid; the latter as a field.ErrorList aggregate, whose paths begin with options or have the names of the
@@ -123,7 +124,7 @@ func (in *JobInput) job(plan jobPlan, change change) Job {
 	}
 }
 
-// jobName is cut, and told apart by a hash, where the API server would refuse it.
+// jobName returns the name of a job. Where the API server would refuse it as too long, it is cut and ends in a hash of the whole.
 func jobName(revision, container string) string {
 	name := revision + "-" + container
 	if len(name) <= validation.DNS1123SubdomainMaxLength {

@@ -18,7 +18,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
-// revision is one named agent-<hash>, of a template.
+// revision returns one named agent-<hash>, of a template.
 func revision(hash string, template *corev1.PodTemplateSpec) *appsv1.ControllerRevision {
 	data, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
 	if err != nil {
@@ -30,14 +30,14 @@ func revision(hash string, template *corev1.PodTemplateSpec) *appsv1.ControllerR
 	}
 }
 
-// unreadable is a revision whose data is no template.
+// unreadable returns a revision whose data is no template.
 func unreadable(hash string) *appsv1.ControllerRevision {
 	r := revision(hash, nil)
 	r.Data.Raw = []byte(`{"spec":{"template":5}}`)
 	return r
 }
 
-// rollout is one of ten nodes from app:1 to app:2, whose other images stay.
+// rollout returns one of ten nodes from app:1 to app:2, whose other images stay.
 func rollout() predownload.JobInput {
 	return predownload.JobInput{
 		Namespace: "ns",

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// jobObject is an ImagePullJob as the API server wants it. Only what a Job can say is here.
+// jobObject is an ImagePullJob as the API server wants it, with only the fields that a Job can set.
 type jobObject struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
@@ -49,8 +49,8 @@ type jobSandboxConfig struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// MarshalJSON gives the job as an ImagePullJob of apps.kruise.io/v1alpha1, which every version of OpenKruise serves,
-// ready to be created. It refuses a job without a pod selector, which OpenKruise would run on all nodes.
+// MarshalJSON returns the job as an ImagePullJob of apps.kruise.io/v1alpha1, which every version of OpenKruise serves,
+// ready to be created. A job without a pod selector is an error, because OpenKruise would run it on all nodes.
 func (j Job) MarshalJSON() ([]byte, error) {
 	if j.PodSelector == nil || len(j.PodSelector.MatchLabels)+len(j.PodSelector.MatchExpressions) == 0 {
 		return nil, errors.New("predownload: a job without a pod selector would pull on every node")

@@ -124,7 +124,7 @@ type strategy struct {
 	partition, unavailable, surge, minReady count.Quantity
 }
 
-// readStrategy fills in the defaults of B1 and T2 and reports what cannot be read.
+// readStrategy fills in the defaults of the budgets (B1) and of partition (T2), and reports what cannot be read.
 func (in *JobInput) readStrategy() (strategy, field.ErrorList) {
 	settings, errs := in.Options.read(field.NewPath("options"))
 	s := strategy{minReady: settings.minReady}
@@ -143,12 +143,13 @@ func (in *JobInput) readStrategy() (strategy, field.ErrorList) {
 	return s, errs
 }
 
-// budget is how many nodes may be updated at a time. Only one of the two may be set (B1); of both the greater counts.
+// budget returns how many nodes may be updated at a time. Only one of the two budgets may be non-zero (B1); if both are, the
+// greater counts.
 func (s strategy) budget(desired int32) int32 {
 	return max(s.unavailable.RoundUp(desired), s.surge.RoundUp(desired))
 }
 
-// readTemplate decodes a revision's data (R1).
+// readTemplate decodes the pod template that a revision stores (R1).
 func readTemplate(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	if revision == nil {
 		return nil, errors.New("there is none")

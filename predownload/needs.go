@@ -7,20 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Candidate is a node whose target is the update revision and whose pod is outdated (D1).
+// Candidate is a node with an outdated pod that is to be updated to the update revision (D1).
 type Candidate struct {
 	// Node is its name. A candidate without one is passed over.
 	Node string
 	// Present is what the node reports in status.images. A kubelet reports the 50 largest images by default, so an image
 	// that is not listed may be there all the same; pulling it again costs little.
 	Present []corev1.ContainerImage
-	// Uses are the images of the node's outdated pod, init containers included. Nil or empty: it uses none that is known.
+	// Uses are the images of the node's outdated pod, init containers included. Nil or empty: none is known.
 	Uses []string
 }
 
-// Images returns the images of a template, each once, in the order in which a kubelet first needs them: init
-// containers, then containers. Two spellings of one image are one, written as it is first. Containers without an
-// image are left out. A nil template has no images.
+// Images returns the images of a template, each once, in the order in which a kubelet first needs them: init containers,
+// then containers. Of several spellings of one image the first is returned. Containers without an image are left out. A nil
+// template has no images.
 func Images(template *corev1.PodTemplateSpec) []string {
 	var images []string
 	for _, image := range containerImages(template) {
@@ -30,7 +30,7 @@ func Images(template *corev1.PodTemplateSpec) []string {
 }
 
 // Needs returns those of images that the candidate's outdated pod does not use and its node does not report (D1), in
-// their order. Images are compared as Reported does.
+// their order. Images are compared as by [Reported].
 func Needs(candidate Candidate, images []string) []string {
 	var needs []string
 	for _, image := range images {
@@ -41,10 +41,9 @@ func Needs(candidate Candidate, images []string) []string {
 	return needs
 }
 
-// Reported tells whether a node with these images in its status has image. Names are compared by registry,
-// repository and tag, or, where image has a digest, by registry, repository and digest. What may be left out when an
-// image is named is the same as if it were written: the registry docker.io, its prefix library/, and the tag latest.
-// An image without a name, and the empty image, is never reported.
+// Reported reports whether a node with these images in its status has image. Names are compared by registry, repository
+// and tag, or, where image has a digest, by registry, repository and digest. Omitted parts count as written: the registry
+// docker.io, its prefix library/, and the tag latest. An image without a name, and the empty image, is never reported.
 func Reported(present []corev1.ContainerImage, image string) bool {
 	w := want(image)
 	return image != "" && w.in(present)
@@ -54,7 +53,7 @@ func (c *Candidate) needs(image *wanted) bool {
 	return !image.among(c.Uses) && !image.in(c.Present)
 }
 
-// distinct returns images without empty ones and without those that came before in some spelling.
+// distinct returns images without the empty ones, and without those that repeat an earlier one in any spelling.
 func distinct(images []string) []string {
 	var kept []string
 	var seen []reference

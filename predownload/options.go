@@ -9,14 +9,14 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 )
 
-// What is not set.
+// The defaults of Options.
 const (
 	defaultParallelism    = 1
 	defaultTimeoutSeconds = 600
 	defaultBackoffLimit   = 3
 )
 
-// Options say how images are pulled ahead of an update (D1, D2). The zero value has the defaults.
+// Options say how images are pulled ahead of an update (D1, D2). The zero value stands for the defaults.
 type Options struct {
 	// Parallelism is on how many nodes an image is pulled at a time: an integer, or a percentage, rounded up, of the
 	// nodes that need the image. 0 pauses. Default (nil): 1.
@@ -24,14 +24,14 @@ type Options struct {
 	// MinUpdatedReadyPods is how many nodes must have a ready pod of the update revision before the first pull: an
 	// integer, or a percentage of desired, rounded up. Default (nil): 0.
 	MinUpdatedReadyPods *intstr.IntOrString
-	// TimeoutSeconds of one pull. Default (0): 600.
+	// TimeoutSeconds is the time-out of one pull, in seconds. Default (0): 600.
 	TimeoutSeconds int32
 	// BackoffLimit is how many times a pull that failed is tried again on its node. Default (nil): 3.
 	BackoffLimit *int32
 }
 
-// Default returns o with every field that is not set at its default. The result shares no memory with o. What is
-// set stays as it is, valid or not.
+// Default returns o with the default in every field that is not set. Fields that are set stay as they are, valid or not. The
+// result shares no memory with o.
 func (o Options) Default() Options {
 	parallelism, minReady, limit := intstr.FromInt32(defaultParallelism), intstr.FromInt32(0), int32(defaultBackoffLimit)
 	if o.Parallelism != nil {
@@ -66,7 +66,7 @@ type settings struct {
 	backoffLimit          int32
 }
 
-// read parses the options, defaults filled in, and reports what cannot be honoured.
+// read fills in the defaults, parses the options, and reports what cannot be honoured.
 func (o Options) read(path *field.Path) (settings, field.ErrorList) {
 	var errs field.ErrorList
 	o = o.Default()

@@ -146,7 +146,7 @@ func oracleBackoffLimit(in predownload.Input) int32 {
 	return *in.Options.BackoffLimit
 }
 
-// oracleBlock is why no candidate is looked at, or ReasonServed.
+// oracleBlock returns why no candidate is looked at, or ReasonServed.
 func oracleBlock(in predownload.Input) predownload.WaitReason {
 	parallelism, ok := oracleCount(in.Options.Parallelism, 1, 1000)
 	minReady, okReady := oracleCount(in.Options.MinUpdatedReadyPods, 0, int64(max(in.Desired, 0)))
@@ -166,7 +166,7 @@ func oracleBlock(in predownload.Input) predownload.WaitReason {
 	}
 }
 
-// oracleCount is a count, or a percentage of total rounded up.
+// oracleCount returns a count, or a percentage of total rounded up.
 func oracleCount(v *intstr.IntOrString, fallback, total int64) (*big.Int, bool) {
 	if v == nil {
 		return big.NewInt(fallback), true
@@ -209,7 +209,7 @@ func oracleNeeds(c predownload.Candidate, image string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return spelledOut(name) == spelledOut(image) })
 }
 
-// oracleFailure is how often pulls failed, and when the next one may begin.
+// oracleFailure returns how often pulls failed, and when the next one may begin.
 func oracleFailure(in predownload.Input, node, image string) (int, time.Time) {
 	count, last := 0, time.Time{}
 	for _, f := range in.Failures {

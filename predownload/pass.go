@@ -13,7 +13,7 @@ type pass struct {
 	now      time.Time
 	settings settings
 	images   []demand
-	// underWay holds the pulls in flight. True: its node has been met and needs the image.
+	// underWay holds the pulls in flight. The value is true if the node was met as a candidate and needs the image.
 	underWay map[place]bool
 	failures map[place]Failure
 }
@@ -24,13 +24,13 @@ type place struct {
 	image int
 }
 
-// demand is what the pass learns about one image.
+// demand is what the pass finds out about one image.
 type demand struct {
 	image    string
 	wanted   wanted
 	inFlight int32
 	limit    int32
-	// room is how many pulls may be asked for: limit - inFlight, not negative. Until limit is known, no bound.
+	// room is how many pulls may be asked for: limit - inFlight, not negative. Until limit is known there is no bound.
 	room int
 	// needed counts the candidates that need the image.
 	needed int64
@@ -80,7 +80,7 @@ func newPass(in Input, settings settings, failures []Failure) pass {
 	return p
 }
 
-// walk reads candidates until no image has room. A percentage is only known at the end.
+// walk reads candidates until no image has room. With a percentage it reads all, because the limit is known only then.
 func (p *pass) walk(candidates iter.Seq[Candidate]) {
 	ordinal := 0
 	if candidates != nil && !p.full() {
@@ -99,7 +99,7 @@ func (p *pass) walk(candidates iter.Seq[Candidate]) {
 	}
 	for i := range p.images {
 		d := &p.images[i]
-		// The pulls in flight on nodes that are no candidates any more count as needed too (D2).
+		// Pulls in flight on nodes that are no candidates any more count as needed, too (D2).
 		total := d.needed + int64(d.inFlight) - p.met(i)
 		d.allow(p.settings.parallelism.RoundUp(int32(min(total, math.MaxInt32))))
 	}
@@ -146,7 +146,7 @@ func (p *pass) full() bool {
 	return !slices.ContainsFunc(p.images, func(d demand) bool { return !d.full() })
 }
 
-// pulls lists what is asked for, in the order of the candidates.
+// pulls lists the pulls that are asked for, in the order of the candidates.
 func (p *pass) pulls(secrets []string) []Pull {
 	type chosen struct {
 		turn
@@ -175,8 +175,8 @@ func (p *pass) pulls(secrets []string) []Pull {
 	return pulls
 }
 
-// waits tells why there are no more pulls, and when there will be others because a back-off ends: it must be that
-// of a candidate whose turn comes while there is room.
+// waits returns why there are no more pulls, and when the end of a back-off changes the pulls: only that of a candidate whose
+// turn comes while there is room does.
 func (p *pass) waits() (waits []ImageWait, wake time.Time) {
 	for _, d := range p.images {
 		for _, b := range d.later {
@@ -208,7 +208,8 @@ func (d *demand) allow(limit int32) {
 
 func (d *demand) full() bool { return len(d.ready) >= d.room }
 
-// reason tells what is left over. With an integer limit the pass stopped where it was reached, and does not know.
+// reason returns why no more pulls are asked for. With an integer limit the pass stopped where the limit was reached, so that it
+// does not know whether more nodes need the image.
 func (d *demand) reason(percent bool) WaitReason {
 	switch {
 	case d.full() && (!percent || len(d.ready) > d.room || len(d.later) > 0):

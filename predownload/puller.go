@@ -13,16 +13,16 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// What marks the objects that pull.
+// The label and annotations of the objects that pull.
 const (
-	// SetLabel has the UID of the set.
+	// SetLabel is the label with the UID of the set.
 	SetLabel = "daemonplan.io/pulls-for"
-	// NodeAnnotation and ImageAnnotation say what is pulled where.
+	// NodeAnnotation has the name of the node, ImageAnnotation the image that is pulled there.
 	NodeAnnotation  = "daemonplan.io/node"
 	ImageAnnotation = "daemonplan.io/image"
 )
 
-// PullJobKind is the kind of [PullJob], for those who watch it.
+// PullJobKind returns the group, version and kind of the object of [PullJob], for watches.
 func PullJobKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1alpha1", Kind: "ImagePullJob"}
 }
@@ -34,14 +34,14 @@ const nobody = 65534
 // start the container.
 const nothing = "/dev/null/nothing"
 
-// PullPod is a short-lived pod that pulls the image on the node and runs nothing of it. It ends as Failed, soon after the image
-// was pulled or at the timeout, which counts from when a kubelet has taken it; [AttemptOf] tells which, and by when it should
-// have ended. It is pinned like a daemon pod and tolerates what daemon pods do, and the given taints. It wants no resources,
-// and meets the Pod Security Standard "restricted".
+// PullPod returns a short-lived pod that pulls the image on the node and runs nothing of it. It ends as Failed, soon after the
+// image was pulled or at the time-out, which counts from when a kubelet has taken the pod. [AttemptOf] returns which of the two
+// it was, and by when the pod should have ended. The pod is pinned like a daemon pod and has the tolerations of daemon pods and
+// the given ones. It requests no resources, and meets the Pod Security Standard "restricted".
 //
-// Its name follows from set, node and image, so that one that is there already is not made twice. The owner, whose UID is the
-// set's, is there for the garbage collector only: it is not the controller, which would count the pod among those of the set.
-// Leave pods with [SetLabel] out of rollout.Claim all the same: a selector may match them.
+// Its name follows from set, node and image, so that a pod that is there already is not made twice. The owner, whose UID is
+// the set's, is there for the garbage collector only. It is not the controller, because the pod would then count among those
+// of the set. Leave pods with [SetLabel] out of rollout.Claim all the same, because a selector may match them.
 func PullPod(pull Pull, namespace string, owner metav1.OwnerReference, tolerations []corev1.Toleration) *corev1.Pod {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{
@@ -67,8 +67,8 @@ func PullPod(pull Pull, namespace string, owner metav1.OwnerReference, toleratio
 	return pod
 }
 
-// PullJob is an ImagePullJob of OpenKruise (apps.kruise.io/v1alpha1) that pulls the image on the node, once: attempts are
-// spaced by the planner. Name, owner and label are those of [PullPod].
+// PullJob returns an ImagePullJob of OpenKruise (apps.kruise.io/v1alpha1) that pulls the image on the node, once, because the
+// planner spaces attempts. Name, owner and label are those of [PullPod].
 func PullJob(pull Pull, namespace string, owner metav1.OwnerReference) *unstructured.Unstructured {
 	timeout := seconds(pull.Timeout)
 	spec := map[string]any{
@@ -101,7 +101,7 @@ func mark(object metav1.Object, pull Pull, namespace string, owner metav1.OwnerR
 	object.SetOwnerReferences([]metav1.OwnerReference{owner})
 }
 
-// seconds of a timeout, at least one: what is pulled without a timeout has the default one.
+// seconds returns a time-out in seconds, at least one. A pull without a time-out gets the default.
 func seconds(timeout time.Duration) int64 {
 	if timeout <= 0 {
 		return defaultTimeoutSeconds

@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 )
 
-// readQuantity parses a count or a percentage, and adds to errs why it cannot or must not be.
+// readQuantity parses a count or a percentage. If it cannot be read, or is not allowed, it adds the reason to errs.
 func readQuantity(v intstr.IntOrString, path *field.Path, errs *field.ErrorList) count.Quantity {
 	q, err := count.Parse(v)
 	switch {

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// reference is an image name taken apart, so that two spellings of one image are equal: the default registry, its
-// prefix library/ and the default tag need not be written.
+// reference is an image name taken apart, with the default registry, its prefix library/ and the default tag filled in, so
+// that two spellings of one image are equal.
 type reference struct {
 	registry, repository string
 	version              string // the digest, else the tag
@@ -23,8 +23,8 @@ const (
 	defaultTag            = "latest"
 )
 
-// parse takes any text apart and allocates nothing. What is no image name still gives a reference, which equals that
-// of no image. A tag beside a digest says nothing: runtimes pull by the digest and do not learn the tag.
+// parse takes any text apart and allocates nothing. A text that is no image name still gives a reference, which equals that
+// of no image. A tag beside a digest is dropped, because runtimes pull by the digest and do not learn the tag.
 func parse(image string) reference {
 	name, digest, pinned := strings.Cut(image, "@")
 	version := defaultTag
@@ -50,7 +50,7 @@ func parse(image string) reference {
 	return reference{registry: registry, repository: repository, version: version, pinned: pinned}
 }
 
-// compare is a total order of references.
+// compare orders references totally.
 func (r reference) compare(other reference) int {
 	order := cmp.Or(cmp.Compare(r.registry, other.registry), cmp.Compare(r.repository, other.repository),
 		cmp.Compare(r.version, other.version))
@@ -64,17 +64,18 @@ func (r reference) compare(other reference) int {
 	}
 }
 
-// isRegistry tells a registry from the first part of a repository in the default one, as container runtimes do.
+// isRegistry reports whether the first part of an image name is a registry, and not the first part of a repository in the default
+// registry. The rule is that of container runtimes.
 func isRegistry(part string) bool {
 	return part == "localhost" || strings.ContainsAny(part, ".:") || part != strings.ToLower(part)
 }
 
-// wanted is an image that is looked for among many: a node reports up to 50 with several names each.
+// wanted is an image that is looked for among many: a node reports up to 50 images, each with several names.
 type wanted struct {
 	reference
-	// shortest is the length of the shortest spelling; bit n of longer says that another n bytes are a spelling too. The
-	// length of a text is known without reading it, which is most of the work. Not for digests, beside which any tag may
-	// stand.
+	// shortest is the length of the shortest spelling. Bit n of longer is set if a spelling has n bytes more. A text of any
+	// other length need not be read, and reading is most of the work. They are not used for digests, because any tag may stand
+	// beside a digest.
 	shortest int
 	longer   uint32
 }
@@ -101,7 +102,7 @@ func want(image string) wanted {
 	return w
 }
 
-// names tells whether image is a spelling of w.
+// names reports whether image is a spelling of w.
 func (w *wanted) names(image string) bool {
 	more := len(image) - w.shortest
 	if more < 0 || !w.pinned && w.longer>>more&1 == 0 {
@@ -113,12 +114,12 @@ func (w *wanted) names(image string) bool {
 	return parse(image) == w.reference
 }
 
-// among tells whether any of images is w.
+// among reports whether any of images is w.
 func (w *wanted) among(images []string) bool {
 	return slices.ContainsFunc(images, w.names)
 }
 
-// in tells whether any image of a node is w.
+// in reports whether any image of a node is w.
 func (w *wanted) in(present []corev1.ContainerImage) bool {
 	for i := range present {
 		if w.among(present[i].Names) {
