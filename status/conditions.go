@@ -13,7 +13,7 @@ const (
 	// ConditionAvailable is True while Counts.Unavailable <= MaxUnavailable or no node is desired, otherwise
 	// False.
 	ConditionAvailable = "Available"
-	// ConditionProgressing tells of the rollout of the update revision:
+	// ConditionProgressing is about the rollout of the update revision:
 	//
 	//	False    RolloutComplete                            the rollout was seen complete, now or earlier
 	//	False    RolloutHeld, OnDelete                      all that is not held is done
@@ -24,27 +24,26 @@ const (
 	//	         CanaryWithoutNodes, CanaryHeld,
 	//	         HeldPodsUseUpBudget
 	//
-	// The first row that applies counts. So Progressing=False is what to wait for after a change of the spec,
-	// once ObservedGeneration has caught up.
+	// The first row that applies counts. So a client waits for Progressing=False after a change of the spec, once
+	// ObservedGeneration has caught up.
 	ConditionProgressing = "Progressing"
-	// ConditionCanary tells of the trial of the update revision, whether or not the set is paused or frozen:
+	// ConditionCanary is about the trial of the update revision, whether or not the set is paused or frozen:
 	//
 	//	True   CanaryOnTrial, CanaryOnHold, CanaryWithoutNodes  it is on trial
 	//	False  CanaryRejected, CanaryPromoted                   it was, with that result
 	//
-	// In the place of these reasons stands that of the Trial, if it is fit for a condition. A revision that never was on
-	// trial has no such condition.
+	// If Trial.Reason is fit for a condition, it replaces these reasons. For a revision that never was on trial there is no
+	// such condition.
 	ConditionCanary = "Canary"
 )
 
-// What the API lets a condition hold, in bytes.
+// The limits of the API for the texts of a condition, in bytes.
 const (
 	maxReason  = 1024
 	maxMessage = 32768
 )
 
-// conditions returns the conditions of a set. The one that a set may lack comes last, so that the others keep their
-// places.
+// conditions returns the conditions of a set. Canary, which a set may lack, comes last, so that the others keep their places.
 func conditions(in *Input, p progress, state SetState, reason ConditionReason) []metav1.Condition {
 	available, availableReason := metav1.ConditionTrue, EnoughNodesAvailable
 	if in.Counts.Unavailable > max(0, in.MaxUnavailable) {
@@ -61,7 +60,7 @@ func conditions(in *Input, p progress, state SetState, reason ConditionReason) [
 	return list
 }
 
-// canaryOf is the condition Canary; without a reason there is none.
+// canaryOf returns status and reason of the condition Canary; with ReasonNone there is none.
 func canaryOf(t *Trial) (metav1.ConditionStatus, ConditionReason) {
 	switch {
 	case t.State == Canary:
@@ -79,7 +78,7 @@ func canaryOf(t *Trial) (metav1.ConditionStatus, ConditionReason) {
 	}
 }
 
-// reasonOf is the reason that the trial gives, or the other one if the API would refuse that in a condition.
+// reasonOf returns the reason of the trial, or the other one if the API would refuse the first in a condition.
 func reasonOf(t *Trial, otherwise ConditionReason) string {
 	if len(t.Reason) == 0 || len(t.Reason) > maxReason {
 		return otherwise.String()
@@ -96,7 +95,7 @@ func reasonOf(t *Trial, otherwise ConditionReason) string {
 	return t.Reason
 }
 
-// cut shortens a message that the API would refuse, between two characters.
+// cut shortens a message that is too long for the API, between two characters.
 func cut(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -134,8 +133,8 @@ func condition(
 	}
 }
 
-// transition is when the condition took on status. In whole seconds, as the API stores it: a status that went
-// through JSON must equal one that did not.
+// transition returns when the condition took on status. It is in whole seconds, as the API stores it, because a status that
+// went through JSON must equal one that did not.
 func transition(in *Input, kind string, status metav1.ConditionStatus) metav1.Time {
 	for i := range in.Previous {
 		c := &in.Previous[i]

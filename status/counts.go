@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Facts about one node, from which every counter is derived (S1). The zero value is a node that neither is to
-// run the pod nor has it. Only the order Available, Ready, Present makes sense: each needs the next one;
-// [Counts.Add] ignores bits that lack what they need.
+// Facts are what is known of one node, from which every counter is derived (S1). The zero value is a node that neither is to
+// run the pod nor has it. Available needs Ready, and Ready needs Present; [Counts.Add] ignores bits that lack what they need.
 type Facts uint16
 
 // The facts. A live pod is one that is not marked for deletion; one that has Failed is live until then.
@@ -24,7 +23,7 @@ const (
 	Updated
 )
 
-// Has reports whether f has all of bits. Of no bits it has all.
+// Has reports whether f has all of bits. It is true if bits is 0.
 func (f Facts) Has(bits Facts) bool {
 	return f&bits == bits
 }

@@ -98,7 +98,7 @@ func countOracle(nodes []status.Facts) status.Counts {
 	return c
 }
 
-// countViolation tells how add breaks S1 on nodes; nil if it keeps it.
+// countViolation returns how add breaks S1 on nodes; nil if it keeps it.
 func countViolation(add counter, nodes []status.Facts) error {
 	var c status.Counts
 	for i, f := range nodes {

@@ -1,4 +1,4 @@
-// Package status sums up a set of daemon pods: the counters kubectl shows, the conditions, and one word that
+// Package status sums up a set of daemon pods: the counters that kubectl shows, the conditions, and one word that
 // says how the set is doing.
 //
 //	var counts status.Counts
@@ -13,10 +13,10 @@
 //
 // # Contract
 //
-// Every function is a function of its arguments: no clock is read, inputs are neither written nor kept
-// (strings are), and nothing panics. Memory is passed by hand: Conditions and CompletedRevision of one Status
-// are Previous and CompletedRevision of the next Input. Losing them resets transition times and may report a
-// finished rollout as under way until all its nodes are seen available again; it does no other harm.
+// Every function is a function of its arguments: no clock is read, inputs are not written, nothing of them is kept but
+// strings, and nothing panics. The caller passes on what has to be remembered: Conditions and CompletedRevision of one
+// Status are Previous and CompletedRevision of the next Input. Losing them resets transition times, and may report a
+// finished rollout as under way until all its nodes are seen available again. It does no other harm.
 //
 // # Guarantees
 //
@@ -26,9 +26,9 @@
 //   - S3: a condition's transition time changes when its status does, and only then. Progressing is about the
 //     revision: once its rollout was seen complete, no reboot and no joining node reopens it. Canary is about the
 //     revision too: a canary node that is away changes nothing.
-//   - Progressing is False exactly when waiting for the rollout can end: it is complete, or the spec lets it
-//     go no further. It is True while the rollout goes on by itself or is on trial, Unknown while somebody has to act
-//     first.
+//   - Progressing is False exactly when nobody needs to wait for the rollout any more: it is complete, or the spec lets
+//     it go no further. It is True while the rollout goes on by itself or is on trial, and Unknown while somebody has to
+//     act first.
 //   - A revision on trial, or one that failed it, is never complete, even if it has reached every node (C1, C4).
 //
 // # Differences from the three controllers

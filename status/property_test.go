@@ -122,7 +122,7 @@ var trialReasons = []string{"", "TooManyRestarts", "too many restarts"}
 
 type summarize func(status.Input) status.Status
 
-// trialOf is what the oracle says of the condition Canary: its status and reason, empty if there is none.
+// trialOf returns what the oracle says of the condition Canary: its status and reason, empty if there is none.
 func trialOf(trial status.Trial) string {
 	var word, reason string
 	switch trial.State {
@@ -146,7 +146,7 @@ func trialOf(trial status.Trial) string {
 	return word + " " + reason
 }
 
-// verdict is what the oracle says: S2, S3 and the latch, node by node.
+// verdict returns what the oracle says: S2, S3 and the latch, node by node.
 func verdict(s scene) seen {
 	in := s.in
 	complete, reached, free, held, none := true, true, false, false, true
@@ -218,7 +218,7 @@ func verdict(s scene) seen {
 	return v
 }
 
-// sceneViolation tells how f breaks the guarantees of the package; nil if it keeps them.
+// sceneViolation returns how f breaks the guarantees of the package; nil if it keeps them.
 func sceneViolation(f summarize, s scene) error {
 	got := f(s.in)
 	if errs := validation.ValidateConditions(got.Conditions, field.NewPath("conditions")); len(errs) > 0 {

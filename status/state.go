@@ -26,7 +26,7 @@ const (
 	CanaryPaused
 	// CanaryFailed: the update revision failed its trial (C4).
 	CanaryFailed
-	// Stuck: nodes wait, and nothing but a person can make it go on.
+	// Stuck: nodes wait, or the canary has no nodes, and the rollout goes on only when somebody acts.
 	Stuck
 
 	states // count
@@ -36,7 +36,7 @@ var stateNames = [states]string{
 	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "Stuck",
 }
 
-// String is the name of the state, or State(n) for a value without a name.
+// String returns the name of the state, or State(n) for a value without a name.
 func (s SetState) String() string {
 	return text(stateNames[:], "State", s)
 }
@@ -69,9 +69,9 @@ const (
 	RolloutHeld
 	// OnDelete: the outdated pods wait to be deleted by hand (T5).
 	OnDelete
-	// PausedBySpec: spec.paused (T4).
+	// PausedBySpec: the spec pauses the rollout (T4).
 	PausedBySpec
-	// FrozenBySpec: spec.frozen (T4).
+	// FrozenBySpec: the spec freezes the set (T4).
 	FrozenBySpec
 	// HeldPodsUseUpBudget: broken pods on nodes that the spec holds back use up the whole budget (B2).
 	HeldPodsUseUpBudget
@@ -101,7 +101,7 @@ var reasonNames = [reasons]string{
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 }
 
-// String is the name of the reason, or Reason(n) for a value without a name.
+// String returns the name of the reason, or Reason(n) for a value without a name.
 func (r ConditionReason) String() string {
 	return text(reasonNames[:], "Reason", r)
 }

@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Input is what a set is summed up from. All numbers are nodes; negative ones count as 0.
+// Input is what [Summarize] derives the status from. All numbers are nodes; negative ones count as 0.
 type Input struct {
-	// Now is the instant of the snapshot, used for transition times only. If it is zero, so are they.
+	// Now is the time of the snapshot. It is used for transition times only; if it is zero, so are they.
 	Now time.Time
 	// Generation of the spec that was planned for.
 	Generation int64
-	// Counts as made by [Counts.Add]. Unavailable is derived again, so that it cannot disagree.
+	// Counts as made by [Counts.Add]. Unavailable is computed anew, so that it cannot disagree.
 	Counts Counts
-	// UpdateRevision is the hash of the revision to roll out; empty: unknown, its rollout is never latched as
+	// UpdateRevision is the hash of the revision to roll out. Empty: it is not known, and its rollout is never recorded as
 	// complete.
 	UpdateRevision string
 	// StableRevision is the hash of the last promoted revision; reported only.
@@ -27,21 +27,22 @@ type Input struct {
 	// Paused, Frozen, OnDelete as the spec has them (T4, T5).
 	Paused, Frozen, OnDelete bool
 
-	// Settled are desired nodes with an available live pod of the update revision. More than Counts.Updated
-	// or Counts.Available do not count. Those two cannot stand in for it: under surge one node's new pod may
-	// be updated and its old one available.
+	// Settled is the number of desired nodes with an available live pod of the update revision. It counts as no more than
+	// Counts.Updated and Counts.Available. These two cannot replace it: under surge one node's new pod may be updated and
+	// its old one available.
 	Settled int32
-	// Outdated are desired nodes with live pods, none of the update revision, and those that a first installation
-	// leaves empty (T7).
+	// Outdated is the number of desired nodes that have live pods, but none of the update revision, and of those that a first
+	// installation leaves empty (T7).
 	Outdated int32
-	// Held are those Outdated nodes that the spec keeps from being updated (T2, T3). With OnDelete all are.
+	// Held is the number of those Outdated nodes that the spec keeps from being updated (T2 partition, T3 node selector).
+	// With OnDelete all are.
 	Held int32
-	// Waiting are those Outdated nodes that may be updated, but found no room in the budget.
+	// Waiting is the number of those Outdated nodes that may be updated, but found no room in the budget.
 	Waiting int32
-	// Acting: the plan acts, or an earlier request is not observed yet.
+	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
 	Acting bool
 
-	// Trial is how the canary of the update revision stands (C rules). The zero value: there is none.
+	// Trial is how the canary of the update revision stands (C rules). The zero value stands for no canary.
 	Trial Trial
 
 	// MaxUnavailable is the limit on unavailable nodes, percentages resolved (B1). 0 with surge.
@@ -51,8 +52,8 @@ type Input struct {
 	Unavailable int32
 	// MaxSurge is the number of surge places, percentages resolved (B1). 0: no surge.
 	MaxSurge int32
-	// HeldUnavailable are nodes that count against the limit in force (MaxSurge, or without surge
-	// MaxUnavailable) and that the planner will not mend because the spec holds them back.
+	// HeldUnavailable is the number of nodes that count against the limit in force (MaxSurge, or without surge
+	// MaxUnavailable) and that the planner will not repair because the spec holds them back.
 	HeldUnavailable int32
 
 	// Previous are the conditions of the last Status. Of two of one type the first counts; types other than
@@ -62,22 +63,23 @@ type Input struct {
 	CompletedRevision string
 }
 
-// Trial is how the canary of a revision stands, as far as the status goes. It outlives the reboot of a canary node: what
-// it says follows the revision (S3).
+// Trial is what the status needs to know of the canary of a revision. It is about the revision, so that the reboot of a canary
+// node changes nothing (S3).
 type Trial struct {
-	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). Unknown, and any other:
-	// nothing is on trial.
+	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). With Unknown and any other
+	// state nothing is on trial.
 	State SetState
-	// Held tells that something in the spec holds a node of the canary at its old revision (T2, I1).
+	// Held reports whether something in the spec, such as partition (T2) or InPlaceOnly (I1), holds a node of the canary at
+	// its old revision.
 	Held bool
-	// Promoted tells that the update revision was tried and is promoted. It counts only while nothing is on trial.
+	// Promoted reports whether the update revision was tried and is promoted. It counts only while nothing is on trial.
 	Promoted bool
-	// Reason and Message of the condition Canary. A reason that the API would refuse for a condition, the empty one too,
-	// gives way to one of this package; a message that is too long is cut.
+	// Reason and Message of the condition Canary. A reason that the API would refuse in a condition, such as the empty one,
+	// is replaced by one of this package. A message that is too long is cut.
 	Reason, Message string
 }
 
-// on tells whether the revision is tried, or was and failed: its rollout is then not complete, wherever its pods are.
+// on reports whether the revision is being tried, or failed its trial. Its rollout is then not complete, wherever its pods are.
 func (t *Trial) on() bool {
 	switch t.State {
 	case Canary, CanaryPaused, CanaryFailed, Stuck:
@@ -87,7 +89,7 @@ func (t *Trial) on() bool {
 	}
 }
 
-// Status of a set. The zero value is that of a set not planned yet.
+// Status is the status of a set. The zero value is that of a set for which there was no plan yet.
 type Status struct {
 	Counts
 	// ObservedGeneration is the generation of the spec that was planned for.
@@ -101,9 +103,8 @@ type Status struct {
 	// State is the one word (S2), Reason why it is that one.
 	State  SetState        `json:"state"`
 	Reason ConditionReason `json:"reason"`
-	// DisruptionsAllowed is how many more available nodes the budget would let go now (S4): max(0,
-	// MaxUnavailable - Unavailable) of the Input. It tells of the budget alone, not whether anything is
-	// paused or held.
+	// DisruptionsAllowed is how many more available nodes the budget would let go now (S4): max(0, MaxUnavailable -
+	// Unavailable) of the Input. It does not consider whether anything is paused or held.
 	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
 	// Conditions are Available, Progressing and, of a revision that is or was tried, Canary, in this order.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -124,12 +125,12 @@ type Status struct {
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.
-//   - Running: otherwise. The reason tells whether held nodes remain.
+//   - Running: otherwise. The reason shows whether held nodes remain.
 //
-// A rollout is complete when every desired node is settled. Without desired nodes it is complete too, but
-// recorded as such only if no other node has a pod either: one there may be outdated, and its node may become
-// desired. While the revision is on trial, and after it failed, it is not complete, even if canary nodes are all there
-// are; what was recorded before is forgotten.
+// A rollout is complete when every desired node is settled. Without desired nodes it is complete, too, but is recorded as
+// such only if no other node has a pod either, because such a pod may be outdated and its node may become desired. While the
+// revision is on trial, and after it failed, its rollout is not complete, even if all nodes are canary nodes, and an earlier
+// record of its completion is dropped.
 func Summarize(in Input) Status {
 	in.Counts.Unavailable = minus(in.Counts.Desired, in.Counts.Available)
 	p := progressOf(&in)
@@ -149,8 +150,8 @@ func Summarize(in Input) Status {
 	return s
 }
 
-// DaemonSetStatus is s as an apps/v1 status, which kubectl understands: the counters, observed generation,
-// collision count and conditions. It has no place for the rest. Nothing in it is shared with s.
+// DaemonSetStatus returns s as an apps/v1 status, which kubectl understands: the counters, observed generation, collision
+// count and conditions. It has no place for the rest. It shares no memory with s.
 func (s Status) DaemonSetStatus() appsv1.DaemonSetStatus {
 	var conditions []appsv1.DaemonSetCondition
 	for _, c := range s.Conditions {
@@ -234,8 +235,8 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 	}
 }
 
-// stuck tells whether only a person helps. While held nodes leave any room in the budget, the other
-// unavailable nodes may come back by themselves and free it, so that is not stuck.
+// stuck reports whether the rollout goes on only when somebody acts, because held nodes alone use the budget up. While they
+// leave any room in it, the other unavailable nodes may come back by themselves and free the rest.
 func stuck(in *Input) bool {
 	limit := in.MaxUnavailable
 	if in.MaxSurge > 0 {
@@ -244,7 +245,7 @@ func stuck(in *Input) bool {
 	return in.Waiting > 0 && !in.Acting && in.HeldUnavailable > 0 && in.HeldUnavailable >= limit
 }
 
-// restReason says why a rollout with nothing left to do rests.
+// restReason returns why a rollout with nothing left to do rests.
 func restReason(in *Input, p progress) ConditionReason {
 	switch {
 	case p.held == 0:
@@ -256,7 +257,7 @@ func restReason(in *Input, p progress) ConditionReason {
 	}
 }
 
-// minus is a - b, but no less than 0 and without overflow.
+// minus returns a - b, but no less than 0 and without overflow. Negative numbers count as 0.
 func minus(a, b int32) int32 {
 	d := int64(max(0, a)) - int64(max(0, b))
 	return int32(max(0, d))

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 
-// underWay is a rollout on ten nodes: five done, one starting, four outdated, of which two wait.
+// underWay returns a rollout on ten nodes: five done, one starting, four outdated, of which two wait.
 func underWay() status.Input {
 	return status.Input{
 		Now:        noon,
@@ -30,7 +30,7 @@ func underWay() status.Input {
 	}
 }
 
-// done is the same rollout when it is over.
+// done returns the same rollout when it is over.
 func done() status.Input {
 	in := underWay()
 	in.Counts = status.Counts{Desired: 10, Current: 10, Ready: 10, Available: 10, Updated: 10}
@@ -38,7 +38,7 @@ func done() status.Input {
 	return in
 }
 
-// stuck is the same rollout when two held broken pods use up the budget.
+// stuck returns the same rollout when two held broken pods use up the budget.
 func stuck() status.Input {
 	in := underWay()
 	in.Counts.Available, in.Counts.Ready, in.Counts.Updated = 8, 8, 5
@@ -57,7 +57,7 @@ func (r rows) check(t *testing.T, name, why string) {
 	r[name] = true
 }
 
-// trying is a canary on two of ten nodes: both have an available pod of the revision, the rest is as before.
+// trying returns a canary on two of ten nodes: both have an available pod of the revision, the rest is as before.
 func trying() status.Input {
 	in := done()
 	in.Counts.Updated, in.Settled = 2, 2
