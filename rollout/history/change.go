@@ -34,14 +34,14 @@ func (o Op) String() string {
 	return "Op(" + strconv.Itoa(int(o)) + ")"
 }
 
-// Why says why a change restarts pods, or does not.
+// Why is why a change restarts pods, or does not.
 type Why uint8
 
 const (
 	// Different: the values mean different things.
 	Different Why = iota
-	// Equivalent: the change is one of spelling, or of an empty value that was added or removed (R2). The only
-	// reason that restarts nothing.
+	// Equivalent: the change is one of spelling, or of an empty value that was added or removed (R2). It is the only
+	// reason for which nothing restarts.
 	Equivalent
 	// Order: the order of the list counts.
 	Order
@@ -51,7 +51,7 @@ const (
 	Invalid
 )
 
-// String returns the reason in few words.
+// String returns the reason in a few words.
 func (w Why) String() string {
 	switch w {
 	case Different:
@@ -70,16 +70,17 @@ func (w Why) String() string {
 
 // Change is one difference between two templates.
 type Change struct {
-	// Path leads to the value within the template: spec.containers[main].image. List elements go by what
-	// identifies them (a name, a port, a mount path) where that is unambiguous in both lists, else by their index;
-	// keys of maps stand in brackets: metadata.labels[app]. "." is the template as a whole, and a path that begins
-	// with "$." leads to what a revision stores beside its template.
+	// Path leads to the value within the template: spec.containers[main].image. Elements of lists have in brackets what
+	// identifies them (a name, a port, a mount path), where that is unambiguous in both lists, else their index. Keys of
+	// maps stand in brackets, too: metadata.labels[app]. "." is the template as a whole. A path that begins with "$."
+	// leads to what a revision stores beside its template.
 	Path string
 	Op   Op
 	// Old and New are the values as JSON on one line; Old is "" for Added, New for Removed. For Moved they are
 	// the lists of what identifies the elements.
 	Old, New string
-	// Restarts: pods must be replaced or updated for this change. It is false only if both values mean the same.
+	// Restarts reports whether pods must be replaced or updated for this change. It is false only if both values mean the
+	// same.
 	Restarts bool
 	Why      Why
 }

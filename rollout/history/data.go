@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// What is wrong with a template or with a revision's data; the errors of this package wrap them.
+// These errors say what is wrong with a template or with a revision's data. The errors of this package wrap them.
 var (
 	// ErrNoTemplate: a template was needed and nil was given.
 	ErrNoTemplate = errors.New("no pod template")
@@ -32,7 +32,7 @@ const (
 	patchReplace = "replace"
 )
 
-// envelope is what a revision's data decodes to (R1); the $patch directive is taken out before.
+// envelope is what a revision's data decodes to (R1), after the $patch directive was removed.
 type envelope struct {
 	Spec struct {
 		Template corev1.PodTemplateSpec `json:"template"`
@@ -42,7 +42,7 @@ type envelope struct {
 // document is a revision's data, understood.
 type document struct {
 	template *corev1.PodTemplateSpec
-	unknown  []finding // fields that this API version does not have, only those that are not empty
+	unknown  []finding // the fields that this API version does not have and that are not empty
 }
 
 // Data returns what a revision of the template stores (R1): the JSON of
@@ -67,9 +67,9 @@ func Data(template *corev1.PodTemplateSpec) ([]byte, error) {
 }
 
 // Hash returns the hash of a template (R1), the value of the label controller-revision-hash. A nil collision count
-// differs from a count of 0. It depends on the version of k8s.io/api this library is built with, because the dump
-// shows fields that are nil: the hash of a revision that exists is HashOf, never recomputed. A nil template has
-// the hash "".
+// gives another hash than a count of 0. The hash depends on the version of k8s.io/api that this library is built with,
+// because it is made from a dump that shows fields that are nil. So never compute the hash of a revision that exists: use
+// [HashOf]. A nil template has the hash "".
 func Hash(template *corev1.PodTemplateSpec, collisionCount *int32) string {
 	if template == nil {
 		return ""
@@ -79,8 +79,8 @@ func Hash(template *corev1.PodTemplateSpec, collisionCount *int32) string {
 
 // SameData reports whether two revisions' data are the same revision (R2): byte-equal or, decoded, semantically
 // equal, so that an empty field that another API version adds, or a quantity spelled otherwise, is no difference.
-// What cannot be read is not the same: data that does not decode equals only the same bytes, and so does data in
-// which a field appears twice; non-empty fields unknown to this API version must be equal too.
+// Data that does not decode, and data in which a field appears twice, equals only the same bytes. Non-empty fields that
+// this API version does not know must be equal, too.
 func SameData(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -93,14 +93,14 @@ func SameData(a, b []byte) bool {
 	if err != nil {
 		return false
 	}
-	// The scan compares texts; that the common text can be read had still to be seen.
+	// The scan only compares texts. Whether the first one can be read was left to find out, which the decoding above did.
 	return verdict == same || sameAs(first, b)
 }
 
 // Template decodes the template of a revision. The error wraps ErrUnreadable and names the revision and what is
-// wrong: no JSON, no template, a field that appears twice, a value of a wrong type, a field that this API version
-// does not know and that is not empty (decoding would drop it, and pods made from the result would not be of that
-// revision). A nil revision is ErrUnreadable.
+// wrong: no JSON, no template, a field that appears twice, a value of a wrong type, or a non-empty field that this API
+// version does not know. Decoding would drop such a field, and pods made from the result would not be of that revision. A
+// nil revision is an ErrUnreadable.
 func Template(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	if revision == nil {
 		return nil, fmt.Errorf("%w: nil revision", ErrUnreadable)
@@ -155,7 +155,7 @@ func encodeHash(sum uint32, collisionCount *int32) string {
 	return rand.SafeEncodeString(fmt.Sprint(sum))
 }
 
-// decode understands a revision's data, or says why it cannot.
+// decode decodes a revision's data in full, or returns why it cannot.
 func decode(data []byte) (*document, error) {
 	root, template, err := parseEnvelope(data)
 	if err != nil {
@@ -179,7 +179,7 @@ func decode(data []byte) (*document, error) {
 	return &document{template: &typed.Spec.Template, unknown: unknown}, nil
 }
 
-// sameAs is the slow half of R2: data is decoded and compared with a document.
+// sameAs reports whether data decodes to the same as a document (R2). It is the slow way, for data that is not byte-equal.
 func sameAs(doc *document, data []byte) bool {
 	other, err := decode(data)
 	return err == nil &&

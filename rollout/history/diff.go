@@ -31,7 +31,7 @@ func Changes(old, new *corev1.PodTemplateSpec) []Change {
 	return d.sorted()
 }
 
-// DiffData returns what differs between the data of two revisions, as Diff does. Unlike decoded templates the data
+// DiffData returns what differs between the data of two revisions, as Changes does. Unlike decoded templates the data
 // shows fields that this API version does not know. Values that are not of their field's type count as different
 // unless they are equal. Errors: ErrUnreadable if either is not JSON, has a field twice, or has no template.
 func DiffData(old, new []byte) ([]Change, error) {
@@ -49,7 +49,7 @@ func DiffData(old, new []byte) ([]Change, error) {
 	d.compare(`$.spec.template["$patch"]`, reflect.TypeFor[string](), patchOld, patchNew)
 	d.compare("", reflect.TypeFor[*corev1.PodTemplateSpec](), node{templateOld, true}, node{templateNew, true})
 
-	// What is beside the template in the data, no controller of daemon pods writes.
+	// Beside the template, data may have fields that no controller of daemon pods writes.
 	specOld, _ := rootOld["spec"].(map[string]any)
 	specNew, _ := rootNew["spec"].(map[string]any)
 	for _, key := range unionKeys(rootOld, rootNew) {
@@ -76,7 +76,8 @@ type differ struct {
 	changes []Change
 }
 
-// compare goes down two trees beside the type that they decode to, nil if it is not known, to the values that differ.
+// compare walks two trees, along with the type that they decode to, and records the values that differ. The type is nil where it
+// is not known.
 func (d *differ) compare(path string, typ reflect.Type, old, new node) {
 	if old.present == new.present && reflect.DeepEqual(old.value, new.value) {
 		return
@@ -105,7 +106,7 @@ func (d *differ) compareObjects(path string, typ reflect.Type, old, new map[stri
 		before, after := memberOf(old, key), memberOf(new, key)
 		at := memberPath(path, typ, key)
 		if typ != nil && typ.Kind() == reflect.Map && before.present != after.present {
-			// Also an entry with an empty value is an entry.
+			// In a map an entry with an empty value counts as an entry.
 			d.add(at, before, after, Different)
 			continue
 		}
@@ -113,7 +114,8 @@ func (d *differ) compareObjects(path string, typ reflect.Type, old, new map[stri
 	}
 }
 
-// compareLists pairs elements by what identifies them, else by their place between what both lists begin and end with.
+// compareLists pairs elements by what identifies them. If nothing does, it skips what both lists begin and end with in common,
+// and pairs the rest by place.
 func (d *differ) compareLists(path string, typ reflect.Type, old, new []any) {
 	var element reflect.Type
 	why := Unknown
@@ -197,7 +199,7 @@ func (d *differ) sorted() []Change {
 	return d.changes
 }
 
-// meaning judges two values that differ in spelling by what they decode to.
+// meaning returns what the difference of two values in spelling means, by what they decode to.
 func meaning(typ reflect.Type, old, new node) Why {
 	if typ == nil {
 		if reflect.DeepEqual(normal(old.value), normal(new.value)) {

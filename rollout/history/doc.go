@@ -1,6 +1,6 @@
-// Package history finds a pod template among the ControllerRevisions of a set and says what is to be done to them:
-// which to create, renumber and delete, which revision is the update and which the stable one. It also compares
-// templates field by field and plans rollbacks.
+// Package history finds a pod template among the ControllerRevisions of a set. It decides which revision is the update
+// revision and which the stable one, and which revisions to create, renumber and delete. It also compares templates field
+// by field and plans rollbacks.
 //
 //	resolver, err := history.Compile(history.Set{Name: "agent", Namespace: "monitoring", UID: uid}, template)
 //	…
@@ -13,7 +13,7 @@
 //   - SameData: whether two revisions are the same (R2).
 //   - Compile and Resolver.Resolve: the history of a set (R3, R4) and the stable revision (C6).
 //   - Rollback: the way back to a revision, with what would restart.
-//   - Diff and DiffData: the changes between two templates by path, each with whether it restarts pods.
+//   - Changes and DiffData: the changes between two templates by path, each with whether it restarts pods.
 //
 // # Contract
 //
@@ -41,7 +41,7 @@
 //   - When it finds duplicates it relabels every pod that is not at the kept revision, those of really older
 //     revisions too, which then pass for updated, and deletes duplicates in the same sync. Here only the duplicates'
 //     pods are relabelled, and a duplicate goes when no pod is seen to carry it (R3).
-//   - It asks only whether a name is taken; here a hash that labels other data is taken too.
+//   - It checks only whether a name is taken. Here a hash is taken, too, if a revision with other data is labelled with it.
 //   - It copies the set's annotations to a new revision; Set has none.
 //   - Trimming, it does not spare a stable revision that no pod carries. Here the stable one stays, and the last one that
 //     was promoted until another is.

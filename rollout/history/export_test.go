@@ -2,7 +2,7 @@ package history
 
 import "slices"
 
-// ScanSays tells the tests what the scan alone makes of two texts, with or without the marks of the first.
+// ScanSays returns what the scan alone makes of two texts, with or without the marks of the first.
 func ScanSays(a, b []byte, marked bool) string {
 	var marks []mark
 	if marked {

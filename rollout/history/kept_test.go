@@ -25,7 +25,7 @@ func promoted(revision *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	return revision
 }
 
-// TestTheLastPromotionIsKept: until the next mark is seen, nothing else tells what was stable (R4, C6).
+// TestTheLastPromotionIsKept: until the next mark is seen, nothing else shows what was stable (R4, C6).
 func TestTheLastPromotionIsKept(t *testing.T) {
 	tests := []struct {
 		name, why string

@@ -5,9 +5,9 @@ import appsv1 "k8s.io/api/apps/v1"
 // Annotations of a ControllerRevision that hold the verdict of its canary (C6). They are on the object, so that a lost
 // memory loses no verdict.
 const (
-	// PromotedAnnotation is on revisions that were promoted; its value is when, as RFC 3339. Any value counts.
+	// PromotedAnnotation is on revisions that were promoted. Its value is the time in RFC 3339, but any value counts.
 	PromotedAnnotation = "daemonplan.io/promoted"
-	// FailedAnnotation is on revisions whose canary failed; its value is the reason.
+	// FailedAnnotation is on revisions whose canary failed. Its value is the reason.
 	FailedAnnotation = "daemonplan.io/failed"
 	// FailedMessageAnnotation says in words what failed.
 	FailedMessageAnnotation = "daemonplan.io/failed-message"
@@ -15,7 +15,7 @@ const (
 	RetriedAnnotation = "daemonplan.io/retried"
 )
 
-// Promoted tells whether a revision carries the mark of a promotion. Nil: no.
+// Promoted reports whether a revision carries the mark of a promotion. It is false for nil.
 func Promoted(revision *appsv1.ControllerRevision) bool {
 	if revision == nil {
 		return false
@@ -24,7 +24,7 @@ func Promoted(revision *appsv1.ControllerRevision) bool {
 	return ok
 }
 
-// Failed tells whether a revision carries the mark of a failed canary. Nil: no.
+// Failed reports whether a revision carries the mark of a failed canary. It is false for nil.
 func Failed(revision *appsv1.ControllerRevision) bool {
 	if revision == nil {
 		return false

@@ -2,8 +2,8 @@ package history
 
 import "bytes"
 
-// isInteger reports whether a text is an integer in its only plain spelling: two such texts that differ are
-// different numbers, or do not fit where they stand.
+// isInteger reports whether a text is an integer in its only plain spelling. Two such texts that differ are different
+// numbers, or do not fit the type of their field.
 func isInteger(text []byte) bool {
 	if len(text) == 0 || text[0] == '0' && len(text) > 1 {
 		return false
@@ -16,8 +16,8 @@ func isInteger(text []byte) bool {
 	return true
 }
 
-// splitQuantity splits a text that a resource.Quantity might be decoded from into its number and its suffix. It
-// takes more than the decoder does; what it refuses the decoder refuses too.
+// splitQuantity splits a text that a resource.Quantity might be decoded from into its number and its suffix. It accepts
+// more texts than the decoder: the decoder refuses all that it refuses.
 func splitQuantity(text []byte) (number, suffix []byte, ok bool) {
 	text = bytes.TrimSpace(text) // as the decoder does
 	end := 0
@@ -48,8 +48,8 @@ func isSuffix(suffix []byte) bool {
 	return true
 }
 
-// isExact reports whether quantities of this suffix are different if their integers are. Those of binary suffixes
-// are cut to 2^63-1, so that greater ones are equal.
+// isExact reports whether quantities of this suffix are different if their integers are. Quantities with binary suffixes
+// are cut to 2^63-1, so that all greater ones are equal.
 func isExact(integer, suffix []byte) bool {
 	const digits = 9 // 10^9-1 Gi is below 2^63
 	switch string(suffix) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What breaks the contract of Compile and Resolve.
+// These errors say what breaks the contract of Compile and Resolve.
 var (
 	// ErrNotCompiled: the Resolver does not come from Compile.
 	ErrNotCompiled = errors.New("resolver not made by Compile")
@@ -42,11 +42,11 @@ type Set struct {
 // Carrier is a distinct revision hash that at least one pod carries.
 type Carrier struct {
 	Hash string
-	// Live: at least one such pod is neither marked for deletion nor terminal.
+	// Live reports whether at least one such pod is neither marked for deletion nor terminal.
 	Live bool
 }
 
-// Input is what Resolve decides on.
+// Input is what [Resolver.Resolve] needs to know of the set beside the template.
 type Input struct {
 	// Revisions are all revisions of the set, and only those, in any order.
 	Revisions []*appsv1.ControllerRevision
@@ -57,11 +57,11 @@ type Input struct {
 	Limit int32
 	// CollisionCount is the one last stored, nil if none was.
 	CollisionCount *int32
-	// Canary tells that new revisions are tried before they are rolled out: the marks of promotions then decide which
+	// Canary reports whether new revisions are tried before they are rolled out. The marks of promotions then decide which
 	// revision is the stable one (C6).
 	Canary bool
 	// LastStable is the hash of the revision that was last known to be the stable one; "" if none is. With Canary it counts
-	// like a mark that is not seen yet, also for a revision that is not there any more while no mark is.
+	// like a mark that is not seen yet. While there is no mark, it counts even if the revision is not there any more.
 	LastStable string
 }
 
@@ -86,21 +86,23 @@ type Renumber struct {
 type Resolution struct {
 	// Update is the revision of the template.
 	Update Revision
-	// Stable is C6's stable revision. With Input.Canary: Update if it is promoted, else the highest that is promoted, by its
-	// mark or as Input.LastStable says, else Older, and if no pod shows an older one the highest other one that can be read and
-	// has not failed. Without it Older. A revision that LastStable names and that is not there has a hash and nothing else.
+	// Stable is the stable revision (C6). Without Input.Canary it is Older. With it, the first of these that there is: Update
+	// if it is promoted; the highest revision that is promoted, by its mark or by Input.LastStable; Older, unless that is
+	// Update; the highest other revision that can be read and has not failed; Update. If LastStable names a revision that is
+	// not there, Stable has a hash and nothing else.
 	Stable Revision
-	// Older is the highest revision with other data that a live pod carries and that has not failed, else with Input.Canary
-	// the highest that any pod carries, or that has failed, else Update: what is still there of the time before Update,
-	// promoted or not.
+	// Older is what is still there of the time before Update, promoted or not: the highest revision with other data that a
+	// live pod carries and that has not failed. If there is none, with Input.Canary it is the highest that any pod carries
+	// and that has not failed, else the highest failed one that a live pod carries. Else it is Update.
 	Older Revision
-	// Promoted tells that Update, or a duplicate of it, carries the mark of a promotion, Marked that any revision does.
+	// Promoted reports whether Update, or a duplicate of it, carries the mark of a promotion, Marked whether any revision
+	// does.
 	Promoted, Marked bool
-	// First tells that no revision has other data than the template's: nothing was ever rolled out before it.
+	// First reports whether no revision has other data than the template's, so that nothing was rolled out before it.
 	First bool
 	// Matches are the hashes of all revisions whose data is the template's (R2), sorted: Update.Hash, and those of
-	// duplicates. A pod that carries any of them is at the update revision. The hash of a duplicate that a
-	// revision with other data has too is left out: it does not say which of the two a pod is at.
+	// duplicates. A pod that carries any of them is at the update revision. If a revision with other data has the hash of a
+	// duplicate, that hash is left out, because it does not say which of the two a pod is at.
 	Matches []string
 	// Create is the revision to create, nil if Update exists. If its name turns out to be taken by an object that
 	// was not among the revisions, resolve again with a higher CollisionCount.
@@ -115,13 +117,12 @@ type Resolution struct {
 	CollisionCount *int32
 }
 
-// Resolver is a template made ready to be looked up in a history again and again. It is immutable and safe for
-// concurrent use.
+// Resolver finds one template in histories. [Compile] makes it. It is immutable and safe for concurrent use.
 type Resolver struct {
 	set      Set
 	data     []byte
 	marks    []mark
-	document *document // nil if the library cannot read back its own data: then only equal bytes match
+	document *document // nil if this package cannot decode the data of the template; then only equal bytes match
 	sum      uint32
 	labels   map[string]string
 }
@@ -168,8 +169,8 @@ func (r *Resolver) Hash(collisionCount *int32) string {
 	return encodeHash(r.sum, collisionCount)
 }
 
-// Resolve finds the template in a history (R2) and says what is to be done to the history (R3, R4). Carrying out
-// all of it and resolving again gives the same update revision and nothing more to do.
+// Resolve finds the template in a history (R2) and returns what is to be done to the history (R3 duplicates and numbers,
+// R4 trimming). When all of it is carried out, resolving again gives the same update revision and nothing more to do.
 //
 // Errors: ErrNotCompiled, ErrNilRevision, ErrNoName, ErrDuplicateRevision. A revision whose data cannot be read is
 // no error: it matches nothing but the same bytes, and is kept and trimmed like any other.
@@ -285,9 +286,9 @@ func (r *Resolver) isTaken(hash string, others []*appsv1.ControllerRevision) boo
 	})
 }
 
-// deduplicate plans the end of all matching revisions but the update revision (R3). A duplicate goes only when no
-// pod is seen to carry it: deleted together with the relabelling, it would leave pods of an unknown revision if a
-// patch failed.
+// deduplicate plans the end of all matching revisions but the update revision (R3). A duplicate is deleted only when no
+// pod is seen to carry it: if it were deleted while pods are relabelled, a patch that fails would leave a pod of an
+// unknown revision.
 func (r *Resolver) deduplicate(
 	out *Resolution, duplicates, others []*appsv1.ControllerRevision, carried carriedHashes,
 ) {

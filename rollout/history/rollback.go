@@ -13,7 +13,7 @@ import (
 
 // A rollback puts an older template into the spec. That its revision then gets the highest number (R3) is up to Resolve.
 
-// What a rollback can fail for, beside ErrUnreadable and the errors of Compile and Resolve.
+// These are the errors of a rollback, beside ErrUnreadable and the errors of Compile and Resolve.
 var (
 	// ErrNoRevision: no revision has the number.
 	ErrNoRevision = errors.New("no such revision")
@@ -27,8 +27,8 @@ type RollbackPlan struct {
 	Revision *appsv1.ControllerRevision
 	// Template is to be put into the spec. Resolve then finds Revision and gives it the highest number (R3).
 	Template *corev1.PodTemplateSpec
-	// Changes are those from the current template to Template, as Diff returns them: empty, or without any that
-	// restarts, if the spec has this revision's template already.
+	// Changes are those from the current template to Template, as the function [Changes] returns them. If the spec has
+	// this revision's template already, they are empty, or none of them restarts pods.
 	Changes []Change
 }
 
@@ -38,8 +38,8 @@ type RollbackPlan struct {
 //
 // Errors: ErrNoTemplate for a nil current template; ErrNilRevision, ErrNoName, ErrDuplicateRevision;
 // ErrNoRevision, naming the numbers there are; ErrNothingToRollBackTo; ErrUnreadable if the revision to go back to
-// cannot be decoded in full. The previous revision is not passed over because it is unreadable: that would
-// go back further than was asked for.
+// cannot be decoded in full. An unreadable previous revision is an error and not passed over, because that would go back
+// further than was asked for.
 func Rollback(
 	revisions []*appsv1.ControllerRevision, current *corev1.PodTemplateSpec, number int64,
 ) (RollbackPlan, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// verdict is what a comparison of two texts can tell without decoding them.
+// verdict is the result of comparing two texts without decoding them.
 type verdict uint8
 
 const (
@@ -24,8 +24,8 @@ type mark struct {
 	opaque  uint64 // bit d-1: its members need not be fields of a Go struct
 }
 
-// scanner compares two compact JSON texts in lockstep. Whatever it does not expect (white space, escapes in keys,
-// keys in another order) makes it unsure, never wrong.
+// scanner compares two compact JSON texts side by side. What it does not expect (white space, escapes in keys, keys in
+// another order) makes its result unsure, never wrong.
 type scanner struct {
 	a, b  []byte
 	i, j  int // where it is in a and in b
@@ -33,16 +33,16 @@ type scanner struct {
 	depth int
 
 	objects, opaque uint64
-	opaqueNext      bool // the value to come is, or is in, a Go map
+	opaqueNext      bool // the next value is, or is in, a Go map
 
 	equal    bool    // no difference so far but null members
-	jump     bool    // what comes may be a long equal run
+	jump     bool    // a long equal run may follow
 	recorded *[]mark // if not nil, the marks of a
 }
 
-// scan compares two texts that are not byte-equal, without allocating. A difference that it reports would be one
-// after decoding too (R2). It says same only where all differences are members with value null in place of an
-// absent field, as between API versions that did and did not write creationTimestamp: that must not cost a
+// scan compares two texts that are not byte-equal, without allocating. A difference that it reports would also be one
+// after decoding (R2). It returns same only where all differences are members with value null in place of an absent
+// field, as between API versions that did and did not write creationTimestamp. This frequent case must not cost a
 // decoding in every plan. marks are those of a, or nil.
 func scan(a, b []byte, marks []mark) verdict {
 	s := scanner{a: a, b: b, marks: marks, equal: true, jump: true}
@@ -86,7 +86,7 @@ func (s *scanner) run() verdict {
 	return unsure
 }
 
-// value compares the values at which the scanner is: a container is entered, anything else passed.
+// value compares the two values at which the scanner stands. It enters an object or list, and passes anything else.
 func (s *scanner) value() (verdict, bool) {
 	open, other := at(s.a, s.i), at(s.b, s.j)
 	if open == other && (open == '{' || open == '[') {
@@ -153,7 +153,7 @@ func (s *scanner) member() (verdict, bool) {
 	return s.value()
 }
 
-// missing judges a member that only one text has at this place; rest is where the other text's object goes on.
+// missing decides what a member means that only one text has at this place. rest is where the other text's object goes on.
 func (s *scanner) missing(key, text []byte, value int, other []byte, rest int) (end int, result verdict, ok bool) {
 	if end = valueEnd(text, value); end < 0 {
 		return value, unsure, false

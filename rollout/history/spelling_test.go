@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// withLimit is the data of a revision whose container has a limit of cpu, as it is spelled.
+// withLimit returns the data of a revision whose container has a limit of cpu, as it is spelled.
 func withLimit(cpu string) []byte {
 	return []byte(`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"` +
 		cpu + `"}}}]}}}}`)

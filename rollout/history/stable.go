@@ -7,9 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// stable returns the revision to fall back to (C6). A revision that shares the update revision's hash cannot be told
-// from it by a pod's label. The number says which promotion was the last: a revision becomes the highest when it becomes
-// the update revision again.
+// stable returns the revision to fall back to (C6). Another revision with the update revision's hash is passed over, because a
+// pod's label does not say which of the two the pod is at. The number says which promotion was the last, because a revision
+// becomes the highest when it becomes the update revision again.
 func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
 	marks := in.Canary && out.Marked
 	last := in.LastStable
@@ -27,9 +27,9 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 	}
 	switch {
 	case marks:
-		return out.Update // it has the hash of what was promoted
+		return out.Update // only revisions with its hash carry a mark
 	case last != "":
-		return Revision{Hash: last} // fail closed: nothing is known to be stable any more, least of all Update
+		return Revision{Hash: last} // fail closed: no revision is known to be stable any more, Update least of all
 	case in.Canary && out.Older.Hash == out.Update.Hash:
 		return before(out, others, in)
 	default:
@@ -37,8 +37,9 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 	}
 }
 
-// before returns the highest revision of other data that pods can be made of and that has not failed, carried or not, else
-// Update: what the history alone knows of the time before Update. A hash that two revisions have names none of them.
+// before returns what the history alone knows of the time before Update: the highest revision with other data that can be read
+// and has not failed, whether a pod carries it or not. If there is none, it returns Update. A revision whose hash another one
+// has, too, does not count.
 func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
 	named := make(map[string]int, len(in.Revisions))
 	for _, revision := range in.Revisions {
@@ -68,7 +69,7 @@ func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carri
 	}
 	revision := highest(carried.byLive, false)
 	if revision == nil && in.Canary {
-		// Better what nobody vouches for, and is there, than to take Update for tried.
+		// A revision that is there without a promotion is safer than to take Update for one that was tried.
 		revision = cmp.Or(highest(carried.by, false), highest(carried.byLive, true))
 	}
 	if revision == nil {

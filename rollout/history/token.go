@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// opaqueFields are the fields of a pod template whose objects are Go maps or raw JSON: in these a member that is
-// null is not the same as none. A test walks the type and holds the list complete.
+// opaqueFields are the fields of a pod template whose objects are Go maps or raw JSON. In these a member that is null is
+// not the same as an absent one. A test walks the type and checks that the list is complete.
 var opaqueFields = [...]string{
 	"annotations", "fieldsV1", "labels", "limits", "matchLabels", "nodeSelector", "options", "overhead",
 	"requests", "userAnnotations", "volumeAttributes",
@@ -31,8 +31,8 @@ func certainlyDifferent(a, b []byte) bool {
 	return kindA == 't' // both are booleans
 }
 
-// differentStrings: strings decode to themselves unless they have escapes or are no UTF-8, and as strings they
-// then differ; as quantities or times they can be equal in other spellings, or fail to decode.
+// differentStrings reports whether two strings that differ cannot decode to the same. Strings decode to themselves unless
+// they have escapes or are not UTF-8. But decoded as quantities or times they can be equal in other spellings, or fail.
 func differentStrings(a, b []byte) bool {
 	if bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0 || !utf8.Valid(a) || !utf8.Valid(b) {
 		return false
@@ -86,7 +86,7 @@ func neverEmpty(value []byte, depth int) bool {
 }
 
 // ordered reports whether a text is compact JSON in the order in which encoding/json writes maps, so that no field
-// appears twice. It takes scalars as they are.
+// appears twice. It does not check scalars.
 func ordered(text []byte) bool {
 	return orderedEnd(text, 0, 0) == len(text)
 }

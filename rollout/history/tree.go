@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
-// maxDepth bounds the recursion over data; a pod template nests less than thirty deep.
+// maxDepth bounds the recursion over data. A pod template nests less than thirty levels deep.
 const maxDepth = 200
 
 // finding is a field that a type does not have.
@@ -25,15 +25,15 @@ type finding struct {
 	value any // normal, and not nil
 }
 
-// parse reads JSON into map[string]any, []any, json.Number, string, bool and nil. Unlike encoding/json it refuses
-// a field that appears twice: which of the two counts would depend on the reader.
+// parse reads JSON into map[string]any, []any, json.Number, string, bool and nil. Unlike encoding/json it refuses a field
+// that appears twice, because which of the two counts would depend on the reader.
 func parse(data []byte) (any, error) {
 	if !json.Valid(data) {
 		return nil, errors.New("not valid JSON")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	// Ordered keys do not repeat, as in all that Data wrote: that is read at once.
+	// Ordered keys, as in all that Data writes, do not repeat, so that such a text is decoded in one go.
 	if ordered(data) {
 		var tree any
 		err := decoder.Decode(&tree)
@@ -83,7 +83,7 @@ func parseValue(decoder *json.Decoder, depth int) (any, error) {
 	return token, nil
 }
 
-// convert decodes a tree into a Kubernetes type: field names count with their case, as in the API server.
+// convert decodes a tree into a Kubernetes type. Field names are case-sensitive, as in the API server.
 func convert(tree, target any) error {
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -166,16 +166,15 @@ func readable(typ reflect.Type, tree any) ([]finding, error) {
 	return unknown, nil
 }
 
-// sameFindings compares unknown fields; nothing but their JSON is known of them.
+// sameFindings reports whether two lists of unknown fields are equal. Only their JSON can be compared.
 func sameFindings(a, b []finding) bool {
 	return slices.EqualFunc(a, b, func(a, b finding) bool {
 		return a.path == b.path && reflect.DeepEqual(a.value, b.value)
 	})
 }
 
-// normal reduces a value of unknown type to what can matter: empty values (null, false, 0, "", [], {} and objects
-// of only such) are nil, which a newer API version may add without meaning anything by it (R2). A list with
-// elements is never empty.
+// normal reduces a value of unknown type to what can matter. Empty values (null, false, 0, "", [], {} and objects of only
+// such) become nil, because a newer API version may add them without a meaning (R2). A list with elements is never empty.
 func normal(tree any) any {
 	switch tree := tree.(type) {
 	case bool:
