@@ -15,7 +15,7 @@ const (
 	daemonSetKind       = "DaemonSet"
 )
 
-// daemonSetPaths are the places of a Spec's fields in the manifest. What is not here is at the same place, or has none.
+// daemonSetPaths are the places of a Spec's fields in the manifest. A field that is not listed has the same place, or none.
 var daemonSetPaths = [...][2]string{
 	{"spec.name", "metadata.name"},
 	{"spec.namespace", "metadata.namespace"},
@@ -27,12 +27,12 @@ var daemonSetPaths = [...][2]string{
 	{"spec.strategy.type", "spec.updateStrategy.type"},
 }
 
-// FromDaemonSet translates a DaemonSet of the Kubernetes API. Its apiVersion and kind need not be set, as clients
+// FromDaemonSet translates a DaemonSet of the Kubernetes API. Its apiVersion and kind need not be set, because clients
 // leave them out. The spec shares no memory with ds, has no defaults filled in, and is not validated: rollout.New does
-// both. Nil is an error, and the only one.
+// both. The only error is that ds is nil.
 //
-// Where the API server has more to say than a Spec, or the controller behaves in a way that a Spec can express:
-//   - a template-generation annotation that is no number counts as absent, as the controller has it;
+// Some fields follow the controller or the API server:
+//   - a template-generation annotation that is no number counts as absent, as in the controller;
 //   - maxSurge without maxUnavailable means a maxUnavailable of 0. The API server fills in 1 there, and then refuses
 //     the two together;
 //   - a set with a deletion timestamp is frozen: the controller leaves it alone, and revisions may be gone before pods.

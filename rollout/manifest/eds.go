@@ -13,14 +13,14 @@ const (
 	edsSettingKind = "ExtendedDaemonsetSetting"
 )
 
-// Annotations of an ExtendedDaemonSet, as its controller and its kubectl plugin know them. Each switch is on if its
-// value is "true", and off with any other.
+// Annotations of an ExtendedDaemonSet that its controller and its kubectl plugin know. A switch is on if its value is
+// "true", and off with any other value.
 const (
 	// EDSCanaryValidAnnotation promotes the revision that its value names.
 	EDSCanaryValidAnnotation = "extendeddaemonset.datadoghq.com/canary-valid"
 	// EDSCanaryPausedAnnotation pauses whatever revision is on trial.
 	EDSCanaryPausedAnnotation = "extendeddaemonset.datadoghq.com/canary-paused"
-	// EDSCanaryPausedReasonAnnotation says why. It decides nothing.
+	// EDSCanaryPausedReasonAnnotation says why the canary is paused. It has no effect.
 	EDSCanaryPausedReasonAnnotation = "extendeddaemonset.datadoghq.com/canary-paused-reason"
 	// EDSCanaryUnpausedAnnotation lifts automatic pauses of whatever revision is on trial.
 	EDSCanaryUnpausedAnnotation = "extendeddaemonset.datadoghq.com/canary-unpaused"
@@ -47,14 +47,13 @@ const (
 	CanaryRetryAnnotation = "daemonplan.io/canary-retry"
 )
 
-// What EDS's controller puts on every pod.
+// The label and the annotation that EDS's controller puts on every pod.
 const (
 	edsNameLabel            = "extendeddaemonset.datadoghq.com/name"
 	edsAutoscalerAnnotation = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 )
 
-// eds is an ExtendedDaemonSet. The types of this file have every field that EDS knows, so that the fields that are left
-// over are mistakes.
+// eds is an ExtendedDaemonSet. The types of this file have every field that EDS knows, so that any other field is a mistake.
 type eds struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -84,7 +83,7 @@ type edsSpec struct {
 	Strategy struct {
 		RollingUpdate edsRollingUpdate `json:"rollingUpdate"`
 		Canary        *edsCanary       `json:"canary"`
-		// ReconcileFrequency is how often EDS looks; a plan says itself when to look next.
+		// ReconcileFrequency is how often EDS reconciles. It is not used: Plan.NextWake says when to plan again.
 		ReconcileFrequency *metav1.Duration `json:"reconcileFrequency"`
 	} `json:"strategy"`
 }
@@ -117,7 +116,7 @@ type edsCanary struct {
 	ValidationMode     string           `json:"validationMode"`
 }
 
-// edsPaths are the places of a Spec's fields in the manifest. What is not here is at the same place, or has none.
+// edsPaths are the places of a Spec's fields in the manifest. A field that is not listed has the same place, or none.
 var edsPaths = [...][2]string{
 	{"spec.name", "metadata.name"},
 	{"spec.namespace", "metadata.namespace"},

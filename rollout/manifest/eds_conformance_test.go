@@ -100,7 +100,7 @@ func (c *recordedDefaults) decode(t *testing.T, without ...string) (manifest.Set
 	return set, err
 }
 
-// spec is the recorded one in the library's words, as far as it can be read, and what is wrong with it.
+// spec returns the recorded one in the library's words, as far as it can be read, and what is wrong with it.
 func (c *recordedDefaults) spec(t *testing.T) (spec rollout.Spec, unread, refused []string) {
 	t.Helper()
 	set, err := c.decode(t)
@@ -140,7 +140,7 @@ func (c *recordedDefaults) defaultsDifference(spec rollout.Spec, unread []string
 	return diff
 }
 
-// inWordsOfEDS is the strategy as a defaulted manifest spells it.
+// inWordsOfEDS returns the strategy as a defaulted manifest spells it.
 func inWordsOfEDS(spec rollout.Spec) map[string]any {
 	value := func(v *intstr.IntOrString) any {
 		switch {
@@ -334,7 +334,7 @@ func TestEDSDefaultsTeeth(t *testing.T) {
 	}
 }
 
-// trialOf is the canary of the spec, or one of nothing.
+// trialOf returns the canary of the spec, or one of nothing.
 func trialOf(s *rollout.Spec) *canary.Options {
 	if s.Strategy.Canary == nil {
 		return new(canary.Options)

@@ -19,7 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// edsSettings are those of an ExtendedDaemonSet whose value a Spec has as it is. Durations are in the words of the manifest.
+// edsSettings returns those of an ExtendedDaemonSet whose value a Spec has as it is. Durations are in the words of the manifest.
 func edsSettings() []setting {
 	rolling := func(name string) []string { return []string{"spec", "strategy", "rollingUpdate", name} }
 	text := func(d *time.Duration) *metav1.Duration {
@@ -76,7 +76,7 @@ func edsSettings() []setting {
 	return list
 }
 
-// edsSettingsError is the property: every setting of the object is in the spec, and the spec has no other.
+// edsSettingsError returns the property: every setting of the object is in the spec, and the spec has no other.
 func edsSettingsError(object map[string]any, spec rollout.Spec) error {
 	for _, s := range edsSettings() {
 		got := s.of(&spec)

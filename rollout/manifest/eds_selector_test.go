@@ -142,7 +142,7 @@ func TestEDSExcludedNodes(t *testing.T) {
 	})
 }
 
-// runningPod is a ready pod of the set that carries no revision.
+// runningPod returns a ready pod of the set that carries no revision.
 func runningPod(spec rollout.Spec, node string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "pod-" + node, Namespace: "default", UID: types.UID("uid-" + node), Labels: spec.Template.Labels,

@@ -19,13 +19,13 @@ type Setting struct {
 	Namespace string
 	// Set is the name of the ExtendedDaemonSet.
 	Set string
-	// Override to put into Spec.Overrides; [Overrides] does.
+	// Override is the element for Spec.Overrides; [Overrides] collects them.
 	Override placement.Override
 	// Unknown lists the paths of fields that this API version does not know, sorted.
 	Unknown []string
 }
 
-// edsSetting is an ExtendedDaemonsetSetting. It has every field that EDS knows, as the types of eds have.
+// edsSetting is an ExtendedDaemonsetSetting. Like eds it has every field that EDS knows.
 type edsSetting struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -37,7 +37,8 @@ type edsSetting struct {
 			Resources corev1.ResourceRequirements `json:"resources"`
 		} `json:"containers"`
 	} `json:"spec"`
-	// Status is EDS's opinion on the setting, which depends on the order in which it sees nodes and settings.
+	// Status is EDS's verdict on the setting. It is not used, because it depends on the order in which EDS sees nodes and
+	// settings.
 	Status struct {
 		Status string `json:"status"`
 		Error  string `json:"error"`
@@ -53,18 +54,17 @@ func DecodeSetting(data []byte) (Setting, error) {
 	return object.Setting()
 }
 
-// IsSetting tells whether the object is an ExtendedDaemonsetSetting, which [Object.Setting] reads.
+// IsSetting reports whether the object is an ExtendedDaemonsetSetting, which [Object.Setting] reads.
 func (o Object) IsSetting() bool {
 	return o.APIVersion == edsAPIVersion && o.Kind == edsSettingKind
 }
 
 // Setting reads an ExtendedDaemonsetSetting. It reports every mistake, first those in the types of values, then those in
 // the values: a reference that names no ExtendedDaemonSet, a malformed selector, a container without a name or given
-// twice, resources that no pod can have. A setting with a mistake is of no use; the others are, as [placement.Override]
-// has them.
+// twice, resources that no pod can have. A setting with a mistake gives no Override; other settings are not affected.
 //
-// The kind of the reference may be spelled in upper or lower case, as EDS's own documentation has ExtendedDaemonset, and
-// may be empty. EDS does not look at it: a reference to another kind, an error here, works there.
+// The kind of the reference may be in upper or lower case, because EDS's own documentation has ExtendedDaemonset, and may be
+// empty. A reference to another kind is an error here. It works in EDS, which ignores the kind.
 func (o Object) Setting() (Setting, error) {
 	if o.Kind != edsSettingKind {
 		return Setting{}, field.NotSupported(field.NewPath("kind"), o.Kind, []string{edsSettingKind})
@@ -92,7 +92,7 @@ func (o Object) Setting() (Setting, error) {
 	return Setting{Namespace: given.Namespace, Set: given.Spec.Reference.Name, Override: override, Unknown: unknown}, nil
 }
 
-// mistakes are those in the values, in the places of the manifest.
+// mistakes returns the mistakes in the values, with paths of the manifest.
 func (s *edsSetting) mistakes(override placement.Override) field.ErrorList {
 	const why = "says which " + edsKind + " the setting is for"
 	var errs field.ErrorList
@@ -115,7 +115,7 @@ func (s *edsSetting) mistakes(override placement.Override) field.ErrorList {
 		case container.Name == "":
 			errs = append(errs, field.Required(at.Child("name"), "says which container"))
 		case seen[container.Name]:
-			// EDS creates the pod with the last one, and compares it with the first.
+			// EDS creates the pod with the last one and compares it with the first, so that it recreates the pod for ever.
 			errs = append(errs, field.Duplicate(at.Child("name"), container.Name))
 		}
 		seen[container.Name] = true

@@ -18,7 +18,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// PredecessorOf is what a set needs to know to take over from the set of spec, whatever kind that is: a DaemonSet that an
+// PredecessorOf returns what a set needs to know to take over from the set of spec, whatever kind that is: a DaemonSet that an
 // ExtendedDaemonSet follows, or the other way round. It shares no memory with spec.
 //
 // The pods of an ExtendedDaemonSet that EDS's own controller has run are controlled by its replica sets: add their UIDs.
@@ -39,7 +39,7 @@ func decodeEDS(object Object) (Set, error) {
 	t := edsTranslation{meta: &set.ObjectMeta, spec: &set.Spec}
 	spec := t.translate()
 	if len(t.errs) > 0 {
-		// The caller will not get as far as New, which would find the other mistakes.
+		// The caller cannot go on to New, which would find the other mistakes, so they are reported here.
 		return Set{}, append(t.errs, inManifest(spec, spec.Validate(field.NewPath("spec")))...).ToAggregate()
 	}
 	return Set{
@@ -51,8 +51,8 @@ func decodeEDS(object Object) (Set, error) {
 	}, nil
 }
 
-// edsMemory remembers the chosen canary nodes, so that they stay chosen (C1) when this library takes over. It keeps the
-// list, which goes nowhere else.
+// edsMemory returns a memory of the chosen canary nodes, so that they stay chosen (C1) when this library takes over. It retains
+// the list.
 func edsMemory(nodes []string) rollout.Memory {
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
@@ -62,7 +62,7 @@ func edsMemory(nodes []string) rollout.Memory {
 	return rollout.Memory{Version: rollout.MemoryVersion, Canary: canary.Record{Nodes: nodes}}
 }
 
-// edsTranslation makes a Spec of a decoded object, which it may share memory with: the object goes nowhere else.
+// edsTranslation makes a Spec of a decoded object. The two may share memory, because the object is not used for anything else.
 type edsTranslation struct {
 	meta *metav1.ObjectMeta
 	spec *edsSpec
@@ -95,7 +95,7 @@ func (t *edsTranslation) translate() rollout.Spec {
 	}
 }
 
-// template is that of the manifest with what EDS puts on every pod. A name is of no use for more than one pod: EDS
+// template returns that of the manifest with what EDS puts on every pod. A name is of no use for more than one pod: EDS
 // removes it.
 func (t *edsTranslation) template() *corev1.PodTemplateSpec {
 	template := &t.spec.Template
@@ -105,8 +105,8 @@ func (t *edsTranslation) template() *corev1.PodTemplateSpec {
 	return template
 }
 
-// nameLabel is the value by which pods are found: the name of the set. A name that cannot be one is reported as a name, and
-// not in the other places, too.
+// nameLabel returns the label value by which pods are found: the name of the set. A name that cannot be a label value is
+// reported once, as a name, and not at every place of the label.
 func (t *edsTranslation) nameLabel() string {
 	if len(utilvalidation.IsValidLabelValue(t.meta.Name)) > 0 {
 		return ""
@@ -114,7 +114,7 @@ func (t *edsTranslation) nameLabel() string {
 	return t.meta.Name
 }
 
-// selector is that of the pods, which EDS finds by their label alone. Its documentation calls spec.selector a selector
+// selector returns that of the pods, which EDS finds by their label alone. Its documentation calls spec.selector a selector
 // of pods, its controller selects nodes with it. A selector that the template matches is taken at its word, any other
 // one would leave the set without pods and is one of nodes.
 func (t *edsTranslation) selector(template *corev1.PodTemplateSpec) *metav1.LabelSelector {
@@ -133,7 +133,7 @@ func (t *edsTranslation) selector(template *corev1.PodTemplateSpec) *metav1.Labe
 	return pods
 }
 
-// requireNodes lets the template run only on nodes that match the selector, too.
+// requireNodes lets the template run only on nodes that also match the selector.
 func requireNodes(template *corev1.PodTemplateSpec, selector *metav1.LabelSelector) {
 	var wanted []corev1.NodeSelectorRequirement
 	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
@@ -164,7 +164,7 @@ func requireNodes(template *corev1.PodTemplateSpec, selector *metav1.LabelSelect
 	}
 }
 
-// slowStart is always there: EDS rises by one pod a minute unless told otherwise.
+// slowStart is never nil, because EDS always has slow start: one more pod a minute by default.
 func (t *edsTranslation) slowStart() *rollout.SlowStart {
 	update := &t.spec.Strategy.RollingUpdate
 	slow := &rollout.SlowStart{Increase: update.SlowStartAdditiveIncrease}
@@ -182,7 +182,7 @@ func (t *edsTranslation) slowStart() *rollout.SlowStart {
 	return slow
 }
 
-// burst is the default unless more pods than that may be created in parallel.
+// burst returns nil, which stands for the default, unless more pods than that may be created in parallel.
 func (t *edsTranslation) burst() *intstr.IntOrString {
 	if parallel := t.spec.Strategy.RollingUpdate.MaxParallelPodCreation; parallel != nil && *parallel > rollout.DefaultBurst {
 		return new(intstr.FromInt32(*parallel))
@@ -217,7 +217,7 @@ func (t *edsTranslation) canary() *canary.Options {
 	}
 }
 
-// commands reads those of EDS, and the revisions that they are for where that is said (C5).
+// commands reads EDS's commands, and the revisions that they are for where annotations of this library name them (C5).
 func (t *edsTranslation) commands() canary.Commands {
 	given := t.meta.Annotations
 	commands := canary.Commands{
@@ -234,7 +234,7 @@ func (t *edsTranslation) commands() canary.Commands {
 	return commands
 }
 
-// isOn reads a switch as EDS does: what is not "true" is off.
+// isOn reports whether a switch is on. As in EDS, any value but "true" is off.
 func (t *edsTranslation) isOn(key string) bool {
 	return t.meta.Annotations[key] == "true"
 }

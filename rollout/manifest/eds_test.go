@@ -43,7 +43,7 @@ func (e eds) text() string {
 		"      containers: [{name: daemon, image: \"pause:3.1\"}]\nstatus: {" + e.status + "}\n"
 }
 
-// edsSpec is what the text of the zero eds says.
+// edsSpec returns what the text of the zero eds says.
 func edsSpec() rollout.Spec {
 	return rollout.Spec{
 		Name: "foo", APIVersion: "datadoghq.com/v1alpha1", Kind: "ExtendedDaemonSet",
@@ -67,7 +67,7 @@ type documentedEDS struct {
 	spec     func(*rollout.Spec)
 }
 
-// documentedEDSs are the settings of every example in the documentation of ExtendedDaemonSet, and of those of its source.
+// documentedEDSs returns the settings of every example in the documentation of ExtendedDaemonSet, and of those of its source.
 func documentedEDSs() []documentedEDS {
 	trial := func(options canary.Options) func(*rollout.Spec) {
 		return func(s *rollout.Spec) { s.Strategy.Canary = &options }

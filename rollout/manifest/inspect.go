@@ -18,14 +18,14 @@ import (
 	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
-// findings are what an object's text says that its Go type does not.
+// findings are what is in an object's text and does not fit its Go type.
 type findings struct {
 	unknown  []string        // paths of fields that the type does not have
 	twice    field.ErrorList // keys that an object has more than once
 	mistyped field.ErrorList // values that the type cannot hold
 }
 
-// What a value must be, as the end of an error message.
+// The ends of error messages that say what a value must be.
 const (
 	mustBeString  = "must be a string"
 	mustBeNumber  = "must be a number"
@@ -42,9 +42,9 @@ const (
 	wholeNumberOf = "must be a whole number of at most %d bits"
 )
 
-// inspect walks the text along the type of into, and tells everything that does not fit and where. The decoder of
-// apimachinery knows the first misfit only, and its place without indices. The text must be correct JSON, the depth
-// of which the decoder limits.
+// inspect walks the text along the type of into, and returns everything that does not fit, with its path. The decoder of
+// apimachinery reports only the first misfit, and its path without indices. The text must be correct JSON; the decoder
+// limits its depth.
 func inspect(text []byte, into any) findings {
 	in := inspector{decoder: json.NewDecoder(bytes.NewReader(text))}
 	in.decoder.UseNumber()
@@ -155,7 +155,7 @@ func (in *inspector) scalar(t reflect.Type, path *field.Path, token json.Token) 
 	in.misfit(path, token, want)
 }
 
-// opaque asks a type that decodes itself whether it can.
+// opaque checks a value of a type that decodes itself by decoding it.
 func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 	var raw json.RawMessage
 	if in.decoder.Decode(&raw) != nil || t.Kind() == reflect.Interface {
@@ -183,7 +183,7 @@ func (in *inspector) opaque(t reflect.Type, path *field.Path) {
 	in.mistyped = append(in.mistyped, field.TypeInvalid(path, excerpt(raw), want))
 }
 
-// isUnbounded tells whether reading the value as a quantity could take for ever.
+// isUnbounded reports whether reading the value as a quantity could take for ever.
 func isUnbounded(raw []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -191,7 +191,7 @@ func isUnbounded(raw []byte) bool {
 	return decoder.Decode(&value) == nil && quantities.Unbounded(value)
 }
 
-// misfit reports a token that does not fit, and goes past the rest of its value.
+// misfit records a token that does not fit, and skips the rest of its value.
 func (in *inspector) misfit(path *field.Path, token json.Token, want string) {
 	if delim, ok := token.(json.Delim); ok {
 		in.skipRest()
@@ -200,7 +200,7 @@ func (in *inspector) misfit(path *field.Path, token json.Token, want string) {
 	in.mistyped = append(in.mistyped, field.TypeInvalid(path, token, want))
 }
 
-// skipRest goes past a list or object of which the opening delimiter was read.
+// skipRest skips the rest of a list or object whose opening delimiter was read.
 func (in *inspector) skipRest() {
 	for depth := 1; depth > 0; {
 		token, err := in.decoder.Token()
@@ -216,7 +216,8 @@ func (in *inspector) skipRest() {
 	}
 }
 
-// decodesItself is false of pointers and interfaces: a pointer to these has no methods.
+// decodesItself reports whether a type has its own decoder. It is false for pointers and interfaces, because a pointer to these
+// has no methods.
 func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
@@ -243,7 +244,7 @@ func collectFields(t reflect.Type, fields map[string]reflect.Type, within []refl
 	}
 }
 
-// excerpt is a value as it is shown in an error: without quotes if it is a string, and not long.
+// excerpt returns a value as it is shown in an error: without quotes if it is a string, and not long.
 func excerpt(raw []byte) string {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {

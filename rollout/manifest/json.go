@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The functions of this file find their way through JSON without parsing it, several times faster than a parser
-// that checks every byte. They may pass over mistakes, which the decoder of the object then reports, but they never
-// misjudge where a value of correct JSON ends.
+// The functions of this file find values in JSON without parsing it, several times faster than a parser that checks every
+// byte. They may overlook mistakes, which the decoder of the object then reports, but they always find the end of a value
+// of correct JSON.
 
-// header is what must be known of an object to know what to do with it.
+// header is what must be known of an object to decide how to read it.
 type header struct {
 	apiVersion, kind string
 	items            []byte // the array "items", nil if there is none
@@ -58,7 +58,7 @@ func readHeader(text []byte) (header, error) {
 	return h, nil
 }
 
-// complete tells whether the rest of the object can be left unread.
+// complete reports whether the rest of the object can be left unread.
 func (h *header) complete() bool {
 	return h.apiVersion != "" && h.kind != "" && (h.items != nil || !bytes.HasSuffix([]byte(h.kind), []byte("List")))
 }
@@ -91,7 +91,7 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// stringEnd is the index after the string that begins at i.
+// stringEnd returns the index after the string that begins at i.
 func stringEnd(text []byte, i int) (int, error) {
 	for i++; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')
@@ -109,7 +109,7 @@ func stringEnd(text []byte, i int) (int, error) {
 	}
 }
 
-// valueEnd is the index after the value that begins at i. A value has at least one byte, so that walking from value
+// valueEnd returns the index after the value that begins at i. A value has at least one byte, so that walking from value
 // to value comes to an end.
 func valueEnd(text []byte, i int) (int, error) {
 	for depth := 0; i < len(text); i++ {
@@ -136,7 +136,7 @@ func valueEnd(text []byte, i int) (int, error) {
 	return 0, errNotClosed
 }
 
-// literalEnd is the index after the number or word that begins at i.
+// literalEnd returns the index after the number or word that begins at i.
 func literalEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -147,8 +147,8 @@ func literalEnd(text []byte, i int) int {
 	return i
 }
 
-// unindent shortens every run of space between tokens to its first byte. Half of what kubectl prints is indentation,
-// and the decoder goes over each byte twice. One byte has to stay, lest "1 2" become 12.
+// unindent shortens every run of space between tokens to its first byte, because half of what kubectl prints is indentation
+// and the decoder reads each byte twice. One byte has to stay, so that "1 2" does not become 12.
 func unindent(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
@@ -172,9 +172,9 @@ func unindent(text []byte) []byte {
 	return out
 }
 
-// openItem tells in which item of a list the text was cut off: its number and where it begins. If the text ends
-// between two items or just after one, that is the last one, and it is closed. The number is 0 if the text is no list
-// or was cut off outside of its items. Up to its end the text must be correct JSON.
+// openItem returns the number of the item of a list in which the text was cut off, and where the item begins. If the text ends
+// between two items or just after one, that is the last item, and closed is true. The number is 0 if the text is no list or
+// was cut off outside of its items. Up to its end the text must be correct JSON.
 func openItem(text []byte) (number, begin int, closed bool) {
 	i := openArray(text)
 	if i < 0 {

@@ -28,8 +28,8 @@ const (
 	kruiseSurging  = "Surging"
 )
 
-// kruiseAlpha is an object of v1alpha1. The types of this file have every field that OpenKruise knows, so that the
-// fields that are left over are mistakes.
+// kruiseAlpha is an object of v1alpha1. The types of this file have every field that OpenKruise knows, so that any other
+// field is a mistake.
 type kruiseAlpha struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -72,7 +72,7 @@ type kruiseSpec struct {
 		InPlaceUpdate *kruiseHook `json:"inPlaceUpdate"`
 		PreNormal     *kruiseHook `json:"preNormal"`
 	} `json:"lifecycle"`
-	// NodePatches change the template on some nodes. It is here to be refused.
+	// NodePatches change the template on some nodes. The field is read so that it can be refused.
 	NodePatches any `json:"nodePatches"`
 }
 

@@ -29,7 +29,7 @@ type setting struct {
 	of   func(*rollout.Spec) any
 }
 
-// settings are those of an Advanced DaemonSet whose value a Spec has as it is.
+// settings returns those of an Advanced DaemonSet whose value a Spec has as it is.
 func settings() []setting {
 	rolling := func(name string) []string { return []string{"spec", "updateStrategy", "rollingUpdate", name} }
 	list := []setting{
@@ -78,7 +78,7 @@ func settings() []setting {
 	return list
 }
 
-// settingsError is the property: every setting of the object is in the spec, and the spec has no other. The object is
+// settingsError returns the property: every setting of the object is in the spec, and the spec has no other. The object is
 // of v1beta1.
 func settingsError(object map[string]any, spec rollout.Spec) error {
 	strategy, _ := lookUp(object, []string{"spec", "updateStrategy", "type"}).(string)
@@ -103,7 +103,7 @@ func settingsError(object map[string]any, spec rollout.Spec) error {
 	return nil
 }
 
-// lookUp is the value at path, nil if there is none.
+// lookUp returns the value at path, nil if there is none.
 func lookUp(object any, path []string) any {
 	for _, key := range path {
 		fields, _ := object.(map[string]any)

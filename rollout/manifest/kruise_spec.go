@@ -47,7 +47,7 @@ func decodeKruiseBeta(object Object) (Set, error) {
 	return t.set(ds.Status.CollisionCount)
 }
 
-// kruiseTranslation makes a Set of a decoded object, which it may share memory with: the object goes nowhere else.
+// kruiseTranslation makes a Set of a decoded object. The two may share memory, because the object is not used for anything else.
 type kruiseTranslation struct {
 	meta               *metav1.ObjectMeta
 	spec               *kruiseSpec
@@ -88,7 +88,7 @@ func (t *kruiseTranslation) set(collisions *int32) (Set, error) {
 			"is not supported: every node gets the template as it is"))
 	}
 	if len(t.errs) > 0 {
-		// The caller will not get as far as New, which would find the other mistakes.
+		// The caller cannot go on to New, which would find the other mistakes, so they are reported here.
 		return Set{}, append(t.errs, inManifest(spec, spec.Validate(field.NewPath("spec")))...).ToAggregate()
 	}
 	slices.Sort(t.unknown)
@@ -149,8 +149,8 @@ func (t *kruiseTranslation) updateTypes() []string {
 	return []string{kruiseStandard, kruiseInPlace}
 }
 
-// progressive reads the annotation that partitioned scaling is in v1alpha1. OpenKruise takes what is not "true" for
-// false, which creates pods on all nodes; unreadable must not mean unlimited.
+// progressive reads the annotation that stands for partitioned scaling in v1alpha1. OpenKruise takes any value but "true" for
+// false, which creates pods on all nodes. Here a value that cannot be read is an error, because it must not mean unlimited.
 func (t *kruiseTranslation) progressive() bool {
 	text, found := t.meta.Annotations[kruiseProgressive]
 	if found && text != "true" && text != "false" {
@@ -175,7 +175,7 @@ func (t *kruiseTranslation) preDownload() *predownload.Options {
 		wanted = true
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || seconds < 1 {
-			// Of 0 the library would make its default, and OpenKruise a pull that times out at once.
+			// For 0 this library would take its default, while OpenKruise makes a pull that times out at once.
 			t.errs = append(t.errs, field.Invalid(annotation(kruiseTimeout), text,
 				"must be a whole number of seconds, at least 1"))
 		}
@@ -187,7 +187,7 @@ func (t *kruiseTranslation) preDownload() *predownload.Options {
 	return &options
 }
 
-// quantity reads the text of an annotation. Whether the number is in range is for New to say.
+// quantity reads the text of an annotation. New checks whether the number is in range.
 func (t *kruiseTranslation) quantity(key, text string) *intstr.IntOrString {
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return new(intstr.FromInt32(int32(number)))
@@ -210,7 +210,7 @@ func annotation(key string) *field.Path {
 	return field.NewPath("metadata", "annotations").Key(key)
 }
 
-// isZero tells whether a budget is plainly none: 0 or "0%". What cannot be read is not zero.
+// isZero reports whether v is 0 or "0%". A value that cannot be read is not zero.
 func isZero(v intstr.IntOrString) bool {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&v, 100, true)
 	return err == nil && n == 0

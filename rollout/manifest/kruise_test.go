@@ -42,7 +42,7 @@ func (k kruise) text(apiVersion string) string {
 ` + k.spec
 }
 
-// kruiseSpec is what the text of the zero kruise says.
+// kruiseSpec returns what the text of the zero kruise says.
 func kruiseSpec(apiVersion string) rollout.Spec {
 	return rollout.Spec{
 		Name: "node-agent", APIVersion: apiVersion, Kind: "DaemonSet",
@@ -58,14 +58,14 @@ func number(n int32) *intstr.IntOrString { return new(intstr.FromInt32(n)) }
 
 func percent(text string) *intstr.IntOrString { return new(intstr.FromString(text)) }
 
-// rollingUpdate is the text of an update strategy.
+// rollingUpdate returns the text of an update strategy.
 func rollingUpdate(settings string) string {
 	return "  updateStrategy: {type: RollingUpdate, rollingUpdate: {" + settings + "}}\n"
 }
 
 func annotated(annotations string) string { return "  annotations: {" + annotations + "}\n" }
 
-// documented are the settings of every example in the documentation of Advanced DaemonSet.
+// documented returns the settings of every example in the documentation of Advanced DaemonSet.
 func documented() []documentedKruise {
 	both := []string{alpha, beta}
 	return []documentedKruise{

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Set is what a manifest says.
+// Set is the content of a manifest.
 type Set struct {
 	// Spec to pass to rollout.New. It has no defaults filled in and is not validated.
 	Spec rollout.Spec
@@ -22,7 +22,7 @@ type Set struct {
 	// set is there still, Spec.Predecessor is [PredecessorOf] it, for the caller to set; a manifest does not have its UID and
 	// its selector. Empty: none.
 	OldDaemonSet string
-	// CanaryPausedReason is why somebody paused the canary of an ExtendedDaemonSet. It decides nothing. Empty: not said.
+	// CanaryPausedReason is why somebody paused the canary of an ExtendedDaemonSet. It has no effect. Empty: none was given.
 	CanaryPausedReason string
 	// Unknown lists the paths of what was ignored, as the controller of the manifest ignores it too, sorted: fields that
 	// this API version does not know (typing errors and newer fields), a template-generation annotation that is no
@@ -73,7 +73,7 @@ func FieldErrors(spec rollout.Spec, err error) field.ErrorList {
 	return inManifest(spec, rollout.FieldErrors(err))
 }
 
-// inManifest is a copy of the list with the paths of the manifest.
+// inManifest returns a copy of the list with the paths of the manifest.
 func inManifest(spec rollout.Spec, errs field.ErrorList) field.ErrorList {
 	var list field.ErrorList
 	for _, e := range errs {
@@ -169,7 +169,7 @@ func translate(path string, tables ...[][2]string) string {
 	return path
 }
 
-// memory is what the status of an object remembers.
+// memory returns what the status of an object remembers.
 func memory(collisions *int32) rollout.Memory {
 	if collisions == nil {
 		return rollout.Memory{}

@@ -43,7 +43,7 @@ func each[T any](t *testing.T, table []T, key func(T) row, test func(*testing.T,
 	}
 }
 
-// full is a DaemonSet with every field that a Spec knows.
+// full returns a DaemonSet with every field that a Spec knows.
 func full() *appsv1.DaemonSet {
 	ds := &appsv1.DaemonSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},

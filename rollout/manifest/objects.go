@@ -117,7 +117,7 @@ func (o Object) DecodeStrict(into any) error {
 	return o.Decode(into)
 }
 
-// mayBeUnbounded tells whether the text has what looks like a number with a huge negative exponent. As a quantity it would
+// mayBeUnbounded reports whether the text has what looks like a number with a huge negative exponent. As a quantity it would
 // take for ever to read; most objects have none, and are not looked at closer.
 func mayBeUnbounded(text []byte) bool {
 	const minDigits = 5
@@ -379,7 +379,7 @@ func firstLine(text []byte) []byte {
 	return line
 }
 
-// lineAfter is the number of the line that begins, or goes on, after lead.
+// lineAfter returns the number of the line that begins, or goes on, after lead.
 func lineAfter(lead []byte) int {
 	return bytes.Count(lead, newline) + 1
 }

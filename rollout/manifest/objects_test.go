@@ -397,7 +397,7 @@ func genDump() *rapid.Generator[dump] {
 	})
 }
 
-// splitError is the property: whatever the objects and however they are written, objects finds the same ones as a
+// splitError returns the property: whatever the objects and however they are written, objects finds the same ones as a
 // parser does.
 func splitError(d dump, objects func([]byte) ([]map[string]any, error)) error {
 	got, err := objects(d.text)

@@ -29,7 +29,7 @@ func cutDocument(text []byte) (document, rest []byte) {
 
 var separator = []byte("---")
 
-// directives tells whether the lines before the first separator are YAML directives, which say how to read what follows
+// directives reports whether the lines before the first separator are YAML directives, which say how to read what follows
 // and hold no object. Versions 1.1 and 1.2 are accepted, as both are read alike. It is an error if the text has other
 // directives, or if it goes on without a separator: isLast.
 func directives(text []byte, isLast bool) (found bool, err error) {
