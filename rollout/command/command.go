@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Command is something that somebody tells a set to do. Its text form is what stands on a command line.
+// Command is a command that a person gives to a set. Its text form is that of a command line, such as "canary pause".
 type Command uint8
 
 // The commands. Those of the canary are for the revision that is on trial, and name it (C5).
 const (
-	// CanaryValidate promotes the revision on trial at once. It takes a pause of its canary back, which would otherwise
-	// meet the next one.
+	// CanaryValidate promotes the revision on trial at once. It also lifts a pause of its canary, which would otherwise hit
+	// the next canary.
 	CanaryValidate Command = iota
-	// CanaryPause pauses the canary, until CanaryUnpause. It takes CanaryUnpause back, and the other way round.
+	// CanaryPause pauses the canary until CanaryUnpause. Each of the two takes the other one back.
 	CanaryPause
 	// CanaryUnpause lifts the pause of a canary, and keeps it from being paused automatically (C3).
 	CanaryUnpause
@@ -56,7 +56,7 @@ func Parse(text string) (Command, error) {
 	return 0, fmt.Errorf("there is no command %q; there are %q", text, commandNames[:])
 }
 
-// String is the command in one or two words, or Command(n) for a value without a name.
+// String returns the command in one or two words, or Command(n) for a value without a name.
 func (c Command) String() string {
 	if c >= commands {
 		return fmt.Sprintf("Command(%d)", uint8(c))

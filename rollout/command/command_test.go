@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/command"
 )
 
-// annotations is the patch of annotations, as JSON.
+// annotations returns the patch of annotations, as JSON.
 func annotations(body string) string { return `{"metadata":{"annotations":{` + body + `}}}` }
 
 func TestCommands(t *testing.T) {

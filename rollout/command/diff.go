@@ -14,9 +14,9 @@ type Difference struct {
 	Changes []history.Change
 }
 
-// CompareRevisions compares the active revision with the new one. With a canary that is the one on trial, or that failed; without
-// one it compares the stable revision with the one that is rolled out. Before there is another revision the two are the same.
-// The error says which revision is not there or cannot be read.
+// CompareRevisions compares two revisions: if one is on trial or has failed, the active revision with that one, else the stable
+// revision with the one that is rolled out. Before there is another revision the two are the same. The error says which
+// revision is not there or cannot be read.
 func CompareRevisions(v View) (Difference, error) {
 	from, to := v.active(), v.tried()
 	if !v.onTrial() {
@@ -40,7 +40,8 @@ func CompareRevisions(v View) (Difference, error) {
 	return d, nil
 }
 
-// data of the revision of that hash. What is rolled out is in the spec, also if it is not stored yet.
+// data returns the data of the revision of that hash. That of the update revision is made from the spec, because the revision may
+// not be stored yet.
 func (v *View) data(hash string) ([]byte, error) {
 	if revision := v.revision(hash); revision != nil {
 		return revision.Data.Raw, nil

@@ -8,17 +8,17 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Effect is what is decided otherwise about one node, or about one pod without one.
+// Effect is a difference between two plans in what is decided about one node, or about one pod without a node.
 type Effect struct {
 	// Node and Pod as in [rollout.Decision].
 	Node, Pod string
-	// Before and After are the decisions of the two plans; nil if one has none.
+	// Before and After are the decisions of the two plans. Nil: that plan has no such decision.
 	Before, After *rollout.Decision
 }
 
 // Effects compares two plans for one snapshot, one before and one after a command, and returns the decisions that differ in
-// what is done or why, ordered by node and pod. The instants until which nodes wait do not count. The decisions are those of
-// the plans, and not to be written to.
+// what is done or why, ordered by node and pod. The instants until which nodes wait do not count. The results point to the
+// decisions of the plans and must not be written to.
 func Effects(before, after rollout.Plan) []Effect {
 	var list []Effect
 	old, new := ordered(before.Decisions), ordered(after.Decisions)
@@ -54,7 +54,7 @@ func compareDecisions(a, b *rollout.Decision) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(podOf(a), podOf(b)))
 }
 
-// podOf is the pod that a decision is about, empty for one about a node: the pod it speaks of may differ between plans.
+// podOf returns the pod that a decision is about, empty for one about a node: the pod it speaks of may differ between plans.
 func podOf(d *rollout.Decision) string {
 	if aboutNode(d) {
 		return ""
@@ -74,7 +74,7 @@ func compareHeads(a, b []*rollout.Decision) int {
 	}
 }
 
-// differs tells whether two decisions about the same node say something else. Pointers into their plans do not count.
+// differs reports whether two decisions about the same node differ in anything but Until and the pointers into their plans.
 func differs(a, b rollout.Decision) bool {
 	a.Until, b.Until = time.Time{}, time.Time{}
 	a.Diff, b.Diff = nil, nil

@@ -25,7 +25,7 @@ type Row struct {
 	// Active is the name of the revision that all nodes but those of a canary are to be at, Canary that of the one on trial
 	// or failed; empty if there is none.
 	Active, Canary string
-	// Created is when the set was made, Now the end of its age. Zero: not known.
+	// Created is when the set was created, Now the time at which its age is shown. Zero: not known.
 	Created, Now time.Time
 }
 
@@ -46,7 +46,7 @@ func Get(v View) Row {
 	return row
 }
 
-// settled counts the desired nodes that are at the revision that is theirs while one is on trial (T6).
+// settled counts the desired nodes that are at the revision where they are to be while another is on trial (T6).
 func (v *View) settled() int32 {
 	stable := make(map[string]bool)
 	for _, pod := range v.livePods() {
@@ -75,7 +75,7 @@ func (r Row) Header() []string {
 	}
 }
 
-// Cells are the values of the columns; UP-TO-DATE is UpToDate.
+// Cells returns the values of the columns; UP-TO-DATE is UpToDate.
 func (r Row) Cells() []string {
 	return []string{
 		r.Name, number(r.Desired), number(r.Current), number(r.Ready), number(r.UpToDate), number(r.Available),

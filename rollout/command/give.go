@@ -12,8 +12,8 @@ import (
 // isTrue is the only value that switches an annotation of an ExtendedDaemonSet on.
 const isTrue = "true"
 
-// Patch returns what gives the command to the set: a patch of its object. The error is an [*Error], also if the command
-// would change nothing, because whoever gives it believes otherwise.
+// Patch returns the patch of the set's object that gives the command to the set. The error is an [*Error]. A command that would
+// change nothing is an error, too, because whoever gives it expects an effect.
 //
 // An ExtendedDaemonSet takes every command. The patch writes the annotations that its own kubectl plugin writes, and
 // companions that name the revision (C5); CanaryFail and CanaryRetry have companions only. An Advanced DaemonSet of
@@ -74,7 +74,7 @@ func (c Command) toggle(v *View, key string, on bool) (Patch, error) {
 	return annotate(object{key: nil}), nil
 }
 
-// switched refuses to switch on what is on, and off what is off.
+// switched returns an error for a command that would switch on what is on already, or off what is off.
 func (c Command) switched(v *View) error {
 	strategy := &v.Spec.Strategy
 	switch {
@@ -91,7 +91,7 @@ func (c Command) switched(v *View) error {
 	}
 }
 
-// admissible refuses a command of the canary that would have no effect.
+// admissible returns an error for a command of the canary that would have no effect.
 func (c Command) admissible(v *View) error {
 	options, trial := v.Spec.Strategy.Canary, &v.Plan.Canary
 	name := v.name(v.tried())
@@ -115,7 +115,7 @@ func (c Command) admissible(v *View) error {
 	}
 }
 
-// annotations are those that a command of the canary sets (a text) and removes (nil).
+// annotations returns the annotations that a command of the canary sets (a text) and removes (nil).
 func (c Command) annotations(v *View) object {
 	name := v.name(v.tried())
 	switch c {

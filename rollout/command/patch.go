@@ -37,9 +37,9 @@ type object = map[string]any
 
 var errNoObject = errors.New("the object to patch must be one JSON object")
 
-// Apply returns the JSON of an object as it is after the patch, with sorted keys: what [manifest.Decode] makes of it is
-// the set that the next plan is for. The argument is not written to. What is no JSON object is an error, and so is a
-// patch that is none or that is of another type.
+// Apply returns the JSON of an object after the patch, with sorted keys. [manifest.Decode] reads the set for the next plan from
+// it. The argument is not written to. Data that is no JSON object is an error, and so is a patch that is none or is of another
+// type.
 //
 // [manifest.Decode]: https://pkg.go.dev/github.com/daemonplan/daemonplan/rollout/manifest#Decode
 func (p Patch) Apply(data []byte) ([]byte, error) {
@@ -57,7 +57,7 @@ func (p Patch) Apply(data []byte) ([]byte, error) {
 	return json.Marshal(mergeInto(target, patch))
 }
 
-// Kubectl is a line for a shell that sends the patch: kubectl patch … --type merge -p '…'. Namespace and name are the
+// Kubectl returns a line for a shell that sends the patch: kubectl patch … --type merge -p '…'. Namespace and name are the
 // spec's.
 func (p Patch) Kubectl(spec rollout.Spec) string {
 	namespace := spec.Namespace
@@ -68,7 +68,7 @@ func (p Patch) Kubectl(spec rollout.Spec) string {
 		quoted(resourceOf(spec)), quoted(spec.Name), quoted(namespace), quoted(typeOf(p.Type)), quoted(string(p.Data)))
 }
 
-// typeOf is how kubectl calls a type of patches.
+// typeOf returns how kubectl calls a type of patches.
 func typeOf(t types.PatchType) string {
 	if t == types.MergePatchType {
 		return "merge"
@@ -76,10 +76,10 @@ func typeOf(t types.PatchType) string {
 	return string(t)
 }
 
-// resourceOf is how kubectl calls the kind of a set.
+// resourceOf returns how kubectl calls the kind of a set.
 func resourceOf(spec rollout.Spec) string {
 	group, _, found := strings.Cut(spec.APIVersion, "/")
-	if !found { // the core group, or nothing
+	if !found { // the core group, or no apiVersion
 		group = ""
 	}
 	switch {
@@ -96,7 +96,7 @@ func resourceOf(spec rollout.Spec) string {
 	}
 }
 
-// quoted is a word of a shell's line.
+// quoted returns a word of a shell's line.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/", r)

@@ -80,7 +80,7 @@ func tree(t *rapid.T, depth int, label string) any {
 	return object
 }
 
-// naiveMerge is the pseudo-code of RFC 7386, word by word.
+// naiveMerge returns the pseudo-code of RFC 7386, word by word.
 func naiveMerge(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {
@@ -117,7 +117,7 @@ func TestApplyIsTheMergePatch(t *testing.T) {
 	})
 }
 
-// manifestOf is the demo's manifest with these annotations.
+// manifestOf returns the demo's manifest with these annotations.
 func manifestOf(annotations map[string]string) []byte {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "datadoghq.com/v1alpha1", "kind": "ExtendedDaemonSet",

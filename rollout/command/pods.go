@@ -23,18 +23,19 @@ type Pod struct {
 	Node string
 	// Revision is the name of the revision whose hash the pod carries, or the hash; empty if it carries none.
 	Revision string
-	// ReadyContainers of all Containers, init containers left out; Waiting are the names of the others.
+	// ReadyContainers is the number of ready ones among all Containers, without init containers. Waiting are the names of
+	// those that are not ready.
 	ReadyContainers, Containers int
 	Waiting                     []string
 	// Phase of the pod.
 	Phase corev1.PodPhase
-	// Reason why the pod is not ready, or why there is none; empty for a ready one.
+	// Reason is why the pod is not ready, or why there is no pod. Empty: the pod is ready.
 	Reason string
 	// Restarts of all containers, those of init containers included.
 	Restarts int32
 	// NodeReady is the condition Ready of the node: True, False or Unknown; empty if it has none, or does not exist.
 	NodeReady corev1.ConditionStatus
-	// Created is when the pod was made, Now the end of its age. Zero: not known.
+	// Created is when the pod was created, Now the time at which its age is shown. Zero: not known.
 	Created, Now time.Time
 }
 
@@ -121,7 +122,7 @@ func (v *View) pod(pod *corev1.Pod, names map[string]string, ready map[string]co
 	return one
 }
 
-// notReady is the most telling reason for which a pod is not ready.
+// notReady returns the most telling reason for which a pod is not ready.
 func notReady(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -151,7 +152,7 @@ func notReady(pod *corev1.Pod) string {
 	return "NotReady"
 }
 
-// readinessGate is the first gate of the pod that is not open; empty if all are.
+// readinessGate returns the first gate of the pod that is not open; empty if all are.
 func readinessGate(pod *corev1.Pod) corev1.PodConditionType {
 	for _, gate := range pod.Spec.ReadinessGates {
 		open := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -164,7 +165,7 @@ func readinessGate(pod *corev1.Pod) corev1.PodConditionType {
 	return ""
 }
 
-// nodesReady is the condition Ready of each node.
+// nodesReady returns the condition Ready of each node.
 func (v *View) nodesReady() map[string]corev1.ConditionStatus {
 	ready := make(map[string]corev1.ConditionStatus, len(v.Snapshot.Nodes))
 	for _, node := range v.Snapshot.Nodes {
@@ -185,7 +186,7 @@ func (p Pod) Header() []string {
 	return []string{"NODE", "POD", "READY", "PHASE", "RESTARTS", "REASON", "NOT READY", "NODE READY", "AGE"}
 }
 
-// Cells are the values of the columns; NOT READY are the containers that are not.
+// Cells returns the values of the columns; NOT READY are the containers that are not.
 func (p Pod) Cells() []string {
 	if p.Name == "" {
 		return []string{p.Node, "<none>", "", "", "", p.Reason, "", dash(string(p.NodeReady)), ""}

@@ -70,7 +70,7 @@ func tablesFit(t *rapid.T) {
 	}
 }
 
-// checkTables tells what does not fit.
+// checkTables returns an error that says what does not fit in the tables.
 func checkTables(row command.Row, revisions []command.Revision, plan rollout.Plan) error {
 	idle := plan.Canary.Phase == canary.Idle
 	switch {
@@ -156,7 +156,7 @@ func commandsAreObeyed(t *rapid.T) {
 	}
 }
 
-// checkObeyed tells what of a command has had no effect. Reasons that count more (C5) may hide a pause.
+// checkObeyed returns an error that says what of a command has had no effect. Reasons that count more (C5) may hide a pause.
 func checkObeyed(c command.Command, after command.View) error {
 	now := after.Plan.Canary
 	switch c {

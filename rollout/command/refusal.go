@@ -17,7 +17,7 @@ const (
 	HasFailed
 	// HasNotFailed: there is nothing to retry.
 	HasNotFailed
-	// Already: it is so already.
+	// Already: the command would change nothing, because the set is as the command wants it.
 	Already
 
 	refusals // count
@@ -27,7 +27,7 @@ var refusalNames = [refusals]string{
 	"not supported", "no canary strategy", "nothing on trial", "has failed", "has not failed", "already so",
 }
 
-// String is the refusal in a few words, or Refusal(n) for a value without a name.
+// String returns the refusal in a few words, or Refusal(n) for a value without a name.
 func (r Refusal) String() string {
 	if r >= refusals {
 		return fmt.Sprintf("Refusal(%d)", uint8(r))
@@ -35,7 +35,7 @@ func (r Refusal) String() string {
 	return refusalNames[r]
 }
 
-// Error is a command that is not given.
+// Error is the error for a command that is not given.
 type Error struct {
 	// Command that was asked for.
 	Command Command
@@ -44,7 +44,7 @@ type Error struct {
 	Text    string
 }
 
-// Error joins command and text. Nil is no error.
+// Error returns command and text, and "no error" for nil.
 func (e *Error) Error() string {
 	if e == nil {
 		return "no error"

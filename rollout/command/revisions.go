@@ -36,7 +36,7 @@ const (
 
 var roleNames = [roles]string{"old", "active", "canary", "canary-paused", "canary-failed"}
 
-// String is the role in one word, or Role(n) for a value without a name.
+// String returns the role in one word, or Role(n) for a value without a name.
 func (r Role) String() string {
 	if r >= roles {
 		return fmt.Sprintf("Role(%d)", uint8(r))
@@ -170,7 +170,7 @@ func (r Revision) Header() []string {
 	return []string{"NAME", "STATUS", "DESIRED", "CURRENT", "READY", "AVAILABLE", "AGE"}
 }
 
-// Cells are the values of the columns; STATUS is Role.
+// Cells returns the values of the columns; STATUS is Role.
 func (r Revision) Cells() []string {
 	return []string{
 		r.Name, r.Role.String(), number(r.Desired), number(r.Current), number(r.Ready), number(r.Available),
@@ -178,5 +178,5 @@ func (r Revision) Cells() []string {
 	}
 }
 
-// revisionOf is the hash that a pod carries (R5); empty if it carries none.
+// revisionOf returns the hash that a pod carries (R5); empty if it carries none.
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.ControllerRevisionHashLabelKey] }

@@ -27,10 +27,10 @@ type View struct {
 	Created time.Time
 }
 
-// onTrial tells whether the plan tries a revision, or has just given one up.
+// onTrial reports whether the plan tries a revision, or has just given one up.
 func (v *View) onTrial() bool { return v.Plan.Canary.Phase != canary.Idle }
 
-// active is the hash of the revision that all nodes but those of a canary are to be at: as for ExtendedDaemonSet the one
+// active returns the hash of the revision that all nodes but those of a canary are to be at: as for ExtendedDaemonSet the one
 // that is rolled out, unless it is on trial or has failed.
 func (v *View) active() string {
 	if v.onTrial() {
@@ -39,7 +39,7 @@ func (v *View) active() string {
 	return v.Plan.Status.UpdateRevision
 }
 
-// tried is the hash of the revision on trial, or of the one that has failed; empty if there is none.
+// tried returns the hash of the revision on trial, or of the one that has failed; empty if there is none.
 func (v *View) tried() string {
 	if v.onTrial() {
 		return v.Plan.Canary.Revision
@@ -47,7 +47,7 @@ func (v *View) tried() string {
 	return ""
 }
 
-// revisions are those of the snapshot and those that the plan creates, without nil ones: the newest first, then by name.
+// revisions returns those of the snapshot and those that the plan creates, without nil ones: the newest first, then by name.
 func (v *View) revisions() []*appsv1.ControllerRevision {
 	var list []*appsv1.ControllerRevision
 	add := func(revision *appsv1.ControllerRevision) {
@@ -67,7 +67,7 @@ func (v *View) revisions() []*appsv1.ControllerRevision {
 	return list
 }
 
-// revision is the one of that hash: of several the first, which is the one that the planner keeps (R3). Nil if there is
+// revision returns the one of that hash: of several the first, which is the one that the planner keeps (R3). Nil if there is
 // none.
 func (v *View) revision(hash string) *appsv1.ControllerRevision {
 	for _, one := range v.revisions() {
@@ -86,12 +86,12 @@ func (v *View) name(hash string) string {
 	return hash
 }
 
-// names tells whether a command names the revision.
+// names reports whether a command names the revision.
 func (v *View) names(command, hash string) bool {
 	return command != "" && (command == canary.Any || command == hash || command == v.name(hash))
 }
 
-// livePods are those that are not marked for deletion, and will not be by a request in flight, as the status counts them.
+// livePods returns those that are not marked for deletion, and will not be by a request in flight, as the status counts them.
 func (v *View) livePods() []*corev1.Pod {
 	var list []*corev1.Pod
 	asked := make(map[types.UID]bool, len(v.Snapshot.InFlight.Deletes))
@@ -121,7 +121,7 @@ func (v *View) decision(node string) *rollout.Decision {
 	return &nodes[i]
 }
 
-// aboutNode tells whether the decision is about a node of the snapshot, not about a pod without one.
+// aboutNode reports whether the decision is about a node of the snapshot, not about a pod without one.
 func aboutNode(d *rollout.Decision) bool {
 	return d.State != rollout.StateVanished && d.State != rollout.StateUnattributed
 }

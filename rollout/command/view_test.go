@@ -23,7 +23,7 @@ const (
 	oldName, newName = "foo-8z7lr", "foo-xdj4b"
 )
 
-// demo is the set of the demo: three nodes, of which "kind-worker" is the canary's.
+// demo returns the set of the demo: three nodes, of which "kind-worker" is the canary's.
 func demo(phase canary.Phase) command.View {
 	now := rollouttest.Noon()
 	spec := rollouttest.Spec("foo", rollouttest.Image("k8s.gcr.io/pause:3.1"))
