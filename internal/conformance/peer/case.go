@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// Controller is one whose decisions a plan is compared with.
+// Controller is a controller whose decisions plans are compared with.
 type Controller uint8
 
 // The controllers that the model knows.
@@ -26,8 +26,8 @@ const (
 	Kruise
 )
 
-// Case is one whole decision of a real controller: what it saw and what it did. [Decode] reads a recorded one. Who builds one of
-// objects sets all but Features and Expect, and then calls DecodeSet.
+// Case is one whole decision of a real controller: what it saw and what it did. [Decode] reads a recorded one. A test that
+// builds one from objects sets all but Features and Expect, and then calls DecodeSet.
 type Case struct {
 	// Name is what errors call it.
 	Name string `json:"name"`
@@ -45,10 +45,11 @@ type Case struct {
 	Pods []*corev1.Pod `json:"pods"`
 	// BurstReplicas is the setting of the Kubernetes controller. Nil: 250.
 	BurstReplicas *int32 `json:"burstReplicas,omitempty"`
-	// Expect is what was recorded. The model never looks at it.
+	// Expect is what was recorded. The model does not read it.
 	Expect Expectation `json:"expect"`
 
-	// Set is what the model reads of DaemonSet. After a change to one of the two, DecodeSet or EncodeSet makes them agree.
+	// Set is the part of DaemonSet that the model reads. After a change to one of the two, DecodeSet or EncodeSet makes them
+	// agree.
 	Set Set `json:"-"`
 }
 
@@ -83,7 +84,7 @@ func (c *Case) EncodeSet() error {
 	return nil
 }
 
-// Clone is a deep copy. Of Set it has what DaemonSet says.
+// Clone returns a deep copy. Of Set it has what DaemonSet says.
 func (c *Case) Clone() (*Case, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Case) Clone() (*Case, error) {
 	return Decode(data)
 }
 
-// Controller is whose decision it is.
+// Controller returns whose decision it is.
 func (c *Case) Controller() Controller {
 	if strings.HasPrefix(c.Peer, "openkruise@") {
 		return Kruise
@@ -100,7 +101,7 @@ func (c *Case) Controller() Controller {
 	return Kubernetes
 }
 
-// Spec is what the DaemonSet says. Budgets that are both zero, which the API server refuses, make the
+// Spec returns what the DaemonSet says. Budgets that are both zero, which the API server refuses, make the
 // controllers act as with maxUnavailable 1, which is our default.
 func (c *Case) Spec() (rollout.Spec, error) {
 	decoded, err := manifest.Decode(c.DaemonSet)
@@ -117,7 +118,7 @@ func (c *Case) Spec() (rollout.Spec, error) {
 	return spec, nil
 }
 
-// Snapshot is what a planner gets to see. It shares the objects of the case.
+// Snapshot returns what a planner gets to see. It shares the objects of the case.
 func (c *Case) Snapshot() rollout.Snapshot {
 	return rollout.Snapshot{
 		Now: c.Now, Nodes: c.Nodes, Pods: c.Own(), Revisions: c.Revisions,
@@ -135,8 +136,8 @@ func (c *Case) Own() (own []*corev1.Pod) {
 	return own
 }
 
-// Refused names the field of the spec for which the API server would not let it in, and rollout.New does not either.
-// Empty: it would. A decision that a controller makes all the same is not one to compare with.
+// Refused returns the field of the spec for which the API server would refuse it, as rollout.New does. Empty: it would not. A
+// decision that a controller makes with a refused spec is not compared.
 func (c *Case) Refused(spec rollout.Spec) string {
 	s := spec.Strategy
 	surge := s.MaxSurge != nil && !Zero(s.MaxSurge)

@@ -8,10 +8,10 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Aspect of a decision that a difference is in.
+// Aspect is the aspect of a decision in which a difference lies.
 type Aspect string
 
-// Aspects that are not what happens to pods: each [Fate] is one, too.
+// The aspects beside the fates of pods: each [Fate] is an aspect, too.
 const (
 	AspectCreates Aspect = "creates"
 	AspectStatus  Aspect = "status"
@@ -23,9 +23,9 @@ var Aspects = []Aspect{AspectCreates, Aspect(Deleted), Aspect(InPlace), Aspect(P
 // Difference between what the controller did and what the plan does.
 type Difference struct {
 	Aspect Aspect
-	// Subject: a node (creates), a pod or a counter (status); empty where only the number of free choices differs.
+	// Subject is a node (creates), a pod or a counter (status). Empty: only the number of free choices differs.
 	Subject string
-	// Ours: the plan does it and the controller did not, or does more of it. Otherwise the other way round.
+	// Ours reports whether the plan does it and the controller did not, or does more of it. Otherwise the controller did.
 	Ours bool
 	// By is by how much; 1 for a node or a pod.
 	By int
@@ -58,7 +58,7 @@ func Compare(o Outcome, plan rollout.Plan) []Difference {
 	return append(diffs, compareStatus(o.Status, plan)...)
 }
 
-// only is what the act does to pods that meet the fate; of a choice between fates, the least.
+// only returns what the act does to pods that meet the fate; of a choice between fates, the least.
 func (a Act) only(f Fate) Act {
 	from := f.Among(a.From)
 	return Act{Must: f.Among(a.Must), From: from, Count: max(0, a.Count-len(a.From)+len(from))}

@@ -30,7 +30,7 @@ func DecidedBy(plan rollout.Plan) Decided {
 	}
 }
 
-// Fate is what happens to the pod; empty if nothing.
+// Fate returns what happens to the pod; empty if nothing.
 func (d *Decided) Fate(p *corev1.Pod) Fate {
 	for _, f := range []Fate{Deleted, InPlace, Preparing, TakenBack} {
 		if slices.Contains(d.Fates, f.To(p.Name)) {
@@ -73,7 +73,7 @@ func FateBy(patch rollout.Patch) Fate {
 	}
 }
 
-// Upkeep tells whether the patch does nothing but make a pod ready that OpenKruise makes ready too.
+// Upkeep reports whether the patch does nothing but make a pod ready that OpenKruise makes ready too.
 //
 // Such a patch is no decision that was recorded, and no difference. Between its two phases, outside both, OpenKruise goes over
 // all pods and makes those ready again whose in-place update is complete, new ones with the readiness gate first of all. Our

@@ -1,6 +1,7 @@
-// Package peer says naively what the DaemonSet controllers of Kubernetes and of OpenKruise do with a snapshot, and what they
-// would do with some of our rules in place of their own: the table of deliberate differences ([Entries]) is the switches of
-// the model. With no rule the model is the real controller; with all of them it is a second, naive planner.
+// Package peer is a naive model of the DaemonSet controllers of Kubernetes and of OpenKruise. It says what they do with a
+// snapshot, and what they would do with some of our rules in place of their own. Each row of the table of deliberate
+// differences ([Entries]) is a switch of the model. With no rule the model does what the real controller does; with all of
+// them it is a second, naive planner.
 //
 // A test that knows what the real controller did, because it was recorded or because the controller runs beside it, compares
 // in four steps:
@@ -15,7 +16,7 @@
 //	s.Explain(peer.DecidedBy(plan))       // which entries of the table account for that, if any do
 //
 // An [Outcome] holds the phases of a sync, each with what it does for sure and what it picks freely: the real controllers go
-// over maps. [Outcome.Permits] tells whether a plan is one of the possible ones.
+// over maps. [Outcome.Permits] reports whether a plan is one of the possible ones.
 //
 // Contract:
 //

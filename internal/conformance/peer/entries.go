@@ -3,7 +3,7 @@ package peer
 // Rule is one deliberate difference from a controller: a switch of the model.
 type Rule uint8
 
-// The rules, in the order of the table. What each means is told there: see [Entries].
+// The rules, in the order of the table [Entries], which says what each means.
 const (
 	GenerationLabel Rule = iota
 	TerminatingIsNotLive
@@ -46,27 +46,27 @@ const (
 // RuleSet holds the rules that are switched on, one bit each.
 type RuleSet uint64
 
-// AllRules makes the model a planner of ours.
+// AllRules has all rules. With them the model decides as our planner does.
 const AllRules RuleSet = 1<<Rules - 1
 
-// Has tells whether the rule is switched on.
+// Has reports whether the rule is switched on.
 func (s RuleSet) Has(r Rule) bool { return s>>r&1 != 0 }
 
 // Entry is one row of the table of deliberate differences.
 type Entry struct {
-	// ID is its name in reports, each row's own.
+	// ID is its name in reports; it is unique.
 	ID string
-	// Rule is what DESIGN.md has about it, by number; several are separated by ", ".
+	// Rule is the number of the rule in DESIGN.md; several are separated by ", ".
 	Rule string
 	// Why is what the controllers do.
 	Why string
-	// Of are the controllers that do otherwise than we.
+	// Of are the controllers that act otherwise than we do.
 	Of Controllers
-	// Unrecorded: no recording shows it, only the comparison with the controller itself does.
+	// Unrecorded reports whether no recording shows it, but only the comparison with the controller itself.
 	Unrecorded bool
 }
 
-// Controllers share a behaviour. One bit each.
+// Controllers is a set of controllers, one bit each.
 type Controllers uint8
 
 const (
@@ -75,10 +75,10 @@ const (
 	ofBoth                   = ofKubernetes | ofKruise
 )
 
-// Has tells whether the controller is among them.
+// Has reports whether the controller is among them.
 func (s Controllers) Has(c Controller) bool { return s>>c&1 != 0 }
 
-// Entries is the table of deliberate differences, which nobody writes. A difference is put down to the entries without whose
+// Entries is the table of deliberate differences. It is never written to. A difference is put down to the entries without whose
 // rules the model of the controller would not become our plan.
 var Entries = [Rules]Entry{
 	GenerationLabel: {"generation-label", "R5",
@@ -159,7 +159,7 @@ var Entries = [Rules]Entry{
 		ofKruise, false},
 }
 
-// others is the set of rules in which the controller does as we do.
+// others returns the set of rules in which the controller does as we do.
 func (c Controller) others() (native RuleSet) {
 	for r, e := range Entries[:] {
 		if !e.Of.Has(c) {

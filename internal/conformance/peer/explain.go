@@ -20,7 +20,7 @@ func (s *Situation) Explain(d Decided) (needed RuleSet, ok bool) {
 	return needed, true
 }
 
-// Matters tells whether the rule alone changes what the controller would do.
+// Matters reports whether the rule alone changes what the controller would do.
 func (s *Situation) Matters(r Rule, d Decided) bool {
 	return s.Outcome(0, d).String() != s.Outcome(1<<r, d).String()
 }

@@ -8,7 +8,7 @@ import (
 // Fate is what happens to a pod.
 type Fate string
 
-// What happens to pods. Preparing is marked for its preDelete hook instead of being deleted.
+// The fates of pods. Preparing: the pod is marked for its preDelete hook instead of being deleted.
 const (
 	Deleted   Fate = "delete"
 	InPlace   Fate = "inPlace"
@@ -37,7 +37,7 @@ func (f Fate) Among(fates []string) (pods []string) {
 	return pods
 }
 
-// FateOf is the fate in an action, empty for the create of a pod.
+// FateOf returns the fate in an action, empty for the create of a pod.
 func FateOf(action string) Fate {
 	kind, _, pod := strings.Cut(action, " ")
 	if !pod {
@@ -55,7 +55,7 @@ func kindsOf(actions []string) (kinds []Fate) {
 	return slices.Compact(kinds)
 }
 
-// actions are those of a kind.
+// actions returns those of a kind.
 func (f Fate) actions(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return FateOf(a) != f })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// Partition is how many nodes are not to be updated; a percentage is of so many, or of the stored status.
+// Partition returns how many nodes are not to be updated; a percentage is of so many, or of the stored status.
 func (m *Model) Partition(of int) int {
 	if !m.on(PartitionOfDesired) {
 		of = int(m.Case.Set.Status.DesiredNumberScheduled)
@@ -30,8 +30,8 @@ func (m *Model) selected(n *Node) bool {
 	return err == nil && s.Matches(labels.Set(n.Object.Labels))
 }
 
-// begins names the nodes that the update phase looks at. OpenKruise first takes those that are updated or about to be,
-// then those selected, all by descending name, and cuts off as many as the partition says.
+// begins names the nodes that the update phase considers. OpenKruise first takes those that are updated or about to be,
+// then those selected, all by descending name, and drops as many from the end as the partition says.
 func (m *Model) begins(views []nodeView) map[string]bool {
 	begun := make(map[string]bool)
 	if m.on(PartitionOfRunNodes) {
@@ -64,8 +64,8 @@ func (m *Model) begins(views []nodeView) map[string]bool {
 	return begun
 }
 
-// Held names the nodes that our rules T2, T3 and T5 hold. T2 goes by what is there regardless of hooks, because the
-// hook's pod is taken back where a node is held.
+// Held names the nodes that our rules T2 (partition), T3 (node selector) and T5 (OnDelete) hold. T2 counts pods that leave
+// through a hook, because they are taken back where a node is held.
 func (m *Model) Held() map[string]bool {
 	held := make(map[string]bool)
 	onDelete := m.Case.Set.Spec.UpdateStrategy.Type == string(appsv1.OnDeleteDaemonSetStrategyType)
@@ -96,13 +96,13 @@ func (m *Model) Held() map[string]bool {
 	return held
 }
 
-// filled tells whether a run node has its place in a first installation: it has a pod, be it on its way out, and what
-// it loses comes back there.
+// filled reports whether a run node has its place in a first installation: it has an updated pod, also one on its way out, so
+// that what it loses comes back there.
 func (m *Model) filled(n *Node) bool {
 	return n.Outcome == placement.Run && m.on(ScalingInstalls) && slices.ContainsFunc(n.Pods, m.Updated)
 }
 
-// Scaling is how many nodes may get a pod that lack one, if the partition has a say in it.
+// Scaling returns how many nodes may get a pod that lack one, if the partition has a say in it.
 func (m *Model) Scaling() (limit int, ordered bool) {
 	base, fresh, filled := 0, 0, 0
 	for _, n := range m.View() {
@@ -131,7 +131,7 @@ func (m *Model) Scaling() (limit int, ordered bool) {
 	return max(0, int(m.Desired)-fresh-max(0, min(partition, int(m.Desired)))), true
 }
 
-// leaves tells whether a pod goes because it was on its way out. We take it back if it is what its node is to have, or
+// leaves reports whether a pod goes because it was on its way out. We take it back if it is what its node is to have, or
 // if nothing would follow it.
 func (m *Model) leaves(n *Node, p *corev1.Pod) bool {
 	if !OnItsWayOut(p) || !m.on(DeletionIsTakenBack) {

@@ -16,7 +16,7 @@ const (
 	inPlaceIfCan = "InPlaceIfPossible"
 )
 
-// OnItsWayOut tells whether a pod is in PreparingDelete.
+// OnItsWayOut reports whether a pod is in PreparingDelete.
 func OnItsWayOut(p *corev1.Pod) bool { return p != nil && p.Labels[stateLabel] == stateLeaving }
 
 // availableInStatus is more than available for the budget: OpenKruise looks at the in-place condition too.
@@ -25,7 +25,7 @@ func (m *Model) availableInStatus(p *corev1.Pod) bool {
 	return m.Available(p) && (!hasGate(p) || c == nil || c.Status == corev1.ConditionTrue)
 }
 
-// Hooked tells whether the preDelete hook holds the pod: any one of its handlers does.
+// Hooked reports whether the preDelete hook holds the pod: any one of its handlers does.
 func (m *Model) Hooked(p *corev1.Pod) bool {
 	hook := m.Case.Set.hook()
 	if hook == nil {
@@ -39,7 +39,7 @@ func (m *Model) Hooked(p *corev1.Pod) bool {
 	return slices.ContainsFunc(hook.FinalizersHandler, func(f string) bool { return slices.Contains(p.Finalizers, f) })
 }
 
-// removal is what happens to a pod that is to go: nothing, if it waits for its hook already.
+// removal returns what happens to a pod that is to go: nothing, if it waits for its hook already.
 func (m *Model) removal(p *corev1.Pod) []string {
 	switch {
 	case !m.Hooked(p):
@@ -51,7 +51,7 @@ func (m *Model) removal(p *corev1.Pod) []string {
 	}
 }
 
-// UpdateOf is what happens to a pod that is to be updated.
+// UpdateOf returns what happens to a pod that is to be updated.
 func (m *Model) UpdateOf(p *corev1.Pod) []string {
 	if m.takesInPlace(p) {
 		return InPlace.Of(p.Name)
@@ -59,7 +59,7 @@ func (m *Model) UpdateOf(p *corev1.Pod) []string {
 	return m.removal(p)
 }
 
-// takesInPlace tells whether the update can be made in place: the pod has the readiness gate, its revision is known,
+// takesInPlace reports whether the update can be made in place: the pod has the readiness gate, its revision is known,
 // and nothing but images, labels and annotations differs.
 func (m *Model) takesInPlace(p *corev1.Pod) bool {
 	if m.Surge || m.Case.Set.Rolling().RollingUpdateType != inPlaceIfCan || !hasGate(p) {
@@ -78,13 +78,13 @@ func (m *Model) takesInPlace(p *corev1.Pod) bool {
 	return false
 }
 
-// begunInPlace tells whether an earlier plan made the pod not ready for an update that it can take.
+// begunInPlace reports whether an earlier plan made the pod not ready for an update that it can take.
 func (m *Model) begunInPlace(p *corev1.Pod) bool {
 	c := condition(p, lifecycle.InPlaceUpdateReady)
 	return c != nil && c.Status == corev1.ConditionFalse && m.takesInPlace(p)
 }
 
-// fixed is what of a revision's template cannot be changed in place.
+// fixed returns what of a revision's template cannot be changed in place.
 func fixed(r *appsv1.ControllerRevision) string {
 	var data struct {
 		Spec struct {
@@ -106,7 +106,7 @@ func fixed(r *appsv1.ControllerRevision) string {
 	return string(text)
 }
 
-// Burst is how many creates and how many deletes a phase may do.
+// Burst returns how many creates and how many deletes a phase may do.
 func (m *Model) Burst() int {
 	if m.controller == Kubernetes {
 		if b := m.Case.BurstReplicas; b != nil {
@@ -120,7 +120,7 @@ func (m *Model) Burst() int {
 	return max(0, scaledTo(m.Case.Set.Spec.BurstReplicas, m.Case.Set.Status.DesiredNumberScheduled, 250, false))
 }
 
-// hasGate tells whether the pod can be made not ready for an in-place update.
+// hasGate reports whether the pod can be made not ready for an in-place update.
 func hasGate(p *corev1.Pod) bool {
 	for _, g := range p.Spec.ReadinessGates {
 		if g.ConditionType == lifecycle.InPlaceUpdateReady {

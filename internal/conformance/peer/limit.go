@@ -10,13 +10,13 @@ type queue struct{ anyOrder, oneOf, then []string }
 
 func (q queue) len() int { return len(q.anyOrder) + min(1, len(q.oneOf)) + len(q.then) }
 
-// unlimited tells whether no burst limits the action: it deletes nothing.
+// unlimited reports whether no burst limits the action: it deletes nothing.
 func unlimited(action string) bool {
 	k := FateOf(action)
 	return k == Preparing || k == TakenBack
 }
 
-// split takes out what no burst limits.
+// split separates the actions that no burst limits.
 func (q queue) split() (rest queue, free []string) {
 	limited := func(from []string) []string {
 		free = append(free, slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !unlimited(a) })...)
@@ -26,8 +26,9 @@ func (q queue) split() (rest queue, free []string) {
 	return rest, free
 }
 
-// limit applies burst to the queues, which come in any order, and to what comes after all of them. What is early in
-// its queue is in any case among the first, what is late never. Our plan has no such order.
+// limit applies burst to the queues, which come in any order, and to last, which comes after all of them. An action that is
+// within burst in every order of the queues is done for sure, one that is within it in some order may be done. Our plan has no
+// such order.
 func (m *Model) limit(queues []queue, last queue) (a Act) {
 	var free []string
 	hooked := 0 // choices that no burst limits
@@ -98,8 +99,8 @@ func (m *Model) limitCreates(nodes []*Node) Act {
 	return inOrder(nil, names, len(names), bursts{creates: m.Burst()})
 }
 
-// ordered tells whether updates are picked in the order of B6, and creates in that of M6. This is one of the choices that
-// the controller has, so that it is no difference by itself: only the model with all rules makes it.
+// ordered reports whether updates are picked in the order of B6 (descending by name), and creates in that of M6. This is one of
+// the choices that the controller has, so that it is no difference by itself: only the model with all rules makes it.
 func (m *Model) ordered() bool { return m.Rules == AllRules }
 
 // bursts are how many actions of a kind are left to do, and whether in order.
@@ -121,7 +122,7 @@ func (b bursts) of(kind Fate) int {
 	}
 }
 
-// inOrder is an act that does the first, any number of them, and then at most n of the second. Of what is done to
+// inOrder returns an act that does the first, any number of them, and then at most n of the second. Of what is done to
 // pods, each kind has a burst of its own, but marking for a hook has none. No recording has a choice between kinds that
 // burst cuts short.
 func inOrder(first, second []string, n int, burst bursts) (a Act) {
@@ -154,7 +155,7 @@ func inOrder(first, second []string, n int, burst bursts) (a Act) {
 	return a
 }
 
-// descending is the only outcome that B6 has.
+// descending returns the only outcome that B6 has.
 func descending(first, second []string, n int, burst bursts) (a Act) {
 	done := make(map[Fate]int)
 	for i, action := range slices.Backward(slices.Concat(second, first)) {

@@ -14,12 +14,12 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// Model says naively what a controller does in a situation, and what it would do with some of our rules in place of its own.
-// With no rule it must give what the controller did; with all of them, what we plan. Its exported methods are the words in
-// which tests count by themselves: what is updated, available, held.
+// Model is a naive model of what a controller does in a situation, and of what it would do with some of our rules in place of its
+// own. With no rule it must give what the controller did; with all of them, what we plan. Tests use its exported methods to count
+// by themselves, such as what is updated, available or held.
 //
-// OpenKruise's controller grew out of the Kubernetes one. What only one of the two does is a rule that the other has
-// anyway; what only OpenKruise knows at all is in kruise.go and hold.go.
+// OpenKruise's controller grew out of the Kubernetes one. Where only one of the two differs from us, its rule is switched on for
+// the other one anyway. What only OpenKruise has is in kruise.go and hold.go.
 type Model struct {
 	*Situation
 	Rules RuleSet
@@ -30,7 +30,7 @@ type Model struct {
 
 func (m *Model) on(r Rule) bool { return (m.Rules | m.native).Has(r) }
 
-// Outcome is what the controller does with some of our rules in place of its own. Where it may choose, what ours did is
+// Outcome returns what the controller does with some of our rules in place of its own. Where it may choose, what ours did is
 // the choice that a later phase sees.
 func (s *Situation) Outcome(rules RuleSet, ours Decided) Outcome {
 	return (&Model{Situation: s, Rules: rules, Ours: ours}).outcome()
@@ -44,7 +44,7 @@ func (m *Model) outcome() Outcome {
 	return o
 }
 
-// View is the nodes with the pods that count.
+// View returns the nodes with the pods that count.
 func (m *Model) View() (nodes []*Node) {
 	for _, n := range m.Nodes {
 		some := *n
@@ -56,19 +56,19 @@ func (m *Model) View() (nodes []*Node) {
 	return nodes
 }
 
-// ignores tells whether a pod that is marked for deletion counts for nothing.
+// ignores reports whether a pod that is marked for deletion counts for nothing.
 func (m *Model) ignores(p *corev1.Pod) bool {
 	released := !m.on(TerminatingPodHoldsItsNode) && !m.selects(p)
 	return marked(p) && (released || lifecycle.Terminal(p) && m.on(EndedPodIsIgnored))
 }
 
-// selects tells whether the set's selector matches the pod.
+// selects reports whether the set's selector matches the pod.
 func (m *Model) selects(p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(m.Spec.Selector)
 	return err == nil && selector.Matches(labels.Set(p.Labels))
 }
 
-// Updated tells whether the pod counts as updated. The controller believes either label.
+// Updated reports whether the pod counts as updated. The controller believes either label.
 func (m *Model) Updated(p *corev1.Pod) bool {
 	hash, labelled := p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	if m.on(GenerationLabel) {
@@ -77,7 +77,7 @@ func (m *Model) Updated(p *corev1.Pod) bool {
 	return hash == m.update || m.generationMatches(p)
 }
 
-// Ready tells whether a pod is Ready. The controllers look at nothing but the condition Ready.
+// Ready reports whether a pod is Ready. The controllers look at nothing but the condition Ready.
 func (m *Model) Ready(p *corev1.Pod) bool {
 	c := condition(p, corev1.PodReady)
 	switch {
@@ -90,7 +90,7 @@ func (m *Model) Ready(p *corev1.Pod) bool {
 	}
 }
 
-// Available tells whether a pod has been ready for long enough.
+// Available reports whether a pod has been ready for long enough.
 func (m *Model) Available(p *corev1.Pod) bool {
 	if !m.Ready(p) || m.Spec.MinReadySeconds == 0 {
 		return m.Ready(p)
@@ -127,7 +127,7 @@ func (m *Model) status() Counters {
 	return s
 }
 
-// manage is the phase that creates and deletes regardless of any rollout.
+// manage returns the phase that creates and deletes regardless of any rollout.
 func (m *Model) manage() Phase {
 	var creates []*Node
 	var deletes []queue
@@ -255,7 +255,7 @@ func (m *Model) serves(p *corev1.Pod) bool {
 	}
 }
 
-// excess is by how many the nodes that serve outnumber those that are to, for M4.
+// excess returns by how many the nodes that serve outnumber those that are to, for M4.
 func (m *Model) excess() int {
 	excess := -int(m.Desired)
 	for _, n := range m.View() {
@@ -267,15 +267,15 @@ func (m *Model) excess() int {
 	return excess
 }
 
-// StaysAvailable leaves out the pods that wait for their preDelete hook.
+// StaysAvailable reports whether a pod is available and does not wait for its preDelete hook.
 func (m *Model) StaysAvailable(p *corev1.Pod) bool { return m.Available(p) && !OnItsWayOut(p) }
 
-// Lingers tells whether an available pod may serve on although its node is to be left.
+// Lingers reports whether an available pod may go on serving although its node is to be left.
 func (m *Model) Lingers(n *Node) bool {
 	return m.on(ServesWhileLeaving) && m.Surge && !n.Vanished && n.Outcome == placement.Leave && n.Test != placement.TestTaint
 }
 
-// lingering is the pod that serves on although its node is to be left, if any.
+// lingering returns the pod that serves on although its node is to be left, if any.
 func (m *Model) lingering(n *Node, excess *int) *corev1.Pod {
 	if !m.Lingers(n) || !slices.ContainsFunc(n.Live(), m.StaysAvailable) {
 		return nil
@@ -287,7 +287,7 @@ func (m *Model) lingering(n *Node, excess *int) *corev1.Pod {
 	return slices.MinFunc(slices.DeleteFunc(n.Live(), func(p *corev1.Pod) bool { return !m.StaysAvailable(p) }), m.better)
 }
 
-// better is the order of M3; the controller's is by age alone.
+// better returns the order of M3; the controller's is by age alone.
 func (m *Model) better(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(m.serves(b)), count(m.serves(a))),

@@ -42,7 +42,7 @@ func (m *Model) views(managed Phase) (views []nodeView) {
 	return views
 }
 
-// roll is the update phase. The controller runs it in a sync of its own, on the state before manage; M7 makes it see
+// roll returns the update phase. The controller runs it in a sync of its own, on the state before manage; M7 makes it see
 // what manage has done.
 func (m *Model) roll(managed Phase) (p Phase, failed bool) {
 	if m.Case.Set.Rolling().Paused && (m.Surge || !m.on(InPlaceConditionCounts)) {
@@ -73,12 +73,12 @@ func (m *Model) Budgets() (maxUnavailable, maxSurge int) {
 	return maxUnavailable, maxSurge
 }
 
-// Serves tells whether a pod does its work for the budget.
+// Serves reports whether a pod counts as serving for the budget.
 func (m *Model) Serves(p *corev1.Pod) bool {
 	return m.Available(p) || m.on(ReadyPodServes) && !m.Updated(p) && m.Ready(p)
 }
 
-// rollInTurn is the update phase without surge: outdated pods are deleted, or updated in place.
+// rollInTurn returns the update phase without surge: outdated pods are deleted, or updated in place.
 func (m *Model) rollInTurn(views []nodeView, maxUnavailable int, burst bursts) Act {
 	var finishing, allowed, candidates []string
 	unavailable := 0
@@ -105,7 +105,7 @@ func (m *Model) rollInTurn(views []nodeView, maxUnavailable int, burst bursts) A
 	return a
 }
 
-// candidate is the pod of the node that is to be updated, if nothing else is there. We look at what repair leaves: of
+// candidate returns the pod of the node that is to be updated, if nothing else is there. We look at what repair leaves: of
 // pods that burst or a hook keeps from going the best is the node's pod, and if it is broken it need not wait for them.
 func (m *Model) candidate(v nodeView) *corev1.Pod {
 	olds := slices.DeleteFunc(slices.Clone(v.olds), lifecycle.Terminal)
@@ -123,7 +123,7 @@ func (m *Model) candidate(v nodeView) *corev1.Pod {
 	return best
 }
 
-// unavailable is how much of maxUnavailable a node uses up. For the Kubernetes controller it does if it has pods, and
+// unavailable returns how much of maxUnavailable a node uses up. For the Kubernetes controller it does if it has pods, and
 // they are not exactly one that is available, and if it lacks one.
 func (m *Model) unavailable(v nodeView) int {
 	live := slices.DeleteFunc(slices.Concat(v.news, v.olds), OnItsWayOut)
@@ -144,7 +144,7 @@ func (m *Model) unavailable(v nodeView) int {
 	}
 }
 
-// newPods tells whether a node has pods of the update revision that are not available, and such that are. On a keep
+// newPods reports whether a node has pods of the update revision that are not available, and such that are. On a keep
 // node one that is not bound cannot start, and says nothing.
 func (m *Model) newPods(v nodeView) (bad, good bool) {
 	bad = v.created
@@ -159,7 +159,7 @@ func (m *Model) newPods(v nodeView) (bad, good bool) {
 	return bad, good
 }
 
-// rollBeside is the update phase with surge: new pods are created beside the outdated ones. On nodes that are to have
+// rollBeside returns the update phase with surge: new pods are created beside the outdated ones. On nodes that are to have
 // none, available outdated pods go as far as available nodes outnumber desired.
 func (m *Model) rollBeside(views []nodeView, maxSurge int, burst bursts) (p Phase, failed bool) {
 	var allowed, candidates, superseded, outnumbered []string
@@ -209,7 +209,7 @@ func (m *Model) rollBeside(views []nodeView, maxSurge int, burst bursts) (p Phas
 	return p, false
 }
 
-// holdsPlace tells whether a node uses up one of maxSurge. For the controller it does with an outdated pod and a new
+// holdsPlace reports whether a node uses up one of maxSurge. For the controller it does with an outdated pod and a new
 // one that is not available, and with several of a kind.
 func (m *Model) holdsPlace(v nodeView) bool {
 	bad, good := m.newPods(v)

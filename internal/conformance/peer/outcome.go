@@ -39,7 +39,7 @@ func (a Act) And(b Act) Act {
 	return Act{Must: slices.Concat(a.Must, b.Must), From: slices.Concat(a.From, b.From), Count: a.Count + b.Count}
 }
 
-// String is the outcome in an order of its own, so that equal outcomes have equal strings.
+// String returns the outcome in an order of its own, so that equal outcomes have equal strings.
 func (o Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "status %v", o.Status)
@@ -63,13 +63,13 @@ func (o Outcome) String() string {
 	return b.String()
 }
 
-// Permits tells whether what was decided is exactly what both phases do, for one of their choices.
+// Permits reports whether what was decided is exactly what both phases do, for one of their choices.
 func (o Outcome) Permits(d Decided) bool {
 	return o.Status == d.Status &&
 		Permits(o.Manage.Creates, o.Roll.Creates, d.Creates) && Permits(o.Manage.Fates, o.Roll.Fates, d.Fates)
 }
 
-// Decision is what the controller decides, for one of its choices: in one sync the first phase that has anything to do, or,
+// Decision returns what the controller decides, for one of its choices: in one sync the first phase that has anything to do, or,
 // with union, both together.
 func (o Outcome) Decision(union bool) Decided {
 	chosen := func(a Act) []string { return append(slices.Clone(a.Must), a.From[:min(a.Count, len(a.From))]...) }
@@ -84,7 +84,7 @@ func (o Outcome) Decision(union bool) Decided {
 	return d
 }
 
-// Permits tells whether ours is the union of all that a and b must do, a.Count of a.From and b.Count of b.From. Both
+// Permits reports whether ours is the union of all that a and b must do, a.Count of a.From and b.Count of b.From. Both
 // may choose the same, and what the other must do.
 func Permits(a, b Act, ours []string) bool {
 	must := make(map[string]bool)

@@ -51,7 +51,7 @@ func TestPermits(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheCase holds that what cannot be read is an error, and tells which case it is in.
+// TestErrorsNameTheCase checks that what cannot be read is an error that names the case.
 func TestErrorsNameTheCase(t *testing.T) {
 	const template = `"template":{"spec":{"containers":[{"name":"agent","image":"agent:1"}]}}`
 	tests := []struct{ name, why, line, want string }{

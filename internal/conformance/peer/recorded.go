@@ -47,7 +47,7 @@ type Counters struct {
 	Unavailable  int32 `json:"numberUnavailable"`
 }
 
-// Expected is the recorded decision of the controller in the words of the model.
+// Expected returns the recorded decision of the controller in the words of the model.
 func (c *Case) Expected() Outcome {
 	of := func(p PhaseRecord) Phase {
 		m := p.ChooseMixed

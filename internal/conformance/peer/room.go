@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// room is how many nodes may be taken down at this instant. Nodes that only pods on their way out keep up are not down yet.
+// room returns how many nodes may be taken down at this instant. Nodes that only pods on their way out keep up are not down yet.
 func (m *Model) room() int {
 	if m.Surge {
 		return 0 // an outdated pod goes when the new one is available

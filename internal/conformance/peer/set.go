@@ -57,7 +57,7 @@ type Hook struct {
 	MarkPodNotReady   bool              `json:"markPodNotReady,omitempty"`
 }
 
-// hook is the preDelete hook of the set, if any.
+// hook returns the preDelete hook of the set, if any.
 func (s *Set) hook() *Hook {
 	if s.Spec.Lifecycle == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *Set) hook() *Hook {
 	return s.Spec.Lifecycle.PreDelete
 }
 
-// Rolling are the settings of rolling updates; absent ones are unset.
+// Rolling returns the settings of rolling updates; absent ones are unset.
 func (s *Set) Rolling() RollingUpdate {
 	u := s.Spec.UpdateStrategy
 	if u.RollingUpdate == nil || u.Type == string(appsv1.OnDeleteDaemonSetStrategyType) {
@@ -74,7 +74,7 @@ func (s *Set) Rolling() RollingUpdate {
 	return *u.RollingUpdate
 }
 
-// Zero tells whether a budget is given and nothing: 0, 0%, or 0 in more digits. Unset it is not.
+// Zero reports whether a budget is set and zero: 0, 0%, or 0 in more digits. An unset one is not zero.
 func Zero(v *intstr.IntOrString) bool {
 	switch {
 	case v == nil:
@@ -86,8 +86,8 @@ func Zero(v *intstr.IntOrString) bool {
 	}
 }
 
-// Unfit reports whether the API server does not let a quantity in: a negative one, one that is neither an integer nor a
-// percentage, and one of more than so many percent.
+// Unfit reports whether the API server refuses a quantity: a negative one, one that is neither an integer nor a percentage, and
+// one of more than most percent.
 func Unfit(v *intstr.IntOrString, most int) bool {
 	switch {
 	case v == nil:

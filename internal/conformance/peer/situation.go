@@ -14,11 +14,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Situation is what a case says that a controller decides about, read naively.
+// Situation is what a controller decides about, read naively from a case.
 type Situation struct {
 	Case *Case
 	Spec rollout.Spec
-	// Surge: the set is updated with maxSurge.
+	// Surge reports whether the set is updated with maxSurge.
 	Surge bool
 	// Desired is the number of run nodes.
 	Desired int32
@@ -33,11 +33,11 @@ type Situation struct {
 // Node is a node with the pods of the set.
 type Node struct {
 	Name string
-	// Vanished: pods name it, but it does not exist. Its outcome is Leave, its object empty.
+	// Vanished reports whether the node does not exist, but pods name it. Its outcome is Leave, its object empty.
 	Vanished bool
 	Object   *corev1.Node
 	Outcome  placement.Outcome
-	// Test is the one that failed, if the pod is not to run here.
+	// Test is the placement test that failed, if the pod is not to run here.
 	Test placement.Test
 	// Pods are in the order of [Oldest].
 	Pods []*corev1.Pod
