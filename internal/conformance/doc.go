@@ -1,7 +1,7 @@
 // Package conformance hands out recorded behaviour of the daemon controllers, case by case, to the tests of other
 // packages.
 //
-// What is recorded, by whom and with which fields is told in testdata/README.md. A test reads one file of it:
+// testdata/README.md says what is recorded, by which program and with which fields. A test reads one file of it:
 //
 //	for name, line := range conformance.Lines(t, "kubernetes/placement.jsonl") {
 //		var c struct {

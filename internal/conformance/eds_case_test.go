@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
-// What the ExtendedDaemonSet controller calls things.
+// The names that the ExtendedDaemonSet controller uses.
 const (
 	edsHash     = "extendeddaemonset.datadoghq.com/templatehash"
 	edsNodeHash = "extendeddaemonset.datadoghq.com/nodehash"
@@ -22,7 +22,7 @@ const (
 	edsName     = "extendeddaemonset.datadoghq.com/name"
 )
 
-// edsNow is the instant of the recordings that do not tell theirs.
+// edsNow is the time of the recordings that do not have one.
 var edsNow = time.Date(2026, time.January, 15, 12, 0, 0, 0, time.UTC)
 
 // edsSet is a recorded ExtendedDaemonSet.
@@ -114,7 +114,7 @@ func (r *edsReplicaSet) condition(kind string) *edsCondition {
 	return nil
 }
 
-// holds tells whether the condition is there and True.
+// holds reports whether the condition is there and True.
 func (r *edsReplicaSet) holds(kind string) bool {
 	c := r.condition(kind)
 	return c != nil && c.Status == corev1.ConditionTrue

@@ -31,7 +31,7 @@ func newEDSSight(call edsCall) edsSight {
 	return s
 }
 
-// deleted is why a pod is deleted; ReasonNone if it is not.
+// deleted returns why a pod is deleted; ReasonNone if it is not.
 func (s edsSight) deleted(pod string) rollout.Reason {
 	for _, d := range s.plan.Deletes {
 		if d.Pod == pod {
@@ -54,7 +54,7 @@ func (s edsSight) decision(node string) rollout.Decision {
 	return rollout.Decision{}
 }
 
-// edsRolls tells whether the pod is deleted to be updated.
+// edsRolls reports whether the pod is deleted to be updated.
 func edsRolls(r rollout.Reason) bool {
 	return r == rollout.ReasonOutdated || r == rollout.ReasonOutdatedNotReady || r == rollout.ReasonOutdatedFailed
 }
@@ -63,10 +63,10 @@ func (s edsSight) live(n *edsNode) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(n.pods), marked)
 }
 
-// halted tells whether the set creates and deletes nothing.
+// halted reports whether the set creates and deletes nothing.
 func (s edsSight) frozen() bool { return s.in.spec.Strategy.Frozen }
 
-// serving tells whether the node has a pod that does its work: at the node's revision or another, it is Ready.
+// serving reports whether the node has a pod that does its work: at the node's revision or another, it is Ready.
 func (s edsSight) serving(n *edsNode) bool { return slices.ContainsFunc(s.live(n), edsReady) }
 
 // edsAssertion says what is wrong with one node, and whether there was anything to see.
@@ -255,7 +255,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 	},
 }
 
-// broken tells whether the node's only pod is outdated and not Ready. It has to go, unless something else holds the node.
+// broken reports whether the node's only pod is outdated and not Ready. It has to go, unless something else holds the node.
 func (s edsSight) broken(n *edsNode, unbound bool) (seen bool, problem string) {
 	d := s.decision(n.name)
 	if n.ours != placement.Run || len(n.pods) != 1 || s.serving(n) || d.State != rollout.StateOutdated ||

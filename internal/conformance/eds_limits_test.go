@@ -50,7 +50,7 @@ var edsLimitsEntries = map[int]edsEntry{
 		"the controller's deletes have no part in maxPodCreation; here they get what creates leave of it"},
 }
 
-// outcome is how many pods are created and deleted, with some of our rules. The controller picks victims at random.
+// outcome returns how many pods are created and deleted, with some of our rules. The controller picks victims at random.
 func (c *edsLimits) outcome(rules int) (creates, deletes int) {
 	in := c.Input
 	creates = max(0, min(in.Nodes-in.Pods, in.MaxPodCreation))
@@ -66,10 +66,10 @@ func (c *edsLimits) outcome(rules int) (creates, deletes int) {
 	return creates, deletes
 }
 
-// missing is how many nodes have no pod. Those of unresponsive nodes are not among the pods, but they are there.
+// missing returns how many nodes have no pod. Those of unresponsive nodes are not among the pods, but they are there.
 func (c *edsLimits) missing() int { return c.Input.Nodes - c.Input.Pods - c.Input.UnresponsiveNodes }
 
-// done is what comes of the numbers: the controller deletes and creates no more than there is.
+// done returns what comes of the numbers: the controller deletes and creates no more than there is.
 func (c *edsLimits) done(rules int) (creates, deletes int) {
 	creates, deletes = c.outcome(rules)
 	return min(creates, c.missing()), min(deletes, c.Input.OldAvailablePods+c.Input.OldUnavailablePods)
@@ -96,7 +96,7 @@ func (c *edsLimits) impossible() string {
 	}
 }
 
-// spec is one with the limits of the recording.
+// spec returns one with the limits of the recording.
 func (c *edsLimits) spec() rollout.Spec {
 	quantity := func(n int) *intstr.IntOrString { return new(intstr.FromInt32(int32(n))) }
 	spec := kit.Spec("agent", kit.Burst("100000"), kit.Image("agent:v2"))
@@ -108,7 +108,7 @@ func (c *edsLimits) spec() rollout.Spec {
 	return spec
 }
 
-// snapshot is a cluster that shows the numbers. What is left of the pods are new ones that do not get ready, and that were
+// snapshot returns a cluster that shows the numbers. What is left of the pods are new ones that do not get ready, and that were
 // created too long ago to be under way.
 func (c *edsLimits) snapshot(spec rollout.Spec) rollout.Snapshot {
 	old := spec.Default()
@@ -148,7 +148,7 @@ func (c *edsLimits) snapshot(spec rollout.Spec) rollout.Snapshot {
 	return s
 }
 
-// refused is the field for which a spec with the limits is refused.
+// refused returns the field for which a spec with the limits is refused.
 func (c *edsLimits) refused() string {
 	switch {
 	case c.Input.MaxUnavailable == 0: // without maxSurge nothing could ever be updated (B1)

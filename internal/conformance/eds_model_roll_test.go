@@ -26,7 +26,7 @@ type edsOutcome struct {
 	panics           bool
 }
 
-// outcome is what the controller does in one call.
+// outcome returns what the controller does in one call.
 func (m *edsModel) outcome() (o edsOutcome) {
 	if m.role == edsFilterAlone {
 		return m.filterAlone()
@@ -56,7 +56,7 @@ func (m *edsModel) outcome() (o edsOutcome) {
 	return o
 }
 
-// delayed tells whether the controller waits because it did something a short time ago.
+// delayed reports whether the controller waits because it did something a short time ago.
 func (m *edsModel) delayed(kind string) bool {
 	frequency := 10 * time.Second
 	if f := m.Input.Set.Spec.Strategy.ReconcileFrequency; f != nil {
@@ -66,7 +66,7 @@ func (m *edsModel) delayed(kind string) bool {
 	return c != nil && m.at.Sub(c.LastUpdateTime.Time) < frequency && !m.on(edsNoDelay)
 }
 
-// filterAlone is a call of the filter, and which nodes it takes for empty.
+// filterAlone returns the outcome of a call of the filter alone, with the nodes that it takes for empty.
 func (m *edsModel) filterAlone() (o edsOutcome) {
 	views := m.filter()
 	for _, v := range views {
@@ -88,7 +88,7 @@ func (m *edsModel) frozen() bool { return m.Input.Set.Annotations[edsFrozen] == 
 
 func (m *edsModel) paused() bool { return m.Input.Set.Annotations[edsPaused] == "true" }
 
-// unreadable tells whether a quantity of the strategy is none.
+// unreadable reports whether a quantity of the strategy is none.
 func (m *edsModel) unreadable() bool {
 	r := m.Input.Set.Spec.Strategy.RollingUpdate
 	return slices.ContainsFunc([]*intstr.IntOrString{r.MaxUnavailable, r.MaxPodSchedulerFailure, r.SlowStartAdditiveIncrease},
@@ -98,12 +98,12 @@ func (m *edsModel) unreadable() bool {
 		})
 }
 
-// undefaulted tells whether something of the strategy is unset, so that the controller waits for another one to default it.
+// undefaulted reports whether something of the strategy is unset, so that the controller waits for another one to default it.
 func (m *edsModel) undefaulted() bool {
 	return m.Input.Set.Spec.Strategy.ReconcileFrequency == nil && m.Input.Replica.UID != "" && m.role != edsFilterAlone
 }
 
-// missing tells whether the node lacks a pod.
+// missing reports whether the node lacks a pod.
 func (m *edsModel) missing(v *edsView) bool {
 	if m.on(edsObjectHolds) {
 		return len(v.kept) == 0 && !v.held
@@ -111,7 +111,7 @@ func (m *edsModel) missing(v *edsView) bool {
 	return len(v.kept)+len(v.marked)+len(v.blocked) == 0
 }
 
-// serves tells whether the node has a pod that does its work for the budget.
+// serves reports whether the node has a pod that does its work for the budget.
 func (m *edsModel) serves(v *edsView) bool {
 	pods := v.kept
 	if !m.on(edsMarkedIsGone) {
@@ -122,7 +122,7 @@ func (m *edsModel) serves(v *edsView) bool {
 	})
 }
 
-// stuck tells whether nothing done to the node would help now, so that it can be left out of the budget (B8).
+// stuck reports whether nothing done to the node would help now, so that it can be left out of the budget (B8).
 func (m *edsModel) stuck(v *edsView) bool {
 	if !m.on(edsStuckAtOnce) {
 		return slices.ContainsFunc(slices.Concat(v.kept, v.marked), func(p *corev1.Pod) bool { return edsStuck(p, m.at) })
@@ -139,7 +139,7 @@ func (m *edsModel) stuck(v *edsView) bool {
 	})
 }
 
-// breaks tells whether the pod of the update revision that a keep node has is not available (B2). One that is not bound never
+// breaks reports whether the pod of the update revision that a keep node has is not available (B2). One that is not bound never
 // ran there.
 func (m *edsModel) breaks(v *edsView) bool {
 	of := func(p *corev1.Pod) bool {
@@ -149,7 +149,7 @@ func (m *edsModel) breaks(v *edsView) bool {
 	return slices.ContainsFunc(pods, of) && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return of(p) && edsReady(p) })
 }
 
-// roll is the update of all nodes that the call is for.
+// roll returns the update of all nodes that the call is for.
 func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	var missing, broken, healthy []string
 	unavailable, stuck, underWay := 0, 0, 0
@@ -231,7 +231,7 @@ func (m *edsModel) count(v *edsView, counters *edsCounters) {
 	}
 }
 
-// outdated is the pod of the node that is to be replaced, nil if there is none.
+// outdated returns the pod of the node that is to be replaced, nil if there is none.
 func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	if len(v.kept) != 1 || marked(v.kept[0]) || m.upToDate(v.edsNode, v.kept[0]) ||
 		edsReady(v.kept[0]) && len(v.blocked) > 0 && m.on(edsObjectHolds) {
@@ -240,7 +240,7 @@ func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	return v.kept[0]
 }
 
-// underWay tells whether the node waits for a pod to go or to be available (B7).
+// underWay reports whether the node waits for a pod to go or to be available (B7).
 func (m *edsModel) underWay(v *edsView) bool {
 	interval := m.Input.Set.Spec.Strategy.RollingUpdate.SlowStartIntervalDuration
 	return len(v.marked) > 0 || slices.ContainsFunc(v.kept, func(p *corev1.Pod) bool {
@@ -249,7 +249,7 @@ func (m *edsModel) underWay(v *edsView) bool {
 	})
 }
 
-// elapsed is how long the slow start has been going on.
+// elapsed returns how long the slow start has been going on.
 func (m *edsModel) elapsed() time.Duration {
 	if !m.Input.Replica.holds("Active") {
 		return 0
@@ -261,17 +261,17 @@ func (m *edsModel) elapsed() time.Duration {
 	return elapsed
 }
 
-// edsMaxCreation is how many pods may be created by now.
+// edsMaxCreation returns how many pods may be created by now.
 func edsMaxCreation(r edsRolling, nodes int32, elapsed time.Duration) int {
 	steps := 1 + int(elapsed/r.SlowStartIntervalDuration.Duration)
 	return min(steps*peer.Scaled(r.SlowStartAdditiveIncrease, nodes, 1), int(*r.MaxParallelPodCreation))
 }
 
-// ordered tells whether B6 and M6 pick what the controller picks freely. This is one of its choices, so that it is no
+// ordered reports whether B6 and M6 pick what the controller picks freely. This is one of its choices, so that it is no
 // difference by itself: only the model with all rules makes it.
 func (m *edsModel) ordered() bool { return m.rules == edsAllRules }
 
-// some is any number of the names, which come by node name; in order, it is the last ones.
+// some returns any number of the names, which come by node name; in order, it is the last ones.
 func (m *edsModel) some(names []string, number int) peer.Act {
 	number = max(0, min(number, len(names)))
 	if m.ordered() {

@@ -168,7 +168,7 @@ func edsExcept(pods []*corev1.Pod, p *corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(q *corev1.Pod) bool { return q == p })
 }
 
-// betterEDS is the order of M3.
+// betterEDS returns the order of M3.
 func betterEDS(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(edsReady(b)), count(edsReady(a))),
@@ -177,7 +177,7 @@ func betterEDS(a, b *corev1.Pod) int {
 	)
 }
 
-// due tells whether a Failed pod may be deleted now, and counts it. The controller has one back-off for the node, so that it
+// due reports whether a Failed pod may be deleted now, and counts it. The controller has one back-off for the node, so that it
 // holds up the second pod of the same call. By M2 all of a node's go together, and outdated ones wait for nothing.
 func (m *edsModel) due(n *edsNode, p *corev1.Pod) bool {
 	const longest = 15 * time.Minute

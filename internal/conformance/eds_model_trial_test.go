@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// update is what the call does beside the filter: the nodes of a revision on trial at once, the others in turn.
+// update returns what the call does beside the filter: the nodes of a revision on trial at once, the others in turn.
 func (m *edsModel) update(views []*edsView) edsOutcome {
 	if m.role != edsOnTrial {
 		return m.roll(views)
@@ -30,7 +30,7 @@ func (m *edsModel) update(views []*edsView) edsOutcome {
 	return m.try(trial).and(m.roll(others))
 }
 
-// revision is what the pod says it is of.
+// revision returns what the pod says it is of.
 func (m *edsModel) revision(p *corev1.Pod) string {
 	if m.role == edsFilterAlone {
 		return edsThis
@@ -38,7 +38,7 @@ func (m *edsModel) revision(p *corev1.Pod) string {
 	return p.Annotations[edsHash]
 }
 
-// target is the revision that the node is to end at (T6). A call of the controller knows one only.
+// target returns the revision that the node is to end at (T6). A call of the controller knows one only.
 func (m *edsModel) target(n *edsNode) string {
 	if !m.on(edsWholeSet) {
 		return edsThis
@@ -61,7 +61,7 @@ func (m *edsModel) target(n *edsNode) string {
 	}
 }
 
-// tries tells whether the node is one of the canary's.
+// tries reports whether the node is one of the canary's.
 func (m *edsModel) tries(n *edsNode) bool {
 	if m.on(edsCanaryReplaced) && m.role != edsActive {
 		return slices.Contains(m.picked, n.name)
@@ -69,7 +69,7 @@ func (m *edsModel) tries(n *edsNode) bool {
 	return n.canary
 }
 
-// upToDate tells whether the pod is what its node is to have.
+// upToDate reports whether the pod is what its node is to have.
 func (m *edsModel) upToDate(n *edsNode, p *corev1.Pod) bool {
 	if m.revision(p) != m.target(n) {
 		return false
@@ -86,7 +86,7 @@ func (m *edsModel) upToDate(n *edsNode, p *corev1.Pod) bool {
 	}
 }
 
-// resting tells whether nothing is begun on the node. The controller pauses and freezes all but the nodes of a canary.
+// resting reports whether nothing is begun on the node. The controller pauses and freezes all but the nodes of a canary.
 func (m *edsModel) resting(n *edsNode) bool {
 	trial := m.tries(n) && (m.role == edsOnTrial || m.on(edsWholeSet))
 	paused, failed := m.judged()
@@ -118,7 +118,7 @@ func (m *edsModel) try(views []*edsView) (o edsOutcome) {
 	return o
 }
 
-// judged tells whether the revision on trial is paused or has failed.
+// judged reports whether the revision on trial is paused or has failed.
 func (m *edsModel) judged() (paused, failed bool) {
 	if m.role != edsOnTrial && m.role != edsStable {
 		return false, false
@@ -140,7 +140,7 @@ func (m *edsModel) judged() (paused, failed bool) {
 	return paused, failed
 }
 
-// cannotStart tells whether a container waits in a way that pauses the canary.
+// cannotStart reports whether a container waits in a way that pauses the canary.
 func (m *edsModel) cannotStart(p *corev1.Pod, c corev1.ContainerStatus) bool {
 	switch s := m.Input.Set.Spec.Strategy.Canary; {
 	case c.State.Waiting == nil:

@@ -27,7 +27,7 @@ func edsDecidedBy(plan rollout.Plan) edsDecided {
 	}
 }
 
-// permits tells whether what was decided is just what is done, for one of its choices.
+// permits reports whether what was decided is just what is done, for one of its choices.
 func (o edsOutcome) permits(d edsDecided) bool {
 	return !o.panics && o.counters.Desired == d.desired && o.counters.Current == d.updated &&
 		peer.Permits(o.creates, peer.Act{}, d.creates) && peer.Permits(o.deletes, peer.Act{}, d.deletes)

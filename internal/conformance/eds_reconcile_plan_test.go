@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// edsDecisionOf is what the plan decides about the set: the revision that all nodes without a canary are to end at, and the
+// edsDecisionOf returns what the plan decides about the set: the revision that all nodes without a canary are to end at, and the
 // one on trial.
 func edsDecisionOf(c *edsReconcile, plan rollout.Plan, images map[string]string) edsDecision {
 	trial := plan.Canary

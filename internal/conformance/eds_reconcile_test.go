@@ -122,7 +122,7 @@ func (c *edsReconcile) imageOf(name string) string {
 
 func edsImage(t corev1.PodTemplateSpec) string { return t.Spec.Containers[0].Image }
 
-// upToDate is the replica set of the set's template.
+// upToDate returns the replica set of the set's template.
 func (c *edsReconcile) upToDate() *edsReplicaSet {
 	for _, r := range c.Input.ReplicaSets {
 		if equality.Semantic.DeepEqual(r.Spec.Template, c.Input.Set.Spec.Template) {
@@ -140,7 +140,7 @@ func (c *edsReconcile) annotated(name string) string {
 	return c.Input.Set.Annotations["extendeddaemonset.datadoghq.com/"+name]
 }
 
-// unchanged is the decision that leaves all as it is.
+// unchanged returns the decision that leaves all as it is.
 func (c *edsReconcile) unchanged(why string) edsDecision {
 	s := c.Input.Set
 	d := edsDecision{active: c.imageOf(s.Status.ActiveReplicaSet), state: s.Status.State, image: edsImage(s.Spec.Template),
@@ -151,7 +151,7 @@ func (c *edsReconcile) unchanged(why string) edsDecision {
 	return d
 }
 
-// outcome is what the controller decides, with some of our rules.
+// outcome returns what the controller decides, with some of our rules.
 func (c *edsReconcile) outcome(rules int) edsDecision {
 	on := func(r int) bool { return rules&r != 0 }
 	options, strategy := c.options(), c.Input.Set.Spec.Strategy.Canary
@@ -231,7 +231,7 @@ func (c *edsReconcile) outcome(rules int) edsDecision {
 	return d
 }
 
-// carried is the replica set whose pods run, in a cluster that we make up for a recording without an active one, or ran: the
+// carried returns the replica set whose pods run, in a cluster that we make up for a recording without an active one, or ran: the
 // history knows it, unless more nodes have the pods of the set's template than a canary would.
 func (c *edsReconcile) carried() *edsReplicaSet {
 	update, runs := c.upToDate(), int32(len(c.Input.Nodes)-c.tainted())
@@ -248,13 +248,13 @@ func (c *edsReconcile) carried() *edsReplicaSet {
 	return nil
 }
 
-// unused tells whether the replica set counts no node, and has not failed in the last two minutes.
+// unused reports whether the replica set counts no node, and has not failed in the last two minutes.
 func (r *edsReplicaSet) unused(now time.Time) bool {
 	return r.Status.Desired == 0 &&
 		(!r.holds("Canary-Failed") || now.Sub(r.condition("Canary-Failed").LastTransitionTime.Time) >= 2*time.Minute)
 }
 
-// tooFew tells whether the controller looks for canary nodes and does not find enough.
+// tooFew reports whether the controller looks for canary nodes and does not find enough.
 func (c *edsReconcile) tooFew() bool {
 	var have []string
 	if s := c.Input.Set.Status.Canary; s != nil {
@@ -264,7 +264,7 @@ func (c *edsReconcile) tooFew() bool {
 	return wanted != len(have) && wanted > len(c.Input.Nodes)
 }
 
-// over tells whether the canary has lasted long enough, by the controller's clock, and by ours whether it ran for all that time.
+// over reports whether the canary has lasted long enough by the controller's clock, and whether by ours it ran for all that time.
 func (c *edsReconcile) over(r *edsReplicaSet, mustRun bool) bool {
 	s := c.Input.Set.Spec.Strategy.Canary
 	o := c.options()
@@ -283,14 +283,14 @@ func (c *edsReconcile) over(r *edsReplicaSet, mustRun bool) bool {
 	return end.Before(c.Input.Now)
 }
 
-// ran tells whether pods of the replica set ran on all canary nodes since it was created, in the cluster that we make up: on
+// ran reports whether pods of the replica set ran on all canary nodes since it was created, in the cluster that we make up: on
 // those that the status of the set names.
 func (c *edsReconcile) ran(r *edsReplicaSet) bool {
 	return c.options() != nil && r.Name != "" && len(c.chosen(r)) >= int(canary.Size(*c.options(),
 		int32(len(c.Input.Nodes)-c.tainted())))
 }
 
-// chosen are the canary nodes that the status names for the replica set.
+// chosen returns the canary nodes that the status names for the replica set.
 func (c *edsReconcile) chosen(r *edsReplicaSet) (names []string) {
 	s := c.Input.Set.Status.Canary
 	if s == nil || s.ReplicaSet != r.Name {
@@ -304,7 +304,7 @@ func (c *edsReconcile) chosen(r *edsReplicaSet) (names []string) {
 	return names
 }
 
-// tainted is how many nodes do not run the pod.
+// tainted returns how many nodes do not run the pod.
 func (c *edsReconcile) tainted() (number int) {
 	for _, n := range c.Input.Nodes {
 		number += int(count(len(n.Spec.Taints) > 0))
@@ -312,7 +312,7 @@ func (c *edsReconcile) tainted() (number int) {
 	return number
 }
 
-// options are those of the canary, with defaults; nil if there is none.
+// options returns those of the canary, with defaults; nil if there is none.
 func (c *edsReconcile) options() *canary.Options {
 	s := c.Input.Set.Spec.Strategy.Canary
 	if s == nil {

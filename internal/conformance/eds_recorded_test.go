@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// edsRecorded is the outcome that was recorded.
+// edsRecorded returns the outcome that was recorded.
 func edsRecorded(c *edsCase, file string) edsOutcome {
 	e := c.Expect
 	switch file {
@@ -31,7 +31,7 @@ func edsRecorded(c *edsCase, file string) edsOutcome {
 	}
 }
 
-// String is the outcome in an order of its own, so that equal outcomes have equal strings.
+// String returns the outcome in an order of its own, so that equal outcomes have equal strings.
 func (o edsOutcome) String() string {
 	if o.panics {
 		return "panics"
@@ -106,7 +106,7 @@ func edsFilterString(f edsFiltered) string {
 	return s + fmt.Sprint("delete ", slices.Sorted(slices.Values(f.PodsToDelete)))
 }
 
-// edsRoleIn is the role of the replica set in a recording of the file.
+// edsRoleIn returns the role of the replica set in a recording of the file.
 func edsRoleIn(c *edsCase, file string) edsRole {
 	switch {
 	case file == "filter":

@@ -34,7 +34,7 @@ type edsSlowStart struct {
 	rolling edsRolling
 }
 
-// set is one with the recorded strategy.
+// set returns one with the recorded strategy.
 func (c *edsSlowStart) set() (set edsSet) {
 	set.APIVersion, set.Kind, set.Name, set.Namespace = "datadoghq.com/v1alpha1", "ExtendedDaemonSet", "agent", "ns"
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "repo/agent:1"}}
@@ -42,7 +42,7 @@ func (c *edsSlowStart) set() (set edsSet) {
 	return set
 }
 
-// limit is how many pods may be created. By B7 the time before the rollout is no time.
+// limit returns how many pods may be created. By B7 the time before the rollout is no time.
 func (c *edsSlowStart) limit(notNegative bool) int {
 	elapsed := edsSeconds(c.Input.ElapsedSeconds)
 	if notNegative {
@@ -68,7 +68,7 @@ func (c *edsSlowStart) impossible() string {
 	}
 }
 
-// unreadable tells whether the controller ends with an error or panics: it divides by the interval, and reads what is unset.
+// unreadable reports whether the controller ends with an error or panics: it divides by the interval, and reads what is unset.
 func (c *edsSlowStart) unreadable() bool {
 	if c.rolling.SlowStartAdditiveIncrease == nil || c.rolling.MaxParallelPodCreation == nil ||
 		c.rolling.SlowStartIntervalDuration.Duration == 0 {
@@ -143,7 +143,7 @@ func TestConformanceEDSSlowStart(t *testing.T) {
 	}
 }
 
-// plan is the first installation on that many nodes, so long after it began.
+// plan returns the first installation on that many nodes, so long after it began.
 func (c *edsSlowStart) plan(t *testing.T, spec rollout.Spec) rollout.Plan {
 	t.Helper()
 	spec.Burst = new(intstr.FromInt32(100_000))

@@ -85,7 +85,7 @@ func (c edsCall) spared(d *edsDecided, kind func(*corev1.Pod) bool) string {
 	return ""
 }
 
-// theirs is what the controller does, for one of its choices.
+// theirs returns what the controller does, for one of its choices.
 func (c edsCall) theirs() edsDecided {
 	o := c.outcome(0)
 	return edsDecided{
@@ -207,5 +207,5 @@ func TestConformanceEDSEntries(t *testing.T) {
 	}
 }
 
-// edsElsewhere tells whether other recordings are read than the compiled-in ones, which need not have every case.
+// edsElsewhere reports whether other recordings are read than the compiled-in ones, which need not have every case.
 func edsElsewhere() bool { return os.Getenv(conformance.EnvDir) != "" }

@@ -42,8 +42,8 @@ func edsSpec(set edsSet, template *corev1.PodTemplateSpec) (rollout.Spec, error)
 	return decoded.Spec, err
 }
 
-// template is that of the replica set, with a container if the recording needed none, of one of three revisions. A replica set
-// that selects nodes says so in its template.
+// template returns that of the replica set, with a container if the recording needed none, of one of three revisions. A
+// replica set that selects nodes says so in its template.
 func (w *edsWorld) template(revision string) *corev1.PodTemplateSpec {
 	template := w.Input.Replica.Spec.Template.DeepCopy()
 	if len(template.Spec.Containers) == 0 {
@@ -122,7 +122,7 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	return out, nil
 }
 
-// promoted is the revision that is known to be good.
+// promoted returns the revision that is known to be good.
 func (w *edsWorld) promoted() string {
 	switch w.role {
 	case edsStable:
@@ -142,7 +142,7 @@ func (w *edsWorld) canaryOf(spec *rollout.Spec) {
 	spec.Strategy.Canary.Replicas = new(intstr.FromInt32(max(1, int32(len(w.canaryNodes())))))
 }
 
-// triedBefore tells whether some pod has the label of a canary, so that the set must have a canary.
+// triedBefore reports whether some pod has the label of a canary, so that the set must have a canary.
 func (w *edsWorld) triedBefore() bool {
 	return slices.ContainsFunc(w.nodes, func(n *edsNode) bool { return slices.ContainsFunc(n.pods, edsLabelled) })
 }
@@ -156,7 +156,7 @@ func (w *edsWorld) canaryNodes() (names []string) {
 	return names
 }
 
-// memory is what the recorded conditions remember.
+// memory returns what the recorded conditions remember.
 func (w *edsWorld) memory(update string) rollout.Memory {
 	memory := rollout.Memory{Version: rollout.MemoryVersion, Rollout: rollout.Record{Revision: update, Began: w.now()}}
 	replica := &w.Input.Replica
@@ -175,7 +175,7 @@ func (w *edsWorld) memory(update string) rollout.Memory {
 
 const edsSettingLabel = "setting"
 
-// overrides are the settings. Where the recording gives them by node, nodes have a label for it.
+// overrides returns the settings. Where the recording gives them by node, nodes have a label for it.
 func (w *edsWorld) overrides() (list []placement.Override) {
 	settings := slices.Clone(w.Input.Settings)
 	byNode := len(settings) == 0
@@ -213,7 +213,7 @@ func (w *edsWorld) labelled() (nodes []*corev1.Node) {
 	return nodes
 }
 
-// pod is the pod as we would have made it: with the hash of its revision, and the digest of its resources.
+// pod returns the pod as we would have made it: with the hash of its revision, and the digest of its resources.
 func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string) *corev1.Pod {
 	p = p.DeepCopy()
 	p.UID = types.UID("uid-" + p.Name)
@@ -245,7 +245,7 @@ func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string) *cor
 
 func (w *edsWorld) newModel() *edsModel { return newEDSModel(w, 0) }
 
-// update is the revision that the whole set is to end at.
+// update returns the revision that the whole set is to end at.
 func (w *edsWorld) update() string {
 	if w.role == edsStable || w.role == edsSuperseded {
 		return edsNewer
@@ -276,7 +276,7 @@ func (c *edsCase) refused() string {
 	return edsRefused(&c.Input.Set)
 }
 
-// edsRefused is the field for which the strategy of the set is refused, the interval by Decode. Empty: it is not.
+// edsRefused returns the field for which the strategy of the set is refused, the interval by Decode. Empty: it is not.
 func edsRefused(set *edsSet) string {
 	r := set.Spec.Strategy.RollingUpdate
 	bad := func(q *intstr.IntOrString, least, most int) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// varied is the recording with some things changed, so that what nobody recorded comes up. What the controller would do then is
-// not known, but what the model does with all rules is.
+// varied returns the recording with some things changed, so that what nobody recorded comes up. What the controller would do
+// then is not known, but what the model does with all rules is.
 func (c *edsCase) varied(t *testing.T, r *rand.Rand) *edsCase {
 	t.Helper()
 	data, err := json.Marshal(c.Input)

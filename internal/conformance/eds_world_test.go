@@ -145,7 +145,7 @@ func edsPlacement(matcher *placement.Matcher, own []corev1.Toleration, node *cor
 	return outcome
 }
 
-// edsRoleOf is what the status of the set says about the replica set.
+// edsRoleOf returns what the status of the set says about the replica set.
 func edsRoleOf(c *edsCase) edsRole {
 	status, name := c.Input.Set.Status, c.Input.Replica.Name
 	switch {
@@ -162,13 +162,13 @@ func edsRoleOf(c *edsCase) edsRole {
 	}
 }
 
-// edsReady tells whether a pod is Ready, which is all that the controller asks.
+// edsReady reports whether a pod is Ready, which is all that the controller asks.
 func edsReady(p *corev1.Pod) bool {
 	c := condition(p, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// edsStuck tells whether the controller takes the pod for stuck: not bound for ten minutes, or marked for deletion for
+// edsStuck reports whether the controller takes the pod for stuck: not bound for ten minutes, or marked for deletion for
 // its grace period after the time at which it should have been gone.
 func edsStuck(p *corev1.Pod, now time.Time) bool {
 	if p.Spec.NodeName == "" && p.CreationTimestamp.Add(10*time.Minute).Before(now) {
@@ -178,7 +178,7 @@ func edsStuck(p *corev1.Pod, now time.Time) bool {
 	return marked(p) && grace != nil && p.DeletionTimestamp.Add(time.Duration(*grace)*time.Second).Before(now)
 }
 
-// edsUpToDate tells whether the controller takes the pod for what this replica set wants on the node.
+// edsUpToDate reports whether the controller takes the pod for what this replica set wants on the node.
 func (w *edsWorld) edsUpToDate(n *edsNode, p *corev1.Pod) bool {
 	nodeHash, has := p.Annotations[edsNodeHash]
 	wanted := edsHashOf(n.object)
@@ -189,7 +189,7 @@ func (w *edsWorld) edsUpToDate(n *edsNode, p *corev1.Pod) bool {
 // edsResourceKey begins the annotations of nodes that give the set's containers other resources.
 const edsResourceKey = "resources.extendeddaemonset.datadoghq.com/ns.agent."
 
-// edsHashOf is the hash of a node's resource annotations that the controller writes on pods.
+// edsHashOf returns the hash of a node's resource annotations that the controller writes on pods.
 func edsHashOf(node *corev1.Node) string {
 	if node == nil {
 		return ""
@@ -208,7 +208,7 @@ func edsHashOf(node *corev1.Node) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// edsHasSetting tells whether all that the setting names is in the pod, whatever else is.
+// edsHasSetting reports whether all that the setting names is in the pod, whatever else is.
 func edsHasSetting(p *corev1.Pod, s *edsSetting) bool {
 	if s == nil {
 		return true
@@ -240,7 +240,7 @@ func edsMerged(into, from corev1.ResourceList) corev1.ResourceList {
 	return into
 }
 
-// edsWanted are the resources that the node's container "agent" is to have in place of the template's by P8; malformed: they
+// edsWanted returns the resources that the node's container "agent" is to have in place of the template's by P8; malformed: they
 // cannot be read.
 func edsWanted(n *edsNode) (wanted corev1.ResourceRequirements, malformed bool) {
 	if n.setting != nil {
@@ -263,7 +263,7 @@ func edsWanted(n *edsNode) (wanted corev1.ResourceRequirements, malformed bool) 
 	return wanted, false
 }
 
-// edsGiven are the resources that the pod was made with. With the hash of the node's annotation those are the annotation's,
+// edsGiven returns the resources that the pod was made with. With the hash of the node's annotation those are the annotation's,
 // with another hash nobody knows.
 func edsGiven(n *edsNode, p *corev1.Pod) (given corev1.ResourceRequirements, known bool) {
 	if hash, ok := p.Annotations[edsNodeHash]; ok {

@@ -86,7 +86,7 @@ func (k *keeping) counters() bool {
 	return k.did.Status == want
 }
 
-// after is the live pods of a node that stay as they are.
+// after returns the live pods of a node that stay as they are.
 func (k *keeping) after(n *peer.Node) []*corev1.Pod {
 	return slices.DeleteFunc(n.Live(), func(p *corev1.Pod) bool {
 		return peer.OnItsWayOut(p) || k.did.Fate(p) != ""

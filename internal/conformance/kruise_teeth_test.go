@@ -53,7 +53,7 @@ var wrongKruiseDecisions = []wrongDecision{
 	}, 10, 0},
 }
 
-// heldPod is a pod that partition or selector holds; empty if there is none.
+// heldPod returns a pod that partition or selector holds; empty if there is none.
 func heldPod(plan rollout.Plan) string {
 	for _, d := range plan.Decisions {
 		if d.Verb == rollout.VerbHold && (d.Limit == rollout.LimitPartition || d.Limit == rollout.LimitNodeSelector) {
