@@ -22,7 +22,7 @@ type Override struct {
 	// NodeSelector picks the nodes. An empty one picks all.
 	NodeSelector metav1.LabelSelector
 	// Containers are the resources by container name, init containers included. Each replaces the resources of the
-	// template's container as a whole, also where it is empty. Containers that the template does not have have no effect.
+	// template's container as a whole, also where it is empty. Containers that the template lacks have no effect.
 	Containers map[string]corev1.ResourceRequirements
 }
 

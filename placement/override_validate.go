@@ -25,7 +25,7 @@ import (
 //   - an amount with more than 19 digits before the point or 9 behind it, which overflows where it is computed with.
 //
 // The API server further requires that huge pages are a multiple of their size and not asked for alone; that is not checked
-// here. Names of containers are not checked either, because those that a template does not have have no effect.
+// here. Names of containers are not checked either, because those that a template lacks have no effect.
 func ValidateOverrides(overrides []Override, path *field.Path) field.ErrorList {
 	if path == nil {
 		path = field.NewPath("overrides")
