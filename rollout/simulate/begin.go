@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// How a cluster is taken over as a snapshot shows it.
+// This file fills the simulated cluster from a snapshot.
 
 // begin fills the cluster.
 func (s *Simulation) begin(snapshot *rollout.Snapshot) {
@@ -26,7 +26,7 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 			s.joined[e.Join.Name] = firstNumber(e.Join.Name, snapshot.Nodes)
 		}
 	}
-	// The names come in order, so that each goes to the end.
+	// In order of names, each node is inserted at the end.
 	nodes := slices.SortedFunc(slices.Values(snapshot.Nodes), func(a, b *corev1.Node) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
@@ -46,7 +46,7 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 	s.failedPulls = slices.Clone(snapshot.FailedPulls)
 	s.controller.memory, s.controller.saved = snapshot.Memory, snapshot.Memory
 	s.relist()
-	// What the update revision is called is known to the planner alone; it is asked before anything is counted.
+	// Only the planner knows the hash of the update revision. It is asked before anything is counted.
 	if plan, err := s.planner.Plan(s.snapshot()); err == nil {
 		s.update = plan.Status.UpdateRevision
 	}
@@ -96,8 +96,8 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 	}
 }
 
-// takeImages lets the node have what containers of the pod run, or have run. One in the middle of an update in place does not
-// run what the pod says. Init containers came before.
+// takeImages gives the node the images that containers of the pod run, or have run. A container in the middle of an update in
+// place does not run what the pod's spec says. If a container has run, the init containers ran before it.
 func (s *Simulation) takeImages(p *pod) {
 	object := p.object
 	if object.Spec.NodeName == "" || p.node == nil {
@@ -117,13 +117,13 @@ func (s *Simulation) takeImages(p *pod) {
 	}
 }
 
-// byCreation orders pods as they came, whatever order they are given in.
+// byCreation orders pods by the time of their creation, then name, then UID.
 func byCreation(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
-// statedPod is the pod with a state of each container that the kubelet reports. Without one a container waits, as the API has
-// it: it has not run, unless something else in its status tells that it did.
+// statedPod is the pod with a state for each container that the kubelet reports. As the API defines it, a container without a
+// state waits, unless something else in its status shows that it ran.
 func statedPod(object *corev1.Pod) *corev1.Pod {
 	stated := object
 	for i := range object.Status.ContainerStatuses {
@@ -141,9 +141,9 @@ func statedPod(object *corev1.Pod) *corev1.Pod {
 	return stated
 }
 
-// settledPod is the pod with the resources in its status that its containers have: no update of it is under way, and a
-// kubelet that reports none has nothing to change. Images are not compared for the same reason: some runtimes report IDs
-// instead of names.
+// settledPod is the pod with the resources of its containers in its status. No update of it is under way, so a kubelet that
+// reports no resources has nothing to change. For the same reason images are not compared: some runtimes report IDs instead of
+// names.
 func settledPod(object *corev1.Pod) *corev1.Pod {
 	settled := object
 	for i := range object.Spec.Containers {

@@ -15,19 +15,19 @@ type cache struct {
 	pods  []*corev1.Pod
 	owner []*pod // whose object pods holds, at the same place
 	nodes []*corev1.Node
-	// revisions are shown as a whole.
+	// revisions are shown as one list.
 	revisions []*appsv1.ControllerRevision
 }
 
 // sights are what a watch has yet to show of one object, in order.
 type sights[T any] struct {
-	// ever: the object was shown. at is its place in the cache of pods, counted from 1.
+	// ever: the object was shown at some time. at is its place in the cache of pods, counted from 1; 0: it is not there.
 	ever    bool
 	at      int
 	version int // how often it changed; shows is the version that is shown
 	shows   int
 	pending []sight[T]
-	// epoch in which they are pending: a list of all objects ends it.
+	// epoch is the one in which they are pending. It ends when the controller lists all objects.
 	epoch int
 	timer timer
 }
@@ -46,7 +46,7 @@ func (s *Simulation) lag(kind, name string, version int) time.Duration {
 	return s.random.durationOf(s.scenario.Controller.Lag, kind, name+"/"+strconv.Itoa(version))
 }
 
-// later puts a change behind those that the watch has not shown yet; false: it is shown at once.
+// later queues a change behind those that the watch has not shown yet. It returns false if the change is to be shown at once.
 func later[T any](s *Simulation, v *sights[T], kind, name string, object T, owner fires) bool {
 	v.version++
 	if v.epoch != s.epoch {
@@ -63,7 +63,8 @@ func later[T any](s *Simulation, v *sights[T], kind, name string, object T, owne
 	return true
 }
 
-// due takes what the watch shows now; false: nothing any more. What comes behind a change that takes longer waits for it.
+// due returns what the watch shows now, or false if it shows nothing. A change waits for those before it, even if they take
+// longer.
 func (v *sights[T]) due(s *Simulation) (object T, ok bool) {
 	if v.epoch != s.epoch {
 		return object, false
@@ -79,7 +80,7 @@ func (v *sights[T]) due(s *Simulation) (object T, ok bool) {
 	return object, ok
 }
 
-// catchUp drops what was pending: the controller has listed all objects.
+// catchUp drops what was pending, because the controller has listed all objects.
 func (v *sights[T]) catchUp(s *Simulation) {
 	s.queue.stop(&v.timer)
 	v.pending, v.shows, v.ever = nil, v.version, true
@@ -109,7 +110,7 @@ func (revisionSight) fire(s *Simulation) {
 	}
 }
 
-// showPod lets the watch see a pod's object; nil: it is gone.
+// showPod lets the watch see a pod's object; nil: the pod is gone.
 func (s *Simulation) showPod(p *pod, object *corev1.Pod) {
 	if !later(s, &p.shown, "pod lag", p.object.Name, object, podSight{p}) {
 		s.cachePod(p, object)

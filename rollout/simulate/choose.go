@@ -61,20 +61,21 @@ func (e *Event) choose(r random, n int, nodes []*corev1.Node) []string {
 	return names
 }
 
-// number is how many of that many nodes the event happens to.
+// number is how many nodes the event happens to, if so many of them match.
 func (e *Event) number(of int) int {
 	switch {
 	case e.Count > 0:
 		return min(e.Count, of)
 	case e.Share > 0:
-		// The product of a share such as 0.07 and 100 is not quite the 7 that is meant.
+		// Floating point makes the product of 0.07 and 100 a little more than 7.
 		const rounding = 1e-9
 		return min(int(math.Ceil(e.Share*float64(of)-rounding)), of)
 	}
 	return min(1, of)
 }
 
-// subset draws size of the ordinals below of, which there must be, in ascending order. It takes time by the size (Floyd's way).
+// subset draws size different ordinals below of, in ascending order. There must be as many. It takes time in proportion to size
+// (Floyd's algorithm).
 func (r random) subset(purpose, key string, size, of int) []int {
 	if size >= of {
 		size = of

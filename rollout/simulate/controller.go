@@ -14,19 +14,19 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// retry is how long a controller waits after a call that failed.
+// retry is how long a controller waits before it plans again after a call that failed.
 const retry = time.Second
 
 // controller is the program around the planner, as it is at one instant.
 type controller struct {
-	// dirty: something has changed since the last plan. wake is when that plan said to come back; 0: never.
+	// dirty: something has changed since the last plan. wake is when that plan asked to be made again; 0: never.
 	dirty bool
 	wake  time.Duration
-	// memory of the last plan, and what of it is written where a crash does not reach it.
+	// memory is that of the last plan. saved is what was written with the status, so that a crash does not lose it.
 	memory, saved rollout.Memory
 	written       status.Status
 
-	// plan that is carried out, and the planner that made it; the next call is that of this number, of so many, at nextCall.
+	// plan is being carried out, and planner made it. The next call is number call of calls, at nextCall.
 	plan     rollout.Plan
 	planner  *rollout.Planner
 	busy     bool
@@ -34,7 +34,7 @@ type controller struct {
 	calls    int
 	nextCall time.Duration
 	retryAt  time.Duration // not before this, as calls came to nothing
-	// refused are pods of which a patch was refused; batches are the ends of the batches of creates.
+	// refused are pods of which a patch was refused. batches are the ends of the batches of creates.
 	refused map[types.UID]bool
 	batches []int
 	failed  bool // a create of this batch
@@ -56,7 +56,7 @@ type controller struct {
 	sent   int           // calls, ever
 }
 
-// flight is what was asked for and is not shown.
+// flight is what was asked for and is not shown by the watches yet.
 type flight struct {
 	creates   []*pod
 	deletes   []*pod
@@ -98,7 +98,7 @@ func (s *Simulation) wakeController() {
 // fire does nothing: the controller's turn comes after all else of its instant.
 func (c *controller) fire(*Simulation) {}
 
-// inFlight is what the controller takes for done.
+// inFlight is what the controller asked for and does not see yet. It forgets what the watches show by now.
 func (s *Simulation) inFlight() rollout.InFlight {
 	f := &s.controller.flight
 	f.creates = slices.DeleteFunc(f.creates, func(p *pod) bool { return p.shown.ever })
@@ -186,7 +186,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 	return step, s.send()
 }
 
-// stalled counts plans at one instant.
+// stalled counts the plans at the present instant.
 func (s *Simulation) stalled() {
 	if s.atOnce > 0 && s.controller.last != s.elapsed {
 		s.atOnce = 0
@@ -194,7 +194,7 @@ func (s *Simulation) stalled() {
 	s.atOnce++
 }
 
-// mostAtOnce is how many plans an instant may have: each node may want a few, one after the other.
+// mostAtOnce is how many plans may be made at one instant: each node may need a few, one after the other.
 func (s *Simulation) mostAtOnce() int { return 1000 + 10*len(s.names) }
 
 // begin makes the plan the one that is carried out.
@@ -236,7 +236,7 @@ func (t *crashTimer) fire(s *Simulation) {
 	s.strike()
 }
 
-// strike crashes the controller, whatever it is at.
+// strike crashes the controller, whatever it is doing, unless it is down.
 func (s *Simulation) strike() {
 	if !s.controller.down {
 		s.crashController()

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Distribution of durations. The zero value is unset, which the field that it is in explains.
+// Distribution is a distribution of durations, of which one is drawn each time. The zero value is unset; what that means is
+// documented at the field that has it.
 //
 // As text it is a duration ("5s"), a range ("2s..8s"), "exp 5s" with the mean, or "lognormal 4s p95 20s" with the median
 // and the 95th percentile. The empty text is the zero value.
 //
-// No draw is negative, nor longer than ten years, which is also the most that [Scenario.Validate] lets a parameter be.
+// No draw is negative or longer than ten years. [Scenario.Validate] refuses parameters that are.
 type Distribution struct {
 	kind distributionKind
-	// a and b are the least and the greatest, the mean (a), or the median and the 95th percentile.
+	// a and b are the parameters: the least and the greatest value, the mean (a only), or the median and the 95th percentile.
 	a, b time.Duration
 }
 
@@ -29,23 +30,24 @@ const (
 	logNormal
 )
 
-// longest duration that is drawn. Instants are sums of a few of them, in int64 nanoseconds, of which there are 292 years.
+// longest is the longest duration that is drawn. Instants are sums of a few of them, and int64 nanoseconds hold 292 years.
 const longest = 10 * 365 * 24 * time.Hour
 
 // cutOff bounds long tails: no draw is longer than that many times the mean, or the 95th percentile.
 const cutOff = 100
 
-// Fixed is always d.
+// Fixed returns the distribution of which every draw is d.
 func Fixed(d time.Duration) Distribution { return Distribution{fixed, d, d} }
 
-// Uniform is between least and most, both included, each value as likely as any other.
+// Uniform returns the distribution over least to most, both included, in which each value is as likely as any other.
 func Uniform(least, most time.Duration) Distribution { return Distribution{uniform, least, most} }
 
-// Exponential is the time to the next of events that come at random, with that time between two of them on average.
+// Exponential returns the distribution of the time between events that come at random, with the mean time between two of
+// them. Draws are cut off at 100 times the mean.
 func Exponential(mean time.Duration) Distribution { return Distribution{exponential, mean, 0} }
 
-// LogNormal is what times of work look like: half of them are below the median, one in twenty is longer than p95, and a
-// few are much longer. They are cut off at 100 times p95.
+// LogNormal returns a distribution like that of times that work takes: half of the draws are below the median, one in twenty
+// is longer than p95, and a few are much longer. Draws are cut off at 100 times p95.
 func LogNormal(median, p95 time.Duration) Distribution { return Distribution{logNormal, median, p95} }
 
 // IsZero reports whether the distribution is unset.
@@ -53,7 +55,7 @@ func (d Distribution) IsZero() bool { return d.kind == unset }
 
 func (d Distribution) isSet() bool { return d.kind != unset }
 
-// Mean of the draws, cut off as they are. 0 for the zero value.
+// Mean returns the mean of the draws, which are cut off; 0 for the zero value.
 func (d Distribution) Mean() time.Duration {
 	switch d.kind {
 	case unset:
@@ -69,7 +71,7 @@ func (d Distribution) Mean() time.Duration {
 	return 0
 }
 
-// logNormalMean is the mean of what is smaller than the limit, and the limit for the rest.
+// logNormalMean is the mean of a log-normal distribution whose draws above the limit count as the limit.
 func (d Distribution) logNormalMean() time.Duration {
 	sigma, limit := d.sigma(), d.limit()
 	if sigma == 0 {
@@ -80,7 +82,7 @@ func (d Distribution) logNormalMean() time.Duration {
 	return bounded(below + limit*normalShare((mu-end)/sigma))
 }
 
-// String is the text that [ParseDistribution] reads.
+// String returns the text that [ParseDistribution] reads; "" for the zero value.
 func (d Distribution) String() string {
 	switch d.kind {
 	case unset:
@@ -96,10 +98,10 @@ func (d Distribution) String() string {
 	return ""
 }
 
-// MarshalText is String.
+// MarshalText returns what String returns. It never fails.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText is [ParseDistribution]. On error the receiver is left as it was.
+// UnmarshalText reads what [ParseDistribution] reads. On error the receiver is left as it was.
 func (d *Distribution) UnmarshalText(text []byte) error {
 	parsed, err := ParseDistribution(string(text))
 	if err == nil {
@@ -177,8 +179,8 @@ func (d Distribution) problem() string {
 	return ""
 }
 
-// from is the value that a share u of all draws does not exceed. One number between 0 and 1 is all that a draw needs, so
-// it can be made without a generator, see [random.durationOf].
+// from is the value that a share u of all draws does not exceed. A draw needs only one number between 0 and 1, so it can be
+// made without a generator; see [random.durationOf].
 func (d Distribution) from(u float64) time.Duration {
 	switch d.kind {
 	case unset:
@@ -204,7 +206,7 @@ func (d Distribution) sigma() float64 {
 	return math.Log(float64(d.b)/float64(d.a)) / z95
 }
 
-// limit of a log-normal distribution.
+// limit is what no draw of a log-normal distribution exceeds.
 func (d Distribution) limit() float64 {
 	return min(cutOff*float64(d.b), float64(longest))
 }

@@ -9,43 +9,45 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// Event is something that the world or a user does: once, or again and again.
+// Event is something that the world or a user does, once or again and again.
 type Event struct {
-	// At is when it happens first, from the beginning of the run.
+	// At is when the event happens first, from the beginning of the run.
 	At time.Duration `json:"at,omitempty"`
-	// Every is the time to the next time, drawn anew each time. Unset: once.
+	// Every is the time until the event happens again, drawn anew each time. Unset: it happens once.
 	Every Distribution `json:"every,omitzero"`
-	// Until is when it ceases to happen, from the beginning. 0: with the run. Without it an event that recurs does not
-	// keep a run from being done.
+	// Until is the last instant at which a recurring event may happen, from the beginning of the run. 0: it recurs until the
+	// run ends, and does not keep the run from being done.
 	Until time.Duration `json:"until,omitempty"`
 
-	// What happens.
+	// What is the kind of event. Required.
 	What What `json:"what,omitempty"`
-	// Which nodes it may happen to: by name, else those of the pool and with all the labels. Empty: any.
+	// Node, Pool and Nodes say which nodes the event may happen to: the node of that name, else the nodes of the pool that have
+	// all the labels. Empty: any node.
 	Node  string            `json:"node,omitempty"`
 	Pool  string            `json:"pool,omitempty"`
 	Nodes map[string]string `json:"nodes,omitempty"`
-	// Count is how many of these nodes it happens to, drawn anew each time. 0: one, and with a Share: that share of them,
-	// rounded up.
+	// Count is how many of these nodes the event happens to; they are drawn anew each time. If it is 0, Share is the share of
+	// these nodes, rounded up. If both are 0, the event happens to one node.
 	Count int     `json:"count,omitempty"`
 	Share float64 `json:"share,omitempty"`
 
-	// For is how long it lasts, if it ends by itself: [NodeNotReady], [CordonNode], [TaintNode], [DrainNode],
-	// [LabelNode] are undone then. Unset: it lasts.
+	// For is the time after which the event is undone. It is for [NodeNotReady], [CordonNode], [TaintNode], [DrainNode] and
+	// [LabelNode] only. Unset: the event is not undone.
 	For Distribution `json:"for,omitzero"`
-	// Labels for [LabelNode]; an empty value takes the label away. Taint for [TaintNode] and [UntaintNode] (by key and effect).
+	// Labels are for [LabelNode]; an empty value removes the label. Taint is for [TaintNode], and for [UntaintNode], which goes
+	// by key and effect.
 	Labels map[string]string `json:"labels,omitempty"`
 	Taint  corev1.Taint      `json:"taint,omitzero"`
 	// Join is the pool for [AddNodes]; nodes are numbered on.
 	Join Pool `json:"join,omitzero"`
-	// Spec for [SetSpec], Commands for [GiveCommands].
+	// Spec is for [SetSpec], Commands are for [GiveCommands].
 	Spec     *rollout.Spec   `json:"spec,omitempty"`
 	Commands canary.Commands `json:"commands,omitzero"`
 	// Behind is how far the controller's clock is behind that of the cluster from then on, for [SetClock]. 0: it is right again.
 	Behind time.Duration `json:"behind,omitempty"`
 }
 
-// What can happen.
+// What is a kind of event.
 type What uint8
 
 const (
@@ -53,24 +55,24 @@ const (
 	AddNodes What = iota + 1
 	// RemoveNode: the node and what runs on it are gone.
 	RemoveNode
-	// NodeNotReady: the kubelet falls silent; the node is reported NotReady, with the taints of that, and its pods are not
-	// Ready. When it is back, they are again, and everything due goes on.
+	// NodeNotReady: the kubelet falls silent. The node is reported NotReady and gets the taints of unreachable nodes, and its
+	// pods are not Ready. When the kubelet is back, they are Ready again, and what is due goes on.
 	NodeNotReady
-	// NodeReady: a kubelet that is silent, also from the beginning, is back.
+	// NodeReady: a silent kubelet is back. It may have been silent from the beginning of the run.
 	NodeReady
 	// CordonNode makes the node unschedulable.
 	CordonNode
 	// UncordonNode makes the node schedulable again.
 	UncordonNode
-	// DrainNode cordons the node and deletes its daemon pod, as drains do that do not leave daemons alone.
+	// DrainNode cordons the node and deletes its daemon pods, as drains do that do not ignore daemons.
 	DrainNode
 	// LabelNode changes labels of the node.
 	LabelNode
 	// TaintNode adds a taint. NoExecute evicts pods that do not tolerate it.
 	TaintNode
-	// UntaintNode takes a taint away.
+	// UntaintNode removes a taint.
 	UntaintNode
-	// EvictPod ends the pods on the node as a kubelet does that is short of something: phase Failed, reason Evicted.
+	// EvictPod ends the pods on the node as a kubelet does that is short of a resource: phase Failed, reason Evicted.
 	EvictPod
 	// DeletePod deletes the pods on the node by hand.
 	DeletePod
@@ -78,11 +80,11 @@ const (
 	CrashPod
 	// SetSpec puts another spec in force.
 	SetSpec
-	// GiveCommands puts canary commands in force, in the spec of that moment.
+	// GiveCommands puts canary commands in force, in the spec of that moment. A spec without a canary stays as it is.
 	GiveCommands
 	// CrashController crashes the controller, at once.
 	CrashController
-	// SetClock sets the clock of the controller; those of the nodes and of the API server stay right.
+	// SetClock sets the clock of the controller. The clocks of the nodes and of the API server stay right.
 	SetClock
 	whats
 )

@@ -18,7 +18,7 @@ import (
 
 // How the controller carries out a plan, call by call.
 
-// send sends the calls that are due now: with a limited rate the next one, else all.
+// send sends the calls that are due now: the next one if the rate is limited, else all.
 func (s *Simulation) send() error {
 	c := &s.controller
 	for c.busy && !c.down {
@@ -43,7 +43,7 @@ func (s *Simulation) send() error {
 	return nil
 }
 
-// statusChanged reports whether status or memory of the plan are not what is written.
+// statusChanged reports whether the status or the memory of the plan differs from what is written.
 func (s *Simulation) statusChanged() bool {
 	c := &s.controller
 	return !reflect.DeepEqual(c.written, c.plan.Status) || !reflect.DeepEqual(c.saved, c.plan.Memory)
@@ -58,7 +58,7 @@ func (s *Simulation) sendStatus() {
 	}
 }
 
-// sendCall sends the call of that number, and goes on to the next.
+// sendCall sends call i of the plan, and makes the next call the one after it.
 func (s *Simulation) sendCall(i int) error {
 	c := &s.controller
 	c.call = min(i+1, c.calls)
@@ -87,7 +87,7 @@ func (s *Simulation) sendCall(i int) error {
 	return s.sendCreate(i - len(p.Deletes))
 }
 
-// answer draws what becomes of the next call: whether it takes effect, and whether the controller hears that it did.
+// answer draws the outcome of the next call: whether it takes effect, and whether the controller hears that it did.
 func (s *Simulation) answer(detail string) (effect, heard bool) {
 	c, model := &s.controller, &s.scenario.Controller
 	c.sent++
@@ -108,8 +108,8 @@ func (s *Simulation) answer(detail string) (effect, heard bool) {
 	return effect, heard
 }
 
-// again has the controller plan again after a call that came to nothing, but not at once: what its watches show may be as
-// stale as before.
+// again makes the controller plan again after a call that had no effect or no answer. It does not do so at once, because its
+// watches may still be as stale as before.
 func (s *Simulation) again() {
 	c := &s.controller
 	c.dirty, c.retryAt = true, s.elapsed+retry

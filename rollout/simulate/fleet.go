@@ -16,52 +16,54 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Fleet is where a run begins: nodes that are generated, or those of a snapshot.
+// Fleet is where a run begins: nodes that are generated, those of a snapshot, or both.
 type Fleet struct {
-	// Now is the instant of the beginning. Zero: that of the snapshot, else noon of 2026-01-01, UTC.
+	// Now is the instant at which the run begins. Zero: that of the snapshot, else noon of 2026-01-01, UTC.
 	Now time.Time `json:"now,omitzero"`
-	// Snapshot to begin with, as a dump of a cluster gives it. Nil: none.
+	// Snapshot is the cluster to begin with, such as a dump of a real one. Nil: none.
 	Snapshot *rollout.Snapshot `json:"snapshot,omitempty"`
-	// Pools of nodes to generate, in addition.
+	// Pools are nodes to generate, in addition to those of the snapshot. Nil: none.
 	Pools []Pool `json:"pools,omitempty"`
-	// Running is what runs on the generated nodes that are to run it: one available pod of its template on each, and its
-	// revision. Nil: nothing, a first installation.
+	// Running is the spec that was rolled out on the generated nodes long ago. Each of them that is to run its pod has an
+	// available one, and the revision of its template exists. Nil: nothing runs on them, so that Scenario.Spec is installed for
+	// the first time.
 	Running *rollout.Spec `json:"running,omitempty"`
 }
 
-// Pool is a number of equal nodes, named after it and numbered from 0: "web-00017". Nodes of a snapshot that are called so
-// count as earlier ones, and are numbered on.
+// Pool is a number of equal nodes. They are named after the pool and numbered from 0, as in "web-00017". If a snapshot has
+// nodes with such names, the numbers go on after theirs.
 type Pool struct {
-	// Name of the pool, which is a label of its nodes, too ([PoolLabel]). Required, unique.
+	// Name is the name of the pool, and the value of the label [PoolLabel] of its nodes. Required, unique.
 	Name string `json:"name,omitempty"`
-	// Nodes is how many there are.
+	// Nodes is the number of nodes.
 	Nodes int `json:"nodes,omitempty"`
-	// Zones that the nodes are spread over in turn (label topology.kubernetes.io/zone). Nil: no label.
+	// Zones are the zones over which the nodes are spread in turn (label topology.kubernetes.io/zone). Nil: no label.
 	Zones []string `json:"zones,omitempty"`
-	// Racks in each zone, over which the nodes of the zone are spread in turn (label [RackLabel], as "zone-a-r2"; without
-	// zones "r2"). 0: no label.
+	// Racks is the number of racks in each zone, over which the nodes of the zone are spread in turn (label [RackLabel], such as
+	// "zone-a-r2", or "r2" without zones). 0: no label.
 	Racks int `json:"racks,omitempty"`
-	// Labels and Taints of the nodes.
+	// Labels and Taints are further labels, and the taints, of each node.
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints []corev1.Taint    `json:"taints,omitempty"`
-	// Allocatable resources of each node, and how much of them other pods use. A resource that is not named is unlimited.
+	// Allocatable has the resources of each node, and Used how much of them other pods use. A resource that Allocatable does
+	// not name is unlimited.
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 	Used        corev1.ResourceList `json:"used,omitempty"`
-	// Bandwidth of each node in bytes per second. 0: Registry.NodeBandwidth.
+	// Bandwidth is that of each node, in bytes per second. 0: Registry.NodeBandwidth.
 	Bandwidth int64 `json:"bandwidth,omitempty"`
-	// Images that the nodes have from the beginning, beside those that run there.
+	// Images are those that the nodes have from the beginning, in addition to the images that run there.
 	Images []string `json:"images,omitempty"`
 }
 
-// Labels of generated nodes.
+// Labels of generated nodes: the pool of a node (Pool.Name) and its rack (Pool.Racks).
 const (
 	PoolLabel = "daemonplan.io/pool"
 	RackLabel = "daemonplan.io/rack"
 )
 
-// Build generates the fleet: what a controller would see at the beginning of a run. Objects share what they have in common,
-// with each other and with the fleet, so they must not be written to. The error lists every mistake in the fleet, with
-// field paths.
+// Build generates the fleet, and returns what a controller would see at the beginning of a run. The objects share memory with
+// each other and with the fleet, so they must not be written to. The error lists every mistake in the fleet, with field
+// paths.
 func (f Fleet) Build() (rollout.Snapshot, error) {
 	if errs := f.validate(field.NewPath("fleet")); len(errs) > 0 {
 		return rollout.Snapshot{}, scenarioError{errs}
@@ -74,7 +76,7 @@ func (f Fleet) snapshot() (rollout.Snapshot, error) {
 	snapshot := rollout.Snapshot{}
 	if f.Snapshot != nil {
 		snapshot = *f.Snapshot
-		// Room for what is added, lest it be added to the caller's arrays.
+		// Without the clips, what is added could go into the caller's arrays.
 		snapshot.Nodes, snapshot.Pods = slices.Clip(snapshot.Nodes), slices.Clip(snapshot.Pods)
 		snapshot.Revisions = slices.Clip(snapshot.Revisions)
 	}
@@ -96,7 +98,7 @@ func (f Fleet) snapshot() (rollout.Snapshot, error) {
 	return snapshot, nil
 }
 
-// age of what is generated: it has been so for long.
+// age is how old generated objects are: the fleet has been as it is for a while.
 const age = time.Hour
 
 // begin is the instant of the beginning.
@@ -127,7 +129,7 @@ func (p *Pool) maker(since time.Time) maker {
 	}
 }
 
-// reported is what a node says about images that it has.
+// reported is what a node's status says about images that the node has.
 func reported(images []string) []corev1.ContainerImage {
 	var out []corev1.ContainerImage
 	for _, image := range images {
@@ -165,10 +167,10 @@ func (m *maker) node(number int) *corev1.Node {
 
 func nodeName(pool string, number int) string { return fmt.Sprintf("%s-%05d", pool, number) }
 
-// rackName is unique among the zones, so that a label tells one rack from all others.
+// rackName is unique in the cluster, because its prefix names the zone.
 func rackName(prefix string, number int) string { return prefix + "r" + strconv.Itoa(number+1) }
 
-// firstNumber is the number of the next node of the pool: after all that there are.
+// firstNumber is the number of the next node of the pool, after all nodes that exist.
 func firstNumber(pool string, nodes []*corev1.Node) int {
 	first := 0
 	for _, node := range nodes {

@@ -8,41 +8,42 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Assumptions are what a forecast takes for granted about a cluster.
+// Assumptions are what a forecast assumes about a cluster. Model, Controller and Events are as in [Scenario].
 type Assumptions struct {
 	Model      Model      `json:"model,omitzero"`
 	Controller Controller `json:"controller,omitzero"`
 	Events     []Event    `json:"events,omitempty"`
-	// Seeds is how many runs are made, each with a seed of its own: Seed, Seed+1, and so on. Default (0, or less): 20.
+	// Seeds is how many runs are made, each with a seed of its own: Seed, Seed+1, and so on. Default (0 or less): 20.
 	Seeds int    `json:"seeds,omitempty"`
 	Seed  uint64 `json:"seed,omitempty"`
-	// Limit of each run. Default 7 days of virtual time.
+	// Limit is that of each run, in virtual time. Default (0): 7 days.
 	Limit time.Duration `json:"limit,omitempty"`
 }
 
 // DefaultSeeds is how many runs a forecast makes by default.
 const DefaultSeeds = 20
 
-// Prediction is the distribution over runs of how a rollout goes.
+// Prediction says how a rollout goes, as quantiles over runs.
 type Prediction struct {
-	// Runs that were made; Unfinished of them did not get every node updated within the limit.
+	// Runs is the number of runs that were made. Unfinished of them did not succeed ([Report.Succeeded]).
 	Runs       int `json:"runs"`
 	Unfinished int `json:"unfinished"`
-	// Duration of the rollout and Waves of nodes, over the runs that finished; Peak of unavailable nodes, over all. 0: there
-	// was none.
+	// Duration is Report.Finished and Waves is Report.Waves, over the runs that succeeded. Peak is the peak of unavailable
+	// nodes, over all runs. The values are 0 if there was no such run.
 	Duration Quantiles[time.Duration] `json:"duration"`
 	Waves    Quantiles[int]           `json:"waves"`
 	Peak     Quantiles[int]           `json:"peak"`
 }
 
-// Quantiles of a distribution over runs: the least value that at least that share of the runs does not exceed.
+// Quantiles are those of a value over runs. Each is the least value of a run that at least that share of the runs does not
+// exceed.
 type Quantiles[T int | time.Duration] struct {
 	P50 T `json:"p50"`
 	P90 T `json:"p90"`
 	Max T `json:"max"`
 }
 
-// Runs is the number of runs of a forecast, with the default.
+// Runs is the number of runs of a forecast: Seeds, or its default.
 func (a Assumptions) Runs() int {
 	if a.Seeds <= 0 {
 		return DefaultSeeds
@@ -50,8 +51,8 @@ func (a Assumptions) Runs() int {
 	return a.Seeds
 }
 
-// Scenario is that of the run of this number, counted from 0. A forecast in parallel is [Run] of each of them and [Predict]
-// of their reports, in any order:
+// Scenario is the scenario of run i of a forecast, counted from 0. To make a forecast in parallel, [Run] each of them and
+// [Predict] from their reports, in any order:
 //
 //	for i := range assume.Runs() {
 //		group.Go(func() (err error) {
@@ -66,15 +67,15 @@ func (a Assumptions) Scenario(spec rollout.Spec, snapshot rollout.Snapshot, i in
 	}
 }
 
-// Forecast simulates the rollout of spec from the snapshot under many seeds, one after the other. A run is finished if it
-// has succeeded ([Report.Succeeded]). The error is that of [Run], which says what is wrong with the spec, the snapshot or
-// the assumptions.
+// Forecast simulates the rollout of spec from the snapshot under many seeds, one after the other. A run counts as finished if
+// it succeeded ([Report.Succeeded]). The error is the first that [Run] returns: it says what is wrong with the spec, the
+// snapshot or the assumptions, or is a [*StepError].
 func Forecast(spec rollout.Spec, snapshot rollout.Snapshot, assume Assumptions) (Prediction, error) {
 	return forecaster{run: noObservers}.forecast(spec, snapshot, assume)
 }
 
-// Predict sums up reports of runs that differ in their seeds only, in any order. Quantiles are by nearest rank, so each
-// is the value of one of the runs.
+// Predict sums up the reports of runs that differ only in their seeds, in any order. Quantiles are by nearest rank, so each
+// is the value of one of the runs. Without reports the prediction is the zero value.
 func Predict(reports []Report) Prediction {
 	prediction := Prediction{Runs: len(reports)}
 	var durations []time.Duration
@@ -95,18 +96,18 @@ func Predict(reports []Report) Prediction {
 	return prediction
 }
 
-// quantiles sorts the values.
+// quantiles returns the quantiles of the values. It sorts them in place.
 func quantiles[T int | time.Duration](values []T) Quantiles[T] {
 	slices.Sort(values)
 	return Quantiles[T]{quantile(values, 50), quantile(values, 90), quantile(values, 100)}
 }
 
-// rank is the least number of n things that makes that share of them.
+// rank is the least number of n things that is at least that percentage of them.
 func rank(n, percent int) int {
 	return (n*percent + 99) / 100
 }
 
-// quantile is the least of sorted values that at least that share of them does not exceed; 0 of none.
+// quantile is the least of the sorted values that at least that percentage of them does not exceed; 0 if there are none.
 func quantile[T cmp.Ordered](sorted []T, percent int) T {
 	var none T
 	if len(sorted) == 0 {
@@ -118,7 +119,8 @@ func quantile[T cmp.Ordered](sorted []T, percent int) T {
 // forecaster makes runs.
 type forecaster struct {
 	run func(Scenario) (Report, error)
-	// enough tells after each run whether that many unfinished ones are all that had to be known. Nil: all runs are made.
+	// enough is asked after each run, and reports whether no more runs are needed, given how many are unfinished. Nil: all
+	// runs are made.
 	enough func(unfinished int) bool
 }
 

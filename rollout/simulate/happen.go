@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// happening is an event of the scenario as the run goes on.
+// happening is an event of the scenario with its state in the run.
 type happening struct {
 	event  *Event
 	random random
@@ -48,7 +48,7 @@ func effectOf(e *Event) effect {
 	}
 }
 
-// beginEffect counts an event that does it; endEffect one that is over, and reports whether none is left.
+// beginEffect counts an event that has the effect.
 func (n *node) beginEffect(e effect) {
 	if n.begun == nil {
 		n.begun = map[effect]int{}
@@ -63,7 +63,8 @@ func (n *node) endEffect(e effect) bool {
 	return n.begun[e] == 0
 }
 
-// relabelled is a label that events have changed: what it was, and what those that are not over make of it, the last one last.
+// relabelled is a label that events have changed. base is what it was before, events are those that are not over, the latest
+// last.
 type relabelled struct {
 	base   string
 	events []*Event
@@ -135,7 +136,7 @@ func (s *Simulation) occur(h *happening) {
 	}
 }
 
-// befall lets the event happen to a node.
+// befall makes the event happen to a node.
 func (s *Simulation) befall(h *happening, n *node) {
 	e := h.event
 	undo := undoing{what: e.What, event: e, node: n}
@@ -213,7 +214,7 @@ func (u *undoing) fire(s *Simulation) {
 	}
 }
 
-// beginLabels notes what an event makes of labels of the node.
+// beginLabels notes which labels of the node an event changes.
 func (n *node) beginLabels(e *Event) {
 	for key := range e.Labels {
 		label := n.labels[key]
@@ -228,7 +229,7 @@ func (n *node) beginLabels(e *Event) {
 	}
 }
 
-// endLabels is what the labels of an event that is over are without it.
+// endLabels ends an event, and returns what the labels that it changed are without it.
 func (n *node) endLabels(e *Event) map[string]string {
 	back := map[string]string{}
 	for key := range e.Labels {
@@ -244,7 +245,7 @@ func (n *node) endLabels(e *Event) map[string]string {
 	return back
 }
 
-// join adds the nodes of a pool, numbered on.
+// join adds the nodes of a pool. Their numbers go on after those of earlier nodes.
 func (s *Simulation) join(pool *Pool) {
 	first := s.joined[pool.Name] // a number is never used again
 	s.joined[pool.Name] = first + pool.Nodes
@@ -259,7 +260,7 @@ func (s *Simulation) join(pool *Pool) {
 	}
 }
 
-// silence ends or begins what a kubelet reports.
+// silence makes a kubelet fall silent, or report again.
 func (s *Simulation) silence(n *node, silent bool) {
 	if n.silent == silent {
 		return
@@ -292,7 +293,7 @@ func (s *Simulation) silence(n *node, silent bool) {
 	}
 }
 
-// reachable leaves out the taints of a node that is not Ready.
+// reachable returns the taints without those that a node has because it is not Ready.
 func reachable(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeNotReady
@@ -356,7 +357,7 @@ func (s *Simulation) label(n *node, labels map[string]string) {
 	})
 }
 
-// eachPod does something to each pod on the node that is not on its way out.
+// eachPod calls do with each pod on the node that is not marked for deletion.
 func (s *Simulation) eachPod(n *node, do func(*pod)) {
 	for _, p := range slices.Clone(n.pods) {
 		if p.object.DeletionTimestamp == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/kubelet"
 )
 
-// hookTimer is when the controllers of hooks see to a pod.
+// hookTimer fires when the controllers of hooks act on a pod.
 type hookTimer struct {
 	timer timer
 	pod   *pod
@@ -22,7 +22,7 @@ func (s *Simulation) scheduleHook(p *pod) {
 	s.queue.put(&p.hook.timer, max(p.asked+s.random.durationOf(s.scenario.Model.Hooks, "hook", key), s.elapsed))
 }
 
-// fire lets the controllers do what the pod asks of them.
+// fire makes the controllers do what the pod asks of them.
 func (h *hookTimer) fire(s *Simulation) {
 	object := h.pod.object.DeepCopy()
 	kubelet.SeeTo(object, s.spec.Lifecycle, s.stamp())

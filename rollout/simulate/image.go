@@ -26,7 +26,7 @@ func (s *Simulation) fetch(p *pod, object *corev1.Pod) {
 	}
 }
 
-// hasImage reports whether the node has the image, in whatever spelling it reports it.
+// hasImage reports whether the node has the image, whatever spelling of its name the node reports.
 func (s *Simulation) hasImage(n *node, image string) bool {
 	return s.registry.has(n.name, image) || predownload.Reported(n.object.Status.Images, image)
 }
@@ -141,7 +141,7 @@ func (s *Simulation) addAhead(n *node, image string) *ahead {
 	return a
 }
 
-// dropAhead forgets one.
+// dropAhead forgets a pull ahead.
 func (s *Simulation) dropAhead(a *ahead) {
 	s.queue.stop(&a.timer)
 	last := s.pulls[len(s.pulls)-1]

@@ -14,10 +14,10 @@ import (
 	"github.com/daemonplan/daemonplan/internal/quantities"
 )
 
-// Scenarios are written by hand, in YAML mostly, so durations are texts with a unit ("5m") and sizes may be quantities
-// ("300Mi"), and a field that does not exist is a mistake: a misspelt one would leave the default in force, unnoticed.
+// Scenarios are written by hand, mostly in YAML. So durations are texts with a unit ("5m"), and sizes may be quantities
+// ("300Mi"). A field that does not exist is an error: a misspelt one would leave the default in force, unnoticed.
 
-// MarshalJSON writes durations as text, and leaves Planner and History out.
+// MarshalJSON writes durations as text ("5m0s"), and leaves Planner and History out.
 func (s Scenario) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		scenarioFields
@@ -25,8 +25,8 @@ func (s Scenario) MarshalJSON() ([]byte, error) {
 	}{scenarioFields(s), span(s.Limit)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote: durations with a unit. An unknown field is an error. Planner and History stay as
-// they were; after an error everything does.
+// UnmarshalJSON reads what MarshalJSON wrote: durations need a unit. An unknown field is an error. Planner and History stay as
+// they were. After an error the whole scenario stays as it was.
 func (s *Scenario) UnmarshalJSON(data []byte) error {
 	shadow := struct {
 		scenarioFields
@@ -40,7 +40,7 @@ func (s *Scenario) UnmarshalJSON(data []byte) error {
 		shadow.scenarioFields.Events = make([]Event, len(shadow.Events))
 	}
 	for i, text := range shadow.Events {
-		// The decoder would not say in which one a mistake is.
+		// Each event is decoded by itself, because the decoder would not say which one has a mistake.
 		if err := json.Unmarshal(text, &shadow.scenarioFields.Events[i]); err != nil {
 			return fmt.Errorf("events[%d]: %w", i, err)
 		}
@@ -53,7 +53,7 @@ func (s *Scenario) UnmarshalJSON(data []byte) error {
 
 type scenarioFields Scenario
 
-// MarshalJSON writes durations as text.
+// MarshalJSON writes durations as text ("5m0s").
 func (c Controller) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		controllerFields
@@ -77,7 +77,7 @@ func (c *Controller) UnmarshalJSON(data []byte) error {
 
 type controllerFields Controller
 
-// MarshalJSON writes durations as text.
+// MarshalJSON writes durations as text ("5m0s").
 func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		eventFields
@@ -146,13 +146,13 @@ func (r *Registry) UnmarshalJSON(data []byte) error {
 
 type registryFields Registry
 
-// span is a duration that is a text in JSON.
+// span is a duration that is written as text in JSON.
 type span time.Duration
 
 // MarshalText writes the duration with units.
 func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
 
-// UnmarshalJSON reads a text such as "5m"; a number has no unit.
+// UnmarshalJSON reads a text such as "5m". A number is an error, because it has no unit.
 func (s *span) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -168,7 +168,7 @@ func (s *span) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// size is a number of bytes that may be a quantity in JSON.
+// size is a number of bytes, which may be written as a quantity in JSON.
 type size int64
 
 // UnmarshalJSON reads a whole number, or a quantity such as "300Mi".
@@ -205,7 +205,8 @@ func (s *size) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// strictly decodes JSON and refuses fields that do not exist, text behind it, and quantities that nobody should read.
+// strictly decodes JSON. It refuses fields that do not exist, text after the value, and quantities that would take without
+// bound to read.
 func strictly(data []byte, into any) error {
 	if number := unbounded(data); number != "" {
 		return fmt.Errorf("%s: a quantity with so many digits, or so small an exponent, is not read", number)
@@ -223,8 +224,9 @@ func strictly(data []byte, into any) error {
 
 var errTrailing = errors.New("there is text behind the end of the JSON")
 
-// unbounded finds a value in the JSON that is a number, in quotes or not, that would take time without bound to read as a
-// quantity: it has a huge negative exponent. Empty: there is none. Whether anything would read it as a quantity is not asked.
+// unbounded finds a number in the JSON, in quotes or not, that would take time without bound to read as a quantity, because it
+// has a huge negative exponent. It returns "" if there is none. It does not ask whether anything would read the number as a
+// quantity.
 func unbounded(data []byte) string {
 	for rest := data; ; {
 		at := bytes.IndexAny(rest, "eE")
@@ -253,7 +255,7 @@ func isNumeric(b byte) bool {
 	return '0' <= b && b <= '9' || b == '.' || b == '-' || b == '+' || b == 'e' || b == 'E'
 }
 
-// isEdge reports whether a number in JSON may end before that byte, or begin after it.
+// isEdge reports whether a number in JSON may end before byte i, or begin after it.
 func isEdge(text []byte, i int) bool {
 	return i < 0 || i >= len(text) || bytes.IndexByte([]byte("\":,[]{} \t\r\n"), text[i]) >= 0
 }

@@ -42,8 +42,8 @@ const (
 	actGone
 )
 
-// foregroundCrashes is after how many crashes without being ready a pod keeps no run from its end. wellAfter is how long a
-// container has to run for its kubelet to forget that it crashed before.
+// foregroundCrashes is how many crashes without being ready a pod may have before it no longer keeps a run from its end.
+// wellAfter is how long a container has to run for its kubelet to forget that it crashed before.
 const (
 	foregroundCrashes = 12
 	wellAfter         = 10 * time.Minute
@@ -68,8 +68,8 @@ func (s *Simulation) schedule(p *pod) {
 	s.scheduleHook(p)
 }
 
-// recurs reports whether what happens to the pod next does so again and again, without end: a pod that was ready ends, or
-// one that never gets ready crashes once more.
+// recurs reports whether what happens to the pod next recurs without end: a pod that was ready ends, or one that never becomes
+// ready crashes once more.
 func (s *Simulation) recurs(p *pod) bool {
 	if p.runs.Crash.isSet() && p.runs.Crashes > 0 {
 		return false
@@ -85,7 +85,7 @@ func (s *Simulation) trying() bool {
 	return s.canary.Phase == canary.Running || s.canary.Phase == canary.Paused
 }
 
-// due says what happens to the pod next, and when.
+// due returns what happens to the pod next, and when.
 func (s *Simulation) due(p *pod) (act, time.Duration) {
 	marked, bound := p.object.DeletionTimestamp != nil, p.object.Spec.NodeName != ""
 	switch {
@@ -179,13 +179,13 @@ func (s *Simulation) anyOutdated(p *pod) bool {
 	return false
 }
 
-// outdated reports whether a container is to become another one. Only kubelets of sets that are updated in place are asked.
+// outdated reports whether a container is to be replaced by another one. It is so only in sets that are updated in place.
 func (s *Simulation) outdated(p *pod, i int) bool {
 	return kubelet.HasGate(p.object, lifecycle.InPlaceUpdateReady) &&
 		kubelet.Outdated(p.object, i, p.running[i], s.spec.Strategy.InPlace.EnvFromMetadata)
 }
 
-// fire lets what is due happen.
+// fire does what is due.
 func (p *pod) fire(s *Simulation) {
 	if p.next == actGone {
 		s.removePod(p)
@@ -237,8 +237,8 @@ func (p *pod) fire(s *Simulation) {
 	s.changePod(p, object)
 }
 
-// statusCopy is a copy of a pod whose status and node can be written to: all that a kubelet changes. The rest is shared,
-// which halves what a large fleet takes.
+// statusCopy is a copy of a pod whose status and spec.nodeName may be written to, which is all that a kubelet and the scheduler
+// change. The rest is shared, which halves the memory that a large fleet takes.
 func statusCopy(object *corev1.Pod) *corev1.Pod {
 	out := new(corev1.Pod)
 	*out = *object
@@ -248,7 +248,8 @@ func statusCopy(object *corev1.Pod) *corev1.Pod {
 
 func (s *Simulation) enter(p *pod, next stage) { p.stage, p.since = next, s.elapsed }
 
-// report writes to the object whether the pod is Ready: when its containers are, its gates are open, and its node speaks.
+// report writes to the object whether the pod is Ready: its containers are ready, its gates are open, and its node is not
+// silent.
 func (s *Simulation) report(p *pod, object *corev1.Pod) {
 	is := kubelet.ConditionStatus(object, corev1.PodReady) == corev1.ConditionTrue
 	switch be := p.stage == ready && kubelet.GatesOpen(object) && p.node != nil && !p.node.silent; {
@@ -301,7 +302,7 @@ func (s *Simulation) crash(p *pod, object *corev1.Pod) {
 	kubelet.Crash(object, 0, 1, "Error", s.stamp())
 }
 
-// stop ends the containers that are to become others: like a kubelet it asks for their images only then.
+// stop ends the containers that are to be replaced. Like a kubelet it asks for the new images only then.
 func (s *Simulation) stop(p *pod, object *corev1.Pod) {
 	for i := range object.Spec.Containers {
 		if s.outdated(p, i) {
@@ -313,7 +314,7 @@ func (s *Simulation) stop(p *pod, object *corev1.Pod) {
 	s.fetch(p, object)
 }
 
-// resize gives containers the resources that the pod says, or restarts those that have to be for that.
+// resize gives containers the resources that the pod's spec asks for, and restarts those that have to restart for that.
 func (s *Simulation) resize(p *pod, object *corev1.Pod) {
 	restart := false
 	for i := range object.Spec.Containers {

@@ -13,19 +13,19 @@ import (
 
 func (s *Simulation) now() time.Time { return s.start.Add(s.elapsed) }
 
-// stamp is now as objects have it: in whole seconds, which is all that JSON keeps of it in a cluster.
+// stamp is now as objects have it: in whole seconds, which is all that the JSON of API objects keeps.
 func (s *Simulation) stamp() time.Time { return s.now().Truncate(time.Second) }
 
-// Now is the virtual time.
+// Now returns the virtual time. The clock of the controller may differ from it ([SetClock]).
 func (s *Simulation) Now() time.Time { return s.now() }
 
-// Elapsed is how much time has passed since the beginning.
+// Elapsed returns how much virtual time has passed since the beginning.
 func (s *Simulation) Elapsed() time.Duration { return s.elapsed }
 
-// Spec in force.
+// Spec returns the spec in force. It must not be written to.
 func (s *Simulation) Spec() rollout.Spec { return s.spec }
 
-// Nodes are all nodes as they are, by name. They must not be written to.
+// Nodes returns all nodes as they are, by name. The objects must not be written to.
 func (s *Simulation) Nodes() []*corev1.Node {
 	nodes := make([]*corev1.Node, len(s.names))
 	for i, n := range s.names {
@@ -34,7 +34,7 @@ func (s *Simulation) Nodes() []*corev1.Node {
 	return nodes
 }
 
-// Pods are all pods as they are, in the order of their creation. They must not be written to.
+// Pods returns all pods as they are, in the order of their creation. The objects must not be written to.
 func (s *Simulation) Pods() []*corev1.Pod {
 	pods := make([]*corev1.Pod, 0, len(s.pods))
 	for _, p := range s.order {
@@ -45,10 +45,10 @@ func (s *Simulation) Pods() []*corev1.Pod {
 	return pods
 }
 
-// Revisions are all revisions of the set as they are, in no order that means anything. They must not be written to.
+// Revisions returns all revisions of the set as they are, in no particular order. The objects must not be written to.
 func (s *Simulation) Revisions() []*appsv1.ControllerRevision { return slices.Clone(s.revisions) }
 
-// NodeState is the state of the node; 0 if there is none of that name, or the run has not begun.
+// NodeState returns the state of the node; 0 if there is no node of that name, or the run has not begun.
 func (s *Simulation) NodeState(name string) NodeState {
 	if n := s.nodes[name]; n != nil {
 		return n.state
@@ -56,7 +56,7 @@ func (s *Simulation) NodeState(name string) NodeState {
 	return 0
 }
 
-// Count is how many nodes are in the state.
+// Count returns how many nodes are in the state; 0 for a state that was never declared.
 func (s *Simulation) Count(state NodeState) int {
 	if state == 0 || state >= nodeStates {
 		return 0
@@ -64,7 +64,7 @@ func (s *Simulation) Count(state NodeState) int {
 	return s.counts[state]
 }
 
-// Unavailable is how many nodes are to run the pod and have none that serves (B2).
+// Unavailable returns how many nodes are to run the pod and have none that serves (B2).
 func (s *Simulation) Unavailable() int {
 	sum := 0
 	for state, count := range s.counts {
@@ -75,12 +75,12 @@ func (s *Simulation) Unavailable() int {
 	return sum
 }
 
-// UnavailableByZone is Unavailable for each zone that has such nodes. The map is the caller's.
+// UnavailableByZone returns the number of such nodes for each zone that has any. The map is the caller's.
 func (s *Simulation) UnavailableByZone() map[string]int {
 	zones := maps.Clone(s.lacking)
 	maps.DeleteFunc(zones, func(_ string, n int) bool { return n == 0 })
 	return zones
 }
 
-// Pulled is how many bytes of images have come so far, from the registry and from peers.
+// Pulled returns how many bytes of images have come so far, from the registry and from peers.
 func (s *Simulation) Pulled() (registry, peers int64) { return s.registry.bytes() }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// nodeTime is time summed over nodes, in nanoseconds of 128 bits: 100,000 nodes that wait for a week are more than
-// the 292 years of a [time.Duration].
+// nodeTime is time summed over nodes, in nanoseconds, with 128 bits: 100,000 nodes that wait for a week make more than the
+// 292 years that a [time.Duration] can hold.
 type nodeTime struct{ hi, lo uint64 }
 
-// add n nodes for d. Nothing is added for less than one node or no time.
+// add adds n nodes for a time d. It adds nothing if n or d is not positive.
 func (s *nodeTime) add(n int, d time.Duration) {
 	if n <= 0 || d <= 0 {
 		return
@@ -50,7 +50,8 @@ type gauge struct {
 	sum           nodeTime
 }
 
-// set the number from that instant on. What it was for no time, within one instant, is no peak: the order there means nothing.
+// set sets the number from that instant on. A number that it had for no time, within one instant, is no peak, because the order
+// of changes within an instant means nothing.
 func (g *gauge) set(at time.Duration, now int) {
 	if at > g.since {
 		g.top()
@@ -59,7 +60,7 @@ func (g *gauge) set(at time.Duration, now int) {
 	g.since, g.now = max(at, g.since), now
 }
 
-// top takes the number as it is for a peak, if it is the highest so far.
+// top makes the present number the peak if it is the highest so far.
 func (g *gauge) top() {
 	if g.now > g.peak {
 		g.peak, g.peakAt = g.now, g.since

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// observe brings the state of a node up to date, and tells of it if it has changed.
+// observe brings the state of a node up to date, and records a change.
 func (s *Simulation) observe(n *node) {
 	if !s.watching {
 		return
@@ -35,7 +35,7 @@ func (s *Simulation) observe(n *node) {
 	s.record(Record{Kind: NodeChanged, Node: n.name, Zone: n.zone, From: from, To: to})
 }
 
-// observeAll does so for all nodes, after a change that is about all of them.
+// observeAll observes all nodes, after a change that may concern each of them.
 func (s *Simulation) observeAll() {
 	for _, n := range s.names {
 		s.observe(n)
@@ -79,18 +79,18 @@ func (s *Simulation) stateOf(n *node) NodeState {
 	return worst
 }
 
-// isUpdate reports whether the pod is at the update revision, with the resources that its node is to give it (P8).
+// isUpdate reports whether the pod is at the update revision, with the resources that the overrides of its node ask for (P8).
 func (s *Simulation) isUpdate(p *pod) bool {
 	return revisionOf(p.object) == s.update &&
 		(p.node.anyResources || p.object.Annotations[placement.DigestAnnotation] == p.node.digest)
 }
 
-// leaves reports whether the pod is on its way out.
+// leaves reports whether the pod is on its way out: marked for deletion, or prepared for it by a hook.
 func leaves(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil || lifecycle.StateOf(p) == lifecycle.PreparingDelete
 }
 
-// progress is the state of a node that has nothing but this pod, which does not serve.
+// progress is the state of a node whose only pod is this one, which does not serve.
 func (p *pod) progress() NodeState {
 	switch p.stage {
 	case unbound:
@@ -136,7 +136,7 @@ type nodeSoon struct{ *node }
 
 func (n nodeSoon) fire(s *Simulation) { s.observe(n.node) }
 
-// record hands a record to whoever listens.
+// record gives a record to the history of the scenario, if there is one.
 func (s *Simulation) record(r Record) {
 	if s.scenario.History == nil {
 		return
@@ -154,7 +154,7 @@ func (s *Simulation) about(p *pod, kind RecordKind, detail string) Record {
 	return r
 }
 
-// canaryChanged tells of each new phase of the canary, or reason for it.
+// canaryChanged records each change of the canary's phase or of the reason for it.
 func (s *Simulation) canaryChanged(now *rollout.Canary) {
 	if now.Phase == s.canary.Phase && now.Reason == s.canary.Reason {
 		return
@@ -173,7 +173,7 @@ type canaryState struct {
 	Reason canary.PhaseReason
 }
 
-// complete reports whether every node is where it is to end, by the last plan and by what is.
+// complete reports whether every node is where it is to end, according to the last plan and to the nodes as they are.
 func (s *Simulation) complete() bool {
 	there := s.counts[NodeNew] + s.counts[NodeOld] + s.counts[NodeOutside]
 	strategy := &s.spec.Strategy

@@ -10,7 +10,7 @@ type timer struct {
 	at    time.Duration
 	order uint64 // among timers of one instant: in which they were set
 	place int    // in the queue, counted from 1; 0: not set
-	// background timers keep no run from being done.
+	// background timers do not keep a run from being done.
 	background bool
 	owner      fires
 }
@@ -44,7 +44,7 @@ func (q *queue) put(t *timer, at time.Duration) {
 	heap.Push(q, t)
 }
 
-// stop takes the timer back; one that is not set stays so.
+// stop takes the timer out of the queue. A timer that is not set stays so.
 func (q *queue) stop(t *timer) {
 	if !t.isSet() {
 		return

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// random is the seed of a scenario, the only source of chance. Whatever is drawn is drawn for a purpose and a key, the name
-// of a pod or node say, and depends on nothing else: not on what was drawn before, so that what one pod meets is the same
+// random is the seed of a scenario, the only source of chance. Whatever is drawn is drawn for a purpose and a key, such as the
+// name of a pod or node. It depends on nothing else, not even on what was drawn before, so that what one pod meets is the same
 // whatever happens to others.
 type random uint64
 

@@ -6,22 +6,22 @@ import (
 
 // Record is one thing that happened: a change of a node's state, an action, or an event of the world.
 type Record struct {
-	// At is when, from the beginning of the run.
+	// At is when it happened, from the beginning of the run.
 	At time.Duration `json:"at"`
 	// Step is the number of plans made by then.
 	Step int `json:"step"`
 	// Kind says what happened.
 	Kind RecordKind `json:"kind"`
-	// Node that it is about, its zone, and the pod; empty: none.
+	// Node is the name of the node that the record is about, Zone its zone, and Pod the name of the pod; empty: none.
 	Node string `json:"node,omitempty"`
 	Zone string `json:"zone,omitempty"`
 	Pod  string `json:"pod,omitempty"`
 	// Revision is the hash of the pod's revision, or the name of the revision that an action is about.
 	Revision string `json:"revision,omitempty"`
-	// From and To are the states of the node, for [NodeChanged].
+	// From and To are the states of the node before and after, for [NodeChanged]; 0: the node did not exist.
 	From NodeState `json:"from,omitempty"`
 	To   NodeState `json:"to,omitempty"`
-	// Bytes that came, and the time that took, for [ImagePulled].
+	// Bytes is how many bytes came, and Took how long they took, for [ImagePulled].
 	Bytes int64         `json:"bytes,omitempty"`
 	Took  time.Duration `json:"took,omitempty"`
 	// Detail is the reason of an action, or what an event did.
@@ -32,8 +32,8 @@ type Record struct {
 type RecordKind uint8
 
 const (
-	// NodeChanged: the state of a node changed, or its zone, with From and To equal; each node that exists in the beginning
-	// has one at instant 0.
+	// NodeChanged: the state of a node changed, or its zone, and then From and To are equal. Each node that exists at the
+	// beginning has such a record at instant 0.
 	NodeChanged RecordKind = iota + 1
 	// Planned: a plan was made; Detail says how many actions it has.
 	Planned
@@ -47,34 +47,34 @@ const (
 	PullStarted
 	// RevisionChanged: an action on a revision took effect.
 	RevisionChanged
-	// CallFailed: an action that was refused; Detail says which.
+	// CallFailed: the controller heard that a call failed; Detail says which.
 	CallFailed
 	// ContainerRestarted: a container was started again, after a crash or for an update in place.
 	ContainerRestarted
-	// ImagePulled: a pull of an image ended; Detail says from where ("registry" or "peer"), and then
-	// "failed" or "abandoned" if the node does not have the image for that. Bytes came, in the time
-	// Took.
+	// ImagePulled: a pull of an image ended. Detail says from where the bytes came ("registry" or "peer"), followed by
+	// "failed" or "abandoned" if the node does not have the image after the pull.
 	ImagePulled
-	// EventHappened: an event of the scenario; Detail says what.
+	// EventHappened: an event of the scenario happened, or was undone; Detail says what.
 	EventHappened
 	// ControllerCrashed: the controller crashed.
 	ControllerCrashed
 	// ControllerStarted: the controller started again after a crash.
 	ControllerStarted
-	// CanaryChanged: Detail is the phase of the canary, and the reason.
+	// CanaryChanged: the phase of the canary, or the reason for it, changed; Detail has both.
 	CanaryChanged
 	recordKinds
 )
 
-// NodeState is what a node is for the set, as it is and not as the controller sees it.
+// NodeState says how a node stands with the set's pod, as the node is and not as the controller sees it. 0 stands for a node
+// that does not exist.
 type NodeState uint8
 
 const (
-	// NodeOutside: no pod is to run there, and none does.
+	// NodeOutside: no pod is to run on the node.
 	NodeOutside NodeState = iota + 1
-	// NodeEmpty: there is no pod, and one is to be.
+	// NodeEmpty: the node has no pod, although one is to run there.
 	NodeEmpty
-	// NodeTerminating: there is nothing but pods on their way out.
+	// NodeTerminating: all pods on the node are on their way out.
 	NodeTerminating
 	// NodePending: the pod is not bound, or cannot be.
 	NodePending
@@ -84,16 +84,17 @@ const (
 	NodeStarting
 	// NodeBroken: the pod crashes, has failed, or cannot get its image.
 	NodeBroken
-	// NodeLost: the node is not Ready, whatever runs there, and is to run the pod but for the taints of that.
+	// NodeLost: the node is not Ready, whatever runs there. It would be to run the pod if it did not have the taints of
+	// nodes that are not Ready.
 	NodeLost
 	// NodeOld: a pod of an older revision serves.
 	NodeOld
-	// NodeSurging: such a pod serves, and one of the update revision is on its way.
+	// NodeSurging: a pod of an older revision serves, and one of the update revision is on its way.
 	NodeSurging
 	// NodeNew: a pod of the update revision is available.
 	NodeNew
 	nodeStates
 )
 
-// Serving reports whether a pod serves on a node in that state (B2).
+// Serving reports whether a pod serves on a node in that state: it does the daemon's work (B2).
 func (s NodeState) Serving() bool { return s >= NodeOld && s < nodeStates }

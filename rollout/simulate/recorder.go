@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Recorder keeps of a run what pictures are drawn from: how many nodes were in each state over time, what the registry
-// and peers sent, and the states of each node. It is made of records alone:
+// Recorder keeps what is needed to draw pictures of a run: how many nodes were in each state over time, what the registry and
+// peers sent, and the states of each node. Its only input is records:
 //
 //	var recorder simulate.Recorder
 //	scenario.History = recorder.Record
 //
-// The zero value is ready for a run. A Recorder is for one run, and not for concurrent use. It keeps at most Points points
-// and 1,024 spans of traffic, and 16 bytes for each change of a node.
+// The zero value is ready for a run. A Recorder is for one run, and not for concurrent use. It keeps at most Points points,
+// 1,024 spans of traffic, and 16 bytes for each change of a node.
 type Recorder struct {
-	// Points is the most points that Series gives. Default: 4,096; at least 8.
+	// Points is the greatest number of points that Series returns, at least 8. Default (0): 4,096.
 	Points int
-	// WithoutNodes: the states of each node are not kept.
+	// WithoutNodes turns off that the states of each node are kept, so that Nodes returns nil.
 	WithoutNodes bool
 
 	now      Point // the counts so far
@@ -35,14 +35,14 @@ type Recorder struct {
 
 // Series is a run over time.
 type Series struct {
-	// Points are the counts at the instants at which one changed, after all that happened then, in order; the first is that
-	// of the beginning. Of more than [Recorder.Points] those are kept that show the most unavailable nodes of each span of
-	// Resolution, and the last of each span.
+	// Points are the counts at each instant at which one changed, after all that happened then, in order of time. The first is
+	// that of the beginning. If there are more than [Recorder.Points], two points are kept of each span of Resolution: the first
+	// with the most unavailable nodes, and the last.
 	Points []Point
-	// Resolution of the points, a power of two of nanoseconds. 1: none was left out.
+	// Resolution is that of the points, a power of two of nanoseconds. 1: no point was left out.
 	Resolution time.Duration
-	// Traffic is how many bytes came in each span of time, beginning with that from instant 0, as if each pull went on at
-	// an equal rate. Nil: none came.
+	// Traffic is how many bytes came in each span of time, beginning with the span from instant 0. The bytes of each pull are
+	// spread evenly over its time. Nil: none came.
 	Traffic []Traffic
 }
 
@@ -52,29 +52,29 @@ type Point struct {
 	counts [nodeStates]int32
 }
 
-// Traffic is how many bytes came in a span of time.
+// Traffic says how many bytes came in a span of time.
 type Traffic struct {
-	// From and To are the span: From <= t < To.
+	// From and To are the ends of the span, from the beginning of the run: From <= t < To.
 	From, To time.Duration
-	// Registry is how many bytes came from there, Peers from other nodes.
+	// Registry is how many bytes came from the registry, Peers how many came from other nodes.
 	Registry, Peers int64
 }
 
-// NodeHistory is the states that a node was in.
+// NodeHistory has the states that a node was in.
 type NodeHistory struct {
-	// Node and its zone, the last one that it was in.
+	// Node is the name of the node, Zone the last zone that it was in.
 	Node, Zone string
-	// Changes in order, one at most at an instant, each to another state than before.
+	// Changes are in order of time, at most one for each instant, and each to another state than before.
 	Changes []Change
 }
 
-// Change is the state of a node from an instant on. 0: it was gone.
+// Change is the state of a node from an instant on. State 0: the node was gone.
 type Change struct {
 	At    time.Duration
 	State NodeState
 }
 
-// Count is how many nodes were in the state; 0 for one that was never declared.
+// Count is how many nodes were in the state; 0 for a state that was never declared.
 func (p Point) Count(state NodeState) int {
 	if state == 0 || state >= nodeStates {
 		return 0
@@ -82,7 +82,7 @@ func (p Point) Count(state NodeState) int {
 	return int(p.counts[state])
 }
 
-// Desired is how many nodes were to run the pod, as [Report] counts them.
+// Desired is how many nodes were to run the pod, as [Report.Desired] counts them.
 func (p Point) Desired() int {
 	var n int32
 	for s := NodeOutside + 1; s < nodeStates; s++ {
@@ -91,7 +91,7 @@ func (p Point) Desired() int {
 	return int(n)
 }
 
-// Unavailable is how many of these had no pod that serves (B2).
+// Unavailable is how many of the desired nodes had no pod that serves (B2).
 func (p Point) Unavailable() int {
 	var n int32
 	for s := NodeOutside + 1; s < nodeStates; s++ {
@@ -102,8 +102,8 @@ func (p Point) Unavailable() int {
 	return int(n)
 }
 
-// Record takes note of a record; those without a state or bytes are ignored. Records come in the order in which
-// [Scenario.History] gives them.
+// Record takes note of a record. Records other than [NodeChanged] and [ImagePulled] are ignored. Records must come in the
+// order in which [Scenario.History] receives them.
 func (r *Recorder) Record(record Record) {
 	switch record.Kind {
 	case NodeChanged:
@@ -119,13 +119,14 @@ func (r *Recorder) Record(record Record) {
 	}
 }
 
-// Where an image came from, as the first word of records says it.
+// Where an image came from: the first word of Record.Detail.
 const (
 	fromRegistry = "registry"
 	fromPeers    = "peer"
 )
 
-// Series is the run as far as it was recorded. It is the caller's.
+// Series returns the run as far as it was recorded. The result is the caller's. Without records it has no points, and
+// Resolution is 1.
 func (r *Recorder) Series() Series {
 	if !r.began {
 		return Series{Resolution: 1}
@@ -147,8 +148,8 @@ func (r *Recorder) Series() Series {
 	return s
 }
 
-// Nodes are the states of each node that there ever was, by zone, then name. They are the caller's. Nil: none are known,
-// or kept.
+// Nodes returns the states of every node that ever existed, by zone, then name. The result is the caller's. It is nil if no
+// node is known, or with WithoutNodes.
 func (r *Recorder) Nodes() []NodeHistory {
 	nodes := slices.Clone(r.nodes)
 	for i := range nodes {
@@ -195,7 +196,7 @@ func (r *Recorder) changed(record Record) {
 	}
 }
 
-// change notes a state. What was undone at the same instant did not happen.
+// change notes a state. A change that was undone at the same instant is forgotten.
 func (n *NodeHistory) change(record Record) {
 	n.Zone = record.Zone
 	if last := len(n.Changes) - 1; last >= 0 && n.Changes[last].At == record.At {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// registry is all pulls of images that are under way, and which node has which image. It knows nothing of pods.
+// registry knows all pulls of images that are under way, and which node has which image. It knows nothing of pods.
 //
-// Pulls flow like water: at each instant all that come from the registry share its bandwidth as equally as their nodes'
-// bandwidths allow (max-min fairness), and each byte that a slow node leaves goes to the others. Pulls of one node have
-// equal parts of its bandwidth; what one of them leaves there, as the registry gives it less, is not given to the others.
+// At each instant all pulls from the registry share its bandwidth as equally as the bandwidths of their nodes allow (max-min
+// fairness): what slow nodes cannot use goes to the others. The pulls of one node have equal parts of its bandwidth. If the
+// registry gives one of them less than its part, the rest of that part is not given to the others.
 //
 // A pull has up to three parts: it waits for its turn to ask, for the latency, and for its bytes. It ends at a whole
-// millisecond, rounded up, so that what ends at about one time ends at one instant, and keeps its bandwidth until then;
-// what is less than a microsecond beyond a whole millisecond counts as rounding. Only a pull of no bytes, or one that
+// millisecond, rounded up, so that pulls that end at about the same time end at one instant, and keeps its bandwidth until
+// then. Less than a microsecond beyond a whole millisecond counts as a rounding error. Only a pull of no bytes, or one that
 // nothing limits, takes no time.
 type registry struct {
 	model    Registry
@@ -49,7 +49,8 @@ type pulled struct {
 	failed      bool
 }
 
-// flow is what came for one pull that ended, in the time from its first byte to its last; peer: from nodes that have the image.
+// flow is what came for one pull that ended, in the time from its first byte to its last. peer: it came from nodes that have
+// the image, not from the registry.
 type flow struct {
 	node, image string
 	bytes       int64
@@ -91,8 +92,8 @@ type registryPull struct {
 	peer  bool          // gets its bytes from peers
 	first time.Duration // when its first byte came
 
-	// The heap that it is in, its place there, and what it is ordered by there: an instant, or for one that gets bytes how
-	// far its class is when it ends.
+	// in is the heap that the pull is in, and place its place there. order is what it is ordered by: an instant, or for a pull
+	// that gets bytes the count of its class at which it ends.
 	in    *registryHeap
 	place int
 	order nanobytes
@@ -108,8 +109,8 @@ func newRegistry(r Registry, seed random) *registry {
 	}
 }
 
-// begin asks for an image on a node. Bandwidth is the node's in bytes per second; 0: the registry's default for nodes. If
-// the image is being pulled there already, this joins that pull, and if it is there, it ends at once.
+// begin asks for an image on a node. bandwidth is that of the node in bytes per second; 0: Registry.NodeBandwidth. If the image
+// is being pulled there already, that pull goes on. If it is there, a pull is reported that ends at once.
 func (r *registry) begin(at time.Duration, node, zone, image string, bandwidth int64) {
 	r.reach(at)
 	n := r.node(node, zone)
@@ -188,8 +189,8 @@ func (r *registry) put(node, zone, image string) {
 	r.give(n, entry)
 }
 
-// next is when advance is to be called next: when a pull ends, may ask, or gets its first byte. False: never, unless
-// another one begins. It may be an instant that has come already.
+// next is when advance is to be called next, because a pull ends, may ask, or gets its first byte. False: never, unless another
+// pull begins. The instant may have come already.
 func (r *registry) next() (time.Duration, bool) {
 	if len(r.ended) > 0 {
 		return r.ended[0].at, true
@@ -217,7 +218,8 @@ func (r *registry) takeFlows() []flow {
 	return flows
 }
 
-// bytes that were pulled so far, those of failed and abandoned pulls too. It looks at each pull that gets bytes.
+// bytes returns how many bytes were pulled so far, those of failed and abandoned pulls included. It looks at each pull that gets
+// bytes.
 func (r *registry) bytes() (fromRegistry, fromPeers int64) {
 	fromRegistry, fromPeers = r.fromRegistry, r.fromPeers
 	for _, c := range r.classes {
@@ -249,7 +251,7 @@ func (r *registry) size(image string) uint64 {
 	return uint64(max(size, 0))
 }
 
-// node of that name, which is in that zone now.
+// node finds or makes the node of that name, and notes that it is in that zone now.
 func (r *registry) node(name, zone string) *registryNode {
 	n := r.nodes[name]
 	if n == nil {
@@ -280,7 +282,7 @@ func (n *registryNode) image(name string) *registryImage {
 	return &n.images[len(n.images)-1]
 }
 
-// give makes a node one that has the image.
+// give notes that a node has the image.
 func (r *registry) give(n *registryNode, entry *registryImage) {
 	if entry.has {
 		return

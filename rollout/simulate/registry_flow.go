@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// never is later than all that happens.
+// never is later than anything that happens.
 const never = time.Duration(math.MaxInt64)
 
-// run lets everything happen that is due up to an instant. What is due at one instant happens in rounds: ends first, so
-// that whoever gets its first byte then finds the image at its peers; then first bytes, then requests.
+// run makes everything happen that is due up to an instant. What is due at one instant happens in rounds: first the ends of
+// pulls, so that a pull whose first byte comes then finds the image at its peers; then first bytes, then requests.
 func (r *registry) run(to time.Duration) {
 	for {
 		t := r.upcoming()
@@ -32,7 +32,7 @@ func (r *registry) run(to time.Duration) {
 	r.now = max(r.now, to)
 }
 
-// reach goes to an instant, and leaves what is due then to the next advance, so that the order of calls at one instant
+// reach goes to an instant, and leaves what is due at that instant to the next advance. So the order of calls at one instant
 // does not matter.
 func (r *registry) reach(at time.Duration) {
 	r.run(at - 1)
@@ -69,7 +69,8 @@ func (r *registry) start(p *registryPull) {
 	r.starting.add(p, instant(r.now+r.seed.durationOf(r.model.Latency, "pull latency", p.draw)))
 }
 
-// firstByte decides where a pull gets its bytes from. One that counted on peers which are gone asks the registry after all.
+// firstByte decides where a pull gets its bytes from. If the peers that it was to get them from are gone, it asks the registry
+// after all.
 func (r *registry) firstByte(p *registryPull) {
 	peers := r.peers(p)
 	if !peers && !p.asked && r.model.Requests > 0 {
@@ -85,7 +86,7 @@ func (r *registry) firstByte(p *registryPull) {
 	r.move(p, peers)
 }
 
-// finishDue ends what is due, with the rates that led up to this instant, which upcoming has shared out.
+// finishDue ends the pulls that are due. The rates are still those that led up to this instant, which upcoming has computed.
 func (r *registry) finishDue() {
 	var due []*registryPull
 	for _, c := range r.classes {
@@ -129,8 +130,8 @@ func (r *registry) peers(p *registryPull) bool {
 	return r.model.PeerToPeer && r.holders[zoneImage{p.node.zone, p.image}] > 0
 }
 
-// release starts the pulls that wait for a request that they need no longer, as peers have got the image. It looks at all
-// that wait, which is rare: when an image comes to a zone.
+// release starts the pulls that wait to ask the registry but no longer need to, because peers have the image now. It looks at
+// all that wait. That is rare: it happens when an image comes to a zone.
 func (r *registry) release() {
 	if !r.model.PeerToPeer {
 		return
@@ -147,8 +148,8 @@ func (r *registry) release() {
 	}
 }
 
-// slot is when the first of those that wait may ask. Slots are counted from one instant while there are always some who
-// wait for them, so that roundings do not add up, and from the next request if they ran out.
+// slot is when the first pull that waits may ask. As long as pulls wait, slots are counted from one instant, so that rounding
+// errors do not add up. After that they are counted from the next request.
 func (r *registry) slot() time.Duration {
 	return max(r.slotAfter(r.slots), r.waiting[0].order.instant())
 }
@@ -168,7 +169,7 @@ func (r *registry) slotAfter(taken int) time.Duration {
 	return r.slotsFrom + time.Duration(after)
 }
 
-// registryHeap is pulls with the first of an order on top, those of equal order by node and image.
+// registryHeap has the pull with the least order on top. Pulls of equal order are ordered by node and image.
 type registryHeap []*registryPull
 
 func (h *registryHeap) add(p *registryPull, order nanobytes) {
@@ -176,7 +177,7 @@ func (h *registryHeap) add(p *registryPull, order nanobytes) {
 	heap.Push(h, p)
 }
 
-// take takes the first out.
+// take removes the first pull and returns it.
 func (h *registryHeap) take() *registryPull {
 	p := (*h)[0]
 	heap.Remove(h, 0)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// registryClass is pulls that go at one rate, since their nodes limit them alike. What happens to one of them costs nothing
-// for the others: the class counts the bytes that each of its pulls would have got had it been there from the beginning, and
-// a pull ends when that count gets to where it was when the pull began, and the size of the image.
+// registryClass is the pulls that go at one rate, because their nodes limit them alike. The class counts the bytes that a pull
+// would have got that was there from the beginning. A pull ends when that count has grown by the size of the image since the pull
+// began. So a change of one pull costs nothing for the others.
 type registryClass struct {
 	limit ratio // of each pull
 	peers bool  // bytes come from peers, not from the registry
@@ -22,18 +22,18 @@ type registryClass struct {
 	rate  ratio         // from then on
 }
 
-// ratio of whole numbers, of which the second is not 0: bytes per second, exactly.
+// ratio is a ratio of whole numbers, of which the second is not 0. It gives bytes per second exactly.
 type ratio struct{ over, under uint64 }
 
 const (
 	// The instants at which pulls end.
 	pullTick = time.Millisecond
-	// What counts as rounding when the time to a tick is rounded up. Clocks of classes lose less than a billionth of a byte
-	// at each change.
+	// What counts as a rounding error when the time to a tick is rounded up. The count of a class loses less than a billionth
+	// of a byte at each change.
 	pullSlack = time.Microsecond
 )
 
-// move begins to get bytes.
+// move makes a pull begin to get bytes.
 func (r *registry) move(p *registryPull, peers bool) {
 	r.settle()
 	p.node.moving++
@@ -41,7 +41,7 @@ func (r *registry) move(p *registryPull, peers bool) {
 	r.rejoin(p.node)
 }
 
-// halt ends that before all bytes are there, when the classes are settled.
+// halt makes a pull stop getting bytes before all have come. The classes must be settled.
 func (r *registry) halt(p *registryPull) {
 	r.count(p.class.peers, p.got(p.class.count))
 	heap.Remove(p.in, p.place)
@@ -61,7 +61,7 @@ func (r *registry) rejoin(n *registryNode) {
 	}
 }
 
-// enter puts a pull with so much to get into the class that its node's limit says.
+// enter puts a pull that still has to get rest bytes into the class of its node's limit.
 func (r *registry) enter(p *registryPull, peers bool, rest nanobytes) {
 	c := &registryClass{limit: p.node.limit(), peers: peers, since: r.now}
 	i, found := slices.BinarySearchFunc(r.classes, c, compareClasses)
@@ -72,7 +72,7 @@ func (r *registry) enter(p *registryPull, peers bool, rest nanobytes) {
 	p.class.pulls.add(p, p.class.count.plus(rest))
 }
 
-// settle brings the counts of all classes to this instant, from which on their rates are others.
+// settle brings the counts of all classes up to this instant, from which on their rates change.
 func (r *registry) settle() {
 	if r.stale {
 		return
@@ -83,8 +83,8 @@ func (r *registry) settle() {
 	r.stale = true
 }
 
-// share fills up: the class of the lowest limit first, each gets its limit if all that are left could have as much, and
-// otherwise all that are left have equal parts of what is left.
+// share computes the rates by water-filling. It goes through the classes from the lowest limit on. A class gets its limit if all
+// pulls that are left could have as much. Otherwise all that are left get equal parts of what is left.
 func (r *registry) share() {
 	if !r.stale {
 		return
@@ -132,7 +132,7 @@ func compareClasses(a, b *registryClass) int {
 	return a.limit.compare(b.limit)
 }
 
-// limit of each pull of the node that gets bytes. None is as much as can be said.
+// limit is that of each pull of the node that gets bytes. No limit is the largest number that there is.
 func (n *registryNode) limit() ratio {
 	if n.bandwidth == 0 {
 		return ratio{math.MaxInt64, 1}
@@ -168,7 +168,7 @@ func (c *registryClass) counter(registry, peers *int64) *int64 {
 	return registry
 }
 
-// got is the whole bytes that a pull has when its class is that far.
+// got is how many whole bytes a pull has when the count of its class is that far.
 func (p *registryPull) got(count nanobytes) int64 {
 	return int64(p.size - p.order.minus(count).bytesUp())
 }
@@ -190,7 +190,7 @@ func (a ratio) times(n uint64) uint64 {
 	return whole
 }
 
-// during is what flows in that time, rounded down: bytes per second times nanoseconds are billionths of a byte.
+// during is what flows in that time, rounded down. Bytes per second times nanoseconds are billionths of a byte.
 func (a ratio) during(d time.Duration) nanobytes {
 	high, low := bits.Mul64(a.over, uint64(d))
 	whole, rest := high/a.under, high%a.under
@@ -216,8 +216,8 @@ func (a ratio) timeFor(n nanobytes) time.Duration {
 	return time.Duration(whole)
 }
 
-// nanobytes are billionths of a byte, in 128 bits: with whole numbers the sums are the same on every machine, and no
-// machine's count runs over within the 292 years that a Duration has.
+// nanobytes are billionths of a byte, in 128 bits. With whole numbers the sums are the same on every machine, and no count
+// overflows within the 292 years that a Duration can hold.
 type nanobytes struct{ high, low uint64 }
 
 // instant as what pulls are ordered by.
@@ -236,7 +236,7 @@ func (n nanobytes) plus(m nanobytes) nanobytes {
 	return nanobytes{high, low}
 }
 
-// minus is 0 where m is more.
+// minus is the difference, or 0 if m is greater.
 func (n nanobytes) minus(m nanobytes) nanobytes {
 	if n.less(m) {
 		return nanobytes{}

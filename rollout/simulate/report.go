@@ -12,64 +12,69 @@ import (
 // Report sums up a run. All durations are virtual and counted from the beginning. It counts the cluster as it is, not as
 // the controller sees it.
 type Report struct {
-	// Seed and Name of the set.
+	// Seed is that of the scenario, Name that of the set.
 	Seed uint64 `json:"seed"`
 	Name string `json:"name"`
-	// End says why the run ended, Elapsed when. Finished is when the state of a node changed last, but for nodes that
-	// joined or left New or Outside: less than Elapsed if something else went on. It is 0 unless End is EndDone.
+	// End says why the run ended, and Elapsed when. Finished is when the state of a node changed for the last time; nodes that
+	// joined or left in state New or Outside do not count. It is less than Elapsed if something else went on, and 0 unless End
+	// is EndDone.
 	End      End           `json:"end"`
 	Elapsed  time.Duration `json:"elapsed"`
 	Finished time.Duration `json:"finished"`
-	// Nodes in the end; Desired of them are to run the pod, those included that do not because they are lost (which a status
-	// leaves out, P3); Updated have an available pod of the update revision.
+	// Nodes is the number of nodes in the end. Desired of them are to run the pod, nodes that are lost included; a status
+	// leaves those out, because their taints keep new pods away (P3). Updated of them have an available pod of the update
+	// revision.
 	Nodes   int `json:"nodes"`
 	Desired int `json:"desired"`
 	Updated int `json:"updated"`
-	// Plans made.
+	// Plans is the number of plans made.
 	Plans int `json:"plans"`
-	// Reached says when 50, 90, 99 and 100 % of the nodes that are to run the pod had an available pod of the update revision
-	// for the last time that they came to have it. What was not reached is left out.
+	// Reached says when 50, 90, 99 and 100 % of the nodes that are to run the pod were updated. A node counts from the last time
+	// at which it came to have an available pod of the update revision. Shares that were not reached are left out.
 	Reached []Reached `json:"reached"`
-	// Waves is the length of the longest chain of nodes of which each began only when the one before was done: with fixed
-	// times the number of waves.
+	// Waves is the length of the longest chain of nodes of which each began only when the one before was done. If all nodes
+	// take the same time, it is the number of waves.
 	Waves int `json:"waves"`
-	// Unavailable nodes: to run the pod, and without one that serves (B2).
+	// Unavailable measures the nodes that are to run the pod and have none that serves (B2).
 	Unavailable Unavailable `json:"unavailable"`
-	// Zones is the same for each zone, by name. Nodes without the zone label are in zone "".
+	// Zones has the same measure for each zone, sorted by name. Nodes without the zone label are in zone "".
 	Zones []ZoneReport `json:"zones"`
-	// Budget says how much of maxUnavailable (with surge of maxSurge) was used.
+	// Budget says how much of maxUnavailable, or with surge of maxSurge, was used.
 	Budget BudgetReport `json:"budget"`
-	// Created, Deleted and Patched count actions on pods that took effect, Pulls those of images ahead.
+	// Created, Deleted and Patched count the actions on pods that took effect, and Pulls the pulls of images before a pod needs
+	// them (pre-download).
 	Created int `json:"created"`
 	Deleted int `json:"deleted"`
 	Patched int `json:"patched"`
 	Pulls   int `json:"pulls"`
-	// Calls is the number of API calls, failed ones too; FailedCalls those.
+	// Calls is the number of API calls, failed ones included. FailedCalls is the number of those that failed, or whose answer
+	// was lost.
 	Calls       int `json:"calls"`
 	FailedCalls int `json:"failedCalls"`
-	// PulledBytes came from the registry, PeerBytes from peers.
+	// PulledBytes is the number of bytes that came from the registry, PeerBytes of those that came from peers.
 	PulledBytes int64 `json:"pulledBytes"`
 	PeerBytes   int64 `json:"peerBytes"`
-	// Restarts of containers, Crashes of them after a crash. ControllerCrashes of the controller.
+	// Restarts is how often containers were started again, Crashes of these times after a crash. ControllerCrashes is how often
+	// the controller crashed.
 	Restarts          int `json:"restarts"`
 	Crashes           int `json:"crashes"`
 	ControllerCrashes int `json:"controllerCrashes"`
-	// Canary is how the trial of the last revision came out.
+	// Canary says how the trial of the last revision ended, or how far it has come.
 	Canary CanaryReport `json:"canary"`
-	// Waits are what nodes waited for, by the reason and limit of their decisions, the longest first.
+	// Waits says what nodes waited for, by the reason and limit of their decisions, and for how long; the longest comes first.
 	Waits []WaitReport `json:"waits"`
-	// State of the set in the last plan's status, and the reason for it.
+	// State is that of the set in the last plan's status, and Reason the reason for it.
 	State  status.SetState        `json:"state"`
 	Reason status.ConditionReason `json:"reason"`
-	// Unused are the field paths of what the scenario has for nothing: rules that were about no pod, events that happened to
-	// no node.
+	// Unused has the field paths of the parts of the scenario that had no effect: rules that were about no pod, and events that
+	// happened to no node.
 	Unused []string `json:"unused,omitempty"`
-	// Violations of the invariants that stopped the run; nil: none.
+	// Violations are the broken invariants that ended the run; nil: none.
 	Violations []verify.Violation `json:"violations,omitempty"`
 }
 
-// Succeeded reports whether the rollout came to its end: every node is where it is to end, and the last revision was not given up
-// by its canary, which leaves all nodes where they were.
+// Succeeded reports whether the rollout came to its end: every node is where it is to end, and the canary did not give the
+// last revision up, which would leave all nodes where they were.
 func (r *Report) Succeeded() bool {
 	return r.End == EndDone && r.State != status.CanaryFailed
 }
@@ -80,18 +85,18 @@ type End uint8
 const (
 	// EndDone: every node is where it is to end, and nothing is under way.
 	EndDone End = iota + 1
-	// EndStuck: nothing will happen any more, and not every node is there.
+	// EndStuck: nothing will happen any more, and some node is not where it is to end.
 	EndStuck
-	// EndLimit: the time was up.
+	// EndLimit: the virtual time of Scenario.Limit was over.
 	EndLimit
-	// EndCondition: the caller's condition held.
+	// EndCondition: the condition given to [Simulation.Run] held, or the run ended with an error that is no violation.
 	EndCondition
 	// EndViolation: a plan broke an invariant.
 	EndViolation
 	ends
 )
 
-// Reached is when a share of the nodes was updated.
+// Reached says when a share of the nodes was updated.
 type Reached struct {
 	Percent int           `json:"percent"`
 	After   time.Duration `json:"after"`
@@ -99,14 +104,15 @@ type Reached struct {
 
 // Unavailable measures nodes without a serving pod.
 type Unavailable struct {
-	// Peak is the most at one time, PeakAt when that was first. What comes and goes within one instant is no time.
+	// Peak is the greatest number at one time, PeakAt when it was reached first. A number that comes and goes within one
+	// instant does not count.
 	Peak   int           `json:"peak"`
 	PeakAt time.Duration `json:"peakAt"`
-	// NodeTime is the time that nodes were unavailable, summed over nodes: at most 292 years, the longest Duration.
+	// NodeTime is the time for which nodes were unavailable, summed over nodes. It is at most 292 years, the longest Duration.
 	NodeTime time.Duration `json:"nodeTime"`
 }
 
-// ZoneReport is about the nodes of one zone.
+// ZoneReport measures the nodes of one zone: how many there are in the end, and how many were unavailable.
 type ZoneReport struct {
 	Zone        string      `json:"zone"`
 	Nodes       int         `json:"nodes"`
@@ -115,35 +121,37 @@ type ZoneReport struct {
 
 // BudgetReport says how much of the budget was used.
 type BudgetReport struct {
-	// Limit is the number of nodes in the last plan; Surge: it is that of maxSurge.
+	// Limit is the budget of the last plan, in nodes. Surge reports whether it is maxSurge, not maxUnavailable.
 	Limit int  `json:"limit"`
 	Surge bool `json:"surge"`
-	// PeakLimit is the limit that was in force at the peak. The peak is above it where nodes became unavailable that nobody
-	// chose: a plan then takes no more.
+	// PeakLimit is the limit that was in force at the peak. The peak is above it if nodes became unavailable that no plan
+	// chose. Plans then choose no more.
 	PeakLimit int `json:"peakLimit"`
-	// Peak is the most that any plan used, Mean the mean over the time until the run finished, in nodes.
+	// Peak is the most nodes that any plan counted against the limit, Mean the mean number over the time until the run
+	// finished.
 	Peak int     `json:"peak"`
 	Mean float64 `json:"mean"`
 }
 
-// CanaryReport is how a canary came out. Plans without a canary, and a rollback to a stable revision, leave the report of
-// the last one as it was.
+// CanaryReport says how a canary ended, or how far it has come. Plans without a canary, and a rollback to a stable revision,
+// leave the report on the last canary as it was.
 type CanaryReport struct {
-	// Phase that it was in at last. Idle: there was none.
+	// Phase is the last one that the canary was in. It is Idle if the revision was promoted, or if there was no canary; Reason
+	// tells the two apart.
 	Phase canary.Phase `json:"phase"`
-	// Reason of it.
+	// Reason is the reason for the phase.
 	Reason canary.PhaseReason `json:"reason"`
-	// Nodes that ran the revision before it was promoted or failed, at most, as the plans saw them.
+	// Nodes is the greatest number of nodes that ran the revision before it was promoted or failed, as the plans saw them.
 	Nodes int `json:"nodes"`
-	// Promoted and Failed are when; 0: never.
+	// Promoted and Failed are when the revision was promoted or failed, from the beginning of the run; 0: never.
 	Promoted time.Duration `json:"promoted"`
 	Failed   time.Duration `json:"failed"`
 }
 
-// WaitReport is how long nodes waited for one thing.
+// WaitReport says how long nodes waited for one thing.
 type WaitReport struct {
 	Reason rollout.Reason `json:"reason"`
 	Limit  rollout.Limit  `json:"limit"`
-	// NodeTime is summed over nodes.
+	// NodeTime is the time, summed over nodes.
 	NodeTime time.Duration `json:"nodeTime"`
 }

@@ -20,12 +20,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// populate lets the spec have been rolled out on the generated nodes long ago: its revision, and a pod on each node that is
-// to run one. Where and with which resources is for the planner to say.
+// populate adds what is there if the spec was rolled out on the generated nodes long ago: its revision, and a pod on each node
+// that is to run one. The planner decides which nodes these are and with which resources.
 func populate(snapshot *rollout.Snapshot, nodes []*corev1.Node, spec rollout.Spec) error {
 	spec = spec.Default()
 	canaries := spec.Strategy.Canary != nil
-	// What is left of the strategy decides what pods are like; the rest would keep them from being created at once.
+	// Only the fields of the strategy are kept that decide what pods look like. The others would keep pods from being created
+	// at once.
 	spec.Strategy = rollout.Strategy{Method: spec.Strategy.Method, InPlace: spec.Strategy.InPlace}
 	spec.Burst = new(intstr.FromInt32(math.MaxInt32))
 	planner, err := rollout.New(spec)
@@ -46,7 +47,7 @@ func populate(snapshot *rollout.Snapshot, nodes []*corev1.Node, spec rollout.Spe
 		revision.UID = types.UID("revision-" + revision.Name)
 		revision.CreationTimestamp = since
 		if canaries {
-			// As its own canary left it. Without a canary nothing marks revisions.
+			// A canary leaves its revision marked as promoted. Without a canary nothing marks revisions.
 			revision.Annotations = maps.Clone(revision.Annotations)
 			if revision.Annotations == nil {
 				revision.Annotations = map[string]string{}
@@ -62,14 +63,14 @@ func populate(snapshot *rollout.Snapshot, nodes []*corev1.Node, spec rollout.Spe
 	return settled.pods(snapshot, nodes, plan.Creates)
 }
 
-// settler makes pods that have been available for long. Those that are given the same resources share all but what is about
-// their node.
+// settler makes pods that have been available for a long time. Pods with the same resources share everything that does not
+// depend on their node.
 type settler struct {
 	planner *rollout.Planner
 	spec    *rollout.Spec
 	since   metav1.Time
 	images  []string
-	// onNodes is what nodes report that had these images before, by the first of them.
+	// onNodes has the new list of images that nodes report, by the first image of their old list.
 	onNodes map[*corev1.ContainerImage][]corev1.ContainerImage
 }
 
@@ -78,7 +79,7 @@ func (s *settler) pods(snapshot *rollout.Snapshot, nodes []*corev1.Node, creates
 	for _, node := range nodes {
 		byName[node.Name] = node
 	}
-	// The planner hands out the same slice for nodes with the same resources; if it did not, it would only cost time.
+	// The planner returns the same slice for nodes with the same resources. If it did not, that would only cost time.
 	prototypes := map[*placement.Resources]*corev1.Pod{}
 	for i := range creates {
 		create := &creates[i]
@@ -110,7 +111,7 @@ func (s *settler) pods(snapshot *rollout.Snapshot, nodes []*corev1.Node, creates
 	return nil
 }
 
-// having is what a node reports that had those images before, one slice for all of a pool.
+// having is what a node reports that had those images before. All nodes of a pool get the same slice.
 func (s *settler) having(images []corev1.ContainerImage) []corev1.ContainerImage {
 	var key *corev1.ContainerImage
 	if len(images) > 0 {

@@ -30,7 +30,7 @@ type Simulation struct {
 	registry *registry
 	tally    *tally
 
-	// The spec in force, and what is made of it.
+	// The spec in force, and what is derived from it.
 	spec      rollout.Spec
 	planner   *rollout.Planner
 	plan      PlanFunc
@@ -57,7 +57,7 @@ type Simulation struct {
 	epoch          int // of lists by the controller
 	controller     controller
 
-	// What is seen of all that.
+	// What observers, watchers and the report need.
 	watching bool
 	counts   [nodeStates]int
 	lacking  map[string]int // unavailable nodes by zone
@@ -66,7 +66,7 @@ type Simulation struct {
 	canary   canaryState
 	decided  rollout.Plan // the last one
 	healing  int          // undoings that are to come
-	// usedRules are those that were about a pod, happenings the events of the scenario.
+	// usedRules says which rules were about a pod. happenings are the events of the scenario.
 	usedRules  []bool
 	ruleSets   map[string]*Kubelet // by the ordinals of the rules that are in each
 	noRules    Kubelet             // that hold for a pod of which nothing runs
@@ -85,14 +85,15 @@ type Step struct {
 	Number int
 	// At is when the plan was made, from the beginning of the run.
 	At time.Duration
-	// Spec in force, Snapshot that the controller saw, and Plan, which is verified. They must not be written to.
+	// Spec is the one in force, Snapshot what the controller saw, and Plan what it made of it. An [Observer] gets only plans
+	// that hold the invariants. The three must not be written to.
 	Spec     rollout.Spec
 	Snapshot rollout.Snapshot
 	Plan     rollout.Plan
 }
 
-// Observer is told of every step before the plan is carried out. An error ends the run and is returned by it, in a
-// [StepError]. See [Simulation.Watch] for what happens between steps.
+// Observer is called at every step, after the plan was verified and before it is carried out. An error ends the run, which
+// returns it in a [*StepError]. See [Simulation.Watch] for what happens between steps.
 type Observer func(*Simulation, *Step) error
 
 // New returns the simulation of a scenario at its beginning. The error lists every mistake in the scenario, with field
@@ -153,8 +154,8 @@ func (s *Simulation) use(spec rollout.Spec) error {
 	return nil
 }
 
-// Run runs a scenario to its end. The error is that of [New], or the [*StepError] that ended the run; the report is
-// of what happened until then.
+// Run runs a scenario to its end. The error is that of [New], or the [*StepError] that ended the run. In the latter case the
+// report covers what happened until then.
 func Run(scenario Scenario, observers ...Observer) (Report, error) {
 	s, err := New(scenario)
 	if err != nil {
@@ -163,8 +164,8 @@ func Run(scenario Scenario, observers ...Observer) (Report, error) {
 	return s.Run(nil, observers...)
 }
 
-// Run goes on until the run is over or the condition holds after a step. A nil condition never holds. A run that is over
-// stays so; one that a condition ended goes on when it is asked to.
+// Run goes on until the run is over or the condition holds after a step. A nil condition never holds. A run that is over stays
+// over. A run that a condition ended goes on with the next call. The error is a [*StepError].
 func (s *Simulation) Run(until func(*Simulation, *Step) bool, observers ...Observer) (Report, error) {
 	for {
 		step, err := s.advance(observers)
@@ -183,7 +184,7 @@ func (s *Simulation) Run(until func(*Simulation, *Step) bool, observers ...Obser
 }
 
 // Step goes on to the next plan, makes and verifies it, and carries it out as far as the controller gets before anything
-// else happens. It returns nil if the run is over, with the reason in Report.End.
+// else happens. It returns nil if the run is over; Report.End then has the reason. The error is a [*StepError].
 func (s *Simulation) Step() (*Step, error) { return s.advance(nil) }
 
 // advance goes on to the next plan.
@@ -242,7 +243,7 @@ func (s *Simulation) next() (time.Duration, bool) {
 	return max(at, s.elapsed), ok
 }
 
-// happenNow lets everything happen that is due, but for what the controller does, which comes last.
+// happenNow lets everything happen that is due, except what the controller does, which comes last.
 func (s *Simulation) happenNow() {
 	for {
 		pulls := s.registry.advance(s.elapsed)
@@ -278,7 +279,7 @@ func (s *Simulation) tell() error {
 	return nil
 }
 
-// atRest reports whether nothing will happen but what recurs without end.
+// atRest reports whether nothing will happen any more, except what recurs without end.
 func (s *Simulation) atRest() bool {
 	c := &s.controller
 	if c.down || c.busy || c.dirty || c.wake > 0 || s.queue.foreground > 0 || s.registry.pulling() > 0 {
@@ -287,7 +288,7 @@ func (s *Simulation) atRest() bool {
 	return s.healing == 0 || s.complete()
 }
 
-// fail ends the run at a step.
+// fail ends the run at a step, or between steps if step is nil.
 func (s *Simulation) fail(step *Step, err error) error {
 	if s.end = EndCondition; len(s.violations) > 0 {
 		s.end = EndViolation
@@ -309,7 +310,7 @@ func (s *Simulation) Report() Report {
 	return report
 }
 
-// unused lists what the scenario has for nothing, so far.
+// unused lists the parts of the scenario that have had no effect so far.
 func (s *Simulation) unused() []string {
 	var paths []string
 	for i, used := range s.usedRules {
@@ -325,8 +326,8 @@ func (s *Simulation) unused() []string {
 	return paths
 }
 
-// Watch has f called whenever the state of a node changed, after all that happens at one instant, between steps too. An
-// error ends the run as one of an [Observer] does. A nil function is not called.
+// Watch makes the run call f whenever the state of a node changed, once for each instant, after all that happens then, between
+// steps too. An error ends the run like that of an [Observer]. A nil function is ignored.
 func (s *Simulation) Watch(f func(*Simulation) error) {
 	if f != nil {
 		s.watchers = append(s.watchers, f)

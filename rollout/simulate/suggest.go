@@ -13,27 +13,27 @@ import (
 type Knob uint8
 
 const (
-	// KnobMaxUnavailable is strategy.maxUnavailable in nodes, with a maxSurge of 0.
+	// KnobMaxUnavailable is strategy.maxUnavailable in nodes. It sets maxSurge to 0.
 	KnobMaxUnavailable Knob = iota + 1
-	// KnobMaxSurge is strategy.maxSurge in nodes, with a maxUnavailable of 0.
+	// KnobMaxSurge is strategy.maxSurge in nodes. It sets maxUnavailable to 0.
 	KnobMaxSurge
-	// KnobSlowStart is strategy.slowStart.increase in nodes; its interval and maxParallel are those of the spec, or the
-	// defaults.
+	// KnobSlowStart is strategy.slowStart.increase in nodes. The interval and maxParallel of the slow start are those of the
+	// spec, or their defaults.
 	KnobSlowStart
 	knobs
 )
 
 // Suggestion is the answer of [Suggest].
 type Suggestion struct {
-	// Value of the knob, in nodes. 0: no value meets the deadline.
+	// Value is that of the knob, in nodes. 0: no value meets the deadline.
 	Value int `json:"value"`
-	// Prediction with that value, or if none meets the deadline with the largest one. A run ends once a node gets to its
-	// place after the deadline, so those that miss it are the unfinished ones.
+	// Prediction is the forecast with that value, or with the largest one if none meets the deadline. A run is ended once a node
+	// gets to its place after the deadline, so the unfinished runs are those that miss it.
 	Prediction Prediction `json:"prediction"`
 }
 
-// Set returns the spec with the knob at that number of nodes, which shares with the given one what the knob does not
-// change. The error says why the spec cannot have the knob, or what else is wrong with it.
+// Set returns the spec with the knob at that number of nodes. It shares with the given spec what the knob does not change. The
+// error says why the spec cannot have the knob, or what else is wrong with the spec.
 func (k Knob) Set(spec rollout.Spec, nodes int32) (rollout.Spec, error) {
 	s := &spec.Strategy
 	if s.Type == rollout.OnDelete {
@@ -61,14 +61,15 @@ func (k Knob) Set(spec rollout.Spec, nodes int32) (rollout.Spec, error) {
 	return spec, nil
 }
 
-// Suggest finds the smallest value of the knob, from 1 to the number of nodes that are to run the pod at the beginning,
-// with which nine of ten runs finish by the deadline: they have succeeded ([Report.Succeeded]), and Report.Finished is not
-// after it.
+// Suggest finds the smallest value of the knob, from 1 to the number of nodes that are to run the pod at the beginning, with
+// which at least nine of ten runs finish by the deadline. A run does so if it succeeds ([Report.Succeeded]) and
+// Report.Finished is not after the deadline.
 //
-// It tries 1, 2, 4 and so on, and then halves the interval between the last value that failed and the first that did
-// not, so it makes about 2 log2(nodes) forecasts, those that fail short ones. What it returns was tried, and so was one
-// less, which failed. That is the smallest value if more never makes a rollout slower. It may do so where nodes share what
-// they wait for, such as the bandwidth of a registry; then a smaller value may do that was not tried.
+// Suggest tries 1, 2, 4 and so on, and then halves the interval between the last value that failed and the first that did
+// not. So it makes about 2 log2(nodes) forecasts, of which those that fail are short. The value that it returns was tried, and
+// so was the value one below, which failed. It is the smallest value if a greater value never makes a rollout slower. A greater
+// one may do so where nodes share what they wait for, such as the bandwidth of a registry. Then a smaller value may meet the
+// deadline that was not tried.
 //
 // The error says what is wrong with the spec, the snapshot, the assumptions, the knob, or a deadline that is not positive.
 func Suggest(
@@ -77,7 +78,7 @@ func Suggest(
 	return suggester{runUntil, spec, snapshot, assume, knob, deadline}.suggest()
 }
 
-// runUntil ends a run that is late, instead of waiting for all of it.
+// runUntil runs the scenario, but ends the run once it is late.
 func runUntil(s Scenario, deadline time.Duration) (Report, error) {
 	simulation, err := New(s)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s suggester) suggest() (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	// Below value all failed that were tried, and at value one did not.
+	// All values that were tried have failed: failed is the greatest of them, and value is the next to try.
 	failed, value := 0, 1
 	for {
 		prediction, err := s.try(value, value == most)
@@ -121,7 +122,7 @@ func (s suggester) suggest() (Suggestion, error) {
 	}
 }
 
-// between searches failed < value <= met.
+// between searches for the smallest value that meets the deadline, failed < value <= met, by halving the interval.
 func (s suggester) between(failed, met int, prediction Prediction) (Suggestion, error) {
 	for failed+1 < met {
 		value := failed + (met-failed)/2
@@ -138,7 +139,7 @@ func (s suggester) between(failed, met int, prediction Prediction) (Suggestion, 
 	return Suggestion{Value: met, Prediction: prediction}, nil
 }
 
-// most is the largest value: no more nodes than there are can be under way.
+// most is the largest value worth trying: the number of nodes that are to run the pod, which bounds those under way.
 func (s suggester) most() (int, error) {
 	spec, err := s.knob.Set(s.spec, 1)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s suggester) most() (int, error) {
 	return max(int(plan.Budget.Desired), 1), nil
 }
 
-// try a value. Unless all runs are asked for, it stops once too many are late.
+// try makes the forecast with a value. Unless all runs are asked for, it stops once too many are late.
 func (s suggester) try(value int, all bool) (Prediction, error) {
 	spec, err := s.knob.Set(s.spec, int32(value))
 	if err != nil {
@@ -170,7 +171,7 @@ func (s suggester) try(value int, all bool) (Prediction, error) {
 	return f.forecast(spec, s.snapshot, s.assume)
 }
 
-// once runs a scenario. What was done too late was not.
+// once runs a scenario. A rollout that was done after the deadline counts as not done.
 func (s suggester) once(scenario Scenario) (Report, error) {
 	report, err := s.run(scenario, s.deadline)
 	if report.End == EndDone && report.Finished > s.deadline {
@@ -179,7 +180,8 @@ func (s suggester) once(scenario Scenario) (Report, error) {
 	return report, err
 }
 
-// meets reports whether nine of ten runs finished. Of runs that were stopped early too many were late of all.
+// meets reports whether at least nine of ten runs finished. If a forecast was stopped early, the runs that were made cannot
+// meet this, because too many are late even of all runs.
 func meets(p Prediction) bool { return !tooMany(p.Unfinished, p.Runs) }
 
 func tooMany(unfinished, runs int) bool { return 10*unfinished > runs }

@@ -10,8 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// String is the report as lines of text, without a line end after the last one, for people: durations are rounded, to
-// milliseconds below a minute and to seconds from there on, and what did not occur is left out.
+// String returns the report as lines of text for people, without a line end after the last one. Durations are rounded, to
+// milliseconds below a minute and to seconds from there on. Lines about things that did not occur are left out.
 func (r Report) String() string {
 	lines := []string{fmt.Sprintf("%s, seed %d: %s", r.Name, r.Seed, r.outcome())}
 	add := func(title, format string, args ...any) {
@@ -84,7 +84,7 @@ func (r Report) reachedText() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the peak and the sum in words.
+// String returns the peak and the sum in words; "none" if no node was unavailable.
 func (u Unavailable) String() string {
 	if u.Peak == 0 {
 		return "none"
@@ -92,7 +92,7 @@ func (u Unavailable) String() string {
 	return fmt.Sprintf("at most %d, first after %s; %s summed over nodes", u.Peak, rounded(u.PeakAt), rounded(u.NodeTime))
 }
 
-// String is the budget in words.
+// String returns the budget and its use in words.
 func (b BudgetReport) String() string {
 	limit := rollout.LimitMaxUnavailable
 	if b.Surge {
@@ -101,7 +101,7 @@ func (b BudgetReport) String() string {
 	return fmt.Sprintf("%s %d, used at most %d, on average %.1f", limit, b.Limit, b.Peak, b.Mean)
 }
 
-// String is how the canary came out in words.
+// String returns in words how the canary ended, or how far it has come.
 func (c CanaryReport) String() string {
 	text := fmt.Sprintf("%s (%s), on at most %d nodes", c.Phase, c.Reason, c.Nodes)
 	if c.Promoted > 0 {
@@ -113,12 +113,12 @@ func (c CanaryReport) String() string {
 	return text
 }
 
-// ran reports whether there was a trial.
+// ran reports whether there was a trial of a revision.
 func (c CanaryReport) ran() bool {
 	return c.Phase != canary.Idle || c.Reason == canary.Promoted || c.Reason == canary.Validated
 }
 
-// String is the wait in words.
+// String returns the wait in words.
 func (w WaitReport) String() string {
 	what := w.Reason.String()
 	if w.Limit != rollout.LimitNone {
@@ -127,14 +127,15 @@ func (w WaitReport) String() string {
 	return fmt.Sprintf("%s: %s summed over nodes", what, rounded(w.NodeTime))
 }
 
-// Table is lines of cells. Each row has as many as Header.
+// Table is a header and rows of cells. Each row has as many cells as Header.
 type Table struct {
 	Header []string
 	Rows   [][]string
 }
 
-// Compare sets reports side by side: a column for each, in their order, under its name, and a row for each figure, which
-// the first column names. A report without a name is called by its number, counted from 1; further names are ignored.
+// Compare sets reports side by side. The table has a column for each report, in their order and under its name, and a row for
+// each figure, which the first column names. A report without a name is called by its number, counted from 1. Names beyond the
+// reports are ignored.
 func Compare(names []string, reports []Report) Table {
 	table := Table{Header: []string{""}}
 	for i := range reports {
@@ -154,8 +155,8 @@ func Compare(names []string, reports []Report) Table {
 	return table
 }
 
-// String is the table with aligned columns, the first to the left and the others to the right, a line for each row and
-// no line end after the last one.
+// String returns the table with a line for each row and no line end after the last one. The first column is aligned to the
+// left, the others to the right.
 func (t Table) String() string {
 	var widths []int
 	rows := append([][]string{t.Header}, t.Rows...)
@@ -182,7 +183,7 @@ func (t Table) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// figures of a comparison.
+// figures are the rows of a comparison.
 var figures = [...]struct {
 	name string
 	of   func(*Report) string
@@ -243,7 +244,7 @@ func unlessNone(is bool, d time.Duration) string {
 	return rounded(d).String()
 }
 
-// rounded to what a person wants to read.
+// rounded is the duration, rounded for people: to milliseconds below a minute, and to seconds from there on.
 func rounded(d time.Duration) time.Duration {
 	if d >= time.Minute {
 		return d.Round(time.Second)
@@ -251,7 +252,7 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// size of data in the largest binary unit of which there is at least one.
+// byteSize is a number of bytes in the largest binary unit of which there is at least one.
 func byteSize(bytes int64) string {
 	const units = "KMGTPE"
 	if bytes < 1024 {

@@ -9,9 +9,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// tally is what a run adds up to, from which its Report is made. Instants are counted from the beginning of the run and
-// do not decrease. What it is told costs the same whatever the size of the fleet, but for a plan, of which each decision
-// is looked at once.
+// tally adds up what a run's Report is made from. Instants are counted from the beginning of the run and do not decrease.
+// The cost of what it is told does not depend on the size of the fleet, except for a plan, of which each decision is looked
+// at once.
 type tally struct {
 	counted Report // what is only counted
 	index   map[string]int32
@@ -23,12 +23,12 @@ type tally struct {
 	budget  budgetUse
 	waits   waits
 	trial   trial
-	// finished is when a node came to its place last, finishedUse how much of the budget had been used by then.
+	// finished is when a node last came to its place, finishedUse how much of the budget had been used by then.
 	finished    time.Duration
 	finishedUse nodeTime
 }
 
-// tallied is a node. One that left has state 0.
+// tallied is what is known of a node. A node that left has state 0.
 type tallied struct {
 	since time.Duration // of the state
 	zone  int32
@@ -41,8 +41,8 @@ func newTally(name string, seed uint64) *tally {
 	return &tally{counted: Report{Name: name, Seed: seed}, index: map[string]int32{}, zones: zones{index: map[string]int32{}}}
 }
 
-// node is told that the state of a node changed, or its zone. From 0: it joined; to 0: it left. Changes of one instant
-// count in the order in which they are told, each as if it had lasted.
+// node is told that the state of a node, or its zone, changed. A node that joined changes from state 0, and one that left to
+// state 0. Changes at one instant count in the order in which they are told, each as if it had lasted.
 func (t *tally) node(at time.Duration, name, zone string, _, to NodeState) {
 	i, known := t.index[name]
 	if !known {
@@ -69,14 +69,14 @@ func (t *tally) node(at time.Duration, name, zone string, _, to NodeState) {
 	}
 }
 
-// arrived reports whether a node came nearer to its place. One that joins or leaves where nothing is to be done, or when it
-// is done, did not.
+// arrived reports whether a node came nearer to its place. A node that joins or leaves in a state in which nothing is to be
+// done (any more), New or Outside, did not.
 func arrived(from, to NodeState) bool {
 	settled := func(s NodeState) bool { return s == NodeOutside || s == NodeNew }
 	return (from != 0 || !settled(to)) && (to != 0 || !settled(from))
 }
 
-// leave and enter take a node out of the counts and put it in again.
+// leave takes a node out of the counts, and enter puts it in again.
 func (t *tally) leave(at time.Duration, n *tallied) {
 	if n.state != 0 {
 		t.count(at, n, -1)
@@ -99,7 +99,7 @@ func (t *tally) count(at time.Duration, n *tallied, one int) {
 	}
 }
 
-// unavailable is B2 of a node as it is: to run the pod, and without one that serves.
+// unavailable reports whether a node in the state is to run the pod and has none that serves (B2).
 func unavailable(s NodeState) bool { return s != 0 && s != NodeOutside && !s.Serving() }
 
 // begun is told that the rollout begins a node.
@@ -159,7 +159,7 @@ func (t *tally) restarted(crash bool) {
 
 func (t *tally) controllerCrashed() { t.counted.ControllerCrashes++ }
 
-// report sums up the run until then. The tally goes on as if nobody had asked.
+// report sums up the run until an instant. It does not change the tally.
 func (t *tally) report(at time.Duration, end End, violations []verify.Violation) Report {
 	r := t.counted
 	r.End, r.Elapsed = end, at

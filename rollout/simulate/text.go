@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The enumerations have a text form, their String, so that scenarios, records and reports read in words. Numbers may change
-// between versions; the words do not. The zero value is the empty text, as in an empty cell of a table: a node that joins was
-// in no state. Only a run that has no end is one that goes on.
+// The enumerations have a text form, their String, so that scenarios, records and reports read in words. The numbers may change
+// between versions; the words do not. The text of the zero value is empty, like an empty cell of a table: a node that joins was
+// in no state. The exception is End: a run without an end is "running".
 
 var whatNames = [whats]string{
 	AddNodes:        "AddNodes",
@@ -76,7 +76,7 @@ var knobNames = [knobs]string{
 	KnobSlowStart:      "slowStart",
 }
 
-// String is the name of the constant, such as "AddNodes"; 0 is "".
+// String returns the name of the constant, such as "AddNodes"; "" for 0, "unknown" for a value that was never declared.
 func (w What) String() string { return name(whatNames[:], w) }
 
 // MarshalText is String, but fails for a value that was never declared.
@@ -85,7 +85,7 @@ func (w What) MarshalText() ([]byte, error) { return marshal(whatNames[:], w) }
 // UnmarshalText reads what MarshalText wrote. On error the receiver is left as it was.
 func (w *What) UnmarshalText(text []byte) error { return unmarshal(whatNames[:], w, text) }
 
-// String is the name of the constant, such as "PodCreated"; 0 is "".
+// String returns the name of the constant, such as "PodCreated"; "" for 0, "unknown" for a value that was never declared.
 func (k RecordKind) String() string { return name(recordKindNames[:], k) }
 
 // MarshalText is String, but fails for a value that was never declared.
@@ -94,7 +94,8 @@ func (k RecordKind) MarshalText() ([]byte, error) { return marshal(recordKindNam
 // UnmarshalText reads what MarshalText wrote. On error the receiver is left as it was.
 func (k *RecordKind) UnmarshalText(text []byte) error { return unmarshal(recordKindNames[:], k, text) }
 
-// String is the name of the constant in lower case and without Node, such as "surging"; 0 is "".
+// String returns the name of the constant in lower case and without Node, such as "surging"; "" for 0, "unknown" for a value
+// that was never declared.
 func (s NodeState) String() string { return name(nodeStateNames[:], s) }
 
 // MarshalText is String, but fails for a value that was never declared.
@@ -103,7 +104,8 @@ func (s NodeState) MarshalText() ([]byte, error) { return marshal(nodeStateNames
 // UnmarshalText reads what MarshalText wrote. On error the receiver is left as it was.
 func (s *NodeState) UnmarshalText(text []byte) error { return unmarshal(nodeStateNames[:], s, text) }
 
-// String is the name of the constant in lower case and without End, such as "stuck"; 0 is "running".
+// String returns the name of the constant in lower case and without End, such as "stuck"; "running" for 0, "unknown" for a
+// value that was never declared.
 func (e End) String() string { return name(endNames[:], e) }
 
 // MarshalText is String, but fails for a value that was never declared.
@@ -112,7 +114,8 @@ func (e End) MarshalText() ([]byte, error) { return marshal(endNames[:], e) }
 // UnmarshalText reads what MarshalText wrote. On error the receiver is left as it was.
 func (e *End) UnmarshalText(text []byte) error { return unmarshal(endNames[:], e, text) }
 
-// String is the name of the field of the strategy, such as "maxSurge"; 0 is "".
+// String returns the name of the field of the strategy, such as "maxSurge"; "" for 0, "unknown" for a value that was never
+// declared.
 func (k Knob) String() string { return name(knobNames[:], k) }
 
 // MarshalText is String, but fails for a value that was never declared.
@@ -121,7 +124,7 @@ func (k Knob) MarshalText() ([]byte, error) { return marshal(knobNames[:], k) }
 // UnmarshalText reads what MarshalText wrote. On error the receiver is left as it was.
 func (k *Knob) UnmarshalText(text []byte) error { return unmarshal(knobNames[:], k, text) }
 
-// name looks an enumeration value up in its table. A value that was never declared reads "unknown".
+// name looks up an enumeration value in its table. The text of a value that was never declared is "unknown".
 func name[T ~uint8](names []string, v T) string {
 	if int(v) < len(names) {
 		return names[v]

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// defaultPoints and leastPoints of a series.
+// defaultPoints and leastPoints bound Recorder.Points.
 const (
 	defaultPoints = 4096
 	leastPoints   = 8
 )
 
-// bucket is the points of a span of time that are kept: the first with the most unavailable nodes, and the last. Of two
-// neighbours it is known without the other points, so what is kept of a run does not depend on when it was thinned.
+// bucket has the points that are kept of a span of time: the first with the most unavailable nodes, and the last. The bucket of
+// two joined spans follows from their two buckets, so what is kept of a run does not depend on when it was thinned.
 type bucket struct{ peak, last Point }
 
 func (b *bucket) merge(next bucket) {
@@ -36,7 +36,7 @@ func (r *Recorder) keep(p Point) {
 	}
 }
 
-// most is how many buckets there may be: each gives two points, and the beginning is one more.
+// most is how many buckets there may be. Each gives two points, and the beginning is one more point.
 func (r *Recorder) most() int {
 	points := r.Points
 	if points == 0 {
@@ -65,7 +65,7 @@ const (
 	leastWidth = time.Millisecond
 )
 
-// add bytes that came from one instant to another, at one rate, or at the instant if both are one.
+// add adds bytes that came between two instants at an even rate, or at one instant if the two are equal.
 func (t *traffic) add(from, to time.Duration, size int64) {
 	from, to = max(from, 0), max(to, 0)
 	if size <= 0 {
@@ -115,7 +115,7 @@ func share(size int64, part, whole time.Duration) int64 {
 	return int64(min(quotient, math.MaxInt64))
 }
 
-// joinTraffic brings both to the wider spans.
+// joinTraffic puts both side by side, in the wider of their spans.
 func joinTraffic(registry, peers traffic) []Traffic {
 	both := [...]*traffic{&registry, &peers}
 	width := max(registry.width, peers.width)

@@ -7,8 +7,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// trial follows the canary of the last revision that had one. Once a revision was promoted, plans say only that it is
-// the stable one (C6), and after a rollback they say that of another, so what was found before counts.
+// trial follows the canary of the last revision that had one. After a promotion plans say only that the revision is the stable
+// one (C6), and after a rollback they say that of another revision, so what was found before counts.
 type trial struct {
 	revision string
 	decided  bool
@@ -38,7 +38,7 @@ func (c *trial) plan(at time.Duration, p *rollout.Plan) {
 	c.report.Phase, c.report.Reason = found.Phase, found.Reason
 }
 
-// idle: nothing is on trial. Why, is of interest only while there was none at all.
+// idle is told that nothing is on trial. The reason is reported only as long as there has been no trial at all.
 func (c *trial) idle(found canary.Finding) {
 	if c.revision == "" {
 		c.report.Phase, c.report.Reason = found.Phase, found.Reason

@@ -15,8 +15,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Validate reports every mistake in the scenario at once, as an aggregate of *field.Error with paths such as
-// events[3].share; [rollout.FieldErrors] lists them. Nil: [New] takes the scenario.
+// Validate returns every mistake in the scenario at once, as an aggregate of *field.Error with paths such as events[3].share;
+// [rollout.FieldErrors] lists them. If it returns nil, [New] accepts the scenario.
 func (s Scenario) Validate() error {
 	var errs field.ErrorList
 	errs = append(errs, validateSpec(field.NewPath("spec"), &s.Spec)...)
@@ -44,10 +44,10 @@ func (e scenarioError) Error() string { return e.list.ToAggregate().Error() }
 func (e scenarioError) Errors() []error { return e.list.ToAggregate().Errors() }
 func (e scenarioError) Unwrap() []error { return e.Errors() }
 
-// Is reports whether any mistake is the target.
+// Is reports whether any of the mistakes is the target, as errors.Is asks.
 func (e scenarioError) Is(target error) bool { return e.list.ToAggregate().Is(target) }
 
-// pools are the names that pools of nodes have, or may come to have; nil if there is no telling.
+// pools are the names that pools of nodes have, or may come to have; nil if they cannot be known.
 func (s *Scenario) pools() map[string]bool {
 	pools := map[string]bool{}
 	for i := range s.Fleet.Pools {
@@ -156,11 +156,11 @@ func validateDistribution(path *field.Path, d Distribution) field.ErrorList {
 	return nil
 }
 
-// leastRecurrence is the least mean time between two times of something that recurs: without a bound a run would never get
-// past one instant.
+// leastRecurrence is the least mean time after which something may recur. Without such a bound a run might never get past
+// one instant.
 const leastRecurrence = time.Millisecond
 
-// validateRecurrence is about the time to the next time of something that happens again and again.
+// validateRecurrence checks the time after which something happens again.
 func validateRecurrence(path *field.Path, d Distribution) field.ErrorList {
 	errs := validateDistribution(path, d)
 	if len(errs) == 0 && d.isSet() && d.Mean() < leastRecurrence {
@@ -193,7 +193,7 @@ func validateCount(path *field.Path, count int64) field.ErrorList {
 	return nil
 }
 
-// validateRate is about something per second. One of next to nothing would make for durations that overflow.
+// validateRate checks a number per second. One close to 0 would lead to durations that overflow.
 func validateRate(path *field.Path, rate float64) field.ErrorList {
 	const least, most = 0.001, 1e9
 	if rate == 0 || rate >= least && rate <= most {

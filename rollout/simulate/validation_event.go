@@ -10,15 +10,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// Which fields of an event mean anything depends on what happens. One that means nothing is a mistake: whoever set it
-// expected something of it.
+// Which fields of an event have a meaning depends on its kind. A field that is set and has none is a mistake: whoever set it
+// expected an effect.
 
-// onNodes reports whether it happens to nodes, so that these are to be chosen.
+// onNodes reports whether the event happens to nodes of the cluster, which have to be chosen.
 func (w What) onNodes() bool {
 	return w.known() && w != AddNodes && w != SetSpec && w != GiveCommands && w != CrashController && w != SetClock
 }
 
-// ends reports whether it can end by itself.
+// ends reports whether the event can be undone after some time (Event.For).
 func (w What) ends() bool {
 	return slices.Contains([]What{NodeNotReady, CordonNode, TaintNode, DrainNode, LabelNode}, w)
 }
@@ -95,7 +95,7 @@ func (e *Event) validateFor(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateChange is about labels and taints.
+// validateChange checks labels and taints.
 func (e *Event) validateChange(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch labels := path.Child("labels"); {

@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// mostNodes that a fleet may have, and that may join at one time. More would take memory that nobody has.
+// mostNodes is how many nodes a fleet may have, and how many may join at one time. More would need too much memory.
 const mostNodes = 1_000_000
 
 func (f *Fleet) validate(path *field.Path) field.ErrorList {
@@ -44,7 +44,8 @@ func (f *Fleet) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateSnapshot looks for what is no object, or has no name of its own. The rest the planner finds.
+// validateSnapshot looks for nil objects, and for names of nodes and UIDs of pods that are empty or not unique. The planner
+// finds the other mistakes.
 func validateSnapshot(path *field.Path, snapshot *rollout.Snapshot) field.ErrorList {
 	var errs field.ErrorList
 	names := make(map[string]bool, len(snapshot.Nodes))
@@ -172,7 +173,8 @@ func (p *Pool) validateLabels(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateResources looks at quantities before anybody computes with them: with some that takes memory without bound.
+// validateResources checks quantities before anybody computes with them, because with some of them that takes memory without
+// bound.
 func validateResources(path *field.Path, list corev1.ResourceList) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(list)) {

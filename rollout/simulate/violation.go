@@ -14,20 +14,21 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// StepError says at which step a run ended that should have gone on, and how to see that step again.
+// StepError says at which step a run ended because of an error, and how to see that step again.
 type StepError struct {
-	// Seed and Step identify it; a run of the same scenario comes to it again.
+	// Seed and Step identify the step; a run of the same scenario comes to it again.
 	Seed uint64
 	Step Step
-	// Violations of the invariants by the plan; empty: Err is the observer's.
+	// Violations are the invariants that the plan breaks. If it is empty, Err is what ended the run: the error of an
+	// observer, of a watcher, or of the simulation itself.
 	Violations []verify.Violation
 	Err        error
 }
 
-// mostViolations that a message lists. One mistake in a planner breaks invariants on thousands of nodes.
+// mostViolations is how many violations a message lists. One mistake in a planner can break invariants on thousands of nodes.
 const mostViolations = 10
 
-// Error says where the run ended and why, with what the plan says about the nodes concerned, and how to see it again.
+// Error says where the run ended and why, what the plan says about the nodes concerned, and how to see the step again.
 func (e *StepError) Error() string {
 	if e == nil {
 		return "simulate: no error"
@@ -65,7 +66,7 @@ func (e *StepError) Error() string {
 	return b.String()
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *StepError) Unwrap() error {
 	if e == nil {
 		return nil
@@ -73,7 +74,7 @@ func (e *StepError) Unwrap() error {
 	return e.Err
 }
 
-// Case is the spec in force and what the controller saw.
+// Case returns the spec in force at the step and what the controller saw. The case of a nil error is the zero value.
 func (e *StepError) Case() Case {
 	if e == nil {
 		return Case{}
@@ -81,7 +82,7 @@ func (e *StepError) Case() Case {
 	return e.Step.Case()
 }
 
-// Case is the spec in force and what the controller saw.
+// Case returns the spec in force at the step and what the controller saw. The case of a nil step is the zero value.
 func (s *Step) Case() Case {
 	if s == nil {
 		return Case{}
@@ -89,7 +90,7 @@ func (s *Step) Case() Case {
 	return Case{Spec: s.Spec, Snapshot: s.Snapshot}
 }
 
-// Case is a spec and what its controller saw, as `examples/plan -case` reads it. JSON has instants of objects in whole
+// Case is a spec and what its controller saw, for `examples/plan -case` to read. JSON has the instants in objects in whole
 // seconds, as API servers do; nothing else is lost.
 type Case struct {
 	Spec     rollout.Spec     `json:"spec"`
@@ -100,12 +101,13 @@ type Case struct {
 type encodedCase struct {
 	Spec     *rollout.Spec     `json:"spec"`
 	Snapshot *rollout.Snapshot `json:"snapshot"`
-	// RevisionData is the data of the revisions, by their place, that no JSON would keep to the byte. No API server has such
-	// revisions, but what the planner makes of them is to be seen again, too.
+	// RevisionData has, by index, the data of revisions that JSON would not keep to the byte. No API server has such revisions,
+	// but a case must show again what the planner makes of them.
 	RevisionData map[int][]byte `json:"revisionData,omitempty"`
 }
 
-// Encode returns the case as JSON that [ReadCase] reads. It fails only for what has no JSON at all, as a year beyond 9999.
+// Encode returns the case as JSON that [ReadCase] reads. It fails only for values that have no JSON, such as a year beyond
+// 9999.
 func (c Case) Encode() ([]byte, error) {
 	encoded := encodedCase{Spec: &c.Spec, Snapshot: &c.Snapshot}
 	c.Snapshot.Revisions = slices.Clone(c.Snapshot.Revisions)
@@ -130,14 +132,14 @@ func (c Case) Encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// keeps reports whether the data comes through JSON as it is.
+// keeps reports whether the data stays the same to the byte when it is written as JSON and read again.
 func keeps(data []byte) bool {
 	var compact bytes.Buffer
 	return bytes.HasPrefix(data, []byte("{")) && json.Compact(&compact, data) == nil && bytes.Equal(compact.Bytes(), data)
 }
 
-// ReadCase reads what [Case.Encode] wrote. An unknown field is an error: what is not understood might have made another
-// plan. So is a quantity that it would take for ever to read.
+// ReadCase reads what [Case.Encode] wrote. An unknown field is an error, because a field that is not understood might have
+// led to another plan. So is a quantity that would take for ever to read.
 func ReadCase(data []byte) (Case, error) {
 	var c encodedCase
 	if err := strictly(data, &c); err != nil {
@@ -162,7 +164,7 @@ func ReadCase(data []byte) (Case, error) {
 
 var errNoCase = errors.New(`case: must be a JSON object with "spec" and "snapshot", as Case.Encode writes it`)
 
-// placed puts the line before a mistake in the syntax.
+// placed puts the line number before the message about a mistake in the syntax.
 func placed(data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := data[:min(max(syntax.Offset-1, 0), int64(len(data)))]

@@ -8,12 +8,12 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// waits sums up what nodes waited for. What a plan says holds until the next one.
+// waits sums up what nodes waited for, and how long. What a plan says holds until the next plan.
 type waits struct {
 	since time.Duration
 	list  []wait
-	// places in list, counted from 1, by reason and limit. A plan has a decision for each node, and a map would be asked
-	// for each of them.
+	// places has the place in list, counted from 1, by reason and limit. It is no map, because it is read for every node of
+	// every plan.
 	places [1 << 16]uint16
 }
 
@@ -36,7 +36,7 @@ func (w *waits) plan(at time.Duration, decisions []rollout.Decision) {
 	}
 }
 
-// pass lets time pass.
+// pass adds the time since the last call to the sums.
 func (w *waits) pass(at time.Duration) {
 	for i := range w.list {
 		w.list[i].sum.add(w.list[i].nodes, at-w.since)
@@ -53,7 +53,7 @@ func (w *waits) find(reason rollout.Reason, limit rollout.Limit) *wait {
 	return &w.list[*place-1]
 }
 
-// report lists what was waited for at all, the longest first.
+// report lists what nodes waited for, for more than no time, the longest first.
 func (w *waits) report(at time.Duration) []WaitReport {
 	list := slices.Clone(w.list)
 	for i := range list {

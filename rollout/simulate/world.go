@@ -19,7 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
-// collected is how long after a node is gone its pods are.
+// collected is the time from the removal of a node until its pods are garbage-collected.
 const collected = 20 * time.Second
 
 // node is a node as it is.
@@ -29,23 +29,24 @@ type node struct {
 	zone   string
 	pool   *Pool // nil: of none
 	pods   []*pod
-	// late are pulls that ended while it was silent.
+	// late are pulls that ended while the node was silent.
 	late []pulled
-	// begun are how many events of a kind are not over, by kind and what they are about; labels those that changed a label.
+	// begun counts the events that are not over, by what they do. labels has the labels that events have changed.
 	begun  map[effect]int
 	labels map[string]*relabelled
 	// ahead are the pulls of images that no pod has asked for.
 	ahead []*ahead
-	// runs: the pod of the spec in force is to run here (P2).
+	// runs reports whether the pod of the spec in force is to run here (P2).
 	runs bool
-	// silent: its kubelet says and does nothing. gone: it is no node any more.
+	// silent: the kubelet reports and does nothing. gone: the node was removed.
 	silent, gone bool
 	state        NodeState
 	counted      string // the zone that it is counted in
-	// digest of the resources that it overrides; anyResources: an annotation of it cannot be read (P8).
+	// digest is that of the overrides that apply to the node. anyResources: an annotation of it cannot be read, so that no
+	// running pod is outdated because of its resources (P8).
 	digest       string
 	anyResources bool
-	// soon is when its pod has been Ready for long enough.
+	// soon fires when the node's pod has been Ready for minReadySeconds.
 	soon timer
 	// shown is what the controller's watch shows of it.
 	shown sights[*corev1.Node]
@@ -56,15 +57,16 @@ type pod struct {
 	object *corev1.Pod // replaced, never written to
 	node   *node       // that it is bound or pinned to; nil: none that exists
 	serial int
-	// rules apply to what it is to run, runs to what it does run.
+	// rules apply to what the pod is to run, runs to what it does run.
 	rules, runs *Kubelet
 	stage       stage
-	// since is when the stage began, up when containers ran for the last time, changed when the pod was last changed so that
-	// they have to, asked when controllers of hooks were given something to do, marked when it was marked for deletion.
+	// since is when the stage began, up when the containers last started, changed when the pod was last changed so that its
+	// containers have to change, asked when the controllers of hooks were given something to do, and marked when the pod was
+	// marked for deletion.
 	since, up, changed, asked, marked time.Duration
 	// attempt counts starts of the containers, crashes those that failed.
 	attempt, crashes int
-	// inARow counts crashes for the back-off, sickly those since it was ready.
+	// inARow counts crashes for the back-off, sickly the crashes since the pod was last ready.
 	inARow, sickly int
 	// pullsFailed counts pulls of its images that failed, in a row.
 	pullsFailed int
@@ -94,7 +96,7 @@ func (s *Simulation) setNode(object *corev1.Node) *node {
 	return n
 }
 
-// isReady reports whether the node is reported Ready. One that has no such condition is not reported at all, and taken for so.
+// isReady reports whether the node is reported Ready. A node without such a condition counts as Ready.
 func isReady(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
@@ -104,15 +106,15 @@ func isReady(n *corev1.Node) bool {
 	return true
 }
 
-// evaluate asks what the spec in force means on the node.
+// evaluate finds what the spec in force means for the node.
 func (s *Simulation) evaluate(n *node) {
 	n.runs = s.runsOn(n)
 	by := s.overrides.Evaluate(n.object)
 	n.digest, n.anyResources = by.Digest, len(by.Malformed) > 0
 }
 
-// runsOn reports whether the pod of the spec in force is to run on the node. The taints of a node that is lost keep new pods
-// away (P3), but it is to run one all the same: whoever counts nodes without an agent counts it.
+// runsOn reports whether the pod of the spec in force is to run on the node. The taints of a lost node keep new pods away (P3),
+// but the node is to run one all the same: whoever counts nodes without an agent counts it.
 func (s *Simulation) runsOn(n *node) bool {
 	object := n.object
 	if n.silent {
@@ -203,7 +205,7 @@ func (s *Simulation) changePod(p *pod, object *corev1.Pod) {
 	}
 }
 
-// deletePod does what an API server does about a request to delete a pod.
+// deletePod does what an API server does on a request to delete a pod.
 func (s *Simulation) deletePod(p *pod) {
 	switch object := apiserver.Delete(p.object, s.stamp()); object {
 	case p.object: // marked already
@@ -241,7 +243,7 @@ func (s *Simulation) nextVersion() string {
 	return strconv.Itoa(s.version)
 }
 
-// rulesFor are the rules that apply to the pod, in one, which pods with the same rules share.
+// rulesFor is one rule that joins all rules that apply to the pod. Pods with the same rules share it.
 func (s *Simulation) rulesFor(p *pod) *Kubelet {
 	which := make([]byte, 0, 16) // ordinals of the rules, in a row
 	for i := range s.scenario.Model.Kubelets {
@@ -267,7 +269,7 @@ func (s *Simulation) rulesFor(p *pod) *Kubelet {
 	return all
 }
 
-// matches reports whether the rule is about the pod, its share aside.
+// matches reports whether the rule is about the pod, apart from its Share.
 func (k *Kubelet) matches(p *pod) bool {
 	if k.Revision != "" && k.Revision != revisionOf(p.object) || (k.Pool != "" || len(k.Nodes) > 0) && p.node == nil {
 		return false
@@ -306,7 +308,7 @@ func (k *Kubelet) overlay(later *Kubelet) {
 	}
 }
 
-// draw draws one of the pod's durations, the same whenever it is asked for one attempt.
+// draw draws one of the pod's durations. It is the same each time within one attempt.
 func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration {
 	if !d.isSet() {
 		return 0

@@ -16,7 +16,7 @@ import (
 //	report, err := simulate.Run(scenario)
 //	err = errors.Join(err, history.Flush())
 //
-// After an error nothing more is written; Flush returns it.
+// After an error nothing more is written, and Flush returns the error.
 type Writer struct {
 	write func(Record) error
 	flush func() error
@@ -28,8 +28,8 @@ var recordColumns = []string{
 	"seconds", "step", "kind", "node", "zone", "pod", "revision", "from", "to", "bytes", "took", "detail",
 }
 
-// NewCSVWriter returns a Writer of comma-separated values (RFC 4180, but lines end in \n): a line of column names, then a
-// line for each record. The columns are
+// NewCSVWriter returns a Writer of comma-separated values (RFC 4180, except that lines end in \n): a line of column names, then
+// a line for each record. The columns are
 //
 //	seconds   since the beginning, a decimal fraction as exact as it has to be
 //	step      plans made by then
@@ -69,9 +69,9 @@ func NewCSVWriter(w io.Writer) *Writer {
 	}
 }
 
-// NewJSONLinesWriter returns a Writer of one JSON object a line, with the fields of [Record]: durations are whole
-// nanoseconds, kinds and states words, and what is empty or 0 is left out, but for "at", "step" and "kind".
-// [encoding/json] reads them back into Records.
+// NewJSONLinesWriter returns a Writer of one JSON object a line, with the fields of [Record]. Durations are whole nanoseconds,
+// and kinds and states are words. Fields that are empty or 0 are left out, except "at", "step" and "kind". [encoding/json] reads
+// the lines back into Records.
 func NewJSONLinesWriter(w io.Writer) *Writer {
 	encoder := json.NewEncoder(w)
 	return &Writer{
@@ -80,14 +80,15 @@ func NewJSONLinesWriter(w io.Writer) *Writer {
 	}
 }
 
-// Record writes a record, at once or with those that follow.
+// Record writes a record. It may be buffered until Flush.
 func (w *Writer) Record(r Record) {
 	if w.err == nil && w.write != nil {
 		w.err = w.write(r)
 	}
 }
 
-// Flush writes what was not written yet, and returns the first error of all. After it one may go on.
+// Flush writes what is buffered, and returns the first error that occurred since the Writer was made. More records may
+// follow.
 func (w *Writer) Flush() error {
 	if w.err == nil && w.flush != nil {
 		w.err = w.flush()
@@ -116,7 +117,7 @@ func unlessZero(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// seconds writes a duration exactly, which a float would not.
+// seconds writes a duration in seconds as an exact decimal, which a float would not be.
 func seconds(d time.Duration) string {
 	sign, n := "", uint64(d)
 	if d < 0 {
@@ -130,15 +131,16 @@ func seconds(d time.Duration) string {
 	return text
 }
 
-// WriteCSV writes the points as comma-separated values: a line of column names, then a line for each. The columns are
-// the seconds since the beginning, one for each state by its name, "desired" and "unavailable".
+// WriteCSV writes the points as comma-separated values: a line of column names, then a line for each point. The columns are
+// the seconds since the beginning, one column for each state by its name, "desired" and "unavailable". The error is that of
+// the writer.
 func (s Series) WriteCSV(w io.Writer) error {
 	lines := csv.NewWriter(w)
 	columns := []string{"seconds"}
 	for state := NodeState(1); state < nodeStates; state++ {
 		columns = append(columns, state.String())
 	}
-	// An error of Write stays, and Error has it.
+	// An error of Write is kept, and returned by Error.
 	_ = lines.Write(append(columns, "desired", "unavailable"))
 	for _, p := range s.Points {
 		fields := []string{seconds(p.At)}
