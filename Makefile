@@ -28,9 +28,9 @@ SCHEDULER ?=
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
-# The library starts no goroutine, which internal/purity proves; what may be used by several has a test of that name. These modules
-# have goroutines. The race detector needs cgo and a C compiler; a machine that has only Go goes without it.
-RACY := ./examples/controller|./examples/simulate
+# The library starts no goroutine, which internal/purity proves; what several may use has a test of that name. This module
+# has goroutines all over. The race detector needs cgo and a C compiler; a machine that has only Go goes without it.
+RACY := ./examples/controller
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env CC | cut -d' ' -f1) >/dev/null && echo -race)
 
 # What go test -v says, as it says it, without what only tells that a test has run. Failures and logs stay.
@@ -68,6 +68,7 @@ ifeq ($(RACE),)
 else
 	$(GO) test -race -run TestConcurrentUse ./placement ./rollout ./rollout/history
 	$(GO) test -race -run TestRun ./internal/soak
+	cd examples/simulate && $(GO) test -race -run "TestTable|TestParallel|TestProgressBar" .
 endif
 
 .PHONY: api
