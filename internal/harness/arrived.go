@@ -38,9 +38,11 @@ type rest struct {
 	stable string
 	// updated are the pods that were updated in place on the way.
 	updated map[types.UID]bool
-	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force, and those that
-	// lacked a label of their own revision from the beginning. An in-place update patches only what the revisions differ in (I2).
+	// released are the pods that a controller took handlers of hooks off, of whatever spec then was in force.
 	released map[types.UID]bool
+	// lacked are the labels of their own revision that pods did not have at the beginning. An in-place update patches only what
+	// the revisions differ in (I2), so such a label comes only with another value.
+	lacked map[types.UID]map[string]string
 }
 
 // arrived tells what is wrong with a cluster at rest; begin is what it showed when the spec came into force.
@@ -87,6 +89,7 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 		Cluster: c, revisions: slices.Concat(c.revisions, begin.Revisions),
 		outcome: map[string]placement.Outcome{}, on: map[string][]*corev1.Pod{}, names: sortedKeys(c.nodes),
 		held: map[string]bool{}, outside: map[string]bool{}, updated: map[types.UID]bool{}, released: map[types.UID]bool{},
+		lacked: map[types.UID]map[string]string{},
 	}
 	for _, p := range c.pods {
 		if node, ok := placement.TargetNode(p.Pod); ok {
@@ -113,9 +116,7 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 		}
 	}
 	for _, p := range begin.Pods {
-		if r.lacks(p) {
-			r.released[p.UID] = true
-		}
+		r.lacked[p.UID] = r.lacking(p)
 	}
 	if r.stable = c.wentBack(); r.stable != "" {
 		clear(r.outside)

@@ -53,20 +53,21 @@ func (r *rest) resourced(p *corev1.Pod) bool {
 	return len(by.Malformed) > 0 || p.Annotations[placement.DigestAnnotation] == by.Digest
 }
 
-// lacks reports whether the pod has not got a label of the revision that it carries.
-func (r *rest) lacks(p *corev1.Pod) bool {
+// lacking returns the labels of the pod's revision that the pod has not got.
+func (r *rest) lacking(p *corev1.Pod) map[string]string {
+	labels := map[string]string{}
 	for _, revision := range r.revisions {
 		template, err := history.Template(revision)
 		if err != nil || history.HashOf(revision) != objects.RevisionOf(p) {
 			continue
 		}
-		for key := range template.Labels {
+		for key, value := range template.Labels {
 			if _, ok := p.Labels[key]; !ok {
-				return true
+				labels[key] = value
 			}
 		}
 	}
-	return false
+	return labels
 }
 
 // template is the one that a pod at its node's target revision was made from.
@@ -118,7 +119,9 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 	}
 	for _, key := range sortedKeys(template.Labels) {
 		has, ok := p.Labels[key]
-		if want := template.Labels[key]; has != want && !hooked[key] && (ok || !r.released[p.UID]) {
+		want := template.Labels[key]
+		lacked, missing := r.lacked[p.UID][key]
+		if excused := !ok && (r.released[p.UID] || missing && lacked == want); has != want && !hooked[key] && !excused {
 			return fmt.Errorf("which has label %s=%s instead of %s", key, has, want)
 		}
 	}

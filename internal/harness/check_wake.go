@@ -22,9 +22,10 @@ import (
 // The later plans know what the first one remembers of the rollout and of its canary, whose clocks begin with it if they did
 // not run yet. A plan that obeys the command retry begins a canary whenever it is made, and is left out.
 //
-// The same actions are patches of the same effect, with the instants of that plan in them. Pulls that failed after Now, back-offs
-// that began then, and restarts of the canary that are on record for then, by a clock that was set back since, are left out:
-// they count from whatever is now until somebody says from when, as the first plan does.
+// The same actions are patches of the same effect, with the instants of that plan in them. Pulls that failed after Now, and
+// back-offs that began then, by a clock that was set back since, are left out: they count from whatever is now until somebody
+// says from when. Restarts of the canary that are on record for then stay on record for then: the first plan says from when,
+// and a plan that knows has another NextWake.
 func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Duration) error {
 	snapshot.FailedPulls = slices.DeleteFunc(slices.Clone(snapshot.FailedPulls), func(f predownload.Failure) bool {
 		return f.At.After(snapshot.Now)
@@ -32,11 +33,6 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	snapshot.Memory.Backoffs = slices.DeleteFunc(slices.Clone(snapshot.Memory.Backoffs), func(b rollout.Backoff) bool {
 		return b.Since.After(snapshot.Now)
 	})
-	for _, at := range []*time.Time{&snapshot.Memory.Canary.Restarting, &snapshot.Memory.Canary.Restarted} {
-		if at.After(snapshot.Now) {
-			*at = time.Time{}
-		}
-	}
 	p, err := plan(snapshot)
 	if err != nil {
 		return fmt.Errorf("V15: %w", err)
@@ -47,6 +43,10 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	wake := p.NextWake
 	for _, now := range quiet(snapshot.Now, wake, after) {
 		later := remembering(snapshot, p)
+		given, kept := &snapshot.Memory.Canary, &later.Memory.Canary
+		if given.Restarting.After(snapshot.Now) || given.Restarted.After(snapshot.Now) {
+			kept.Restarting, kept.Restarted = given.Restarting, given.Restarted
+		}
 		later.Now = now
 		again, err := plan(later)
 		if err != nil {
