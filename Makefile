@@ -68,6 +68,7 @@ ifeq ($(RACE),)
 else
 	$(GO) test -race -run TestConcurrentUse ./placement ./rollout ./rollout/history
 	$(GO) test -race -run TestRun ./internal/soak
+	cd internal/mutation && $(GO) test -race -run "TestInParallel|TestOutcomes" .
 	cd examples/simulate && $(GO) test -race -run "TestTable|TestParallel|TestProgressBar" .
 endif
 

@@ -18,8 +18,8 @@ import (
 type batch struct {
 	pod      *corev1.Pod
 	now      time.Time
-	state    *Progress // to be written, brought up to date by send
-	work     work      // of this batch and the later ones, settled
+	state    *UpdateState // to be written, brought up to date by send
+	work     work         // of this batch and the later ones, settled
 	metadata changedMetadata
 	// unfinished are containers of earlier batches that are not done.
 	unfinished map[string]bool

@@ -13,18 +13,18 @@ type Completion struct {
 	// Done reports whether there is nothing to wait for. It is true exactly if Waits is empty.
 	Done bool
 	// Waits are what the update waits for, sorted by container, then code.
-	Waits []Pending
+	Waits []UpdateWait
 }
 
-// Pending is one thing that an update waits for.
-type Pending struct {
+// UpdateWait is one thing that an update waits for.
+type UpdateWait struct {
 	// Container that the update waits for. Empty: it is the pod as a whole.
 	Container string
 	// Code says what the container or pod lacks.
 	Code WaitCode
 }
 
-// WaitCode is the kind of a [Pending].
+// WaitCode is the kind of a [UpdateWait].
 type WaitCode uint8
 
 // The kinds of waits. Zero is none of them.
@@ -78,7 +78,7 @@ func (c WaitCode) String() string {
 }
 
 // String returns the container, if there is one, and what is waited for.
-func (w Pending) String() string {
+func (w UpdateWait) String() string {
 	if w.Container == "" {
 		return w.Code.String()
 	}
@@ -99,13 +99,13 @@ func Completed(pod *corev1.Pod) Completion {
 	waits := progress.waits
 	switch {
 	case err != nil:
-		waits = []Pending{{Code: UnreadableState}}
+		waits = []UpdateWait{{Code: UnreadableState}}
 	case progress.grace != nil:
-		waits = append(waits, Pending{Code: GracePeriod})
+		waits = append(waits, UpdateWait{Code: GracePeriod})
 	case progress.state != nil:
 		waits = append(waits, progress.later(pod)...)
 	}
-	slices.SortFunc(waits, func(a, b Pending) int {
+	slices.SortFunc(waits, func(a, b UpdateWait) int {
 		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Code, b.Code))
 	})
 	return Completion{Done: len(waits) == 0, Waits: waits}
@@ -113,11 +113,11 @@ func Completed(pod *corev1.Pod) Completion {
 
 // progress is what the annotations of a pod say.
 type progress struct {
-	state *Progress // nil: never updated in place
-	grace *grace    // nil: not in a grace period of Kruise
-	next  work      // of later batches
+	state *UpdateState // nil: never updated in place
+	grace *grace       // nil: not in a grace period of Kruise
+	next  work         // of later batches
 	// waits are for the containers of the batches so far, in no order.
-	waits []Pending
+	waits []UpdateWait
 }
 
 func progressOf(pod *corev1.Pod) (progress, error) {
@@ -148,16 +148,16 @@ func progressOf(pod *corev1.Pod) (progress, error) {
 }
 
 // later returns what the next batches wait for.
-func (p *progress) later(pod *corev1.Pod) []Pending {
+func (p *progress) later(pod *corev1.Pod) []UpdateWait {
 	if len(p.next) == 0 {
 		return nil
 	}
-	var waits []Pending
+	var waits []UpdateWait
 	for name := range p.next {
-		waits = append(waits, Pending{Container: name, Code: NextBatch})
+		waits = append(waits, UpdateWait{Container: name, Code: NextBatch})
 	}
 	for _, name := range p.notReady(pod) {
-		waits = append(waits, Pending{Container: name, Code: NotReady})
+		waits = append(waits, UpdateWait{Container: name, Code: NotReady})
 	}
 	return waits
 }
@@ -177,7 +177,7 @@ func (p *progress) notReady(pod *corev1.Pod) []string {
 }
 
 // involved returns the containers of the batches so far, sorted.
-func (s *Progress) involved(pod *corev1.Pod) []string {
+func (s *UpdateState) involved(pod *corev1.Pod) []string {
 	names := map[string]bool{}
 	for name := range s.LastContainerStatuses {
 		names[name] = true
@@ -194,18 +194,18 @@ func (s *Progress) involved(pod *corev1.Pod) []string {
 }
 
 // foreign reports whether the state was written by Kruise, which does not record why a container is in a batch.
-func (s *Progress) foreign() bool {
+func (s *UpdateState) foreign() bool {
 	return len(s.Records) == 0
 }
 
 // waitsFor appends what is waited for in one container.
-func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pending {
+func (s *UpdateState) waitsFor(waits []UpdateWait, pod *corev1.Pod, name string) []UpdateWait {
 	container, status := containerOf(pod, name), statusOf(pod, name)
 	_, image := s.LastContainerStatuses[name]
 	env, resized := s.readsChange(pod, name), s.resizes(name)
 	if container == nil || status == nil {
 		if image || env || resized {
-			waits = append(waits, Pending{Container: name, Code: StatusMissing})
+			waits = append(waits, UpdateWait{Container: name, Code: StatusMissing})
 		}
 		return waits
 	}
@@ -215,13 +215,13 @@ func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pen
 	wanted := status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID) ||
 		record.Image != "" && record.Image == container.Image
 	if image && same && !wanted {
-		waits = append(waits, Pending{Container: name, Code: ImageUnchanged})
+		waits = append(waits, UpdateWait{Container: name, Code: ImageUnchanged})
 	}
 	if env && same && !record.Metadata.holds(pod) {
-		waits = append(waits, Pending{Container: name, Code: NotRestarted})
+		waits = append(waits, UpdateWait{Container: name, Code: NotRestarted})
 	}
 	if code := resizeWait(pod, container, status, !same); resized && code != 0 {
-		waits = append(waits, Pending{Container: name, Code: code})
+		waits = append(waits, UpdateWait{Container: name, Code: code})
 	}
 	return waits
 }
@@ -229,7 +229,7 @@ func (s *Progress) waitsFor(waits []Pending, pod *corev1.Pod, name string) []Pen
 // stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and has not
 // started since. The container's ID is the best evidence of that, because times have whole seconds: a start in the second of
 // the update may be just before it or just after.
-func (s *Progress) stillRuns(name string, status *corev1.ContainerStatus) bool {
+func (s *UpdateState) stillRuns(name string, status *corev1.ContainerStatus) bool {
 	if status == nil {
 		return true
 	}
@@ -252,7 +252,7 @@ func (s *Progress) stillRuns(name string, status *corev1.ContainerStatus) bool {
 
 // readsChange reports whether the environment of a container reads metadata that was changed in one of the batches so far. For a
 // state that Kruise wrote it is a guess: the containers that read any metadata, or, if none does, all.
-func (s *Progress) readsChange(pod *corev1.Pod, name string) bool {
+func (s *UpdateState) readsChange(pod *corev1.Pod, name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Metadata != nil
 	}
@@ -273,7 +273,7 @@ func (s *Progress) readsChange(pod *corev1.Pod, name string) bool {
 }
 
 // resizes reports whether a container was resized in one of the batches so far. For a state that Kruise wrote it is a guess.
-func (s *Progress) resizes(name string) bool {
+func (s *UpdateState) resizes(name string) bool {
 	if !s.foreign() {
 		return s.Records[name].Resized
 	}

@@ -69,7 +69,7 @@ type modelBatches struct {
 	on        rules
 	pod       *corev1.Pod
 	gate      bool
-	state     inplace.Progress
+	state     inplace.UpdateState
 	images    map[string]string
 	resources map[string]corev1.ResourceRequirements
 	refs      map[string]inplace.RefMetadata
@@ -92,7 +92,7 @@ func (c *batchesCase) model(on rules) (out batchesOutcome) {
 	if on.has(nothingChanges) {
 		b.leaveOut()
 	}
-	b.state = inplace.Progress{
+	b.state = inplace.UpdateState{
 		Revision: "new", UpdateTimestamp: at, UpdateImages: len(b.images) > 0, UpdateResources: len(b.resources) > 0,
 		UpdateEnvFromMetadata: len(b.refs) > 0,
 	}

@@ -45,7 +45,7 @@ type batchOutcome struct {
 	PodImages                         map[string]string
 	PodResources                      map[string]corev1.ResourceRequirements
 	PodLabels, PodAnnotations         map[string]string
-	StateAnnotation                   inplace.Progress
+	StateAnnotation                   inplace.UpdateState
 }
 
 // playBatches begins the update and plays the kubelet until nothing moves.

@@ -52,8 +52,8 @@ func TestTextsOfObstaclesAndWaits(t *testing.T) {
 		{"path, code, detail", "all three are said", inplace.Obstacle{Path: "spec", Code: inplace.QOSClass, Detail: "a becomes b"}, "spec: the QoS class of a pod is fixed (a becomes b)"},
 		{"no detail", "no empty parentheses", inplace.Obstacle{Path: "spec.x", Code: inplace.Immutable}, "spec.x: cannot change in a running pod"},
 		{"no path", "the whole template has none", inplace.Obstacle{Code: inplace.NoTemplate}, "no template to compare"},
-		{"container", "named", inplace.Pending{Container: "app", Code: inplace.StatusMissing}, "container app: it has no status"},
-		{"pod", "the pod as a whole", inplace.Pending{Code: inplace.GracePeriod}, "the grace period is not over"},
+		{"container", "named", inplace.UpdateWait{Container: "app", Code: inplace.StatusMissing}, "container app: it has no status"},
+		{"pod", "the pod as a whole", inplace.UpdateWait{Code: inplace.GracePeriod}, "the grace period is not over"},
 	}
 	for _, test := range tests {
 		if test.name == "" || test.why == "" {

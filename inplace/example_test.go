@@ -263,8 +263,8 @@ func ExampleStateOf() {
 	// v2 2026-01-15 12:00:00 +0000 UTC <nil>
 }
 
-func ExampleProgress_UnmarshalJSON() {
-	var state inplace.Progress
+func ExampleUpdateState_UnmarshalJSON() {
+	var state inplace.UpdateState
 	fmt.Println(state.UnmarshalJSON([]byte(`{"nextContainerImages":{"agent":"agent:2"}}`)), state.NextContainerImages)
 	fmt.Println(state.UnmarshalJSON([]byte(`{"nextContainerResources":{"agent":{"limits":{"cpu":"1e-30000000"}}}}`)))
 	// Output:
@@ -287,8 +287,8 @@ func ExampleObstruction_String() {
 	// Output: not bound to a node
 }
 
-func ExamplePending_String() {
-	fmt.Println(inplace.Pending{Container: "agent", Code: inplace.NotRestarted})
+func ExampleUpdateWait_String() {
+	fmt.Println(inplace.UpdateWait{Container: "agent", Code: inplace.NotRestarted})
 	// Output: container agent: it has not restarted
 }
 

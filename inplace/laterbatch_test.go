@@ -106,7 +106,7 @@ func TestWaitsAreSorted(t *testing.T) {
 		texts = append(texts, wait.Container+" "+wait.Code.String())
 	}
 	var want []string
-	for _, wait := range []inplace.Pending{
+	for _, wait := range []inplace.UpdateWait{
 		{Container: "high", Code: inplace.NotReady}, {Container: "high", Code: inplace.ImageUnchanged},
 		{Container: "low", Code: inplace.NextBatch},
 		{Container: "none", Code: inplace.NotReady}, {Container: "none", Code: inplace.ImageUnchanged},
@@ -180,7 +180,7 @@ func TestRequestsAloneAreWaitedFor(t *testing.T) {
 	}
 	pod, _ := begun(t, podOf(template("1"), "v1"), template("1"), template("2"), "v2", start)
 	pod.Status.ContainerStatuses[0].Resources = nil
-	want := []inplace.Pending{{Container: "agent", Code: inplace.ResourcesUnreported}}
+	want := []inplace.UpdateWait{{Container: "agent", Code: inplace.ResourcesUnreported}}
 	if diff := cmp.Diff(want, inplace.Completed(pod).Waits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 // begun carries out the first step of an update and returns the pod and its state.
 func begun(
 	t *testing.T, pod *corev1.Pod, from, into *corev1.PodTemplateSpec, revision string, at time.Time,
-) (*corev1.Pod, *inplace.Progress) {
+) (*corev1.Pod, *inplace.UpdateState) {
 	t.Helper()
 	u := inplace.Compare(from, into, inplace.Options{Resize: true, EnvFromMetadata: true})
 	pod = sent(t, pod)(u.Begin(pod, to(revision), inplace.Metadata{}, at))
@@ -37,7 +37,7 @@ func resized(version, cpu string) *corev1.PodTemplateSpec {
 func TestStateOfAnUpdate(t *testing.T) {
 	_, state := begun(t, podOf(resized("1", "1"), "v1"), resized("1", "1"), resized("2", "1"), "v2", start)
 	since := metav1.NewTime(start.Add(-minutes(1)))
-	want := &inplace.Progress{
+	want := &inplace.UpdateState{
 		Revision: "v2", UpdateTimestamp: metav1.NewTime(start), UpdateImages: true,
 		LastContainerStatuses:  map[string]inplace.ContainerStatus{"agent": {ImageID: "id-of-agent:1"}},
 		ContainerBatchesRecord: []inplace.Batch{{Timestamp: metav1.NewTime(start), Containers: []string{"agent"}}},

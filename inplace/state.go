@@ -13,7 +13,7 @@ import (
 
 // These are the annotations of pods in which Kruise keeps in-place updates.
 const (
-	// StateKey holds a [Progress].
+	// StateKey holds a [UpdateState].
 	StateKey = "apps.kruise.io/inplace-update-state"
 	// GraceKey holds what Kruise will change when the grace period is over. This package does not write it, but finishes
 	// the changes that it finds there.
@@ -24,9 +24,9 @@ const (
 	oldGraceKey = "inplace-update-grace"
 )
 
-// Progress is the annotation [StateKey]: how far an in-place update is. Its JSON is the one that Kruise reads and writes,
+// UpdateState is the annotation [StateKey]: how far an in-place update is. Its JSON is the one that Kruise reads and writes,
 // with one more field, Records, which Kruise ignores and drops.
-type Progress struct {
+type UpdateState struct {
 	// Revision is the hash that the pod is updated to.
 	Revision string `json:"revision"`
 	// UpdateTimestamp is when the update began, in whole seconds.
@@ -100,12 +100,12 @@ type Record struct {
 
 // StateOf decodes the state annotation of pod, also under its older key. A nil pod, or one without the annotation, gives nil and
 // no error. If the annotation cannot be decoded, the error wraps [ErrUnreadable].
-func StateOf(pod *corev1.Pod) (*Progress, error) {
+func StateOf(pod *corev1.Pod) (*UpdateState, error) {
 	text, ok := annotation(pod, StateKey, oldStateKey)
 	if !ok {
 		return nil, nil
 	}
-	state := &Progress{}
+	state := &UpdateState{}
 	if err := utiljson.Unmarshal([]byte(text), state); err != nil {
 		return nil, fmt.Errorf("%w in-place update state: %w", ErrUnreadable, err)
 	}
@@ -113,8 +113,8 @@ func StateOf(pod *corev1.Pod) (*Progress, error) {
 }
 
 // UnmarshalJSON decodes a state. A quantity that would take an unbounded time to read is an error.
-func (s *Progress) UnmarshalJSON(data []byte) error {
-	type plain Progress
+func (s *UpdateState) UnmarshalJSON(data []byte) error {
+	type plain UpdateState
 	// The field here hides the one of plain.
 	var fields struct {
 		plain
@@ -123,7 +123,7 @@ func (s *Progress) UnmarshalJSON(data []byte) error {
 	if err := utiljson.Unmarshal(data, &fields); err != nil {
 		return err
 	}
-	*s = Progress(fields.plain)
+	*s = UpdateState(fields.plain)
 	s.NextContainerResources = fields.NextContainerResources
 	return nil
 }
@@ -150,7 +150,7 @@ func annotation(pod *corev1.Pod, keys ...string) (string, bool) {
 }
 
 // next returns what later batches change.
-func (s *Progress) next() work {
+func (s *UpdateState) next() work {
 	w := work{}
 	for container, image := range s.NextContainerImages {
 		w.setImage(container, image)
@@ -165,7 +165,7 @@ func (s *Progress) next() work {
 }
 
 // updatedAt returns when a container was updated last.
-func (s *Progress) updatedAt(container string) time.Time {
+func (s *UpdateState) updatedAt(container string) time.Time {
 	if record, ok := s.Records[container]; ok {
 		return record.Timestamp.Time
 	}
@@ -179,7 +179,7 @@ func (s *Progress) updatedAt(container string) time.Time {
 }
 
 // lastPatch returns when the spec was patched last.
-func (s *Progress) lastPatch() time.Time {
+func (s *UpdateState) lastPatch() time.Time {
 	at := s.UpdateTimestamp.Time
 	for _, batch := range s.ContainerBatchesRecord {
 		if batch.Timestamp.After(at) {
@@ -190,7 +190,7 @@ func (s *Progress) lastPatch() time.Time {
 }
 
 // batched returns the containers of the batches so far; if the state lists none, all containers of the pod.
-func (s *Progress) batched(pod *corev1.Pod) map[string]bool {
+func (s *UpdateState) batched(pod *corev1.Pod) map[string]bool {
 	names := map[string]bool{}
 	for _, batch := range s.ContainerBatchesRecord {
 		for _, name := range batch.Containers {

@@ -127,7 +127,7 @@ func (u *Update) obstructed(pod *corev1.Pod) error {
 // batchFor joins the update with what an earlier one has left to do; where both change the same thing, the update wins.
 func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now time.Time) *batch {
 	b := &batch{pod: pod, now: now, work: work{}, unfinished: map[string]bool{}}
-	b.state = &Progress{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
+	b.state = &UpdateState{Revision: revision, UpdateTimestamp: metav1.NewTime(now)}
 	// If the state is not of the revision that the pod is at, what it has left to do is unknown.
 	if p.state != nil && p.state.Revision == pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] {
 		b.work.add(p.next)
@@ -153,7 +153,7 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 }
 
 // carry hands what is known of an unfinished container over to the state of the next update.
-func (s *Progress) carry(to *Progress, pod *corev1.Pod, name string) {
+func (s *UpdateState) carry(to *UpdateState, pod *corev1.Pod, name string) {
 	record, ok := s.Records[name]
 	if !ok {
 		record = Record{Timestamp: metav1.NewTime(s.updatedAt(name)), Resized: s.resizes(name)}

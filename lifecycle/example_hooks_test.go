@@ -246,7 +246,7 @@ func ExampleIntent_String() {
 	// Output: Keep Delete Update
 }
 
-func ExampleAwaited_String() {
+func ExampleHookWait_String() {
 	fmt.Println(lifecycle.WaitPreDelete)
 	// Output: preDelete
 }

@@ -26,7 +26,7 @@ func (h Handler) String() string {
 // Pending lists the handlers for which pod waits: with WaitPreDelete and WaitInPlaceUpdate those that are still on it, with
 // WaitUpdated and WaitPreNormal those that are missing. Labels come first, then finalizers, each sorted by name and none
 // twice. The result is nil if wait is for no hook, for a nil pod, and when the wait is over.
-func (h Hooks) Pending(pod *corev1.Pod, wait Awaited) []Handler {
+func (h Hooks) Pending(pod *corev1.Pod, wait HookWait) []Handler {
 	var hook *Hook
 	switch wait {
 	case WaitPreDelete:

@@ -78,7 +78,7 @@ func TestPending(t *testing.T) {
 		name, why string
 		hooks     lifecycle.Hooks
 		pod       *corev1.Pod
-		wait      lifecycle.Awaited
+		wait      lifecycle.HookWait
 		want      []string
 	}{
 		{"preDelete", "what is still on the pod blocks", hooks, pod, lifecycle.WaitPreDelete, on},
@@ -226,7 +226,7 @@ func TestStrings(t *testing.T) {
 		}
 	}
 	check("Intent", 3, func(i int) string { return lifecycle.Intent(i).String() })
-	check("Wait", 6, func(i int) string { return lifecycle.Awaited(i).String() })
+	check("HookWait", 6, func(i int) string { return lifecycle.HookWait(i).String() })
 	check("Mark", 5, func(i int) string { return lifecycle.Mark(i).String() })
 	// Kruise's own words: what is written to pods must never change.
 	for got, want := range map[lifecycle.State]string{

@@ -68,13 +68,13 @@ func (i Intent) String() string {
 	return names[i]
 }
 
-// Awaited is what a pod waits for.
-type Awaited uint8
+// HookWait is what a pod waits for.
+type HookWait uint8
 
 // What there is to wait for.
 const (
 	// NotWaiting: nothing.
-	NotWaiting Awaited = iota
+	NotWaiting HookWait = iota
 	// WaitPreDelete: all handlers of PreDelete have to come off the pod.
 	WaitPreDelete
 	// WaitInPlaceUpdate: all handlers of InPlaceUpdate have to come off the pod.
@@ -89,14 +89,14 @@ const (
 	waits
 )
 
-// String returns what is waited for in a few words, such as "preDelete"; for other values "Wait(n)".
-func (w Awaited) String() string {
+// String returns what is waited for in a few words, such as "preDelete"; for other values "HookWait(n)".
+func (w HookWait) String() string {
 	names := [waits]string{
 		"nothing", "preDelete", "inPlaceUpdate", "completion of the in-place update", "inPlaceUpdate to be put back",
 		"preNormal",
 	}
 	if w >= waits {
-		return fmt.Sprintf("Wait(%d)", uint8(w))
+		return fmt.Sprintf("HookWait(%d)", uint8(w))
 	}
 	return names[w]
 }

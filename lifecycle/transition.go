@@ -17,7 +17,7 @@ type Transition struct {
 	// to carry [Transition.Metadata].
 	Proceed bool
 	// Wait is what the pod waits for once it is in state To. Proceed ⇒ Wait == NotWaiting.
-	Wait Awaited
+	Wait HookWait
 	// Restore lists the handlers of InPlaceUpdate that the patches put back on the pod, so that the hook is asked
 	// anew. Restore != nil ⇒ From == Updated and To == PreparingUpdate.
 	Restore []Handler

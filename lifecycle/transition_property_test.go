@@ -159,7 +159,7 @@ func live(next nextStep, w world) error {
 
 // tend does what a user's controller has to do: one handler at a time, going by the state alone.
 func tend(hooks lifecycle.Hooks, pod *corev1.Pod) {
-	wait := map[lifecycle.State]lifecycle.Awaited{
+	wait := map[lifecycle.State]lifecycle.HookWait{
 		lifecycle.PreparingDelete: lifecycle.WaitPreDelete, lifecycle.PreparingUpdate: lifecycle.WaitInPlaceUpdate,
 		lifecycle.Updated: lifecycle.WaitUpdated, lifecycle.PreparingNormal: lifecycle.WaitPreNormal,
 	}[lifecycle.StateOf(pod)]

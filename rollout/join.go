@@ -249,7 +249,7 @@ func isIncomplete(object *corev1.Pod) bool {
 
 // isUnreadable reports whether the record of the pod's in-place update cannot be read.
 func isUnreadable(object *corev1.Pod) bool {
-	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.Pending) bool {
+	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.UpdateWait) bool {
 		return w.Code == inplace.UnreadableState
 	})
 }

@@ -119,7 +119,7 @@ func ExampleSetState_UnmarshalText() {
 	fmt.Println(s.UnmarshalText([]byte("Happy")), s)
 	// Output:
 	// <nil> Frozen
-	// status: "Happy" is no State Frozen
+	// status: "Happy" is no SetState Frozen
 }
 
 func ExampleConditionReason_String() {
@@ -130,7 +130,7 @@ func ExampleConditionReason_String() {
 func ExampleConditionReason_MarshalText() {
 	_, err := status.ConditionReason(200).MarshalText()
 	fmt.Println(err)
-	// Output: status: Reason(200) has no name
+	// Output: status: ConditionReason(200) has no name
 }
 
 func ExampleConditionReason_UnmarshalText() {

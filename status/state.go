@@ -36,19 +36,19 @@ var stateNames = [states]string{
 	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "Stuck",
 }
 
-// String returns the name of the state, or State(n) for a value without a name.
+// String returns the name of the state, or SetState(n) for a value without a name.
 func (s SetState) String() string {
-	return text(stateNames[:], "State", s)
+	return text(stateNames[:], "SetState", s)
 }
 
 // MarshalText is String, but an error for a value without a name.
 func (s SetState) MarshalText() ([]byte, error) {
-	return marshal(stateNames[:], "State", s)
+	return marshal(stateNames[:], "SetState", s)
 }
 
 // UnmarshalText reads the name of a state. On error the receiver is left as it was.
 func (s *SetState) UnmarshalText(data []byte) error {
-	return unmarshal(stateNames[:], "State", s, data)
+	return unmarshal(stateNames[:], "SetState", s, data)
 }
 
 // ConditionReason says why a state or a condition is what it is. Its text form is its name, which is fit for the
@@ -101,19 +101,19 @@ var reasonNames = [reasons]string{
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 }
 
-// String returns the name of the reason, or Reason(n) for a value without a name.
+// String returns the name of the reason, or ConditionReason(n) for a value without a name.
 func (r ConditionReason) String() string {
-	return text(reasonNames[:], "Reason", r)
+	return text(reasonNames[:], "ConditionReason", r)
 }
 
 // MarshalText is String, but an error for a value without a name.
 func (r ConditionReason) MarshalText() ([]byte, error) {
-	return marshal(reasonNames[:], "Reason", r)
+	return marshal(reasonNames[:], "ConditionReason", r)
 }
 
 // UnmarshalText reads the name of a reason. On error the receiver is left as it was.
 func (r *ConditionReason) UnmarshalText(data []byte) error {
-	return unmarshal(reasonNames[:], "Reason", r, data)
+	return unmarshal(reasonNames[:], "ConditionReason", r, data)
 }
 
 func text[T ~uint8](names []string, kind string, code T) string {

@@ -27,9 +27,9 @@ var reasonNames = []string{
 func TestStateWords(t *testing.T) {
 	for i := range math.MaxUint8 + 1 {
 		s, back := status.SetState(i), status.SetState(77)
-		checkWord(t, "State", i, stateNames, s.String(), s, &back)
+		checkWord(t, "SetState", i, stateNames, s.String(), s, &back)
 		if i < len(stateNames) && back != s {
-			t.Errorf("State(%d) comes back as %d", i, back)
+			t.Errorf("SetState(%d) comes back as %d", i, back)
 		}
 	}
 }
@@ -37,9 +37,9 @@ func TestStateWords(t *testing.T) {
 func TestReasonWords(t *testing.T) {
 	for i := range math.MaxUint8 + 1 {
 		r, back := status.ConditionReason(i), status.ConditionReason(77)
-		checkWord(t, "Reason", i, reasonNames, r.String(), r, &back)
+		checkWord(t, "ConditionReason", i, reasonNames, r.String(), r, &back)
 		if i < len(reasonNames) && back != r {
-			t.Errorf("Reason(%d) comes back as %d", i, back)
+			t.Errorf("ConditionReason(%d) comes back as %d", i, back)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func checkWord(t *testing.T, kind string, i int, names []string, got string, m e
 }
 
 func TestUnmarshalTextErrors(t *testing.T) {
-	for _, word := range []string{"", "running", "Running ", "RolloutCompleteX", "State(1)"} {
+	for _, word := range []string{"", "running", "Running ", "RolloutCompleteX", "SetState(1)"} {
 		s, r := status.Stuck, status.OnDelete
 		if err := s.UnmarshalText([]byte(word)); err == nil || s != status.Stuck {
 			t.Errorf("State from %q: error %v, value %v; want an error and Stuck as before", word, err, s)

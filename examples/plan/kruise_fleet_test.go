@@ -200,7 +200,7 @@ func (f *kruiseFleet) updatedInPlace(node string, restarted bool, since metav1.T
 	pod.Labels["app.kubernetes.io/version"] = "2.14.0"
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = f.revisions[2].Labels[appsv1.ControllerRevisionHashLabelKey]
 	pod.Spec.Containers[0].Image = kruiseImage + "2.14.0"
-	state, err := json.Marshal(inplace.Progress{
+	state, err := json.Marshal(inplace.UpdateState{
 		Revision: pod.Labels[appsv1.ControllerRevisionHashLabelKey], UpdateTimestamp: since, UpdateImages: true,
 		LastContainerStatuses:  map[string]inplace.ContainerStatus{"agent": {ImageID: kruiseImageID("2.13.1")}},
 		ContainerBatchesRecord: []inplace.Batch{{Timestamp: since, Containers: []string{"agent"}}},

@@ -64,7 +64,7 @@ func (r *result) hookWaits() []podWait {
 }
 
 // waitOf is the hook that a pod in this state may wait for.
-func waitOf(state lifecycle.State) lifecycle.Awaited {
+func waitOf(state lifecycle.State) lifecycle.HookWait {
 	switch state {
 	case lifecycle.PreparingDelete:
 		return lifecycle.WaitPreDelete
@@ -80,7 +80,7 @@ func waitOf(state lifecycle.State) lifecycle.Awaited {
 }
 
 // hookOf is the field of the manifest's lifecycle.
-func hookOf(wait lifecycle.Awaited) string {
+func hookOf(wait lifecycle.HookWait) string {
 	if wait == lifecycle.WaitUpdated {
 		wait = lifecycle.WaitInPlaceUpdate // the same hook, the second time
 	}

@@ -305,7 +305,7 @@ func (r *rest) lost() int {
 }
 
 func unreadable(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Pending) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.UpdateWait) bool {
 		return w.Code == inplace.UnreadableState
 	})
 }

@@ -213,7 +213,7 @@ func TestKubeletsThatAreBehind(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"),
 		rollouttest.Image("agent:v2"))
 	second := rollouttest.Noon().Add(-time.Second)
-	env, err := json.Marshal(inplace.Progress{UpdateEnvFromMetadata: true})
+	env, err := json.Marshal(inplace.UpdateState{UpdateEnvFromMetadata: true})
 	if err != nil {
 		t.Fatal(err)
 	}

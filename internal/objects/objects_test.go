@@ -28,9 +28,9 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 // progress is what a pod says of its in-place update.
-func progress(t *testing.T, p *corev1.Pod) inplace.Progress {
+func progress(t *testing.T, p *corev1.Pod) inplace.UpdateState {
 	t.Helper()
-	var state inplace.Progress
+	var state inplace.UpdateState
 	if err := json.Unmarshal([]byte(p.Annotations[inplace.StateKey]), &state); err != nil {
 		t.Fatal(err)
 	}

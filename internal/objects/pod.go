@@ -124,7 +124,7 @@ func Containers() func(*corev1.Pod) {
 // spec's.
 func UpdatingTo(spec rollout.Spec, began time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		state := inplace.Progress{
+		state := inplace.UpdateState{
 			Revision: Hash(spec), UpdateTimestamp: metav1.NewTime(began),
 			LastContainerStatuses: map[string]inplace.ContainerStatus{},
 		}

@@ -89,7 +89,7 @@ func manyTrials(options ...rollouttest.SpecOption) *rapid.Generator[trial] {
 		}
 		// Of a pod whose update cannot be read nobody knows whether it is what was tried: it keeps a canary open for ever.
 		c.Snapshot.Pods = slices.DeleteFunc(c.Snapshot.Pods, func(p *corev1.Pod) bool {
-			return slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.Pending) bool { return w.Code == inplace.UnreadableState })
+			return slices.ContainsFunc(inplace.Completed(p).Waits, func(w inplace.UpdateWait) bool { return w.Code == inplace.UnreadableState })
 		})
 		// To a stable revision that cannot be read, or is only remembered, nothing can go back.
 		c.Snapshot.Revisions = slices.DeleteFunc(c.Snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {

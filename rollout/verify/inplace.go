@@ -20,7 +20,7 @@ type patchedPod struct {
 	first, last *corev1.Pod
 	old, new    *corev1.PodTemplateSpec // of the revisions that it carries then; nil: not known
 	change      change
-	pending     *inplace.Progress // what an earlier update has left to do; nil: nothing, or it cannot be read
+	pending     *inplace.UpdateState // what an earlier update has left to do; nil: nothing, or it cannot be read
 }
 
 // wrong reports what the patches of the pod do against the rules.

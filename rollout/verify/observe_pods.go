@@ -124,5 +124,5 @@ func unfinished(pod *corev1.Pod) bool {
 // nothing.
 func knownIncomplete(pod *corev1.Pod) bool {
 	waits := inplace.Completed(pod).Waits
-	return len(waits) > 0 && !slices.Contains(waits, inplace.Pending{Code: inplace.UnreadableState})
+	return len(waits) > 0 && !slices.Contains(waits, inplace.UpdateWait{Code: inplace.UnreadableState})
 }

@@ -22,11 +22,11 @@ func (c *patchedPod) checkTruth(after *corev1.Pod) {
 		return
 	}
 	if state == nil {
-		state = &inplace.Progress{}
+		state = &inplace.UpdateState{}
 	}
 	pending := c.pending
 	if pending == nil {
-		pending = &inplace.Progress{}
+		pending = &inplace.UpdateState{}
 	}
 	for i := range after.Spec.Containers {
 		has := &after.Spec.Containers[i]

@@ -136,7 +136,7 @@ func TestExpectationsThatCannotBe(t *testing.T) {
 		{"no key", "a typo must not hold", "status =3", "=3 must be key=value"},
 		{"no comparison", "a typo must not hold", "status ready<3", "ready<3 must be key=value"},
 		{"a short key", "it is one all the same", "status x=3", "there is no x to expect"},
-		{"a state without a name", "there is none", "status state=State(99)", `state: "State(99)" cannot be; there is Unknown, Running`},
+		{"a state without a name", "there is none", "status state=SetState(99)", `state: "SetState(99)" cannot be; there is Unknown, Running`},
 		{"a verb without a name", "there is none", "decision a verb=unknown", `verb: "unknown" cannot be; there is none, `},
 		{"a phase without a name", "there is none", `canary phase="code 99"`, `phase: "code 99" cannot be; there is Idle, Running, Paused, Failed`},
 		{"an event without a name", "there is none", "event unknown", `there is no event "unknown"; there are revision-created`},

@@ -149,7 +149,7 @@ func podStatus(p *corev1.Pod) string {
 // hookState is the state of the pod's hooks, and what is waited for.
 func (s *stage) hookState(p *corev1.Pod) string {
 	state := lifecycle.StateOf(p)
-	waits := map[lifecycle.State]lifecycle.Awaited{
+	waits := map[lifecycle.State]lifecycle.HookWait{
 		lifecycle.PreparingDelete: lifecycle.WaitPreDelete, lifecycle.PreparingUpdate: lifecycle.WaitInPlaceUpdate,
 		lifecycle.Updated: lifecycle.WaitUpdated, lifecycle.PreparingNormal: lifecycle.WaitPreNormal,
 	}
