@@ -136,28 +136,30 @@ func TestBeginRefuses(t *testing.T) {
 	}
 }
 
+// TestGracePeriodI4: a pod that restarts is made unready first, and changed when the grace period is over, not a nanosecond earlier.
+// Until then it is what it was.
 func TestGracePeriodI4(t *testing.T) {
 	u := inplace.Compare(agent("agent:1"), agent("agent:2"), inplace.Options{GracePeriodSeconds: 10})
 	pod := podOf(agent("agent:1"), "v1")
 	step, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start)
 	if err != nil || subresources(step) != "/status" || step.Begun || !step.Until.Equal(start.Add(10*time.Second)) {
-		t.Fatalf("%s, %+v, %v", subresources(step), step, err)
+		t.Fatalf("first the pod is made unready, for 10s: %s, %+v, %v", subresources(step), step, err)
 	}
 	pod = apply(t, pod, step.Patches...)
 	if pod.Labels[revisionLabel] != "v1" || !inplace.Preparing(pod) || !inplace.Completed(pod).Done {
-		t.Error("the pod is still what it was")
+		t.Error("the pod is no more what it was")
 	}
 	if step, err = inplace.Continue(pod, start.Add(minutes(9))); err != nil || len(step.Patches) > 0 {
-		t.Errorf("Continue takes the pod back: %s, %v", subresources(step), err)
+		t.Errorf("Continue changes a pod in its grace period: %s, %v", subresources(step), err)
 	}
 	if step, err = u.Begin(pod, to("v2"), inplace.Metadata{}, start.Add(10*time.Second-1)); err != nil || len(step.Patches) > 0 || !step.Until.Equal(start.Add(10*time.Second)) {
-		t.Errorf("a nanosecond early: %+v, %v", step, err)
+		t.Errorf("a nanosecond early nothing is to be done: %+v, %v", step, err)
 	}
 	if step, err = u.Begin(pod, to("v2"), inplace.Metadata{}, start.Add(10*time.Second)); err != nil || subresources(step) != "/" || !step.Begun || !step.Until.IsZero() {
-		t.Errorf("when it is over: %+v, %v", step, err)
+		t.Errorf("when the period is over the change is to come: %+v, %v", step, err)
 	}
 	if got := sent(t, pod)(step, nil); inplace.Preparing(got) {
-		t.Error("begun is not preparing")
+		t.Error("a pod whose change has begun is still said to prepare for it")
 	}
 
 	// A negative period is none, and a change that restarts nothing needs none.

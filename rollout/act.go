@@ -52,8 +52,8 @@ func (l *allowance) take(of *int32) Limit {
 // not, the decision says why.
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	d := r.decision(i)
-	installs := verb == VerbCreate && r.installs != unlimited && !r.isFilled(&r.nodes[i])
-	if installs && r.installs == 0 {
+	installs := verb == VerbCreate && r.installsLeft != unlimited && !r.isFilled(&r.nodes[i])
+	if installs && r.installsLeft == 0 {
 		r.note(i, VerbHold, ReasonPartitionedScaling, nil)
 		d.Limit = LimitPartition
 		return false
@@ -66,7 +66,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 			return false
 		}
 	}
-	if verb == VerbCreate && !r.slow.mayCreate() {
+	if verb == VerbCreate && !r.slow.hasMissingPlace() {
 		r.slowed()
 		r.refuse(i, nil, LimitSlowStart)
 		return false
@@ -76,10 +76,10 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		return false
 	}
 	if installs {
-		r.installs--
+		r.installsLeft--
 	}
 	if verb == VerbCreate {
-		r.slow.created()
+		r.slow.takeMissingPlace()
 	}
 	n.creating = hash == r.goalHash(n)
 	d.Creates++
@@ -122,7 +122,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 	switch {
 	case limit != LimitFrozen || p.traits.has(finished):
 	case !p.traits.has(preparingDelete):
-		r.finish(i, j)
+		r.continuePod(i, j)
 	default:
 		if patches := r.unmark(p); len(patches) > 0 {
 			r.note(i, VerbPatch, ReasonFrozen, p)
@@ -261,7 +261,7 @@ func (r *run) mergeDuplicateRevisions() {
 		n := &r.nodes[i]
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
-			if !r.hashes[p.hash].relabel || p.traits.has(gone|finished|planUpdates|patchInFlight) {
+			if !r.hashes[p.hash].relabel || p.traits.has(deleting|finished|planUpdates|patchInFlight) {
 				continue
 			}
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)

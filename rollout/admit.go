@@ -11,7 +11,7 @@ func (r *run) admit() {
 	budget := &r.plan.Budget
 	for i := range r.nodes {
 		d := &r.plan.Decisions[i]
-		d.Unavailable, d.Surging = r.spends(int32(i))
+		d.Unavailable, d.Surging = r.budgetUse(int32(i))
 		r.exempt(int32(i))
 		if d.Unavailable {
 			budget.Unavailable++
@@ -29,8 +29,8 @@ func (r *run) admit() {
 	}
 }
 
-// spent reports whether the budget in use is used up, and returns the limit that stands for it.
-func (r *run) spent() (bool, Limit) {
+// budgetFull reports whether the budget in use is used up, and returns the limit that stands for it.
+func (r *run) budgetFull() (bool, Limit) {
 	budget := &r.plan.Budget
 	if r.surge() {
 		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
@@ -38,8 +38,8 @@ func (r *run) spent() (bool, Limit) {
 	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
 }
 
-// spends reports whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
-func (r *run) spends(i int32) (unavailable, surging bool) {
+// budgetUse reports whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
+func (r *run) budgetUse(i int32) (unavailable, surging bool) {
 	good, bad := r.newPods(i)
 	switch r.outcome(i) {
 	case placement.Run:
@@ -72,7 +72,7 @@ func (r *run) candidate(i int32) bool {
 // alone reports whether the outdated pod is the only live one of its node after this plan's repairs.
 func (r *run) alone(n *node) bool {
 	for j := n.first; j < n.end; j++ {
-		if j != n.outdatedPod && !r.pods[j].traits.has(gone) {
+		if j != n.outdatedPod && !r.pods[j].traits.has(deleting) {
 			return false
 		}
 	}
@@ -96,7 +96,7 @@ func (r *run) tryUpdate(i int32) {
 	}
 	if !r.isReadable(r.goalHash(n)) {
 		r.note(i, VerbWait, ReasonRevisionUnreadable, nil) // nothing could follow the pod
-		r.finish(i, n.outdatedPod)
+		r.continuePod(i, n.outdatedPod)
 		return
 	}
 	found = r.findInPlace(i)
@@ -108,15 +108,15 @@ func (r *run) tryUpdate(i int32) {
 	reason := ReasonOutdatedNotReady
 	if outdated.traits.has(ready) {
 		reason = ReasonOutdated
-		if full, limit := r.spent(); full && !d.Exempt && (r.surge() || !d.Unavailable) {
+		if full, limit := r.budgetFull(); full && !d.Exempt && (r.surge() || !d.Unavailable) {
 			r.countWaiting(i)
 			r.note(i, VerbWait, ReasonBudget, outdated)
 			d.Limit = limit
-			r.finish(i, n.outdatedPod)
+			r.continuePod(i, n.outdatedPod)
 			return
 		}
 	}
-	if !r.slow.mayReplace() {
+	if !r.slow.hasPlace() {
 		begun, beginning := r.isBegunInPlace(i)
 		r.noteInPlace(i, beginning)
 		if !begun {
@@ -124,7 +124,7 @@ func (r *run) tryUpdate(i int32) {
 			r.note(i, VerbWait, ReasonBudget, outdated)
 			d.Limit = LimitSlowStart
 			r.slowed()
-			r.finish(i, n.outdatedPod)
+			r.continuePod(i, n.outdatedPod)
 			return
 		}
 	}
@@ -133,11 +133,11 @@ func (r *run) tryUpdate(i int32) {
 		if !r.surge() && !d.Unavailable && !d.Exempt {
 			d.Unavailable = true
 			r.plan.Budget.Unavailable++
-			r.down++
+			r.downNow++
 		}
 	case updateDeferred:
 		r.countWaiting(i)
-		r.finish(i, n.outdatedPod)
+		r.continuePod(i, n.outdatedPod)
 	case updateImpossible, updateNotInPlace:
 	}
 }
@@ -154,7 +154,7 @@ func (r *run) holdBack(i int32, limit Limit) {
 	r.note(i, VerbHold, ReasonHeld, &r.pods[n.outdatedPod])
 	d := r.decision(i)
 	d.Limit, d.Target = limit, TargetHeld
-	r.finish(i, n.outdatedPod)
+	r.continuePod(i, n.outdatedPod)
 }
 
 // outcome is that of an attempt to begin an update.
@@ -179,7 +179,7 @@ func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 		if !r.create(i, VerbSurge, reason) {
 			return updateDeferred
 		}
-		r.slow.replaced(&r.nodes[i])
+		r.slow.takePlace(&r.nodes[i])
 		if !d.Exempt {
 			d.Surging = true
 			r.plan.Budget.Surging++
@@ -204,6 +204,6 @@ func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 	if !r.delete(i, outdated, VerbReplace, reason) {
 		return updateDeferred
 	}
-	r.slow.replaced(&r.nodes[i])
+	r.slow.takePlace(&r.nodes[i])
 	return updateBegun
 }

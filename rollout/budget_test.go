@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -98,6 +100,24 @@ func unavailableScenes() []scene {
 			fleet: []spot{on("a", newPod(kit.Unready()), newPod(readyFor(time.Second))), z()},
 			acts:  "delete a0 Surplus",
 			want:  []string{"a: starting>update delete Surplus a0 U", waits},
+		},
+		{
+			name: "outdated, prepared for its update", why: "B2: PreparingUpdate; it may stop working as soon as its hook lets it go",
+			spec: []kit.SpecOption{method(inplace.IfPossible), func(s *rollout.Spec) {
+				s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
+			}},
+			fleet: []spot{on("a", oldPod(updatable, kit.PodLabel("drain", "wanted"), inState(lifecycle.PreparingUpdate))), z()},
+			want:  []string{"a: outdated>update wait UpdateHook a0 hook U", waits},
+			spent: "unavailable 1 of 1, surging 0 of 0, waiting 1",
+		},
+		{
+			name: "outdated, not prepared", why: "B2: a Ready pod of another revision serves until something is begun",
+			spec: []kit.SpecOption{method(inplace.IfPossible), func(s *rollout.Spec) {
+				s.Lifecycle.InPlaceUpdate = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
+			}},
+			fleet: []spot{on("a", oldPod(updatable, kit.PodLabel("drain", "wanted"))), z()},
+			acts:  "delete z0 Outdated",
+			want:  []string{"a: outdated>update wait Budget a0 maxUnavailable", goes},
 		},
 		{
 			name: "keep, updated and broken", why: "B2: a revision that breaks its nodes must stop the rollout",
@@ -250,17 +270,6 @@ func maxUnavailableScenes() []scene {
 			spent: "unavailable 4 of 1, surging 0 of 0, waiting 0",
 		},
 		{
-			name: "not ready first", why: "B6: not Ready first, then by descending name; B3: both count once",
-			spec:  []kit.SpecOption{kit.MaxUnavailable("2")},
-			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod()), on("c", oldPod())},
-			acts:  "delete a0 OutdatedNotReady, delete c0 Outdated",
-			want: []string{
-				"a: outdated>update replace OutdatedNotReady a0 U", "b: outdated>update wait Budget b0 maxUnavailable",
-				"c: outdated>update replace Outdated c0 U",
-			},
-			spent: "unavailable 2 of 2, surging 0 of 0, waiting 1",
-		},
-		{
 			name: "not ready beside failed in back-off", why: "B3: it disturbs nobody, whatever else is on the node",
 			fleet:    []spot{on("a", oldPod(kit.Unready()), newPod(kit.Failed()))},
 			backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(0)}},
@@ -398,17 +407,6 @@ func maxSurgeScenes() []scene {
 			spent: "unavailable 2 of 0, surging 2 of 1, waiting 2",
 		},
 		{
-			name: "not ready first", why: "B4, B6: those that are not Ready come first, the others take what is left",
-			spec:  surge("2"),
-			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod()), on("c", oldPod())},
-			acts:  "create a OutdatedNotReady, create c Outdated",
-			want: []string{
-				"a: outdated>update surge OutdatedNotReady U S", "b: outdated>update wait Budget b0 maxSurge",
-				"c: outdated>update surge Outdated S",
-			},
-			spent: "unavailable 1 of 0, surging 2 of 2, waiting 1",
-		},
-		{
 			name: "missing", why: "B4, M7: the pod that repair creates is of the update revision and not available",
 			spec:  surge("1"),
 			fleet: []spot{on("a"), on("b", oldPod())},
@@ -533,6 +531,58 @@ func maxSurgeScenes() []scene {
 				"c: surging>update delete Superseded c0",
 			},
 			spent: "unavailable 0 of 0, surging 1 of 2, waiting 0",
+		},
+	}
+}
+
+// TestBudgetB6Order: those whose pod is not Ready come first, then the others, each group by descending name.
+func TestBudgetB6Order(t *testing.T) { playScenes(t, orderScenes()) }
+
+func orderScenes() []scene {
+	return []scene{
+		{
+			name: "descending by name", why: "B6: of equal nodes the last name comes first, whatever the order of the snapshot",
+			spec:  []kit.SpecOption{kit.MaxUnavailable("2")},
+			fleet: []spot{on("c", oldPod()), on("a", oldPod()), on("d", oldPod()), on("b", oldPod())},
+			acts:  "delete d0 Outdated, delete c0 Outdated",
+			want: []string{
+				"a: outdated>update wait Budget a0 maxUnavailable", "b: outdated>update wait Budget b0 maxUnavailable",
+				"c: outdated>update replace Outdated c0 U", "d: outdated>update replace Outdated d0 U",
+			},
+			spent: "unavailable 2 of 2, surging 0 of 0, waiting 2",
+		},
+		{
+			name: "not ready first", why: "B6: not Ready first, then by descending name; B3: both count once",
+			spec:  []kit.SpecOption{kit.MaxUnavailable("2")},
+			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod()), on("c", oldPod())},
+			acts:  "delete a0 OutdatedNotReady, delete c0 Outdated",
+			want: []string{
+				"a: outdated>update replace OutdatedNotReady a0 U", "b: outdated>update wait Budget b0 maxUnavailable",
+				"c: outdated>update replace Outdated c0 U",
+			},
+			spent: "unavailable 2 of 2, surging 0 of 0, waiting 1",
+		},
+		{
+			name: "not ready first, with surge", why: "B4, B6: those that are not Ready come first, the others take what is left",
+			spec:  []kit.SpecOption{kit.MaxSurge("2")},
+			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod()), on("c", oldPod())},
+			acts:  "create a OutdatedNotReady, create c Outdated",
+			want: []string{
+				"a: outdated>update surge OutdatedNotReady U S", "b: outdated>update wait Budget b0 maxSurge",
+				"c: outdated>update surge Outdated S",
+			},
+			spent: "unavailable 1 of 0, surging 2 of 2, waiting 1",
+		},
+		{
+			name: "several not ready", why: "B6: those that are not Ready by descending name, too, before all that are",
+			spec:  []kit.SpecOption{kit.MaxUnavailable("3")},
+			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod(kit.Unready())), on("c", oldPod())},
+			acts:  "delete b0 OutdatedNotReady, delete a0 OutdatedNotReady, delete c0 Outdated",
+			want: []string{
+				"a: outdated>update replace OutdatedNotReady a0 U", "b: outdated>update replace OutdatedNotReady b0 U",
+				"c: outdated>update replace Outdated c0 U",
+			},
+			spent: "unavailable 3 of 3, surging 0 of 0, waiting 0",
 		},
 	}
 }

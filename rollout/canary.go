@@ -212,7 +212,7 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 	return nodes
 }
 
-// aim gives each node its goal (T1, T6), and each pod the traits updated and atGoal. If there is no stable revision to go back
+// aim gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go back
 // to, the goal is the update revision everywhere, even if it has failed.
 func (r *run) aim() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
@@ -244,9 +244,9 @@ func (r *run) aim() {
 			p := &r.pods[j]
 			if r.isUpdate(p) {
 				if n.goal != toUpdate {
-					p.traits |= updated
+					p.traits |= atUpdate
 				} else if r.hasResources(n, p) {
-					p.traits |= updated | atGoal
+					p.traits |= atUpdate | atGoal
 				}
 			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
 				p.traits |= atGoal

@@ -53,7 +53,7 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	if t.has(available) {
 		d.Facts |= status.Available
 	}
-	if t.has(updated) {
+	if t.has(atUpdate) {
 		d.Facts |= status.Updated
 	}
 	kept := &n.outdatedPod
@@ -218,7 +218,7 @@ func (p *pod) inService() bool { return p.traits.has(available) && !p.traits.has
 // working as soon as its hook lets it go, or the watch shows the patch.
 func (p *pod) serves() bool {
 	switch t := p.traits; {
-	case t.has(gone | preparingDelete | planUpdates | patchInFlight):
+	case t.has(deleting | preparingDelete | planUpdates | patchInFlight):
 		return false
 	case t.has(atGoal):
 		return p.inService()
@@ -247,7 +247,7 @@ func (r *run) newPods(i int32) (some, notYet bool) {
 	notYet = n.creating || n.expects == expectsGoalPod && !keep
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
-		case !t.has(atGoal) || t.has(gone) || keep && !t.has(bound):
+		case !t.has(atGoal) || t.has(deleting) || keep && !t.has(bound):
 		case r.pods[j].inService():
 			some = true
 		default:

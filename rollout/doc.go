@@ -33,7 +33,7 @@
 // A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls them in this
 // order:
 //
-//   - place evaluates which nodes run the pod: place.go, order.go, index.go, override.go
+//   - place evaluates which nodes run the pod: place.go, nameorder.go, index.go, override.go
 //   - join attributes the pods to the nodes: join.go
 //   - resolve finds which revision is which: resolve.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go
@@ -43,9 +43,12 @@
 //   - act turns what was decided into actions: act.go, hook.go, update.go, pull.go, mark.go
 //   - report completes the decisions and derives status and memory: report.go, memory.go
 //
-// The other files are vocabulary. What goes in is in spec.go, scale.go, validation.go, planner.go, snapshot.go and claim.go. What
-// comes out is in plan.go, decision.go, reason.go, text.go, explain.go, wait.go, send.go and pod.go. The records that the steps
-// share, and their order, are in run.go.
+// Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
+// of both is [Decision.Target], which needs the node's state, so that step classify writes it.
+//
+// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go and claim.go. What comes out
+// is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that the steps share,
+// and their order, are in run.go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

@@ -79,12 +79,12 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	return step
 }
 
-// finish goes on with what hooks and in-place updates have begun on a pod that stays: it begins the next batch, sets the
+// continuePod goes on with what hooks and in-place updates have begun on a pod that stays: it begins the next batch, sets the
 // condition of a complete update, takes the next state of a hook, or takes back a pod that was to leave or to be updated (I5, L2,
 // L3, L4). It needs no budget and no burst, and frozen does not stop it.
-func (r *run) finish(i, j int32) {
+func (r *run) continuePod(i, j int32) {
 	p := &r.pods[j]
-	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(gone|deleteRefused|planUpdates) {
+	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(deleting|deleteRefused|planUpdates) {
 		return
 	}
 	if p.traits.has(patchInFlight) {

@@ -72,7 +72,7 @@ func (r *run) labelCanaries() {
 			if p.traits.has(labelled) && r.predecessor.owns(p.object) {
 				continue // it was labelled by another set
 			}
-			if want == p.traits.has(labelled) || p.traits.has(gone|finished|deleteRefused|patchInFlight|planPatches) {
+			if want == p.traits.has(labelled) || p.traits.has(deleting|finished|deleteRefused|patchInFlight|planPatches) {
 				continue // what this plan patches already can wait
 			}
 			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)

@@ -55,7 +55,7 @@ func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
 	if snapshot.Now.IsZero() {
 		return Plan{}, &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
 	}
-	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installs: unlimited}
+	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installsLeft: unlimited}
 	r.usesCanaryLabel = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {
 		return Plan{}, err

@@ -23,7 +23,7 @@ func (r *run) repair() {
 			r.clear(i)
 		}
 	}
-	r.countDown()
+	r.countDownNodes()
 	for i := range r.nodes {
 		if i := int32(i); r.outcome(i) != placement.Leave {
 			r.mend(i)
@@ -61,28 +61,28 @@ func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(gone|finished|deleteRefused) || j == n.goalPod || j == n.outdatedPod:
+		case p.traits.has(deleting|finished|deleteRefused) || j == n.goalPod || j == n.outdatedPod:
 		case p.traits.has(preparingDelete):
 			r.release(i, j, ReasonReleased)
 		case p.isPrepared():
 			r.release(i, j, ReasonSurplus)
 		}
 	}
-	r.finishKept(i)
+	r.continueKept(i)
 	if r.outcome(i) == placement.Run {
 		r.createMissing(i)
 	}
 }
 
-// finishKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update candidate
+// continueKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update candidate
 // is left to admit, because it may be updated.
-func (r *run) finishKept(i int32) {
+func (r *run) continueKept(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod != none {
-		r.finish(i, n.goalPod)
+		r.continuePod(i, n.goalPod)
 	}
 	if n.outdatedPod != none && !r.candidate(i) {
-		r.finish(i, n.outdatedPod)
+		r.continuePod(i, n.outdatedPod)
 	}
 }
 
@@ -123,11 +123,11 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 		r.delete(i, j, VerbDelete, ReasonFailed)
 	case n.goalPod != none || n.outdatedPod != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
-	case !n.slotted && !r.slow.mayReplace():
+	case !n.tookPlace && !r.slow.hasPlace():
 		r.slowed()
 		r.refuse(i, &r.pods[j], LimitSlowStart)
 	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
-		r.slow.replaced(n)
+		r.slow.takePlace(n)
 	}
 }
 

@@ -77,7 +77,7 @@ func (r *run) lastStable() string {
 // a canary would. Then the update revision was rolled out before revisions were tried, and is the stable one (C6).
 func (r *run) isRolledOut() bool {
 	options, revision := r.spec.Strategy.Canary, &r.revision
-	if options == nil || revision.Marked || revision.Older.Hash != revision.Update.Hash ||
+	if options == nil || revision.Marked || revision.Fallback.Hash != revision.Update.Hash ||
 		revision.Stable.Hash == revision.Update.Hash {
 		return false
 	}

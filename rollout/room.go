@@ -12,7 +12,7 @@ import "github.com/daemonplan/daemonplan/placement"
 // was asked for.
 func (p *pod) isPrepared() bool {
 	t := p.traits
-	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(gone|atGoal|patchInFlight|planUpdates|planPatches)
+	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(deleting|atGoal|patchInFlight|planUpdates|planPatches)
 }
 
 // reliesOnPrepared reports whether only prepared pods keep the node from being down.
@@ -29,16 +29,16 @@ func (r *run) reliesOnPrepared(i int32) bool {
 	return false
 }
 
-// countDown counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away after
+// countDownNodes counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away after
 // that adds to run.down itself.
-func (r *run) countDown() {
+func (r *run) countDownNodes() {
 	if !r.hasPrepared {
 		return // nothing needs room
 	}
 	spare := r.plan.Budget.MaxUnschedulable
 	for i := range r.nodes {
 		i, n := int32(i), &r.nodes[i]
-		if unavailable, _ := r.spends(i); !unavailable {
+		if unavailable, _ := r.budgetUse(i); !unavailable {
 			continue
 		}
 		if spare > 0 {
@@ -46,12 +46,12 @@ func (r *run) countDown() {
 			r.wake(changes)
 			if isolated {
 				spare--
-				n.spared = true
+				n.exemptFromDown = true
 				continue
 			}
 		}
 		if !r.reliesOnPrepared(i) {
-			r.down++
+			r.downNow++
 		}
 	}
 }
@@ -66,9 +66,9 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 		return false
 	}
 	if r.isLetGo(i) {
-		r.slow.replaced(&r.nodes[i])
+		r.slow.takePlace(&r.nodes[i])
 	}
-	r.down++
+	r.downNow++
 	return true
 }
 
@@ -76,7 +76,7 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 // does not alone keep its node up, or if B8 leaves the node out.
 func (r *run) needsRoom(i int32, p *pod) bool {
 	n := &r.nodes[i]
-	if n.spared || !p.isPrepared() || !r.reliesOnPrepared(i) {
+	if n.exemptFromDown || !p.isPrepared() || !r.reliesOnPrepared(i) {
 		return false
 	}
 	for j := n.first; j < n.end; j++ {
@@ -90,10 +90,10 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 // hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start
 // has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
-	if r.down >= r.plan.Budget.MaxUnavailable {
+	if r.downNow >= r.plan.Budget.MaxUnavailable {
 		return false
 	}
-	return !r.isLetGo(i) || r.slow.mayReplace()
+	return !r.isLetGo(i) || r.slow.hasPlace()
 }
 
 // isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes a
@@ -139,7 +139,7 @@ func (r *run) waitForRoom(i int32, p *pod) {
 	switch {
 	case r.surge():
 		d.Limit = LimitMaxSurge
-	case r.down >= r.plan.Budget.MaxUnavailable:
+	case r.downNow >= r.plan.Budget.MaxUnavailable:
 		d.Limit = LimitMaxUnavailable
 	default:
 		d.Limit = LimitSlowStart

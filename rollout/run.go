@@ -58,11 +58,11 @@ type run struct {
 	slow            slow
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
-	// down is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
+	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
 	// rely on prepared pods and nodes that B8 leaves out are not counted. It is counted only with hasPrepared.
-	down int32
-	// installs is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
-	installs int32
+	downNow int32
+	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
+	installsLeft int32
 }
 
 // node is what a run knows about one node, beside its Decision.
@@ -91,10 +91,10 @@ type node struct {
 	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
 	// such nodes.
 	waiting bool
-	// slotted reports whether this plan begins the node, and slow start has counted it (B7).
-	slotted bool
-	// spared reports whether B8 (maxUnschedulable) leaves the node out of run.down. countDown sets it.
-	spared bool
+	// tookPlace reports whether this plan begins the node, and slow start has counted it (B7).
+	tookPlace bool
+	// exemptFromDown reports whether B8 (maxUnschedulable) leaves the node out of run.downNow. countDownNodes sets it.
+	exemptFromDown bool
 	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool
 	// heldBy names what holds this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
@@ -175,8 +175,8 @@ const (
 
 	// These are what step 4 finds, once the goal of the pod's node is known.
 
-	updated // at the update revision; with the goal toUpdate also with the resources wanted on the node
-	atGoal  // at the revision of its node's goal, with the resources wanted on the node
+	atUpdate // at the update revision; with the goal toUpdate also with the resources wanted on the node
+	atGoal   // at the revision of its node's goal, with the resources wanted on the node
 
 	// These are what this plan does to the pod.
 
@@ -186,8 +186,8 @@ const (
 	deleteRefused // would delete it, if its hook, burst or frozen let it
 
 	finished = failed | succeeded
-	// A pod that is gone is, or will be by this plan, marked for deletion. Its object may still hold its node.
-	gone = marked | planDeletes
+	// A pod with the trait deleting is marked for deletion, or will be by this plan. Its object may still hold its node.
+	deleting = marked | planDeletes
 )
 
 func (t traits) has(some traits) bool { return t&some != 0 }

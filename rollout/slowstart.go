@@ -27,23 +27,23 @@ type progress struct {
 	inPlace inPlace
 }
 
-// mayCreate reports whether a missing pod may be created.
-func (s *slow) mayCreate() bool { return !s.on || s.free > 0 }
+// hasMissingPlace reports whether a missing pod may be created.
+func (s *slow) hasMissingPlace() bool { return !s.on || s.free > 0 }
 
-// created takes one of the places kept for missing pods.
-func (s *slow) created() {
+// takeMissingPlace takes one of the places kept for missing pods.
+func (s *slow) takeMissingPlace() {
 	s.free--
 	s.missing--
 }
 
-// mayReplace reports whether a pod may be replaced, updated in place, or get a new one beside it. That takes only places that no
+// hasPlace reports whether a pod may be replaced, updated in place, or get a new one beside it. That takes only places that no
 // missing pod needs, so that deletes never outrun creates.
-func (s *slow) mayReplace() bool { return !s.on || s.free > max(s.missing, 0) }
+func (s *slow) hasPlace() bool { return !s.on || s.free > max(s.missing, 0) }
 
-// replaced takes a place for a node that this plan begins, once per node.
-func (s *slow) replaced(n *node) {
-	if !n.slotted {
-		n.slotted = true
+// takePlace takes a place for a node that this plan begins, once per node.
+func (s *slow) takePlace(n *node) {
+	if !n.tookPlace {
+		n.tookPlace = true
 		s.free--
 	}
 }
@@ -61,7 +61,7 @@ func (r *run) startSlowly() {
 	highest := r.maxParallel.RoundUp(budget.Desired)
 	budget.SlowStart = int32(min((1+min(steps, int64(highest)))*int64(r.increase.RoundUp(budget.Desired)), int64(highest)))
 	s := slow{on: true, free: budget.SlowStart}
-	installs := r.installs
+	installs := r.installsLeft
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if r.outcome(int32(i)) != placement.Run {
@@ -76,7 +76,7 @@ func (r *run) startSlowly() {
 		}
 		switch {
 		case !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
-		case r.installs == unlimited || r.isFilled(n):
+		case r.installsLeft == unlimited || r.isFilled(n):
 			s.missing++
 		case installs > 0: // the others stay empty (T7)
 			installs--

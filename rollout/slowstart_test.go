@@ -201,13 +201,13 @@ func slowStartScenes() []scene {
 			want:  []string{"a: surging>stable delete Superseded a1", "b: surging>stable delete Superseded b1"},
 		},
 		{
-			name: "superfluous pods hold a slot", why: "B7: while one is on its way out nothing else begins", set: rolling(0),
+			name: "superfluous pods hold a place", why: "B7: while one is on its way out nothing else begins", set: rolling(0),
 			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")},
 			fleet: []spot{on("a", newPod(), oldPod(terminating())), on("b", oldPod())},
 			want:  []string{"a: updated>update none UpToDate", "b: outdated>update wait Budget b0 slowStart"},
 		},
 		{
-			name: "unreachable nodes hold no slot", why: "B7, B8: whatever maxUnschedulable is", spec: one, set: rolling(0),
+			name: "unreachable nodes hold no place", why: "B7, B8: whatever maxUnschedulable is", spec: one, set: rolling(0),
 			fleet: []spot{on("a", oldPod(terminating())).with(func(n *corev1.Node) {
 				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 			}), on("b")}, acts: "create b Missing",
@@ -242,7 +242,7 @@ func slowStartScenes() []scene {
 			want: []string{creates("a"), creates("b"), waits("c")},
 		},
 		{
-			name: "while paused", why: "B7: the limit stays what it was, not the first slot", spec: append(slow("1", "250"), kit.Paused()),
+			name: "while paused", why: "B7: the limit stays what it was, not the first place", spec: append(slow("1", "250"), kit.Paused()),
 			fleet: []spot{on("a"), on("b"), on("c")},
 			set: func(l *lab) {
 				rolling(time.Hour)(l)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
@@ -249,4 +250,10 @@ func setDefault[T comparable](field *T, value T) {
 	if *field == unset {
 		*field = value
 	}
+}
+
+// isZero reports whether v is 0 or "0%". A value that cannot be read is not zero.
+func isZero(v intstr.IntOrString) bool {
+	q, err := count.Parse(v)
+	return err == nil && q.Value == 0
 }

@@ -79,7 +79,7 @@ func (r *run) partition() {
 	budget.Partition = r.partitionSize.RoundDown(base)
 	r.holdPartition(stable)
 	if r.scales() {
-		r.installs = max(0, budget.Desired-budget.Partition-updated)
+		r.installsLeft = max(0, budget.Desired-budget.Partition-updated)
 	}
 }
 
@@ -89,7 +89,7 @@ func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.rev
 // isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
 // revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
 func (r *run) isFilled(n *node) bool {
-	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(updated) })
+	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(atUpdate) })
 }
 
 // holdPartition gives the places of the partition away (T2): first to keep nodes, which could not be updated anyway, then to
@@ -186,7 +186,7 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
 		case t.has(marked | finished):
-		case t.has(updated | atGoal):
+		case t.has(atUpdate | atGoal):
 			now = true
 		default:
 			old = true
@@ -246,7 +246,7 @@ func (r *run) revisionFor(i int32) string {
 func (r *run) revisionBefore(i int32) string {
 	stable := r.revision.Stable.Hash
 	if stable == r.revision.Update.Hash {
-		stable = r.revision.Older.Hash
+		stable = r.revision.Fallback.Hash
 	}
 	return cmp.Or(r.lostRevision(i), stable)
 }

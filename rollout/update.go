@@ -149,7 +149,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 	}
 	if isNew {
 		r.allowance.updates-- // frozen is not asked for, because it holds the node before it comes here
-		r.slow.replaced(&r.nodes[i])
+		r.slow.takePlace(&r.nodes[i])
 	} else {
 		reason = ReasonBegun
 	}

@@ -260,13 +260,18 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// wakeLine says when the plan is to be made again, and why then.
+// wakeLine says when the plan is to be made again, and why then. A fraction of a second is rounded up, because a plan that is made
+// earlier would find that nothing has changed.
 func (r *result) wakeLine() string {
 	wake := r.plan.NextWake
 	if wake.IsZero() {
 		return "Look again when something changes: time alone changes nothing."
 	}
-	line := fmt.Sprintf("Look again at %s (in %s)", wake.UTC().Format(time.RFC3339Nano), wake.Sub(r.snapshot.Now))
+	in := wake.Sub(r.snapshot.Now)
+	if rest := in % time.Second; rest > 0 {
+		in += time.Second - rest
+	}
+	line := fmt.Sprintf("Look again at %s (in %s)", r.snapshot.Now.Add(in).UTC().Format(time.RFC3339Nano), in)
 	for i := range r.plan.Decisions {
 		d := &r.plan.Decisions[i]
 		if d.Until.Equal(wake) {

@@ -57,7 +57,7 @@ func figures(outcomes []*outcome) []figure {
 	t.optional("controller crashes", asCount, func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
 	t.line("longest wait", t.wait)
-	t.line("nodes updated in the end", t.updated)
+	t.line("nodes at their target", t.updated)
 	return t.lines
 }
 

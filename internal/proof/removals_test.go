@@ -174,7 +174,7 @@ var removals = []removal{
 	},
 	{
 		rule: "T7", what: "a first installation fills every node", file: "rollout/target.go",
-		old:  "r.installs = max(0, budget.Desired-budget.Partition-updated)",
+		old:  "r.installsLeft = max(0, budget.Desired-budget.Partition-updated)",
 		new:  "_ = updated",
 		test: "TestTargetT7PartitionedScaling",
 	},
@@ -198,7 +198,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
-		old:  "	if r.down >= r.plan.Budget.MaxUnavailable {",
+		old:  "	if r.downNow >= r.plan.Budget.MaxUnavailable {",
 		new:  "	if false {",
 		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
 	},
@@ -218,7 +218,7 @@ var removals = []removal{
 		rule: "B6", what: "ascending", file: "rollout/admit.go",
 		old:  "for i := int32(len(r.nodes)) - 1; i >= 0; i-- {",
 		new:  "for i := int32(0); i < int32(len(r.nodes)); i++ {",
-		test: "TestBudgetB3MaxUnavailable/nothing_spent",
+		test: "TestBudgetB6Order/descending_by_name",
 	},
 	{
 		rule: "B7", what: "slow start replaces at will", file: "rollout/slowstart.go",

@@ -167,18 +167,18 @@ func markable(t *testing.T, name string, number int64) *appsv1.ControllerRevisio
 	}
 }
 
-// Older is what is still there of the time before the update revision, whatever the marks say.
+// Fallback is what is still there of the time before the update revision, whatever the marks say.
 func TestOlder(t *testing.T) {
 	revisions := []*appsv1.ControllerRevision{markable(t, "1", 1), markable(t, "2", 2), markable(t, "3", 3), markable(t, "update", 9)}
 	revisions[3].Annotations = map[string]string{history.PromotedAnnotation: "any"}
 	revisions[2].Annotations = map[string]string{history.FailedAnnotation: "any"}
 	carriers := []history.Carrier{{Hash: "1", Live: true}, {Hash: "2"}, {Hash: "3", Live: true}}
 	got, err := markResolver(t).Resolve(history.Input{Revisions: revisions, Carriers: carriers, Limit: 9, Canary: true})
-	if err != nil || got.Older.Hash != "1" || got.Stable.Hash != "update" {
-		t.Errorf("older %s, stable %s, error %v; want 1: 2 is carried by no live pod, and 3 has failed", got.Older.Hash, got.Stable.Hash, err)
+	if err != nil || got.Fallback.Hash != "1" || got.Stable.Hash != "update" {
+		t.Errorf("older %s, stable %s, error %v; want 1: 2 is carried by no live pod, and 3 has failed", got.Fallback.Hash, got.Stable.Hash, err)
 	}
 	got, err = markResolver(t).Resolve(history.Input{Revisions: revisions, Carriers: carriers[1:2], Limit: 9})
-	if err != nil || got.Older.Hash != "update" {
-		t.Errorf("older %s, error %v; want the update revision: nothing else is there", got.Older.Hash, err)
+	if err != nil || got.Fallback.Hash != "update" {
+		t.Errorf("older %s, error %v; want the update revision: nothing else is there", got.Fallback.Hash, err)
 	}
 }

@@ -86,15 +86,15 @@ type Renumber struct {
 type Resolution struct {
 	// Update is the revision of the template.
 	Update Revision
-	// Stable is the stable revision (C6). Without Input.Canary it is Older. With it, the first of these that there is: Update
-	// if it is promoted; the highest revision that is promoted, by its mark or by Input.LastStable; Older, unless that is
+	// Stable is the stable revision (C6). Without Input.Canary it is Fallback. With it, the first of these that there is: Update
+	// if it is promoted; the highest revision that is promoted, by its mark or by Input.LastStable; Fallback, unless that is
 	// Update; the highest other revision that can be read and has not failed; Update. If LastStable names a revision that is
 	// not there, Stable has a hash and nothing else.
 	Stable Revision
-	// Older is what is still there of the time before Update, promoted or not: the highest revision with other data that a
+	// Fallback is what is still there of the time before Update, promoted or not: the highest revision with other data that a
 	// live pod carries and that has not failed. If there is none, with Input.Canary it is the highest that any pod carries
 	// and that has not failed, else the highest failed one that a live pod carries. Else it is Update.
-	Older Revision
+	Fallback Revision
 	// Promoted reports whether Update, or a duplicate of it, carries the mark of a promotion, Marked whether any revision
 	// does.
 	Promoted, Marked bool
@@ -221,7 +221,7 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 		in.LastStable = out.Update.Hash
 	}
 	carried := newCarried(in.Carriers)
-	out.Older = older(&out, others, in, carried)
+	out.Fallback = older(&out, others, in, carried)
 	out.Stable = stable(&out, others, in)
 	r.deduplicate(&out, duplicates, others, carried)
 	trim(&out, others, in, carried)

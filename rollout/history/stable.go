@@ -30,10 +30,10 @@ func stable(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 		return out.Update // only revisions with its hash carry a mark
 	case last != "":
 		return Revision{Hash: last} // fail closed: no revision is known to be stable any more, Update least of all
-	case in.Canary && out.Older.Hash == out.Update.Hash:
+	case in.Canary && out.Fallback.Hash == out.Update.Hash:
 		return before(out, others, in)
 	default:
-		return out.Older
+		return out.Fallback
 	}
 }
 
@@ -57,7 +57,7 @@ func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 	return out.Update
 }
 
-// older returns Resolution.Older.
+// older returns Resolution.Fallback.
 func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) Revision {
 	highest := func(is func(hash string) bool, failed bool) *Revision {
 		for _, revision := range slices.Backward(others) {
