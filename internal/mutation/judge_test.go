@@ -3,7 +3,9 @@ package main
 import (
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,15 +52,33 @@ func TestReadJudgements(t *testing.T) {
 	}
 }
 
+// TestJudgementsOfTheLibrary: each judgement is of a mutant that the code of today has.
 func TestJudgementsOfTheLibrary(t *testing.T) {
 	judged, err := readJudgements("survivors.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
+	folders := map[string]bool{}
 	for key := range judged {
 		file, _, _ := strings.Cut(key, " ")
-		if _, err := os.Stat(filepath.Join("..", "..", file)); err != nil {
-			t.Errorf("%s: %v", key, err)
+		folders["./"+path.Dir(file)] = true
+	}
+	subjects, err := load(filepath.Join("..", ".."), slices.Sorted(maps.Keys(folders)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, s := range subjects {
+		sites, _ := find(s)
+		for _, site := range sites {
+			for _, m := range site.mutants {
+				there[m.key(s.dir)] = true
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(judged)) {
+		if !there[key] {
+			t.Errorf("no such mutant any more: %s", key)
 		}
 	}
 }
