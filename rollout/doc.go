@@ -46,9 +46,9 @@
 // Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
 // of both is [Decision.Target], which needs the node's state, so that step classify writes it.
 //
-// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go and claim.go. What comes out
-// is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that the steps share,
-// and their order, are in run.go.
+// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go and claim.go. What comes
+// out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that the steps
+// share, and their order, are in run.go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

@@ -74,8 +74,8 @@ func (r *run) mend(i int32) {
 	}
 }
 
-// continueKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update candidate
-// is left to admit, because it may be updated.
+// continueKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update
+// candidate is left to admit, because it may be updated.
 func (r *run) continueKept(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod != none {

@@ -29,8 +29,8 @@ func (r *run) reliesOnPrepared(i int32) bool {
 	return false
 }
 
-// countDownNodes counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away after
-// that adds to run.down itself.
+// countDownNodes counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away
+// after that adds to run.downNow itself.
 func (r *run) countDownNodes() {
 	if !r.hasPrepared {
 		return // nothing needs room

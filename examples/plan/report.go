@@ -260,8 +260,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// wakeLine says when the plan is to be made again, and why then. A fraction of a second is rounded up, because a plan that is made
-// earlier would find that nothing has changed.
+// wakeLine says when the plan is to be made again, and why then. A fraction of a second is rounded up, because a plan that is
+// made earlier would find that nothing has changed.
 func (r *result) wakeLine() string {
 	wake := r.plan.NextWake
 	if wake.IsZero() {
