@@ -124,8 +124,8 @@ type sight struct {
 	// lost is when the memory was lost last; zero: never. losses is how often it was.
 	lost   time.Time
 	losses int
-	// over: this is the end. settled: nothing will happen any more.
-	over, settled bool
+	// planned: a plan for the spec in force has just been made. over: this is the end. settled: nothing will happen any more.
+	planned, over, settled bool
 }
 
 // revision is the hash of a revision, and its name.
@@ -185,7 +185,9 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 			return err
 		}
 		r, err := cluster.Run(plan, steps, func(_ rollout.Snapshot, p rollout.Plan) error {
+			s.planned = true
 			err := look()
+			s.planned = false
 			for _, a := range p.Revisions { // no event says what a revision is created with
 				if a.Object == nil {
 					continue

@@ -155,21 +155,25 @@ func observeUntried(c tale) observer {
 }
 
 // observeObeyed sees to it that a revision is promoted once, and not while a command, or the pause of the set, says
-// otherwise, and that a fail is taken back by the command only, once for each value (C5).
+// otherwise, and that a fail is taken back by the command only, once for each value (C5). A plan that was asked to promote a
+// revision remembers that, and the mark follows when a lagging watch shows the revision, also if the command is gone by then.
 func observeObeyed(tale) observer {
-	failed, marked, obeyed := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	failed, marked, obeyed, asked := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	return func(s *sight) error {
 		commands, hash := s.spec.Strategy.Canary.Commands, s.now.hash
 		rests := commands.Pause == hash || s.spec.Strategy.Paused
+		if s.planned && commands.Validate == hash {
+			asked[s.now.name] = true
+		}
 		if name := s.now.name; s.marked[name] && !marked[name] && name != s.stable.name {
 			switch {
 			case failed[name] && s.failed[name]:
 				return fmt.Errorf("C5: %s has failed, and is promoted", name)
 			case commands.Fail == hash:
 				return fmt.Errorf("C5: %s is promoted, and the command is to fail it", name)
-			case s.spec.Strategy.Canary.Mode == canary.Manual && commands.Validate != hash:
+			case s.spec.Strategy.Canary.Mode == canary.Manual && commands.Validate != hash && !asked[name]:
 				return fmt.Errorf("C2: %s is promoted, and nobody has asked for that", name)
-			case rests && commands.Validate != hash:
+			case rests && commands.Validate != hash && !asked[name]:
 				return fmt.Errorf("C5: %s is promoted, and it is paused", name)
 			}
 		}
