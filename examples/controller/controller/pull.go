@@ -57,7 +57,7 @@ func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, pods
 	var attempts []predownload.Attempt
 	for _, object := range objects {
 		if a, ok := predownload.AttemptOf(object); ok && a.Set == s.object.GetUID() {
-			if uid := s.pulls[object.GetName()].uid; uid == "" || uid == object.GetUID() { // others are being deleted
+			if uid := s.pulls[object.GetName()].uid; uid == "" || uid == object.GetUID() { // any other one is being deleted
 				delete(s.pulls, object.GetName())
 			}
 			attempts, seen.pulls = append(attempts, a), append(seen.pulls, attempt{a, object})
