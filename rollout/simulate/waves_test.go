@@ -7,8 +7,7 @@ import (
 )
 
 // These are waves by hand. "x+" begins node x, "x!" completes it, "x-" gives it its old pod back, "x0" removes it, "x~" makes it
-// start, and "x." makes it one that is not
-// to run the pod.
+// start, and "x." makes it one that is not to run the pod.
 func TestWaves(t *testing.T) {
 	tests := []struct {
 		name, why, story string
