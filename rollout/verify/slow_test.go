@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// handSlowly adds a slow start: since that long, the limit has risen by so many every minute, up to a maximum.
+// handSlowly adds a slow start that began that long ago. Its limit rises by so many every minute, up to a maximum.
 func handSlowly(increase, most string, since time.Duration) change {
 	return func(s *handmade) {
 		s.spec.Strategy.SlowStart = &rollout.SlowStart{Increase: new(intstr.Parse(increase)), MaxParallel: new(intstr.Parse(most))}
@@ -156,7 +156,7 @@ func handPausedSince(ago time.Duration) change {
 	return func(s *handmade) { s.snapshot.Memory.Rollout.PausedSince = handNow().Add(-ago) }
 }
 
-// handUpdated makes pods such that were updated in place that long ago.
+// handUpdated records in pods an update in place that long ago.
 func handUpdated(ago time.Duration, names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{inplace.StateKey: fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q}`, freshHash,

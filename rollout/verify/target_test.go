@@ -48,7 +48,7 @@ func handAnnotated(node, value string) change {
 	})
 }
 
-// handOverridden makes pods such that were created with so much CPU.
+// handOverridden records in pods that they were created with so much CPU.
 func handOverridden(cpu string, names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		placement.Overridden{Resources: []placement.Resources{{Container: "main", Resources: handRequests(cpu)}}}.Apply(p)
