@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// The entries of batches, by number.
+// These are the numbers of the entries of batches.
 const (
 	resourcesNeedGate = iota
 	resourcesLast
@@ -64,7 +64,7 @@ var batchesPeer = peer[batchesCase]{
 	reverse:  func(c *batchesCase) { slices.Reverse(c.Input.Pod.Spec.Containers) },
 }
 
-// modelBatches is a pod in the middle of an update by Kruise, with what is left to do.
+// modelBatches is a pod during an update by Kruise, with what is still to do.
 type modelBatches struct {
 	on        rules
 	pod       *corev1.Pod
@@ -117,7 +117,7 @@ func (c *batchesCase) model(on rules) (out batchesOutcome) {
 	}
 	out.batchOutcome = b.next(at)
 	for range b.pod.Spec.Containers {
-		// The kubelet reports all containers.
+		// The kubelet reports a status for every container.
 		for _, container := range b.pod.Spec.Containers {
 			if b.status(container.Name) == nil {
 				b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses,
@@ -203,7 +203,8 @@ func (b *modelBatches) next(at metav1.Time) batchOutcome {
 	return out
 }
 
-// choose returns the containers without a priority, those of the highest, and those that share metadata with them.
+// choose returns the containers without a priority, those of the highest priority, and those that share changed metadata with any
+// of these.
 func (b *modelBatches) choose() map[string]bool {
 	chosen, byPriority := map[string]bool{}, map[int][]string{}
 	for _, container := range b.pod.Spec.Containers {
@@ -258,7 +259,8 @@ func (b *modelBatches) priority(container corev1.Container) (int, bool) {
 	return 0, false
 }
 
-// panicsOf reports whether Kruise panics for a container: it takes the barrier for a reference to a config map.
+// panicsOf reports whether Kruise panics for a container. It reads the barrier variable as a reference to a config map, and
+// panics if it is none.
 func panicsOf(container corev1.Container) bool {
 	i := slices.IndexFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == barrierName })
 	return i >= 0 && (container.Env[i].ValueFrom == nil || container.Env[i].ValueFrom.ConfigMapKeyRef == nil)
@@ -268,7 +270,7 @@ func (b *modelBatches) status(name string) *corev1.ContainerStatus {
 	return (&completing{Pod: b.pod}).status(name)
 }
 
-// read reports whether a container reads a label or annotation that changes.
+// read reports whether a container reads the label or annotation, which changes.
 func (b *modelBatches) read(annotation bool, key string) bool {
 	for _, ref := range b.refs {
 		values := ref.Labels
@@ -282,7 +284,7 @@ func (b *modelBatches) read(annotation bool, key string) bool {
 	return false
 }
 
-// leaveOut leaves out what the pod has already.
+// leaveOut removes the changes that the pod has already.
 func (b *modelBatches) leaveOut() {
 	for _, container := range b.pod.Spec.Containers {
 		if b.images[container.Name] == container.Image {
@@ -305,7 +307,7 @@ func (b *modelBatches) leaveOut() {
 	}
 }
 
-// changedFrom returns the values that are not there.
+// changedFrom returns the wanted values that are missing or different.
 func changedFrom(has, wanted map[string]string) map[string]string {
 	wanted = maps.Clone(wanted)
 	maps.DeleteFunc(wanted, func(key, value string) bool {
@@ -318,7 +320,7 @@ func changedFrom(has, wanted map[string]string) map[string]string {
 	return wanted
 }
 
-// refused reports whether the change is none of I2.
+// refused reports whether I2 does not permit the change.
 func (b *modelBatches) refused() bool {
 	if !b.gate {
 		return false
@@ -344,7 +346,7 @@ func (b *modelBatches) refused() bool {
 	return modelQOS(before, 1<<qosClassFixed) != modelQOS(after, 1<<qosClassFixed)
 }
 
-// withAmounts returns a list with other amounts of cpu and memory.
+// withAmounts returns a copy of the list with the given amounts of cpu and memory.
 func withAmounts(list, amounts corev1.ResourceList) corev1.ResourceList {
 	list = maps.Clone(list)
 	for name, amount := range amounts {

@@ -34,7 +34,7 @@ type batchesOutcome struct {
 	CompletedAtEnd          bool
 	InPlaceUpdateReadyAtEnd string
 	Panic                   string
-	// Refused: there can be no such update.
+	// Refused reports whether such an update cannot exist.
 	Refused bool
 }
 
@@ -48,14 +48,14 @@ type batchOutcome struct {
 	StateAnnotation                   inplace.UpdateState
 }
 
-// playBatches begins the update and plays the kubelet until nothing moves.
+// playBatches begins the update, and does what the kubelet does until nothing changes any more.
 func playBatches(t testing.TB, c *batchesCase) any {
 	t.Helper()
 	in := &c.Input
 	pod := in.Pod.DeepCopy()
 	now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 	change := podChange{images: in.ContainerImages, refs: in.ContainerRefMetadata, metadata: in.MetadataPatch.Metadata}
-	// Without the gate Kruise calculates no change of resources.
+	// Without the feature gate Kruise calculates no change of resources.
 	if in.FeatureGates.InPlaceWorkloadVerticalScaling {
 		change.resources = in.ContainerResources
 	}
@@ -109,7 +109,7 @@ func playBatches(t testing.TB, c *batchesCase) any {
 	return out.normal()
 }
 
-// run is a kubelet that has brought containers to their spec.
+// run does what a kubelet does when it brings containers to their spec.
 func run(pod *corev1.Pod, containers []string, at time.Time) {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
@@ -146,7 +146,7 @@ func observe(t testing.TB, pod *corev1.Pod) batchOutcome {
 	if err != nil || state == nil {
 		t.Fatalf("state %v, %v", state, err)
 	}
-	state.Records = nil // Kruise has none
+	state.Records = nil // Kruise has no records
 	template := templateFrom(pod)
 	out := batchOutcome{
 		PodImages: map[string]string{}, PodResources: map[string]corev1.ResourceRequirements{},
@@ -166,7 +166,7 @@ func observe(t testing.TB, pod *corev1.Pod) batchOutcome {
 	return out
 }
 
-// normal makes outcomes that say the same read the same.
+// normal makes equal outcomes equal in every field.
 func (o batchesOutcome) normal() batchesOutcome {
 	o.batchOutcome = o.batchOutcome.normal()
 	later := []batchOutcome{}
@@ -194,7 +194,7 @@ func (b batchOutcome) normal() batchOutcome {
 	return b
 }
 
-// involved returns the containers of which something changes, sorted.
+// involved returns the containers that the change is about, sorted.
 func involved(images map[string]string, refs map[string]inplace.RefMetadata, resources map[string]corev1.ResourceRequirements) []string {
 	names := slices.Concat(slices.Collect(maps.Keys(images)), slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(resources)))
 	slices.Sort(names)

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// vary changes what changes, and in which order.
+// vary changes which values change, and in which order.
 func (c *batchesCase) vary(r *rand.Rand) {
 	in := &c.Input
 	if r.IntN(4) == 0 {
@@ -67,7 +67,7 @@ func (c *batchesCase) vary(r *rand.Rand) {
 			in.MetadataPatch.Metadata.Annotations = patchedMap{Values: values}
 		}
 	}
-	// What several containers read has one value.
+	// A label or an annotation that several containers read has one value.
 	one := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(in.ContainerRefMetadata)) {
 		ref := in.ContainerRefMetadata[name]

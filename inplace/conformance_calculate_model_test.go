@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// The entries of calculate, by number.
+// These are the numbers of the entries of calculate.
 const (
 	wipedMap = iota
 	envNewMap
@@ -87,7 +87,7 @@ type operation struct {
 	value any
 }
 
-// operations lists the steps between two documents. Lists of one length differ element by element.
+// operations lists the steps between two documents. Lists of equal length are compared element by element.
 func operations(path []string, old, new any) []operation {
 	at := func(key string) []string { return append(slices.Clip(path), key) }
 	var steps []operation
@@ -129,7 +129,7 @@ func operations(path []string, old, new any) []operation {
 	return nil
 }
 
-// templates decodes both templates the plain way: recordings are no attack.
+// templates decodes both templates without checks, because recordings are well-formed.
 func (c *calculateCase) templates() (old, new corev1.PodTemplateSpec) {
 	decode := func(data []byte) corev1.PodTemplateSpec {
 		var document struct {
@@ -143,8 +143,8 @@ func (c *calculateCase) templates() (old, new corev1.PodTemplateSpec) {
 	return decode(c.Input.OldRevision.Data), decode(c.Input.NewRevision.Data)
 }
 
-// model returns what Kruise calculates: the steps between the two revisions, of which it takes some in place. A container is
-// known by its position.
+// model returns what Kruise calculates: it takes the steps between the two revisions, some of them in place. It identifies a
+// container by its position.
 func (c *calculateCase) model(on rules) calculateOutcome {
 	var before, after any
 	if json.Unmarshal(c.Input.OldRevision.Data, &before) != nil || json.Unmarshal(c.Input.NewRevision.Data, &after) != nil {
@@ -180,7 +180,7 @@ func (c *calculateCase) model(on rules) calculateOutcome {
 	return out
 }
 
-// modelSpec takes a step of the spec, if it can be taken in place.
+// modelSpec takes a step of the spec, and reports whether it can be taken in place.
 func (c *calculateCase) modelSpec(kind string, path []string, value any, old corev1.PodTemplateSpec, out *calculateOutcome) bool {
 	text, isText := value.(string)
 	if kind != "replace" || !isText || len(path) < 4 || path[0] != "spec" || path[1] != "containers" {
@@ -211,7 +211,7 @@ func (c *calculateCase) modelSpec(kind string, path []string, value any, old cor
 	return false
 }
 
-// modelMetadata takes the steps of metadata.
+// modelMetadata takes the steps of metadata, and reports whether they can be taken in place.
 func (c *calculateCase) modelMetadata(on rules, steps []operation, old, new corev1.PodTemplateSpec, out *calculateOutcome) bool {
 	gate := c.Input.FeatureGates.InPlaceUpdateEnvFromMetadata
 	kept := func(m corev1.PodTemplateSpec) corev1.PodTemplateSpec {
@@ -223,7 +223,8 @@ func (c *calculateCase) modelMetadata(on rules, steps []operation, old, new core
 	}
 	before := map[bool]map[string]string{false: maps.Clone(old.Labels), true: maps.Clone(old.Annotations)}
 	after := map[bool]map[string]string{false: maps.Clone(new.Labels), true: maps.Clone(new.Annotations)}
-	// takes is asked for each key that is added, changed or dropped; only what is seen as a step of its own is taken along.
+	// takes is called for each key that is added, changed or dropped. Kruise records the value only if the key is seen, in a step
+	// of its own.
 	takes := func(annotation bool, key string, seen bool) bool {
 		value, has := metadataOf(new, annotation)[key]
 		for _, container := range new.Spec.InitContainers {
@@ -274,7 +275,7 @@ func (c *calculateCase) modelMetadata(on rules, steps []operation, old, new core
 	return true
 }
 
-// modelPatch returns a merge patch from one map to another. Of a map that is empty afterwards it says only that.
+// modelPatch returns a merge patch from one map to another. If the map is empty afterwards, the patch of Kruise says only that.
 func modelPatch(on rules, old, new map[string]string) patchedMap {
 	if len(new) == 0 && len(old) > 0 && !on.has(wipedMap) {
 		return patchedMap{Wiped: true}
@@ -293,8 +294,8 @@ func modelPatch(on rules, old, new map[string]string) patchedMap {
 	return patch
 }
 
-// readsKey reports whether a variable of a container reads a label or annotation. Kruise passes over two variables that it
-// gives the containers of its SidecarSet itself, by their names.
+// readsKey reports whether a variable of a container reads a label or annotation. Kruise ignores two variables by name, which it
+// adds itself to the containers of its SidecarSet.
 func readsKey(container corev1.Container, annotation bool, key string, on rules) bool {
 	return slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool {
 		own := variable.Name == "SIDECARSET_VERSION" || variable.Name == "SIDECARSET_VERSION_ALT"
@@ -319,7 +320,8 @@ func readBy(variable corev1.EnvVar) (annotation bool, key string, ok bool) {
 	return true, key, ok
 }
 
-// readsResized reports whether a variable reads a resource that is resized, or a request that follows a limit that is.
+// readsResized reports whether a variable reads a resource that is resized, or a request that is not given and so follows a limit
+// that is resized.
 func readsResized(template corev1.PodTemplateSpec, resized map[string]corev1.ResourceRequirements) bool {
 	all := append(slices.Clone(template.Spec.InitContainers), template.Spec.Containers...)
 	for _, container := range all {
@@ -355,8 +357,8 @@ func metadataOf(template corev1.PodTemplateSpec, annotation bool) map[string]str
 	return template.Labels
 }
 
-// modelQOS returns the QoS class of a template: of its sums, with all limits there. Kruise does not know that the API server sets
-// requests that are not given to the limits.
+// modelQOS returns the QoS class of a template, by its sums. Guaranteed also needs all limits to be given. Kruise ignores that
+// the API server sets a request that is not given to the limit.
 func modelQOS(template corev1.PodTemplateSpec, on rules) corev1.PodQOSClass {
 	limits, requests, all := corev1.ResourceList{}, corev1.ResourceList{}, true
 	for _, container := range append(slices.Clone(template.Spec.InitContainers), template.Spec.Containers...) {

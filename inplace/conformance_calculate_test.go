@@ -29,7 +29,7 @@ type calculateCase struct {
 	Expect calculateOutcome
 }
 
-// calculateOutcome is what Kruise calculates. Of a change that is not in place only that is recorded.
+// calculateOutcome is what Kruise calculates. If a change cannot be made in place, only that is recorded.
 type calculateOutcome struct {
 	InPlace               bool
 	ContainerImages       map[string]string
@@ -40,7 +40,7 @@ type calculateOutcome struct {
 	MetadataPatch         *struct{ Metadata metadataPatch }
 }
 
-// metadataPatch is what a merge patch says of labels and annotations. Kruise drops all that a pod has with a null.
+// metadataPatch is the part of a merge patch about labels and annotations. With a null Kruise drops all that a pod has.
 type metadataPatch struct {
 	Labels, Annotations patchedMap
 }
@@ -136,7 +136,7 @@ func addRef(refs map[string]inplace.RefMetadata, container string, annotation bo
 	refs[container] = ref
 }
 
-// normalOutcome makes empty maps nil, so that outcomes that say the same read the same.
+// normalOutcome makes empty maps nil, so that equal outcomes are equal in every field.
 func normalOutcome(out calculateOutcome) calculateOutcome {
 	if !out.InPlace {
 		return calculateOutcome{}

@@ -70,7 +70,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 				}
 			}
 		}
-	case 2, 3: // a label or annotation is there, on one side or both
+	case 2, 3: // a label or annotation exists, on one side or both
 		for _, template := range some {
 			m := &template.Labels
 			if r.IntN(2) == 0 {
@@ -81,7 +81,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 			}
 			(*m)[key] = fmt.Sprint(r.IntN(3))
 		}
-	case 4: // or is not
+	case 4: // or does not exist
 		for _, template := range some {
 			delete(template.Labels, key)
 			delete(template.Annotations, key)
@@ -129,7 +129,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 					corev1.EnvVar{Name: "AMOUNT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: ref}})
 			}
 		}
-	case 11: // what cannot change
+	case 11: // a value that cannot change
 		for _, template := range some {
 			switch r.IntN(4) {
 			case 0:
@@ -142,13 +142,13 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 				template.CreationTimestamp = metav1.Time{}
 			}
 		}
-	case 12: // containers, by other names
+	case 12: // other names of containers
 		for _, template := range both {
 			for i := range template.Spec.Containers {
 				template.Spec.Containers[i].Name += "x"
 			}
 		}
-	case 13: // both sides alike
+	case 13: // the same change on both sides
 		*old = *new.DeepCopy()
 	}
 }

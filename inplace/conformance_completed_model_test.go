@@ -29,7 +29,7 @@ type completedState struct {
 	}
 }
 
-// completing is a pod with what its annotations say.
+// completing is a pod with the decoded annotations.
 type completing struct {
 	*corev1.Pod
 	state  completedState
@@ -41,7 +41,7 @@ type runtimeHashes struct {
 	Hashes      struct{ PlainHash, ExtractedEnvFromMetadataHash uint64 }
 }
 
-// model is what Kruise says, in the order in which it looks.
+// model is what Kruise returns. It checks in the order of Kruise.
 func (c *completedCase) model(on rules) bool {
 	p := completing{Pod: &c.Input.Pod}
 	if _, key := annotationOf(p.Pod, graceKeys); key != "" {
@@ -102,7 +102,7 @@ func (p *completing) status(name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// readHashes reads what Kruise's daemon has found, of several entries for a container the last.
+// readHashes reads what Kruise's daemon has found. If there are several entries for a container, the last one counts.
 func (p *completing) readHashes() (readable, known bool) {
 	value, key := annotationOf(p.Pod, runtimeKeys)
 	if key == "" {
@@ -124,8 +124,8 @@ func (p *completing) readHashes() (readable, known bool) {
 	return true, true
 }
 
-// consistent reports whether each container is the one that the daemon has seen, with the environment that it reads from
-// metadata, or else with the name and image of its spec. Kubelets before 1.31 make the hash from the whole container.
+// consistent reports whether the daemon has seen each container as it is now: with the environment that it reads from metadata if
+// env is true, else with the name and image of its spec. Kubelets before 1.31 make the hash from the whole container.
 func (p *completing) consistent(env bool) bool {
 	for _, container := range p.Spec.Containers {
 		status := p.status(container.Name)
@@ -141,7 +141,7 @@ func (p *completing) consistent(env bool) bool {
 	return true
 }
 
-// hashOf returns the hash that Kubernetes makes of the JSON of a value: that of its bytes, written as Go writes a slice.
+// hashOf returns the hash that Kubernetes makes of the JSON of a value: the hash of its bytes, printed as Go prints a slice.
 func hashOf(value any) uint64 {
 	hash := fnv.New32a()
 	fmt.Fprintf(hash, "([]uint8)%d", []byte(text(value)))
@@ -165,7 +165,7 @@ func (p *completing) envHash(container corev1.Container) uint64 {
 	return hashOf(read)
 }
 
-// resourcesEqual: each container has a status, with just the resources of its spec.
+// resourcesEqual reports whether each container has a status with exactly the resources of its spec.
 func (p *completing) resourcesEqual() bool {
 	if len(p.Status.ContainerStatuses) != len(p.Spec.Containers) {
 		return false
@@ -180,8 +180,8 @@ func (p *completing) resourcesEqual() bool {
 	return true
 }
 
-// resourcesThere is what I5 says of resources: the containers of the batches report the cpu and memory of their spec, and
-// if nothing is reported, they have been replaced since.
+// resourcesThere is what I5 requires of resources: the containers of the batches report the cpu and memory of their spec. If a
+// container reports none, it must have been replaced since.
 func (p *completing) resourcesThere() bool {
 	for name := range p.involved() {
 		container, status := p.container(name), p.status(name)
@@ -213,7 +213,7 @@ func (p *completing) resourcesThere() bool {
 	return true
 }
 
-// batched are the containers of the batches so far, or all if Kruise lists none.
+// batched are the containers of the batches so far, or all containers if Kruise lists none.
 func (p *completing) batched() map[string]bool {
 	names := map[string]bool{}
 	for _, batch := range p.state.ContainerBatchesRecord {
@@ -237,8 +237,8 @@ func (p *completing) involved() map[string]bool {
 	return names
 }
 
-// envRestarted is what I5 says of environments: the containers of the batches that read metadata have been replaced; all of
-// them, if none reads any.
+// envRestarted is what I5 requires of environments: the containers of the batches that read metadata have been replaced. If none
+// of them reads any, all of them have.
 func (p *completing) envRestarted() bool {
 	var all, readers []string
 	for name := range p.batched() {
@@ -256,7 +256,7 @@ func (p *completing) envRestarted() bool {
 	})
 }
 
-// replaced reports whether a container is another one than before its last update.
+// replaced reports whether the container has been replaced since its last update.
 func (p *completing) replaced(name string, on rules) bool {
 	status, last := p.status(name), p.state.LastContainerStatuses[name].ImageID
 	if status == nil {
@@ -274,7 +274,7 @@ func (p *completing) replaced(name string, on rules) bool {
 	return on.has(startedSince) && status.State.Running != nil && status.State.Running.StartedAt.After(updated)
 }
 
-// imagesChanged: each container whose image was changed runs another image, or the wanted one.
+// imagesChanged reports whether each container whose image was changed runs another image than before, or the wanted one.
 func (p *completing) imagesChanged(on rules) bool {
 	for name := range p.state.LastContainerStatuses {
 		status, container := p.status(name), p.container(name)
@@ -303,8 +303,8 @@ func (p *completing) imagesChanged(on rules) bool {
 	return true
 }
 
-// spellOut writes an image name in full: with the registry docker.io and its folder library, and with the tag latest; a tag
-// beside a digest says nothing.
+// spellOut writes an image name in full: with the registry docker.io and its folder library, and with the tag latest. A tag
+// beside a digest has no meaning, and is dropped.
 func spellOut(image string) string {
 	name, digest, pinned := strings.Cut(image, "@")
 	parts := strings.Split(name, "/")

@@ -18,7 +18,7 @@ type completedCase struct {
 	Expect struct{ Completed bool }
 }
 
-// The entries of completed, by number.
+// These are the numbers of the entries of completed.
 const (
 	imageSpelling = iota
 	startedSince
@@ -78,14 +78,14 @@ var completedPeer = peer[completedCase]{
 	reverse:  func(c *completedCase) { slices.Reverse(c.Input.Pod.Spec.Containers) },
 }
 
-// Annotations of Kruise, the older keys too.
+// These are annotations of Kruise, with the older keys.
 var (
 	stateKeys   = []string{"apps.kruise.io/inplace-update-state", "inplace-update-state"}
 	graceKeys   = []string{"apps.kruise.io/inplace-update-grace", "inplace-update-grace"}
 	runtimeKeys = []string{"apps.kruise.io/runtime-containers-meta"}
 )
 
-// annotationOf returns the value and the one of the keys under which a pod has it.
+// annotationOf returns the value of the annotation that a pod has under one of the keys, and that key.
 func annotationOf(pod *corev1.Pod, keys []string) (value, key string) {
 	for _, key := range keys {
 		if value, ok := pod.Annotations[key]; ok {
@@ -95,7 +95,7 @@ func annotationOf(pod *corev1.Pod, keys []string) (value, key string) {
 	return "", ""
 }
 
-// pod returns the recorded one. Without its gate Kruise neither writes nor reads that resources are part of an update.
+// pod returns the recorded pod. Without its feature gate Kruise neither writes nor reads that resources are part of an update.
 func (c *completedCase) pod() *corev1.Pod {
 	pod := c.Input.Pod.DeepCopy()
 	value, key := annotationOf(pod, stateKeys)

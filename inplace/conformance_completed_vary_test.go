@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// vary changes what the annotations of a pod say, and what its containers report.
+// vary changes the annotations of a pod, and the statuses of its containers.
 func (c *completedCase) vary(r *rand.Rand) {
 	pod := &c.Input.Pod
 	if r.IntN(4) == 0 {

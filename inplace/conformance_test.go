@@ -14,16 +14,17 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-// entry is one way in which this package differs from Kruise on purpose: a switch of a naive model of Kruise.
+// entry is one deliberate difference of this package from Kruise. It is a switch of a naive model of Kruise.
 type entry struct {
 	id, rule, why string
-	// unrecorded: no recording shows the situation, but variations of recordings do.
+	// unrecorded reports whether no recording shows the situation, but variations of recordings do.
 	unrecorded bool
-	// uncalculated: Kruise never calculates such an update, so that nobody could see a difference. It is not counted.
+	// uncalculated reports whether Kruise never calculates such an update, so that the difference cannot be seen. It is not
+	// counted.
 	uncalculated bool
 }
 
-// rules are the entries that are switched on, by their numbers.
+// rules are the entries that are switched on, as bits by number.
 type rules uint32
 
 func (s rules) has(number int) bool { return s>>number&1 == 1 }
@@ -32,14 +33,14 @@ func (s rules) has(number int) bool { return s>>number&1 == 1 }
 type peer[C any] struct {
 	file    string
 	entries []entry
-	// recorded is what Kruise did, model what it does by the model; with entries switched on, what it would do if it had
-	// their rules. ours is what this package does.
+	// recorded is what Kruise did. model is what Kruise does according to the model, and with entries switched on, what it would
+	// do with their rules. ours is what this package does.
 	recorded func(*C) any
 	model    func(*C, rules) any
 	ours     func(testing.TB, *C) any
-	// vary changes a case, so that what nobody recorded comes up.
+	// vary changes a case, so that there are cases that were not recorded.
 	vary func(*C, *rand.Rand)
-	// reverse turns the order of the containers round.
+	// reverse reverses the order of the containers.
 	reverse func(*C)
 }
 
@@ -72,8 +73,9 @@ func decoded[C any](t testing.TB, name string, line []byte) *C {
 	return c
 }
 
-// explained returns the entries that set ours apart from Kruise: a set of which none can be left out for the model to do
-// what this package does. The text says how ours differs from the model with all entries, if it does.
+// explained returns the entries that explain how this package differs from Kruise in a case: a set from which none can be left
+// out if the model is to do what this package does. If even the model with all entries does not, the text describes the
+// difference.
 func (p *peer[C]) explained(t testing.TB, c *C) (needed rules, difference string) {
 	t.Helper()
 	ours := text(p.ours(t, c))
@@ -92,14 +94,14 @@ func (p *peer[C]) explained(t testing.TB, c *C) (needed rules, difference string
 	return needed, ""
 }
 
-// tally counts over all recorded files.
+// tally holds counts over all recorded files.
 type tally struct {
 	cases, explained int
 }
 
-// compare runs the cases of one recorded file: the model without entries must do what Kruise did, and with all of them what
-// this package does. An entry that no case of the recordings in this repository needs is out of date; other recordings need
-// not show each situation.
+// compare runs the cases of one recorded file. The model without entries must do what Kruise did, and with all entries what this
+// package does. An entry that no case of this repository's recordings needs is an error, because it is out of date. Other
+// recordings need not have each situation.
 func (p *peer[C]) compare(t *testing.T, total *tally) {
 	t.Helper()
 	for i, e := range p.entries {
@@ -141,8 +143,8 @@ func (p *peer[C]) compare(t *testing.T, total *tally) {
 	total.cases, total.explained = total.cases+len(names), total.explained+explained
 }
 
-// variations holds what this package does with varied cases to the model with all entries: together they are a second,
-// naive implementation. Each entry must be needed by some variation.
+// variations compares what this package does in varied cases with the model with all entries, which is a second, naive
+// implementation. Some variation must need each entry.
 func (p *peer[C]) variations(t *testing.T, perCase uint64) {
 	t.Helper()
 	counts, bad, total := make([]int, len(p.entries)), 0, 0
@@ -179,14 +181,14 @@ func (p *peer[C]) variations(t *testing.T, perCase uint64) {
 	t.Logf("%s: %d variations; entries needed: %v", p.file, total, counts)
 }
 
-// same holds cases to the recording that are changed so that it still holds: containers have other names, and come in
-// another order.
+// same changes cases in ways that must not change the result, and compares them with the recording: containers get other names,
+// and another order.
 func (p *peer[C]) same(t *testing.T) {
 	t.Helper()
 	name := regexp.MustCompile(`(\\?")(old-)?(c[0-9])(\\?")`)
 	names, lines := p.cases(t)
 	for i, line := range lines {
-		if !bytes.Contains(line, []byte("plainHash")) { // a name is part of its hash
+		if !bytes.Contains(line, []byte("plainHash")) { // the hash of a container depends on its name
 			line = name.ReplaceAll(line, []byte("${1}${2}agent-$3$4"))
 		}
 		c := decoded[C](t, names[i], line)
@@ -199,7 +201,7 @@ func (p *peer[C]) same(t *testing.T) {
 	}
 }
 
-// rejects shows that the comparison can fail: each way to spoil what this package does is noticed in some case.
+// rejects shows that the comparison can fail: each way to spoil what this package does makes some case differ.
 func rejects[C, O any](t *testing.T, p *peer[C], spoiled map[string]func(*O)) {
 	t.Helper()
 	names, lines := p.cases(t)
@@ -221,8 +223,8 @@ func rejects[C, O any](t *testing.T, p *peer[C], spoiled map[string]func(*O)) {
 	}
 }
 
-// TestConformance compares with what Kruise did. Changes of metadata that a variable reads are overrepresented in the
-// recorded cases of calculate, twice each, once per setting of the gates: they are two thirds of what is explained.
+// TestConformance compares this package with what Kruise did. The recorded cases of calculate have many changes of metadata that
+// a variable reads, twice each, once per setting of the gates. They are two thirds of what is explained.
 func TestConformance(t *testing.T) {
 	var total tally
 	t.Run("calculate", func(t *testing.T) { calculatePeer.compare(t, &total) })
@@ -250,7 +252,7 @@ func TestConformanceRenamed(t *testing.T) {
 	t.Run("batches", batchesPeer.same)
 }
 
-// TestConformanceRejects shows that each comparison can fail. That each entry is needed, TestConformanceVariations shows.
+// TestConformanceRejects shows that each comparison can fail. TestConformanceVariations shows that each entry is needed.
 func TestConformanceRejects(t *testing.T) {
 	rejects(t, &calculatePeer, map[string]func(*calculateOutcome){
 		"all in place":           func(o *calculateOutcome) { o.InPlace = true },

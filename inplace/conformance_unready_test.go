@@ -25,7 +25,7 @@ type unreadyCase struct {
 	Expect struct{ NeedsBeUnready bool }
 }
 
-// The entries of needs-unready, by number.
+// These are the numbers of the entries of needs-unready.
 const (
 	nothingRestarts = iota
 )
@@ -45,7 +45,7 @@ var unreadyPeer = peer[unreadyCase]{
 	reverse:  func(c *unreadyCase) { slices.Reverse(c.Input.Pod.Spec.Containers) },
 }
 
-// model is what Kruise does: of a change that has resources only, it looks at the resize policies.
+// model is what Kruise does. If only resources change, it depends on the resize policies.
 func (c *unreadyCase) model(on rules) bool {
 	in := &c.Input
 	gated := slices.ContainsFunc(in.Pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
@@ -57,7 +57,7 @@ func (c *unreadyCase) model(on rules) bool {
 		changes = slices.ContainsFunc(in.Pod.Spec.Containers, func(container corev1.Container) bool {
 			resources := in.ContainerResources[container.Name]
 			_, image := in.ContainerImages[container.Name]
-			// Amounts that change without the gate cannot change in place at all.
+			// Amounts that change without the gate cannot change in place.
 			return image || in.UpdateEnvFromMetadata || !resizes && len(resources.Limits)+len(resources.Requests) > 0
 		})
 	}
@@ -67,7 +67,7 @@ func (c *unreadyCase) model(on rules) bool {
 	return gated
 }
 
-// policyRestarts reports whether a container wants to restart when what is resized is.
+// policyRestarts reports whether the policy of a container restarts it for a resource that is resized.
 func (c *unreadyCase) policyRestarts() bool {
 	for _, container := range c.Input.Pod.Spec.Containers {
 		resources := c.Input.ContainerResources[container.Name]
@@ -87,7 +87,7 @@ func needsUnready(_ testing.TB, c *unreadyCase) any {
 	pod.Labels = map[string]string{"app": "agent", "tier": "a"}
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
-		// What changes had another value before.
+		// A value that changes had another value before.
 		if image, ok := in.ContainerImages[container.Name]; ok {
 			container.Image = "before-" + image
 		}
@@ -110,7 +110,7 @@ func needsUnready(_ testing.TB, c *unreadyCase) any {
 	return u.NeedsUnready(pod)
 }
 
-// vary changes what changes, the gates and the policies.
+// vary changes which values change, the gates and the policies.
 func (c *unreadyCase) vary(r *rand.Rand) {
 	in := &c.Input
 	if r.IntN(3) == 0 {
@@ -161,8 +161,8 @@ type podChange struct {
 	metadata  metadataPatch
 }
 
-// of turns the change back into two templates, of which pod is made from the first, and compares them. Metadata that
-// containers read needs variables that read it: pod gets those too.
+// of makes two templates from the change and compares them. The pod is made from the first one. If containers read metadata that
+// changes, they need variables that read it, and the pod gets those variables, too.
 func (c podChange) of(pod *corev1.Pod, options inplace.Options) *inplace.Update {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]

@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest/generate"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -145,6 +148,28 @@ func gently() rollouttest.Policy {
 
 func TestUpgradeIsGentle(t *testing.T) {
 	rollouttest.Simulate(t, upgrade(t), gently())
+}
+
+// endregion
+
+// region generated
+
+// TestNoPlanExceedsTheBurst: whatever state the fleet is in, no plan deletes more pods than the burst.
+func TestNoPlanExceedsTheBurst(t *testing.T) {
+	spec := rollouttest.Changed(load(t, "agent.yaml"), rollouttest.MaxUnavailable("100%"), rollouttest.Burst("2"))
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		plan, err := planner.Plan(generate.Snapshot(spec).Draw(t, "snapshot"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.Deletes) > 2 {
+			t.Fatalf("%d pods are deleted", len(plan.Deletes))
+		}
+	})
 }
 
 // endregion

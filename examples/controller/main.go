@@ -1,5 +1,5 @@
-// Command controller runs PlannedDaemonSets on a cluster. It is a controller to start from: everything that is hard is in the
-// library, and this is the part around it that talks to the API server.
+// Command controller runs PlannedDaemonSets on a cluster. It is a controller to start from. The library does everything that is
+// hard. This program is the part around it that talks to the API server.
 package main
 
 import (

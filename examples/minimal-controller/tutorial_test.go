@@ -17,12 +17,12 @@ import (
 
 const tutorial = "../../docs/write-your-own-controller.md"
 
-// block is one of the tutorial's: what it is (code or file), of which file, the language, and the text.
+// block matches one block of the tutorial: its kind (code or file), the file that it is of, the language, and the text.
 //
 //nolint:gocritic // with (?m) ^ is the beginning of any line
 var block = regexp.MustCompile("(?ms)^(?:<!-- (\\w+): (\\S+) -->\n)?```(\\w+)\n(.*?)^```\n")
 
-// What the tutorial shows, all of it together, is the program.
+// The blocks of the tutorial, joined, are the program.
 func TestTutorial(t *testing.T) {
 	shown := map[string]string{}
 	for _, parts := range block.FindAllStringSubmatch(read(t, tutorial), -1) {
@@ -46,7 +46,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// The title of the tutorial is a promise.
+// The programs have at most as many lines as the tutorial says.
 func TestLines(t *testing.T) {
 	for name, most := range map[string]int{"minimal/controller.go": 150, "main.go": 25} {
 		if got := strings.Count(read(t, name), "\n"); got > most {
@@ -55,7 +55,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The set of the tutorial is one.
+// The ConfigMap of the tutorial holds a valid set.
 func TestManifest(t *testing.T) {
 	var object corev1.ConfigMap
 	if err := yaml.UnmarshalStrict([]byte(read(t, "agent.yaml")), &object); err != nil {
@@ -82,7 +82,7 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// lines of a text but for empty ones: those between two blocks are not shown.
+// lines are the lines of a text without empty ones, because the tutorial does not show those between two blocks.
 func lines(text string) []string {
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
 }

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// TestDump plans a small dump, and holds the program to what the dump is made of.
+// TestDump plans a small dump, and compares the plan with what the dump was generated from.
 func TestDump(t *testing.T) {
 	var d document
 	out := plans(t, string(dump(300)), "-f", "-", "-o", "json", "-now", dumpNow.Format(time.RFC3339))
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
-	// A third is updated. Of the others, 2 % of the 300 may be replaced.
+	// A third of the nodes is updated. Of the other nodes, as many as 2 % of the 300 may be replaced.
 	if s := d.Status; s.Desired != 300 || s.Available != 300 || s.Updated != 100 || len(d.Actions.Deletes) != 6 || d.Budget.Waiting != 194 {
 		t.Errorf("status %+v, %d deletes, %d waiting", s, len(d.Actions.Deletes), d.Budget.Waiting)
 	}
@@ -24,7 +24,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad reads the dump of a large cluster; MB/s tell how that compares with the parser.
+// BenchmarkLoad reads the dump of a large cluster. Its MB/s can be compared with those of the parser.
 func BenchmarkLoad(b *testing.B) {
 	data := dump(*dumpNodes)
 	b.SetBytes(int64(len(data)))
@@ -36,7 +36,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanShare runs the whole program on the dump and reports which part of the time is planning.
+// BenchmarkPlanShare runs the whole program on the dump, and reports the share of the time that planning takes.
 func BenchmarkPlanShare(b *testing.B) {
 	data := string(dump(*dumpNodes))
 	var read, planned time.Duration

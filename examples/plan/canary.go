@@ -12,31 +12,32 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// trial is how the canary of a revision stands.
+// trial is the state of a revision's canary.
 type trial struct {
 	Phase  string `json:"phase"`
 	Reason string `json:"reason"`
-	// Message says the reason in one sentence.
+	// Message is the reason in one sentence.
 	Message string `json:"message"`
-	// Node, Pod and Container that gave the reason, Detail what the kubelet says, and how often the container restarted.
+	// Node, Pod and Container are where the reason occurred. Detail is what the kubelet reports, and Restarts how often the
+	// container restarted.
 	Node      string `json:"node,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
 	Detail    string `json:"detail,omitempty"`
 	Restarts  int32  `json:"restarts,omitempty"`
-	// Revision on trial, Stable the one to go back to, by hash.
+	// Revision is the hash of the revision on trial. Stable is the hash of the revision to go back to.
 	Revision string `json:"revision"`
 	Stable   string `json:"stable,omitempty"`
-	// Nodes of the canary, and how many there should be.
+	// Nodes are the canary's nodes, and Wanted is how many there should be.
 	Nodes  []string `json:"nodes"`
 	Wanted int32    `json:"wanted"`
-	// Until is when what is waited for is over, by the clock alone; absent: not by the clock.
+	// Until is when the wait ends, if the clock alone ends it, else absent.
 	Until string `json:"until,omitempty"`
 	// Stale lists the commands that name another revision.
 	Stale []string `json:"stale,omitempty"`
 }
 
-// trial of the plan; nil if the strategy has no canary.
+// trial is the canary's state in the plan; nil if the strategy has no canary.
 func (r *result) trial() *trial {
 	if r.set.Spec.Strategy.Canary == nil {
 		return nil
@@ -50,7 +51,7 @@ func (r *result) trial() *trial {
 	}
 }
 
-// canaryLines say how the canary stands; none without one.
+// canaryLines describe the state of the canary; none without one.
 func (r *result) canaryLines() []string {
 	if r.set.Spec.Strategy.Canary == nil {
 		return nil
@@ -98,7 +99,7 @@ func (r *result) revisionName(hash string) string {
 	return cmp.Or(hash, "<unknown>")
 }
 
-// paceLines say how slow start and maxUnschedulable bound and widen the budget.
+// paceLines show how slow start limits the rollout, and how maxUnschedulable extends the budget.
 func (r *result) paceLines() []string {
 	var lines []string
 	b := &r.plan.Budget
@@ -122,16 +123,16 @@ func (r *result) paceLines() []string {
 // override is a conflict between overrides, or an annotation of a node that cannot be read.
 type override struct {
 	Node      string `json:"node"`
-	Nodes     int32  `json:"nodes,omitempty"` // how many, of which Node is the first
+	Nodes     int32  `json:"nodes,omitempty"` // the number of nodes, of which Node is the first
 	Container string `json:"container"`
 	// Winner and Loser of a conflict are names of ExtendedDaemonsetSettings.
 	Winner string `json:"winner,omitempty"`
 	Loser  string `json:"loser,omitempty"`
-	// Problem with an annotation.
+	// Problem is what is wrong with an annotation.
 	Problem string `json:"problem,omitempty"`
 }
 
-// overrides are the conflicts, then what cannot be read.
+// overrides are the conflicts, followed by the annotations that cannot be read.
 func (r *result) overrides() []override {
 	var list []override
 	for _, c := range r.plan.OverrideConflicts {
@@ -143,7 +144,7 @@ func (r *result) overrides() []override {
 	return list
 }
 
-// String is the trouble in one line.
+// String describes the conflict or the problem in one line.
 func (o override) String() string {
 	if o.Problem != "" {
 		return fmt.Sprintf("annotation of node %s for the resources of %s cannot be read, and counts for nothing: %s",
@@ -157,7 +158,7 @@ func (o override) String() string {
 		o.Winner, o.Loser, o.Container, where, o.Winner)
 }
 
-// resourcesText says what a pod gets in place of the template's; empty: nothing.
+// resourcesText lists the resources that a pod gets in place of the template's; empty if there are none.
 func resourcesText(list []placement.Resources) string {
 	var words []string
 	for _, one := range list {
@@ -170,7 +171,7 @@ func resourcesText(list []placement.Resources) string {
 	return strings.Join(words, ", ")
 }
 
-// annotationsText says what is annotated on a revision.
+// annotationsText lists the annotations that an action sets on a revision or removes from it.
 func annotationsText(action *rollout.RevisionAction) string {
 	changes := make(map[string]*string, len(action.Annotations)+len(action.RemoveAnnotations))
 	for key, value := range action.Annotations {

@@ -12,7 +12,7 @@ import (
 )
 
 // decideCase plans a case of a simulation: a spec, and a snapshot with all that its controller knew, requests in flight and
-// memory included. Nothing has to be claimed: whoever made the case did that.
+// memory included. The pods of a case were claimed when it was made, so they are not claimed here.
 func (in *input) decideCase(file string) (*result, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

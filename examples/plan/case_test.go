@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// exampleCase is an embedded fleet as a simulation would have left it behind.
+// exampleCase is the case that a simulation would write for an embedded fleet.
 func exampleCase(t *testing.T, example string) (simulate.Case, *result) {
 	t.Helper()
 	in := newInput()
@@ -44,7 +44,7 @@ func writeCase(t *testing.T, c simulate.Case) (file string) {
 	return filepath.Join(files(t, map[string]string{"case.json": string(text)}), "case.json")
 }
 
-// A case is planned as the objects are that it was made from: the same actions, and the same words about every node.
+// A case gives the same plan as the objects that it was made from: the same actions, and the same explanation for each node.
 func TestCasePlansTheSame(t *testing.T) {
 	for _, example := range []string{exampleKubernetes, exampleKruise, exampleEDS} {
 		t.Run(example, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestCasePlansTheSame(t *testing.T) {
 	}
 }
 
-// goldenCase is a part of the fleet, and knows more than objects say: a deletion that is on its way, and the memory.
+// goldenCase is a case with a part of the fleet. It has two things that no object shows: a deletion in flight, and a memory.
 func goldenCase(t *testing.T) (c simulate.Case, deleting string) {
 	t.Helper()
 	c, r := exampleCase(t, exampleKubernetes)

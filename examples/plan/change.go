@@ -10,12 +10,12 @@ import (
 type change struct {
 	// Kind is image, limit, request, label, annotation or variable.
 	Kind string `json:"kind"`
-	// Container that has it; empty for labels and annotations.
+	// Container is the container that changes; empty for labels and annotations.
 	Container string `json:"container,omitempty"`
-	// Name of the resource, the label, the annotation or the variable.
+	// Name is the name of the resource, the label, the annotation or the variable.
 	Name string `json:"name,omitempty"`
-	// Op is changed, added or dropped; for a variable, which is as it was and restarts its container, it is "reads label"
-	// or "reads annotation", and New the key of that.
+	// Op is changed, added or dropped. A variable itself does not change, but restarts its container because it reads metadata
+	// that does. Its Op is "reads label" or "reads annotation", and New is the key of that metadata.
 	Op  string `json:"op"`
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
@@ -41,7 +41,7 @@ func (c change) String() string {
 		what += " of " + c.Container
 	}
 	before, after := c.Old, c.New
-	if c.Kind == "label" || c.Kind == "annotation" { // they may be empty
+	if c.Kind == "label" || c.Kind == "annotation" { // labels and annotations may have empty values
 		before, after = strconv.Quote(before), strconv.Quote(after)
 	}
 	switch c.Op {

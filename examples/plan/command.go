@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// The words that show something, beside the commands of package command.
+// These commands show something. All others are those of package command.
 const (
 	wordGet        = "get"
 	wordRevisions  = "revisions"
@@ -22,7 +22,7 @@ const (
 	wordDiff       = "diff"
 )
 
-// spellings are how the kubectl plugin of ExtendedDaemonSet calls what has another name here.
+// spellings are the names in the kubectl plugin of ExtendedDaemonSet of commands that have another name here.
 var spellings = [...][2]string{
 	{"get-ers", wordRevisions},
 	{"pause-rolling-update", "pause"},
@@ -32,7 +32,7 @@ var spellings = [...][2]string{
 	{"canary reset", "canary retry"},
 }
 
-// takeWords takes the words off the beginning of the arguments: those of the command, and the name of a set.
+// takeWords splits the words of a command and the name of a set off the beginning of the arguments.
 func takeWords(args []string) (words, set string, rest []string, err error) {
 	n := 0
 	for n < len(args) && !strings.HasPrefix(args[n], "-") {
@@ -75,14 +75,14 @@ func knownWords() []string {
 	return list
 }
 
-// view is what the commands go by.
+// view is what package command needs of a plan.
 func (r *result) view() command.View {
 	return command.View{
 		Spec: r.set.Spec, Snapshot: r.snapshot, Plan: r.plan, Created: r.set.meta.CreationTimestamp.Time,
 	}
 }
 
-// command prints what was asked for: a table, or a patch and what it would do.
+// command prints the answer to the command: a table, or a patch and its effect.
 func (r *result) command(out io.Writer, opts options) error {
 	view := r.view()
 	switch opts.words {
@@ -114,7 +114,7 @@ func (r *result) command(out io.Writer, opts options) error {
 	return nil
 }
 
-// differ prints what the new revision changes in the active one.
+// differ prints the changes from the active revision to the new one.
 func (r *result) differ(out io.Writer) error {
 	d, err := command.CompareRevisions(r.view())
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *result) differ(out io.Writer) error {
 	return nil
 }
 
-// give prints the patch of a command, and what the next plan would do then.
+// give prints the patch that gives a command to the set, and what the next plan would do.
 func (r *result) give(out io.Writer, opts options) error {
 	c, err := command.Parse(opts.words)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *result) give(out io.Writer, opts options) error {
 	return nil
 }
 
-// after is what the next plan would be if the set were patched and nothing else happened.
+// after is the next plan if the set is patched and nothing else happens.
 func (r *result) after(patch command.Patch, opts options) (*result, error) {
 	patched, err := patch.Apply(r.set.object.JSON)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *result) after(patch command.Patch, opts options) (*result, error) {
 	return r.input.decide(next, r.snapshot.Now)
 }
 
-// compare prints how the next plan differs from this one, and what it does.
+// compare prints how the next plan differs from this one, and which actions it has.
 func (r *result) compare(out io.Writer, next *result) {
 	fmt.Fprintf(out, "State: %s, then %s\n", cells(r.stateText(), next.stateText())...)
 	if r.set.Spec.Strategy.Canary != nil {
@@ -192,7 +192,8 @@ func (r *result) stateText() string {
 	return fmt.Sprintf("%s (%s)", r.plan.Status.State, r.plan.Status.Reason)
 }
 
-// treatment is what is done about nodes, but for the pods and figures.
+// treatment is what a plan decides for nodes. It leaves out the names of pods and the numbers, so that the treatments of several
+// nodes can be equal.
 type treatment struct {
 	state  rollout.NodeState
 	verb   rollout.Verb
@@ -220,7 +221,7 @@ func (t treatment) String() string {
 	}
 }
 
-// compareNodes prints which nodes the next plan treats otherwise: those together that are treated alike.
+// compareNodes prints the nodes for which the next plan decides something else. Nodes with the same two decisions are one entry.
 func (r *result) compareNodes(out io.Writer, next *result) {
 	effects := command.Effects(r.plan, next.plan)
 	if len(effects) == 0 {
@@ -252,7 +253,7 @@ func (r *result) compareNodes(out io.Writer, next *result) {
 	}
 }
 
-// treated is what is done about a node and why.
+// treated is what the plan decides for a node, and why.
 func (r *result) treated(d *rollout.Decision) string {
 	if d == nil {
 		return "nothing"

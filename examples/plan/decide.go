@@ -25,7 +25,7 @@ type result struct {
 	input    *input
 }
 
-// decide is all there is to using the library: New, Claim, ClaimRevisions, Plan.
+// decide makes the plan. These four calls are all that a program needs of the library: New, Claim, ClaimRevisions, Plan.
 func (in *input) decide(s *set, now time.Time) (*result, error) {
 	if len(in.nodes) == 0 {
 		return nil, errors.New("there is no Node in the input")
@@ -59,7 +59,7 @@ func (in *input) decide(s *set, now time.Time) (*result, error) {
 	return &result{set: s, snapshot: snapshot, claims: claims, plan: plan, input: in}, nil
 }
 
-// checkUIDs finds what the planner would refuse, because it can name the file.
+// checkUIDs refuses objects that the planner would refuse, because here the error can name the file.
 func (in *input) checkUIDs(pods []*corev1.Pod) error {
 	seen := make(map[types.UID]*corev1.Pod, len(pods))
 	for _, pod := range pods {
@@ -87,7 +87,7 @@ func invalid(origin string, spec rollout.Spec, err error) error {
 	return errors.Join(lines...)
 }
 
-// ignoredLine says which objects were passed over; empty if none were.
+// ignoredLine lists the objects that were ignored; empty if none were.
 func (r *result) ignoredLine() string {
 	total := 0
 	for _, n := range r.input.ignored {
@@ -99,7 +99,7 @@ func (r *result) ignoredLine() string {
 	return fmt.Sprintf("ignored: %s (%s)", counted(total, "object"), ignoredKinds(r.input.ignored))
 }
 
-// ignoredKinds counts the objects that were passed over, the most frequent kind first.
+// ignoredKinds counts the objects that were ignored, the most frequent kind first.
 func ignoredKinds(ignored map[string]int) string {
 	kinds := slices.SortedFunc(maps.Keys(ignored), func(a, b string) int {
 		return cmp.Or(cmp.Compare(ignored[b], ignored[a]), cmp.Compare(a, b))
@@ -111,7 +111,7 @@ func ignoredKinds(ignored map[string]int) string {
 	return strings.Join(counts, ", ")
 }
 
-// counted puts the number before the noun, which takes an s in the plural.
+// counted puts the number before the noun, which gets an s in the plural.
 func counted(n int, noun string) string {
 	return agree(n, noun, noun+"s")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// demo is the demo in ExtendedDaemonSet's README: three nodes of kind, the set foo, and then its next image. The pods are
-// what a cluster makes of the real planner's plans, and every plan is verified.
+// demo is the demo in ExtendedDaemonSet's README: three nodes of kind, the set foo, and then its next image. A simulated cluster
+// carries out the plans of the real planner, and every plan is verified.
 type demo struct {
 	*harness.Cluster
 	t        *testing.T
@@ -29,7 +29,8 @@ type demo struct {
 	manifest map[string]any
 }
 
-// The instants at which the README looks, counted from the creation of the set, and when the next image is applied.
+// These are the instants at which the README shows the set, counted from its creation, and the one at which the next image is
+// applied.
 const (
 	demoInstalled = 44 * time.Second
 	demoApplied   = 45 * time.Second
@@ -37,7 +38,7 @@ const (
 	demoDone      = 9*time.Minute + 21*time.Second
 )
 
-// newDemo is the demo before its first plan; it begins so that the canary is looked at when the other fleets are.
+// newDemo is the demo before its first plan. It begins at a time such that the canary is shown at the time of the other fleets.
 func newDemo(t *testing.T) *demo {
 	t.Helper()
 	d := &demo{t: t, began: fleetTime().Add(-demoCanary)}
@@ -51,7 +52,7 @@ func newDemo(t *testing.T) *demo {
 	return d
 }
 
-// read takes a manifest as the API server stores it.
+// read reads a manifest in the form in which the API server stores it.
 func (d *demo) read(file string) rollout.Spec {
 	d.t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "demo", file))
@@ -67,7 +68,7 @@ func (d *demo) read(file string) rollout.Spec {
 	return d.spec()
 }
 
-// spec is that of the manifest as it is now.
+// spec is the spec of the present manifest.
 func (d *demo) spec() rollout.Spec {
 	d.t.Helper()
 	set, err := manifest.Decode(d.json())
@@ -85,7 +86,7 @@ func (d *demo) json() []byte {
 	return text
 }
 
-// apply takes another manifest into force.
+// apply applies another manifest.
 func (d *demo) apply(file string) {
 	d.t.Helper()
 	if err := d.SetSpec(d.read(file)); err != nil {
@@ -93,7 +94,7 @@ func (d *demo) apply(file string) {
 	}
 }
 
-// patch sends a line that the program printed.
+// patch applies the patch in a line that the program printed.
 func (d *demo) patch(line string) {
 	d.t.Helper()
 	_, data, found := strings.Cut(line, " -p '")
@@ -126,7 +127,7 @@ func (d *demo) patch(line string) {
 	}
 }
 
-// until lets the controller work up to that instant after the creation of the set.
+// until lets the controller work up to that instant, counted from the creation of the set.
 func (d *demo) until(after time.Duration) {
 	d.t.Helper()
 	end := d.began.Add(after)
@@ -208,7 +209,7 @@ func (d *demo) show(args ...string) string {
 	return plans(d.t, string(d.dump()), append(args, "-f", "-", "-now", timestamp(d.Now()))...)
 }
 
-// console prints what is typed in the README, and what the program says.
+// console prints a command as in the README, and the output of the program.
 func (d *demo) console(out *strings.Builder, comment string, words ...string) {
 	d.t.Helper()
 	if comment != "" {
@@ -217,7 +218,7 @@ func (d *demo) console(out *strings.Builder, comment string, words ...string) {
 	out.WriteString(strings.TrimSpace("$ plan "+strings.Join(words, " ")) + "\n" + d.show(words...) + "\n")
 }
 
-// TestDemo plays the demo: its tables are those of the README, but for the hashes.
+// TestDemo runs the demo. Its tables are those of the README, except for the hashes.
 func TestDemo(t *testing.T) {
 	d := newDemo(t)
 	var out strings.Builder
@@ -237,7 +238,7 @@ func TestDemo(t *testing.T) {
 	golden(t, "demo.txt", out.String())
 }
 
-// TestDemoTables states the README's tables outright, so that -update cannot change them.
+// TestDemoTables has the README's tables in its code, so that -update cannot change them.
 func TestDemoTables(t *testing.T) {
 	d := newDemo(t)
 	d.until(demoInstalled)
@@ -266,7 +267,7 @@ func TestDemoTables(t *testing.T) {
 	}
 }
 
-// TestEDSFile holds the embedded file to the demo while its canary runs, and writes it with -update.
+// TestEDSFile compares the embedded file with the demo while its canary runs. With -update it writes the file.
 func TestEDSFile(t *testing.T) {
 	d := newDemo(t)
 	d.until(demoApplied)
@@ -277,7 +278,7 @@ func TestEDSFile(t *testing.T) {
 		if err := os.WriteFile(edsName, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		edsFile = want // for the golden files, which are written next
+		edsFile = want // so that the golden files, which are written next, are made from it
 		return
 	}
 	if !bytes.Equal(edsFile, want) {

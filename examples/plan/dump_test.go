@@ -42,8 +42,8 @@ const (
 
 var dumpNow = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// dump is what "kubectl get nodes,pods,controllerrevisions,ds -A -o json" prints for a cluster of that many nodes, a
-// third of them updated: keys sorted, indented by four, 50 images on every node.
+// dump is what "kubectl get nodes,pods,controllerrevisions,ds -A -o json" prints for a cluster of that many nodes, a third of
+// them updated. Keys are sorted, the indentation is four, and every node has 50 images.
 func dump(nodes int) []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n")

@@ -30,7 +30,7 @@ func TestEDSGolden(t *testing.T) {
 	golden(t, "eds-explain.txt", explained.String())
 }
 
-// TestCommandsGolden gives every command to each embedded fleet.
+// TestCommandsGolden runs every command on each embedded fleet.
 func TestCommandsGolden(t *testing.T) {
 	for example, name := range map[string]string{
 		exampleKubernetes: "commands.txt", exampleKruise: "kruise-commands.txt", exampleEDS: "eds-commands.txt",
@@ -61,7 +61,7 @@ func TestEDSJSONAgreesWithYAML(t *testing.T) {
 	}
 }
 
-// TestSpellings: what the kubectl plugin of ExtendedDaemonSet calls otherwise does the same.
+// TestSpellings checks that the names of the kubectl plugin of ExtendedDaemonSet do the same as the names here.
 func TestSpellings(t *testing.T) {
 	for _, c := range []struct{ name, why, theirs, ours string }{
 		{"get-ers", "there are no replica sets here", "get-ers", "revisions"},
@@ -130,7 +130,7 @@ func TestBadCommands(t *testing.T) {
 	}
 }
 
-// TestDemoCommands gives commands during the demo, sends what the program prints, and looks what comes of it.
+// TestDemoCommands gives commands during the demo, applies the patches that the program prints, and checks their effect.
 func TestDemoCommands(t *testing.T) {
 	d := newDemo(t)
 	var out strings.Builder
@@ -174,7 +174,7 @@ func TestDemoCommands(t *testing.T) {
 	golden(t, "demo-commands.txt", out.String())
 }
 
-// TestDemoCrashes: the next image crashes.
+// TestDemoCrashes runs the demo with a next image that crashes.
 func TestDemoCrashes(t *testing.T) {
 	d := newDemo(t)
 	var out strings.Builder
@@ -191,7 +191,7 @@ func TestDemoCrashes(t *testing.T) {
 	golden(t, "demo-crashes.txt", out.String())
 }
 
-// TestForecast holds what a command says that the next plan would do against the next plan.
+// TestForecast compares what a command prints about the next plan with that plan.
 func TestForecast(t *testing.T) {
 	for _, words := range []string{"canary validate", "canary pause", "canary unpause", "canary fail", "pause", "freeze"} {
 		d := newDemo(t)

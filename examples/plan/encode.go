@@ -15,43 +15,45 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// document is the plan as -o json and -o yaml print it. Codes appear by their names. Fields are only ever added.
+// document is the plan in the form of -o json and -o yaml. Codes are printed by name. A new version may add fields, but removes
+// none.
 type document struct {
-	// Namespace and Name of the DaemonSet, and the apiVersion that tells which kind of DaemonSet it is; datadoghq.com/v1alpha1
-	// is an ExtendedDaemonSet.
+	// Namespace and Name are those of the set. Its apiVersion shows which kind of DaemonSet it is; datadoghq.com/v1alpha1 is an
+	// ExtendedDaemonSet.
 	Namespace           string `json:"namespace"`
 	Name                string `json:"name"`
 	DaemonSetAPIVersion string `json:"daemonSetAPIVersion"`
-	// Now is the time that the plan is for, NextWake when to plan again at the latest; absent: when something changes.
+	// Now is the time that the plan is for. NextWake is when to plan again at the latest; absent: not before something changes.
 	Now      string `json:"now"`
 	NextWake string `json:"nextWake,omitempty"`
-	// Status as the objects show it, before any action.
+	// Status is the status that the objects show, before any action.
 	Status status.Status `json:"status"`
-	// Budget of the rollout, in nodes, and how many nodes count against it after this plan; that may be more.
+	// Budget is the budget of the rollout in nodes, and how many nodes count against it after this plan, which may be more.
 	Budget budget `json:"budget"`
-	// Canary says how the trial of the update revision stands; absent if the strategy has none.
+	// Canary is the state of the update revision's canary; absent if the strategy has none.
 	Canary *trial `json:"canary,omitempty"`
 	// Overrides are the conflicts between settings, and the annotations of nodes that cannot be read.
 	Overrides []override `json:"overrides,omitempty"`
-	// Revisions, the newest first.
+	// Revisions are the revisions, the newest first.
 	Revisions []revision `json:"revisions"`
-	// Diffs say what updates of the pods of this plan change, and whether that can be made in place. None with recreation.
+	// Diffs show what updates of the pods of this plan change, and whether that can be made in place. There are none if the set
+	// recreates pods.
 	Diffs []diff `json:"diffs,omitempty"`
-	// Actions to take, in the order of the fields.
+	// Actions are the actions to take, in the order of the fields.
 	Actions actions `json:"actions"`
-	// ImagePullJobs are the jobs of OpenKruise that pull ahead what this rollout needs, ready to be created once at its
-	// beginning. They are for those who leave that to OpenKruise; others start the pulls among Actions. Not both.
+	// ImagePullJobs are jobs of OpenKruise that pull ahead what this rollout needs, to be created once at its beginning. Use
+	// either these jobs or the pulls among Actions, not both.
 	ImagePullJobs []json.RawMessage `json:"imagePullJobs,omitempty"`
-	// Waits says which nodes wait for what.
+	// Waits shows which nodes wait for what.
 	Waits []wait `json:"waits"`
-	// Updating are the pods whose update in place goes on, Hooks those that wait for a hook, before any action.
+	// Updating are the pods whose update in place is not complete, and Hooks those that wait for a hook, before any action.
 	Updating []podWait `json:"updating,omitempty"`
 	Hooks    []podWait `json:"hooks,omitempty"`
 	// Nodes has one entry per node, by name, and then one per pod on a node that is gone.
 	Nodes []decision `json:"nodes"`
-	// Memory to pass to the next plan, with -memory.
+	// Memory is what to pass to the next plan with -memory.
 	Memory rollout.Memory `json:"memory"`
-	// Warnings say what in the input makes the plan doubtful.
+	// Warnings list what in the input makes the plan doubtful.
 	Warnings []string `json:"warnings,omitempty"`
 	// Ignored counts the objects of other kinds, by apiVersion (but for v1) and kind.
 	Ignored map[string]int `json:"ignored,omitempty"`
@@ -65,10 +67,10 @@ type budget struct {
 	Burst          int32 `json:"burst"`
 	Partition      int32 `json:"partition"`
 	Partitioned    int32 `json:"partitioned"`
-	// SlowStart is how many nodes may be under way now, UnderWay how many were; absent without slow start.
+	// SlowStart is how many nodes may be under way now, and UnderWay how many were; absent without slow start.
 	SlowStart int32 `json:"slowStart,omitempty"`
 	UnderWay  int32 `json:"underWay,omitempty"`
-	// MaxUnschedulable is how many nodes may be left out of the budget, Exempt how many are.
+	// MaxUnschedulable is how many nodes may be left out of the budget, and Exempt how many are.
 	MaxUnschedulable int32 `json:"maxUnschedulable,omitempty"`
 	Exempt           int32 `json:"exempt,omitempty"`
 	Waiting          int32 `json:"waiting"`
@@ -87,10 +89,10 @@ type revisionAction struct {
 	Verb   string `json:"verb"`
 	Name   string `json:"name"`
 	Number int64  `json:"number"`
-	UID    string `json:"uid,omitempty"` // a precondition; none for a create
-	// Object to create.
+	UID    string `json:"uid,omitempty"` // a precondition; absent for a create
+	// Object is the object to create.
 	Object *appsv1.ControllerRevision `json:"object,omitempty"`
-	// Annotations to set and to remove: the verdict of a canary.
+	// Annotations are those to set, and RemoveAnnotations those to remove: they mark a revision as promoted or failed.
 	Annotations       map[string]string `json:"annotations,omitempty"`
 	RemoveAnnotations []string          `json:"removeAnnotations,omitempty"`
 }
@@ -104,17 +106,18 @@ type podAction struct {
 	// RevisionName is the ControllerRevision that has the template of a pod to create.
 	RevisionName string `json:"revisionName,omitempty"`
 	Reason       string `json:"reason"`
-	// Canary: the pod is one of the canary's. Resources are what its containers get in place of the template's.
+	// Canary reports whether the node is one of the canary's. Resources are what the pod's containers get in place of the
+	// template's.
 	Canary    bool                                   `json:"canary,omitempty"`
 	Resources map[string]corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Type of a patch, such as application/strategic-merge-patch+json; Subresource of the pod to send it to, absent for
-	// the pod itself; and its data.
+	// Type is the type of a patch, such as application/strategic-merge-patch+json, and Data its data. Subresource is the
+	// subresource of the pod to send it to, absent for the pod itself.
 	Type        string          `json:"type,omitempty"`
 	Subresource string          `json:"subresource,omitempty"`
 	Patch       json.RawMessage `json:"patch,omitempty"`
 }
 
-// pull asks for an image on a node.
+// pull starts the pull of an image on a node.
 type pull struct {
 	Node           string   `json:"node"`
 	Image          string   `json:"image"`
@@ -127,8 +130,8 @@ type pull struct {
 type wait struct {
 	Reason string `json:"reason"`
 	Limit  string `json:"limit"`
-	Size   int32  `json:"size,omitempty"` // of the limit, in nodes or actions
-	// Nodes that wait, and those that use the limit up.
+	Size   int32  `json:"size,omitempty"` // the size of the limit, in nodes or actions
+	// Nodes are those that wait, and Because those that use the limit up.
 	Nodes   []string `json:"nodes"`
 	Because []string `json:"because,omitempty"`
 }
@@ -143,12 +146,14 @@ type decision struct {
 	Reason    string `json:"reason"`
 	Limit     string `json:"limit,omitempty"`
 	Until     string `json:"until,omitempty"`
-	// Unavailable and Surging: the node counts against maxUnavailable, or holds a place of maxSurge, after this plan.
+	// Unavailable reports whether the node counts against maxUnavailable after this plan, Surging whether it holds a place of
+	// maxSurge.
 	Unavailable bool `json:"unavailable,omitempty"`
 	Surging     bool `json:"surging,omitempty"`
-	// NotInPlace says why the pod is recreated, or held, and not updated in place.
+	// NotInPlace is why the pod is recreated, or held, instead of updated in place.
 	NotInPlace string `json:"notInPlace,omitempty"`
-	// Canary: it is a canary node. Exempt: it would count against the budget, but is left out of it.
+	// Canary reports whether this is a canary node. Exempt reports whether the node is left out of the budget, against which it
+	// would count.
 	Canary bool `json:"canary,omitempty"`
 	Exempt bool `json:"exempt,omitempty"`
 }

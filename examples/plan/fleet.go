@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// fleetFile is what "kubectl get nodes,pods,controllerrevisions,ds -o yaml" printed for a fleet of 62 nodes in the
-// middle of a rollout. It is made up; the tests write it.
+// fleetFile has the form of what "kubectl get nodes,pods,controllerrevisions,ds -o yaml" prints, for a fleet of 62 nodes in the
+// middle of a rollout. It is made up, and written by the tests.
 //
 //go:embed fleet.yaml
 var fleetFile []byte
 
-// kruiseFile is what "kubectl get nodes,pods,controllerrevisions,daemonsets.apps.kruise.io -o yaml" printed for 16 nodes
-// in the middle of a rollout in place. It is made up; the tests write it.
+// kruiseFile has the form of what "kubectl get nodes,pods,controllerrevisions,daemonsets.apps.kruise.io -o yaml" prints, for 16
+// nodes in the middle of a rollout in place. It is made up, and written by the tests.
 //
 //go:embed kruise.yaml
 var kruiseFile []byte
 
-// edsFile is what "kubectl get nodes,pods,controllerrevisions,extendeddaemonsets -o yaml" printed for the demo of
-// ExtendedDaemonSet, three nodes, while its canary ran. It is made up; the tests write it.
+// edsFile has the form of what "kubectl get nodes,pods,controllerrevisions,extendeddaemonsets -o yaml" prints, for the demo of
+// ExtendedDaemonSet on three nodes while its canary runs. It is made up, and written by the tests.
 //
 //go:embed eds.yaml
 var edsFile []byte
 
-// How messages call the embedded fleets.
+// These are the names of the embedded fleets in messages.
 const (
 	fleetName  = "fleet.yaml"
 	kruiseName = "kruise.yaml"
 	edsName    = "eds.yaml"
 )
 
-// The values of -example.
+// These are the values of -example.
 const (
 	exampleKubernetes = "kubernetes"
 	exampleKruise     = "kruise"

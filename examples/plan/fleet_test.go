@@ -24,14 +24,14 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// TestFleetFile holds the embedded file to the code that writes it, and writes it with -update.
+// TestFleetFile compares the embedded file with what the code generates. With -update it writes the file.
 func TestFleetFile(t *testing.T) {
 	want := newFleet().yaml(t)
 	if *update {
 		if err := os.WriteFile(fleetName, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		fleetFile = want // for the golden files, which are written next
+		fleetFile = want // so that the golden files, which are written next, are made from it
 		return
 	}
 	if !bytes.Equal(fleetFile, want) {
@@ -39,8 +39,8 @@ func TestFleetFile(t *testing.T) {
 	}
 }
 
-// fleet is the embedded example: a cluster in three zones with two node pools, three control-plane nodes and six
-// with GPUs. The rollout went by descending node names and is through with the memory pool.
+// fleet is the embedded example: a cluster in three zones with two node pools, three control-plane nodes and six nodes with GPUs.
+// The rollout goes by descending node names, and has updated the whole memory pool.
 type fleet struct {
 	set       *appsv1.DaemonSet
 	revisions []*appsv1.ControllerRevision
@@ -315,7 +315,7 @@ func (f *fleet) cordon(node string) {
 	})
 }
 
-// loseContact is what the node controller writes when a kubelet stops posting, here after its pod was updated.
+// loseContact writes what the node controller writes when a kubelet stops reporting. Here that is after its pod was updated.
 func (f *fleet) loseContact(node string) {
 	n, since := f.nodeNamed(node), ago(4*time.Minute)
 	for i := range n.Status.Conditions {
@@ -329,7 +329,7 @@ func (f *fleet) loseContact(node string) {
 	setReady(f.replacePod(node, true), corev1.ConditionFalse, since)
 }
 
-// evict is what the kubelet makes of a pod when the node is short of disk.
+// evict writes what the kubelet writes to a pod that it evicts because the node is short of disk.
 func (f *fleet) evict(node string) {
 	pod := f.replacePod(node, false)
 	setReady(pod, corev1.ConditionFalse, ago(90*time.Second))
@@ -338,7 +338,7 @@ func (f *fleet) evict(node string) {
 	pod.Status.ContainerStatuses = nil
 }
 
-// justBecameReady leaves 18 of the 30 minReadySeconds.
+// justBecameReady makes the pod Ready for 12 of the 30 minReadySeconds, so that 18 are left.
 func (f *fleet) justBecameReady(node string) {
 	pod := f.podOn(node)
 	pod.CreationTimestamp = ago(40 * time.Second)
@@ -352,14 +352,14 @@ func (f *fleet) terminate(node string) {
 	pod.DeletionGracePeriodSeconds = new(int64(60))
 }
 
-// join makes the node a new one, which has no pod yet.
+// join makes the node a new one without a pod.
 func (f *fleet) join(node string) {
 	f.nodeNamed(node).CreationTimestamp = ago(40 * time.Second)
 	pod := f.podOn(node)
 	f.pods = deleteOf(f.pods, pod)
 }
 
-// remove takes the node away under its pod.
+// remove removes the node, but not its pod.
 func (f *fleet) remove(node string) {
 	f.nodes = deleteOf(f.nodes, f.nodeNamed(node))
 }
@@ -386,7 +386,7 @@ func setReady(pod *corev1.Pod, status corev1.ConditionStatus, since metav1.Time)
 	}
 }
 
-// random is the random part of a pod's name, which is not random here.
+// random is the random part of a pod's name. It is computed from the seed, so that it is always the same.
 func random(seed ...string) string {
 	return rand.SafeEncodeString(fmt.Sprint(number(seed...)))[:5]
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files and the embedded fleet anew")
 
-// present is the clock of the tests: it stands still a year after the embedded fleet was recorded.
+// present is the time of the tests, a year after the embedded fleet was recorded.
 func present() time.Time { return fleetTime().AddDate(1, 0, 0) }
 
 // call runs the program.
@@ -28,7 +28,7 @@ func call(stdin string, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// plans runs the program on input that it must accept in silence.
+// plans runs the program on input that it must accept without a message.
 func plans(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := call(stdin, args...)
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestExplainEveryNode explains all 62 nodes, those on which nothing happens included, and the one that is gone.
+// TestExplainEveryNode explains all 62 nodes, also those on which nothing happens, and the node that is gone.
 func TestExplainEveryNode(t *testing.T) {
 	var out strings.Builder
 	f := newFleet()
@@ -86,7 +86,7 @@ func TestExplainEveryNode(t *testing.T) {
 	golden(t, "explain.txt", out.String())
 }
 
-// TestJSONAgreesWithTable holds the two ways to say the same thing against each other.
+// TestJSONAgreesWithTable compares the JSON output with the table.
 func TestJSONAgreesWithTable(t *testing.T) {
 	var d document
 	if err := json.Unmarshal([]byte(plans(t, "", "-o", "json")), &d); err != nil {
@@ -116,7 +116,7 @@ func TestJSONAgreesWithTable(t *testing.T) {
 	}
 }
 
-// TestExamplesKeepTheInvariants has the plans of all fleets checked by the library.
+// TestExamplesKeepTheInvariants has the library verify the plans of all fleets.
 func TestExamplesKeepTheInvariants(t *testing.T) {
 	for _, name := range []string{exampleKubernetes, exampleKruise, exampleEDS} {
 		in := newInput()

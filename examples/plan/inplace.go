@@ -16,17 +16,17 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// diff says what an update from one revision to another changes, and whether that can be made in place.
+// diff describes what an update from one revision to another changes, and whether that can be made in place.
 type diff struct {
 	// From and To are the hashes of the revisions.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// InPlace: it can. Restarts: it restarts containers, in place or not.
+	// InPlace reports whether it can be made in place. Restarts reports whether it restarts containers, in place or not.
 	InPlace  bool `json:"inPlace"`
 	Restarts bool `json:"restarts"`
-	// Changes of what can be changed in place.
+	// Changes are those that can be made in place.
 	Changes []change `json:"changes"`
-	// Obstacles that keep the update from being made in place, by path.
+	// Obstacles are what keeps the update from being made in place, by path.
 	Obstacles []obstacle `json:"obstacles,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type obstacle struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// diffs lists what was compared for this plan, ordered by the hash of the revision that pods come from.
+// diffs lists the comparisons of this plan, ordered by the hash of the revision that pods come from.
 func (r *result) diffs() []diff {
 	var list []diff
 	for _, d := range r.plan.Diffs {
@@ -50,7 +50,7 @@ func (r *result) diffs() []diff {
 	return list
 }
 
-// obstacles lists those to an update from the revision with that hash.
+// obstacles lists the obstacles to an update from the revision with that hash.
 func obstacles(from string, u *inplace.Update) []obstacle {
 	var list []obstacle
 	for _, o := range u.Obstacles {
@@ -72,7 +72,7 @@ func (o obstacle) String() string {
 	return line
 }
 
-// notInPlace says why a pod is not updated in place: what is wrong with it, else the first obstacle to the change.
+// notInPlace is why a pod is not updated in place: what is wrong with the pod, else the first obstacle to the change.
 func (r *result) notInPlace(d *rollout.Decision) string {
 	if d.Obstruction != 0 || d.Diff == nil {
 		return d.Obstruction.String()
@@ -83,7 +83,7 @@ func (r *result) notInPlace(d *rollout.Decision) string {
 	return ""
 }
 
-// reportInPlace prints what was compared: the newest revision first.
+// reportInPlace prints the comparisons, those of the newest revision first.
 func (r *result) reportInPlace(out io.Writer) {
 	list := r.diffs()
 	if len(list) == 0 {
@@ -118,7 +118,7 @@ func (r *result) reportInPlace(out io.Writer) {
 	fmt.Fprintln(out)
 }
 
-// lines are the first of the obstacles, and how many more there are.
+// lines are the first of the obstacles, and the number of the others.
 func lines(obstacles []obstacle) []string {
 	const most = 8
 	var list []string
@@ -131,19 +131,20 @@ func lines(obstacles []obstacle) []string {
 	return list
 }
 
-// verdict is whether the update from a revision can be made in place; nil if the set recreates its pods whatever changes.
+// verdict compares a revision with the template, to see whether the update can be made in place. It is nil if the set recreates
+// its pods whatever changes.
 func (r *result) verdict(data []byte) *inplace.Update {
 	strategy := r.set.Spec.Default().Strategy
 	if strategy.Method == inplace.Recreate {
 		return nil
 	}
-	// One that cannot be read has no template, which is the obstacle then.
+	// A revision that cannot be read has no template. Compare reports that as an obstacle.
 	template, _ := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
 	return inplace.Compare(template, &r.set.Spec.Template, strategy.InPlace)
 }
 
-// consequence is what an update does to the pods of a revision. No manifest says that they are held if it cannot be made in
-// place.
+// consequence is what an update does to the pods of a revision. It does not have the case that pods are held because the update
+// cannot be made in place, because no manifest can ask for that.
 func consequence(changes []history.Change, update *inplace.Update) string {
 	switch {
 	case !history.Restarts(changes):

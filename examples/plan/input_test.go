@@ -38,10 +38,10 @@ spec:
 	smallPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: agent-x, namespace: web, uid: p-1, labels: {app: agent}}\nspec: {nodeName: a}\n"
 )
 
-// evilNode has a name that paints a terminal red and begins a new line.
+// evilNode has a name that turns a terminal's text red and begins a new line.
 const evilNode = "apiVersion: v1\nkind: Node\nmetadata: {name: \"a\\e[31m\\nb\"}\n"
 
-// smallRevision is stored, but nobody can read it.
+// smallRevision is a revision that cannot be read.
 const smallRevision = "apiVersion: apps/v1\nkind: ControllerRevision\nrevision: 1\ndata: {spec: 5}\n" +
 	"metadata: {name: agent-abc, namespace: web, labels: {app: agent, controller-revision-hash: abc}}\n"
 
@@ -186,7 +186,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestInputForms feeds the embedded fleet in every form that kubectl and people have, and in any order.
+// TestInputForms reads the embedded fleet in every form that kubectl prints or people write, and in any order.
 func TestInputForms(t *testing.T) {
 	want := plans(t, "", "-o", "wide")
 	text, err := yaml.YAMLToJSON(fleetFile)
@@ -268,7 +268,7 @@ func TestSmallInputs(t *testing.T) {
 		name, why string
 		stdin     string
 		args      []string
-		want      []string // that the output contains
+		want      []string // what the output contains
 	}{
 		{"not created yet", "no uid: a first installation", join(strings.Replace(smallSet, ", uid: u-1", "", 1), smallNode), nil,
 			[]string{"agent   1         0         0       0            0           <none>          <unknown>", "Create revision agent-", "Create 1 pod:", "Missing:"}},
@@ -332,7 +332,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// broken is a pipe whose reader is gone.
+// broken is a pipe that was closed at the other end.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
@@ -376,12 +376,12 @@ func TestNothingIsObeyed(t *testing.T) {
 	node := "\x1b[31m\nWarning: \t\u202e"
 	for _, c := range []struct {
 		args  []string
-		lines int // that are printed; 0 if it does not matter
+		lines int // how many lines are printed; 0 if it does not matter
 	}{
 		{nil, 0},
 		{[]string{"-o", "wide"}, 0},
 		{[]string{"-diff"}, 0},
-		{[]string{"-explain", "a" + node}, 2},    // and the warning
+		{[]string{"-explain", "a" + node}, 2},    // one line, and the warning
 		{[]string{"-explain", "gone" + node}, 3}, // two pods, and the warning
 	} {
 		args := c.args

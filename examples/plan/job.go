@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// imagePullJobs are the jobs that pull ahead what the rollout needs, as JSON; none if the set does not pre-download, or
-// begins no node now.
+// imagePullJobs are the jobs that pull ahead what the rollout needs, as JSON. There are none if the set does not pre-download, or
+// is paused or frozen.
 func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 	spec := r.set.Spec.Default()
 	if spec.PreDownload == nil || spec.Strategy.Paused || spec.Strategy.Frozen {
@@ -44,7 +44,7 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 	for _, object := range r.revisionObjects() {
 		hash := history.HashOf(object)
 		if object.Labels[appsv1.ControllerRevisionHashLabelKey] != hash {
-			// A revision that lost its label goes by its name, and the jobs by the label.
+			// A revision without its label is known by its name, but the jobs need the label.
 			object = object.DeepCopy()
 			object.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: hash}
 		}
@@ -55,7 +55,7 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 			input.Old = append(input.Old, object)
 		}
 	}
-	if input.Update == nil { // somebody else is creating it
+	if input.Update == nil { // another controller is creating it
 		return nil, nil
 	}
 	jobs, err := predownload.Jobs(input)

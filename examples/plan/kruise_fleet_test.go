@@ -18,14 +18,14 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// TestKruiseFile holds the embedded file to the code that writes it, and writes it with -update.
+// TestKruiseFile compares the embedded file with what the code generates. With -update it writes the file.
 func TestKruiseFile(t *testing.T) {
 	want := newKruiseFleet().yaml(t)
 	if *update {
 		if err := os.WriteFile(kruiseName, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		kruiseFile = want // for the golden files, which are written next
+		kruiseFile = want // so that the golden files, which are written next, are made from it
 		return
 	}
 	if !bytes.Equal(kruiseFile, want) {
@@ -33,9 +33,9 @@ func TestKruiseFile(t *testing.T) {
 	}
 }
 
-// kruiseFleet is the second embedded example: an Advanced DaemonSet on 14 workers and two GPU nodes. OpenKruise has begun
-// the rollout in place, by descending node names, and somebody else takes it over. The agent labels its pod while it has logs
-// to send, and the preDelete hook waits for that.
+// kruiseFleet is the second embedded example: an Advanced DaemonSet on 14 workers and two GPU nodes. OpenKruise has begun the
+// rollout in place, by descending node names, and another controller continues it. The agent labels its pod while it has logs to
+// send, and the preDelete hook waits for that label.
 type kruiseFleet struct {
 	set       map[string]any
 	owner     *appsv1.DaemonSet
@@ -78,7 +78,7 @@ func newKruiseFleet() *kruiseFleet {
 	f.podOn("worker-10").Annotations = map[string]string{
 		lifecycle.TimestampAnnotation: ago(time.Minute).UTC().Format(time.RFC3339),
 	}
-	f.podOn("worker-08").Spec.ReadinessGates = nil // from the time when the type was Standard
+	f.podOn("worker-08").Spec.ReadinessGates = nil // the pod was made while the update type was Standard
 	f.pod("worker-07", 1).Labels[kruiseUnsent] = "true"
 	f.nodeNamed("worker-06").Status.Images = append(f.nodeNamed("worker-06").Status.Images,
 		corev1.ContainerImage{Names: []string{kruiseImage + "2.14.0"}, SizeBytes: 61_200_000})
@@ -112,7 +112,7 @@ func kruiseTemplate(version, level string) corev1.PodTemplateSpec {
 	}
 }
 
-// manifest is the set as OpenKruise stores it: its types are not ours to import.
+// manifest is the set as OpenKruise stores it. It is a map, because this module does not import OpenKruise's types.
 func (f *kruiseFleet) manifest() map[string]any {
 	return map[string]any{
 		"apiVersion": "apps.kruise.io/v1beta1", "kind": "DaemonSet",
@@ -154,7 +154,7 @@ func (f *kruiseFleet) node(name, pool string, revision int) {
 	f.pod(name, revision)
 }
 
-// pod gives the node a pod that was created at that revision, and is ready, instead of the one it has.
+// pod gives the node another pod in place of the one it has. The new one was created at that revision, and is Ready.
 func (f *kruiseFleet) pod(node string, revision int) *corev1.Pod {
 	f.pods = slices.DeleteFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
 	version, level := [...]string{"2.12.0", "2.13.1", "2.14.0"}[revision-1], "info"
@@ -174,7 +174,7 @@ func (f *kruiseFleet) pod(node string, revision int) *corev1.Pod {
 			Phase: corev1.PodRunning, StartTime: &since,
 			ContainerStatuses: []corev1.ContainerStatus{{
 				Name: "agent", Image: kruiseImage + version, ImageID: kruiseImageID(version), Ready: true, Started: new(true),
-				Resources: template.Spec.Containers[0].Resources.DeepCopy(), // as kubelets report that can resize
+				Resources: template.Spec.Containers[0].Resources.DeepCopy(), // as reported by kubelets that can resize
 				State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}},
 			}},
 		},
@@ -193,8 +193,8 @@ func (f *kruiseFleet) pod(node string, revision int) *corev1.Pod {
 	return pod
 }
 
-// updatedInPlace makes the node's pod one of revision 2 that OpenKruise has updated in place. Its kubelet may have restarted
-// the container since.
+// updatedInPlace makes the node's pod one that OpenKruise has updated in place to the newest revision. With restarted, the
+// kubelet has restarted the container since.
 func (f *kruiseFleet) updatedInPlace(node string, restarted bool, since metav1.Time) {
 	pod := f.podOn(node)
 	pod.Labels["app.kubernetes.io/version"] = "2.14.0"

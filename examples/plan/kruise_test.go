@@ -36,7 +36,7 @@ func TestKruiseGolden(t *testing.T) {
 	golden(t, "kruise-explain.txt", explained.String())
 }
 
-// kruiseDocument is the plan of the second example, changed, as programs read it.
+// kruiseDocument is the plan of the second example, with changes, decoded from JSON.
 func kruiseDocument(t *testing.T, f *kruiseFleet, args ...string) document {
 	t.Helper()
 	var d document
@@ -47,7 +47,7 @@ func kruiseDocument(t *testing.T, f *kruiseFleet, args ...string) document {
 	return d
 }
 
-// TestKruiseJSONAgreesWithYAML holds the two formats against each other, and the one of the file against the embedded.
+// TestKruiseJSONAgreesWithYAML compares the two formats, and the plan of the file with that of the embedded fleet.
 func TestKruiseJSONAgreesWithYAML(t *testing.T) {
 	text, err := yaml.YAMLToJSON([]byte(plans(t, "", "-example", "kruise", "-o", "yaml")))
 	if err != nil {
@@ -73,8 +73,8 @@ func TestKruiseJSONAgreesWithYAML(t *testing.T) {
 	}
 }
 
-// TestPatchesCanBeSent does with the patches what an API server would: they apply to the very pods that they name, and in
-// the end those that are updated have what the set wants.
+// TestPatchesCanBeSent applies the patches as an API server would. They apply to the pods that they name, and in the end the pods
+// that are updated have what the set wants.
 func TestPatchesCanBeSent(t *testing.T) {
 	f := newKruiseFleet()
 	f.resize("128Mi")
@@ -125,7 +125,8 @@ func TestPatchesCanBeSent(t *testing.T) {
 	}
 }
 
-// retemplate changes the template of a revision, whose name stays; that of the newest is the set's.
+// retemplate changes the template of a revision, but not its name. If it is the newest revision, the template of the set changes,
+// too.
 func (f *kruiseFleet) retemplate(number int, change func(*corev1.PodTemplateSpec)) {
 	template, err := history.Template(f.revisions[number-1])
 	if err != nil {
@@ -138,7 +139,7 @@ func (f *kruiseFleet) retemplate(number int, change func(*corev1.PodTemplateSpec
 	}
 }
 
-// resize gives the containers of the newest revision, and their pods, another request of memory.
+// resize changes the memory request of the containers of the newest revision, and of its pods.
 func (f *kruiseFleet) resize(memory string) {
 	requests := func(container *corev1.Container) {
 		container.Resources.Requests[corev1.ResourceMemory] = resource.MustParse(memory)
@@ -163,14 +164,14 @@ func (f *kruiseFleet) annotate(annotations map[string]any) {
 	f.set["metadata"].(map[string]any)["annotations"] = annotations
 }
 
-// TestKruiseScenes changes one thing in the second example.
+// TestKruiseScenes changes one thing of the second example at a time.
 func TestKruiseScenes(t *testing.T) {
 	for _, c := range []struct {
 		name, why string
 		change    func(*kruiseFleet)
 		args      []string
-		want      []string // that the output contains
-		lacks     []string // that it does not contain
+		want      []string // what the output contains
+		lacks     []string // what the output does not contain
 	}{
 		{name: "v1alpha1", why: "both versions are read", change: func(f *kruiseFleet) { f.set["apiVersion"] = "apps.kruise.io/v1alpha1" },
 			want: []string{"\nMethod: InPlaceIfPossible\n", "update, Outdated"}},
@@ -390,7 +391,7 @@ func TestKruiseScenes(t *testing.T) {
 	}
 }
 
-// TestNotInPlaceIsTold finds in the document, by node, why pods are not updated in place.
+// TestNotInPlaceIsTold checks that the document shows, by node, why pods are not updated in place.
 func TestNotInPlaceIsTold(t *testing.T) {
 	got := make(map[string]string)
 	for _, node := range kruiseDocument(t, newKruiseFleet()).Nodes {
@@ -407,7 +408,7 @@ func TestNotInPlaceIsTold(t *testing.T) {
 	}
 }
 
-// TestBothKinds plans a dump that has a DaemonSet of each kind, and each gets its own pods.
+// TestBothKinds plans a dump that has a DaemonSet of each kind. Each gets its own pods.
 func TestBothKinds(t *testing.T) {
 	f, other := newKruiseFleet(), newFleet()
 	other.set.Name, other.set.Namespace = f.owner.Name, f.owner.Namespace
@@ -433,7 +434,8 @@ func TestKruiseUnknownFieldsAreMentioned(t *testing.T) {
 	}
 }
 
-// TestRevisionsCanBeSent finds the object of a revision to create, and where the templates of pods are.
+// TestRevisionsCanBeSent checks that the document has the object of a revision to create, and the names of the revisions whose
+// templates the pods to create have.
 func TestRevisionsCanBeSent(t *testing.T) {
 	f := newKruiseFleet()
 	f.resize("1Gi")
@@ -453,7 +455,7 @@ func TestRevisionsCanBeSent(t *testing.T) {
 	}
 }
 
-// TestNothingOfKruiseIsObeyed plans the second example with control characters wherever they come as far as here.
+// TestNothingOfKruiseIsObeyed plans the second example with control characters in every string that may be printed.
 func TestNothingOfKruiseIsObeyed(t *testing.T) {
 	const evil = "\x1b[31m\nWarning: \t\u202e"
 	f := newKruiseFleet()
@@ -480,7 +482,7 @@ func TestNothingOfKruiseIsObeyed(t *testing.T) {
 			t.Errorf("%q: the names are not there:\n%s", args, stdout)
 		}
 	}
-	d := kruiseDocument(t, f) // fails unless it is JSON, whatever the strings
+	d := kruiseDocument(t, f) // this fails unless it is JSON, whatever the strings
 	if pull := d.Actions.Pulls[0]; pull.Image != kruiseImage+"2.14.0"+evil || pull.Node != "worker-06"+evil {
 		t.Errorf("the document has other strings than the input: %+v", pull)
 	}
@@ -512,7 +514,8 @@ func (f *kruiseFleet) evil(text string) {
 	}
 }
 
-// TestPatchText says what patches change that the plans above do not have, and one that nobody knows as it is.
+// TestPatchText checks the texts of patches that the plans above do not have, and that a patch of an unknown form is printed as
+// it is.
 func TestPatchText(t *testing.T) {
 	for patch, want := range map[string]string{
 		`{"metadata":{"uid":"u","labels":{"b":"","a":null},"finalizers":["f"]}}`:                                                                   "no label a, label b=, finalizer f",

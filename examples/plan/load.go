@@ -26,7 +26,7 @@ type input struct {
 	revisions []*appsv1.ControllerRevision
 	sets      []*set
 	settings  []manifest.Setting // ExtendedDaemonsetSettings
-	warnings  []string           // about objects that count for nothing because of a mistake
+	warnings  []string           // about objects that are ignored because of a mistake
 	ignored   map[string]int     // objects of other kinds, by apiVersion and kind
 	bytes     int
 
@@ -100,7 +100,7 @@ func (in *input) readDir(dir string) error {
 	return nil
 }
 
-// reading says what could not be read, without the name of the system call.
+// reading is the error that a file could not be read, without the name of the system call.
 func reading(file string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
@@ -108,7 +108,7 @@ func reading(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// add takes in the objects of one file.
+// add adds the objects of one file.
 func (in *input) add(file string, data []byte) error {
 	in.bytes += len(data)
 	for object, err := range manifest.Objects(data) {
@@ -126,7 +126,7 @@ func (in *input) add(file string, data []byte) error {
 	return nil
 }
 
-// at puts the place before every mistake, one to a line.
+// at puts the origin before each mistake. Each mistake is one line.
 func at(origin string, err error) error {
 	mistakes := rollout.FieldErrors(err)
 	if len(mistakes) == 0 {
@@ -156,12 +156,12 @@ func (in *input) addObject(object manifest.Object, origin string) error {
 		return in.addSetting(object, origin)
 	default:
 		in.ignored[kindName(object)]++
-		// Nothing of it is used, but a broken file should not go unnoticed.
+		// Nothing of the object is used, but a file that cannot be decoded must be reported.
 		return object.Decode(&struct{}{})
 	}
 }
 
-// kindName is the kind with its apiVersion, except for kinds of the core that are as they should be.
+// kindName is the kind with its apiVersion, except for kinds of the core with apiVersion v1.
 func kindName(object manifest.Object) string {
 	if object.APIVersion == "v1" {
 		return object.Kind
@@ -209,7 +209,7 @@ func (in *input) addSet(object manifest.Object, group, origin string) error {
 	return nil
 }
 
-// enter refuses objects without a name, and a second one of the same name.
+// enter refuses objects without a name, and a second object of the same name.
 func (in *input) enter(kind string, object metav1.Object, origin string) error {
 	if object.GetName() == "" {
 		return errors.New("metadata.name: Required value")

@@ -94,7 +94,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now))
 }
 
-// The exit codes.
+// These are the exit codes.
 const (
 	exitOK    = 0
 	exitWrite = 1
@@ -117,8 +117,8 @@ type options struct {
 	words    string // a command; empty: plan
 }
 
-// run is main with its surroundings handed in. Everything is written to memory first, so that bad input leaves no
-// half of a plan behind.
+// run is main with its connections to the outside as parameters. It writes all output to memory first, so that bad input does not
+// leave a part of a plan on standard output.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, clock func() time.Time) int {
 	var out, notes bytes.Buffer
 	err := plan(args, stdin, &out, &notes, clock)
@@ -209,7 +209,7 @@ func plan(args []string, stdin io.Reader, out, notes io.Writer, clock func() tim
 	return write(out, opts, result)
 }
 
-// write prints what was asked for.
+// write prints what the options ask for.
 func write(out io.Writer, opts options, r *result) error {
 	switch {
 	case opts.words != "":
@@ -330,7 +330,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	return opts, err
 }
 
-// choosesInput reports whether anything says what to read but -case.
+// choosesInput reports whether any flag but -case chooses what to read.
 func (o *options) choosesInput() bool {
 	return len(o.files)+len(o.filters) > 0 || o.example != "" || o.memory != "" || o.words != "" || !o.now.IsZero() ||
 		o.settings != settings{}

@@ -25,7 +25,7 @@ spec:
 `
 }
 
-// oldPod is a pod of the DaemonSet "old", which smallEDS may follow, or with another kind of its own replica set.
+// oldPod is a pod of the DaemonSet "old", which smallEDS may take over from, or with another kind a pod of its own replica set.
 func oldPod(apiVersion, kind string) string {
 	return `apiVersion: v1
 kind: Pod
@@ -58,7 +58,7 @@ func TestEDSOutput(t *testing.T) {
 		name, why string
 		stdin     string
 		args      []string
-		want      []string // that the output contains
+		want      []string // what the output contains
 	}{
 		{"setting", "the pod gets other resources", join(smallEDS, smallNode, smallSetting("a", "foo")), nil, []string{"; cpu request of daemon 500m\n"}},
 		{"setting in JSON", "the same", join(smallEDS, smallNode, smallSetting("a", "foo")), []string{"-o", "json"}, []string{`"cpu": "500m"`}},
@@ -107,7 +107,7 @@ func TestEDSOutput(t *testing.T) {
 	}
 }
 
-// TestCommandsObeyNothing gives commands in a cluster in which everything has control characters.
+// TestCommandsObeyNothing gives commands in a cluster in which every string has control characters.
 func TestCommandsObeyNothing(t *testing.T) {
 	const evil = `\e[31m\nWarning: \t\u202e`
 	name := func(text string) string { return `"` + text + evil + `"` }

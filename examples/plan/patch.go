@@ -18,7 +18,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// podPatch is what the patches of the plan contain that is worth telling.
+// podPatch is the part of the plan's patches that is printed.
 type podPatch struct {
 	Metadata struct {
 		Labels      map[string]*string `json:"labels"`
@@ -40,8 +40,8 @@ type podPatch struct {
 	} `json:"status"`
 }
 
-// patchText says what a patch changes: what anybody would look for first, and without the notes that the library keeps in
-// annotations. One that says nothing of that kind is shown as it is.
+// patchText describes what a patch changes, without the records that the library keeps in annotations. A patch that changes
+// nothing else is printed as it is.
 func patchText(data []byte) string {
 	var patch podPatch
 	if err := json.Unmarshal(data, &patch); err != nil {
@@ -97,7 +97,7 @@ func pairs(kind string, values map[string]*string) []string {
 	return words
 }
 
-// reportPatches prints the patches, those of one pod together.
+// reportPatches prints the patches. Those of one pod are one entry.
 func (r *result) reportPatches(out io.Writer, reasons func(string, rollout.Reason) string) {
 	if len(r.plan.Patches) == 0 {
 		return
@@ -128,7 +128,7 @@ func (r *result) reportPatches(out io.Writer, reasons func(string, rollout.Reaso
 	}
 }
 
-// groups cuts the patches where another pod begins.
+// groups splits the list of patches by pod.
 func groups(patches []rollout.Patch) [][]rollout.Patch {
 	var list [][]rollout.Patch
 	for i := range patches {

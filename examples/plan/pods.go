@@ -17,24 +17,24 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// podWait is a pod that a hook, or an in-place update under way, waits for.
+// podWait is a pod that waits for a hook, or whose in-place update is not complete.
 type podWait struct {
 	Node string `json:"node"`
 	Pod  string `json:"pod"`
-	// State of the pod towards the hooks; empty if the set has none.
+	// State is the state of the pod for the hooks; empty if the set has none.
 	State string `json:"state,omitempty"`
-	// Hook that is waited for: preDelete, inPlaceUpdate or preNormal; empty for an update under way.
+	// Hook is the hook that is waited for: preDelete, inPlaceUpdate or preNormal; empty for an update that is not complete.
 	Hook string `json:"hook,omitempty"`
-	// TakeOff lists the labels and finalizers that have to come off the pod, PutOn those that have to come on it. Whoever
-	// sees to the hook does that.
+	// TakeOff lists the labels and finalizers that must come off the pod, and PutOn those that must be put on it. The controller
+	// of the hook does that.
 	TakeOff []string `json:"takeOff,omitempty"`
 	PutOn   []string `json:"putOn,omitempty"`
-	// Waits says what an update under way waits for.
+	// Waits lists what an update that is not complete waits for.
 	Waits []string `json:"waits,omitempty"`
 }
 
-// hookWaits lists the pods that wait for a hook now, before any action of the plan. A pod that the plan takes back waits
-// no longer.
+// hookWaits lists the pods that wait for a hook now, before any action of the plan. A pod that the plan takes back no longer
+// waits.
 func (r *result) hookWaits() []podWait {
 	takenBack := make(map[types.UID]bool)
 	for i := range r.plan.Patches {
@@ -79,7 +79,7 @@ func waitOf(state lifecycle.State) lifecycle.HookWait {
 	}
 }
 
-// hookOf is the field of the manifest's lifecycle.
+// hookOf is the name of the hook's field in the manifest.
 func hookOf(wait lifecycle.HookWait) string {
 	if wait == lifecycle.WaitUpdated {
 		wait = lifecycle.WaitInPlaceUpdate // the same hook, the second time
@@ -131,7 +131,7 @@ func (r *result) reportPods(out io.Writer) {
 	}
 }
 
-// explainPods adds to what is told of a node what its pods wait for.
+// explainPods adds to the explanation of a node what its pods wait for.
 func (r *result) explainPods(out io.Writer, node string) {
 	for _, w := range append(r.updating(), r.hookWaits()...) {
 		if w.Node == node {
@@ -140,7 +140,7 @@ func (r *result) explainPods(out io.Writer, node string) {
 	}
 }
 
-// what is waited for.
+// what is what the pod waits for.
 func (w podWait) what() string {
 	switch {
 	case len(w.PutOn) > 0:
@@ -157,5 +157,5 @@ func reportPodWaits(out io.Writer, list []podWait) {
 	for _, w := range list {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), w.what())...)
 	}
-	_ = table.Flush() // to memory
+	_ = table.Flush() // it writes to memory
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// printable replaces what is not printed as it stands by its escape: control characters, which could move the cursor of
-// a terminal or begin a line of their own, and marks that turn the direction of writing. The API server admits none of
-// them in names, but a file may hold anything.
+// printable escapes what must not be printed as it is: control characters, which could move the cursor of a terminal or begin a
+// new line, and marks that change the direction of writing. The API server accepts none of them in names, but a file may contain
+// anything.
 func printable(text string) string {
 	if strings.IndexFunc(text, unprintable) < 0 {
 		return text
@@ -26,7 +26,7 @@ func printable(text string) string {
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
-// cells are the values of a line or of a row of a table, those that are text made printable.
+// cells are the values of a line or of a table's row. Those that are text are made printable.
 func cells(values ...any) []any {
 	for i, value := range values {
 		switch value := value.(type) {

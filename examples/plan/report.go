@@ -21,7 +21,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// report prints the plan for people; wide adds a line for every node.
+// report prints the plan as text. With wide, it adds a line for every node.
 func (r *result) report(out io.Writer, wide bool) {
 	r.reportStatus(out)
 	fmt.Fprintf(out, "\n%s\n", printable(r.stateLine()))
@@ -56,7 +56,7 @@ func (r *result) report(out io.Writer, wide bool) {
 	}
 }
 
-// reportStatus prints what "kubectl get ds" prints, with the same widths, or what "kubectl get eds" does.
+// reportStatus prints the same as "kubectl get ds", with the same widths, or as "kubectl get eds".
 func (r *result) reportStatus(out io.Writer) {
 	if r.set.group == groupEDS {
 		fmt.Fprint(out, command.Table(command.Get(r.view())))
@@ -67,7 +67,7 @@ func (r *result) reportStatus(out io.Writer) {
 	s := r.plan.Status
 	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", cells(r.set.Spec.Name, s.Desired, s.Current, s.Ready, s.Updated,
 		s.Available, labels.FormatLabels(r.set.Spec.Template.Spec.NodeSelector), r.age())...)
-	_ = table.Flush() // to memory
+	_ = table.Flush() // it writes to memory
 }
 
 func (r *result) age() string {
@@ -78,7 +78,7 @@ func (r *result) age() string {
 	return duration.HumanDuration(r.snapshot.Now.Sub(created.Time))
 }
 
-// stateLine is the state word, why it is that one, and how far the rollout is.
+// stateLine is the state, the reason for it, and how far the rollout is.
 func (r *result) stateLine() string {
 	line := fmt.Sprintf("%s (%s)", r.plan.Status.State, r.plan.Status.Reason)
 	for _, condition := range r.plan.Status.Conditions {
@@ -89,8 +89,8 @@ func (r *result) stateLine() string {
 	return line
 }
 
-// budgetLine says how much the rollout may disturb, and how much is disturbed: that may be more, as on a first
-// installation, where every node is without an available pod and nobody disturbed it.
+// budgetLine shows how many nodes the rollout may make unavailable, and how many count as unavailable. The second number may be
+// higher, as at a first installation, where no node has an available pod yet.
 func (r *result) budgetLine() string {
 	b, strategy := r.plan.Budget, r.set.Spec.Default().Strategy
 	limit, spent := "maxUnavailable", agree(int(b.Unavailable), "node counts as unavailable", "nodes count as unavailable")
@@ -108,7 +108,7 @@ func (r *result) budgetLine() string {
 	return fmt.Sprintf("Budget: %s %d; %s after this plan%s", limit, most, spent, r.partitionText())
 }
 
-// partitionText says how many nodes are to stay at their old revision; empty without a partition.
+// partitionText shows how many nodes are to stay at their old revision; empty without a partition.
 func (r *result) partitionText() string {
 	b, value := r.plan.Budget, r.set.Spec.Default().Strategy.Partition
 	if b.Partition == 0 {
@@ -121,7 +121,7 @@ func (r *result) partitionText() string {
 	return fmt.Sprintf("%s%d, %s taken", text, b.Partition, agree(int(b.Partitioned), "place is", "places are"))
 }
 
-// strategyLines say how pods are updated and which nodes, unless it is all of them by recreation.
+// strategyLines show how pods are updated, and which nodes are. There are none if all nodes are updated by recreation.
 func (r *result) strategyLines() []string {
 	var lines []string
 	strategy := r.set.Spec.Default().Strategy
@@ -165,14 +165,14 @@ func (r *result) reportActions(out io.Writer) {
 		for _, action := range r.plan.Pulls {
 			fmt.Fprintf(list, "  %s\t%s\trevision %s\n", cells(action.Node, action.Image, action.Revision)...)
 		}
-		_ = list.Flush() // to memory
+		_ = list.Flush() // it writes to memory
 	}
 	if n := len(r.plan.Deletes); n > 0 {
 		list := section(out, "Delete", n)
 		for _, action := range r.plan.Deletes {
 			fmt.Fprintf(list, "  %s\t%s\t%s\n", cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
 		}
-		_ = list.Flush() // to memory
+		_ = list.Flush() // it writes to memory
 	}
 	if n := len(r.plan.Creates); n > 0 {
 		list := section(out, "Create", n)
@@ -186,7 +186,7 @@ func (r *result) reportActions(out io.Writer) {
 			}
 			fmt.Fprintf(list, "  %s\trevision %s\t%s\n", cells(action.Node, action.Revision, because)...)
 		}
-		_ = list.Flush() // to memory
+		_ = list.Flush() // it writes to memory
 	}
 }
 
@@ -195,8 +195,8 @@ func section(out io.Writer, verb string, n int) *tabwriter.Writer {
 	return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 }
 
-// reasons returns a function that tells why there is an action on a node: the reason code, and what the node's
-// decision says of it if it has the same reason.
+// reasons returns a function that explains an action on a node. The result is the reason code and, if the node's decision has the
+// same reason, the text of that.
 func (r *result) reasons() func(node string, reason rollout.Reason) string {
 	decisions := make(map[string]*rollout.Decision)
 	for i := range r.plan.Decisions {
@@ -212,8 +212,8 @@ func (r *result) reasons() func(node string, reason rollout.Reason) string {
 	}
 }
 
-// waitLines say in one line per limit why the rest waits, and in one line per reason what waits for no limit but for
-// something that is under way.
+// waitLines show what nodes wait for: one line for each limit, and one line for each reason that is no limit but something under
+// way.
 func (r *result) waitLines() []string {
 	var lines []string
 	for _, wait := range r.plan.Waits() {
@@ -239,7 +239,7 @@ func (r *result) waitLines() []string {
 
 func nodesWait(n int) string { return agree(n, "node waits", "nodes wait") }
 
-// most is how many nodes a budget allows.
+// most is how many nodes a limit allows.
 func (r *result) most(limit rollout.Limit) int32 {
 	switch limit {
 	case rollout.LimitMaxSurge:
@@ -251,7 +251,7 @@ func (r *result) most(limit rollout.Limit) int32 {
 	}
 }
 
-// some names the first few.
+// some lists the first few names.
 func some(names []string) string {
 	const most = 8
 	if len(names) <= most {
@@ -303,10 +303,10 @@ func (r *result) reportNodes(out io.Writer) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cells(cmp.Or(d.Node, "<none>"), d.State, d.Target, d.Verb,
 			d.Reason, dash(d.Limit.String()), dash(timestamp(d.Until)), cmp.Or(d.Pod, "-"))...)
 	}
-	_ = table.Flush() // to memory
+	_ = table.Flush() // it writes to memory
 }
 
-// explain answers for one node.
+// explain prints the explanation of one node.
 func (r *result) explain(out io.Writer, node string) error {
 	answers := 0
 	for i := range r.plan.Decisions {
@@ -317,7 +317,7 @@ func (r *result) explain(out io.Writer, node string) error {
 	if answers == 0 {
 		return fmt.Errorf("-explain: there is no node %q in the input", node)
 	}
-	// Each pod of a node that is gone has a line. If there are more lines than that, names have line breaks.
+	// A node that is gone has one line for each of its pods. If there are more lines, names contain line breaks.
 	text := strings.ReplaceAll(r.plan.Explain(node), node, printable(node))
 	lines := strings.Split(text, "\n")
 	if len(lines) != answers {

@@ -14,23 +14,23 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// revision is one line of the table of revisions.
+// revision is one row of the table of revisions.
 type revision struct {
 	Number int64  `json:"number"`
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
-	// Pods of the set that carry the hash, terminating and finished ones too.
+	// Pods is how many pods of the set carry the hash. It includes terminating and finished ones.
 	Pods int `json:"pods"`
 	// Role is "update", "stable", "update, stable" or empty.
 	Role string `json:"role,omitempty"`
-	// Action that the plan takes on it: "create", "renumber", "delete" or empty.
+	// Action is what the plan does with the revision: "create", "renumber", "delete" or empty.
 	Action string `json:"action,omitempty"`
 
 	data   []byte
-	origin string // where it was read; empty for one to create
+	origin string // where it was read; empty for a revision to create
 }
 
-// revisionObjects are the revisions of the set, and the one that the plan creates.
+// revisionObjects are the revisions of the set, and the revision that the plan creates.
 func (r *result) revisionObjects() []*appsv1.ControllerRevision {
 	objects := slices.Clone(r.snapshot.Revisions)
 	for _, action := range r.plan.Revisions {
@@ -41,7 +41,7 @@ func (r *result) revisionObjects() []*appsv1.ControllerRevision {
 	return objects
 }
 
-// revisions lists the set's revisions, the one that the plan creates included, the newest first.
+// revisions lists the set's revisions and the one that the plan creates, the newest first.
 func (r *result) revisions() []revision {
 	actions := make(map[string]rollout.RevisionAction)
 	for _, action := range r.plan.Revisions {
@@ -86,11 +86,11 @@ func (r *result) reportRevisions(out io.Writer) {
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", cells(one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))...)
 	}
-	_ = table.Flush() // to memory
+	_ = table.Flush() // it writes to memory
 }
 
-// diff shows, for every other revision that pods are at, what the update changes in them. The revision that most pods
-// are at comes first.
+// diff shows, for every other revision that pods carry, what the update changes in them. The revision that most pods carry comes
+// first.
 func (r *result) diff(out io.Writer) error {
 	target, err := history.Data(&r.set.Spec.Template)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *result) diff(out io.Writer) error {
 		}
 		changes, err := history.DiffData(from.data, target)
 		if err != nil {
-			// The planner could not read it either: no pod of it counts as updated.
+			// The planner cannot read the revision either, so no pod of it counts as updated.
 			fmt.Fprintf(out, "%s at revision %d (%s), whose data cannot be read (%s): what changes is not known, %s.\n",
 				cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
 			continue
@@ -129,7 +129,7 @@ func (r *result) diff(out io.Writer) error {
 				agree(len(changes), "value changes", "values change"), consequence(changes, update))...)
 		for _, change := range changes {
 			line := change.String()
-			if update != nil { // what restarts is no matter of single values then
+			if update != nil { // whether pods restart then depends on all changes together
 				line = strings.TrimSuffix(line, " (restarts)")
 			}
 			fmt.Fprintf(out, "  %s\n", printable(line))
@@ -146,13 +146,13 @@ func restart(pods int) string {
 	return "they restart"
 }
 
-// carried is how many pods carry a revision hash.
+// carried is a revision hash with the number of pods that carry it.
 type carried struct {
 	hash string
 	pods int
 }
 
-// outdated counts the live pods of each other revision.
+// outdated counts the live pods of each revision but the update revision.
 func (r *result) outdated() []carried {
 	pods := make(map[string]int)
 	for _, pod := range r.snapshot.Pods {

@@ -11,22 +11,22 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// The API groups that have a DaemonSet, or an ExtendedDaemonSet.
+// These are the API groups that have a DaemonSet or an ExtendedDaemonSet.
 const (
 	groupApps   = "apps"
 	groupKruise = "apps.kruise.io"
 	groupEDS    = "datadoghq.com"
 )
 
-// set is a DaemonSet that was read.
+// set is a set that was read.
 type set struct {
 	manifest.Set
 	group  string
-	meta   metav1.ObjectMeta // for what the spec leaves out: the age
-	object manifest.Object   // for commands to patch
+	meta   metav1.ObjectMeta // for the age, which the spec does not have
+	object manifest.Object   // the object, which commands patch
 }
 
-// kindOf is the kind of a set with the group, but for that of Kubernetes, as errors name it.
+// kindOf is the name of a set's kind in errors. It has the group, except for the kinds of Kubernetes and Datadog.
 func kindOf(group string) string {
 	switch group {
 	case groupApps:
@@ -38,7 +38,8 @@ func kindOf(group string) string {
 	}
 }
 
-// resourceOf is how "kubectl get -o name" begins the name of a set. No namespace could be called so: it has a dot.
+// resourceOf is the beginning of a set's name as "kubectl get -o name" prints it. It cannot be confused with a namespace, because
+// it has a dot.
 func resourceOf(group string) string {
 	if group == groupEDS {
 		return "extendeddaemonset." + group
@@ -48,7 +49,7 @@ func resourceOf(group string) string {
 
 func (s *set) fullName() string { return s.Spec.Namespace + "/" + s.Spec.Name }
 
-// meant reports whether the set is one that a filter means.
+// meant reports whether a filter matches the set.
 func (s *set) meant(filter string) bool {
 	resource := resourceOf(s.group)
 	if filter == resource {
@@ -60,7 +61,7 @@ func (s *set) meant(filter string) bool {
 
 // choose picks the set to plan.
 func (in *input) choose(filters []string) (*set, error) {
-	// Of one kind the names are enough to tell the sets apart.
+	// If all sets are of one kind, their names are sufficient to distinguish them.
 	mixed := slices.ContainsFunc(in.sets, func(s *set) bool { return s.group != in.sets[0].group })
 	var all, matching []string
 	var chosen []*set

@@ -6,22 +6,22 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
-// settings are what the manifest of an Advanced DaemonSet does not say: OpenKruise has it in feature gates that are off
-// by default, and the kubelets in their configuration.
+// settings are what the manifest of an Advanced DaemonSet does not contain. OpenKruise has it in feature gates that are off by
+// default, and the kubelets in their configuration.
 type settings struct {
 	resize      bool // InPlaceWorkloadVerticalScaling
 	cgroupV1    bool
 	preDownload bool // PreDownloadImageForDaemonSetUpdate
 }
 
-// What OpenKruise puts into the pull jobs of a set whose annotations say nothing else.
+// These are the values that OpenKruise writes into the pull jobs of a set, unless annotations have others.
 const (
 	pullTimeoutSeconds = 300
 	pullBackoffLimit   = 1
 )
 
-// apply changes the spec of the set. One of apps/v1 refuses: nothing of it would have an effect, and a plan that looks the
-// same with and without a flag is taken for an answer.
+// apply changes the spec of the set. For a set of apps/v1 it returns an error, because the flags would have no effect, and a plan
+// that is the same with and without them would be misleading.
 func (s settings) apply(in *input, to *set) error {
 	if s == (settings{}) {
 		return nil

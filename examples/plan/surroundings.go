@@ -14,13 +14,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// The replica sets of ExtendedDaemonSet's own controller, and the label by which their pods name the set.
+// These are the kind of the replica sets of ExtendedDaemonSet's own controller, and the label by which their pods name the set.
 const (
 	edsReplicaSetKind = "ExtendedDaemonSetReplicaSet"
 	edsNameLabel      = "extendeddaemonset.datadoghq.com/name"
 )
 
-// addSetting takes in an ExtendedDaemonsetSetting. One with a mistake counts for nothing, and no other one suffers.
+// addSetting adds an ExtendedDaemonsetSetting. A setting with a mistake is ignored, and does not affect the others.
 func (in *input) addSetting(object manifest.Object, origin string) error {
 	setting, err := object.Setting()
 	if err != nil {
@@ -37,14 +37,14 @@ func (in *input) addSetting(object manifest.Object, origin string) error {
 	return nil
 }
 
-// surround puts into the spec what stands in other objects than its manifest.
+// surround adds to the spec what other objects than its manifest contain.
 func (in *input) surround(s *set) {
 	s.Spec.Overrides = manifest.Overrides(s.Spec, in.settings)
 	s.Spec.Predecessor = in.predecessor(s)
 }
 
-// predecessor is what the set takes over from: the DaemonSet that its annotation names, whether it is there still or only
-// its pods are, and the replica sets of ExtendedDaemonSet's own controller. Nil: nothing.
+// predecessor is what the set takes over from; nil: nothing. It is the DaemonSet that its annotation names, even if only the pods
+// of that still exist, and the replica sets of ExtendedDaemonSet's own controller.
 func (in *input) predecessor(s *set) *rollout.Predecessor {
 	var found rollout.Predecessor
 	if s.OldDaemonSet != "" {
@@ -79,7 +79,7 @@ func (r *result) succeeds(uid types.UID) bool {
 	return predecessor != nil && slices.Contains(predecessor.UIDs, uid)
 }
 
-// takeoverLine says whose pods are taken over; empty: nobody's.
+// takeoverLine shows whose pods are taken over; empty if none are.
 func (r *result) takeoverLine() string {
 	old := len(r.claims.Old)
 	if old == 0 {
@@ -89,8 +89,8 @@ func (r *result) takeoverLine() string {
 		" of another controller, which this set takes over from: outdated, whatever it runs there."
 }
 
-// takeoverWarnings say what would undo a take-over: a DaemonSet that is still there makes new pods in place of those that are
-// replaced, and a canary that another controller has begun is not this set's, which takes the template for promoted.
+// takeoverWarnings list what would undo a takeover. A DaemonSet that still exists creates new pods in place of those that are
+// replaced. A canary that another controller has begun is not continued: this set takes the template for promoted.
 func (r *result) takeoverWarnings() []string {
 	var lines []string
 	set := r.set.Spec
@@ -109,7 +109,7 @@ func (r *result) takeoverWarnings() []string {
 	return lines
 }
 
-// readMemory reads the memory of an earlier plan: from what -o json printed then, or alone.
+// readMemory reads the memory of an earlier plan, from the output of -o json or by itself.
 func readMemory(file string) (rollout.Memory, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// warnings say what in the input makes a plan look harmless, or like a first installation, that is neither: pods that
-// were not read, or that the set cannot know for its own.
+// warnings list what in the input makes a plan look harmless, or like a first installation, although it is neither: pods that
+// were not read, or that the set cannot recognise as its own.
 func (r *result) warnings() []string {
 	lines := append(slices.Clone(r.input.warnings), r.takeoverWarnings()...)
 	if len(r.input.pods) == 0 {
@@ -27,7 +27,7 @@ func (r *result) warnings() []string {
 	group, _, _ := strings.Cut(of.APIVersion, "/")
 	switch sameName := of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name; {
 	case sameName && group != r.set.group && (group == groupApps || group == groupKruise):
-		// Whoever changes the apiVersion of a manifest gets a second set, and the first goes on.
+		// A manifest with another apiVersion makes a second set, and the first set remains.
 		line += fmt.Sprintf(", as %s does to the %s of this name", one.Name, resourceOf(group))
 	case sameName:
 		line += fmt.Sprintf(", as %s does to a DaemonSet of this name with uid %s", one.Name, of.UID)
@@ -40,10 +40,10 @@ func (r *result) warnings() []string {
 	return append(lines, line+".")
 }
 
-// foreign counts the pods that would be the set's but for their controller, and returns the first of them.
+// foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.
 func (r *result) foreign() (n int, first *corev1.Pod) {
 	selector, err := metav1.LabelSelectorAsSelector(r.set.Spec.Selector)
-	if err != nil { // rollout.New accepted it
+	if err != nil { // rollout.New accepted the selector
 		return 0, nil
 	}
 	for _, pod := range r.input.pods {

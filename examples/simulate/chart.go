@@ -14,17 +14,18 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// axis of time that all candidates share.
+// axis is the time axis that all candidates share.
 type axis struct {
 	From, To time.Duration
-	// Log: the times of the candidates differ so much that a linear axis would hide the short ones.
+	// Log reports whether the axis is logarithmic. It is if the times of the candidates differ so much that a linear axis would
+	// hide the short ones.
 	Log bool
 }
 
-// columns is into how many parts a time axis is cut. What happens within one is a point.
+// columns is the number of parts of a time axis. All events within one part are one point.
 const columns = 400
 
-// muchLonger is how many times longer than the shortest rollout the longest must be for a logarithmic axis.
+// muchLonger is how many times as long as the shortest rollout the longest must be for a logarithmic axis.
 const muchLonger = 25
 
 func newAxis(outcomes []*outcome) axis {
@@ -45,7 +46,7 @@ func newAxis(outcomes []*outcome) axis {
 	return a
 }
 
-// edge is the beginning of a column.
+// edge is the instant at which a column begins.
 func (a axis) edge(column int) time.Duration {
 	share := float64(column) / columns
 	if a.Log {
@@ -55,7 +56,7 @@ func (a axis) edge(column int) time.Duration {
 	return time.Duration(share * float64(a.To))
 }
 
-// x is where an instant is on the plot.
+// x is the coordinate of an instant on the plot.
 func (a axis) x(at time.Duration) float64 {
 	if a.Log {
 		return max(at, a.From).Seconds()
@@ -70,7 +71,7 @@ func (a axis) maxima(curve []simulate.Point, value func(simulate.Point) float64)
 	for column := range columns {
 		end := a.edge(column + 1)
 		most := current
-		if column == 0 && a.Log { // what was before the axis begins has no column
+		if column == 0 && a.Log { // changes before the beginning of the axis are in no column
 			for i < len(curve) && curve[i].At <= a.From {
 				current = value(curve[i])
 				most = current
@@ -102,21 +103,21 @@ func (a axis) finals(curve []simulate.Point, value func(simulate.Point) float64)
 	return list
 }
 
-// line of one candidate in a chart: by column.
+// line is the line of one candidate in a chart, by column.
 type line struct {
 	Label string
-	// Values, and with several seeds the band around them.
+	// Values are the values. With several seeds Low and High are the band around them.
 	Values, Low, High []float64
 	Color             color.NRGBA
 	Dashes            []vg.Length
 }
 
-// limit is a line that others may not pass: a horizontal one, or one with steps.
+// limit is a line that marks a limit of others. It is horizontal, or has steps.
 type limit struct {
 	Label string
-	// Value is the highest.
+	// Value is the highest limit.
 	Value float64
-	// Values by column; nil: Value in all.
+	// Values are the limits by column; nil: Value in all columns.
 	Values []float64
 	Color  color.NRGBA
 	Dashes []vg.Length
@@ -127,18 +128,18 @@ type chart struct {
 	// File is the name of the picture, without the extension.
 	File          string
 	Title, YLabel string
-	// Note says below the picture, on the page, what else there is to know.
+	// Note is the text below the picture on the page.
 	Note   string
 	Axis   axis
 	Lines  []line
 	Limits []limit
-	// Top of the vertical axis. 0: by the lines.
+	// Top is the upper end of the vertical axis. If it is 0, the lines determine the end.
 	Top float64
 	// Show prints a value, for the page.
 	Show func(float64) string
 }
 
-// bands makes the line of one candidate: the median of all seeds, and between which values eight of ten are.
+// bands makes the line of one candidate: the median of all seeds, and the range in which eight of ten are.
 func bands(label string, index int, seeds [][]float64) line {
 	l := line{Label: label, Color: colorOf(index), Dashes: dashesOf(index), Values: make([]float64, columns)}
 	if len(seeds) == 1 {
@@ -159,7 +160,7 @@ func bands(label string, index int, seeds [][]float64) line {
 	return l
 }
 
-// top of the vertical axis: above all lines and limits.
+// top is the upper end of the vertical axis, above all lines and limits.
 func (c *chart) top() float64 {
 	if c.Top > 0 {
 		return c.Top
@@ -180,7 +181,7 @@ func (c *chart) top() float64 {
 	return top * 1.06
 }
 
-// steps are the points of a line that holds each value for its column.
+// steps are the points of a line that has one value in each column.
 func (c *chart) steps(values []float64) plotter.XYs {
 	var list plotter.XYs
 	for column, value := range values {

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// charts are the pictures of lines.
+// charts are the line charts.
 func charts(e *experiment, outcomes []*outcome) []*chart {
 	a := newAxis(outcomes)
 	list := []*chart{progressChart(a, outcomes), unavailableChart(a, outcomes)}
@@ -22,7 +22,7 @@ func charts(e *experiment, outcomes []*outcome) []*chart {
 	return list
 }
 
-// progressChart shows which share of the nodes has the new version.
+// progressChart shows the share of the nodes that have the new version.
 func progressChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
 		File: "progress", Title: "Progress: nodes where the new version is available",
@@ -65,7 +65,7 @@ func unavailableChart(a axis, outcomes []*outcome) *chart {
 		c.Note += " More nodes can be down than maxUnavailable: nodes and pods that end by themselves ask nobody, and nodes" +
 			" that are out of reach are not charged to it. A plan takes no more nodes than it leaves."
 	}
-	// A limit that is never come near to would flatten what there is to see.
+	// A limit far above all lines would flatten them.
 	if room := 4 * highest; highest > 0 {
 		var far []string
 		c.Limits = slices.DeleteFunc(c.Limits, func(l limit) bool {
@@ -81,13 +81,13 @@ func unavailableChart(a axis, outcomes []*outcome) *chart {
 	return c
 }
 
-// limits are the budgets under the first seed, one line for all candidates that have the same.
+// limits are the budgets under the first seed. Candidates with the same budgets share one line.
 func limits(a axis, outcomes []*outcome) []limit {
 	var list []limit
 	var drawn [][]limitFrom
 	for i, o := range outcomes {
 		inForce := o.Traces[0].Limits
-		// maxSurge bounds nodes with two pods, and none is unavailable by choice.
+		// maxSurge limits nodes with two pods. With it, the rollout makes no node unavailable.
 		if !slices.ContainsFunc(inForce, func(l limitFrom) bool { return !l.Surge }) {
 			continue
 		}
@@ -117,7 +117,7 @@ func limits(a axis, outcomes []*outcome) []limit {
 	return list
 }
 
-// sameLimits reports whether two lines would be the same. When the first plan was made does not matter.
+// sameLimits reports whether two limits have the same line, whenever their first plans were made.
 func sameLimits(a, b []limitFrom) bool {
 	return len(a) == len(b) && a[0].Limit == b[0].Limit && slices.Equal(a[1:], b[1:])
 }
@@ -135,7 +135,7 @@ func (a axis) inForce(limits []limitFrom) []float64 {
 	return list
 }
 
-// registryChart shows what comes from the registry; nil if nothing does.
+// registryChart shows what the registry sends; nil if it sends nothing.
 func registryChart(e *experiment, a axis, outcomes []*outcome) *chart {
 	values := make([][]float64, len(outcomes))
 	most := 0.0
@@ -188,7 +188,7 @@ func (a axis) rates(samples []sent) []float64 {
 			if common := min(t.To, to) - max(t.From, from); common > 0 {
 				sum += float64(t.Bytes) * float64(common) / float64(t.To-t.From)
 			}
-			if t.To > to { // goes on in the next column
+			if t.To > to { // the rest is in the next column
 				break
 			}
 		}
@@ -197,7 +197,7 @@ func (a axis) rates(samples []sent) []float64 {
 	return list
 }
 
-// rateUnit is the unit in which a rate is read easily, and how many bytes per second it is.
+// rateUnit is the unit in which a rate is easy to read, and how many bytes per second the unit is.
 func rateUnit(most float64) (float64, string) {
 	switch {
 	case most >= 1e9:
@@ -218,5 +218,5 @@ func bandNote(outcomes []*outcome) string {
 	return ""
 }
 
-// span is how long it took until nothing changed any more, of the first seed.
+// span is how long it took under the first seed until no node changed any more, but at least a second.
 func (o *outcome) span() time.Duration { return max(o.Traces[0].end(), time.Second) }

@@ -12,15 +12,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// outcome is what became of one candidate under all seeds.
+// outcome is the result of one candidate under all seeds.
 type outcome struct {
 	*candidate
-	// Reports and Traces by seed. The trace of the first seed has the history of each node.
+	// Reports and Traces are those of each seed. The trace of the first seed has the history of each node.
 	Reports []simulate.Report
 	Traces  []*trace
 }
 
-// runError is a run that broke an invariant, or failed in another way that is nobody's typing error.
+// runError is the error of a run that broke an invariant, or failed in another way that is not a mistake in the input.
 type runError struct {
 	Label string
 	Step  *simulate.StepError
@@ -28,7 +28,7 @@ type runError struct {
 
 func (e *runError) Error() string { return e.Label + ": " + trimmed(e.Step) }
 
-// compare makes all runs, so many at a time. The outcomes do not depend on the order in which they end.
+// compare makes all runs, as many at a time as there are workers. The outcomes do not depend on the order in which the runs end.
 func (p *program) compare(e *experiment, record func(c int) func(simulate.Record)) ([]*outcome, error) {
 	outcomes := make([]*outcome, len(e.Candidates))
 	for i, c := range e.Candidates {
@@ -67,7 +67,7 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 	return outcomes, errs
 }
 
-// blame puts before each mistake in a scenario the file that it stands in.
+// blame puts before each mistake in a scenario the name of the file that it is in.
 func (e *experiment) blame(c *candidate, err error) error {
 	mistakes := rollout.FieldErrors(err)
 	if len(mistakes) == 0 {
@@ -89,8 +89,8 @@ func (e *experiment) blame(c *candidate, err error) error {
 	return errors.Join(lines...)
 }
 
-// parallel calls work for each number up to jobs, on all cores, and returns the error of the first job that has one. Jobs that
-// have not begun when one fails are left out.
+// parallel calls work for each number below jobs, on all cores, and returns the error of the first job that has one. Jobs that
+// have not begun when one fails are not begun.
 func (p *program) parallel(jobs int, work func(job int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool

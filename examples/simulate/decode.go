@@ -22,9 +22,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// decoder reads fleets and worlds: the types of package simulate as YAML. A field is called as in Go, in lower camel case.
-// Durations are text ("90s"), and so may be numbers of bytes ("800M", "1Gi") and shares ("3%"). Everything that is wrong is
-// reported at once, with its place and with what would be right.
+// decoder reads fleets and worlds: YAML into the types of package simulate. The name of a field is its Go name in lower camel
+// case. Durations are text ("90s"), and numbers of bytes ("800M", "1Gi") and shares ("3%") can be, too. All mistakes are reported
+// at once, each with its place and with what would be right.
 type decoder struct {
 	// Spec reads the manifest that a field of type *rollout.Spec names.
 	Spec func(file string) (*rollout.Spec, error)
@@ -62,7 +62,7 @@ func (d *decoder) wrong(path, format string, arguments ...any) {
 	d.mistakes = append(d.mistakes, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, arguments...)))
 }
 
-// The types that are read in a way of their own.
+// These types have readers of their own.
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	timeType     = reflect.TypeFor[time.Time]()
@@ -72,7 +72,7 @@ var (
 
 func (d *decoder) value(path string, tree any, v reflect.Value) {
 	if tree == nil {
-		return // as left out
+		return // null means the same as no value
 	}
 	t := v.Type()
 	switch {
@@ -236,7 +236,7 @@ func (d *decoder) spec(path string, tree any, v reflect.Value) {
 	v.Set(reflect.ValueOf(spec))
 }
 
-// enumeration reads the name of a constant, as Go or as its String spells it.
+// enumeration reads the name of a constant, in Go's spelling or in that of its String method.
 func (d *decoder) enumeration(path string, tree any, v reflect.Value) {
 	text, _ := tree.(string)
 	var all []string
@@ -255,7 +255,7 @@ func (d *decoder) enumeration(path string, tree any, v reflect.Value) {
 	d.wrong(path, "%s is none of: %s", show(tree), strings.Join(all, ", "))
 }
 
-// foreign reads what Kubernetes, or another package of the library, defines.
+// foreign reads types that Kubernetes or another package of the library defines.
 func (d *decoder) foreign(path string, tree any, v reflect.Value) {
 	text, err := json.Marshal(tree)
 	if err == nil {
@@ -310,7 +310,7 @@ func folded(name string) string {
 	}, name)
 }
 
-// isOwn reports whether the type is one that is read field by field: of package simulate, or of this command.
+// isOwn reports whether the type is read field by field, because it is of package simulate or of this command.
 func isOwn(t reflect.Type) bool {
 	return t.PkgPath() == ownPackage || t == reflect.TypeFor[world]() || t == reflect.TypeFor[fleetFile]()
 }
@@ -327,7 +327,7 @@ func join(path, key string) string {
 	return path + "." + printable(key)
 }
 
-// show prints a value for a message, no longer than a line.
+// show prints a value for a message, on one line.
 func show(tree any) string {
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -348,7 +348,7 @@ func trimmed(err error) string {
 	return text
 }
 
-// printable is the text if a terminal can show it as it is, else it is quoted.
+// printable is the text if a terminal can show it as it is, else the quoted text.
 func printable(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)

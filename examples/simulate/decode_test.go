@@ -99,7 +99,7 @@ pools:
 	}
 }
 
-// FuzzReadWorld holds that no file makes the program panic.
+// FuzzReadWorld checks that no file makes the program panic.
 func FuzzReadWorld(f *testing.F) {
 	for _, seed := range []string{
 		"model: {schedule: 1s}", "events: [{at: 1s, what: SetSpec}]", "controller: {crash: exp 5m}", "model: {registry: {sizes: {a: 1}}}",

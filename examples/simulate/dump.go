@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// dump is what kubectl printed of a cluster.
+// dump is a cluster as kubectl printed it.
 type dump struct {
 	Nodes     []*corev1.Node
 	Pods      []*corev1.Pod
@@ -58,7 +58,7 @@ func (d *dump) add(object manifest.Object) error {
 	case object.Kind == "ControllerRevision" && object.APIVersion == "apps/v1":
 		return take(object, &d.Revisions)
 	case object.IsSetting():
-		if setting, err := object.Setting(); err == nil { // one with a mistake counts for nothing, as in the cluster
+		if setting, err := object.Setting(); err == nil { // a setting with a mistake has no effect, as in the cluster
 			d.Settings = append(d.Settings, setting)
 		}
 		return nil
@@ -89,7 +89,7 @@ func take[T any, P interface {
 	return nil
 }
 
-// set is the only set of the dump, or that of the name.
+// set is the only set of the dump, or the set of that name.
 func (d *dump) set(file, name string) (*candidate, error) {
 	var found []manifest.Set
 	var all []string
@@ -112,8 +112,7 @@ func (d *dump) set(file, name string) (*candidate, error) {
 	return &candidate{Label: printable(found[0].Spec.Name), File: file, Set: found[0]}, nil
 }
 
-// place puts the candidate into the cluster of the dump: in place of the set of its name, with the pods and the revisions of
-// that.
+// place makes the candidate the set of its name in the cluster of the dump, with the pods and the revisions of that set.
 func (d *dump) place(c *candidate) error {
 	spec := &c.Set.Spec
 	for _, set := range d.Sets {
@@ -140,7 +139,7 @@ func (d *dump) place(c *candidate) error {
 	return nil
 }
 
-// taken is when the dump was: the last instant that an object in it knows of. A clock before that would see pods from the
+// taken is when the dump was made: the latest instant in any of its objects. With an earlier clock, pods would be from the
 // future.
 func (d *dump) taken() time.Time {
 	var last time.Time
@@ -173,14 +172,14 @@ func (d *dump) taken() time.Time {
 	return last
 }
 
-// The replica sets of ExtendedDaemonSet's own controller, and the label by which their pods name the set.
+// These are the kind of the replica sets of ExtendedDaemonSet's own controller, and the label by which their pods name the set.
 const (
 	edsReplicaSetKind = "ExtendedDaemonSetReplicaSet"
 	edsNameLabel      = "extendeddaemonset.datadoghq.com/name"
 )
 
-// predecessor is what the set takes over from: the DaemonSet that its annotation names, whether it is there still or only
-// its pods are, and the replica sets of ExtendedDaemonSet's own controller. Nil: nothing.
+// predecessor is what the set takes over from; nil: nothing. It is the DaemonSet that its annotation names, even if only the pods
+// of that still exist, and the replica sets of ExtendedDaemonSet's own controller.
 func (d *dump) predecessor(set *manifest.Set) *rollout.Predecessor {
 	spec := set.Spec.Default()
 	var found rollout.Predecessor

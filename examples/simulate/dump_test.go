@@ -24,7 +24,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// A manifest from a file takes the place of the set of its name, and with it the pods.
+// A manifest from a file replaces the set of its name, and takes over its pods.
 func TestDumpWithManifest(t *testing.T) {
 	e := loaded(t, func(q *question) { q.Dump = someDump })
 	set := e.Candidates[0].Set.Spec
@@ -59,7 +59,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// The pods of an ExtendedDaemonSet's own controller belong to its replica sets; they are taken over.
+// The pods of an ExtendedDaemonSet's own controller belong to its replica sets. The set takes them over.
 func TestDumpTakesOver(t *testing.T) {
 	node := "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n"
 	pod := `apiVersion: v1
@@ -90,7 +90,7 @@ spec:
 	}
 }
 
-// What runs before has the template of --from, under the strategy and the labels of the spec.
+// With --from, what runs at the beginning has the template of that manifest, and the strategy and the labels of the spec.
 func TestFrom(t *testing.T) {
 	e := loaded(t, func(q *question) {
 		q.Nodes, q.From = 3, oldManifest

@@ -4,8 +4,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// engine makes one run, until it is done or stop says that enough is known. The trace is shown what no record tells; nil: nobody
-// wants to know.
+// engine makes one run, until the run is done or stop returns true. It passes to the trace what the records do not have; nil: to
+// none.
 type engine func(scenario simulate.Scenario, t *trace, stop func() bool) (simulate.Report, error)
 
 // simulation runs the scenario in package simulate.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A mistake is answered with what would be right.
+// The error for a mistake names what would be right.
 func TestArguments(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
@@ -64,7 +64,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Files come from anywhere.
+// Files from an unknown source do no harm.
 func TestHostileFiles(t *testing.T) {
 	const pool = "pools: [{name: web, nodes: 3}]"
 	manifest, err := os.ReadFile(newManifest)
@@ -127,7 +127,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// refused runs the program with arguments that it must refuse, without a word on standard output and without a file written.
+// refused runs the program with arguments that it must refuse. It must then print nothing on standard output, and write no
+// report.
 func refused(t *testing.T, args, want []string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
@@ -151,7 +152,7 @@ func refused(t *testing.T, args, want []string) {
 	}
 }
 
-// bomb is a small document that unfolds to a huge one.
+// bomb is a small document whose aliases expand to a huge one.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [" + strings.Repeat("y, ", 9) + "y]\n")

@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// question is what the flags ask: which specs, on which fleet, in which world.
+// question holds the flags: which specs, on which fleet, in which world.
 type question struct {
 	Fleet string
 	Nodes int
@@ -49,10 +49,10 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
 }
 
-// maxSeeds is more than anybody waits for.
+// maxSeeds is the largest number of seeds. More would take too long.
 const maxSeeds = 100_000
 
-// check refuses flags that do not go together, all at once.
+// check refuses flags that contradict each other, and reports all mistakes at once.
 func (q *question) check() error {
 	var wrong []error
 	var sources []string
@@ -77,7 +77,7 @@ func (q *question) check() error {
 	if q.From != "" && q.Dump != "" {
 		wrong = append(wrong, errors.New("--from is for generated nodes; a dump has pods of its own"))
 	}
-	if !(q.Scale > 0 && q.Scale <= 1) { // NaN is no share either
+	if !(q.Scale > 0 && q.Scale <= 1) { // NaN is refused, too
 		wrong = append(wrong, fmt.Errorf("--scale %s: it is a share above 0 and up to 1, such as 0.1",
 			strconv.FormatFloat(q.Scale, 'g', -1, 64)))
 	}
@@ -93,14 +93,14 @@ func (q *question) check() error {
 	return errors.Join(wrong...)
 }
 
-// experiment is a question with all that it names read.
+// experiment is a question with the content of the files that it names.
 type experiment struct {
 	question
 	Candidates []*candidate
 	World      world
-	// Deadline after which a run that goes on is of no interest. 0: none.
+	// Deadline is when a run may be stopped, because a later end is of no interest; 0: never.
 	Deadline time.Duration
-	// Texts of the files that were read, for the page: by what they are.
+	// Texts are those of the files that were read, for the page.
 	Texts []source
 }
 
@@ -109,7 +109,7 @@ type source struct {
 	Title, File, Text string
 }
 
-// load reads what the question names.
+// load reads the files that the question names.
 func (q *question) load(f *files) (*experiment, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (q *question) load(f *files) (*experiment, error) {
 	return e, nil
 }
 
-// note keeps the text of a file that can be read again.
+// note keeps the text of a file, unless it is standard input, which cannot be read again.
 func (e *experiment) note(f *files, title, file string) {
 	if file == "-" {
 		return
@@ -183,7 +183,7 @@ func (e *experiment) note(f *files, title, file string) {
 	}
 }
 
-// scenario of one run.
+// scenario is the scenario of one run.
 func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 	return simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
@@ -191,7 +191,7 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 	}
 }
 
-// command is the line that asks the same question again.
+// command is the command line that repeats the question.
 func (q *question) command(name string) string {
 	words := []string{"simulate", name}
 	add := func(flag, value string) { words = append(words, flag, quoted(value)) }
@@ -231,7 +231,7 @@ func (q *question) command(name string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted is the word as a shell reads it.
+// quoted is the word, quoted for a shell.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,=:@%+", r)

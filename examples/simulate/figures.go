@@ -14,17 +14,17 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// figure is one line of the comparison: something that was measured in every run.
+// figure is one line of the comparison. It shows something that was measured in every run.
 type figure struct {
 	Name string
-	// Cells by candidate.
+	// Cells are those of the candidates, in their order.
 	Cells []cell
 }
 
 // cell is what was measured for one candidate.
 type cell struct {
 	Text string
-	// Best marks the smallest of a line in which less is better; none if all are equal.
+	// Best marks the smallest of a line in which less is better. No cell is marked if all are equal.
 	Best bool
 }
 
@@ -61,13 +61,13 @@ func figures(outcomes []*outcome) []figure {
 	return t.lines
 }
 
-// comparison collects lines.
+// comparison collects the lines of the table.
 type comparison struct {
 	outcomes []*outcome
 	lines    []figure
 }
 
-// line adds one of texts.
+// line adds a line of texts.
 func (t *comparison) line(name string, of func(*outcome) string) {
 	f := figure{Name: name}
 	for _, o := range t.outcomes {
@@ -76,12 +76,12 @@ func (t *comparison) line(name string, of func(*outcome) string) {
 	t.lines = append(t.lines, f)
 }
 
-// number adds a line of numbers, of which the smallest is the best. A run for which there is no number is worse than any.
+// number adds a line of numbers, in which less is better. A run without a number counts as worse than any other.
 func (t *comparison) number(name string, show func(float64) string, of func(*simulate.Report) (float64, bool)) {
 	t.traced(name, show, func(o *outcome, seed int) (float64, bool) { return of(&o.Reports[seed]) })
 }
 
-// traced is number, of what the trace of a run tells too.
+// traced adds a line as number does, of numbers that may come from the trace of a run, too.
 func (t *comparison) traced(name string, show func(float64) string, of func(o *outcome, seed int) (float64, bool)) {
 	f := figure{Name: name}
 	medians := make([]float64, len(t.outcomes))
@@ -106,7 +106,7 @@ func (t *comparison) traced(name string, show func(float64) string, of func(o *o
 	t.lines = append(t.lines, f)
 }
 
-// serving adds since when no node is unavailable any more.
+// serving adds a line with the time from which on no node is unavailable.
 func (t *comparison) serving() {
 	t.traced("every node serves from", asDuration, func(o *outcome, seed int) (float64, bool) {
 		from, down := time.Duration(0), 0
@@ -120,7 +120,8 @@ func (t *comparison) serving() {
 	})
 }
 
-// broken adds how many nodes had a pod that crashed, failed or could not get its image, unless none had: by the first seed.
+// broken adds a line with how many nodes had a pod that crashed, failed or could not get its image, under the first seed. It adds
+// none if there is no such node.
 func (t *comparison) broken() {
 	sick := make([]int, len(t.outcomes))
 	for i, o := range t.outcomes {
@@ -152,7 +153,7 @@ func (t *comparison) optional(name string, show func(float64) string, of func(*s
 	}
 }
 
-// spread is the median, and with several runs the value that nine of ten do not exceed.
+// spread shows the median, and with several runs also the value that nine of ten runs do not exceed.
 func spread(sorted []float64, show func(float64) string) string {
 	text := func(value float64) string {
 		if math.IsInf(value, 1) {
@@ -170,7 +171,7 @@ func spread(sorted []float64, show func(float64) string) string {
 	return median
 }
 
-// quantile is the least value that at least that share of the sorted values does not exceed.
+// quantile is the smallest of the sorted values that at least this share of them does not exceed.
 func quantile(sorted []float64, share float64) float64 {
 	return sorted[max(int(math.Ceil(share*float64(len(sorted)))), 1)-1]
 }
@@ -184,7 +185,7 @@ func reached(r *simulate.Report, percent int) (float64, bool) {
 	return 0, false
 }
 
-// ends says how the runs ended.
+// ends shows how the runs ended.
 func (*comparison) ends(o *outcome) string {
 	counts := make(map[simulate.End]int)
 	for i := range o.Reports {
@@ -217,7 +218,7 @@ func endText(end simulate.End) string {
 	}
 }
 
-// worstZone names the zone that had most nodes unavailable at once, in any run.
+// worstZone shows the zone that had most nodes unavailable at once, in any run.
 func (*comparison) worstZone(o *outcome) string {
 	var worst simulate.ZoneReport
 	several := false
@@ -243,18 +244,18 @@ func zoneName(zone string) string {
 	return printable(zone)
 }
 
-// budget says how much of it was used, of the limit in force at the peak: by the first seed.
+// budget shows how much of the budget was used, and the limit in force at the peak, under the first seed.
 func (*comparison) budget(o *outcome) string {
 	b := o.Reports[0].Budget
 	limit := b.PeakLimit
-	if b.Peak == 0 { // there is no peak
+	if b.Peak == 0 { // without a peak there is no limit at it
 		limit = b.Limit
 	}
 	return fmt.Sprintf("%s of %s, mean %s", asCount(float64(b.Peak)), asCount(float64(limit)),
 		strconv.FormatFloat(b.Mean, 'f', 1, 64))
 }
 
-// canary says how the trial came out.
+// canary shows how the canaries ended.
 func (*comparison) canary(o *outcome) string {
 	texts := make(map[string]int)
 	var order []string
@@ -311,7 +312,7 @@ func canaryText(r *simulate.CanaryReport) string {
 	}
 }
 
-// wait says what the nodes waited for longest, in all runs together.
+// wait shows what the nodes waited for longest, in all runs together.
 func (*comparison) wait(o *outcome) string {
 	type what struct {
 		reason rollout.Reason
@@ -341,7 +342,7 @@ func (*comparison) wait(o *outcome) string {
 	return fmt.Sprintf("%s: %s node-min", text, asMinutes(most/float64(len(o.Reports))))
 }
 
-// updated says how many nodes are where they were to get: in the run that got fewest there.
+// updated shows how many nodes are where the rollout was to bring them, in the run with most nodes left.
 func (*comparison) updated(o *outcome) string {
 	worst := &o.Reports[0]
 	for i := range o.Reports {
@@ -352,7 +353,7 @@ func (*comparison) updated(o *outcome) string {
 	return fmt.Sprintf("%s of %s", asCount(float64(worst.Updated)), asCount(float64(worst.Desired)))
 }
 
-// asDuration shows a duration no finer than anybody plans.
+// asDuration shows a duration with no more digits than are of use.
 func asDuration(nanoseconds float64) string {
 	d := time.Duration(nanoseconds)
 	switch {

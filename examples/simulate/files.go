@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// files reads what arguments name: from the disk and standard input, or from a study that is compiled in.
+// files reads the files that arguments name: from the disk and standard input, or from a study that is embedded in the program.
 type files struct {
 	Stdin io.Reader
-	// FS to read from. Nil: the disk.
+	// FS is what to read from; nil: the disk.
 	FS fs.FS
 
 	stdinRead bool
@@ -36,7 +36,7 @@ func (f *files) read(name string) ([]byte, error) {
 	}
 }
 
-// beside is the name of a file that another file names: relative to that one.
+// beside is the name of a file that another file names, relative to the directory of that one.
 func (f *files) beside(of, name string) string {
 	switch {
 	case f.FS != nil:
@@ -48,7 +48,7 @@ func (f *files) beside(of, name string) string {
 	}
 }
 
-// reading says what could not be read, without the name of the system call.
+// reading is the error that a file could not be read, without the name of the system call.
 func reading(name string, err error) error {
 	if err == nil {
 		return nil

@@ -81,7 +81,7 @@ func counts(name string, q simulate.Quantiles[int], p simulate.Prediction) []str
 	return row
 }
 
-// unlessNone is the text, or that there is none, as no run finished.
+// unlessNone is the text, or "never" if no run finished.
 func unlessNone(text string, p simulate.Prediction) string {
 	if p.Runs > 0 && p.Unfinished == p.Runs {
 		return "never"
@@ -164,13 +164,13 @@ func (p *program) suggest(q *question, f *files, knobName string, deadline time.
 	return nil
 }
 
-// knobOf is the knob that decides how fast the spec goes on so many nodes: maxSurge if it has one; slowStart if its steps are
-// smaller than maxUnavailable; else maxUnavailable.
+// knobOf is the knob that limits how fast the spec is rolled out on so many nodes. It is maxSurge if the spec has one, slowStart
+// if its steps are smaller than maxUnavailable, else maxUnavailable.
 func knobOf(spec rollout.Spec, nodes int) simulate.Knob {
 	strategy := spec.Default().Strategy
 	inNodes := func(value *intstr.IntOrString) int {
 		n, err := intstr.GetScaledValueFromIntOrPercent(value, nodes, true)
-		if err != nil { // New says so
+		if err != nil { // rollout.New reports this error
 			return 0
 		}
 		return n

@@ -10,7 +10,7 @@ import (
 
 const someDump = "../plan/fleet.yaml"
 
-// loaded is the experiment that arguments of flags ask for.
+// loaded is the experiment for a question with some flags set.
 func loaded(t *testing.T, set func(*question)) *experiment {
 	t.Helper()
 	q := question{Scale: 1, Seeds: 10, Seed: 1}
@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 		"--world", worldFileIn, "--seeds", "10"))
 }
 
-// What the command does on all cores is what the library does one by one.
+// The command makes the runs on all cores. The results are those of the library, which makes them one by one.
 func TestForecastIsTheLibrarys(t *testing.T) {
 	e := loaded(t, func(q *question) { q.Dump, q.World = someDump, worldFileIn })
 	spec, snapshot := e.Candidates[0].Set.Spec, *e.Candidates[0].Fleet.Snapshot
@@ -61,7 +61,7 @@ func TestSuggest(t *testing.T) {
 func TestSuggestIsTheLibrarys(t *testing.T) {
 	for _, knob := range []simulate.Knob{simulate.KnobMaxUnavailable, simulate.KnobMaxSurge, simulate.KnobSlowStart} {
 		t.Run(knob.String(), func(t *testing.T) {
-			// The library forecasts from a snapshot: that of the beginning of a generated fleet.
+			// The library forecasts from a snapshot, so it gets the one at the beginning of a generated fleet.
 			e := loaded(t, func(q *question) {
 				q.Nodes, q.From, q.Specs, q.World = 12, oldManifest, []string{newManifest}, worldFileIn
 			})

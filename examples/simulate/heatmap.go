@@ -17,25 +17,25 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// heatmap shows each node over time, coloured by its state: one panel for each candidate, with the nodes of a zone side by
-// side. Of a large fleet a row stands for several nodes.
+// heatmap shows each node over time, coloured by its state. It has one panel for each candidate, with the nodes of a zone side by
+// side. In a large fleet a row stands for several nodes.
 type heatmap struct {
 	Panels []*panel
-	// Seen are the states that occur.
+	// Seen marks the states that occur.
 	Seen [256]bool
 }
 
-// panel is one candidate.
+// panel is the part for one candidate.
 type panel struct {
 	Title string
 	Span  time.Duration
 	// PerRow is how many nodes a row stands for.
 	PerRow int
 	Zones  []zoneRows
-	// Rows of states by column.
+	// Rows are the states of each row, by column.
 	Rows [][heatColumns]simulate.NodeState
 
-	cells *image.Paletted // the rows as a picture, once it is drawn
+	cells *image.Paletted // the rows as a picture, after raster has drawn it
 }
 
 // zoneRows are the rows of one zone.
@@ -46,7 +46,7 @@ type zoneRows struct {
 	To    int
 }
 
-// The heat map in points. There are two pixels to a point.
+// These are sizes in points, unless a comment says pixels. There are two pixels to a point.
 const (
 	heatColumns   = 1200
 	heatWidth     = heatColumns / 2
@@ -57,11 +57,11 @@ const (
 	maxRowHeight  = 32 // pixels
 	panelHead     = 20
 	panelFoot     = 34
-	maxHeatHeight = 460 // of a panel, if there is one
+	maxHeatHeight = 460 // of a panel, if it is the only one
 	minHeatHeight = 130
 )
 
-// panelHeight is how high the cells of a panel may be: the page is to be read without much scrolling.
+// panelHeight is how high the cells of a panel may be, so that the page can be read without much scrolling.
 func panelHeight(panels int) int { return max(minHeatHeight, maxHeatHeight/max(panels, 1)+40) }
 
 func newHeatmap(outcomes []*outcome) *heatmap {
@@ -73,7 +73,7 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 	for _, o := range outcomes {
 		span := o.span()
 		own := longest/span >= 4
-		if !own { // nearly equal times are compared more easily on equal axes
+		if !own { // nearly equal times are easier to compare on equal axes
 			span = longest
 		}
 		p := newPanel(o.Traces[0].Nodes, span+span/50, panelHeight(len(outcomes))*pixels)
@@ -94,8 +94,8 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 	return h
 }
 
-// newPanel arranges the nodes: by zone, and within one by the time at which they got the new version, so that the nodes of a
-// row have gone through much the same. Those that never got it come last.
+// newPanel arranges the nodes by zone. Within a zone it orders them by the time at which they got the new version, so that the
+// nodes of a row have had similar states. Nodes that never got it come last.
 func newPanel(nodes []simulate.NodeHistory, span time.Duration, height int) *panel {
 	nodes = slices.Clone(nodes)
 	updated := make(map[string]time.Duration, len(nodes))
@@ -122,7 +122,7 @@ func newPanel(nodes []simulate.NodeHistory, span time.Duration, height int) *pan
 	return p
 }
 
-// updatedAt is when the node came to the new version for the last time.
+// updatedAt is when the node got the new version for the last time. It is later than any time if the node does not end with it.
 func updatedAt(n simulate.NodeHistory) time.Duration {
 	last := len(n.Changes) - 1
 	if last < 0 || n.Changes[last].State != simulate.NodeNew {
@@ -131,7 +131,7 @@ func updatedAt(n simulate.NodeHistory) time.Duration {
 	return n.Changes[last].At
 }
 
-// row has in each column the state that the nodes were in for the most time; of two the one that is less well.
+// row is the state of the nodes in each column: the one that they were in for the most time, or of two such states the worse one.
 func (p *panel) row(nodes []simulate.NodeHistory) [heatColumns]simulate.NodeState {
 	var sums [heatColumns][16]float64
 	width := float64(p.Span) / heatColumns
@@ -162,7 +162,7 @@ func (p *panel) row(nodes []simulate.NodeHistory) [heatColumns]simulate.NodeStat
 	return row
 }
 
-// raster draws the cells, two pixels to a point, with a gap between zones.
+// raster draws the cells, with two pixels to a point and a gap between zones.
 func (p *panel) raster(height int) *image.Paletted {
 	if p.cells != nil {
 		return p.cells
@@ -194,7 +194,7 @@ func (p *panel) raster(height int) *image.Paletted {
 	return p.cells
 }
 
-// size of the picture.
+// size returns the width and height of the picture.
 func (h *heatmap) size() (vg.Length, vg.Length) {
 	height := vg.Length(titleSize+14) + legendHeight(h.legend(), pictureWidth-2*legendMargin)
 	for _, p := range h.Panels {
@@ -233,7 +233,7 @@ func (h *heatmap) draw(canvas draw.Canvas) {
 	}
 }
 
-// drawZones writes the zones beside their rows, those that are too narrow left out.
+// drawZones writes the names of the zones beside their rows. It leaves out names for which there is no room.
 func (p *panel) drawZones(c draw.Canvas, right, top vg.Length, height int) {
 	if len(p.Rows) == 0 {
 		return
@@ -259,8 +259,8 @@ func (p *panel) drawZones(c draw.Canvas, right, top vg.Length, height int) {
 	}
 }
 
-// fitted are the names as far as there is room for them. If cut ones are no longer different, what all of those begin with is
-// left out.
+// fitted are the names, cut to the width that there is. If cut names are no longer different, the beginning that all of those
+// have in common is left out.
 func fitted(style text.Style, names []string) []string {
 	cut := make([]string, len(names))
 	seen := make(map[string]bool)
@@ -287,7 +287,7 @@ func fitted(style text.Style, names []string) []string {
 	return cut
 }
 
-// shortened is the beginning and the end of the text, as much as there is room for: names of zones differ in the end.
+// shortened is the beginning and the end of the name, as much as there is room for, because the names of zones differ at the end.
 func shortened(style text.Style, name string) string {
 	if style.Width(name) <= zoneWidth {
 		return name

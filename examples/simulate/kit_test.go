@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// call runs the program with so many runs at a time, as on a terminal or not.
+// call runs the program with so many runs at a time, on a terminal or not.
 func call(workers int, terminal bool, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	p := program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Terminal: terminal, Workers: workers}
@@ -77,7 +77,7 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
-// The files of a small question: a version that takes half a minute on each node.
+// These are the files of a small question, about a version that takes half a minute on each node.
 const (
 	oldManifest = "testdata/v1.yaml"
 	newManifest = "testdata/v2.yaml"

@@ -19,17 +19,18 @@ import (
 
 // candidate is one of the specs that are compared.
 type candidate struct {
-	// Label that it has in the table and in the pictures. Unique.
+	// Label is the candidate's name in the table and in the pictures. It is unique.
 	Label string
-	// File that it is from, and what is written there.
+	// File is the file of the manifest, and Text its content.
 	File string
 	Text []byte
 	Set  manifest.Set
-	// Fleet that it is rolled out on: that of all candidates, with what runs there.
+	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
 }
 
-// readManifest reads the set of a manifest, of that name if it holds several. Of all other objects nothing is taken.
+// readManifest reads the set of a manifest. If the manifest has several sets, it reads the one of that name. It ignores all other
+// objects.
 func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	data, err := f.read(file)
 	if err != nil {
@@ -70,7 +71,7 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	return set, data, nil
 }
 
-// isSet reports whether the object is one that a controller of daemon pods would take for its own.
+// isSet reports whether a controller of daemon pods would handle the object.
 func isSet(object manifest.Object) bool {
 	group, _, _ := strings.Cut(object.APIVersion, "/")
 	return object.Kind == "DaemonSet" && (group == "apps" || group == "apps.kruise.io") ||
@@ -83,7 +84,7 @@ func meant(spec rollout.Spec, name string) bool {
 	return name == spec.Name || name == spec.Namespace+"/"+spec.Name
 }
 
-// translated gives the mistakes the paths of the manifest.
+// translated replaces the paths of the mistakes by those of the manifest.
 func translated(spec rollout.Spec, err error) error {
 	if list := manifest.FieldErrors(spec, err); len(list) > 0 {
 		return list.ToAggregate()
@@ -91,7 +92,7 @@ func translated(spec rollout.Spec, err error) error {
 	return err
 }
 
-// located puts the file before every mistake, one to a line.
+// located puts the name of the file before each mistake. Each mistake is one line.
 func located(file string, err error) error {
 	mistakes := rollout.FieldErrors(err)
 	if len(mistakes) == 0 {
@@ -104,7 +105,7 @@ func located(file string, err error) error {
 	return errors.Join(lines...)
 }
 
-// readCandidates reads the manifests of --spec: each a file, with a label before it or without.
+// readCandidates reads the manifests of --spec. Each argument is a file, or a label and a file.
 func (f *files) readCandidates(arguments []string, name string) ([]*candidate, error) {
 	var list []*candidate
 	for _, argument := range arguments {
@@ -129,8 +130,8 @@ func (f *files) readCandidates(arguments []string, name string) ([]*candidate, e
 	return list, nil
 }
 
-// runs has the template of an older manifest run on the generated nodes when the rollout begins. Everything but the template
-// is that of the candidate: it is the template that changes.
+// runs sets what runs on the generated nodes when the rollout begins: the template of an older manifest. All else is the
+// candidate's, because only the template changes.
 func (c *candidate) runs(file string, old rollout.Spec) error {
 	running := c.Set.Spec
 	running.Template = *old.Template.DeepCopy()
@@ -142,8 +143,8 @@ func (c *candidate) runs(file string, old rollout.Spec) error {
 	return nil
 }
 
-// withLabels are the labels of the old template; one of another kind of set gets those that the selector asks for, as the
-// pods of that set would have them.
+// withLabels are the labels of the old template. If the selector does not match them, as with another kind of set, the labels
+// that it requires are added.
 func withLabels(old map[string]string, spec rollout.Spec) map[string]string {
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
 	if err != nil || selector.Matches(labels.Set(old)) {

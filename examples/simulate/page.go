@@ -13,7 +13,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is report.html: everything that it shows is in it.
+// page is report.html, which contains everything that it shows.
 type page struct {
 	*experiment
 	Command  string
@@ -22,7 +22,7 @@ type page struct {
 	Heatmap  string
 }
 
-// pageChart is a chart with what the page needs to show values under the pointer.
+// pageChart is a chart with what the page needs to show the values under the pointer.
 type pageChart struct {
 	*chart
 	SVG  string
@@ -44,7 +44,7 @@ func (p *page) render() ([]byte, error) {
 	}
 	var pictures []picture
 	for _, c := range p.Charts {
-		// The SVG is of our own making: what came from files was escaped when it was drawn.
+		// The SVG was drawn by this program, which escaped what came from files.
 		pictures = append(pictures, picture{c.Title, c.Note, c.File, template.HTML(c.SVG)})
 	}
 	var out bytes.Buffer
@@ -83,7 +83,7 @@ func (p *page) title() string {
 	return fmt.Sprintf("%d policies on %s", len(p.Outcomes), nodes)
 }
 
-// verdict says in one sentence which candidate is best at what.
+// verdict returns in one sentence which candidate is best at what.
 func (p *page) verdict() string {
 	if len(p.Outcomes) == 1 {
 		o := p.Outcomes[0]
@@ -122,7 +122,7 @@ func (p *page) verdict() string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// failures are what kept runs from being done.
+// failures lists how the runs of each candidate ended, unless all are done.
 func (p *page) failures() []string {
 	var list []string
 	for _, o := range p.Outcomes {
@@ -145,11 +145,11 @@ type hoverChart struct {
 type hoverLine struct {
 	Label string   `json:"label"`
 	Color string   `json:"color"`
-	Texts []string `json:"texts"` // by what Index says
-	Index []int    `json:"index"` // for each column
+	Texts []string `json:"texts"` // the different texts, to which Index points
+	Index []int    `json:"index"` // index of the text of each column
 }
 
-// hover prepares the values for the script. Equal texts are there once.
+// hover prepares the values for the script. Equal texts are stored once.
 func (p *page) hover() []hoverChart {
 	var list []hoverChart
 	for _, c := range p.Charts {

@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// recorded is the outcome of a run that is told by hand.
+// recorded is the outcome of a run with the given records.
 func recorded(label string, records ...simulate.Record) *outcome {
 	t := newTrace(true)
 	for _, r := range records {
@@ -26,14 +26,14 @@ func recorded(label string, records ...simulate.Record) *outcome {
 	return &outcome{candidate: &candidate{Label: label}, Reports: make([]simulate.Report, 1), Traces: []*trace{t}}
 }
 
-// changed is the record of a node that changes its state after so many seconds.
+// changed is the record of a node whose state changes after so many seconds.
 func changed(seconds float64, node, zone string, from, to simulate.NodeState) simulate.Record {
 	return simulate.Record{
 		At: time.Duration(seconds * float64(time.Second)), Kind: simulate.NodeChanged, Node: node, Zone: zone, From: from, To: to,
 	}
 }
 
-// updates is a node that is down from one second to another, and updated then.
+// updates are the records of a node that is down from one second to another, and updated from then on.
 func updates(node, zone string, down, up float64) []simulate.Record {
 	return []simulate.Record{
 		changed(0, node, zone, 0, simulate.NodeOld), changed(down, node, zone, simulate.NodeOld, simulate.NodeStarting),
@@ -69,7 +69,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// A short outage between two columns' ends must not be lost: the picture is there to show it.
+// A short outage within a column must stay visible, because the picture exists to show it.
 func TestMaximaKeepPeaks(t *testing.T) {
 	var all [][]simulate.Record
 	for i := range 50 {
@@ -139,14 +139,14 @@ func TestHeatmapRows(t *testing.T) {
 			t.Errorf("%s: row %d is %v after %d s, want %v", tt.name, tt.row, got, tt.at, tt.states)
 		}
 	}
-	// Three nodes and four pixels make one row of each zone: what most nodes are counts.
+	// Three nodes in four pixels make one row of each zone. A row shows the state that most of its nodes are in.
 	coarse := newPanel(o.Traces[0].Nodes, 100*time.Second, 2)
 	if coarse.PerRow != 2 || len(coarse.Rows) != 3 || coarse.Rows[0][95*second] != simulate.NodeNew {
 		t.Errorf("%d nodes to each of %d rows; at the end the first is %v", coarse.PerRow, len(coarse.Rows), coarse.Rows[0][95*second])
 	}
 }
 
-// A large fleet must fit on a page, and every state has a colour of its own.
+// A large fleet must fit on a page, and every state must have a colour of its own.
 func TestHeatmapSize(t *testing.T) {
 	for _, nodes := range []int{0, 1, 60, 1000, 15_000} {
 		list := make([]simulate.NodeHistory, nodes)
@@ -180,7 +180,7 @@ func TestHeatmapSize(t *testing.T) {
 	}
 }
 
-// The legend stands above the plot, on as many lines as it needs, and within the picture.
+// The legend is above the plot, on as many lines as it needs, and within the picture.
 func TestLegendFits(t *testing.T) {
 	var entries []legendEntry
 	for i := range 12 {
@@ -222,7 +222,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Pictures of nothing, of one instant and of a single column are pictures all the same.
+// Pictures of nothing, of one instant and of a single column can be drawn.
 func TestDrawsAnything(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -11,26 +11,27 @@ import (
 	"golang.org/x/term"
 )
 
-// program is the command with what it has of the outside world.
+// program is the command with its connections to the outside: standard input and output, and the engine.
 type program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Terminal says whether Stderr is one: a progress bar is for people.
+	// Terminal reports whether Stderr is a terminal. Only then is there a progress bar.
 	Terminal bool
 	// Workers is how many runs are made at a time. The output does not depend on it.
 	Workers int
-	// Engine makes one run. Nil: that of package simulate.
+	// Engine makes one run; nil: package simulate makes it.
 	Engine engine
 }
 
-// Exit codes.
+// These are the exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1 // a run broke an invariant, or no value meets the deadline
 	exitUsage  = 2 // the arguments or the files are wrong
 )
 
-// errNegative is an answer that is no mistake of the caller: it is on standard output already.
+// errNegative ends the command when the answer is negative, without a mistake of the caller. The answer is on standard output
+// already.
 var errNegative = errors.New("the answer is no")
 
 // Main runs the command with these arguments, and returns the exit code.

@@ -7,19 +7,19 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows a person how far all runs have come.
+// progress shows on a terminal how much of all runs is done.
 type progress struct {
 	mutex sync.Mutex
-	bar   *progressbar.ProgressBar // nil: nobody looks
+	bar   *progressbar.ProgressBar // nil: there is no terminal
 	jobs  []int                    // thousandths of each run that are done
 	total int
 	shown int
 }
 
-// thousand is what the bar counts for a run.
+// thousand is what the bar counts for each run.
 const thousand = 1000
 
-// progress begins a bar for that many runs, if a person looks.
+// progress begins a bar for that many runs, if there is a terminal.
 func (p *program) progress(jobs int) *progress {
 	shown := &progress{jobs: make([]int, jobs)}
 	if p.Terminal {
@@ -31,18 +31,18 @@ func (p *program) progress(jobs int) *progress {
 	return shown
 }
 
-// Show goes by the share of the nodes that are updated.
+// Show sets the progress of a run to the share of its nodes that are updated.
 func (s *progress) Show(job int, t *trace) {
 	if s.bar == nil || t.desired == 0 {
 		return
 	}
-	// One node of a large fleet is less than the bar can show: lock only for what is seen.
+	// One node of a large fleet is less than the bar can show. The mutex is locked only if the bar changes.
 	if done := t.updated * thousand / t.desired; done != s.jobs[job] {
 		s.set(job, min(done, thousand-1))
 	}
 }
 
-// Done ends a run.
+// Done sets the progress of a run to its end.
 func (s *progress) Done(job int) {
 	if s.bar != nil {
 		s.set(job, thousand)
@@ -54,13 +54,13 @@ func (s *progress) set(job, done int) {
 	defer s.mutex.Unlock()
 	s.total += done - s.jobs[job]
 	s.jobs[job] = done
-	if s.total > s.shown { // a run that goes back does not take the bar back
+	if s.total > s.shown { // the bar does not go back if a run does
 		s.shown = s.total
-		_ = s.bar.Set(s.shown) // an error of a terminal is nothing to stop for
+		_ = s.bar.Set(s.shown) // an error of the terminal must not stop the program
 	}
 }
 
-// Finish takes the bar away.
+// Finish removes the bar.
 func (s *progress) Finish() {
 	if s.bar != nil {
 		_ = s.bar.Finish()

@@ -19,7 +19,7 @@ func svg(width, height vg.Length, paint func(draw.Canvas)) ([]byte, error) {
 	if _, err := c.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	// Where the fonts are missing that the picture was laid out with, these have the same widths.
+	// If the fonts that the picture was laid out with are missing, these fonts have the same widths.
 	const family, families = "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 	text := strings.ReplaceAll(out.String(), family, families)
 	text = strings.ReplaceAll(text, "data:image/jpg;base64,", "data:image/png;base64,")
@@ -28,8 +28,8 @@ func svg(width, height vg.Length, paint func(draw.Canvas)) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// inline is the element of an SVG document, to stand in a page: there it needs no declarations, and takes the width that it
-// gets.
+// inline is the element of an SVG document for use in a page. In a page it needs no declarations, and it takes the width that is
+// available.
 func inline(document []byte, label string) string {
 	text := string(document)
 	start, end := strings.Index(text, "<svg"), strings.LastIndex(text, "</svg>")

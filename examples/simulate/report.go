@@ -54,7 +54,7 @@ func writePicture(dir, name string, width, height vg.Length, paint func(draw.Can
 	return document, os.WriteFile(filepath.Join(dir, name+".png"), bitmap, 0o644)
 }
 
-// histories are the files that the first run of each candidate is written to, record by record.
+// histories are the files to which the records of the first run of each candidate are written.
 type histories struct {
 	files   []*os.File
 	writers [][]*simulate.Writer // by candidate
@@ -80,7 +80,7 @@ func (h *histories) open(outcomes int, name func(candidate int) string) error {
 	return nil
 }
 
-// record is where the records of a candidate go; nil: nowhere.
+// record is the function that takes the records of a candidate; nil: there is no file.
 func (h *histories) record(candidate int) func(simulate.Record) {
 	if h.writers == nil {
 		return nil
@@ -92,7 +92,7 @@ func (h *histories) record(candidate int) func(simulate.Record) {
 	}
 }
 
-// close writes what is left, and tells what could not be written.
+// close writes what is buffered, and returns what could not be written.
 func (h *histories) close() error {
 	var errs []error
 	for _, writers := range h.writers {
@@ -117,7 +117,7 @@ func historyNames(file string, candidates []*candidate) func(int) string {
 	}
 }
 
-// fileName is the label as part of the name of a file.
+// fileName is the label in a form that can be part of a file's name, different for each candidate.
 func fileName(candidates []*candidate, i int) string {
 	plain := func(label string) string {
 		return strings.Map(func(r rune) rune {

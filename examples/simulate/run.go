@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// output is where run writes, beside the table.
+// output is where run writes to, in addition to the table.
 type output struct {
 	Out, History string
 }
@@ -104,7 +104,7 @@ func (p *program) run(q *question, f *files, out output, command string) (err er
 	return nil
 }
 
-// warn tells which fields of the manifests have no effect.
+// warn prints which fields of the manifests have no effect.
 func (p *program) warn(e *experiment) {
 	for _, c := range e.Candidates {
 		if len(c.Set.Unknown) > 0 {
@@ -113,7 +113,7 @@ func (p *program) warn(e *experiment) {
 	}
 }
 
-// broken keeps the step that broke an invariant, for examples/plan to explain.
+// broken writes a file with the snapshot of the step that broke an invariant, for examples/plan to explain.
 func (p *program) broken(err error, dir string) error {
 	failed, ok := errors.AsType[*runError](err)
 	if !ok || dir == "" {

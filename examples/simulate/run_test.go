@@ -21,8 +21,8 @@ func TestTable(t *testing.T) {
 	golden(t, "table-seeds.txt", answer(t, small("--seeds", "9")...))
 }
 
-// The issue asks for the same bytes with the same seed. How many runs are made at a time must not show, nor must whether
-// anybody looks.
+// The same seed gives the same bytes. They depend neither on how many runs are made at a time, nor on whether there is a
+// terminal.
 func TestSameBytes(t *testing.T) {
 	for _, name := range studyNames() {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// fetches finds what a browser would load: everything but anchors within the page and data in the page itself.
+// fetches matches what a browser would load: everything but anchors within the page and data in the page itself.
 var fetches = regexp.MustCompile(`(?i)(\b(src|href|data|action|poster|srcset)\s*=\s*["']?(?:[^"'\s>]*)|@import[^;]*|url\([^)]*\)|<(link|iframe|object|embed|base)\b[^>]*)`)
 
 func TestPageNeedsNoNetwork(t *testing.T) {
@@ -124,7 +124,7 @@ func TestPageNeedsNoNetwork(t *testing.T) {
 	}
 }
 
-// Names come from files, and files from anywhere.
+// Names come from files of an unknown source, so the page escapes them.
 func TestPageEscapes(t *testing.T) {
 	const evil = `</script><script>alert(1)</script>`
 	fleet := write(t, "fleet.yaml", "pools:\n- {name: web, nodes: 4, zones: [a, b]}\n# "+evil+"\n")
@@ -164,7 +164,7 @@ func TestHistoryFile(t *testing.T) {
 	}
 }
 
-// A run that breaks an invariant is no answer: the seed and the step are named, and the case is kept for examples/plan.
+// A run that breaks an invariant gives no answer. The error names the seed and the step, and the case is kept for examples/plan.
 func TestBrokenRun(t *testing.T) {
 	var out, errs strings.Builder
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestBrokenRun(t *testing.T) {
 			planner, err := rollout.New(spec)
 			return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
 				plan, err := planner.Plan(snapshot)
-				plan.Budget.Unavailable++ // a plan that lies
+				plan.Budget.Unavailable++ // the plan has a false number
 				return plan, err
 			}, err
 		}

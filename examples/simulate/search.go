@@ -11,9 +11,9 @@ type search struct {
 	*experiment
 	knob simulate.Knob
 	spec rollout.Spec
-	// most is the largest value that was worth a try: the number of nodes that are to run the pod.
+	// most is the largest value that is tried: the highest number of nodes, seen so far, that are to run the pod.
 	most int
-	// unused in the world file, in all runs.
+	// unused are the paths in the world file that were of no use in any run.
 	unused unused
 }
 
@@ -34,7 +34,7 @@ func (s *search) find() (simulate.Suggestion, error) {
 	}
 }
 
-// between searches failed < value <= met.
+// between searches the values above failed, up to met. The result is met, or a lower value that was tried.
 func (s *search) between(failed, met int, prediction simulate.Prediction) (simulate.Suggestion, error) {
 	for failed+1 < met {
 		value := failed + (met-failed)/2
@@ -69,7 +69,7 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	for i := range outcomes[0].Reports {
 		report := &outcomes[0].Reports[i]
 		s.most = max(s.most, report.Desired)
-		if report.End == simulate.EndDone && report.Finished > s.Deadline { // what was done too late was not
+		if report.End == simulate.EndDone && report.Finished > s.Deadline { // a run that ended too late counts as unfinished
 			report.End = simulate.EndCondition
 		}
 	}

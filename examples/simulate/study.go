@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// studies that are ready made. Each is a directory with a README, the files that the study needs, and study.txt with the
-// flags of run.
+// studies are ready-made. Each is a directory with a README, the files that the study needs, and study.txt with the flags of run.
 //
 //go:embed studies/*/*.yaml studies/*/*.txt studies/*/README.md
 var studies embed.FS

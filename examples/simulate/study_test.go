@@ -14,7 +14,7 @@ var whole = flag.Bool("studies", false, "run the studies in full, which takes mi
 // table is the block of a README that has the comparison.
 var table = regexp.MustCompile("(?s)```text\n.*?```\n")
 
-// A README says what its command prints, and shows the pictures that it draws.
+// A README shows what its command prints, and the pictures that it draws.
 func TestStudyReadmes(t *testing.T) {
 	for _, name := range studyNames() {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// The palette of Okabe and Ito, which people with any kind of colour vision can tell apart.
+// This is the palette of Okabe and Ito, whose colours people with any kind of colour vision can distinguish.
 var (
 	orange    = color.NRGBA{R: 0xE6, G: 0x9F, A: 0xFF}
 	skyBlue   = color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF}
@@ -33,7 +33,7 @@ var (
 	darkGrey  = color.NRGBA{R: 0x77, G: 0x77, B: 0x77, A: 0xFF}
 )
 
-// lineColors are those of the candidates, and lineDashes tell them apart without any colour.
+// lineColors are the colours of the candidates. lineDashes distinguish the candidates without colour.
 var (
 	lineColors = [...]color.NRGBA{blue, vermilion, green, purple, orange, skyBlue, black}
 	lineDashes = [...][]vg.Length{nil, {8, 3}, {2, 2}, {8, 3, 2, 3}, {14, 4}, {5, 2, 5, 2, 1, 2}, {1, 3}}
@@ -43,14 +43,14 @@ func colorOf(candidate int) color.NRGBA { return lineColors[candidate%len(lineCo
 
 func dashesOf(candidate int) []vg.Length { return lineDashes[candidate%len(lineDashes)] }
 
-// look is how a state of a node is shown, in the order of the legend.
+// look is how the pictures show a state of a node.
 type look struct {
 	State simulate.NodeState
 	Color color.NRGBA
 	Text  string
 }
 
-// looks has every state. What serves is calm, what does not is loud.
+// looks has every state, in the order of the legend. States in which a pod serves have quiet colours, the others bright ones.
 var looks = [...]look{
 	{simulate.NodeOld, lightGrey, "old version serves"},
 	{simulate.NodeSurging, skyBlue, "old serves, new on its way"},
@@ -74,7 +74,7 @@ func lookOf(state simulate.NodeState) look {
 	return looks[len(looks)-1] // before a node joins and after it has left
 }
 
-// Sizes in points, and fonts.
+// These are sizes in points.
 const (
 	pictureWidth = 760
 	chartHeight  = 330
@@ -100,7 +100,7 @@ type timeUnit struct {
 	Of   time.Duration
 }
 
-// unitFor is the unit in which a duration is read easily.
+// unitFor is the unit in which a duration is easy to read.
 func unitFor(d time.Duration) timeUnit {
 	switch {
 	case d <= 3*time.Minute:
@@ -141,7 +141,7 @@ func tickText(value, step float64) string {
 	return strconv.FormatFloat(value, 'f', int(math.Ceil(-math.Log10(step)-1e-9)), 64)
 }
 
-// logTicks are ticks at durations that people know, with their units.
+// logTicks are ticks at familiar durations, with their units.
 func logTicks(from, to time.Duration) []plot.Tick {
 	marks := []time.Duration{
 		time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour,
@@ -157,12 +157,12 @@ func logTicks(from, to time.Duration) []plot.Tick {
 	return ticks
 }
 
-// legendEntry is a swatch with its meaning.
+// legendEntry is a line or a square with its meaning.
 type legendEntry struct {
 	Text   string
 	Color  color.NRGBA
 	Dashes []vg.Length
-	Area   bool // a filled square, not a line
+	Area   bool // it is a filled square, not a line
 }
 
 const (
@@ -180,7 +180,7 @@ func legendHeight(entries []legendEntry, width vg.Length) vg.Length {
 	return vg.Length(lines) * legendLine
 }
 
-// flow places the entries one beside the other, on as many lines as they need.
+// flow places the entries beside each other, on as many lines as they need.
 func flow(entries []legendEntry, width vg.Length, place func(entry legendEntry, x vg.Length, line int)) {
 	style := textStyle(textSize, false)
 	x, line := vg.Length(0), 0
@@ -234,7 +234,7 @@ func outline(x0, y0, x1, y1 vg.Length) []vg.Point {
 	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}, {X: x0, Y: y0}}
 }
 
-// plural is the number with the word for it.
+// plural is the number with the word in singular or plural.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -242,7 +242,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%s %s", asCount(float64(n)), many)
 }
 
-// withAlign is the style in the fonts of the pictures, aligned as it was.
+// withAlign is a style in the font of the pictures, with the alignment of the given style.
 func withAlign(style text.Style, size vg.Length) text.Style {
 	mine := textStyle(size, false)
 	mine.XAlign, mine.YAlign, mine.Rotation = style.XAlign, style.YAlign, style.Rotation

@@ -10,18 +10,18 @@ import (
 // trace is what the pictures need of one run.
 type trace struct {
 	Series simulate.Series
-	// Nodes and what they went through: of the first seed only, for the heat map.
+	// Nodes are the histories of the nodes, for the heat map. Only the trace of the first seed has them.
 	Nodes []simulate.NodeHistory
-	// Sent is what the registry sent from one sample to the next, the bytes of pulls under way included.
+	// Sent is what the registry sent between each two samples. It includes the bytes of pulls that have not ended.
 	Sent []sent
-	// Limits are maxUnavailable in nodes, each from when a plan went by it.
+	// Limits are the values of maxUnavailable in nodes, each with the instant of the first plan that had it.
 	Limits []limitFrom
 
-	sampled          time.Duration // when the last sample was taken, and what had come by then
+	sampled          time.Duration // when the last sample was taken; pulled is what the registry had sent by then
 	pulled           int64
 	recorder         simulate.Recorder
 	updated, desired int
-	reached          time.Duration // when a node got the new version last
+	reached          time.Duration // when a node last got the new version
 }
 
 // sent is how many bytes came from the registry in a span of time.
@@ -30,19 +30,19 @@ type sent struct {
 	Bytes    int64
 }
 
-// limitFrom is a maxUnavailable that was in force from an instant on.
+// limitFrom is a value of maxUnavailable that applied from an instant on.
 type limitFrom struct {
 	At    time.Duration
 	Limit int
-	Surge bool // the budget is maxSurge, and the limit 0
+	Surge bool // the budget is maxSurge, and Limit is 0
 }
 
-// newTrace begins a trace, with the history of each node if it is detailed.
+// newTrace begins a trace. If it is detailed, it has the history of each node.
 func newTrace(detailed bool) *trace {
 	return &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}}
 }
 
-// add takes in the next record.
+// add adds the next record.
 func (t *trace) add(r simulate.Record) {
 	t.recorder.Record(r)
 	if r.Kind == simulate.NodeChanged {
@@ -54,18 +54,18 @@ func (t *trace) add(r simulate.Record) {
 	}
 }
 
-// sampling is how many samples there are at least in the time from the beginning on, where so much happens: more than a
-// picture has columns. A sample looks at every pull under way, so not each instant can have one.
+// sampling is how many samples there are at least, if there are enough events, in each span from the beginning on. That is more
+// than the columns of a picture. There is not a sample for each event, because a sample looks at every pull that is under way.
 const sampling = 1000
 
-// sample takes in what has come from the registry, unless the last sample was just before.
+// sample records what the registry has sent, unless the last sample was shortly before.
 func (t *trace) sample(at time.Duration, pulled func() (registry, peers int64)) {
 	if at-t.sampled > at/sampling {
 		t.ended(at, pulled)
 	}
 }
 
-// ended is the last sample.
+// ended takes the last sample.
 func (t *trace) ended(at time.Duration, pulled func() (registry, peers int64)) {
 	registry, _ := pulled()
 	if at > t.sampled && registry > t.pulled {
@@ -75,21 +75,21 @@ func (t *trace) ended(at time.Duration, pulled func() (registry, peers int64)) {
 	t.sampled = at
 }
 
-// plan takes in the budget that a plan goes by.
+// plan records the budget of a plan.
 func (t *trace) plan(at time.Duration, b *rollout.Budget) {
 	now := limitFrom{At: at, Limit: int(b.MaxUnavailable), Surge: b.MaxSurge > 0}
 	n := len(t.Limits)
 	if n > 0 && t.Limits[n-1].Limit == now.Limit && t.Limits[n-1].Surge == now.Surge {
 		return
 	}
-	if n > 0 && t.Limits[n-1].At == at { // within one instant the last one counts
+	if n > 0 && t.Limits[n-1].At == at { // of several plans at one instant the last one counts
 		t.Limits[n-1] = now
 		return
 	}
 	t.Limits = append(t.Limits, now)
 }
 
-// finish keeps what is needed.
+// finish takes the result from the recorder, and drops the recorder.
 func (t *trace) finish() {
 	t.Series = t.recorder.Series()
 	t.Nodes = t.recorder.Nodes()

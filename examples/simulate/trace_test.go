@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// traced is the trace of a run with what no record tells.
+// traced runs a candidate and returns the outcome, with a trace of what the records do not have.
 func traced(t *testing.T, e *experiment, c *candidate) (*outcome, simulate.Report) {
 	t.Helper()
 	kept := newTrace(true)
@@ -27,7 +27,7 @@ func traced(t *testing.T, e *experiment, c *candidate) (*outcome, simulate.Repor
 	return &outcome{candidate: c, Reports: []simulate.Report{report}, Traces: []*trace{kept}}, report
 }
 
-// The line of the registry is what it really sent: never more than its bandwidth, and all in all every byte.
+// The line of the registry is what it really sent. It never exceeds the bandwidth, and its sum is all bytes.
 func TestRegistryWithinBandwidth(t *testing.T) {
 	world := write(t, "world.yaml", "model: {registry: {bandwidth: 100M, nodeBandwidth: 30M, requests: 1, size: 200M, latency: 1s..20s}}\n")
 	e := loaded(t, func(q *question) { q.Nodes, q.From, q.Specs, q.World = 40, oldManifest, []string{newManifest}, world })
@@ -49,7 +49,7 @@ func TestRegistryWithinBandwidth(t *testing.T) {
 	}
 }
 
-// Many instants at which something happens make no more samples than a picture needs.
+// A run with many events does not make more samples than a picture needs.
 func TestSamplesAreFew(t *testing.T) {
 	kept := newTrace(false)
 	looks := 0
@@ -61,7 +61,7 @@ func TestSamplesAreFew(t *testing.T) {
 	}
 }
 
-// The budget is that of the time: another spec draws a step.
+// The budget at each time is the limit of the spec at that time, so a change of the spec draws a step.
 func TestLimitSteps(t *testing.T) {
 	wider := filepath.Join(filepath.Dir(write(t, "v3.yaml", strings.ReplaceAll(read(t, newManifest), "agent:v2", "agent:v3"))), "v3.yaml")
 	world := write(t, "world.yaml", "events: [{at: 30s, what: SetSpec, spec: "+wider+"}]\nmodel: {kubelets: [{ready: 20s}]}\n")
@@ -125,7 +125,8 @@ func TestBudgetIsThatOfThePeak(t *testing.T) {
 	}
 }
 
-// What is written for nothing is told with its place, and in whose runs if it is of use elsewhere.
+// A rule or an event that applied to nothing is reported with its path. If it applied in the runs of some candidates, the others
+// are named.
 func TestUnusedIsTold(t *testing.T) {
 	world := write(t, "world.yaml", `
 model:
@@ -166,7 +167,7 @@ events:
 	}
 }
 
-// Zones of one region differ in the end of their names.
+// Zones of one region differ at the end of their names.
 func TestZoneNamesDiffer(t *testing.T) {
 	style := textStyle(textSize-1, false)
 	for _, names := range [][]string{

@@ -11,12 +11,12 @@ import (
 
 const tutorial = "../../docs/simulate-your-fleet.md"
 
-// block is one of the tutorial's: what stands above it, the language, the text, and what it prints.
+// block matches one block of the tutorial: the comment above it, the language, the text, and what it prints.
 //
 //nolint:gocritic // with (?m) ^ is the beginning of any line
 var block = regexp.MustCompile("(?ms)^(?:<!-- ([^\n]*) -->\n)?```(\\w+)\n(.*?)^```\n(\n```text\n(.*?)^```\n)?")
 
-// Whoever types in what the tutorial says gets what it says.
+// The commands of the tutorial print what the tutorial shows.
 func TestTutorial(t *testing.T) {
 	module, err := os.Getwd()
 	if err != nil {
@@ -41,7 +41,7 @@ func TestTutorial(t *testing.T) {
 				t.Fatal(err)
 			}
 			return match
-		case language == "yaml": // a part of a file: it must be one that can be read
+		case language == "yaml": // a part of a file, which must be readable by itself
 			if _, err := (&files{}).readWorld(write(t, "world.yaml", strings.Replace(body, "v1.yaml", abs(t, "v1.yaml"), 1))); err != nil {
 				t.Error(err)
 			}
@@ -62,7 +62,7 @@ func TestTutorial(t *testing.T) {
 		default:
 			t.Fatalf("the test does not know what to do with a block of %s", language)
 		}
-		if parts[4] == "" { // nothing is shown
+		if parts[4] == "" { // the tutorial shows no output
 			return match
 		}
 		if !*update && printed != output {

@@ -8,13 +8,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// unused are the paths in the world file of what was there for nothing in every run so far.
+// unused are the paths in the world file of rules and events that applied to nothing in every run so far.
 type unused struct {
 	paths []string
 	any   bool // there was a run
 }
 
-// add takes in reports of more runs.
+// add adds the reports of more runs.
 func (u *unused) add(reports []simulate.Report) {
 	for i := range reports {
 		if !u.any {
@@ -25,7 +25,8 @@ func (u *unused) add(reports []simulate.Report) {
 	}
 }
 
-// warnUnused tells what in the world file applied to nothing, whatever the seed: most often a name or label is misspelt.
+// warnUnused prints which rules and events in the world file applied to nothing under any seed. Most often a name or label is
+// misspelt.
 func (p *program) warnUnused(e *experiment, outcomes []*outcome) {
 	var paths []string // in the order of the file, as each report has them
 	labels := make(map[string][]string)
@@ -48,7 +49,7 @@ func (p *program) warnUnused(e *experiment, outcomes []*outcome) {
 	}
 }
 
-// warnPath tells of one path; of is empty, or says in which runs.
+// warnPath prints one path. Of is empty, or names the candidates in whose runs it applied to nothing.
 func (p *program) warnPath(e *experiment, path, of string) {
 	what := "this rule applied to no pod"
 	if strings.HasPrefix(path, "events") {

@@ -15,14 +15,15 @@ type fleetFile struct {
 	Pools []simulate.Pool
 }
 
-// world is a file that says how the cluster behaves.
+// world is a file that describes how the cluster behaves.
 type world struct {
 	Model      simulate.Model
 	Controller simulate.Controller
 	Events     []simulate.Event
 }
 
-// maxNodes that are generated: what fits into the memory of a machine. Pools with more are taken for a slip of the pen.
+// maxNodes is the largest number of nodes that are generated. More do not fit into the memory of a machine. A pool with more is
+// probably a typing error.
 const maxNodes = 200_000
 
 func (f *files) readFleet(name string) (simulate.Fleet, error) {
@@ -40,7 +41,7 @@ func (f *files) readFleet(name string) (simulate.Fleet, error) {
 	return simulate.Fleet{Now: read.Now, Pools: read.Pools}, checkSize(name, read.Pools)
 }
 
-// checkSize refuses pools that are too large to be meant.
+// checkSize refuses pools that are so large that they are probably a mistake.
 func checkSize(name string, pools []simulate.Pool) error {
 	total := 0
 	for i, pool := range pools {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// merger merges changes, as JSON has them, into values of the API's types: by RFC 7386, or if it is strategic, with the
-// lists merged by key or as sets where the tags of the types say so. Directives, which no planner of this library writes,
-// are refused then. It is written here because apimachinery's own, which a test compares it with, brings a dozen modules
-// along, and whoever imports package rollouttest would get them; and because it touches only what a patch names, while
-// that goes through the JSON of the whole object.
+// merger merges changes, as decoded from JSON, into values of the API's types. It follows RFC 7386, or if it is strategic, it
+// merges lists by key or as sets where the tags of the types say so. A strategic merger refuses directives, which no planner of
+// this library writes. Apimachinery's own merge, with which a test compares this one, is not used for two reasons. It brings a
+// dozen modules along, which everyone who imports package rollouttest would get. And it converts the whole object to JSON and
+// back, while this one touches only what a patch names.
 type merger struct {
 	strategic bool
 }
 
-// merge merges a change into the value, which can be set. The change owns nothing of the result.
+// merge merges a change into the value, which must be settable. The result shares no memory with the change.
 func (m merger) merge(value reflect.Value, change any) error {
 	object, isObject := change.(map[string]any)
 	switch {
@@ -44,12 +44,12 @@ func (m merger) merge(value reflect.Value, change any) error {
 	}
 }
 
-// encodesItself reports whether the type has a JSON of its own, as instants and quantities do.
+// encodesItself reports whether the type decodes its JSON itself, as instants and quantities do.
 func encodesItself(typ reflect.Type) bool {
 	return reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// replace gives the value what the change says, whatever it was.
+// replace sets the value to what the change says, whatever it was before.
 func replace(value reflect.Value, change any) error {
 	if text, ok := change.(string); ok && value.Kind() == reflect.String {
 		value.SetString(text)
@@ -64,7 +64,7 @@ func replace(value reflect.Value, change any) error {
 }
 
 func (m merger) mergeStruct(value reflect.Value, change map[string]any) error {
-	// In order, for the first of several errors not to be any of them.
+	// The order of keys makes it always the same one of several errors that is returned.
 	for _, key := range slices.Sorted(maps.Keys(change)) {
 		if err := m.refusesDirective(key); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (m merger) mergeMap(value reflect.Value, change map[string]any) error {
 			value.SetMapIndex(key, reflect.Value{})
 			continue
 		}
-		element := reflect.New(typ.Elem()).Elem() // maps of pods hold nothing that could be merged
+		element := reflect.New(typ.Elem()).Elem() // in a pod, no element of a map could be merged
 		if err := m.merge(element, change[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -124,7 +124,7 @@ func (m merger) mergeMap(value reflect.Value, change map[string]any) error {
 	return nil
 }
 
-// mergeList merges a list by key, or as a set if the field's tag names none.
+// mergeList merges a list by key, or as a set if the field's tag names no key.
 func (m merger) mergeList(field reflect.StructField, list reflect.Value, change []any) (reflect.Value, error) {
 	key := field.Tag.Get("patchMergeKey")
 	merged := reflect.MakeSlice(list.Type(), len(change), len(change))
@@ -153,10 +153,10 @@ func (m merger) mergeList(field reflect.StructField, list reflect.Value, change 
 	return interleave(list, merged, key), nil
 }
 
-// interleave puts the elements of a list that a patch does not name between those that it does, which keep the order of
-// the patch: a patch that names containers in another order than the pod reorders them, as an API server does.
+// interleave puts the elements of a list that a patch does not name between those that it names. The named ones keep the order of
+// the patch: a patch that names containers in another order than the pod reorders them, as on an API server.
 func interleave(list, merged reflect.Value, key string) reflect.Value {
-	var others []int // of the list
+	var others []int // the indexes of list's elements that the patch does not name
 	for i := range list.Len() {
 		if indexOf(merged, keyOf(list.Index(i), key), key) < 0 {
 			others = append(others, i)
@@ -179,7 +179,7 @@ func interleave(list, merged reflect.Value, key string) reflect.Value {
 	return all
 }
 
-// indexOf finds an element by its key; -1 if there is none.
+// indexOf returns the index of the element with a key, -1 if there is none.
 func indexOf(list reflect.Value, wanted, key string) int {
 	for i := range list.Len() {
 		if keyOf(list.Index(i), key) == wanted {
@@ -189,7 +189,7 @@ func indexOf(list reflect.Value, wanted, key string) int {
 	return -1
 }
 
-// keyOf is the key of an element in one text, or its value if there is no key. Keys are texts or numbers.
+// keyOf is the key of an element as text, or the element itself if there is no key. Keys are texts or numbers.
 func keyOf(element reflect.Value, key string) string {
 	if key != "" {
 		_, element = memberOf(element, key)
@@ -200,7 +200,7 @@ func keyOf(element reflect.Value, key string) string {
 	return element.String()
 }
 
-// memberOf finds the field of a struct by its name in JSON, those of inlined structs included; invalid if there is none.
+// memberOf finds the field of a struct by its name in JSON, also in inlined structs. The value is invalid if there is none.
 func memberOf(value reflect.Value, name string) (reflect.StructField, reflect.Value) {
 	typ := value.Type()
 	for i := range typ.NumField() {

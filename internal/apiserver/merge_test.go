@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// What is merged here is what apimachinery's own merges, the order of lists included.
+// The merge gives the same as apimachinery's own, also in the order of lists.
 func TestStrategicMergeIsThatOfApimachinery(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"))),
 		rollouttest.OnNode("a"), objects.Finalizer("x/y"))

@@ -17,11 +17,12 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// The naive way to patch a pod, which the fast one is compared with: the whole of it to JSON, merged there, and back.
+// This file patches pods in a naive way, with which the fast one is compared: it converts the whole pod to JSON, merges the patch
+// there, and converts the result back.
 
-// naivePatch is the pod after the patch, as an API server understands it: on the pod itself everything but the status
-// can change, and of the spec only images; on "status" nothing but the status; on "resize" nothing but the cpu and
-// memory of containers. What the subresource does not cover is dropped silently, as there.
+// naivePatch is the pod after the patch, as an API server applies it. On the pod itself everything but the status can change, and
+// of the spec only images. On "status" only the status can change. On "resize" only the cpu and memory of containers can. What
+// the subresource does not cover is dropped silently, as on an API server.
 func naivePatch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 	var meant corev1.Pod
 	if err := json.Unmarshal(patch.Data, &struct {
@@ -65,8 +66,8 @@ func naivePatch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 	return patched, nil
 }
 
-// mergedPod is the pod with the patch merged in. JSON cuts instants to seconds, so it comes with the pod as it was, gone
-// the same way.
+// mergedPod is the pod with the patch merged in, and the pod before that. JSON cuts instants to seconds, so the pod before it is
+// converted to JSON and back, too.
 func mergedPod(pod *corev1.Pod, patch *rollout.Patch) (before, after *corev1.Pod, err error) {
 	original, err := json.Marshal(pod)
 	if err != nil {
@@ -102,7 +103,8 @@ func sameButImages(before, after *corev1.PodSpec) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// takeOver copies to the status what merging has changed. What it did not touch keeps its fractions of seconds.
+// takeOver copies to the status what the merge has changed. Conditions that the merge did not change keep their fractions of
+// seconds.
 func takeOver(status, before, after *corev1.PodStatus) {
 	for i := range after.Conditions {
 		at := func(s *corev1.PodStatus) int {
@@ -123,7 +125,7 @@ func takeOver(status, before, after *corev1.PodStatus) {
 	}
 }
 
-// naiveResize gives containers other amounts of cpu and memory.
+// naiveResize sets cpu and memory of the spec's containers to those of the wanted spec.
 func naiveResize(spec, wanted *corev1.PodSpec) error {
 	names := func(spec *corev1.PodSpec) (names []string) {
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -161,7 +163,7 @@ func naiveResizable(before, after corev1.ResourceList) error {
 	return nil
 }
 
-// mergePatch is RFC 7386 for objects.
+// mergePatch merges a patch into an object by RFC 7386.
 func mergePatch(original, patch []byte) ([]byte, error) {
 	return mergeWith(original, patch, func(object, change map[string]any) error {
 		mergeObjects(object, change)
@@ -169,9 +171,8 @@ func mergePatch(original, patch []byte) ([]byte, error) {
 	})
 }
 
-// strategicMergePatch merges the lists of a pod as the tags of the API's types say: by key, or as sets. Directives, which
-// no planner of this library writes, are refused. It is written here because apimachinery's own, which a test compares
-// it with, brings a dozen modules along, and whoever imports this package would get them.
+// strategicMergePatch merges the lists of a pod as the tags of the API's types say: by key, or as sets. It refuses directives,
+// which no planner of this library writes.
 func strategicMergePatch(original, patch []byte) ([]byte, error) {
 	return mergeWith(original, patch, func(object, change map[string]any) error {
 		return mergeStruct(reflect.TypeFor[corev1.Pod](), object, change)
@@ -244,7 +245,7 @@ func mergeStruct(typ reflect.Type, object, change map[string]any) error {
 	return nil
 }
 
-// mergeList merges lists whose tag says so; others are replaced.
+// mergeList merges lists whose tag says so, and replaces other lists.
 func mergeList(field reflect.StructField, list, change []any) ([]any, error) {
 	if strategy, _, _ := strings.Cut(field.Tag.Get("patchStrategy"), ","); strategy != "merge" {
 		return change, nil
@@ -272,8 +273,8 @@ func mergeList(field reflect.StructField, list, change []any) ([]any, error) {
 	return interleave(list, merged, key), nil
 }
 
-// interleave puts the elements of a list that a patch does not name between those that it does, which keep the order of
-// the patch: a patch that names containers in another order than the pod reorders them, as an API server does.
+// interleave puts the elements of a list that a patch does not name between those that it names. The named ones keep the order of
+// the patch: a patch that names containers in another order than the pod reorders them, as on an API server.
 func interleave(list, merged []any, key string) []any {
 	var others, all []any
 	for _, value := range list {
@@ -291,7 +292,7 @@ func interleave(list, merged []any, key string) []any {
 	return append(all, others...)
 }
 
-// indexOf finds an element by its key, or by its value if there is none.
+// indexOf returns the index of the element with a key, or with a value if there is no key.
 func indexOf(list []any, value any, key string) int {
 	of := func(value any) any {
 		if object, ok := value.(map[string]any); ok {
@@ -302,7 +303,7 @@ func indexOf(list []any, value any, key string) int {
 	return slices.IndexFunc(list, func(other any) bool { return of(other) == of(value) })
 }
 
-// memberOf finds the field of a struct by its name in JSON, those of inlined structs included. Any member of a map is one.
+// memberOf finds the field of a struct by its name in JSON, also in inlined structs. In a map it finds any name.
 func memberOf(typ reflect.Type, name string) (reflect.StructField, bool) {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()

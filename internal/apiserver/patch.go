@@ -16,15 +16,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// ErrConflict says that the patch is for another object of that name, or for another version of it.
+// ErrConflict is the error of a patch that is for another object of that name, or for another version of it.
 var ErrConflict = errors.New("conflict")
 
-// Patch is the pod after the patch, as an API server understands it: on the pod itself everything but the status
-// can change, and of the spec only images; on "status" nothing but the status; on "resize" nothing but the cpu and
-// memory of containers, which have to be the same ones. What the subresource does not cover is dropped silently, as there.
+// Patch is the pod after the patch, as an API server applies it. On the pod itself everything but the status can change, and of
+// the spec only images. On "status" only the status can change. On "resize" only the cpu and memory of containers can, and the
+// containers must stay the same ones. What the subresource does not cover is dropped silently, as on an API server.
 //
-// The result shares nothing with the pod, which is not written to; its resource version is the caller's to set. The error
-// is [ErrConflict], or that of a patch that no API server would take.
+// The result shares nothing with the pod, which is not written to. The caller sets its resource version. The error is
+// [ErrConflict], or that of a patch that no API server would accept.
 func Patch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 	var change map[string]any
 	if err := json.Unmarshal(patch.Data, &change); err != nil {
@@ -51,7 +51,8 @@ func Patch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 	return m.covered(pod, merged, patch.Subresource, change)
 }
 
-// meant reports whether the patch is for this pod and this version of it, as far as it says which.
+// meant reports whether the patch is for this pod and this version of it. A UID or a version that the patch does not name is not
+// compared.
 func meant(pod *corev1.Pod, change map[string]any) bool {
 	metadata, _ := change["metadata"].(map[string]any)
 	same := func(key, is string) bool {
@@ -61,7 +62,8 @@ func meant(pod *corev1.Pod, change map[string]any) bool {
 	return same("uid", string(pod.UID)) && same("resourceVersion", pod.ResourceVersion)
 }
 
-// covered is the pod with what the subresource lets a patch change of it: from merged, of which it takes possession.
+// covered is the pod with those changes of merged that the subresource lets a patch make. The result takes over the memory of
+// merged.
 func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[string]any) (*corev1.Pod, error) {
 	names := func(part string) bool {
 		_, ok := change[part]
@@ -100,8 +102,8 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 	}
 }
 
-// sameButImages reports whether the specs differ at most in the images of containers. If nothing but images was named, the
-// only other difference can be the order of containers, or one that is new.
+// sameButImages reports whether the specs differ at most in the images of containers. With onlyImages, the patch named nothing
+// but containers and images. Then the only other difference can be the order of containers, or a new container.
 func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	if !sameContainers(before, after) {
 		return false
@@ -131,8 +133,8 @@ func withoutImages(containers []corev1.Container) []corev1.Container {
 	return containers
 }
 
-// namesImages reports whether a patch of a spec names nothing but containers and their images, as those of updates in place
-// do. Comparing whole specs takes longer than all else of a patch.
+// namesImages reports whether a patch of a spec names nothing but containers and their images, as the patches of updates in place
+// do. For such a patch the specs need not be compared as a whole, which takes longer than all else of a patch.
 func namesImages(change any) bool {
 	object, ok := change.(map[string]any)
 	if !ok {
@@ -144,7 +146,7 @@ func namesImages(change any) bool {
 			return false
 		}
 		for _, element := range list {
-			container, _ := element.(map[string]any) // merging has refused anything else
+			container, _ := element.(map[string]any) // merging has refused elements that are no objects
 			for field := range container {
 				if field != "name" && field != "image" {
 					return false
@@ -155,7 +157,7 @@ func namesImages(change any) bool {
 	return true
 }
 
-// keepFractions gives conditions that are what they were their instants back, because JSON cuts those to seconds.
+// keepFractions gives conditions that did not change the fractions of their instants back, which JSON cuts to seconds.
 func keepFractions(before, after []corev1.PodCondition) {
 	for i := range after {
 		was := slices.IndexFunc(before, func(c corev1.PodCondition) bool { return c.Type == after[i].Type })
@@ -170,7 +172,7 @@ func keepFractions(before, after []corev1.PodCondition) {
 	}
 }
 
-// resize gives containers other amounts of cpu and memory.
+// resize sets cpu and memory of the spec's containers to those of the wanted spec.
 func resize(spec, wanted *corev1.PodSpec) error {
 	if !sameContainers(spec, wanted) {
 		return errors.New("a resize cannot add, remove or reorder containers")

@@ -18,16 +18,16 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// What an API server makes of a patch: which part of the pod it changes, and what it leaves as it is.
+// An API server changes the part of the pod that the subresource covers, and leaves the rest as it is.
 func TestPatchesOfPods(t *testing.T) {
-	// Ready since a fraction of a second: no patch that does not name it may cut that off.
+	// The pod has been Ready since a fraction of a second. No patch that leaves the condition as it is may cut the fraction off.
 	since := rollouttest.Noon().Add(-1500 * time.Millisecond)
 	base := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(),
 		rollouttest.Requests(corev1.ResourceCPU, "100m"))), rollouttest.OnNode("a"), rollouttest.Ready(since), objects.Finalizer("x/y"))
 	base.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
 	tests := []struct {
 		name, why, subresource, data string
-		// change of the pod as it was; nil: a conflict.
+		// change is applied to a copy of the pod, which is then what the patch is to make of it; nil: a conflict.
 		change func(*corev1.Pod)
 	}{
 		{"empty", "nothing is asked for", "", `{}`, func(*corev1.Pod) {}},
@@ -141,8 +141,8 @@ func TestPatchesOfPods(t *testing.T) {
 	}
 }
 
-// JSON cuts instants to seconds. A condition that a patch names as it is keeps its fraction; one that the patch changes is
-// what the patch says.
+// JSON cuts instants to seconds. A condition that a patch names unchanged keeps its fraction. A condition that the patch changes
+// has the instant of the patch.
 func TestConditionsKeepTheirFractions(t *testing.T) {
 	since := rollouttest.Noon().Add(-1500 * time.Millisecond) // 11:59:58.5
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) corev1.PodCondition {
@@ -156,7 +156,7 @@ func TestConditionsKeepTheirFractions(t *testing.T) {
 	tests := []struct {
 		name, why string
 		patched   []corev1.PodCondition
-		want      []time.Time // of the conditions that the pod has then
+		want      []time.Time // instants of the conditions that the pod has then
 	}{
 		{
 			"as they are", "nothing has changed",
@@ -202,7 +202,7 @@ func TestConditionsKeepTheirFractions(t *testing.T) {
 	}
 }
 
-// The resources that cannot change in a running pod are refused with an error: no planner may ask for that.
+// A patch of resources that cannot change in a running pod is an error, because no planner may make it.
 func TestResizesThatNoServerWouldTake(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"),
 		rollouttest.Requests(corev1.ResourceEphemeralStorage, "1Gi"))), rollouttest.OnNode("a"))
@@ -220,7 +220,7 @@ func TestResizesThatNoServerWouldTake(t *testing.T) {
 	}
 }
 
-// What no planner may ask for is an error, and not a conflict.
+// A patch that no planner may make is an error other than a conflict.
 func TestPatchesThatNoServerWouldTake(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"))),
 		rollouttest.OnNode("a"))
@@ -288,7 +288,7 @@ func TestPatchesThatNoServerWouldTake(t *testing.T) {
 	}
 }
 
-// Merge patches replace lists, and drop what they do not know.
+// Merge patches replace lists, and drop fields that the type does not have.
 func TestMergePatches(t *testing.T) {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	patch := strategic("", `{"metadata":{"finalizers":["x/z"],"labels":{"$x":"y"},"unknown":{"x":"y"}},"spec":{}}`)

@@ -11,15 +11,15 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// Admit writes to the new pod, which is the caller's own, what an API server adds to it: name, UID, the instant of its
-// creation, the phase, and the requests that are not given. The resource version is the caller's to set.
+// Admit writes to the new pod, which must be the caller's own, what an API server adds to it: name, UID, the instant of its
+// creation, the phase, and the requests that are not given. The caller sets the resource version.
 func Admit(pod *corev1.Pod, name string, uid types.UID, now time.Time) {
 	pod.Name, pod.UID, pod.CreationTimestamp = name, uid, metav1.NewTime(now)
 	pod.Status.Phase = corev1.PodPending
 	DefaultRequests(&pod.Spec)
 }
 
-// DefaultRequests sets the requests that are not given to the limits, in the spec itself.
+// DefaultRequests sets requests that are not given to the limits. It writes to the spec.
 func DefaultRequests(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -37,9 +37,9 @@ func DefaultRequests(spec *corev1.PodSpec) {
 	}
 }
 
-// Delete is the pod after a request to delete it, which does not write to it: marked, with its grace period, if it is
-// bound or has finalizers. It is the pod itself if that is marked already, and nil if no kubelet knows of it and nothing
-// holds it: then it is gone at once.
+// Delete is the pod after a request to delete it. It does not write to the pod. If the pod is bound or has finalizers, the result
+// is a copy that is marked for deletion with its grace period, or the pod itself if that is marked already. Otherwise the result
+// is nil: no kubelet knows of the pod and no finalizer holds it, so it is gone at once.
 func Delete(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	if pod.Spec.NodeName == "" && len(pod.Finalizers) == 0 {
 		return nil
@@ -52,13 +52,13 @@ func Delete(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	return marked
 }
 
-// Terminate marks the pod itself for deletion at the given instant, with a grace period in seconds after it.
+// Terminate marks the pod for deletion: it writes to the pod the grace period in seconds, and the instant at which that ends.
 func Terminate(pod *corev1.Pod, now time.Time, grace int64) {
 	pod.DeletionTimestamp = new(metav1.NewTime(now.Add(time.Duration(grace) * time.Second)))
 	pod.DeletionGracePeriodSeconds = new(grace)
 }
 
-// DefaultGrace is the grace period, in seconds, of pods that name none.
+// DefaultGrace is the grace period, in seconds, of pods that specify none.
 const DefaultGrace = int64(corev1.DefaultTerminationGracePeriodSeconds)
 
 // Grace is the grace period of the pod in seconds.
@@ -69,14 +69,14 @@ func Grace(pod *corev1.Pod) int64 {
 	return DefaultGrace
 }
 
-// Released reports whether a pod on its way out is gone at once, because it waited for nothing but its finalizers: no
-// kubelet knows of it, and none is left.
+// Released reports whether a pod that is marked for deletion is gone at once. That is so if no kubelet knows of it and it has no
+// finalizer left.
 func Released(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0
 }
 
-// UpdatedInPlace reports whether a patch has brought the pod to another revision in place, not merely relabelled it (R3):
-// the annotation of such updates changed too.
+// UpdatedInPlace reports whether a patch has brought the pod to another revision by an update in place. A pod that was only
+// relabelled with the hash of its revision (R3) keeps the annotation of such updates as it was.
 func UpdatedInPlace(before, after *corev1.Pod) bool {
 	const key = appsv1.DefaultDaemonSetUniqueLabelKey
 	return before.Labels[key] != after.Labels[key] && before.Annotations[inplace.StateKey] != after.Annotations[inplace.StateKey]

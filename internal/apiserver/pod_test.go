@@ -23,7 +23,7 @@ func TestDelete(t *testing.T) {
 		name, why string
 		options   []rollouttest.PodOption
 		gone      bool
-		grace     int64 // -1: it is the pod itself
+		grace     int64 // -1: the result is the pod itself
 	}{
 		{"unbound", "no kubelet knows of it", nil, true, 0},
 		{"unbound and marked", "nothing holds it any more", []rollouttest.PodOption{rollouttest.Terminating(at)}, true, 0},

@@ -21,7 +21,7 @@ import (
 
 type patchFunc func(*corev1.Pod, *rollout.Patch) (*corev1.Pod, error)
 
-// samePatches is the property that a way to patch does what the naive one does, to a pod that it leaves alone.
+// samePatches is the property that patchPod returns what the naive way returns, and does not write to the pod.
 func samePatches(t *rapid.T, patchPod patchFunc) {
 	pod := patchedPod()
 	patch := anyPatch().Draw(t, "patch")
@@ -49,7 +49,7 @@ func FuzzPatchIsTheNaiveOne(f *testing.F) {
 	fuzzing.Property(f, rapid.MakeFuzz(func(t *rapid.T) { samePatches(t, apiserver.Patch) }))
 }
 
-// The property must see a way to patch that drops what it should keep, or writes to its input.
+// The property finds a way to patch that drops what it should keep, or that writes to its input.
 func TestPatchPropertySeesPlantedBugs(t *testing.T) {
 	planted := map[string]patchFunc{
 		"writes to its input": func(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
@@ -96,7 +96,7 @@ func TestPatchPropertySeesPlantedBugs(t *testing.T) {
 	}
 }
 
-// patchedPod has two containers, an init container, resources, gates and conditions, and whole seconds only.
+// patchedPod has two containers, an init container, resources, gates and conditions, and instants in whole seconds.
 func patchedPod() *corev1.Pod {
 	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"),
 		rollouttest.Limits("memory", "1Gi"))), rollouttest.OnNode("a"), objects.Finalizer("x/y"))
@@ -108,7 +108,7 @@ func patchedPod() *corev1.Pod {
 	return pod
 }
 
-// object has some of the members, each as its generator draws it, or null.
+// object draws an object with up to three of the members. A member is drawn by its generator, or is null.
 func object(members map[string]*rapid.Generator[any]) *rapid.Generator[any] {
 	keys := slices.Sorted(maps.Keys(members))
 	if len(keys) == 0 {
@@ -129,7 +129,7 @@ func object(members map[string]*rapid.Generator[any]) *rapid.Generator[any] {
 
 func oneOf(values ...any) *rapid.Generator[any] { return rapid.SampledFrom(values) }
 
-// listOf has objects with distinct keys.
+// listOf draws lists of objects with distinct keys.
 func listOf(key string, keys []any, members map[string]*rapid.Generator[any]) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		list := []any{}

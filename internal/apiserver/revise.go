@@ -14,12 +14,12 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// Revise carries out one revision action. Uid is for a revision that is created. After is a list of its own if the action
-// took effect; done is false, and after the list that was given, if it met a revision that is there already, is gone, or is
-// another one of that name, and that is no error. Detail lists the annotations that an action is about ("key=value, key-"),
-// whether it took effect or not. An error is an action that no API server would take.
+// Revise carries out one revision action. Uid is that of a revision that is created. If the action took effect, done is true, and
+// after is a new list. If an action to create finds a revision of that name, or another action finds none or one with another
+// UID, done is false, after is the list that was given, and there is no error. Detail lists the annotations that an action is
+// about ("key=value, key-"), whether it took effect or not. An action that no API server would accept is an error.
 //
-// Neither the list nor its objects are written to; those that did not change are the same in both lists.
+// Neither the list nor its objects are written to. Revisions that did not change are the same objects in both lists.
 func Revise(
 	revisions []*appsv1.ControllerRevision, action *rollout.RevisionAction, now time.Time, uid types.UID,
 ) (after []*appsv1.ControllerRevision, done bool, detail string, err error) {
@@ -64,8 +64,8 @@ func replaced(revisions []*appsv1.ControllerRevision, i int, by *appsv1.Controll
 	return revisions
 }
 
-// annotations lists what the action sets and removes. A patch that does nothing, or both to one key, is a mistake of who
-// made it.
+// annotations lists what the action sets and removes. An action that does nothing, or that sets and removes one key, is an error
+// of the planner.
 func annotations(action *rollout.RevisionAction) (string, error) {
 	if len(action.Annotations)+len(action.RemoveAnnotations) == 0 {
 		return "", fmt.Errorf("annotate of revision %s: no annotations", action.Name)

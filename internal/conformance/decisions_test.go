@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// files of whole decisions of each controller: generated ones, then hand-made ones.
+// files are the files with whole decisions of each controller: generated ones, then hand-made ones.
 var files = [...][]string{
 	peer.Kubernetes: {"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl", "kubernetes/surprises.jsonl"},
 	peer.Kruise:     {"kruise/decisions.jsonl", "kruise/varying.jsonl", "kruise/surprises.jsonl"},
@@ -30,11 +30,12 @@ func cases(t *testing.T, file string) []*peer.Case {
 	return all
 }
 
-// TestConformanceModel holds the model of the controller to what was recorded: only a model that is right about the
-// controller can say what sets our rules apart from it.
+// TestConformanceModel compares the model of the controller with what was recorded. Only a model that is right about the
+// controller can show how our rules differ from it.
 func TestConformanceModel(t *testing.T) { testModel(t, peer.Kubernetes) }
 
-// testModel lets recordings from elsewhere go with which the plan agrees: they need no model.
+// testModel accepts a difference in a recording from elsewhere if the spec is refused or the plan agrees with the recording,
+// because such a recording needs no model.
 func testModel(t *testing.T, p peer.Controller) {
 	t.Helper()
 	for _, file := range files[p] {
@@ -135,7 +136,7 @@ func planOf(t *testing.T, c *peer.Case, spec rollout.Spec) rollout.Plan {
 	return plan
 }
 
-// explained finds the entries that account for the differences, and reports a plan that they do not account for.
+// explained finds the entries that explain the differences, and reports a plan that they do not explain.
 func explained(t *testing.T, s *peer.Situation, plan rollout.Plan, diffs []peer.Difference) peer.RuleSet {
 	t.Helper()
 	d := peer.DecidedBy(plan)

@@ -1,5 +1,4 @@
-// Package conformance hands out recorded behaviour of the daemon controllers, case by case, to the tests of other
-// packages.
+// Package conformance gives the tests of other packages the recorded behaviour of the daemon controllers, case by case.
 //
 // testdata/README.md says what is recorded, by which program and with which fields. A test reads one file of it:
 //

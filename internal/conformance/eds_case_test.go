@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
-// The names that the ExtendedDaemonSet controller uses.
+// These are names that the ExtendedDaemonSet controller uses.
 const (
 	edsHash     = "extendeddaemonset.datadoghq.com/templatehash"
 	edsNodeHash = "extendeddaemonset.datadoghq.com/nodehash"
@@ -22,7 +22,7 @@ const (
 	edsName     = "extendeddaemonset.datadoghq.com/name"
 )
 
-// edsNow is the time of the recordings that do not have one.
+// edsNow is the time of recordings that have none.
 var edsNow = time.Date(2026, time.January, 15, 12, 0, 0, 0, time.UTC)
 
 // edsSet is a recorded ExtendedDaemonSet.
@@ -104,7 +104,7 @@ type edsCondition struct {
 	LastUpdateTime     metav1.Time            `json:"lastUpdateTime"`
 }
 
-// condition is nil if there is none of that type.
+// condition returns the condition of that type; nil if there is none.
 func (r *edsReplicaSet) condition(kind string) *edsCondition {
 	for i := range r.Status.Conditions {
 		if r.Status.Conditions[i].Type == kind {
@@ -114,7 +114,7 @@ func (r *edsReplicaSet) condition(kind string) *edsCondition {
 	return nil
 }
 
-// holds reports whether the condition is there and True.
+// holds reports whether the condition exists and is True.
 func (r *edsReplicaSet) holds(kind string) bool {
 	c := r.condition(kind)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -132,7 +132,7 @@ type edsSetting struct {
 	} `json:"spec"`
 }
 
-// edsCase is a recording of what the controller does with pods: one of filter, rolling and ers-reconcile.
+// edsCase is a recording of what the controller does with pods: one of filter, rolling or ers-reconcile.
 type edsCase struct {
 	Name     string   `json:"name"`
 	Features []string `json:"features"`

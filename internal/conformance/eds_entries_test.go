@@ -1,6 +1,6 @@
 package conformance_test
 
-// edsRule is one deliberate difference from the ExtendedDaemonSet controller: a switch of the model.
+// edsRule is one deliberate difference from the ExtendedDaemonSet controller. It is a switch of the model.
 type edsRule uint8
 
 const (
@@ -38,8 +38,8 @@ const edsAllRules edsRuleSet = 1<<edsRuleCount - 1
 // edsEntry is one row of the table of deliberate differences.
 type edsEntry struct{ id, rule, why string }
 
-// edsEntries is the table. A difference is put down to the entries without whose rules the model of the controller would
-// not become our plan.
+// edsEntries is the table. A difference is explained by those entries whose rules the model of the controller needs to become our
+// plan.
 var edsEntries = [edsRuleCount]edsEntry{
 	edsDefaultTolerations: {"default-tolerations", "P1",
 		"the controller tolerates network-unavailable without host network, and not pid-pressure"},

@@ -17,10 +17,10 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// edsSight is a plan with what its assertions look at: the cluster as the planner saw it.
+// edsSight is a plan with what the assertions about it need: the cluster as the planner saw it.
 type edsSight struct {
 	edsCall
-	hash map[string]string // of the pods, by name
+	hash map[string]string // hash of the revision of each pod, by name
 }
 
 func newEDSSight(call edsCall) edsSight {
@@ -31,7 +31,7 @@ func newEDSSight(call edsCall) edsSight {
 	return s
 }
 
-// deleted returns why a pod is deleted; ReasonNone if it is not.
+// deleted returns why a pod is deleted, ReasonNone if it is not.
 func (s edsSight) deleted(pod string) rollout.Reason {
 	for _, d := range s.plan.Deletes {
 		if d.Pod == pod {
@@ -54,7 +54,7 @@ func (s edsSight) decision(node string) rollout.Decision {
 	return rollout.Decision{}
 }
 
-// edsRolls reports whether the pod is deleted to be updated.
+// edsRolls reports whether the reason of a delete is that the pod is updated.
 func edsRolls(r rollout.Reason) bool {
 	return r == rollout.ReasonOutdated || r == rollout.ReasonOutdatedNotReady || r == rollout.ReasonOutdatedFailed
 }
@@ -63,16 +63,16 @@ func (s edsSight) live(n *edsNode) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(n.pods), marked)
 }
 
-// halted reports whether the set creates and deletes nothing.
+// frozen reports whether the set creates and deletes nothing.
 func (s edsSight) frozen() bool { return s.in.spec.Strategy.Frozen }
 
-// serving reports whether the node has a pod that does its work: at the node's revision or another, it is Ready.
+// serving reports whether the node has a Ready pod, at the node's revision or at another one.
 func (s edsSight) serving(n *edsNode) bool { return slices.ContainsFunc(s.live(n), edsReady) }
 
-// edsAssertion says what is wrong with one node, and whether there was anything to see.
+// edsAssertion returns what is wrong with one node, and reports whether there was anything to assert.
 type edsAssertion func(s edsSight, n *edsNode) (seen bool, problem string)
 
-// edsInvariants hold what each entry says of ours, whatever the controller does, and without the model.
+// edsInvariants assert what each entry says of our plans, whatever the controller does, and without the model.
 var edsInvariants = [edsRuleCount]edsAssertion{
 	edsDefaultTolerations: func(s edsSight, n *edsNode) (bool, string) {
 		if n.object == nil || n.theirs == n.ours {
@@ -208,7 +208,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 			"with the right resources: %v, state %v", right, d.State)
 	},
 	edsNoDelay: func(s edsSight, n *edsNode) (bool, string) {
-		if n != s.world.nodes[0] { // it is about the plan
+		if n != s.world.nodes[0] { // the assertion is about the plan, so one node is enough
 			return false, ""
 		}
 		again := s.in.snapshot
@@ -255,7 +255,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 	},
 }
 
-// broken reports whether the node's only pod is outdated and not Ready. It has to go, unless something else holds the node.
+// broken reports whether the node's only pod is outdated and not Ready. It must be deleted, unless something else holds the node.
 func (s edsSight) broken(n *edsNode, unbound bool) (seen bool, problem string) {
 	d := s.decision(n.name)
 	if n.ours != placement.Run || len(n.pods) != 1 || s.serving(n) || d.State != rollout.StateOutdated ||
@@ -273,7 +273,7 @@ func edsProblem(wrong bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// TestConformanceEDSInvariants asserts of every recorded situation what each entry says of us.
+// TestConformanceEDSInvariants asserts in every recorded situation what each entry says of our plans.
 func TestConformanceEDSInvariants(t *testing.T) {
 	var seen [edsRuleCount]int
 	for _, file := range edsFiles {

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// edsReplicaName is the label with the replica set that a pod is of.
+// edsReplicaName is the label with the name of the replica set that a pod belongs to.
 const edsReplicaName = "extendeddaemonsetreplicaset.datadoghq.com/name"
 
 var edsLabelEntry = edsEntry{"label-follows-the-canary", "T6",
@@ -45,8 +45,8 @@ func (m *edsModel) relabelled() (pods []string) {
 
 func edsLabelled(p *corev1.Pod) bool { return p.Labels[rollout.CanaryLabel] == "true" }
 
-// relabelled lists the pods of which the plan puts the label right: pods on trial have it, others do not, and those that go do
-// not matter.
+// relabelled lists the pods whose label the plan corrects. Pods on trial must have the label, and others must not. Pods that are
+// deleted do not count.
 func (s edsSight) relabelled() (pods []string) {
 	for _, n := range s.world.nodes {
 		for _, p := range n.pods {

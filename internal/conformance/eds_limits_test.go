@@ -36,7 +36,7 @@ type edsLimits struct {
 	} `json:"expect"`
 }
 
-// The deliberate differences of the limits: switches of their model.
+// These are the deliberate differences of the limits. They are switches of their model.
 const (
 	limitsBrokenInFull = 1 << iota
 	limitsDeletesInTurn
@@ -50,7 +50,7 @@ var edsLimitsEntries = map[int]edsEntry{
 		"the controller's deletes have no part in maxPodCreation; here they get what creates leave of it"},
 }
 
-// outcome returns how many pods are created and deleted, with some of our rules. The controller picks victims at random.
+// outcome returns how many pods are created and deleted, with some of our rules. The controller picks the deleted pods at random.
 func (c *edsLimits) outcome(rules int) (creates, deletes int) {
 	in := c.Input
 	creates = max(0, min(in.Nodes-in.Pods, in.MaxPodCreation))
@@ -66,16 +66,16 @@ func (c *edsLimits) outcome(rules int) (creates, deletes int) {
 	return creates, deletes
 }
 
-// missing returns how many nodes have no pod. Those of unresponsive nodes are not among the pods, but they are there.
+// missing returns how many nodes have no pod. The pods of unresponsive nodes are not counted among the pods, but they exist.
 func (c *edsLimits) missing() int { return c.Input.Nodes - c.Input.Pods - c.Input.UnresponsiveNodes }
 
-// done returns what comes of the numbers: the controller deletes and creates no more than there is.
+// done returns how many pods are really created and deleted: not more than there are nodes without a pod, and outdated pods.
 func (c *edsLimits) done(rules int) (creates, deletes int) {
 	creates, deletes = c.outcome(rules)
 	return min(creates, c.missing()), min(deletes, c.Input.OldAvailablePods+c.Input.OldUnavailablePods)
 }
 
-// impossible says why no cluster shows these numbers; empty if one can.
+// impossible returns why no cluster can have these numbers; empty if one can.
 func (c *edsLimits) impossible() string {
 	in := c.Input
 	switch {
@@ -96,7 +96,7 @@ func (c *edsLimits) impossible() string {
 	}
 }
 
-// spec returns one with the limits of the recording.
+// spec returns a spec with the limits of the recording.
 func (c *edsLimits) spec() rollout.Spec {
 	quantity := func(n int) *intstr.IntOrString { return new(intstr.FromInt32(int32(n))) }
 	spec := kit.Spec("agent", kit.Burst("100000"), kit.Image("agent:v2"))
@@ -108,8 +108,8 @@ func (c *edsLimits) spec() rollout.Spec {
 	return spec
 }
 
-// snapshot returns a cluster that shows the numbers. What is left of the pods are new ones that do not get ready, and that were
-// created too long ago to be under way.
+// snapshot returns a cluster with these numbers. Pods that are of none of the counted kinds are new ones that do not become ready
+// and were created too long ago to be under way.
 func (c *edsLimits) snapshot(spec rollout.Spec) rollout.Snapshot {
 	old := spec.Default()
 	kit.Image("agent:v1")(&old)
@@ -151,7 +151,7 @@ func (c *edsLimits) snapshot(spec rollout.Spec) rollout.Snapshot {
 // refused returns the field for which a spec with the limits is refused.
 func (c *edsLimits) refused() string {
 	switch {
-	case c.Input.MaxUnavailable == 0: // without maxSurge nothing could ever be updated (B1)
+	case c.Input.MaxUnavailable == 0: // without maxSurge no pod could ever be updated (B1)
 		return "spec.strategy.maxUnavailable"
 	case c.Input.MaxPodCreation == 0: // no pod could ever be created (B7)
 		return "spec.strategy.slowStart.increase"
@@ -160,9 +160,9 @@ func (c *edsLimits) refused() string {
 	}
 }
 
-// TestConformanceEDSLimits compares how many pods are created and deleted in a cluster that shows the numbers of a recording.
-// The relation that holds instead of the controller's: broken pods are all replaced, as far as slow start lets them, and healthy
-// ones are never deleted beyond the budget.
+// TestConformanceEDSLimits compares how many pods are created and deleted in a cluster with the numbers of a recording. It also
+// asserts the relation that holds instead of the controller's: broken pods are all replaced, as far as slow start permits it, and
+// healthy pods are never deleted beyond the budget.
 func TestConformanceEDSLimits(t *testing.T) {
 	agree, explained, refused, impossible := 0, 0, make(map[string]int), make(map[string]int)
 	needed := make(map[int]int)
@@ -208,7 +208,7 @@ func TestConformanceEDSLimits(t *testing.T) {
 	}
 }
 
-// plan counts creates and deletes, and asserts what holds of them whatever the controller does.
+// plan counts creates and deletes, and asserts what holds for them whatever the controller does.
 func (c *edsLimits) plan(t *testing.T) (creates, deletes int) {
 	t.Helper()
 	spec := c.spec()

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// Revisions as the recordings name them. edsNewer is the one that another replica set has.
+// These are revisions by their names in the recordings. edsNewer is the revision of another replica set.
 const (
 	edsThis  = "hash-new"
 	edsOld   = "hash-old"
@@ -66,7 +66,7 @@ func (m *edsModel) delayed(kind string) bool {
 	return c != nil && m.at.Sub(c.LastUpdateTime.Time) < frequency && !m.on(edsNoDelay)
 }
 
-// filterAlone returns the outcome of a call of the filter alone, with the nodes that it takes for empty.
+// filterAlone returns the outcome of a call of the filter alone. Its creates are the nodes that the filter takes for empty.
 func (m *edsModel) filterAlone() (o edsOutcome) {
 	views := m.filter()
 	for _, v := range views {
@@ -83,12 +83,12 @@ func (m *edsModel) filterAlone() (o edsOutcome) {
 	return o
 }
 
-// frozen and paused are what annotations of the set say.
+// frozen and paused return what the annotations of the set say.
 func (m *edsModel) frozen() bool { return m.Input.Set.Annotations[edsFrozen] == "true" }
 
 func (m *edsModel) paused() bool { return m.Input.Set.Annotations[edsPaused] == "true" }
 
-// unreadable reports whether a quantity of the strategy is none.
+// unreadable reports whether a quantity of the strategy cannot be read.
 func (m *edsModel) unreadable() bool {
 	r := m.Input.Set.Spec.Strategy.RollingUpdate
 	return slices.ContainsFunc([]*intstr.IntOrString{r.MaxUnavailable, r.MaxPodSchedulerFailure, r.SlowStartAdditiveIncrease},
@@ -98,7 +98,8 @@ func (m *edsModel) unreadable() bool {
 		})
 }
 
-// undefaulted reports whether something of the strategy is unset, so that the controller waits for another one to default it.
+// undefaulted reports whether a field of the strategy is unset, so that the controller waits for another controller to set its
+// default.
 func (m *edsModel) undefaulted() bool {
 	return m.Input.Set.Spec.Strategy.ReconcileFrequency == nil && m.Input.Replica.UID != "" && m.role != edsFilterAlone
 }
@@ -111,7 +112,7 @@ func (m *edsModel) missing(v *edsView) bool {
 	return len(v.kept)+len(v.marked)+len(v.blocked) == 0
 }
 
-// serves reports whether the node has a pod that does its work for the budget.
+// serves reports whether the budget counts the node as having a serving pod.
 func (m *edsModel) serves(v *edsView) bool {
 	pods := v.kept
 	if !m.on(edsMarkedIsGone) {
@@ -122,7 +123,7 @@ func (m *edsModel) serves(v *edsView) bool {
 	})
 }
 
-// stuck reports whether nothing done to the node would help now, so that it can be left out of the budget (B8).
+// stuck reports whether no action on the node would help now, so that it can be left out of the budget (B8).
 func (m *edsModel) stuck(v *edsView) bool {
 	if !m.on(edsStuckAtOnce) {
 		return slices.ContainsFunc(slices.Concat(v.kept, v.marked), func(p *corev1.Pod) bool { return edsStuck(p, m.at) })
@@ -139,8 +140,8 @@ func (m *edsModel) stuck(v *edsView) bool {
 	})
 }
 
-// breaks reports whether the pod of the update revision that a keep node has is not available (B2). One that is not bound never
-// ran there.
+// breaks reports whether a keep node has a pod of the update revision that is not available (B2). A pod that is not bound does
+// not count, because it never ran there.
 func (m *edsModel) breaks(v *edsView) bool {
 	of := func(p *corev1.Pod) bool {
 		return m.revision(p) == m.edsWorld.update() && p.Spec.NodeName != "" && !marked(p)
@@ -149,7 +150,7 @@ func (m *edsModel) breaks(v *edsView) bool {
 	return slices.ContainsFunc(pods, of) && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return of(p) && edsReady(p) })
 }
 
-// roll returns the update of all nodes that the call is for.
+// roll returns the update of all nodes that the call handles.
 func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	var missing, broken, healthy []string
 	unavailable, stuck, underWay := 0, 0, 0
@@ -193,7 +194,7 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	}
 	creates := max(0, min(room, len(missing)))
 	slots := max(0, room-creates)
-	for _, v := range views { // in their order: what has Failed is deleted as repair
+	for _, v := range views { // in their order, because pods that have Failed are deleted as repair
 		switch failed := edsPodNames(v.failed); {
 		case len(failed) == 0:
 		case v.outcome != placement.Run || len(v.kept) > 0 || !m.on(edsUnderWay):
@@ -211,7 +212,7 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	return o
 }
 
-// count counts the node as current if it has a pod of the revision that the call, or the set, is for.
+// count counts the node as current if it has a pod of the revision that the call handles, or that the set has.
 func (m *edsModel) count(v *edsView, counters *edsCounters) {
 	pods := slices.Concat(v.kept, v.marked)
 	if m.on(edsAnyPodCounts) {
@@ -231,7 +232,7 @@ func (m *edsModel) count(v *edsView, counters *edsCounters) {
 	}
 }
 
-// outdated returns the pod of the node that is to be replaced, nil if there is none.
+// outdated returns the pod of the node that must be replaced, nil if there is none.
 func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	if len(v.kept) != 1 || marked(v.kept[0]) || m.upToDate(v.edsNode, v.kept[0]) ||
 		edsReady(v.kept[0]) && len(v.blocked) > 0 && m.on(edsObjectHolds) {
@@ -240,7 +241,7 @@ func (m *edsModel) outdated(v *edsView) *corev1.Pod {
 	return v.kept[0]
 }
 
-// underWay reports whether the node waits for a pod to go or to be available (B7).
+// underWay reports whether the node waits for a pod to be gone or to be available (B7).
 func (m *edsModel) underWay(v *edsView) bool {
 	interval := m.Input.Set.Spec.Strategy.RollingUpdate.SlowStartIntervalDuration
 	return len(v.marked) > 0 || slices.ContainsFunc(v.kept, func(p *corev1.Pod) bool {
@@ -267,11 +268,12 @@ func edsMaxCreation(r edsRolling, nodes int32, elapsed time.Duration) int {
 	return min(steps*peer.Scaled(r.SlowStartAdditiveIncrease, nodes, 1), int(*r.MaxParallelPodCreation))
 }
 
-// ordered reports whether B6 and M6 pick what the controller picks freely. This is one of its choices, so that it is no
-// difference by itself: only the model with all rules makes it.
+// ordered reports whether the choice is made as B6 and M6 make it. The controller chooses freely. Our choice is one of the
+// controller's, so it is no difference by itself, and only the model with all rules makes it.
 func (m *edsModel) ordered() bool { return m.rules == edsAllRules }
 
-// some returns any number of the names, which come by node name; in order, it is the last ones.
+// some returns a free choice of so many of the names, which are in the order of node names. If the model is ordered, it returns
+// the last ones.
 func (m *edsModel) some(names []string, number int) peer.Act {
 	number = max(0, min(number, len(names)))
 	if m.ordered() {
@@ -286,8 +288,8 @@ func (m *edsModel) some(names []string, number int) peer.Act {
 	return peer.Act{From: names, Count: number}
 }
 
-// replace picks the victims: broken pods and healthy ones alike, from a budget that the broken ones raise. By B3 all broken ones
-// go, and healthy ones within the budget, the last by node name first (B6).
+// replace picks the pods to delete. The controller picks from broken pods and healthy ones alike, within a budget that the broken
+// ones raise. By B3 all broken pods are deleted, and healthy ones within the budget, the last by node name first (B6).
 func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slots int) {
 	rolling := m.Input.Set.Spec.Strategy.RollingUpdate
 	if !m.on(edsBrokenInFull) {
@@ -307,7 +309,7 @@ func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slot
 	o.deletes = o.deletes.And(m.some(broken, first)).And(m.some(healthy, second))
 }
 
-// and does both, of other nodes each.
+// and returns the outcome of doing both, for different nodes each.
 func (o edsOutcome) and(p edsOutcome) edsOutcome {
 	c, d := o.counters, p.counters
 	return edsOutcome{

@@ -12,15 +12,15 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// edsModel says naively what the ExtendedDaemonSet controller does with the input of a case, and what it would do with
-// some of our rules in place of its own. With no rule it must give what was recorded; with all of them, what we plan.
+// edsModel is a naive model of what the ExtendedDaemonSet controller does with the input of a case, and of what it would do with
+// some of our rules in place of its own. With no rule it must give what was recorded. With all rules it must give our plan.
 type edsModel struct {
 	*edsWorld
 	rules edsRuleSet
 	at    time.Time
-	// picked are the canary nodes of the plan: which they are is the business of package canary (C1).
+	// picked are the canary nodes of the plan. Package canary chooses them (C1), so the model takes them over.
 	picked []string
-	// backoffs of Failed pods, by node (or with our rule by node and revision), carried from call to call.
+	// backoffs are those of Failed pods, kept from call to call. They are by node, or with our rule by node and revision.
 	backoffs map[string]edsBackoff
 }
 
@@ -39,19 +39,20 @@ func (m *edsModel) on(r edsRule) bool { return m.rules&(1<<r) != 0 }
 type edsView struct {
 	*edsNode
 	outcome placement.Outcome
-	// kept are the pods that stay: for the controller one at most, which may be on its way out.
+	// kept are the pods that stay. For the controller this is one at most, which may be on its way out.
 	kept []*corev1.Pod
-	// marked are pods on their way out that were not chosen to stay, blocked those that stay because of their back-off.
+	// marked are pods on their way out that were not chosen to stay. blocked are pods that stay because of their back-off.
 	marked, blocked []*corev1.Pod
-	// failed are outdated pods that go without a back-off.
+	// failed are outdated pods that are deleted without a back-off.
 	failed []*corev1.Pod
 	// goes are the pods that the filter wants to be deleted, marked ones too.
 	goes []*corev1.Pod
-	// held by some pod object that keeps a new pod from being created.
+	// held reports whether some pod object keeps a new pod from being created.
 	held bool
 }
 
-// placed is whether the node runs the pod. For the controller it does or does not: what may stay has to go as well.
+// placed returns whether the node runs the pod. For the controller it does or does not: a pod that may stay must be deleted as
+// well.
 func (m *edsModel) placed(n *edsNode) placement.Outcome {
 	outcome := n.theirs
 	if m.on(edsDefaultTolerations) {
@@ -63,7 +64,7 @@ func (m *edsModel) placed(n *edsNode) placement.Outcome {
 	return outcome
 }
 
-// filter says of each node which pods stay. Nodes of another replica set are left out, and so are their pods.
+// filter returns for each node which pods stay. It leaves out nodes of another replica set, and their pods.
 func (m *edsModel) filter() (views []*edsView) {
 	for _, n := range m.nodes {
 		v := &edsView{edsNode: n, outcome: m.placed(n)}
@@ -83,7 +84,7 @@ func (m *edsModel) filter() (views []*edsView) {
 	return views
 }
 
-// empty is the filter for a node that does not run the pod, or does not exist.
+// empty filters a node that does not run the pod, or does not exist.
 func (m *edsModel) empty(v *edsView) {
 	for _, p := range v.pods {
 		switch {
@@ -95,7 +96,7 @@ func (m *edsModel) empty(v *edsView) {
 	}
 }
 
-// finished takes out the pods that need no choice between them and others.
+// finished takes out the pods about which there is nothing to choose.
 func (m *edsModel) finished(v *edsView) (rest []*corev1.Pod) {
 	for _, p := range v.pods {
 		phase := p.Status.Phase
@@ -125,8 +126,8 @@ func (m *edsModel) finished(v *edsView) (rest []*corev1.Pod) {
 	return rest
 }
 
-// choose says which of several pods stay. The controller keeps the oldest of those that are bound. By M3 it is one of the
-// wanted revision and one other, the best of each, and those that are on their way out do not count.
+// choose decides which of several pods stay. The controller keeps the oldest of those that are bound. By M3 one pod of the wanted
+// revision and one of another revision stay, the best of each, and pods that are on their way out do not count.
 func (m *edsModel) choose(v *edsView, rest []*corev1.Pod) {
 	if !m.on(edsBestPodStays) {
 		slices.SortStableFunc(rest, peer.Oldest)
@@ -141,7 +142,7 @@ func (m *edsModel) choose(v *edsView, rest []*corev1.Pod) {
 		return
 	}
 	slices.SortFunc(rest, betterEDS)
-	var best [2]*corev1.Pod // of the wanted revision, of another
+	var best [2]*corev1.Pod // the best of the wanted revision, and of any other
 	for _, p := range rest {
 		kind := int(count(!m.upToDate(v.edsNode, p)))
 		switch {
@@ -168,7 +169,7 @@ func edsExcept(pods []*corev1.Pod, p *corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(q *corev1.Pod) bool { return q == p })
 }
 
-// betterEDS returns the order of M3.
+// betterEDS compares two pods by the order of M3.
 func betterEDS(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(count(edsReady(b)), count(edsReady(a))),
@@ -177,8 +178,8 @@ func betterEDS(a, b *corev1.Pod) int {
 	)
 }
 
-// due reports whether a Failed pod may be deleted now, and counts it. The controller has one back-off for the node, so that it
-// holds up the second pod of the same call. By M2 all of a node's go together, and outdated ones wait for nothing.
+// due reports whether a Failed pod may be deleted now, and counts it. The controller has one back-off for the node, so the second
+// pod of the same call waits. By M2 all Failed pods of a node are deleted together, and outdated ones without a back-off.
 func (m *edsModel) due(n *edsNode, p *corev1.Pod) bool {
 	const longest = 15 * time.Minute
 	key, delay := n.name, 10*time.Second
@@ -200,7 +201,7 @@ func (m *edsModel) due(n *edsNode, p *corev1.Pod) bool {
 	return true
 }
 
-// edsCleanUp lists the pods that go because of the filter: those that are marked already do so anyway.
+// edsCleanUp lists the pods that are deleted because of the filter. Those that are marked already are not listed.
 func edsCleanUp(views []*edsView) (names []string) {
 	for _, v := range views {
 		for _, p := range v.goes {

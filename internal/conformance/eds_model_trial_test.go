@@ -11,7 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// update returns what the call does beside the filter: the nodes of a revision on trial at once, the others in turn.
+// update returns what the call does beside the filter. It updates the nodes of a revision on trial at once, and the others in
+// turn.
 func (m *edsModel) update(views []*edsView) edsOutcome {
 	if m.role != edsOnTrial {
 		return m.roll(views)
@@ -30,7 +31,7 @@ func (m *edsModel) update(views []*edsView) edsOutcome {
 	return m.try(trial).and(m.roll(others))
 }
 
-// revision returns what the pod says it is of.
+// revision returns the revision that the annotation of the pod names.
 func (m *edsModel) revision(p *corev1.Pod) string {
 	if m.role == edsFilterAlone {
 		return edsThis
@@ -38,7 +39,7 @@ func (m *edsModel) revision(p *corev1.Pod) string {
 	return p.Annotations[edsHash]
 }
 
-// target returns the revision that the node is to end at (T6). A call of the controller knows one only.
+// target returns the revision that the node is to end at (T6). A call of the controller knows one revision only.
 func (m *edsModel) target(n *edsNode) string {
 	if !m.on(edsWholeSet) {
 		return edsThis
@@ -69,7 +70,7 @@ func (m *edsModel) tries(n *edsNode) bool {
 	return n.canary
 }
 
-// upToDate reports whether the pod is what its node is to have.
+// upToDate reports whether the pod is what its node should have.
 func (m *edsModel) upToDate(n *edsNode, p *corev1.Pod) bool {
 	if m.revision(p) != m.target(n) {
 		return false
@@ -86,7 +87,7 @@ func (m *edsModel) upToDate(n *edsNode, p *corev1.Pod) bool {
 	}
 }
 
-// resting reports whether nothing is begun on the node. The controller pauses and freezes all but the nodes of a canary.
+// resting reports whether no update begins on the node. The controller pauses and freezes all nodes but those of a canary.
 func (m *edsModel) resting(n *edsNode) bool {
 	trial := m.tries(n) && (m.role == edsOnTrial || m.on(edsWholeSet))
 	paused, failed := m.judged()
@@ -94,7 +95,7 @@ func (m *edsModel) resting(n *edsNode) bool {
 		trial && paused && !failed && m.on(edsCanaryRests) && m.target(n) == m.edsWorld.update()
 }
 
-// try updates the nodes of a revision on trial, at once. It counts nodes that do not run the pod, too.
+// try updates the nodes of a revision on trial, all at once. It also counts nodes that do not run the pod.
 func (m *edsModel) try(views []*edsView) (o edsOutcome) {
 	paused, failed := m.judged()
 	for _, v := range views {

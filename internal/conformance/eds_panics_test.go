@@ -9,10 +9,10 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// edsPanics is what we do in each recording in which the controller panics.
+// edsPanics lists what we do in each recording in which the controller panics.
 var edsPanics = []struct {
 	name, why string
-	acts      string // see acts
+	acts      string // in the form of actsOf
 	refused   string // the field for which the spec is refused
 }{
 	{name: "ers-reconcile/0012", why: "pods were created a short time ago, and none ever deleted: there is no such delay",
@@ -43,8 +43,8 @@ var edsPanics = []struct {
 
 const edsInterval = "spec.strategy.rollingUpdate.slowStartIntervalDuration"
 
-// TestConformanceEDSPanics has a row for each recorded panic. None of ours is reachable: the spec is refused, or there is a plan.
-// Of other recordings, whose cases have the same names, only that is asserted.
+// TestConformanceEDSPanics has a row for each recorded panic. No input makes our planner panic: the spec is refused, or there is
+// a plan. For recordings from elsewhere, whose cases may have the same names, only that is asserted.
 func TestConformanceEDSPanics(t *testing.T) {
 	recorded := make(map[string]func(*testing.T) (acts, refused string))
 	for _, c := range edsLines[edsCase](t, "ers-reconcile") {
@@ -107,7 +107,7 @@ func TestConformanceEDSPanics(t *testing.T) {
 	}
 }
 
-// actsOf names the pods that are patched and that go, and the nodes that get pods.
+// actsOf lists the pods that are patched and deleted, and the nodes that get pods.
 func actsOf(plan rollout.Plan) string {
 	var list []string
 	for _, a := range plan.Patches {

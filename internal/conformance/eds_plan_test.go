@@ -13,11 +13,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// edsDecided is what a plan does, as far as it can be compared.
+// edsDecided is what a plan does, as far as it can be compared with the controller.
 type edsDecided struct {
 	creates []string // nodes
 	deletes []string // pods
-	// desired and updated are counted by the plan's status; the filter counts nothing as updated.
+	// desired and updated are counts of the plan's status. The filter counts no node as updated.
 	desired, updated int32
 }
 
@@ -27,14 +27,14 @@ func edsDecidedBy(plan rollout.Plan) edsDecided {
 	}
 }
 
-// permits reports whether what was decided is just what is done, for one of its choices.
+// permits reports whether what was decided is what one of the outcome's choices does.
 func (o edsOutcome) permits(d edsDecided) bool {
 	return !o.panics && o.counters.Desired == d.desired && o.counters.Current == d.updated &&
 		peer.Permits(o.creates, peer.Act{}, d.creates) && peer.Permits(o.deletes, peer.Act{}, d.deletes)
 }
 
-// explainEDS finds a smallest set of rules that make the model permit what was decided. of makes the outcome of a model with
-// some rules.
+// explainEDS finds a smallest set of rules with which the model permits what was decided. The function of makes the outcome of a
+// model with some rules.
 func explainEDS(d edsDecided, of func(edsRuleSet) edsOutcome) (needed edsRuleSet, ok bool) {
 	if !of(edsAllRules).permits(d) {
 		return 0, false
@@ -48,17 +48,17 @@ func explainEDS(d edsDecided, of func(edsRuleSet) edsOutcome) (needed edsRuleSet
 	return needed, true
 }
 
-// edsCall is one call of the controller, and the plan in its place.
+// edsCall is one call of the controller, and the plan that we make in its place.
 type edsCall struct {
 	name  string
 	world *edsWorld
 	in    edsTranslated
 	plan  rollout.Plan
-	// outcome is that of the model with some rules.
+	// outcome returns that of the model with some rules.
 	outcome func(edsRuleSet) edsOutcome
 }
 
-// edsCalls puts the calls of a recording to our planner. refused is the field for which the spec is refused instead.
+// edsCalls plans for the calls of a recording. refused is the field for which the spec is refused instead.
 func edsCalls(t *testing.T, file string, c *edsCase) (calls []edsCall, refused string) {
 	t.Helper()
 	w := newEDSWorld(t, c, edsRoleIn(c, file))
@@ -117,7 +117,7 @@ func assertEDSRefused(t *testing.T, name string, err error, path string) {
 
 var edsFiles = []string{"filter", "rolling", "ers-reconcile"}
 
-// TestConformanceEDSPlans compares whole plans with what the controller did. A plan that differs must be what the model of the
+// TestConformanceEDSPlans compares whole plans with what the controller did. If a plan differs, it must be what the model of the
 // controller does with the rules of the table of deliberate differences.
 func TestConformanceEDSPlans(t *testing.T) {
 	for _, file := range edsFiles {

@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// edsDecisionOf returns what the plan decides about the set: the revision that all nodes without a canary are to end at, and the
-// one on trial.
+// edsDecisionOf returns what the plan decides about the set: the revision that all nodes but the canary's are to end at, and the
+// revision on trial.
 func edsDecisionOf(c *edsReconcile, plan rollout.Plan, images map[string]string) edsDecision {
 	trial := plan.Canary
 	d := edsDecision{active: edsImage(c.Input.Set.Spec.Template), image: edsImage(c.Input.Set.Spec.Template)}
@@ -41,8 +41,8 @@ func edsDecisionOf(c *edsReconcile, plan rollout.Plan, images map[string]string)
 	return d
 }
 
-// cluster makes up one in which the set's pods are where its status says: healthy ones of the replica set on trial on its canary
-// nodes, since it was created, and of the active one on all others.
+// cluster makes up a cluster in which the set's pods are where its status shows them. The canary nodes have had healthy pods of
+// the replica set on trial since it was created. All other nodes have healthy pods of the active replica set.
 func (c *edsReconcile) cluster(t *testing.T, spec rollout.Spec) (rollout.Snapshot, map[string]string) {
 	t.Helper()
 	s := rollout.Snapshot{Now: c.Input.Now, Nodes: c.Input.Nodes, Memory: rollout.Memory{Version: rollout.MemoryVersion}}
@@ -103,8 +103,8 @@ func (c *edsReconcile) cluster(t *testing.T, spec rollout.Spec) (rollout.Snapsho
 	return s, images
 }
 
-// TestConformanceEDSReconcile compares what is decided about the set: which revision is active, which is tried, whether that is
-// paused, has failed or is promoted, and what a failed canary restores.
+// TestConformanceEDSReconcile compares what is decided about the set: which revision is active, which is on trial, whether that
+// is paused, has failed or is promoted, and what a failed canary restores.
 func TestConformanceEDSReconcile(t *testing.T) {
 	agree, explained, refused := 0, 0, 0
 	needed, seen := make(map[int]int), make(map[int]int)
@@ -179,7 +179,7 @@ func (c *edsReconcile) plan(t *testing.T, spec rollout.Spec) (rollout.Plan, map[
 	return plan, images
 }
 
-// edsSetInvariants hold what each entry about the set says of ours, without the model.
+// edsSetInvariants assert what each entry about the set says of our plans, without the model.
 var edsSetInvariants = map[int]func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (seen bool, problem string){
 	edsOneCall: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
 		fresh := c.upToDate() == nil && !spec.Strategy.Frozen

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// edsReconcile is a recording of what the controller decides about the set: which replica set is active, and which is tried.
+// edsReconcile is a recording of what the controller decides about the set: which replica set is active, and which is on trial.
 type edsReconcile struct {
 	Name     string   `json:"name"`
 	Features []string `json:"features"`
@@ -41,17 +41,17 @@ type edsReconciled struct {
 	ByListOrder []edsReconciled `json:"observedOutcomes"`
 }
 
-// edsDecision is what is decided about the set, with revisions told apart by their image.
+// edsDecision is what is decided about the set. Revisions are identified by their image.
 type edsDecision struct {
 	active, trial string // images; empty: none
 	state         string
-	image         string // of the set's template afterwards
-	created       int    // replica sets
+	image         string // image of the set's template afterwards
+	created       int    // number of replica sets that are created
 	deleted       int
-	ended         string // why the controller got no further
+	ended         string // why the controller went no further
 }
 
-// The deliberate differences about the set: switches of the model.
+// These are the deliberate differences about the set. They are switches of the model.
 const (
 	edsOneCall = 1 << iota
 	edsTooFew
@@ -140,7 +140,7 @@ func (c *edsReconcile) annotated(name string) string {
 	return c.Input.Set.Annotations["extendeddaemonset.datadoghq.com/"+name]
 }
 
-// unchanged returns the decision that leaves all as it is.
+// unchanged returns the decision that leaves all as it is, for that reason.
 func (c *edsReconcile) unchanged(why string) edsDecision {
 	s := c.Input.Set
 	d := edsDecision{active: c.imageOf(s.Status.ActiveReplicaSet), state: s.Status.State, image: edsImage(s.Spec.Template),
@@ -231,8 +231,8 @@ func (c *edsReconcile) outcome(rules int) edsDecision {
 	return d
 }
 
-// carried returns the replica set whose pods run, in a cluster that we make up for a recording without an active one, or ran: the
-// history knows it, unless more nodes have the pods of the set's template than a canary would.
+// carried returns the replica set whose pods run, or once ran, in the cluster that we make up for a recording without an active
+// one. The history of that cluster has it. There is none if more nodes have the pods of the set's template than a canary would.
 func (c *edsReconcile) carried() *edsReplicaSet {
 	update, runs := c.upToDate(), int32(len(c.Input.Nodes)-c.tainted())
 	if o := c.options(); o != nil && update != nil && !update.holds("Canary-Failed") {
@@ -254,7 +254,7 @@ func (r *edsReplicaSet) unused(now time.Time) bool {
 		(!r.holds("Canary-Failed") || now.Sub(r.condition("Canary-Failed").LastTransitionTime.Time) >= 2*time.Minute)
 }
 
-// tooFew reports whether the controller looks for canary nodes and does not find enough.
+// tooFew reports whether the controller needs canary nodes and does not find enough.
 func (c *edsReconcile) tooFew() bool {
 	var have []string
 	if s := c.Input.Set.Status.Canary; s != nil {
@@ -264,7 +264,8 @@ func (c *edsReconcile) tooFew() bool {
 	return wanted != len(have) && wanted > len(c.Input.Nodes)
 }
 
-// over reports whether the canary has lasted long enough by the controller's clock, and whether by ours it ran for all that time.
+// over reports whether the canary has lasted long enough by the controller's clock. With mustRun it must also have run for all
+// that time, as our clock requires.
 func (c *edsReconcile) over(r *edsReplicaSet, mustRun bool) bool {
 	s := c.Input.Set.Spec.Strategy.Canary
 	o := c.options()
@@ -283,8 +284,8 @@ func (c *edsReconcile) over(r *edsReplicaSet, mustRun bool) bool {
 	return end.Before(c.Input.Now)
 }
 
-// ran reports whether pods of the replica set ran on all canary nodes since it was created, in the cluster that we make up: on
-// those that the status of the set names.
+// ran reports whether pods of the replica set have run on all canary nodes since it was created, in the cluster that we make up.
+// There they run on the nodes that the status of the set names.
 func (c *edsReconcile) ran(r *edsReplicaSet) bool {
 	return c.options() != nil && r.Name != "" && len(c.chosen(r)) >= int(canary.Size(*c.options(),
 		int32(len(c.Input.Nodes)-c.tainted())))
@@ -312,7 +313,7 @@ func (c *edsReconcile) tainted() (number int) {
 	return number
 }
 
-// options returns those of the canary, with defaults; nil if there is none.
+// options returns the options of the canary, with defaults; nil if there is none.
 func (c *edsReconcile) options() *canary.Options {
 	s := c.Input.Set.Spec.Strategy.Canary
 	if s == nil {
@@ -337,7 +338,7 @@ func (c *edsReconcile) options() *canary.Options {
 	return new(o.Default())
 }
 
-// TestConformanceEDSReconcileModel holds the model to what was recorded.
+// TestConformanceEDSReconcileModel compares the model with what was recorded.
 func TestConformanceEDSReconcileModel(t *testing.T) {
 	for _, c := range edsLines[edsReconcile](t, "eds-reconcile") {
 		if got, want := c.outcome(0), c.recorded(); got != want {

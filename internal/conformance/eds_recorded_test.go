@@ -31,7 +31,7 @@ func edsRecorded(c *edsCase, file string) edsOutcome {
 	}
 }
 
-// String returns the outcome in an order of its own, so that equal outcomes have equal strings.
+// String lists the outcome in a fixed order, so that equal outcomes have equal strings.
 func (o edsOutcome) String() string {
 	if o.panics {
 		return "panics"
@@ -49,8 +49,8 @@ func (o edsOutcome) String() string {
 	return fmt.Sprintf("creates %s, deletes %s, %v", settled(o.creates), settled(o.deletes), o.counters)
 }
 
-// TestConformanceEDSModel holds the model of the controller to what was recorded: only a model that is right about the
-// controller can say what sets our rules apart from it.
+// TestConformanceEDSModel compares the model of the controller with what was recorded. Only a model that is right about the
+// controller can show how our rules differ from it.
 func TestConformanceEDSModel(t *testing.T) {
 	for _, file := range []string{"rolling", "ers-reconcile"} {
 		for _, c := range edsLines[edsCase](t, file) {
@@ -62,7 +62,7 @@ func TestConformanceEDSModel(t *testing.T) {
 	}
 }
 
-// TestConformanceEDSFilterModel holds the model's filter to what was recorded, call by call.
+// TestConformanceEDSFilterModel compares the model's filter with what was recorded, call by call.
 func TestConformanceEDSFilterModel(t *testing.T) {
 	for _, c := range edsLines[edsCase](t, "filter") {
 		m := newEDSModel(newEDSWorld(t, c, edsFilterAlone), 0)

@@ -6,8 +6,8 @@ import (
 	"github.com/daemonplan/daemonplan/internal/sameplans"
 )
 
-// edsPlans is how many plans there are for the cases of a file, and a hash of all that they say. Only a rule that changes may change
-// it: see package sameplans, which holds the plans for the other recordings.
+// edsPlans has for each file the number of plans for its cases, and a hash of the plans. Only a change of a rule may change the
+// hash. Package sameplans has the same for the plans of the other recordings.
 var edsPlans = map[string]string{
 	"filter":        "261 f55d0619eae4ae70",
 	"rolling":       "207 8295147495148518",

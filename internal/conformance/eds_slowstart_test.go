@@ -34,7 +34,7 @@ type edsSlowStart struct {
 	rolling edsRolling
 }
 
-// set returns one with the recorded strategy.
+// set returns a set with the recorded strategy.
 func (c *edsSlowStart) set() (set edsSet) {
 	set.APIVersion, set.Kind, set.Name, set.Namespace = "datadoghq.com/v1alpha1", "ExtendedDaemonSet", "agent", "ns"
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "repo/agent:1"}}
@@ -42,7 +42,7 @@ func (c *edsSlowStart) set() (set edsSet) {
 	return set
 }
 
-// limit returns how many pods may be created. By B7 the time before the rollout is no time.
+// limit returns how many pods may be created. By B7 a time before the rollout counts as 0.
 func (c *edsSlowStart) limit(notNegative bool) int {
 	elapsed := edsSeconds(c.Input.ElapsedSeconds)
 	if notNegative {
@@ -51,7 +51,7 @@ func (c *edsSlowStart) limit(notNegative bool) int {
 	return edsMaxCreation(c.rolling, int32(c.Input.Nodes), elapsed)
 }
 
-// impossible says why no cluster shows these numbers; empty if one can.
+// impossible returns why no cluster can have these numbers; empty if one can.
 func (c *edsSlowStart) impossible() string {
 	const century = 100 * 365 * 24 * 60 * 60
 	switch interval := c.rolling.SlowStartIntervalDuration; {
@@ -68,7 +68,8 @@ func (c *edsSlowStart) impossible() string {
 	}
 }
 
-// unreadable reports whether the controller ends with an error or panics: it divides by the interval, and reads what is unset.
+// unreadable reports whether the controller ends with an error or panics, because it divides by the interval or reads a field
+// that is unset.
 func (c *edsSlowStart) unreadable() bool {
 	if c.rolling.SlowStartAdditiveIncrease == nil || c.rolling.MaxParallelPodCreation == nil ||
 		c.rolling.SlowStartIntervalDuration.Duration == 0 {
@@ -78,7 +79,7 @@ func (c *edsSlowStart) unreadable() bool {
 	return err != nil
 }
 
-// TestConformanceEDSSlowStart begins a rollout on empty nodes and looks at how many pods are created after some time.
+// TestConformanceEDSSlowStart begins a rollout on empty nodes, and compares how many pods are created after some time.
 func TestConformanceEDSSlowStart(t *testing.T) {
 	var agree, defaulted, future, total int
 	refused, impossible := make(map[string]int), make(map[string]int)
@@ -109,7 +110,7 @@ func TestConformanceEDSSlowStart(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
-		// What is unset has a default.
+		// In our spec a field that is unset has a default.
 		if c.unreadable() {
 			defaulted++
 		}
@@ -143,7 +144,7 @@ func TestConformanceEDSSlowStart(t *testing.T) {
 	}
 }
 
-// plan returns the first installation on that many nodes, so long after it began.
+// plan returns the plan of a first installation on that many nodes, so long after it began.
 func (c *edsSlowStart) plan(t *testing.T, spec rollout.Spec) rollout.Plan {
 	t.Helper()
 	spec.Burst = new(intstr.FromInt32(100_000))

@@ -12,11 +12,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// edsWrong makes a wrong decision of a right one. What it leaves unchanged is not counted.
+// edsWrong makes a wrong decision from a right one. A decision that it leaves unchanged is not counted.
 type edsWrong struct {
 	name  string
 	spoil func(call edsCall, d *edsDecided)
-	// least is how many calls it changes at least.
+	// least is how many calls it must change at least.
 	least int
 }
 
@@ -73,7 +73,7 @@ var edsWrongs = []edsWrong{
 	}, 200},
 }
 
-// spared is a pod of some kind that is not deleted.
+// spared returns a pod of some kind that is not deleted.
 func (c edsCall) spared(d *edsDecided, kind func(*corev1.Pod) bool) string {
 	for _, n := range c.world.nodes {
 		for _, p := range n.pods {
@@ -85,7 +85,7 @@ func (c edsCall) spared(d *edsDecided, kind func(*corev1.Pod) bool) string {
 	return ""
 }
 
-// theirs returns what the controller does, for one of its choices.
+// theirs returns what the controller does, with one of its choices.
 func (c edsCall) theirs() edsDecided {
 	o := c.outcome(0)
 	return edsDecided{
@@ -102,7 +102,7 @@ func (d edsDecided) equals(e edsDecided) bool {
 	return same(d.creates, e.creates) && same(d.deletes, e.deletes) && d.desired == e.desired && d.updated == e.updated
 }
 
-// allEDSCalls puts all compiled-in recordings to our planner.
+// allEDSCalls plans for all compiled-in recordings.
 func allEDSCalls(t *testing.T) (all []edsCall) {
 	t.Helper()
 	t.Setenv(conformance.EnvDir, "")
@@ -115,8 +115,8 @@ func allEDSCalls(t *testing.T) (all []edsCall) {
 	return all
 }
 
-// TestConformanceEDSTeeth shows that the table of deliberate differences does not explain just anything: right plans, spoiled,
-// are not explained.
+// TestConformanceEDSTeeth shows that the table of deliberate differences does not explain everything: it does not explain right
+// plans into which a mistake was planted.
 func TestConformanceEDSTeeth(t *testing.T) {
 	calls := allEDSCalls(t)
 	for _, wrong := range edsWrongs {
@@ -140,14 +140,14 @@ func TestConformanceEDSTeeth(t *testing.T) {
 	}
 }
 
-// TestConformanceEDSInvariantsTeeth shows that the assertions see something: what the controller does in the place of our plan
-// offends against those that are about creates and deletes.
+// TestConformanceEDSInvariantsTeeth shows that the assertions can fail. What the controller does, in the place of our plan,
+// breaks those assertions that are about creates and deletes.
 func TestConformanceEDSInvariantsTeeth(t *testing.T) {
 	var caught [edsRuleCount]int
 	for _, call := range allEDSCalls(t) {
 		s := newEDSSight(call)
 		theirs, o := call.theirs(), call.outcome(0)
-		theirs.deletes = o.deletes.Possible() // any of them may be
+		theirs.deletes = o.deletes.Possible() // any of the possible ones may be deleted
 		s.plan.Creates, s.plan.Deletes = nil, nil
 		for _, node := range theirs.creates {
 			s.plan.Creates = append(s.plan.Creates, rollout.Create{Node: node})
@@ -180,7 +180,7 @@ func TestConformanceEDSInvariantsTeeth(t *testing.T) {
 	}
 }
 
-// TestConformanceEDSEntries keeps the table from holding rules that set nothing apart.
+// TestConformanceEDSEntries shows that the table has no entry that explains no difference.
 func TestConformanceEDSEntries(t *testing.T) {
 	var needed [edsRuleCount]int
 	for _, call := range allEDSCalls(t) {
@@ -207,5 +207,5 @@ func TestConformanceEDSEntries(t *testing.T) {
 	}
 }
 
-// edsElsewhere reports whether other recordings are read than the compiled-in ones, which need not have every case.
+// edsElsewhere reports whether the recordings are other ones than the compiled-in ones. Those need not have every case.
 func edsElsewhere() bool { return os.Getenv(conformance.EnvDir) != "" }

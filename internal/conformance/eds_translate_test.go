@@ -25,7 +25,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// edsSpec decodes the set, with another template if there is one; the error is that of Decode or New.
+// edsSpec decodes the set, with another template if there is one. The error is that of Decode or New.
 func edsSpec(set edsSet, template *corev1.PodTemplateSpec) (rollout.Spec, error) {
 	if template != nil {
 		set.Spec.Template = *template
@@ -42,8 +42,8 @@ func edsSpec(set edsSet, template *corev1.PodTemplateSpec) (rollout.Spec, error)
 	return decoded.Spec, err
 }
 
-// template returns that of the replica set, with a container if the recording needed none, of one of three revisions. A
-// replica set that selects nodes says so in its template.
+// template returns the template of the replica set, in one of three revisions. It has a container even if the recording has none.
+// A node selector of the replica set is in the template.
 func (w *edsWorld) template(revision string) *corev1.PodTemplateSpec {
 	template := w.Input.Replica.Spec.Template.DeepCopy()
 	if len(template.Spec.Containers) == 0 {
@@ -59,14 +59,14 @@ func (w *edsWorld) template(revision string) *corev1.PodTemplateSpec {
 	return template
 }
 
-// translated is a recording in our words.
+// edsTranslated is a recording as input of our planner.
 type edsTranslated struct {
 	spec     rollout.Spec
 	snapshot rollout.Snapshot
-	hashes   map[string]string // of the recorded revisions
+	hashes   map[string]string // by name in the recording
 }
 
-// translate puts the recording into our words; the error is why the spec is refused.
+// translate makes the recording input of our planner. The error is why the spec is refused.
 func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	t.Helper()
 	set := w.Input.Set
@@ -82,7 +82,7 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	if _, err := rollout.New(out.spec); err != nil {
 		return out, err
 	}
-	if w.role == edsFilterAlone { // which nodes are empty is to be seen at once
+	if w.role == edsFilterAlone { // the plan must show at once which nodes are empty
 		out.spec.Strategy.SlowStart = nil
 	}
 	if w.role == edsStable || w.role == edsOnTrial || w.triedBefore() {
@@ -122,7 +122,7 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	return out, nil
 }
 
-// promoted returns the revision that is known to be good.
+// promoted returns the revision that was promoted.
 func (w *edsWorld) promoted() string {
 	switch w.role {
 	case edsStable:
@@ -134,7 +134,7 @@ func (w *edsWorld) promoted() string {
 	}
 }
 
-// canaryOf lets the spec have just the canary nodes that the recording has.
+// canaryOf gives the spec a canary of as many nodes as the recording's canary has, but at least one.
 func (w *edsWorld) canaryOf(spec *rollout.Spec) {
 	if spec.Strategy.Canary == nil {
 		spec.Strategy.Canary = new(canary.Options)
@@ -156,7 +156,7 @@ func (w *edsWorld) canaryNodes() (names []string) {
 	return names
 }
 
-// memory returns what the recorded conditions remember.
+// memory returns the memory that corresponds to the recorded conditions.
 func (w *edsWorld) memory(update string) rollout.Memory {
 	memory := rollout.Memory{Version: rollout.MemoryVersion, Rollout: rollout.Record{Revision: update, Began: w.now()}}
 	replica := &w.Input.Replica
@@ -175,7 +175,7 @@ func (w *edsWorld) memory(update string) rollout.Memory {
 
 const edsSettingLabel = "setting"
 
-// overrides returns the settings. Where the recording gives them by node, nodes have a label for it.
+// overrides returns the settings. Where the recording gives them by node, the nodes get a label for that.
 func (w *edsWorld) overrides() (list []placement.Override) {
 	settings := slices.Clone(w.Input.Settings)
 	byNode := len(settings) == 0
@@ -213,7 +213,7 @@ func (w *edsWorld) labelled() (nodes []*corev1.Node) {
 	return nodes
 }
 
-// pod returns the pod as we would have made it: with the hash of its revision, and the digest of its resources.
+// pod returns the pod as this library would have made it: with the hash of its revision, and the digest of its resources.
 func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string) *corev1.Pod {
 	p = p.DeepCopy()
 	p.UID = types.UID("uid-" + p.Name)
@@ -223,7 +223,7 @@ func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string) *cor
 		}
 		p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
 	}
-	if w.role == edsFilterAlone { // all is right about the pods
+	if w.role == edsFilterAlone { // in these recordings all pods are up to date
 		return p
 	}
 	given, known := edsGiven(n, p)
@@ -253,7 +253,7 @@ func (w *edsWorld) update() string {
 	return edsThis
 }
 
-// edsRefused is the field for which the recording is refused. Empty: it is not.
+// edsRefused is the field for which the recording is refused; empty if it is not.
 func (c *edsCase) refused() string {
 	template := &c.Input.Replica.Spec.Template
 	for i, t := range template.Spec.Tolerations {
@@ -276,7 +276,7 @@ func (c *edsCase) refused() string {
 	return edsRefused(&c.Input.Set)
 }
 
-// edsRefused returns the field for which the strategy of the set is refused, the interval by Decode. Empty: it is not.
+// edsRefused returns the field for which the strategy of the set is refused; empty if it is not. Decode refuses the interval.
 func edsRefused(set *edsSet) string {
 	r := set.Spec.Strategy.RollingUpdate
 	bad := func(q *intstr.IntOrString, least, most int) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// varied returns the recording with some things changed, so that what nobody recorded comes up. What the controller would do
+// varied returns the recording with some changes, so that there are cases that were not recorded. What the controller would do
 // then is not known, but what the model does with all rules is.
 func (c *edsCase) varied(t *testing.T, r *rand.Rand) *edsCase {
 	t.Helper()
@@ -27,7 +27,7 @@ func (c *edsCase) varied(t *testing.T, r *rand.Rand) *edsCase {
 		t.Fatal(err)
 	}
 	in := &v.Input
-	for _, n := range in.Nodes { // in the order of the nodes, not of a map
+	for _, n := range in.Nodes { // in the order of the nodes, because that of a map is random
 		if p := in.PodByNode[n.Name]; p != nil {
 			in.Pods = append(in.Pods, p)
 		}
@@ -116,8 +116,8 @@ func (c *edsCase) varyStrategy(r *rand.Rand) {
 	}
 }
 
-// TestConformanceEDSVariations holds plans for varied recordings to the model of the controller with all rules: together they
-// are a second, naive planner.
+// TestConformanceEDSVariations compares plans for varied recordings with the model of the controller with all rules. The model
+// with all rules is a second, naive planner.
 func TestConformanceEDSVariations(t *testing.T) {
 	const seeds = uint64(8) // per recording
 	explained, bad := 0, 0

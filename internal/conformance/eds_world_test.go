@@ -19,33 +19,34 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// edsRole is what the set takes the recorded replica set for.
+// edsRole is the role of the recorded replica set in its set.
 type edsRole uint8
 
 const (
 	edsActive      edsRole = iota // the only one
 	edsStable                     // the active one, while another is tried
-	edsOnTrial                    // the one that is tried
+	edsOnTrial                    // the one on trial
 	edsUndecided                  // no role: nothing is active
 	edsSuperseded                 // no role: another one is active
-	edsFilterAlone                // a recording of the filter: no role matters
+	edsFilterAlone                // a recording of the filter, in which roles do not matter
 )
 
-// edsWorld is what a recording says, read naively. The replica set that is reconciled is "this" one; "other" is one that is
-// known by name only.
+// edsWorld is the content of a recording, read naively. The replica set that is reconciled is called "this", and one of which
+// only the name is known "other".
 type edsWorld struct {
 	*edsCase
 	role  edsRole
-	nodes []*edsNode // by name, those that do not exist too
+	nodes []*edsNode // by name; includes nodes that do not exist
 }
 
 // edsNode is a node with its pods.
 type edsNode struct {
 	name   string
 	object *corev1.Node // nil: it does not exist
-	// theirs and ours is whether it runs the pod, with the tolerations that either adds.
+	// theirs and ours are whether the node runs the pod, with the tolerations that the controller adds and with those that we
+	// add.
 	theirs, ours placement.Outcome
-	ignored      bool // by the filter
+	ignored      bool // the filter ignores the node
 	canary       bool
 	setting      *edsSetting
 	pods         []*corev1.Pod // in the order of the recording
@@ -53,7 +54,7 @@ type edsNode struct {
 	kept         *corev1.Pod   // which kept this one
 }
 
-// edsTolerations are those that the controller adds, all of them for any value and time.
+// edsTolerations are the tolerations that the controller adds, for any value and time.
 var edsTolerations = []corev1.Toleration{
 	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
@@ -120,7 +121,7 @@ func newEDSWorld(t *testing.T, c *edsCase, role edsRole) *edsWorld {
 	return w
 }
 
-// edsPlacement is whether the node runs the pod, with the tolerations that the controller adds.
+// edsPlacement returns whether the node runs the pod, with the tolerations that the controller adds.
 func edsPlacement(matcher *placement.Matcher, own []corev1.Toleration, node *corev1.Node) placement.Outcome {
 	bare := node.DeepCopy()
 	bare.Spec.Taints = nil
@@ -145,7 +146,7 @@ func edsPlacement(matcher *placement.Matcher, own []corev1.Toleration, node *cor
 	return outcome
 }
 
-// edsRoleOf returns what the status of the set says about the replica set.
+// edsRoleOf returns the role of the replica set by the status of the set.
 func edsRoleOf(c *edsCase) edsRole {
 	status, name := c.Input.Set.Status, c.Input.Replica.Name
 	switch {
@@ -162,13 +163,13 @@ func edsRoleOf(c *edsCase) edsRole {
 	}
 }
 
-// edsReady reports whether a pod is Ready, which is all that the controller asks.
+// edsReady reports whether a pod is Ready. The controller checks nothing else.
 func edsReady(p *corev1.Pod) bool {
 	c := condition(p, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// edsStuck reports whether the controller takes the pod for stuck: not bound for ten minutes, or marked for deletion for
+// edsStuck reports whether the controller takes the pod for stuck: the pod has not been bound for ten minutes, or is still there
 // its grace period after the time at which it should have been gone.
 func edsStuck(p *corev1.Pod, now time.Time) bool {
 	if p.Spec.NodeName == "" && p.CreationTimestamp.Add(10*time.Minute).Before(now) {
@@ -178,7 +179,7 @@ func edsStuck(p *corev1.Pod, now time.Time) bool {
 	return marked(p) && grace != nil && p.DeletionTimestamp.Add(time.Duration(*grace)*time.Second).Before(now)
 }
 
-// edsUpToDate reports whether the controller takes the pod for what this replica set wants on the node.
+// edsUpToDate reports whether the controller considers the pod up to date for this replica set on the node.
 func (w *edsWorld) edsUpToDate(n *edsNode, p *corev1.Pod) bool {
 	nodeHash, has := p.Annotations[edsNodeHash]
 	wanted := edsHashOf(n.object)
@@ -186,7 +187,7 @@ func (w *edsWorld) edsUpToDate(n *edsNode, p *corev1.Pod) bool {
 		edsHasSetting(p, n.setting) && nodeHash == wanted && has == (wanted != "")
 }
 
-// edsResourceKey begins the annotations of nodes that give the set's containers other resources.
+// edsResourceKey is the prefix of the annotations of nodes that give the set's containers other resources.
 const edsResourceKey = "resources.extendeddaemonset.datadoghq.com/ns.agent."
 
 // edsHashOf returns the hash of a node's resource annotations that the controller writes on pods.
@@ -208,7 +209,7 @@ func edsHashOf(node *corev1.Node) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// edsHasSetting reports whether all that the setting names is in the pod, whatever else is.
+// edsHasSetting reports whether the pod has all resources that the setting names. It may have others, too.
 func edsHasSetting(p *corev1.Pod, s *edsSetting) bool {
 	if s == nil {
 		return true
@@ -240,8 +241,8 @@ func edsMerged(into, from corev1.ResourceList) corev1.ResourceList {
 	return into
 }
 
-// edsWanted returns the resources that the node's container "agent" is to have in place of the template's by P8; malformed: they
-// cannot be read.
+// edsWanted returns the resources that the node's container "agent" must get in place of the template's by P8. malformed reports
+// that they cannot be read.
 func edsWanted(n *edsNode) (wanted corev1.ResourceRequirements, malformed bool) {
 	if n.setting != nil {
 		for _, c := range n.setting.Spec.Containers {
@@ -263,8 +264,8 @@ func edsWanted(n *edsNode) (wanted corev1.ResourceRequirements, malformed bool) 
 	return wanted, false
 }
 
-// edsGiven returns the resources that the pod was made with. With the hash of the node's annotation those are the annotation's,
-// with another hash nobody knows.
+// edsGiven returns the resources that the pod was made with. If the pod has the hash of the node's annotation, they are the
+// annotation's. With another hash they are not known.
 func edsGiven(n *edsNode, p *corev1.Pod) (given corev1.ResourceRequirements, known bool) {
 	if hash, ok := p.Annotations[edsNodeHash]; ok {
 		if hash != edsHashOf(n.object) {

@@ -12,14 +12,15 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// invariant holds for each of our plans, and not for what OpenKruise decides.
+// invariant is a condition that each of our plans meets, and that OpenKruise does not always meet.
 type invariant struct {
 	name string
 	rule string
-	// entries are those because of which OpenKruise breaks it.
+	// entries are the differences because of which OpenKruise breaks it.
 	entries []peer.Rule
 	holds   func(k *keeping) bool
-	// union: the phases are taken together, as one plan of ours does both. Otherwise one real sync counts.
+	// union reports whether OpenKruise's phases are taken together, because one plan of ours does both. Otherwise one real sync
+	// is taken.
 	union bool
 }
 
@@ -66,7 +67,7 @@ var invariants = []invariant{
 		entries: []peer.Rule{peer.IdlePodIsRecreated}},
 }
 
-// counters are those of the pods, node by node.
+// counters compares the counters of the status with those of the pods, counted node by node.
 func (k *keeping) counters() bool {
 	var want peer.Counters
 	for _, n := range k.View() {
@@ -109,7 +110,7 @@ func (k *keeping) budget() bool {
 	return maxSurge > 0 || after <= before || after <= maxUnavailable
 }
 
-// inTurn: of nodes with a Ready pod, be it on its way out, no more lose their last than there is room for.
+// inTurn checks that not more nodes lose their last Ready pod than the budget has room for. A Ready pod on its way out counts.
 func (k *keeping) inTurn() bool {
 	maxUnavailable, maxSurge := k.Budgets()
 	if maxSurge > 0 {
@@ -131,7 +132,7 @@ func (k *keeping) inTurn() bool {
 	return taken == 0 || down <= maxUnavailable
 }
 
-// surges: where a pod is set beside one that is Ready, no more nodes than maxSurge have a new one to wait for.
+// surges checks that not more nodes than maxSurge have a new pod to wait for, of those that get a pod beside one that is Ready.
 func (k *keeping) surges() bool {
 	_, maxSurge := k.Budgets()
 	waiting, chosen := 0, false
@@ -147,7 +148,7 @@ func (k *keeping) surges() bool {
 	return maxSurge == 0 || !chosen || waiting <= maxSurge
 }
 
-// used: while the budget has room, no node waits that nothing but the budget can hold.
+// used checks that no node waits that only the budget can hold while the budget has room.
 func (k *keeping) used() bool {
 	maxUnavailable, maxSurge := k.Budgets()
 	if maxSurge > 0 || k.Case.Set.Rolling().Paused || len(k.did.Fates) >= k.Burst() || k.unserved(k.after) >= maxUnavailable {
@@ -163,14 +164,15 @@ func (k *keeping) used() bool {
 	return true
 }
 
-// brokenKeepNodes count against the budget too (B2).
+// brokenKeepNodes reports whether there is a keep node with an updated pod that is not available. Such nodes count against the
+// budget, too (B2).
 func (k *keeping) brokenKeepNodes() bool {
 	return slices.ContainsFunc(k.View(), func(n *peer.Node) bool {
 		return n.Outcome == placement.Keep && slices.ContainsFunc(n.Live(), func(p *corev1.Pod) bool { return k.Updated(p) && !k.Available(p) })
 	})
 }
 
-// partitioned: as many nodes as the partition says, of those there are now, are not updated.
+// partitioned checks that as many nodes as the partition requires, of the nodes that there are now, are not updated.
 func (k *keeping) partitioned() bool {
 	base, before, after := 0, 0, 0
 	for _, n := range k.View() {
@@ -209,7 +211,8 @@ func (k *keeping) comesBack() bool {
 	})
 }
 
-// outnumbered: available nodes, those that are to be left included, do not become fewer than desired by choice.
+// outnumbered checks that the plan does not, by its own choice, leave fewer available nodes than desired. Nodes that their pods
+// must leave count, too.
 func (k *keeping) outnumbered() bool {
 	before, after, left := 0, 0, false
 	for _, n := range k.Nodes {
@@ -257,7 +260,7 @@ func (k *keeping) finishedFirst() bool {
 	})
 }
 
-// missingCome: a run node without a pod gets one, but for burst and a first installation.
+// missingCome checks that a run node without a pod gets one, except for burst and a first installation.
 func (k *keeping) missingCome() bool {
 	if limit, ordered := k.Scaling(); len(k.did.Creates) >= k.Burst() || ordered && len(k.did.Creates) >= limit {
 		return true
@@ -282,8 +285,8 @@ func (k *keeping) runs() bool {
 	})
 }
 
-// TestConformanceKruiseKeeps holds our plans to the invariants behind the entries of the table, each counted directly,
-// and shows that OpenKruise breaks them where the entry sets us apart.
+// TestConformanceKruiseKeeps checks the invariants behind the entries of the table for our plans, each counted directly. It also
+// shows that OpenKruise breaks an invariant where its entry makes a difference.
 func TestConformanceKruiseKeeps(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	broken := make(map[string]int)              // by invariant

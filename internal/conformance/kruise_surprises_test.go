@@ -58,5 +58,5 @@ var kruiseSurprises = []surprise{
 		"", "", [6]int32{1, 1, 0, 0, 1, 0}, "preparingDelete agent-a", ""},
 }
 
-// TestConformanceKruiseSurprises shows what we do in each situation in which OpenKruise surprises.
+// TestConformanceKruiseSurprises shows what we do in each situation in which OpenKruise does something surprising.
 func TestConformanceKruiseSurprises(t *testing.T) { testSurprises(t, "kruise", kruiseSurprises) }

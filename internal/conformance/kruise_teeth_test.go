@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// wrongKruiseDecisions are wrong about what only OpenKruise knows.
+// wrongKruiseDecisions are mistakes in what only OpenKruise has.
 var wrongKruiseDecisions = []wrongDecision{
 	{"deleted instead of in place", instead(peer.InPlace, peer.Deleted), 30, 0},
 	{"in place instead of deleted", func(s *peer.Situation, plan rollout.Plan, d *peer.Decided) {
@@ -79,7 +79,7 @@ func instead(f, wrong peer.Fate) func(*peer.Situation, rollout.Plan, *peer.Decid
 	}
 }
 
-// TestConformanceKruiseTeeth is TestConformanceTeeth for OpenKruise.
+// TestConformanceKruiseTeeth does for OpenKruise what TestConformanceTeeth does.
 func TestConformanceKruiseTeeth(t *testing.T) {
 	testTeeth(t, peer.Kruise, slices.Concat(wrongDecisions, wrongKruiseDecisions))
 }

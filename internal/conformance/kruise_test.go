@@ -6,7 +6,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
-// TestConformanceKruiseModel holds the model of OpenKruise's controller to what was recorded.
+// TestConformanceKruiseModel compares the model of OpenKruise's controller with what was recorded.
 func TestConformanceKruiseModel(t *testing.T) { testModel(t, peer.Kruise) }
 
 // TestConformanceKruiseDecisions compares whole decisions with those of OpenKruise's controller.

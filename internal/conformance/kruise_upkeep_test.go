@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
-// TestConformanceKruiseUpkeep holds every patch of our plans to be a difference that is explained, or upkeep.
+// TestConformanceKruiseUpkeep checks that every patch of our plans is a difference that is explained, or upkeep.
 func TestConformanceKruiseUpkeep(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	fates, upkeep := 0, 0

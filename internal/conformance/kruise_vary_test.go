@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// varyKruise changes a recorded case of OpenKruise: beside what vary changes, what only OpenKruise knows.
+// varyKruise changes a recorded case of OpenKruise: what vary changes, and what only OpenKruise has.
 func varyKruise(c *peer.Case, r *rand.Rand) {
 	for range 1 + r.IntN(6) {
 		if len(c.Pods) > 0 {
@@ -65,7 +65,7 @@ func someOf(r *rand.Rand, n int) *intstr.IntOrString {
 	return new(intstr.FromInt32(r.Int32N(int32(n) + 1)))
 }
 
-// varyHooks changes how a pod stands to hooks and in-place updates.
+// varyHooks changes the state of a pod for hooks and in-place updates.
 func varyHooks(r *rand.Rand, p *corev1.Pod) {
 	switch r.IntN(8) {
 	case 0:
@@ -87,6 +87,6 @@ func varyHooks(r *rand.Rand, p *corev1.Pod) {
 	}
 }
 
-// TestConformanceKruiseVariations holds plans for varied cases to the model with all rules: together they are a second,
-// naive planner.
+// TestConformanceKruiseVariations compares plans for varied cases with the model with all rules, which is a second, naive
+// planner.
 func TestConformanceKruiseVariations(t *testing.T) { testVariations(t, peer.Kruise, varyKruise) }

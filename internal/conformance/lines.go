@@ -14,26 +14,26 @@ import (
 	"testing"
 )
 
-// EnvDir is the environment variable that names a directory to read instead of the compiled-in recordings.
-// Unset or empty: the compiled-in ones.
+// EnvDir is the environment variable that names a directory to read instead of the compiled-in recordings. If it is unset or
+// empty, the compiled-in ones are read.
 const EnvDir = "DAEMONPLAN_CONFORMANCE"
 
 //go:embed testdata/*/*.jsonl.gz
 var embedded embed.FS
 
-// MostNodes is more than any cluster has. A recording that counts more shows numbers, not a cluster: a test names and counts it
-// instead of building it.
+// MostNodes is more than any cluster has. A recording with more nodes has numbers that no cluster has. A test names and counts
+// such a recording instead of building the cluster.
 const MostNodes = 100_000
 
-// Lines yields the cases of one recorded file in order, each with its name, file and 1-based line number joined by a
-// colon ("kubernetes/placement.jsonl:17"), and its JSON text. The slice is the caller's to keep and to write.
+// Lines yields the cases of one recorded file in order, each with its name, file and 1-based line number joined by a colon
+// ("kubernetes/placement.jsonl:17"), and its JSON text. The caller may keep the slice and write to it.
 //
-// file is slash-separated and ends in .jsonl, whether the stored file is compressed or not. If both forms are there,
-// the plain one is read.
+// file is slash-separated and ends in .jsonl, whether the stored file is compressed or not. If both forms exist, the plain one is
+// read.
 //
-// A conformance test that runs no case must not pass, so a file that is missing, unreadable or empty fails tb at
-// once, and a line that is not JSON fails tb when it is reached. There is one exception: if the directory that
-// EnvDir names has no such file, tb is skipped.
+// A conformance test that runs no case must not pass. So a file that is missing, unreadable or empty fails tb at once, and a line
+// that is not JSON fails tb when it is reached. There is one exception: if the directory that EnvDir names has no such file, tb
+// is skipped.
 func Lines(tb testing.TB, file string) iter.Seq2[string, []byte] {
 	tb.Helper()
 	content := load(tb, file)

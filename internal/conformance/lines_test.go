@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-// recorder stands in for the test that calls Lines and keeps how it ended.
+// recorder takes the place of the test that calls Lines, and records how it ended.
 type recorder struct {
 	testing.TB
 	failed, skipped string
@@ -32,7 +32,7 @@ func (r *recorder) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// read runs Lines to its end, as a test would, and returns what it yielded before that.
+// read runs Lines to its end, as a test would, and returns the lines that it yielded before that.
 func read(t *testing.T, file string) (lines []string, r *recorder) {
 	t.Helper()
 	r = &recorder{TB: t}

@@ -13,18 +13,18 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// surprise is what we do where the recorded controller surprises.
+// surprise is what we do in a situation in which the recorded controller does something surprising.
 type surprise struct {
 	name    string // as recorded
 	rule    string
 	why     string
 	creates string // nodes
 	deletes string // pods
-	// status: desired, current, misscheduled, ready, updated, available
+	// status has the counts desired, current, misscheduled, ready, updated and available.
 	status [6]int32
-	// patches: what else happens to pods
+	// patches are the changes of pods beside creates and deletes.
 	patches string
-	// refused: the field for which New refuses the spec; all else is empty
+	// refused is the field for which New refuses the spec. Then all else is empty.
 	refused string
 }
 
@@ -75,7 +75,7 @@ var surprises = []surprise{
 		"", "agent-b", [6]int32{2, 2, 4, 2, 0, 2}, "", ""},
 }
 
-// TestConformanceSurprises shows what we do in each situation in which the recorded controller surprises.
+// TestConformanceSurprises shows what we do in each situation in which the recorded controller does something surprising.
 func TestConformanceSurprises(t *testing.T) { testSurprises(t, "kubernetes", surprises) }
 
 func testSurprises(t *testing.T, dir string, surprises []surprise) {
@@ -134,7 +134,7 @@ func testSurprises(t *testing.T, dir string, surprises []surprise) {
 	}
 }
 
-// TestConformanceZeroBudgetsRefused is the other half of surprise 12.
+// TestConformanceZeroBudgetsRefused tests the other half of surprise 12.
 func TestConformanceZeroBudgetsRefused(t *testing.T) {
 	refused := 0
 	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/surprises.jsonl"} {

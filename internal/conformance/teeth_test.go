@@ -12,13 +12,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// wrongDecision makes a wrong decision of a right one. What it leaves unchanged is not counted.
+// wrongDecision makes a wrong decision from a right one. A decision that it leaves unchanged is not counted.
 type wrongDecision struct {
 	name  string
 	spoil func(s *peer.Situation, plan rollout.Plan, d *peer.Decided)
-	// least is how many of the compiled-in cases it changes at least.
+	// least is how many of the compiled-in cases it must change at least.
 	least int
-	// passes is how many percent of the wrong decisions may pass: those that happen to be another free choice.
+	// passes is how many percent of the wrong decisions may pass, because they happen to be another free choice.
 	passes int
 }
 
@@ -118,7 +118,7 @@ func withoutCreates(reasons ...rollout.Reason) func(*peer.Situation, rollout.Pla
 	}
 }
 
-// moreUpdates begins up to n more nodes whose only live pod is an outdated one.
+// moreUpdates begins up to n more nodes whose only live pod is outdated.
 func moreUpdates(s *peer.Situation, d *peer.Decided, n int) {
 	if s.Spec.Strategy.Type == rollout.OnDelete {
 		return
@@ -140,7 +140,7 @@ func moreUpdates(s *peer.Situation, d *peer.Decided, n int) {
 	}
 }
 
-// wrongCounters spoils each counter of the status, up and down.
+// wrongCounters changes each counter of the status, up and down.
 func wrongCounters() (list []wrongDecision) {
 	for _, c := range []struct {
 		name string
@@ -161,13 +161,13 @@ func wrongCounters() (list []wrongDecision) {
 	return list
 }
 
-// TestConformanceTeeth shows that the table of deliberate differences does not explain just anything: right plans,
-// spoiled, are not explained.
+// TestConformanceTeeth shows that the table of deliberate differences does not explain everything: it does not explain right
+// plans into which a mistake was planted.
 func TestConformanceTeeth(t *testing.T) { testTeeth(t, peer.Kubernetes, wrongDecisions) }
 
 func testTeeth(t *testing.T, p peer.Controller, wrong []wrongDecision) {
 	t.Helper()
-	// The shares are those of the compiled-in cases.
+	// The percentages are those of the compiled-in cases.
 	t.Setenv(conformance.EnvDir, "")
 	all := slices.Concat(wrong, wrongCounters())
 	changed, passed := make([]int, len(all)), make([]int, len(all))
@@ -203,8 +203,8 @@ func testTeeth(t *testing.T, p peer.Controller, wrong []wrongDecision) {
 	}
 }
 
-// TestConformanceEntriesAreNeeded keeps the table from holding rules that set nothing apart: some recording needs each,
-// and each makes a difference to every controller of which it says so.
+// TestConformanceEntriesAreNeeded shows that the table has no entry that explains no difference. Some recording needs each entry,
+// and each entry makes a difference to every controller that it names.
 func TestConformanceEntriesAreNeeded(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	var needed [peer.Rules]int

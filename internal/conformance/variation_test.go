@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 )
 
-// vary changes a recorded case, so that what nobody recorded comes up: pods in other states and places, and other
+// vary changes a recorded case, so that there are cases that were not recorded: pods in other states and places, and other
 // limits. What the controller would do then is not known, but what the model does with all rules is.
 func vary(c *peer.Case, r *rand.Rand) {
 	for range 1 + r.IntN(6) {
@@ -73,8 +73,8 @@ func varyPod(c *peer.Case, r *rand.Rand, i int) {
 	}
 }
 
-// TestConformanceVariations holds plans for varied cases to the model of the controller with all rules: together they
-// are a second, naive planner.
+// TestConformanceVariations compares plans for varied cases with the model of the controller with all rules, which is a second,
+// naive planner.
 func TestConformanceVariations(t *testing.T) { testVariations(t, peer.Kubernetes, vary) }
 
 func testVariations(t *testing.T, p peer.Controller, vary func(*peer.Case, *rand.Rand)) {

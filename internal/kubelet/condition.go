@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionStatus is the status of a condition; empty if the pod does not have it.
+// ConditionStatus is the status of a condition, or empty if the pod does not have it.
 func ConditionStatus(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == kind {
@@ -18,9 +18,9 @@ func ConditionStatus(pod *corev1.Pod, kind corev1.PodConditionType) corev1.Condi
 	return ""
 }
 
-// SetCondition puts the condition in the place of the one of its type, at the end of the list, and returns it, so that the
-// caller can add a reason or a message. The list that the pod had is not written to, because the pod may share it with the
-// copy that somebody else looks at.
+// SetCondition removes the pod's condition of this type, adds the new one at the end of the list, and returns it, so that the
+// caller can add a reason or a message. It does not write to the list that the pod had, because another copy of the pod may share
+// it.
 func SetCondition(
 	pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time,
 ) *corev1.PodCondition {
@@ -40,7 +40,7 @@ func HasGate(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
 }
 
-// GatesOpen reports whether all readiness gates of the pod are True; a pod without any is as open.
+// GatesOpen reports whether all readiness gates of the pod are True. It is true for a pod without any.
 func GatesOpen(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
 		return ConditionStatus(pod, gate.ConditionType) != corev1.ConditionTrue

@@ -15,21 +15,21 @@ import (
 
 // Running is what a container was made from.
 type Running struct {
-	// Image by its name in the pod's spec.
+	// Image is the name of the image in the pod's spec.
 	Image string
-	// Env is the metadata that its environment read; see [MetadataRead].
+	// Env is the metadata that the container's environment read; see [MetadataRead].
 	Env string
 }
 
-// Made is what the container of that ordinal is made from if it is made now.
+// Made is what the container of that ordinal would be made from now.
 func Made(pod *corev1.Pod, i int) Running {
 	container := &pod.Spec.Containers[i]
 	return Running{Image: container.Image, Env: MetadataRead(pod, container)}
 }
 
-// RunningIn reads what the container of that ordinal runs that somebody else started. A kubelet that is behind shows the
-// old image in its status. What the environment holds is nowhere to be seen: while an update that changed it is under way,
-// the container has not restarted for it.
+// RunningIn is what the container of that ordinal runs, if it was not started by this package. A kubelet that has not carried out
+// a change of the image yet shows the old image in its status. No status shows what the environment holds. While an update that
+// changed the environment is under way, the container counts as not restarted for it.
 func RunningIn(pod *corev1.Pod, i int) Running {
 	container := &pod.Spec.Containers[i]
 	r := Made(pod, i)
@@ -40,19 +40,19 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 		return r
 	}
 	if state, err := inplace.StateOf(pod); err == nil && state != nil && state.UpdateEnvFromMetadata {
-		r.Env += "of before" // which nothing that is read ends with
+		r.Env += "of before" // no text of MetadataRead ends with that
 	}
 	return r
 }
 
-// Outdated reports whether the container of that ordinal, made from was, is to be made anew because the pod says another
-// image now; with env, also because its environment reads metadata that has changed.
+// Outdated reports whether the container of that ordinal, which was made from was, must be made anew because the pod names
+// another image now. With env, it must also be made anew if metadata that its environment reads has changed.
 func Outdated(pod *corev1.Pod, i int, was Running, env bool) bool {
 	container := &pod.Spec.Containers[i]
 	return !SameImage(was.Image, container.Image) || env && was.Env != MetadataRead(pod, container)
 }
 
-// ImageID is the ID that nodes know the image by: other names have others.
+// ImageID is the ID by which nodes know the image. Images with other names have other IDs.
 func ImageID(image string) string {
 	h := fnv.New64a()
 	// Writing to a hash never fails.
@@ -60,7 +60,7 @@ func ImageID(image string) string {
 	return fmt.Sprintf("sim@sha256:%016x", h.Sum64())
 }
 
-// SameImage reports whether two names of images mean the same one.
+// SameImage reports whether two image names mean the same image.
 func SameImage(a, b string) bool {
 	return a == b || predownload.Reported([]corev1.ContainerImage{{Names: []string{a}}}, b)
 }
@@ -70,7 +70,7 @@ func ContainerID(pod *corev1.Pod, container string, restarts int32) string {
 	return "sim://" + string(pod.UID) + "/" + container + "/" + strconv.Itoa(int(restarts))
 }
 
-// MetadataRead is the metadata of the pod that the container's environment reads, in one text; empty if none.
+// MetadataRead lists the metadata of the pod that the container's environment reads, in one text. It is empty if there is none.
 func MetadataRead(pod *corev1.Pod, container *corev1.Container) string {
 	var text strings.Builder
 	for i := range container.Env {
@@ -98,7 +98,7 @@ func SameEnvironment(a, b *corev1.Pod) bool {
 	return true
 }
 
-// StatusOf is what the kubelet reports of the container of that name, in the pod itself; nil if nothing.
+// StatusOf is the status of the container of that name, within the pod itself, or nil if the kubelet reports none.
 func StatusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Name == container {
@@ -108,7 +108,7 @@ func StatusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	return nil
 }
 
-// ContainersReady reports whether the kubelet reports each container as ready, and there is one.
+// ContainersReady reports whether the pod has containers and the kubelet reports each of them as ready.
 func ContainersReady(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		if status := StatusOf(pod, pod.Spec.Containers[i].Name); status == nil || !status.Ready {
@@ -118,7 +118,7 @@ func ContainersReady(pod *corev1.Pod) bool {
 	return len(pod.Spec.Containers) > 0
 }
 
-// HasRun reports whether the container of that ordinal has run, as far as the kubelet reports.
+// HasRun reports whether the container of that ordinal has run, according to its status.
 func HasRun(pod *corev1.Pod, i int) bool {
 	if i >= len(pod.Spec.Containers) {
 		return false
@@ -147,7 +147,7 @@ func Restarts(pod *corev1.Pod) int32 {
 	return 0
 }
 
-// WaitingFor is the reason for which the first container that waits does; empty if none waits.
+// WaitingFor is the reason of the first container that waits, or empty if none waits.
 func WaitingFor(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		if waiting := pod.Status.ContainerStatuses[i].State.Waiting; waiting != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// reads gives the first container environment that reads a label, an annotation, and things that are no metadata.
+// reads gives the first container an environment that reads a label, an annotation, and fields that are no metadata.
 func reads(pod *corev1.Pod) {
 	field := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
@@ -56,7 +56,7 @@ func TestRunningIn(t *testing.T) {
 		name, why string
 		options   []rollouttest.PodOption
 		image     string
-		outdated  [2]bool // with the environment left out and counted
+		outdated  [2]bool // without the environment, and with it
 	}{
 		{"nothing reported", "it is what the pod says", nil, "agent:v1", [2]bool{}},
 		{"another image reported", "the kubelet is behind", []rollouttest.PodOption{objects.Containers(), func(p *corev1.Pod) {
@@ -94,7 +94,7 @@ func TestRunningIn(t *testing.T) {
 			if was.Image != test.image || outdated != test.outdated {
 				t.Errorf("runs %q, outdated %v: %s", was, outdated, test.why)
 			}
-			// What is made now is up to date.
+			// A container that is made now is up to date.
 			made := kubelet.StartContainer(pod, 0, nil, noon())
 			if made != kubelet.Made(pod, 0) || kubelet.Outdated(pod, 0, made, true) {
 				t.Errorf("made from %q, and outdated", made)
@@ -296,7 +296,7 @@ func TestResizeOfWhatHasNotRun(t *testing.T) {
 	if kubelet.Resized(pod, 0) != nil || main.Resources == nil || side.Resources != nil {
 		t.Errorf("started with %v and %v", main.Resources, side.Resources)
 	}
-	// A container that never reported resources and is to have some does not have them.
+	// A container whose status never had resources, and whose spec has some, does not have them yet.
 	pod.Spec.Containers[1].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("1")}
 	if got := kubelet.Resized(pod, 1); !slices.Equal(got, []corev1.ResourceName{"memory"}) {
 		t.Errorf("resized %v", got)

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// describe says what is reported of a pod, in one line.
+// describe returns the pod's status in one line.
 func describe(p *corev1.Pod) string {
 	words := []string{string(p.Status.Phase)}
 	if p.Status.Reason != "" {
@@ -63,7 +63,7 @@ func up() *corev1.Pod {
 	return pod
 }
 
-// What the transitions make of a pod: the caller's own, so that each row says everything that is reported then.
+// TestTransitions applies each transition to a pod of its own. Each row lists everything that the pod's status then shows.
 func TestTransitions(t *testing.T) {
 	const (
 		started = "main agent:v1 ready=true restarts=0 started=true runs since 11:59:00"

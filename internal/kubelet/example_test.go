@@ -12,7 +12,7 @@ import (
 
 func Example() {
 	now := rollouttest.Noon()
-	pod := rollouttest.Pod("p", rollouttest.Pending()) // nobody else's, or it would be a deep copy
+	pod := rollouttest.Pod("p", rollouttest.Pending()) // nobody else holds it, otherwise it would be a deep copy
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
 	kubelet.Bind(pod, "node-7", now)
 	running := make([]kubelet.Running, len(pod.Spec.Containers))

@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Handlers lists the handlers of hooks that the pod's controllers are to take off it, or else to put on it (L1): those
-// that it waits for, and of a pod on its way out all finalizers.
+// Handlers lists the handlers of hooks that the pod's controllers are to take off the pod (takeOff), or else to put on it (L1).
+// These are the handlers that the pod waits for. Of a pod that is marked for deletion they are all its finalizers.
 func Handlers(pod *corev1.Pod, hooks lifecycle.Hooks) (handlers []lifecycle.Handler, takeOff bool) {
 	if pod.DeletionTimestamp != nil {
 		for _, f := range pod.Finalizers {
@@ -34,8 +34,8 @@ func Handlers(pod *corev1.Pod, hooks lifecycle.Hooks) (handlers []lifecycle.Hand
 	}
 }
 
-// Asked reports whether the pod asks anything of its controllers: there are handlers to take off or put on ([Handlers]), or
-// somebody but the hooks keeps it from being ready ([OwnMessages]).
+// Asked reports whether the pod needs something from its controllers: it has handlers to take off or to put on ([Handlers]), or a
+// message that is not of the hooks keeps it from being ready ([OwnMessages]).
 func Asked(pod *corev1.Pod, hooks lifecycle.Hooks) (asked, takeOff bool) {
 	handlers, takeOff := Handlers(pod, hooks)
 	if len(handlers) > 0 {
@@ -45,7 +45,7 @@ func Asked(pod *corev1.Pod, hooks lifecycle.Hooks) (asked, takeOff bool) {
 	return foreign, takeOff
 }
 
-// SeeTo does what the pod asks of its controllers, and returns what that was, in words; empty if nothing.
+// SeeTo does what the pod needs from its controllers, and returns in words what it did, empty if nothing.
 func SeeTo(pod *corev1.Pod, hooks lifecycle.Hooks, now time.Time) string {
 	handlers, takeOff := Handlers(pod, hooks)
 	var done []string
@@ -59,7 +59,7 @@ func SeeTo(pod *corev1.Pod, hooks lifecycle.Hooks, now time.Time) string {
 		case h.Finalizer != "":
 			pod.Finalizers = append(pod.Finalizers, h.Finalizer)
 		default:
-			pod.Labels[h.Label] = h.Value // a pod with a state has labels
+			pod.Labels[h.Label] = h.Value // a pod with a lifecycle state has labels
 		}
 	}
 	if message, foreign := OwnMessages(pod); foreign {
@@ -73,15 +73,15 @@ func SeeTo(pod *corev1.Pod, hooks lifecycle.Hooks, now time.Time) string {
 	return strings.Join(done, ", ")
 }
 
-// OwnMessages is the message of the condition KruisePodReady (L4) without what others than the hooks have put there;
-// foreign reports whether there is any, or anything that cannot be read.
+// OwnMessages is the message of the condition KruisePodReady (L4) with the messages of the hooks only. Foreign reports whether
+// the condition has other messages, or any that cannot be read.
 func OwnMessages(pod *corev1.Pod) (message string, foreign bool) {
 	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.PodReady })
 	if i < 0 || pod.Status.Conditions[i].Status == corev1.ConditionTrue || !HasGate(pod, lifecycle.PodReady) {
 		return "", false
 	}
 	var list []json.RawMessage
-	_ = json.Unmarshal([]byte(pod.Status.Conditions[i].Message), &list) // what cannot be read is not the hooks' own
+	_ = json.Unmarshal([]byte(pod.Status.Conditions[i].Message), &list) // messages that cannot be read are not of the hooks
 	var own []string
 	for _, text := range list {
 		var m lifecycle.Message

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// What the controllers of users do about one pod.
+// SeeTo does to one pod what the controllers of users do.
 func TestSeeTo(t *testing.T) {
 	hooks := lifecycle.Hooks{
 		PreDelete:     &lifecycle.Hook{Labels: map[string]string{"d": "1"}, Finalizers: []string{"x/d"}},

@@ -9,20 +9,20 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Bind gives the pod its node, as the scheduler does, and lets the kubelet there take notice of it (StartTime) at once.
+// Bind gives the pod its node, as the scheduler does. The kubelet on the node notices the pod at once, which sets StartTime.
 func Bind(pod *corev1.Pod, node string, now time.Time) {
 	pod.Spec.NodeName = node
 	SetCondition(pod, corev1.PodScheduled, corev1.ConditionTrue, now)
 	pod.Status.StartTime = new(metav1.NewTime(now))
 }
 
-// Unschedulable makes the pod one for which the scheduler has found no room on its node.
+// Unschedulable sets the condition of a pod for which the scheduler has found no room on its node.
 func Unschedulable(pod *corev1.Pod, now time.Time) {
 	SetCondition(pod, corev1.PodScheduled, corev1.ConditionFalse, now).Reason = corev1.PodReasonUnschedulable
 }
 
-// Settled reports whether a kubelet has nothing to report about a pod that came up: it is Running and Ready, and says since
-// when.
+// Settled reports whether a kubelet has nothing more to report about a pod that has started: the pod is Running and Ready, and
+// its condition has the time since when.
 func Settled(pod *corev1.Pod) bool {
 	ready := false
 	for _, c := range pod.Status.Conditions {
@@ -33,9 +33,9 @@ func Settled(pod *corev1.Pod) bool {
 	return ready && lifecycle.Ready(pod) && pod.Status.Phase == corev1.PodRunning
 }
 
-// Ready makes the pod Running and Ready, which is for the caller to ask only when all its containers are ready
-// ([StartContainers]) and its gates open ([GatesOpen]). It completes an in-place update of a pod without the readiness
-// gate as well, which no planner completes: Kruise does, of pods that were made before it had gates.
+// Ready makes the pod Running and Ready. The caller must check first that all its containers are ready ([StartContainers]) and
+// its gates open ([GatesOpen]). If the pod does not have the readiness gate of in-place updates, Ready also completes such an
+// update. No planner completes that one. OpenKruise does, for pods that were made before it had gates.
 func Ready(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase = corev1.PodRunning
 	SetCondition(pod, corev1.PodReady, corev1.ConditionTrue, now)
@@ -45,21 +45,21 @@ func Ready(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// Unready makes the pod not Ready, and nothing else.
+// Unready makes the pod not Ready, and changes nothing else.
 func Unready(pod *corev1.Pod, now time.Time) {
 	SetCondition(pod, corev1.PodReady, corev1.ConditionFalse, now)
 }
 
-// Fail makes the pod one that has Failed for good.
+// Fail sets the phase Failed, which is final.
 func Fail(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase = corev1.PodFailed
 	Unready(pod, now)
 }
 
-// ReasonEvicted is why an evicted pod has Failed.
+// ReasonEvicted is the reason in the status of a pod that was evicted.
 const ReasonEvicted = "Evicted"
 
-// Evict makes the pod one that has Failed because its kubelet threw it out.
+// Evict makes the pod Failed because its kubelet evicted it.
 func Evict(pod *corev1.Pod, now time.Time) {
 	Fail(pod, now)
 	pod.Status.Reason = ReasonEvicted

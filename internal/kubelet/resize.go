@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Resized lists the resources, of cpu and memory, that the container of that ordinal does not have yet. One that has
-// never run gets them when it starts.
+// Resized lists the resources, of cpu and memory, of which the container of that ordinal does not have the amounts of its spec
+// yet. For a container that has never run the list is empty, because it gets them when it starts.
 func Resized(pod *corev1.Pod, i int) []corev1.ResourceName {
 	if !HasRun(pod, i) {
 		return nil
@@ -27,7 +27,7 @@ func Resized(pod *corev1.Pod, i int) []corev1.ResourceName {
 	return changed
 }
 
-// SameQuantity reports whether both lists have as much of the resource, or neither has it.
+// SameQuantity reports whether both lists have the same amount of the resource, or neither has the resource.
 func SameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	x, inA := a[name]
 	y, inB := b[name]
@@ -41,8 +41,8 @@ func RestartsFor(container *corev1.Container, changed []corev1.ResourceName) boo
 	})
 }
 
-// ResizeContainer gives the running container of that ordinal the resources that the pod says. One that is not reported
-// gets them when it starts.
+// ResizeContainer gives the running container of that ordinal the resources of its spec. It does nothing to a container without a
+// status, which gets them when it starts.
 func ResizeContainer(pod *corev1.Pod, i int) {
 	container := &pod.Spec.Containers[i]
 	if status := StatusOf(pod, container.Name); status != nil {

@@ -9,18 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StartContainer makes the container of that ordinal from what the pod says now, and returns what that is. It runs, and is
-// as ready as it was. An image that sameID lists has the ID of what the container ran before.
+// StartContainer makes the container of that ordinal from the pod's spec and metadata of now, and returns what it was made from.
+// The container then runs, and is as ready as it was. If sameID lists its image, the container keeps the image ID that it had.
 func StartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Running {
 	container := &pod.Spec.Containers[i]
 	status := StatusOf(pod, container.Name)
 	if status == nil {
-		// A container that was running before anybody reported it began no later than the pod did.
+		// A container without a status was not counted yet: its first start makes the count 0.
 		pod.Status.ContainerStatuses = append(slices.Clip(pod.Status.ContainerStatuses),
 			corev1.ContainerStatus{Name: container.Name, RestartCount: -1})
 		status = &pod.Status.ContainerStatuses[len(pod.Status.ContainerStatuses)-1]
 	}
-	if status.State.Waiting == nil { // one that waits is counted already, or never was
+	if status.State.Waiting == nil { // a container that waits was counted before, or has never run
 		status.RestartCount++
 	}
 	if status.ImageID == "" || !slices.Contains(sameID, container.Image) {
@@ -37,8 +37,8 @@ func StartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Runn
 	return Made(pod, i)
 }
 
-// StartContainers makes all containers ready, and starts those that do not run: that are not reported, or wait. What those
-// were made from is written to running, which has an element for each container; nil is for callers who do not ask.
+// StartContainers makes all containers ready, and starts those that do not run because they have no status or wait. It writes
+// what those were made from to running, which has an element for each container, or is nil for callers who do not need it.
 func StartContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
@@ -49,8 +49,8 @@ func StartContainers(pod *corev1.Pod, running []Running, sameID []string, now ti
 	}
 }
 
-// CreateContainers starts all containers for the first time: the pod is Running, and neither they nor it are ready yet.
-// Running is as for [StartContainers].
+// CreateContainers starts all containers for the first time. The pod is then Running, but neither the containers nor the pod are
+// ready yet. It writes to running as [StartContainers] does.
 func CreateContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
 	pod.Status.Phase = corev1.PodRunning
 	for i := range pod.Spec.Containers {
@@ -66,17 +66,17 @@ func start(pod *corev1.Pod, running []Running, i int, sameID []string, now time.
 	}
 }
 
-// RestartContainer ends the container of that ordinal and starts it from what the pod says now, which it returns. Neither
-// it nor the pod is ready then.
+// RestartContainer ends the container of that ordinal, makes it from the pod's spec and metadata of now, and returns what it was
+// made from. Neither the container nor the pod is ready then.
 func RestartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Running {
 	made := StartContainer(pod, i, sameID, now)
 	fall(pod, i, now)
 	return made
 }
 
-// HoldUpContainer ends the container of that ordinal for an update in place, and lets it wait for the reason instead of
-// starting it again. It reports what it ran before; what it returns is what it is to be made from. A container that
-// nobody has reported is started.
+// HoldUpContainer ends the container of that ordinal for an update in place. Instead of starting again, the container waits for
+// the given reason. Its status shows what it ran before. The result is what it will be made from. A container without a status is
+// started.
 func HoldUpContainer(pod *corev1.Pod, i int, reason string, sameID []string, now time.Time) Running {
 	name := pod.Spec.Containers[i].Name
 	var was corev1.ContainerStatus
@@ -94,7 +94,7 @@ func HoldUpContainer(pod *corev1.Pod, i int, reason string, sameID []string, now
 	return made
 }
 
-// fall makes the container not ready, and the pod if it was.
+// fall makes the container not ready, and the pod not Ready if it was Ready.
 func fall(pod *corev1.Pod, i int, now time.Time) {
 	SetContainerReady(pod, pod.Spec.Containers[i].Name, false)
 	if ConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
@@ -102,7 +102,7 @@ func fall(pod *corev1.Pod, i int, now time.Time) {
 	}
 }
 
-// SetContainerReady makes the container of that name ready or not, if it is reported.
+// SetContainerReady sets whether the container of that name is ready, if it has a status.
 func SetContainerReady(pod *corev1.Pod, container string, ready bool) {
 	if status := StatusOf(pod, container); status != nil {
 		status.Ready = ready

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons for which kubelets let containers wait.
+// These are reasons for which kubelets let containers wait.
 const (
 	ContainerCreating = "ContainerCreating"
 	ErrImagePull      = "ErrImagePull"
@@ -15,16 +15,16 @@ const (
 	CrashLoopBackOff  = "CrashLoopBackOff"
 )
 
-// The delays of a kubelet before it tries again. It backs off from an image as from a crash; PullBackOff is when
-// [ErrImagePull] is reported as [ImagePullBackOff].
+// These are the delays of a kubelet before it tries again. The back-off is the same for pulls of images and for crashes.
+// PullBackOff is the time after which [ErrImagePull] is reported as [ImagePullBackOff].
 const (
 	PullBackOff  = 15 * time.Second
 	FirstBackOff = 10 * time.Second
 	LastBackOff  = 5 * time.Minute
 )
 
-// BackOff is how long a kubelet waits before it tries again what has failed so many times: 10 s doubling to 5 minutes,
-// and no time for what has not failed.
+// BackOff is how long a kubelet waits before it tries again after so many failures: 10 s, doubling to 5 minutes. Without a
+// failure it is 0.
 func BackOff(failures int32) time.Duration {
 	if failures <= 0 {
 		return 0
@@ -38,7 +38,7 @@ func BackOff(failures int32) time.Duration {
 	return delay
 }
 
-// SetWaiting lets all containers wait for one reason. What is reported of those that ran before stays.
+// SetWaiting lets all containers wait for one reason. The rest of their status stays for containers that ran before.
 func SetWaiting(pod *corev1.Pod, reason string) {
 	statuses := make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
@@ -53,9 +53,9 @@ func SetWaiting(pod *corev1.Pod, reason string) {
 	pod.Status.ContainerStatuses = statuses
 }
 
-// Crash ends the container of that ordinal by itself, for the kubelet to start it again: it waits with
-// [CrashLoopBackOff], counted as restarted already, and neither it nor the pod, which is Running, is ready. The container
-// must have run ([HasRun]); nothing happens to one that is not reported.
+// Crash ends the container of that ordinal as if it had crashed. The container waits with [CrashLoopBackOff] for the kubelet to
+// start it again. That restart is counted already. The pod is Running, but neither it nor the container is ready. The container
+// must have run ([HasRun]). Nothing happens to a container without a status.
 func Crash(pod *corev1.Pod, i int, exitCode int32, reason string, now time.Time) {
 	status := StatusOf(pod, pod.Spec.Containers[i].Name)
 	if status == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// reporter takes what is wrong.
+// reporter takes the errors of assertions.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// assertJudgement checks our judgement without the model: for each entry it asserts how the judgement differs from the
+// assertJudgement checks our judgement without the model. For each entry it asserts how the judgement differs from the
 // controller's.
 func assertJudgement(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
@@ -79,7 +79,7 @@ func passed(o canary.Options, in canary.Input) bool {
 		in.Record.Elapsed+in.Now.Sub(in.Record.Since) >= *o.Duration && in.Now.Sub(in.Record.Disturbed) >= *o.NoRestartsDuration
 }
 
-// assertTimeouts asserts that a timeout fails a canary whatever the state of its pods, unless somebody paused the canary.
+// assertTimeouts asserts that a timeout fails a canary whatever the state of its pods, unless a command has paused the canary.
 func assertTimeouts(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	limit, paused := o.AutoFail.CanaryTimeout, o.Commands.Pause != ""
@@ -98,7 +98,7 @@ func assertTimeouts(t reporter, name string, o canary.Options, in canary.Input, 
 	}
 }
 
-// assertPods asserts what a judgement concludes from the pods.
+// assertPods asserts what a judgement must conclude from the pods.
 func assertPods(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()
 	automatic := in.Record.Pause == nil && o.Commands.Pause == "" && o.Commands.Unpause == "" && !o.AutoPause.Disabled
@@ -138,7 +138,7 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 			}
 		}
 	}
-	// The nodes before the one that gave the reason give none.
+	// The nodes before the one with the reason have no reason.
 	before := in
 	before.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n canary.Node) bool { return n.Name >= j.Node })
 	if then := canary.Judge(o, before); then.Phase == canary.Paused {
@@ -146,10 +146,10 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 	}
 }
 
-// ours reads pods as the rules of DESIGN.md say.
+// ours reads pods by the rules of DESIGN.md.
 func ours() peer { return peer{rules: allRules} }
 
-// latest is when a container of the pod last ended to be started again.
+// latest is the last time at which a container of the pod ended and was to be started again.
 func (p peer) latest(pod *corev1.Pod) (at time.Time) {
 	for _, end := range p.ends(pod) {
 		if end.at.After(at) {
@@ -176,7 +176,7 @@ func slow(o canary.Options, pod *corev1.Pod, now time.Time) bool {
 	}
 }
 
-// assertWake asserts that the judgement does not change before Wake, and changes at Wake, if nothing but the time passes. That
+// assertWake asserts that the judgement does not change before Wake, and changes at Wake, if nothing but the time changes. That
 // must hold with the old record and with the new one.
 func assertWake(t reporter, name string, o canary.Options, in canary.Input, j canary.Judgement) {
 	t.Helper()

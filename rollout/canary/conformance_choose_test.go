@@ -42,14 +42,14 @@ func (f *fleet) choosing(t testing.TB) canary.Choosing {
 	}
 }
 
-// permits reports whether our choice is one of those that the controller may make.
+// permits reports whether our choice is one of those that the controller can make.
 func (p peer) permits(f *fleet, ours canary.Choice) bool {
 	nodes := append([]string{}, ours.Nodes...)
 	choices := p.choose(f, nodes)
 	return choices.wanted == int(ours.Wanted) && slices.Contains(choices.sets, strings.Join(nodes, " "))
 }
 
-// refused names the fields for which the options are refused; empty: they are not.
+// refused lists the fields for which the options are refused; empty if they are not.
 func (f *fleet) refused() (fields []string) {
 	if !f.sized() {
 		fields = append(fields, "canary.replicas")
@@ -60,7 +60,7 @@ func (f *fleet) refused() (fields []string) {
 	return fields
 }
 
-// sized reports whether the number of canary nodes is one, or a percentage, of at least 1.
+// sized reports whether the number of canary nodes is a number or a percentage, and at least 1.
 func (f *fleet) sized() bool {
 	r := f.spec.Replicas
 	if r == nil || r.Type == intstr.Int {
@@ -76,7 +76,7 @@ func invalid(selector *metav1.LabelSelector) bool {
 	return err != nil
 }
 
-// assertRefused checks that the options are refused because of each of the fields, and nothing else.
+// assertRefused checks that the options are refused for each of the fields, and for no other.
 func assertRefused(t *testing.T, name string, o canary.Options, fields []string) {
 	t.Helper()
 	errs := o.Validate(field.NewPath("canary"))
@@ -103,7 +103,7 @@ func TestConformanceNodes(t *testing.T) {
 	count.report(t)
 }
 
-// compareChoice compares Choose with what the controller may choose.
+// compareChoice compares Choose with what the controller can choose.
 func (c *tally) compareChoice(t *testing.T, name string, f *fleet) {
 	t.Helper()
 	c.cases++
@@ -131,7 +131,7 @@ func (c *tally) compareChoice(t *testing.T, name string, f *fleet) {
 	}
 }
 
-// assertChoice checks our choice without the model: for each entry it asserts how the choice differs from the controller's.
+// assertChoice checks our choice without the model. For each entry it asserts how the choice differs from the controller's.
 func assertChoice(t reporter, name string, f *fleet, in canary.Choosing, ours canary.Choice) {
 	t.Helper()
 	wrong := func(id rule, format string, args ...any) {
@@ -145,7 +145,7 @@ func assertChoice(t reporter, name string, f *fleet, in canary.Choosing, ours ca
 		}
 		return strings.Join(values, "$")
 	}
-	chosen := make(map[string]int) // by value
+	chosen := make(map[string]int) // by value of the label
 	var left, picked []canary.Candidate
 	for c := range in.All {
 		switch {
@@ -192,7 +192,7 @@ func assertChoice(t reporter, name string, f *fleet, in canary.Choosing, ours ca
 	}
 }
 
-// assertWanted asserts how many nodes there are.
+// assertWanted asserts how many nodes the canary has.
 func (f *fleet) assertWanted(in canary.Choosing, ours canary.Choice, wrong func(rule, string, ...any)) {
 	if len(ours.Nodes) > int(ours.Wanted) {
 		wrong(surplusIsDropped, "%d nodes are chosen of %d", len(ours.Nodes), ours.Wanted)

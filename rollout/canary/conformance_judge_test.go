@@ -13,13 +13,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// judged is where a canary stands, as far as both can say it.
+// judged is the state of a canary, in terms that both controllers have.
 type judged struct {
 	phase  string
 	reason canary.PhaseReason
-	word   string // of the controller for the reason
+	word   string // the controller's word for the reason
 	until  time.Time
-	// restarting and restarted are when restarts began and when the last was.
+	// restarting is when restarts began, and restarted when the last one was.
 	restarting, restarted time.Time
 }
 
@@ -34,7 +34,7 @@ func (j judged) String() string {
 		j.phase, j.reason, j.word, clock(j.until), clock(j.restarting), clock(j.restarted))
 }
 
-// judge is where the canary stands after one sync of each of the two controllers.
+// judge is the state of the canary after one sync of each of the two controllers.
 func (p peer) judge(t *setting) judged {
 	out, because, problem := p.watch(t)
 	if problem != "" {
@@ -45,7 +45,7 @@ func (p peer) judge(t *setting) judged {
 	promoted, left := p.promote(&next, out, t.failed())
 	switch {
 	case out.Failed && promoted && p.is(validateDoesNotRevive) && !t.failed():
-		// A command comes before what is only now found out (C5).
+		// A command has precedence over what this sync finds out (C5).
 		return judged{phase: "promoted"}
 	case out.Failed && promoted:
 		return judged{phase: "failed, but promoted"}
@@ -66,7 +66,7 @@ func (p peer) judge(t *setting) judged {
 	return j
 }
 
-// wordOf is the controller's word, where it has one of its own. A command can carry a reason there; here it cannot.
+// wordOf is the controller's word for the reason, if it has one. The controller's commands can have a reason, ours cannot.
 func wordOf(reason canary.PhaseReason, word string) string {
 	switch reason {
 	case canary.ByCommand:
@@ -78,7 +78,7 @@ func wordOf(reason canary.PhaseReason, word string) string {
 	}
 }
 
-// failReason is the reason for which the controller writes a word.
+// failReason is the reason for which the controller writes this word.
 func failReason(word string) canary.PhaseReason {
 	switch word {
 	case "":
@@ -103,7 +103,7 @@ func pauseReason(word string) canary.PhaseReason {
 	}
 }
 
-// judgedBy is our judgement in the same words.
+// judgedBy is our judgement in the same terms.
 func judgedBy(j canary.Judgement) judged {
 	out := judged{
 		phase: map[canary.Phase]string{
@@ -129,7 +129,7 @@ func judgedBy(j canary.Judgement) judged {
 	return out
 }
 
-// input is what the controller was given, in our words.
+// input is what the controller was given, as options and input of Judge.
 func (t *setting) input() (canary.Options, canary.Input) {
 	o := t.spec.options()
 	if t.said(pausedAnnotation) {
@@ -169,20 +169,21 @@ func (t *setting) input() (canary.Options, canary.Input) {
 	return o, in
 }
 
-// trial is the setting of a canary that has only just begun, as far as the clock is concerned.
+// trial is the setting of a canary whose clock has only just begun.
 func (c *statusCase) trial() *setting {
 	s := c.setting()
 	s.tried.Metadata.CreationTimestamp.Time, s.active = s.now, new(replicaSet)
 	return s
 }
 
-// input of a look at the pods. The clock has only just been started: the recordings do not tell how far it has run.
+// input is the input for a recorded look at the pods. The clock has only just begun, because the recordings do not have the time
+// that has passed.
 func (c *statusCase) input() (canary.Options, canary.Input) {
 	t := c.setting()
 	o, in := t.input()
 	in.Wanted = int32(len(t.nodes))
 	for _, name := range t.nodes {
-		// One that is gone, or may not run the pod, is no canary node (C1).
+		// A node that is gone, or that may not run the pod, is no canary node (C1).
 		pod, fits := t.pods[name]
 		if !fits {
 			continue
@@ -198,13 +199,13 @@ func (c *statusCase) input() (canary.Options, canary.Input) {
 	return o, in
 }
 
-// input of a look at the clock, with a canary node on which all is well: the recordings have no pods. The clock has run
-// since the replica set was created.
+// input is the input for a recorded look at the clock. It has one healthy canary node, because the recordings have no pods. The
+// clock has run since the replica set was created.
 func (c *promotionCase) input() (canary.Options, canary.Input) {
 	t := c.setting()
 	o, in := t.input()
 	if o.Mode == canary.Auto && o.NoRestartsDuration == nil {
-		o.NoRestartsDuration = new(time.Duration) // unset, it is the controller's word for none
+		o.NoRestartsDuration = new(time.Duration) // for the controller, unset means none
 	}
 	switch {
 	case t.active == nil:
@@ -236,7 +237,7 @@ func TestConformanceStatus(t *testing.T) {
 		assertJudgement(t, c.Name, o, in, j)
 		assertWake(t, c.Name, o, in, j)
 		if len(s.spec.refused()) > 0 {
-			// Judge makes sense of it all the same.
+			// Judge does not check the options. Its judgement by refused ones must be explained, too.
 			if _, ok := explain(judgeRules, func(p peer) bool { return p.judge(s) == ours }); !ok {
 				t.Errorf("%s: unexplained, if not refused: %v", c.Name, ours)
 			}
@@ -249,7 +250,7 @@ func TestConformanceStatus(t *testing.T) {
 	count.report(t)
 }
 
-// refused names the fields for which the options are refused.
+// refused lists the fields for which the options are refused.
 func (s *canarySpec) refused() (fields []string) {
 	if s.ValidationMode == canary.Manual && s.Duration != nil {
 		fields = append(fields, "canary.duration")
@@ -293,13 +294,13 @@ func TestConformancePromotion(t *testing.T) {
 	count.report(t)
 }
 
-// comparePromotion compares Judge with whether the controller promotes.
+// comparePromotion compares Judge with the controller: whether the canary is promoted.
 func (c *tally) comparePromotion(t *testing.T, name string, of *promotionCase) {
 	t.Helper()
 	c.cases++
 	s := of.setting()
 	if s.spec == nil {
-		c.aside++ // no canary, nothing to judge
+		c.aside++ // there is no canary to judge
 		return
 	}
 	o, in := of.input()

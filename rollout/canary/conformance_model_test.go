@@ -21,8 +21,8 @@ func (c *statusCase) setting() *setting {
 	return s
 }
 
-// TestConformanceStatusModel holds that the model decides what was recorded. Only a model that is right about the controller
-// shows how Judge differs from it.
+// TestConformanceStatusModel checks that the model decides what was recorded. Only a model that is right about the controller can
+// show how Judge differs from it.
 func TestConformanceStatusModel(t *testing.T) {
 	checkStatusModel(t, recordings[statusCase](t, "eds/canary-status.jsonl"))
 }
@@ -111,7 +111,7 @@ func checkNodesModel(t *testing.T, cases []*nodesCase) {
 			for _, set := range e.ObservedSets {
 				want = append(want, strings.Join(set, " "))
 			}
-			// The runs of the recording need not have met every one of many choices.
+			// The runs of the recording need not have made every one of many choices.
 			if len(want) > 20 || e.ObservedSets == nil {
 				want = slices.Concat(want, got.sets)
 			}
@@ -123,7 +123,7 @@ func checkNodesModel(t *testing.T, cases []*nodesCase) {
 	}
 }
 
-// intersect returns what is in all sets, and what is in some.
+// intersect returns what is in all sets, and what is in at least one.
 func intersect(sets []string) (all, some []string) {
 	count := make(map[string]int)
 	for _, set := range sets {

@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-// fleet is what the controller chooses canary nodes of.
+// fleet is what the controller chooses canary nodes from.
 type fleet struct {
 	spec     *canarySpec
 	desired  int32
@@ -26,10 +26,10 @@ type fleet struct {
 	chosen   []string
 }
 
-// mostWalked is how many nodes the model can go through in every order.
+// mostWalked is the largest number of nodes that the model can walk in every order.
 const mostWalked = 60
 
-// impossible says why no cluster can show this fleet; empty if one can.
+// impossible returns why no cluster can have this fleet; empty if one can.
 func (f *fleet) impossible() string {
 	switch {
 	case max(int(f.desired), len(f.nodes)) > conformance.MostNodes:
@@ -47,7 +47,7 @@ func (f *fleet) impossible() string {
 	}
 }
 
-// selection is all that may be chosen: the controller follows the order of an unordered list.
+// selection is every choice that is possible. There are several because the controller follows the order of an unordered list.
 type selection struct {
 	wanted int
 	sets   []string // each a sorted list, joined by spaces
@@ -61,13 +61,13 @@ type considered struct {
 	restarts    int32
 }
 
-// choose finds all choices of the controller, or, if only is not nil, those of its nodes.
+// choose finds all choices that the controller can make. If only is not nil, it finds those of these nodes.
 func (p peer) choose(f *fleet, only []string) selection {
 	wanted, err := p.wanted(f)
 	if err != nil {
 		return selection{err: err.Error()}
 	}
-	// An invalid selector is logged and ignored.
+	// The controller logs and ignores an invalid selector.
 	matches := func(corev1.Node) bool { return true }
 	if selector, err := metav1.LabelSelectorAsSelector(f.spec.NodeSelector); err == nil && f.spec.NodeSelector != nil {
 		matches = func(n corev1.Node) bool { return selector.Matches(labels.Set(n.Labels)) }
@@ -127,7 +127,7 @@ func (p peer) wanted(f *fleet) (int, error) {
 	return wanted, err
 }
 
-// kept are the nodes chosen before that stay.
+// kept are the nodes that were chosen before and stay.
 func (p peer) kept(f *fleet, candidates []considered, wanted int) []string {
 	kept := slices.DeleteFunc(slices.Clone(f.chosen), func(name string) bool {
 		i := slices.IndexFunc(candidates, func(c considered) bool { return c.name == name })
@@ -164,26 +164,26 @@ func (p peer) restartsOn(f *fleet, node string) (sum int32) {
 	return sum
 }
 
-// walk goes through the candidates in every order that is left open.
+// walk walks the candidates in every order that is possible.
 type walk struct {
 	peer
 	wanted     int
 	spread     bool
-	only       []string // what may be taken; nil: everything
+	only       []string // the nodes that may be taken; nil: all
 	kept       []string
 	candidates []considered
-	values     map[string]int // of labels, numbered
+	values     map[string]int // the number of each value of the labels
 	seen       map[step]bool
 	sets       map[string]bool
 }
 
-// step of a walk. Candidates are bits, values are numbers.
+// step is a step of a walk. Bits stand for candidates, and numbers for values.
 type step struct {
 	left, taken uint64
 	used        [64]int8
 }
 
-// visit takes the next candidate, whichever may be the next, and goes on with those that are left.
+// visit continues the walk with each candidate that may be the next.
 func (w *walk) visit(at step) {
 	if w.seen[at] {
 		return
@@ -226,7 +226,7 @@ func (w *walk) visit(at step) {
 	}
 }
 
-// try takes a candidate, unless its value has had its share. A node that turns out not to be fit uses it up all the same.
+// try takes a candidate, unless its value has had its share. A candidate that is not fit uses up a part of the share, too.
 func (w *walk) try(at step, i int) {
 	c := w.candidates[i]
 	at.left &^= 1 << i
@@ -245,7 +245,7 @@ func (w *walk) try(at step, i int) {
 
 func inOrder(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
-// value of the node's labels that the nodes are spread over.
+// value is the value of the node's labels over which the nodes are spread.
 func (f *fleet) value(n corev1.Node) string {
 	var values []string
 	for _, key := range f.spec.NodeAntiAffinityKeys {

@@ -11,11 +11,11 @@ import (
 // trouble is what is wrong with a pod.
 type trouble struct {
 	restarts int32
-	why      string // of the restarts
+	why      string // the reason of the restarts
 	stuck    string // why it cannot start, or takes too long to be created; empty: neither
 }
 
-// troubleOf looks at a pod. The problem is what makes the controller panic, whatever else it finds.
+// troubleOf returns what is wrong with a pod. If the problem is not empty, it makes the controller panic, whatever else there is.
 func (p peer) troubleOf(t *setting, pod *corev1.Pod) (found trouble, problem string) {
 	if p.ended(pod) {
 		return trouble{}, ""
@@ -50,13 +50,13 @@ func (p peer) troubleOf(t *setting, pod *corev1.Pod) (found trouble, problem str
 	return found, problem
 }
 
-// endsUnknown reports whether the container is counted as restarted and had a last state, but not one in which it ended.
+// endsUnknown reports whether the container has restarts, and a last state that is not Terminated.
 func endsUnknown(s corev1.ContainerStatus) bool {
 	last := s.LastTerminationState
 	return s.RestartCount != 0 && last.Terminated == nil && (last.Running != nil || last.Waiting != nil)
 }
 
-// ended reports whether the pod has finished, and is passed over.
+// ended reports whether the pod has finished, so that it is ignored.
 func (p peer) ended(pod *corev1.Pod) bool {
 	return p.is(endedPodsArePassedOver) && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
 }
@@ -66,7 +66,7 @@ var cannotStart = []string{
 	"CreateContainerConfigError", "CreateContainerError", "PreStartHookError", "PostStartHookError", "PreCreateHookError",
 }
 
-// waiting is the first of the reasons for which containers of the pod wait that is one of those given.
+// waiting is the first reason for which a container of the pod waits and that is one of the given reasons.
 func (p peer) waiting(pod *corev1.Pod, reasons []string) string {
 	for _, s := range p.containers(pod) {
 		if s.State.Waiting != nil && slices.Contains(reasons, s.State.Waiting.Reason) {
@@ -76,7 +76,7 @@ func (p peer) waiting(pod *corev1.Pod, reasons []string) string {
 	return ""
 }
 
-// containers of all kinds, as the controller goes through them.
+// containers are the containers of all kinds, in the order of the controller.
 func (p peer) containers(pod *corev1.Pod) []corev1.ContainerStatus {
 	all := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
 	if p.is(ephemeralsDoNotCount) {
@@ -99,13 +99,13 @@ func (p peer) mostRestarts(pod *corev1.Pod) (most int32, reason string) {
 	return most, reason
 }
 
-// end of a container that was started again, and why it ended.
+// end is when a container ended that was started again, and why.
 type end struct {
 	at  time.Time
 	why string
 }
 
-// ends are those of the pod's containers that are still told.
+// ends are the ends of the pod's containers that its status still shows.
 func (p peer) ends(pod *corev1.Pod) (ends []end) {
 	if most, _ := p.mostRestarts(pod); most <= 0 && !p.is(restartsAreDatedAnyhow) {
 		return nil

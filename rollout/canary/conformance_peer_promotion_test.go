@@ -6,8 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pending is how long the canary still lasts by the clock; it is over if that is below zero. A canary without a duration is
-// never over.
+// pending is how long the canary still lasts by the clock. Below zero, it has ended. A canary without a duration never ends.
 func (p peer) pending(t *setting) (ended bool, left time.Duration) {
 	switch {
 	case t.spec == nil:
@@ -56,7 +55,7 @@ func (p peer) promote(t *setting, seen statusOutcome, failedBefore bool) (promot
 	}
 }
 
-// report is the controller's decision about a canary, with the status that it writes for the daemonSet.
+// report is the controller's decision about a canary, and the status that it writes to the daemonSet.
 func (p peer) report(t *setting, status setStatus) (out promotionOutcome) {
 	ended, left := p.pending(t)
 	out.CanaryEnded, out.PendingSeconds = ended, left.Seconds()

@@ -11,29 +11,29 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// peer is a naive model of the recorded controller. Without rules it does what the controller did; each rule makes it do
-// in one respect what DESIGN demands.
+// peer is a naive model of the recorded controller. Without rules it does what the controller did. Each rule makes it do in one
+// respect what DESIGN.md requires.
 type peer struct {
 	rules ruleSet
-	// byName: where the controller follows the order of a list that has none, names decide. That is no rule: what comes of
-	// it is one of the controller's choices.
+	// byName reports whether the model goes by name where the controller follows the order of an unordered list. It is no rule,
+	// because the result is one of the choices that the controller can make.
 	byName bool
 }
 
 func (p peer) is(r rule) bool { return p.rules>>r&1 == 1 }
 
-// setting is what the controller looks at when it judges a canary.
+// setting is what the controller knows when it judges a canary.
 type setting struct {
 	now         time.Time
 	annotations map[string]string
-	spec        *canarySpec // nil: no canaries
+	spec        *canarySpec // nil: there are no canaries
 	tried       replicaSet
 	active      *replicaSet // nil: there is none
-	same        bool        // as tried, by identity
+	same        bool        // active is tried, by identity
 	nodes       []string
 	pods        map[string]*corev1.Pod
-	surplus     []corev1.Pod // to be deleted whatever comes of the trial
-	began       time.Time    // of the canary; zero: nobody knows
+	surplus     []corev1.Pod // they are to be deleted, whatever the result of the trial
+	began       time.Time    // the canary began; zero: not known
 }
 
 func (t *setting) said(annotation string) bool { return t.annotations[annotation] == "true" }
@@ -47,7 +47,7 @@ func (t *setting) upToDate(pod *corev1.Pod) bool {
 	return pod.Annotations[hashAnnotation] == t.tried.Spec.TemplateGeneration
 }
 
-// paused reports whether the canary is paused already, and returns the reason.
+// paused reports whether the canary is paused already, and returns why.
 func (t *setting) paused() (paused bool, reason string) {
 	if c := conditionOf(t.tried.Status.Conditions, pausedCondition); c != nil && c.Status == "True" {
 		return true, c.Reason
@@ -61,7 +61,7 @@ func (t *setting) paused() (paused bool, reason string) {
 	return true, "Unknown"
 }
 
-// watch is the controller's look at the pods of a canary. The problem is what makes it panic.
+// watch is what the controller finds out from the pods of a canary. A problem makes it panic.
 func (p peer) watch(t *setting) (out statusOutcome, because reasons, problem string) {
 	out.Creates, out.Deletes, out.CanaryLabelAddedTo, out.CleanedUpPods = []string{}, []string{}, []string{}, []string{}
 	out.Status.Status = "canary"
@@ -129,10 +129,10 @@ const (
 	canaryLabel = "extendeddaemonsetreplicaset.datadoghq.com/canary"
 )
 
-// reasons of a verdict in our words.
+// reasons are the reasons of a verdict as our codes.
 type reasons struct{ failed, paused canary.PhaseReason }
 
-// recall reads what was found before, and what was commanded.
+// recall reads what was found before and which commands there are.
 func (p peer) recall(t *setting, out *statusOutcome, because *reasons) {
 	out.Failed, because.failed = t.failed(), canary.ByCommand
 	if p.is(stableCannotFail) && t.untried() {
@@ -152,20 +152,20 @@ func (p peer) recall(t *setting, out *statusOutcome, because *reasons) {
 	}
 }
 
-// lift is what the command to unpause does.
+// lift has the effect of the command to unpause.
 func (p peer) lift(t *setting, out *statusOutcome) {
 	if !t.said(pausedAnnotation) || !p.is(unpauseLiftsAutomaticPauses) {
 		out.Paused, out.PausedReason = false, ""
 	}
 }
 
-// verdicts takes the reasons for a fail or a pause that a look at the pods gives.
+// verdicts collects the reasons for a fail or a pause that the pods give.
 type verdicts struct {
 	peer
 	t       *setting
 	out     *statusOutcome
 	because *reasons
-	// before: the canary was paused by itself before. now: there is a reason to pause it now.
+	// before reports whether the canary was paused automatically before. now reports whether there is a reason to pause it now.
 	before, now bool
 }
 
@@ -226,7 +226,7 @@ func (p peer) judgePods(t *setting, pods, leaving []*corev1.Pod, out *statusOutc
 	return ""
 }
 
-// add adds what is wrong with a pod.
+// add adds the trouble of a pod.
 func (v *verdicts) add(found trouble, seen restartsSeen) {
 	limits := v.t.spec.limits()
 	if limits.fails && found.restarts > limits.failRestart {
@@ -249,7 +249,7 @@ func (v *verdicts) add(found trouble, seen restartsSeen) {
 	}
 }
 
-// timeOut fails what took too long.
+// timeOut fails the canary if something has taken too long.
 func (v *verdicts) timeOut(seen restartsSeen) {
 	limits, conditions := v.t.spec.limits(), v.t.tried.Status.Conditions
 	if !limits.fails || v.t.said(pausedAnnotation) && v.is(timeoutsWaitForPauseCommand) {
@@ -271,7 +271,8 @@ func lastUpdate(c *condition) time.Time {
 	return c.LastUpdateTime.Time
 }
 
-// restartsSeen is what is known of restarts: the last that pods tell of; and with the rule, since when they go on and until when.
+// restartsSeen is what is known of restarts. last is the last that pods show. With the rule, from and until are since when and
+// until when they went on.
 type restartsSeen struct {
 	last        time.Time
 	message     string
@@ -315,7 +316,7 @@ func (p peer) restarts(t *setting, pods []*corev1.Pod) (seen restartsSeen) {
 	return seen
 }
 
-// restartsSpan is for how long restarts went on.
+// restartsSpan is how long restarts went on.
 func (p peer) restartsSpan(conditions []condition, seen restartsSeen) time.Duration {
 	c := conditionOf(conditions, restartingCondition)
 	switch {
@@ -335,7 +336,7 @@ func earlierOf(a, b time.Time) time.Time {
 	return a
 }
 
-// set writes a condition. One that is false is not added, and keeps its reason.
+// set writes a condition. A false condition is not added, and one that becomes false keeps its reason.
 func (o *statusOutcome) set(at time.Time, kind string, value bool, reason, message string) {
 	status := map[bool]string{true: "True", false: "False"}[value]
 	c := conditionOf(o.Conditions, kind)

@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// The recordings are of the ExtendedDaemonSet controller. It keeps a set ("daemonSet" here) and a replica set for each
-// template; what it finds out about a canary it writes into the conditions of the replica set on trial.
+// The recordings are of the ExtendedDaemonSet controller. It keeps a set ("daemonSet" here), and a replica set for each template.
+// It writes what it finds out about a canary into the conditions of the replica set on trial.
 const (
 	annotationPrefix   = "extendeddaemonset.datadoghq.com/"
 	validAnnotation    = annotationPrefix + "canary-valid"
@@ -27,7 +27,7 @@ const (
 	hashAnnotation     = annotationPrefix + "templatehash"
 )
 
-// Types of conditions.
+// These are types of conditions.
 const (
 	beganCondition       = "Canary"
 	failedCondition      = "Canary-Failed"
@@ -115,7 +115,7 @@ func isTrue(conditions []condition, kind string) bool {
 	return c != nil && c.Status == "True"
 }
 
-// statusCase is a line of canary-status: one look at the pods of a canary.
+// statusCase is a line of canary-status: what the controller finds out once from the pods of a canary.
 type statusCase struct {
 	Name  string
 	Input struct {
@@ -124,7 +124,7 @@ type statusCase struct {
 		ReplicaSet        replicaSet
 		CanaryNodes       []string
 		Nodes             []corev1.Node
-		// PodByNode has a key for each node that may run the pod; nil: it has none.
+		// PodByNode has a key for each node that may run the pod. The value is nil if the node has no pod.
 		PodByNode     map[string]*corev1.Pod
 		PodsToCleanUp []corev1.Pod
 	}
@@ -134,7 +134,7 @@ type statusCase struct {
 	}
 }
 
-// statusOutcome is what the controller made of it.
+// statusOutcome is what the controller found out.
 type statusOutcome struct {
 	Failed, Paused, Unpaused          bool
 	FailedReason, PausedReason        string
@@ -145,7 +145,7 @@ type statusOutcome struct {
 	RequeueAfterSeconds               float64
 }
 
-// promotionCase is a line of canary-promotion: which replica set is to be the active one.
+// promotionCase is a line of canary-promotion: which replica set becomes the active one.
 type promotionCase struct {
 	Name  string
 	Input struct {
@@ -167,7 +167,7 @@ type promotionOutcome struct {
 	Status                                  setStatus
 }
 
-// nodesCase is a line of canary-nodes: which nodes are the canary.
+// nodesCase is a line of canary-nodes: which nodes are chosen for the canary.
 type nodesCase struct {
 	Name  string
 	Input struct {
@@ -196,7 +196,7 @@ func recordings[C any](tb testing.TB, file string) []*C {
 	return retold[C](tb, file, func(line []byte) []byte { return line })
 }
 
-// retold decodes a recorded file whose lines are told in other words.
+// retold decodes a recorded file after tell has changed each line.
 func retold[C any](tb testing.TB, file string, tell func([]byte) []byte) []*C {
 	tb.Helper()
 	var all []*C
@@ -217,7 +217,7 @@ func durationOf(d *metav1.Duration) *time.Duration {
 	return &d.Duration
 }
 
-// options are the spec in our words.
+// options are the spec as options of this package.
 func (s *canarySpec) options() canary.Options {
 	o := canary.Options{
 		Replicas: s.Replicas, Mode: s.ValidationMode,
@@ -239,9 +239,9 @@ func (s *canarySpec) options() canary.Options {
 	return o
 }
 
-// limits are what a spec asks of pods, with the defaults of what it leaves open.
+// limits are the limits in a spec, with the defaults of those that are unset.
 type limits struct {
-	// unset: it leaves something open, which the controller needs to be there.
+	// unset reports whether a field is unset that the controller needs.
 	unset                      bool
 	pauses, fails              bool
 	pauseRestarts, failRestart int32
@@ -259,7 +259,7 @@ func (s *canarySpec) limits() limits {
 	}
 }
 
-// startOf is when the pod was accepted by its kubelet.
+// startOf is when the kubelet accepted the pod.
 func startOf(pod *corev1.Pod) (at time.Time, ok bool) {
 	if pod.Status.StartTime == nil {
 		return time.Time{}, false

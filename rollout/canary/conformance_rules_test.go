@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-// rule is one deliberate difference from the recorded controller: a switch of the model.
+// rule is one deliberate difference from the recorded controller. It is a switch of the model.
 type rule uint8
 
 const (
@@ -56,7 +56,7 @@ type ruleSet uint64
 
 const allRules ruleSet = 1<<rules - 1
 
-// Rules by what they are about: Choose, what Judge sees of pods, and what it makes of the clock.
+// These are the rules by what they are about: Choose, what Judge concludes from pods, and what it concludes from the clock.
 var (
 	chooseRules = rulesUpTo(0, failKeepsReason)
 	watchRules  = rulesUpTo(failKeepsReason, failedIsNotPromoted)
@@ -74,8 +74,8 @@ func rulesUpTo(first, end rule) (list []rule) {
 // entry is one row of the table of deliberate differences.
 type entry struct{ id, rule, why string }
 
-// entries is the table of deliberate differences. A difference is explained by those entries without whose rules the model
-// of the controller would not come to our result.
+// entries is the table of deliberate differences. A difference is explained by those entries whose rules the model of the
+// controller needs to come to our result.
 var entries = [rules]entry{
 	unfitUsesNoQuota: {"unfit-uses-no-quota", "C1",
 		"nodes that may not run the pod use up the controller's share of their label value"},
@@ -153,13 +153,13 @@ var variedOnly = []rule{
 	futureIsNow, stableCannotFail,
 }
 
-// recordedOnly are those of the rules that recorded cases need.
+// recordedOnly returns those of the rules that recorded cases need.
 func recordedOnly(of []rule) []rule {
 	return slices.DeleteFunc(slices.Clone(of), func(r rule) bool { return slices.Contains(variedOnly, r) })
 }
 
-// explain finds a smallest set of rules with which the model agrees: none can be left out of it. Where rules can stand
-// in for each other, the earlier ones of the table are taken.
+// explain finds a set of rules with which the model agrees, and from which no rule can be left out. Where one rule can replace
+// another one, the earlier one of the table is taken.
 func explain(of []rule, agrees func(peer) bool) (needed ruleSet, ok bool) {
 	var p peer
 	for _, r := range of {
@@ -180,16 +180,16 @@ func explain(of []rule, agrees func(peer) bool) (needed ruleSet, ok bool) {
 	return p.rules, true
 }
 
-// tally counts how the cases of a file compare.
+// tally counts the results of comparing the cases of a file.
 type tally struct {
 	file                                    string
-	of                                      []rule // that may be needed
-	own                                     []rule // that some case needs
+	of                                      []rule // rules that cases may need
+	own                                     []rule // rules that some case needs
 	cases, agree, explained, refused, aside int
 	needed                                  [rules]int
 }
 
-// add puts a case down to the rules that it needs, and returns whether they explain it.
+// add counts a case for the rules that it needs, and reports whether they explain it.
 func (c *tally) add(agrees func(peer) bool) bool {
 	needed, ok := explain(c.of, agrees)
 	switch {
@@ -206,7 +206,7 @@ func (c *tally) add(agrees func(peer) bool) bool {
 	return true
 }
 
-// report prints the counts. An entry that no recorded case needs is out of date.
+// report prints the counts. An entry that no recorded case needs is an error, because it is out of date.
 func (c *tally) report(t *testing.T) {
 	t.Helper()
 	t.Logf("%s: %d cases: %d agree, %d explained, %d refused as invalid, %d aside",

@@ -18,8 +18,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// surprise is what we do where the recorded controller surprises. What it does with pods that are outdated, or with the
-// template of a canary that failed, is for the planner.
+// surprise is what we do in a situation in which the recorded controller does something surprising. What happens to pods that are
+// outdated, or with the template of a canary that failed, is decided by the planner, not here.
 type surprise struct {
 	name string
 	rule string
@@ -166,7 +166,7 @@ var surprises = []surprise{
 	}, "a of 1"},
 }
 
-// TestConformanceSurprises shows what we do in each situation in which the recorded controller surprises.
+// TestConformanceSurprises shows what we do in each situation in which the recorded controller does something surprising.
 func TestConformanceSurprises(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	seen := make(map[string]bool)
@@ -183,7 +183,7 @@ func TestConformanceSurprises(t *testing.T) {
 	}
 }
 
-// verdict says where the canary stands, by what, where and why.
+// verdict describes the state of a canary: the phase, the reason, the node and the detail.
 func verdict(j canary.Judgement) string {
 	text := fmt.Sprintf("%v by %v", j.Phase, j.Reason)
 	if j.Node != "" {
@@ -195,7 +195,7 @@ func verdict(j canary.Judgement) string {
 	return text
 }
 
-// watched is a canary of which all is in order but the nodes, with a clock that does not run yet.
+// watched is a canary in which all but the given nodes is in order, with a clock that has not begun yet.
 func watched(nodes ...canary.Node) (canary.Options, canary.Input) {
 	now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 	in := canary.Input{Now: now, Revision: "new", Name: "agent-new", Nodes: nodes, Wanted: int32(len(nodes))}
@@ -233,7 +233,7 @@ func restarting(name string, restarts int32, reason string) canary.Node {
 	return n
 }
 
-// recordedInput is what a recorded case of a canary is for us.
+// recordedInput is a recorded case of a canary as input of Judge.
 func recordedInput(t *testing.T, name string) (canary.Options, canary.Input) {
 	t.Helper()
 	if strings.HasPrefix(name, "canary-promotion/") {
@@ -247,7 +247,7 @@ func recordedFleet(t *testing.T, name string) *fleet {
 	return recordedCase[nodesCase](t, name).fleet()
 }
 
-// recordedCase is the one of that name.
+// recordedCase is the recorded case of that name.
 func recordedCase[C any](t *testing.T, name string) *C {
 	t.Helper()
 	file, _, _ := strings.Cut(name, "/")

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// wrongChoice is a Choose with a planted bug, made of the right one: its input or its result is changed.
+// wrongChoice is a Choose with a planted bug. It is the right Choose with a change of the input or of the result.
 type wrongChoice struct {
 	name    string
 	read    func(f *fleet, o *canary.Options, in *canary.Choosing)
@@ -121,7 +121,7 @@ func recount(in *canary.Choosing, restarts func(canary.Candidate) int32) {
 }
 
 // TestConformanceChooseTeeth does for Choose what TestConformanceJudgeTeeth does for Judge. Some wrong choices are among those
-// that the controller leaves open. But of these, ours is always the one by name.
+// that the controller can make. But of those, our choice is always the one by name.
 func TestConformanceChooseTeeth(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	fleets, _ := variedFleets(t, 2)
@@ -161,7 +161,7 @@ func TestConformanceChooseTeeth(t *testing.T) {
 	}
 }
 
-// TestConformanceAssertionsBite holds that the assertion of every entry of the table fails for at least one planted bug.
+// TestConformanceAssertionsBite checks that the assertion of every entry of the table fails for at least one planted bug.
 func TestConformanceAssertionsBite(t *testing.T) {
 	var bitten ruleSet
 	ids := make(map[string]bool)

@@ -15,14 +15,14 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// wrongJudge is a Judge with a planted bug, made of the right one: its input or its result is changed.
+// wrongJudge is a Judge with a planted bug. It is the right Judge with a change of the input or of the result.
 type wrongJudge struct {
 	name string
 	read func(o *canary.Options, in *canary.Input)
 	say  func(j *canary.Judgement)
-	// whole replaces both.
+	// whole replaces both changes.
 	whole func(o canary.Options, in canary.Input) canary.Judgement
-	// asserts are the entries whose assertions catch it, without the model.
+	// asserts are the entries whose assertions fail, without the model.
 	asserts []rule
 }
 
@@ -105,7 +105,7 @@ var wrongJudges = []wrongJudge{
 	{name: "gives more time to start", asserts: []rule{initializingIsCreating}, read: func(o *canary.Options, _ *canary.Input) { add(&o.AutoPause.MaxSlowStartDuration, time.Second) }},
 	{name: "gives less time to start", read: func(o *canary.Options, _ *canary.Input) { add(&o.AutoPause.MaxSlowStartDuration, -1) }},
 	{name: "goes by the last node", asserts: []rule{firstReasonCounts}, whole: func(o canary.Options, in canary.Input) canary.Judgement {
-		// The names are turned around, and those in what comes of it back.
+		// The names of the nodes are replaced by names in reverse order, and the result gets the right name back.
 		names := make(map[string]string)
 		in.Nodes = slices.Clone(in.Nodes)
 		for i := range in.Nodes {
@@ -205,7 +205,7 @@ var wrongJudges = []wrongJudge{
 	}},
 }
 
-// add adds to a duration that is set, down to nothing.
+// add adds to a duration that is set. The result is at least 0.
 func add(d **time.Duration, by time.Duration) {
 	if *d != nil {
 		*d = new(max(0, **d+by))
@@ -220,7 +220,7 @@ func to(from, phase canary.Phase) func(*canary.Judgement) {
 	}
 }
 
-// spoilPods shows Judge other pods: those, as they are then, for which the function returns true.
+// spoilPods gives Judge changed copies of the pods. A pod for which the function returns false is left out.
 func spoilPods(spoil func(*corev1.Pod) bool) func(*canary.Options, *canary.Input) {
 	return func(_ *canary.Options, in *canary.Input) {
 		in.Nodes = slices.Clone(in.Nodes)
@@ -236,7 +236,7 @@ func spoilPods(spoil func(*corev1.Pod) bool) func(*canary.Options, *canary.Input
 	}
 }
 
-// spoilContainers shows Judge other containers.
+// spoilContainers gives Judge changed containers.
 func spoilContainers(spoil func(*corev1.ContainerStatus)) func(*canary.Options, *canary.Input) {
 	return spoilPods(func(pod *corev1.Pod) bool {
 		for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
@@ -263,7 +263,7 @@ func (w *wrongJudge) judge(o canary.Options, in canary.Input) canary.Judgement {
 	return j
 }
 
-// complaints are what is wrong.
+// complaints are the errors of assertions.
 type complaints []string
 
 func (c *complaints) Helper() {}
@@ -276,7 +276,7 @@ func (c complaints) of(r rule) bool {
 	return slices.ContainsFunc(c, func(s string) bool { return strings.Contains(s, entries[r].id) })
 }
 
-// check compares how a planted bug was found with how it is to be found.
+// check compares how a planted bug was found with how it must be found.
 func (c complaints) check(t *testing.T, name string, changed, passed int, asserts []rule) {
 	t.Helper()
 	t.Logf("%-44s %3d cases changed, %d explained all the same, %d complaints", name, changed, passed, len(c))
@@ -290,8 +290,8 @@ func (c complaints) check(t *testing.T, name string, changed, passed int, assert
 	}
 }
 
-// TestConformanceJudgeTeeth shows that the table of deliberate differences does not explain just anything: wrong
-// judgements are not explained, and the assertions of the entries see what they are there for.
+// TestConformanceJudgeTeeth shows that the table of deliberate differences does not explain everything: it does not explain wrong
+// judgements, and the assertions of the entries fail for the bugs that they are made for.
 func TestConformanceJudgeTeeth(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	type input struct {
@@ -339,7 +339,7 @@ func TestConformanceJudgeTeeth(t *testing.T) {
 	}
 }
 
-// TestConformanceWakeTeeth shows that assertWake sees a wake that is too early, too late or missing.
+// TestConformanceWakeTeeth shows that assertWake fails for a wake that is too early, too late or missing.
 func TestConformanceWakeTeeth(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	wakes := 0

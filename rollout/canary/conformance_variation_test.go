@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// variation makes another case of a recorded one. What the controller does there is not recorded, but the model of it with
-// all rules switched on must decide what we decide.
+// variation makes another case from a recorded one. What the controller does in that case is not recorded, but the model with all
+// rules must decide what we decide.
 type variation struct {
 	name string
 	vary func(c *statusCase)
@@ -60,7 +60,7 @@ var variations = []variation{
 	}},
 }
 
-// clone shares nothing with the case that a variation changes.
+// clone is a copy that shares nothing with the case, for a variation to change.
 func (c *statusCase) clone() *statusCase {
 	d := *c
 	set := &d.Input.ExtendedDaemonSet
@@ -101,7 +101,7 @@ func (c *statusCase) pods(change func(*corev1.Pod)) {
 	}
 }
 
-// TestConformanceVariations compares Judge with the model where nothing is recorded.
+// TestConformanceVariations compares Judge with the model in cases that are not recorded.
 func TestConformanceVariations(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	cases := recordings[statusCase](t, "eds/canary-status.jsonl")

@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
-// nodesChanges are what is different in generated variations of a recorded choice of nodes.
+// nodesChanges are the changes that make variations of a recorded choice of nodes.
 var nodesChanges = []change[fleet]{
 	{"a node more", func(f *fleet, r *rand.Rand) {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("more-%d", len(f.nodes))}}
@@ -90,7 +90,7 @@ var nodesChanges = []change[fleet]{
 		f.spec.Replicas = new(oneOf(r, []intstr.IntOrString{
 			intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromInt32(100), intstr.FromInt32(math.MaxInt32), intstr.FromString("1%"),
 			intstr.FromString("50%"), intstr.FromString("99%"), intstr.FromString("100%"),
-			// What is refused.
+			// These values are refused.
 			intstr.FromInt32(0), intstr.FromInt32(-3), intstr.FromInt32(math.MinInt32), intstr.FromString("101%"),
 			intstr.FromString("-1%"), intstr.FromString("0%"), intstr.FromString("3"), intstr.FromString("%"), intstr.FromString("+5%"),
 		}))
@@ -116,7 +116,7 @@ func (f *fleet) node(r *rand.Rand, change func(*corev1.Node)) {
 	}
 }
 
-// variedFleets are variations of recorded choices.
+// variedFleets makes variations of recorded choices.
 func variedFleets(tb testing.TB, each int) (fleets []*fleet, made []string) {
 	recorded := recordings[nodesCase](tb, "eds/canary-nodes.jsonl")
 	return vary(len(recorded), each, nodesChanges, func(i int) (*fleet, string) {
@@ -127,7 +127,7 @@ func variedFleets(tb testing.TB, each int) (fleets []*fleet, made []string) {
 	})
 }
 
-// TestConformanceNodesVaried compares Choose with the model of the controller on variations that are put together at random.
+// TestConformanceNodesVaried compares Choose with the model of the controller on randomly generated variations.
 func TestConformanceNodesVaried(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	fleets, names := variedFleets(t, 5)

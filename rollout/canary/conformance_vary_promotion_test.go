@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// promotionChanges are what is different in generated variations of a recorded promotion.
+// promotionChanges are the changes that make variations of a recorded promotion.
 var promotionChanges = []change[promotionCase]{
 	{"another time", func(c *promotionCase, r *rand.Rand) { c.Input.Now = c.Input.Now.Add(aWhile(r)) }},
 	{"another creation", func(c *promotionCase, r *rand.Rand) {
@@ -61,12 +61,12 @@ var promotionChanges = []change[promotionCase]{
 
 func (c *promotionCase) canary() *canarySpec { return c.Input.ExtendedDaemonSet.Spec.Strategy.Canary }
 
-// aWhile is a span around which something may change.
+// aWhile is a random span near one at which a decision may change.
 func aWhile(r *rand.Rand) time.Duration {
 	return oneOf(r, []time.Duration{-time.Minute, 0, 1, time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, time.Hour})
 }
 
-// dated puts a condition on record, or takes it off.
+// dated sets a condition, or removes it.
 func (c *promotionCase) dated(r *rand.Rand, kind string) {
 	status := &c.Input.UpToDateReplicaSet.Status
 	status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c condition) bool { return c.Type == kind })
@@ -79,7 +79,7 @@ func (c *promotionCase) dated(r *rand.Rand, kind string) {
 	}
 }
 
-// variedPromotions are variations of recorded promotions.
+// variedPromotions makes variations of recorded promotions.
 func variedPromotions(tb testing.TB, each int) (cases []*promotionCase, made []string) {
 	recorded := recordings[promotionCase](tb, "eds/canary-promotion.jsonl")
 	return vary(len(recorded), each, promotionChanges, func(i int) (*promotionCase, string) {
@@ -91,7 +91,7 @@ func variedPromotions(tb testing.TB, each int) (cases []*promotionCase, made []s
 	})
 }
 
-// TestConformancePromotionVaried compares Judge with the model of the controller on variations that are put together at random.
+// TestConformancePromotionVaried compares Judge with the model of the controller on randomly generated variations.
 func TestConformancePromotionVaried(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	cases, names := variedPromotions(t, 8)
@@ -102,8 +102,8 @@ func TestConformancePromotionVaried(t *testing.T) {
 	count.report(t)
 }
 
-// TestConformanceRetold holds that the models decide the recordings in the same way at another time and with other names. A
-// model that knew a recording by its names or instants would not.
+// TestConformanceRetold checks that the models decide the recordings in the same way at another time and with other names. A
+// model that recognised a recording by its names or instants would not.
 func TestConformanceRetold(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	instants := regexp.MustCompile(`"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z"`)
@@ -127,7 +127,7 @@ func TestConformanceRetold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkStatusModel(t, retold[statusCase](t, "eds/canary-status.jsonl", tell))
 			checkNodesModel(t, retold[nodesCase](t, "eds/canary-nodes.jsonl", tell))
-			if name != "another set" { // its name is part of messages there
+			if name != "another set" { // the set's name is a part of these messages
 				checkPromotionModel(t, retold[promotionCase](t, "eds/canary-promotion.jsonl", tell))
 			}
 		})

@@ -14,14 +14,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// change is one thing that is different in a generated variation of a recorded case. None of them knows the recording that it
-// changes: they put together what any recording may hold.
+// change is one change that makes a variation of a recorded case. No change depends on the recording. It sets values that any
+// recording may have.
 type change[C any] struct {
 	name string
 	make func(c *C, r *rand.Rand)
 }
 
-// vary makes so many variations of each of n recorded cases, each of one to four changes of a copy, and says which.
+// vary makes some variations of each of n recorded cases, each by one to four changes of a copy, and returns the names of these
+// changes.
 func vary[C any](n, each int, changes []change[C], copied func(i int) (*C, string)) (cases []*C, made []string) {
 	for i := range n {
 		for k := range each {
@@ -158,14 +159,14 @@ var statusChanges = []change[statusCase]{
 
 func oneOf[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// ago is an instant around which something may change: in the hour before the look, or just after it.
+// ago is an instant near one at which a decision may change: in the hour before the look, or just after it.
 func (c *statusCase) ago(r *rand.Rand) time.Time {
 	return c.Input.Now.Add(-oneOf(r, []time.Duration{
 		-time.Minute, 0, time.Second, time.Minute, 2 * time.Minute, 10 * time.Minute, 11 * time.Minute, time.Hour,
 	}))
 }
 
-// instant is one of those, or none.
+// instant is such an instant, or none.
 func (c *statusCase) instant(r *rand.Rand) metav1.Time {
 	if r.IntN(9) == 0 {
 		return metav1.Time{}
@@ -203,7 +204,7 @@ func (c *statusCase) container(r *rand.Rand, change func(*corev1.ContainerStatus
 	})
 }
 
-// dated puts a condition on record, or takes it off.
+// dated sets a condition, or removes it.
 func (c *statusCase) dated(r *rand.Rand, kind string) {
 	conditions := slices.DeleteFunc(slices.Clone(c.Input.ReplicaSet.Status.Conditions), func(c condition) bool { return c.Type == kind })
 	if r.IntN(8) > 0 {
@@ -215,14 +216,14 @@ func (c *statusCase) dated(r *rand.Rand, kind string) {
 	c.Input.ReplicaSet.Status.Conditions = conditions
 }
 
-// varied are variations of recorded looks at the pods.
+// varied makes variations of recorded looks at the pods.
 func varied(tb testing.TB, each int) (cases []*statusCase, made []string) {
 	recorded := recordings[statusCase](tb, "eds/canary-status.jsonl")
 	return vary(len(recorded), each, statusChanges, func(i int) (*statusCase, string) { return recorded[i].clone(), recorded[i].Name })
 }
 
-// TestConformanceStatusVaried compares Judge with the model of the controller where nothing is recorded, on variations that are
-// put together at random, and puts each difference down to entries.
+// TestConformanceStatusVaried compares Judge with the model of the controller on randomly generated variations, of which nothing
+// is recorded. Entries must explain each difference.
 func TestConformanceStatusVaried(t *testing.T) {
 	t.Setenv(conformance.EnvDir, "")
 	cases, names := varied(t, 10)

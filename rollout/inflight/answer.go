@@ -27,8 +27,8 @@ func MaybeExecuted(err error) bool {
 }
 
 // IsGone reports whether a request ended in this error because its object does not exist. An API server that does not know the
-// resource or subresource, such as pods/resize, answers with the same code and means something else: nothing of that kind can be
-// done there.
+// resource or subresource, such as pods/resize, answers with the same code. That answer means that the operation does not exist
+// there, and IsGone is false.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

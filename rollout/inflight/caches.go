@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// caches are what a controller sees. Newest is the highest resource version of either kind: a watch shows changes in the order
-// of their versions, so one that shows it has shown all that is older.
+// caches are what a controller sees. newestPod and newestRevision are the highest resource version of either kind. A watch shows
+// changes in the order of their versions, so a watch that shows a version has shown all older changes.
 type caches struct {
 	pods           map[types.UID]*corev1.Pod
 	revisions      map[types.UID]*appsv1.ControllerRevision
@@ -36,8 +36,8 @@ func newCaches(pods []*corev1.Pod, revisions []*appsv1.ControllerRevision) *cach
 	return c
 }
 
-// show reports whether the caches show that a request was executed. Only what they once had is asked to be patched or deleted, so
-// what they do not have any more is gone.
+// show reports whether the caches show that a request was executed. A plan patches and deletes only objects that the caches had,
+// so an object that is not in them any more is gone.
 func (c *caches) show(r *Request) bool {
 	pod, revision := c.pods[r.uid], c.revisions[r.uid]
 	switch r.kind {
@@ -56,14 +56,14 @@ func (c *caches) show(r *Request) bool {
 	}
 }
 
-// atLeast reports whether a resource version is as new as that of an answer. Without an answer, or with versions that cannot be
-// compared, nobody knows.
+// atLeast reports whether a resource version is as new as that of an answer. It is false without an answer, and with versions
+// that cannot be compared.
 func atLeast(version, answer string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, answer)
 	return err == nil && order >= 0
 }
 
-// newer is the newer of two versions. One that cannot be read is older than any.
+// newer is the newer of two versions. A version that cannot be read is older than any.
 func newer(a, b string) string {
 	if !atLeast(a, a) || atLeast(b, a) {
 		return b

@@ -16,7 +16,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// The cache of a controller is behind what it asked for: without the tracker the second plan would ask for the same pods again.
+// The cache of a controller does not show yet what the controller asked for. Without the tracker the second plan would ask for
+// the same pods again.
 func Example() {
 	planner, err := rollout.New(rollouttest.Spec("agent"))
 	if err != nil {
@@ -49,7 +50,7 @@ func Example() {
 	// 2 in flight, 0 creates
 }
 
-// The answer tells the version of the pod. A cache that shows that version, or a later one of any pod, has shown the pod.
+// The answer has the version of the pod. A cache that shows that version, or a later one of any pod, has shown the pod.
 func ExampleTracker_Observe() {
 	var tracker inflight.Tracker
 	now := rollouttest.Noon()
@@ -68,7 +69,8 @@ func ExampleTracker_Observe() {
 	// [] true
 }
 
-// A conflict says that nothing was done. When the connection breaks, nobody knows, and the pod is left alone for a while.
+// A conflict shows that nothing was done. When the connection breaks, nobody knows whether the request was executed, so the pod
+// is left alone for a while.
 func ExampleTracker_Answer() {
 	var tracker inflight.Tracker
 	now := rollouttest.Noon()
@@ -128,7 +130,7 @@ func ExampleTracker_Patch() {
 	// []
 }
 
-// Revisions are known by name to the planner.
+// The planner knows revisions in flight by name.
 func ExampleTracker_Revise() {
 	var tracker inflight.Tracker
 	now := rollouttest.Noon()
@@ -138,7 +140,7 @@ func ExampleTracker_Revise() {
 	// Output: [agent-84b74]
 }
 
-// After the requests of a plan were sent, this is when to plan again at the latest.
+// GiveUp, after the requests of a plan were sent, is the latest instant at which to plan again.
 func ExampleTracker_GiveUp() {
 	var tracker inflight.Tracker
 	fmt.Println(tracker.GiveUp().IsZero())

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// bugged is the real tracker with one bug planted in front of it. What is nil is as it should be.
+// bugged is the real tracker with one bug planted in front of it. A nil function plants none.
 type bugged struct {
 	*inflight.Tracker
 	noted   func(b *bugged, now time.Time, r *inflight.Request)
@@ -26,7 +26,7 @@ type bugged struct {
 	giveUp  func(rollout.InFlight, time.Time) (rollout.InFlight, time.Time)
 
 	creates map[*inflight.Request]bool
-	own     map[types.UID]bool // of objects in answers
+	own     map[types.UID]bool // UIDs of objects in answers
 }
 
 func (b *bugged) note(now time.Time, r *inflight.Request, create bool) *inflight.Request {
@@ -77,7 +77,7 @@ func (b *bugged) Observe(
 	return out, giveUp
 }
 
-// otherVersion is an object of a version that differs by so much.
+// otherVersion is an object with the UID of the given one and a version that differs by so much.
 func otherVersion(object metav1.Object, by int) metav1.Object {
 	if object == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// noteAll notes all requests of a plan. Those at odd places are answered, with versions that no cache has got to.
+// noteAll notes all requests of a plan. Every other one is answered, with versions that no cache shows yet.
 func noteAll(tracker *inflight.Tracker, now time.Time, plan rollout.Plan) {
 	asked := 0
 	answer := func(request *inflight.Request, object metav1.Object) {
@@ -44,16 +44,16 @@ func noteAll(tracker *inflight.Tracker, now time.Time, plan rollout.Plan) {
 	}
 }
 
-// again plans with the caches as they were, and what Observe says is in flight.
+// again plans with the caches as they were, and with what Observe returns in flight.
 func again(planner *rollout.Planner, tracker *inflight.Tracker, snapshot *rollout.Snapshot, last rollout.Plan) (rollout.Plan, error) {
-	pulls := snapshot.InFlight.With(&last).Pulls // the caller's own
+	pulls := snapshot.InFlight.With(&last).Pulls // The caller keeps the pulls.
 	snapshot.InFlight, _ = tracker.Observe(snapshot.Now, snapshot.Pods, snapshot.Revisions)
 	snapshot.InFlight.Pulls = pulls
 	snapshot.Memory = last.Memory
 	return planner.Plan(*snapshot)
 }
 
-// A plan that was asked for is not asked for again while the caches are as they were.
+// While the caches stay as they were, a plan's requests are not made again.
 func TestPlanIsAskedForOnce(t *testing.T) {
 	old := kit.Spec("agent", kit.Image("agent:v1"))
 	running := func(spec rollout.Spec, node string, options ...kit.PodOption) *corev1.Pod {
@@ -126,7 +126,7 @@ func TestPlanIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// What Observe says while nothing is seen is what InFlight.With says, and so no plan repeats what is in flight (V14).
+// While the caches show nothing, Observe returns what InFlight.With returns, so that no plan repeats what is in flight (V14).
 func TestPlansAreAskedForOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
@@ -135,7 +135,7 @@ func TestPlansAreAskedForOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		snapshot := c.Snapshot
-		snapshot.InFlight = rollout.InFlight{} // nobody told the tracker
+		snapshot.InFlight = rollout.InFlight{} // the tracker was not told of it
 		plan, err := planner.Plan(snapshot)
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestPlansAreAskedForOnce(t *testing.T) {
 	})
 }
 
-// sorted makes two lists of requests comparable.
+// sorted returns the requests in flight as sorted words, so that two of them can be compared.
 func sorted(f rollout.InFlight) []string {
 	var words []string
 	if line := text(f); line != "" {
@@ -173,7 +173,7 @@ func sorted(f rollout.InFlight) []string {
 	return slices.Compact(words)
 }
 
-// repeats says what of a plan is in flight already.
+// repeats returns a request of the plan that is in flight already; empty if there is none.
 func repeats(f rollout.InFlight, plan rollout.Plan) string {
 	known := sorted(f)
 	for _, word := range sorted(rollout.InFlight{}.With(&plan)) {

@@ -21,7 +21,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// tracker is the one under test, or one with a planted bug.
+// tracker is the tracker under test, or one with a planted bug.
 type tracker interface {
 	Create(time.Time, rollout.Create) *inflight.Request
 	Delete(time.Time, rollout.Delete) *inflight.Request
@@ -41,7 +41,7 @@ func realTracker() tracker {
 	return &inflight.Tracker{UnseenAfter: unseenAfter, LostAfter: lostAfter}
 }
 
-// story is what happens, as numbers that tell's methods turn into what is possible then.
+// story is what happens, as numbers. The methods of teller turn each number into something that is possible at that point.
 type story struct {
 	unreadable bool
 	steps      []step
@@ -64,7 +64,8 @@ func stories() *rapid.Generator[story] {
 	})
 }
 
-// teller tells a story to a server, and to two trackers: one sees the caches in order, the other one shuffled, with nil elements.
+// teller carries a story out on a server and on two trackers. One tracker sees the caches in order, the other one shuffled and
+// with nil elements.
 type teller struct {
 	server   *server
 	trackers [2]tracker
@@ -74,8 +75,8 @@ type teller struct {
 	nodes    int
 }
 
-// tracksWell is the property. What a tracker holds lies between two bounds: nothing is taken out before the caches show it or its
-// time is over (safety), and nothing is kept once they can be seen to (liveness).
+// tracksWell is the property. What a tracker holds lies between two bounds. No request is taken out before the caches show it or
+// its time is over (safety). No request is kept once answer and caches show that there is nothing to wait for (liveness).
 func tracksWell(begin func() tracker) func(story) error {
 	return func(told story) error {
 		w := &teller{
@@ -120,7 +121,7 @@ func (w *teller) happens(s step) {
 	}
 }
 
-// create asks for a pod on a node of its own, or for a revision of a name of its own, so that each is known by its key.
+// create asks for a pod on a node of its own, or for a revision with a name of its own, so that the key of each is unique.
 func (w *teller) create(of resource) {
 	w.nodes++
 	node := fmt.Sprint("n", w.nodes)
@@ -131,8 +132,8 @@ func (w *teller) create(of resource) {
 	w.note(a)
 }
 
-// change asks for a patch or a deletion of an object in the cache that nothing is asked for yet: no plan does so. Now and then
-// it is a second patch.
+// change asks for a patch or a deletion of an object in the cache. The object must have no request yet, because no plan makes a
+// second one, except that a second patch is possible.
 func (w *teller) change(of resource, do deed, choice int) {
 	cached := w.server.cached(of)
 	if len(cached) == 0 {
@@ -179,7 +180,7 @@ func (w *teller) note(a *asked) {
 	}
 }
 
-// pending picks one of the requests that were not executed and may be, or of those that did not end.
+// pending picks one of the requests for which is reports true; nil if there are none.
 func (w *teller) pending(choice int, is func(*asked) bool) *asked {
 	var list []*asked
 	for _, a := range w.asked {
@@ -193,7 +194,7 @@ func (w *teller) pending(choice int, is func(*asked) bool) *asked {
 	return list[choice%len(list)]
 }
 
-// execute has the server carry a request out, one that was lost on its way back included.
+// execute has the server carry a request out. That may be one whose answer was lost.
 func (w *teller) execute(choice, how int) {
 	s := w.server
 	a := w.pending(choice, func(a *asked) bool { return a.executed == nil && (!a.ended || a.maybe) && w.now.Before(a.until) })
@@ -207,8 +208,8 @@ func (w *teller) execute(choice, how int) {
 	}
 	there := find(s.now(a.resource), a.uid)
 	switch {
-	case there == nil: // the answer will say so
-	case a.deed == patch && how%4 == 0: // it is so already
+	case there == nil: // end answers that it is not found
+	case a.deed == patch && how%4 == 0: // the object has what the patch sets already
 		a.executed = there
 	case a.deed == patch:
 		e := s.write(*there, how)
@@ -258,7 +259,7 @@ func (w *teller) end(choice, how int) {
 	}
 }
 
-// others write objects of their own and ours.
+// others writes objects as other clients do: new ones, and ones that the trackers ask for.
 func (w *teller) others(of resource, how, choice int) {
 	s := w.server
 	there := s.now(of)
@@ -276,7 +277,7 @@ func (w *teller) others(of resource, how, choice int) {
 	}
 }
 
-// misdirect gives answers that are none of the trackers' business: to nothing, to a request of the other one, and to one that was
+// misdirect gives answers that must not change a tracker: to nil, to a request of the other tracker, and to a request that was
 // taken out.
 func (w *teller) misdirect(choice, how int) {
 	err := []error{nil, errLost, errRefused, errNotFound}[how%4]
@@ -294,7 +295,7 @@ func (w *teller) misdirect(choice, how int) {
 	}
 }
 
-// check looks at what the trackers say.
+// check compares what the trackers return with the two bounds of [tracksWell], and with each other.
 func (w *teller) check(seed int) error {
 	p, r := w.server.caches()
 	got, giveUp := w.trackers[0].Observe(w.now, p, r)
@@ -319,7 +320,7 @@ func (w *teller) check(seed int) error {
 		}
 	}
 	var left []*asked
-	var latest time.Time // GiveUp may be no later than the first of those that are surely waited for
+	var latest time.Time // GiveUp must not be later than the earliest end of the requests that the tracker must wait for.
 	for _, a := range w.asked {
 		listed, may := slices.Contains(keys, a.key), a.mayGo(w.server, w.now)
 		if !listed && !may {
@@ -345,7 +346,7 @@ func (w *teller) check(seed int) error {
 	return nil
 }
 
-// shuffled has the elements in another order, and nil ones in between.
+// shuffled returns the elements in another order, with nil ones in between.
 func shuffled[T any](list []*T, seed int) []*T {
 	out := []*T{nil}
 	for i := range list {

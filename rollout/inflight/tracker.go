@@ -15,25 +15,27 @@ import (
 )
 
 const (
-	// DefaultUnseenAfter is as long as kube-controller-manager waits.
+	// DefaultUnseenAfter is as long as kube-controller-manager waits for its expectations.
 	DefaultUnseenAfter = 5 * time.Minute
 	// DefaultLostAfter is longer than the API server works on any request of a controller.
 	DefaultLostAfter = time.Minute
 )
 
-// Tracker holds the requests of one set that its caches do not show yet. The zero value is ready to use; a nil one holds nothing.
+// Tracker holds the requests of one set that its caches do not show yet. The zero value is ready to use. A nil Tracker holds
+// nothing.
 type Tracker struct {
-	// UnseenAfter is when a request counts as seen although no cache shows it, because the watch is broken: from its answer
-	// on, or without one from when it was noted. Not positive: DefaultUnseenAfter.
+	// UnseenAfter is how long the tracker waits for a cache to show a request. After that the request counts as seen, because the
+	// watch is broken. The time runs from the answer on, or without an answer from when the request was noted. If it is not
+	// positive, it is DefaultUnseenAfter.
 	UnseenAfter time.Duration
-	// LostAfter is when a request whose answer does not tell whether it was executed counts as never executed, from the
-	// answer on. Not positive: DefaultLostAfter.
+	// LostAfter is how long a request stays whose answer does not show whether it was executed. After that it counts as never
+	// executed. The time runs from the answer on. If it is not positive, it is DefaultLostAfter.
 	LostAfter time.Duration
 
 	requests []*Request
 }
 
-// Request is one that was sent, or is about to be.
+// Request is a request that was sent, or is about to be.
 type Request struct {
 	kind           kind
 	node, revision string    // of a pod that is created
@@ -92,11 +94,12 @@ func (t *Tracker) add(now time.Time, r *Request) *Request {
 	return r
 }
 
-// Answer notes how a request ended. Without an error, object is what the API server returned, from which its resource version
-// and, if it was created, its UID are taken; nil if it returned none, as for a delete: a create or a patch without one stays
-// until its time is over. With an error that says that nothing was executed the request is taken out; see [MaybeExecuted] for the
-// others. What is to be deleted or patched and is gone ([IsGone]) stays until the caches know. A nil request, or one that is not
-// of this tracker or was taken out, changes nothing.
+// Answer notes how a request ended. Without an error, object is what the API server returned. Its resource version is kept and,
+// if it was created, its UID. Object is nil if the API server returned none, as for a delete; a create or a patch without an
+// object stays until its time is over. If the error shows that the request was not executed ([MaybeExecuted]), the request is
+// taken out. If the request may have been executed, it stays for LostAfter. But if a delete or a patch ended because its object
+// is gone ([IsGone]), the request stays until the caches show that. A nil request, or one that is not of this tracker or was
+// taken out, changes nothing.
 func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err error) {
 	if t == nil || !slices.Contains(t.requests, r) {
 		return
@@ -114,7 +117,8 @@ func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err er
 	}
 }
 
-// learn takes from an answer what tells that the caches show it. What was there before is known by the UID that the plan named.
+// learn takes from an answer the version, and for a create the UID, by which the caches show the request. The UID of any other
+// object is known from the plan.
 func (r *Request) learn(object metav1.Object) {
 	if value := reflect.ValueOf(object); object == nil || value.Kind() == reflect.Pointer && value.IsNil() {
 		return
@@ -127,10 +131,10 @@ func (r *Request) learn(object metav1.Object) {
 
 func (r *Request) creates() bool { return r.kind == podCreated || r.kind == revisionCreated }
 
-// Observe takes out what the caches show, and what was waited for long enough. It returns the rest as a snapshot wants it, and
-// the first instant at which one of them will be given up; zero: there is none. Pods and revisions are all that the caches have
-// in the namespace of the set, those of others included: a version newer than an answer tells that its object has come and gone.
-// Nil elements are skipped.
+// Observe takes out the requests that the caches show, and those that were waited for long enough. It returns the others in the
+// form that a snapshot needs, and the first instant at which one of them will be given up, or zero if there is none. Pods and
+// revisions are all that the caches have in the namespace of the set, those of others included: a version newer than an answer
+// shows that the object was shown, even if it is gone by now. Nil elements are skipped.
 func (t *Tracker) Observe(
 	now time.Time, pods []*corev1.Pod, revisions []*appsv1.ControllerRevision,
 ) (rollout.InFlight, time.Time) {
@@ -156,8 +160,9 @@ func (t *Tracker) Observe(
 	return out, t.GiveUp()
 }
 
-// GiveUp is the first instant at which the tracker will stop waiting for a request, as it stands now; zero: it waits for none.
-// With what was asked for since [Tracker.Observe] it is when to plan again, if nothing else happens before.
+// GiveUp is the first instant at which the tracker will stop waiting for one of its present requests, or zero if it waits for
+// none. It includes the requests that were noted since [Tracker.Observe]. Plan again at that instant, if nothing else happens
+// before.
 func (t *Tracker) GiveUp() time.Time {
 	if t == nil {
 		return time.Time{}

@@ -26,12 +26,12 @@ import (
 
 var noon = rollouttest.Noon()
 
-// Errors of requests. A lost one may have been executed, a refused one was not.
+// These are errors of requests. A lost request may have been executed, a refused one was not.
 var (
 	errLost     error = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	errRefused  error = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("another version"))
 	errNotFound error = apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p")
-	// what clients make of the answer of an API server that does not know the path
+	// errUnknown is what clients make of the answer of an API server that does not know the path.
 	errUnknown error = apierrors.NewGenericServerResponse(
 		404, "PATCH", schema.GroupResource{Resource: "pods"}, "p", "404 page not found", 0, true)
 )
@@ -44,13 +44,13 @@ func revision(name string, uid types.UID, version string) *appsv1.ControllerRevi
 	return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, ResourceVersion: version}}
 }
 
-// going is an object that is marked for deletion.
+// going marks the object for deletion and returns it.
 func going[T metav1.Object](object T) T {
 	object.SetDeletionTimestamp(&metav1.Time{Time: noon})
 	return object
 }
 
-// text shows requests as "create node@revision", "delete uid", "patch uid" and "revision name".
+// text lists requests as "create node@revision", "delete uid", "patch uid" and "revision name".
 func text(f rollout.InFlight) string {
 	var words []string
 	for _, c := range f.Creates {
@@ -68,7 +68,7 @@ func text(f rollout.InFlight) string {
 	return strings.Join(words, ", ")
 }
 
-// uniqueRows refuses rows without a name and a reason of their own.
+// uniqueRows refuses rows without a name of their own or without a reason.
 type uniqueRows map[string]bool
 
 func (r uniqueRows) check(t *testing.T, name, why string) {
@@ -79,17 +79,18 @@ func (r uniqueRows) check(t *testing.T, name, why string) {
 	r[name] = true
 }
 
-// Requests of the tables, as they read in what Observe returns.
+// These are the requests of the tables, as text shows what Observe returns. Spaces at the end tell requests for one revision
+// apart.
 const (
 	creating        = "create n1@6f"
 	deleting        = "delete u1"
 	patching        = "patch u1"
 	revising        = "revision agent-6f"
-	writingRevision = "revision agent-6f " // of one that exists
+	writingRevision = "revision agent-6f " // of a revision that exists
 	endingRevision  = "revision agent-6f  "
 )
 
-// ask notes one of them.
+// ask notes one of the requests above.
 func ask(t *inflight.Tracker, what string) *inflight.Request {
 	switch what {
 	case creating:
@@ -253,7 +254,7 @@ func TestTracker(t *testing.T) {
 	}
 }
 
-// What one Observe has taken out stays out, whatever the caches show later.
+// A request that Observe has taken out stays out, whatever the caches show later.
 func TestTrackerForgets(t *testing.T) {
 	var tracker inflight.Tracker
 	request := ask(&tracker, deleting)
@@ -315,7 +316,7 @@ func TestTrackerWaits(t *testing.T) {
 	}
 }
 
-// The first to be given up is what GiveUp says, whatever the order in which they were noted.
+// GiveUp is the first instant at which a request is given up, whatever the order in which the requests were noted.
 func TestTrackerGiveUp(t *testing.T) {
 	var tracker inflight.Tracker
 	if !tracker.GiveUp().IsZero() {
@@ -332,7 +333,8 @@ func TestTrackerGiveUp(t *testing.T) {
 	}
 }
 
-// Several requests for one object are one entry, as long as any of them is in flight; those for different objects each are one.
+// Several requests for one object are one entry, as long as any of them is in flight. Requests for different objects are one
+// entry each.
 func TestTrackerSeveral(t *testing.T) {
 	var tracker inflight.Tracker
 	first, second := ask(&tracker, patching), ask(&tracker, patching)
@@ -357,7 +359,7 @@ func TestTrackerSeveral(t *testing.T) {
 	}
 }
 
-// Requests of others, nil ones and those that were taken out are nobody's: an answer to them changes nothing here, nor there.
+// An answer to a nil request, to a request of another tracker or to one that was taken out changes nothing in either tracker.
 func TestTrackerAnswersItsOwn(t *testing.T) {
 	caches := []*corev1.Pod{pod("u1", "5"), pod("u2", "20")}
 	tests := []struct {
@@ -394,7 +396,7 @@ func TestTrackerAnswersItsOwn(t *testing.T) {
 	}
 }
 
-// A nil tracker takes everything, and holds nothing.
+// A nil tracker accepts every call, and holds nothing.
 func TestNilTracker(t *testing.T) {
 	var tracker *inflight.Tracker
 	for _, what := range []string{creating, deleting, patching, revising, writingRevision, endingRevision} {
@@ -469,7 +471,7 @@ func TestIsGone(t *testing.T) {
 	}
 }
 
-// Observe returns slices of its own.
+// Observe returns slices that the caller may write to.
 func TestTrackerOwnsWhatItKeeps(t *testing.T) {
 	var tracker inflight.Tracker
 	for _, what := range []string{creating, deleting, patching, revising} {

@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// server is an API server as a log, and what the watches have shown of it. It serves as the oracle of the property: what it says
-// comes from the whole log, and from no resource version of an object in a cache.
+// server is an API server as a log of events, with what the watches have shown of it. It is the oracle of the property: it
+// answers from the whole log, and from no resource version of an object in a cache.
 type server struct {
 	log     []event
 	version int
-	// shown is up to which version each of the two watches has got.
+	// shown is the version up to which each of the two watches has shown the log.
 	shown map[resource]int
-	// unreadable: the versions are no numbers.
+	// unreadable reports whether the versions are texts that are no numbers.
 	unreadable bool
-	objects    int // for names
+	objects    int // the number of objects that add has made, for their names
 }
 
 type resource int
@@ -35,11 +35,11 @@ type event struct {
 	resource resource
 	uid      types.UID
 	name     string
-	marked   bool // for deletion
+	marked   bool // it is marked for deletion
 	gone     bool
 }
 
-// write appends an event, some versions after the last one: other resources have versions, too.
+// write appends an event. Its version is gap higher than the next one, because other resources have versions, too.
 func (s *server) write(e event, gap int) event {
 	s.version += 1 + gap
 	e.version = s.version
@@ -54,7 +54,7 @@ func (s *server) add(of resource, gap int) {
 	s.write(event{resource: of, uid: types.UID("uid-of-" + name), name: name}, gap)
 }
 
-// view is the last version of each object up to a version of the log, in the order of their creation.
+// view is the last version of each object up to a version of the log, without objects that are gone, in the order of creation.
 func (s *server) view(of resource, upTo int) []event {
 	var list []event
 	for _, e := range s.log {
@@ -80,7 +80,7 @@ func (s *server) view(of resource, upTo int) []event {
 	return left
 }
 
-// find looks an object up; nil: it is not there.
+// find looks an object up by its UID; nil: it is not there.
 func find(view []event, uid types.UID) *event {
 	for i := range view {
 		if view[i].uid == uid {
@@ -93,7 +93,7 @@ func find(view []event, uid types.UID) *event {
 func (s *server) now(of resource) []event    { return s.view(of, s.version) }
 func (s *server) cached(of resource) []event { return s.view(of, s.shown[of]) }
 
-// advance shows some more events of a watch.
+// advance lets a watch show so many more events.
 func (s *server) advance(of resource, events int) {
 	for _, e := range s.log {
 		if e.resource == of && e.version > s.shown[of] && events > 0 {
@@ -125,7 +125,7 @@ func (s *server) object(e event) metav1.Object {
 	return &appsv1.ControllerRevision{ObjectMeta: s.meta(e)}
 }
 
-// caches as a controller lists them.
+// caches lists what the watches have shown, as a controller does.
 func (s *server) caches() ([]*corev1.Pod, []*appsv1.ControllerRevision) {
 	var p []*corev1.Pod
 	for _, e := range s.cached(pods) {
@@ -138,7 +138,7 @@ func (s *server) caches() ([]*corev1.Pod, []*appsv1.ControllerRevision) {
 	return p, r
 }
 
-// deed is what a request is for.
+// deed is what a request does to its object.
 type deed int
 
 const (
@@ -147,24 +147,24 @@ const (
 	remove
 )
 
-// asked is a request as the oracle knows it.
+// asked is a request with what the oracle knows of it.
 type asked struct {
 	deed     deed
 	resource resource
-	key      string    // what Observe calls it
-	uid      types.UID // of the object; empty until it is created
-	name     string    // of a revision
-	executed *event    // what it wrote, or found that there is nothing to write
+	key      string    // the text for it in what Observe returns
+	uid      types.UID // UID of the object; empty until it is created
+	name     string    // name of a revision, or node of a pod that is created
+	executed *event    // the event that it wrote, or that it found if there was nothing to write
 	ended    bool
 	refused  bool
-	maybe    bool // it ended, and may be executed until its time is over
+	maybe    bool // its answer was lost, so that it may be executed until its time is over
 	told     bool // the answer had the object
 	until    time.Time
-	slot     int // of the requests of the trackers
+	slot     int // its index among the requests of the trackers
 }
 
-// mayGo reports whether it is safe not to wait any more: its time is over, it was not executed, or the watch has got past what it
-// did, or past what makes it pointless.
+// mayGo reports whether it is safe not to wait any more: the time of the request is over, it was not executed, or the watch has
+// shown its effect, or something that makes it pointless.
 func (a *asked) mayGo(s *server, now time.Time) bool {
 	there := find(s.cached(a.resource), a.uid)
 	switch {

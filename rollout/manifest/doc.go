@@ -10,26 +10,26 @@
 //	}
 //	snapshot.Memory = set.Memory
 //
-// [Decode] reads one manifest, [FromDaemonSet] translates the typed object that a client hands out, and [Objects] finds
-// the objects in a dump of a cluster, manifests among them. For ExtendedDaemonSets there are [DecodeSetting] and
-// [PredecessorOf], too.
+// [Decode] reads one manifest. [FromDaemonSet] translates the typed object that a client returns. [Objects] finds the objects in
+// a dump of a cluster, with manifests among them. For ExtendedDaemonSets there are also [DecodeSetting] and [PredecessorOf].
 //
 // # Contract
 //
-// All functions are functions of their arguments: nothing is read but the bytes passed in, and nothing is written.
-// Results of Decode and FromDaemonSet share no memory with the arguments; an [Object] may share it with its data. Any
-// bytes may be passed, however deeply nested or broken: there is an error and no panic, and no result beside an error.
+// The result of every function depends on its arguments only. Nothing is read but the bytes passed in, and nothing is written.
+// Results of Decode and FromDaemonSet share no memory with the arguments. An [Object] may share memory with its data. Any bytes
+// may be passed, however deeply nested or broken: bytes that cannot be read give an error, and never a panic. Beside an error
+// there is no other result.
 //
-// Spelling counts as it does for the API server: field names are case-sensitive, a number is no string. Fields that
-// this API version does not know are ignored as the API server does by default, and listed in Set.Unknown. A setting
-// that is known and cannot be honoured is an error.
+// Spelling counts as it does for the API server: field names are case-sensitive, and a number is no string. Fields that this API
+// version does not know are ignored, as the API server does by default, and listed in Set.Unknown. A setting that is known and
+// cannot be honoured is an error.
 //
 // # What a manifest lacks
 //
-// A stored object of apps/v1 has the defaults of the API server filled in, also in its pod template, and so have the
-// revisions made from it. A manifest from a file has not, so it would seem to differ from every stored revision (R1, R2)
-// and to restart every pod. Read manifests as the API server stores them: "kubectl get -o yaml", or "kubectl apply
-// --dry-run=server -o yaml" for one that is to be applied. OpenKruise leaves the template as it is written.
+// A stored object of apps/v1 has the defaults of the API server, also in its pod template, and so do the revisions made from it.
+// A manifest from a file lacks them. So it would seem to differ from every stored revision (R1, R2: revisions are compared by
+// their data), and to restart every pod. Read manifests as the API server stores them: with "kubectl get -o yaml", or with
+// "kubectl apply --dry-run=server -o yaml" for one that is to be applied. OpenKruise leaves the template as it is written.
 //
 // # Advanced DaemonSet
 //
@@ -59,11 +59,10 @@
 //	                                                    PreDownload.MinUpdatedReadyPods
 //	  apps.kruise.io/image-predownload-timeout-seconds  PreDownload.TimeoutSeconds
 //
-// The feature gates of OpenKruise are not in the manifest; the Spec follows their defaults.
-// InPlaceUpdateEnvFromMetadata is on. InPlaceWorkloadVerticalScaling is off: where it is on, set
-// Strategy.InPlace.Resize, and CgroupV1 if there are nodes with it. PreDownloadImageForDaemonSetUpdate is off:
-// PreDownload is nil unless one of its three annotations is there, and then has the timeout of 300 seconds and the
-// back-off limit of 1 that OpenKruise gives to the pull jobs of a set.
+// The feature gates of OpenKruise are not in the manifest, and the Spec follows their defaults. InPlaceUpdateEnvFromMetadata is
+// on. InPlaceWorkloadVerticalScaling is off. Where it is on, set Strategy.InPlace.Resize, and CgroupV1 if there are nodes with
+// cgroup v1. PreDownloadImageForDaemonSetUpdate is off: PreDownload is nil unless the manifest has one of its three annotations.
+// Then it has the timeout of 300 seconds and the back-off limit of 1 that OpenKruise gives to the pull jobs of a set.
 //
 // Strategy.HoldRevision and Strategy.InPlace.GracePeriodSeconds have no field in the manifest, and stay unset.
 //
@@ -105,27 +104,28 @@
 //	                                                    Set.CanaryPausedReason
 //	status.canary.nodes                                 Set.Memory.Canary.Nodes
 //
-// Revisions are ControllerRevisions here, and commands name these; EDS's canary-valid names one of its replica sets. A
-// command that names something else is ignored, and reported in the plan. canary-paused and canary-unpaused name nothing,
-// and are for whatever revision is on trial ("*") unless an annotation of this library says which one they were meant for.
-// Unset, a validation mode is auto. EDS has a setting of the operator for that, EDS_VALIDATION_MODE: where it is manual, set
+// Revisions are ControllerRevisions here, and commands name these. EDS's canary-valid names one of its replica sets. A command
+// that names something else is ignored, and reported in the plan. canary-paused and canary-unpaused name nothing. They apply to
+// any revision on trial ("*"), unless an annotation of this library names the one that they were meant for. A validation mode
+// that is unset is auto. EDS has a setting of the operator for it, EDS_VALIDATION_MODE. Where that is manual, set
 // Strategy.Canary.Mode if it is empty.
 //
-// Pods get what EDS puts on every pod, so that its users find them: the label extendeddaemonset.datadoghq.com/name, which
-// is the Selector, and the annotation cluster-autoscaler.kubernetes.io/daemonset-pod, by which the cluster autoscaler knows
-// them as daemon pods although their owner is no DaemonSet. Both stand in the Template, and so in its revisions. The name of
-// a template is dropped. spec.selector is documented as one of pods, and the controller selects nodes with it. If the
-// template's labels match, it is added to the Selector; if not, to the node affinity that the Template requires.
+// Pods get what EDS puts on every pod, so that its users find them. One is the label extendeddaemonset.datadoghq.com/name, which
+// is the Selector. The other is the annotation cluster-autoscaler.kubernetes.io/daemonset-pod, by which the cluster autoscaler
+// recognises daemon pods although their owner is no DaemonSet. Both are in the Template, and so in its revisions. The name of a
+// template is dropped. spec.selector is documented as a selector of pods, but the controller selects nodes with it. If it matches
+// the template's labels, it is added to the Selector, otherwise to the node affinity that the Template requires.
 //
-// An ExtendedDaemonsetSetting gives containers other resources on some nodes. [Object.Setting] reads one and [Overrides]
-// picks those of a set. One with a mistake is left out; that does not touch the others.
+// An ExtendedDaemonsetSetting gives containers other resources on some nodes. [Object.Setting] reads one, and [Overrides] picks
+// those of a set. A setting with a mistake is left out, without an effect on the others.
 //
 // Pods are controlled by the set itself. The pods of a running ExtendedDaemonSet are controlled by its
-// ExtendedDaemonSetReplicaSets: to take them over, stop EDS's controller and name the UIDs of the replica sets in
-// Spec.Predecessor, or delete the replica sets with --cascade=orphan. The pods count as outdated and are replaced under
-// the budgets. For a set that follows a DaemonSet, or the other way round, Spec.Predecessor is [PredecessorOf] the old one.
+// ExtendedDaemonSetReplicaSets. To take them over, stop EDS's controller and name the UIDs of the replica sets in
+// Spec.Predecessor, or delete the replica sets with --cascade=orphan. The pods count as outdated and are replaced under the
+// budgets. For a set that follows a DaemonSet, or the other way round, Spec.Predecessor is the result of [PredecessorOf] for the
+// old set.
 //
-// spec.strategy.reconcileFrequency has no place in a Spec: a plan says itself when to plan again.
+// spec.strategy.reconcileFrequency has no place in a Spec, because a plan returns when to plan again.
 //
 // # Differences from the controllers
 //

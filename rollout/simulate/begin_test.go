@@ -14,9 +14,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Runs that begin with a snapshot.
+// The tests of this file begin runs with a snapshot.
 
-// A run goes on from what another came to, names and numbers included.
+// A run that begins with a snapshot of another run continues that one, with its names and numbers.
 func TestRunsGoOnFromSnapshots(t *testing.T) {
 	s, err := simulate.New(simulate.Scenario{Spec: simNew, Fleet: simPool(6), Model: simTimes()})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestRunsGoOnFromSnapshots(t *testing.T) {
 	}
 }
 
-// What is under way in a snapshot goes on.
+// Changes that a snapshot shows in progress continue in the run.
 func TestRunsBeginInTheMiddle(t *testing.T) {
 	on := func(name string, options ...rollouttest.PodOption) *corev1.Pod {
 		return rollouttest.Pod(name, append([]rollouttest.PodOption{rollouttest.Of(simOld)}, options...)...)
@@ -77,7 +77,7 @@ func TestRunsBeginInTheMiddle(t *testing.T) {
 	}
 }
 
-// Pods of a dump run what they say, though a runtime reports the ID of an image in place of its name.
+// Pods of a dump run the image in their spec, even if a runtime reports the ID of the image in place of its name.
 func TestDumpsOfOtherRuntimes(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
 	fleet := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &spec}
@@ -98,7 +98,7 @@ func TestDumpsOfOtherRuntimes(t *testing.T) {
 	}
 }
 
-// The order of a snapshot's pods means nothing, also where there is room for one of two only.
+// The order of a snapshot's pods has no effect, even when only one of two pods can stay.
 func TestOrderOfSnapshotsMeansNothing(t *testing.T) {
 	history := func(turn bool) string {
 		snapshot, err := simPool(6).Build()

@@ -10,9 +10,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// BenchmarkRollout is a whole rollout, generation of the fleet and verification of every plan included, by a controller
-// that plans at most once a second. With fixed times nodes go in step, so there are few plans and each does much; with
-// lognormal ones there is something to do at each second. Peak memory is what the process holds from the system.
+// BenchmarkRollout runs a whole rollout, with the generation of the fleet and the verification of every plan. The controller
+// plans at most once a second. With fixed times all nodes change at the same instants, so there are few plans and each does much.
+// With lognormal times there is something to do in each second. The peak memory is what the process has from the system.
 func BenchmarkRollout(b *testing.B) {
 	for _, times := range []struct {
 		name        string

@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// A step that broke an invariant is seen again from its case: the same planner breaks the same invariants, and the real one
-// none.
+// A step that broke an invariant can be repeated from its case. The same planner breaks the same invariants, and the real planner
+// breaks none.
 func TestCaseReplaysAStep(t *testing.T) {
 	old := kit.Spec("agent", kit.Image("agent:v1"))
 	greedy := func(spec rollout.Spec) (simulate.PlanFunc, error) {
@@ -29,7 +29,7 @@ func TestCaseReplaysAStep(t *testing.T) {
 		Seed: 7, Spec: kit.Spec("agent", kit.Image("agent:v2")), Planner: greedy,
 		Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 10}}, Running: &old},
 		Model: simulate.Model{Kubelets: []simulate.Kubelet{{Start: simulate.LogNormal(4*time.Second, 20*time.Second)}}},
-		// The clock does not stand at whole seconds when it happens.
+		// With this lag the step is at a fraction of a second.
 		Controller: simulate.Controller{Lag: simulate.Fixed(1234567 * time.Microsecond)},
 	}
 	_, err := simulate.Run(scenario)

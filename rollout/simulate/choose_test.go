@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// inputNodes are 12 nodes, ascending: every third is in zone a, and the first four in pool web.
+// inputNodes returns 12 nodes in ascending order. Every third is in zone a, and the first four are in pool web.
 func inputNodes() []*corev1.Node {
 	var nodes []*corev1.Node
 	for i := range 12 {
@@ -87,7 +87,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A share such as 0.07 of 100 nodes is 7, although the product is a little more.
+// A share such as 0.07 of 100 nodes is 7 nodes, although the product is a little more than 7.
 func TestChooseSharesAsMeant(t *testing.T) {
 	for percent := 1; percent <= 100; percent++ {
 		for _, of := range []int{1, 3, 100, 1000, 15_000} {
@@ -107,7 +107,7 @@ func TestChooseSharesAsMeant(t *testing.T) {
 	}
 }
 
-// Each set of nodes is as likely as any other.
+// Each subset of nodes is as likely as any other.
 func TestSubsetsAreUniform(t *testing.T) {
 	const runs = 30_000
 	counts := map[string]int{}
@@ -122,7 +122,7 @@ func TestSubsetsAreUniform(t *testing.T) {
 		d := float64(count) - runs/10
 		chi += d * d / (runs / 10)
 	}
-	if chi > 34 || math.IsNaN(chi) { // of 9 degrees of freedom, one in 10,000
+	if chi > 34 || math.IsNaN(chi) { // with 9 degrees of freedom, one run in 10,000 exceeds 34
 		t.Errorf("chi square %v: %v", chi, counts)
 	}
 }
@@ -143,7 +143,7 @@ func TestSubset(t *testing.T) {
 	})
 }
 
-// The times at which it happens are independent of one another, and so are events with sources of their own.
+// Choices of one event at different times are independent of each other. So are choices of different events.
 func TestChooseAnew(t *testing.T) {
 	e := simulate.Event{}
 	same, sameOther := 0, 0
@@ -157,7 +157,7 @@ func TestChooseAnew(t *testing.T) {
 		}
 	}
 	for what, got := range map[string]int{"next time": same, "other event": sameOther} {
-		if got < 60 || got > 140 { // about 100
+		if got < 60 || got > 140 { // the expected number is 100
 			t.Errorf("%s: the same node %d times of 1200, want about one in twelve", what, got)
 		}
 	}

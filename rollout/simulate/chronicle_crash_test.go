@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// crashChronicles are of controllers that crash.
+// crashChronicles are chronicles of controllers that crash.
 func crashChronicles() []chronicle {
 	crashing := simulate.Controller{
 		CallsPerSecond: 1, Crash: simulate.Fixed(12500 * time.Millisecond), Restart: simulate.Fixed(5 * time.Second),

@@ -10,14 +10,14 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// eventfulChronicles are of events in fleets of two nodes.
+// eventfulChronicles are chronicles of events in fleets of two nodes.
 func eventfulChronicles() []chronicle {
 	taint := corev1.Taint{Key: "x", Effect: corev1.TaintEffectNoSchedule}
 	labels := map[string]string{"x": "y"}
 	short, long := simulate.Fixed(5*time.Second), simulate.Fixed(15*time.Second)
 	same := rollouttest.Spec("agent")
 	one := simulate.Pool{Name: "n", Nodes: 1}
-	// each ten seconds one of them happens.
+	// each is a scenario in which one of the events happens every ten seconds.
 	each := func(events ...simulate.Event) simulate.Scenario {
 		for i := range events {
 			events[i].At = time.Duration(i+1) * 10 * time.Second

@@ -9,18 +9,18 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// faultyChronicles are of controllers whose calls fail.
+// faultyChronicles are chronicles of controllers whose calls fail.
 func faultyChronicles(t *testing.T) []chronicle {
 	t.Helper()
 	const mega = 1_000_000
 	two := rollouttest.MaxUnavailable("2")
 	inPlace := rollouttest.InPlace()
 	refused, lost := simulate.Controller{FailedCalls: 1}, simulate.Controller{LostAnswers: 1}
-	// rollsOut does so on n nodes that have version 1.
+	// rollsOut is the rollout of a spec to n nodes that have version 1.
 	rollsOut := func(n int, spec rollout.Spec, c simulate.Controller) simulate.Scenario {
 		return simulate.Scenario{Fleet: fleetOf(n), Spec: spec, Controller: c}
 	}
-	// known is that for two nodes, and with the revision, so that nothing has to wait for one.
+	// known is such a rollout to two nodes. The revision exists already, so no call waits for it.
 	known := func(c simulate.Controller, options ...rollouttest.SpecOption) simulate.Scenario {
 		fleet, spec := fleetOf(2, options...), second(append(options, two)...)
 		snapshot, err := fleet.Build()
@@ -30,14 +30,14 @@ func faultyChronicles(t *testing.T) []chronicle {
 		snapshot.Revisions = append(snapshot.Revisions, rollouttest.Revision(spec, 2))
 		return simulate.Scenario{Fleet: simulate.Fleet{Pools: []simulate.Pool{}, Snapshot: &snapshot}, Spec: spec, Controller: c}
 	}
-	// joining has so many nodes join a fleet at rest.
+	// joining is a fleet at rest that so many nodes join.
 	joining := func(n, more int, seed uint64, c simulate.Controller) simulate.Scenario {
 		return simulate.Scenario{
 			Seed: seed, Fleet: fleetOf(n), Spec: rollouttest.Spec("agent"), Controller: c,
 			Events: []simulate.Event{{At: time.Second, What: simulate.AddNodes, Join: simulate.Pool{Name: "n", Nodes: more}}},
 		}
 	}
-	// pulling pulls images of so many MB at 10 MB/s ahead, which times out after 30 s.
+	// pulling makes the scenario pull images ahead. They have so many MB, a node pulls 10 MB/s, and a pull times out after 30 s.
 	pulling := func(s simulate.Scenario, size int64) simulate.Scenario {
 		s.Spec = second(inPlace, rollouttest.PreDownload("2"))
 		s.Spec.PreDownload.TimeoutSeconds = 30

@@ -11,13 +11,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// chronicle is a small run and what is recorded of it, one line for each record but those of plans and of states of nodes,
-// each read against the rules. Pods take the times of a [trajectory].
+// chronicle is a small run with its expected records, which were checked against the rules by hand. There is one line for each
+// record, except those of plans and of states of nodes. Pods take the times of a [trajectory].
 type chronicle struct {
 	name, why string
 	scenario  simulate.Scenario
 	want      string
-	// report is what its report counts; what is 0 is left out.
+	// report is what the report counts. Counts of 0 are left out.
 	report string
 }
 
@@ -53,7 +53,7 @@ func TestChronicles(t *testing.T) {
 	}
 }
 
-// counts of a report that are not 0.
+// counts lists the counts of a report that are not 0.
 func counts(r *simulate.Report) string {
 	text := fmt.Sprint(r.End, " after ", r.Elapsed)
 	for _, count := range []struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// What becomes of plans, and when a run is over.
+// The tests of this file are about the execution of plans, and about the end of a run.
 
-// A canary that gives a revision up leaves every node where it is to be, and the rollout has not succeeded.
+// When a canary fails, every node is at the revision where it is to end, but the rollout has not succeeded.
 func TestFailedCanariesAreNoSuccess(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.Canary("1"), rollouttest.CanaryFor(time.Minute, 0))
 	report, err := simulate.Run(simulate.Scenario{
@@ -29,7 +29,7 @@ func TestFailedCanariesAreNoSuccess(t *testing.T) {
 	}
 }
 
-// A controller whose calls come to nothing does not ask again at once, whatever its rate.
+// A controller whose calls fail pauses before it plans again, whatever its rate.
 func TestFailedCallsArePaused(t *testing.T) {
 	report, err := simulate.Run(simulate.Scenario{
 		Spec: simNew, Fleet: simPool(3), Limit: 20 * time.Second,
@@ -40,7 +40,7 @@ func TestFailedCallsArePaused(t *testing.T) {
 	}
 }
 
-// A pod that has only other resources than its node is to give it serves while it is Ready (P8, B2), and is old.
+// A pod whose resources differ from those for its node (P8: overrides) serves while it is Ready (B2), and counts as old.
 func TestPodsOfOtherResourcesAreOld(t *testing.T) {
 	old := rollouttest.Spec("agent", rollouttest.Requests(corev1.ResourceCPU, "100m"))
 	spec := rollouttest.Changed(old, rollouttest.MinReadySeconds(30), rollouttest.MaxUnavailable("1"),
@@ -67,7 +67,7 @@ func TestPodsOfOtherResourcesAreOld(t *testing.T) {
 	}
 }
 
-// A controller that has nothing to do crashes too, and loses what it knew of a canary (C6).
+// A controller that has nothing to do crashes too. It loses its memory of a canary, so that the canary's clock begins anew (C6).
 func TestIdleControllersCrash(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.Canary("1"), rollouttest.CanaryFor(10*time.Minute, 0))
 	scenario := simulate.Scenario{
@@ -85,7 +85,7 @@ func TestIdleControllersCrash(t *testing.T) {
 	}
 }
 
-// Nodes that partitioned scaling leaves empty are where they are to end (T7).
+// Nodes that partitioned scaling leaves empty count as being where they are to end (T7).
 func TestEmptyNodesCanBeTheEnd(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.Partition("2"), rollouttest.PartitionedScaling())
 	report, err := simulate.Run(simulate.Scenario{Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 4}}}})
@@ -94,7 +94,7 @@ func TestEmptyNodesCanBeTheEnd(t *testing.T) {
 	}
 }
 
-// Calls keep their distance, also from one plan to the next, and whatever wakes the controller.
+// Calls keep the minimum distance, also from one plan to the next, and whatever makes the controller plan.
 func TestCallsKeepTheirRate(t *testing.T) {
 	scenario := simEverything(5)
 	var last simulate.Record

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// inputRows refuses rows of tables without a name of their own and a reason.
+// inputRows refuses rows of tables without a name of their own or without a reason.
 type inputRows map[string]bool
 
 func (r inputRows) check(t *testing.T, name, why string) {
@@ -90,7 +90,7 @@ func TestParseDistribution(t *testing.T) {
 	}
 }
 
-// Every distribution is the text that it gives.
+// The text of a distribution is read as the same distribution.
 func TestDistributionText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := inputDistribution().Draw(t, "distribution")
@@ -138,7 +138,7 @@ func inputInBounds(t interface {
 	}
 }
 
-// inputDistribution draws one that is valid.
+// inputDistribution draws a valid distribution.
 func inputDistribution() *rapid.Generator[simulate.Distribution] {
 	span := rapid.Map(rapid.Int64Range(1, int64(simulate.Longest)), func(n int64) time.Duration { return time.Duration(n) })
 	small := rapid.Map(rapid.Int64Range(1, int64(time.Minute)), func(n int64) time.Duration { return time.Duration(n) })
@@ -160,7 +160,7 @@ func inputDistribution() *rapid.Generator[simulate.Distribution] {
 	})
 }
 
-// What is drawn keeps to what the distribution says, whatever its parameters: also those that validation refuses.
+// Draws stay within the bounds of the distribution, whatever its parameters, even if validation refuses those.
 func TestDrawBounds(t *testing.T) {
 	any64 := rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +176,7 @@ func TestDrawBounds(t *testing.T) {
 	})
 }
 
-// The quantiles are what the names of the parameters say.
+// The quantiles of draws are those that the names of the parameters promise.
 func TestQuantiles(t *testing.T) {
 	const s = time.Second
 	last := math.Nextafter(1, 0)
@@ -217,7 +217,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Means and medians of many draws are what the parameters say. The draws are always the same ones.
+// The means and medians of many draws are those of the parameters. The draws are the same in each run of the test.
 func TestDrawsOnAverage(t *testing.T) {
 	const n = 200_000
 	for _, tt := range []struct {
@@ -230,7 +230,7 @@ func TestDrawsOnAverage(t *testing.T) {
 		{simulate.Exponential(5 * time.Second), 5 * time.Second, 0.01},
 		{simulate.LogNormal(4*time.Second, 20*time.Second), 6456 * time.Millisecond, 0.02},
 		{simulate.LogNormal(5*time.Second, 5*time.Second), 5 * time.Second, 0},
-		{simulate.LogNormal(time.Millisecond, time.Second), 0, 0.1}, // heavy enough a tail for the cut-off to matter
+		{simulate.LogNormal(time.Millisecond, time.Second), 0, 0.1}, // the tail is heavy enough for the cut-off to have an effect
 	} {
 		stream := simulate.Random(1).Stream("average", tt.d.String())
 		sum, above := 0.0, 0
@@ -257,7 +257,7 @@ func TestDrawsOnAverage(t *testing.T) {
 	}
 }
 
-// Purpose, key and seed each give other draws, and nothing else does.
+// Purpose, key and seed determine what is drawn. Each of them changes it, and nothing else does.
 func TestRandomIsAFunction(t *testing.T) {
 	const n = 20_000
 	seen := map[uint64]string{}
@@ -291,7 +291,7 @@ func TestRandomIsAFunction(t *testing.T) {
 	}
 }
 
-// Keys that differ by little are drawn as if they had nothing in common.
+// Draws for keys that differ by little are independent.
 func TestFractionsAreUniform(t *testing.T) {
 	const n, cells = 100_000, 50
 	for seed := range uint64(3) {
@@ -317,7 +317,7 @@ func TestFractionsAreUniform(t *testing.T) {
 			d := float64(count) - n/cells
 			chi += d * d / (n / cells)
 		}
-		if chi > 95 { // of 49 degrees of freedom, one in 10,000
+		if chi > 95 { // with 49 degrees of freedom, one run in 10,000 exceeds 95
 			t.Errorf("seed %d: chi square %v", seed, chi)
 		}
 		if hits < 2800 || hits > 3200 {
@@ -337,7 +337,7 @@ func TestHappensAtTheEnds(t *testing.T) {
 	}
 }
 
-// A draw without a generator is as good as one with it, and costs no memory.
+// A draw without a generator is of the same quality as one with a generator, and allocates no memory.
 func TestDurationOf(t *testing.T) {
 	r := simulate.Random(3)
 	for _, d := range []simulate.Distribution{

@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// forecastFleet is 20 nodes on which version 1 runs, as a controller sees them.
+// forecastFleet is 20 nodes that run version 1, as a controller sees them.
 func forecastFleet() rollout.Snapshot {
 	running := rollouttest.Spec("agent", rollouttest.Image("agent:v1"))
 	snapshot, err := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 20}}, Running: &running}.Build()
@@ -19,7 +19,7 @@ func forecastFleet() rollout.Snapshot {
 	return snapshot
 }
 
-// Pods that start slowly, some of them very slowly.
+// forecastModel has pods that start slowly, some of them very slowly.
 var forecastModel = simulate.Model{Kubelets: []simulate.Kubelet{{
 	Stop: simulate.Fixed(10 * time.Second), Start: simulate.LogNormal(20*time.Second, time.Minute),
 }}}
@@ -53,7 +53,7 @@ func ExampleSuggest() {
 	// 1s: maxUnavailable 0, 20 of 20 runs are late, <nil>
 }
 
-// A forecast whose runs are made by the caller, who may do so in parallel.
+// The caller makes the runs of this forecast. They may be made in parallel.
 func ExamplePredict() {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("10%"))
 	snapshot, assume := forecastFleet(), simulate.Assumptions{Model: forecastModel, Seeds: 8}

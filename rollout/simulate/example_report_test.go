@@ -10,8 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// reportFleet is what the examples run: two zones of two nodes, on which version 1 runs. Pods take 2 s to stop and 4 s to
-// start.
+// reportFleet is the scenario of the examples: two zones of two nodes that run version 1. Pods take 2 s to stop and 4 s to start.
 func reportFleet(spec rollout.Spec) simulate.Scenario {
 	running := rollouttest.Spec("agent", rollouttest.Image("agent:v1"))
 	return simulate.Scenario{
@@ -30,7 +29,7 @@ func reportSpec(unavailable string) rollout.Spec {
 	return rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable(unavailable))
 }
 
-// The report of a rollout by twos.
+// This is the report of a rollout by two nodes at a time.
 func ExampleReport_String() {
 	report, err := simulate.Run(reportFleet(reportSpec("2")))
 	if err != nil {
@@ -116,7 +115,7 @@ func ExampleTable_String() {
 	// done     yes
 }
 
-// What a picture of the progress is drawn from.
+// The series has the data for a picture of the progress.
 func ExampleRecorder_Series() {
 	var recorder simulate.Recorder
 	scenario := reportFleet(reportSpec("2"))
@@ -136,7 +135,7 @@ func ExampleRecorder_Series() {
 	// 12s: 0 old, 4 new, 0 of 4 unavailable
 }
 
-// What a picture of nodes over time is drawn from.
+// The histories of nodes have the data for a picture of nodes over time.
 func ExampleRecorder_Nodes() {
 	var recorder simulate.Recorder
 	scenario := reportFleet(reportSpec("2"))

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the tests of inputs need to see of the inside.
+// This file exports internals that the tests of inputs need.
 
 type Random = random
 
@@ -42,7 +42,7 @@ func (p *Pool) NodesFrom(first, count int, since time.Time) []*corev1.Node {
 
 func FirstNumber(pool string, nodes []*corev1.Node) int { return firstNumber(pool, nodes) }
 
-// Declared values of the enumerations, 0 included.
+// These are the declared values of the enumerations, 0 included.
 const (
 	Whats       = whats
 	RecordKinds = recordKinds

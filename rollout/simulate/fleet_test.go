@@ -39,7 +39,7 @@ func inputBuild(t *testing.T, fleet simulate.Fleet) rollout.Snapshot {
 	return snapshot
 }
 
-// A node is what its pool and its number say.
+// The fields of a node follow from its pool and its number.
 func TestBuildNodes(t *testing.T) {
 	pool := simulate.Pool{
 		Name: "web", Nodes: 8, Zones: []string{"a", "b"}, Racks: 3, Labels: map[string]string{"disk": "ssd"},
@@ -133,7 +133,7 @@ func TestFirstNumber(t *testing.T) {
 	}
 }
 
-// A fleet adds to a snapshot, which stays as it was.
+// A fleet adds to a snapshot without changing it.
 func TestBuildAddsToSnapshot(t *testing.T) {
 	spec := kit.Spec("agent")
 	before := rollout.Snapshot{
@@ -173,7 +173,7 @@ func TestBuildAddsToSnapshot(t *testing.T) {
 	}
 }
 
-// What runs in the beginning runs only where it is to, and is what the planner would have made.
+// The running spec runs only where it is to run, and its pods are those that the planner would have made.
 func TestBuildRunning(t *testing.T) {
 	spec := kit.Spec("agent", func(s *rollout.Spec) {
 		s.Template.Spec.NodeSelector = map[string]string{simulate.PoolLabel: "web"}
@@ -184,7 +184,7 @@ func TestBuildRunning(t *testing.T) {
 			},
 		}}
 		s.MinReadySeconds = 7200
-		s.Strategy.Frozen = true // as it is now, not as it was
+		s.Strategy.Frozen = true // the spec is frozen now, but was not when its pods were made
 	})
 	fleet := simulate.Fleet{
 		Running: &spec,
@@ -243,7 +243,7 @@ func TestBuildRunning(t *testing.T) {
 	}
 }
 
-// A revision is marked as promoted if its set has canaries, and only then.
+// A revision is marked as promoted if its set has canaries, otherwise not.
 func TestBuildMarks(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
@@ -266,7 +266,7 @@ func TestBuildMarks(t *testing.T) {
 	}
 }
 
-// A fleet on which a spec runs is one that its planner leaves alone, and whose nodes are all where they are to end.
+// On a fleet that runs a spec, the planner of that spec has nothing to do, and all nodes are where they are to end.
 func TestBuildIsSettled(t *testing.T) { rapid.Check(t, inputSettled) }
 
 func FuzzBuildIsSettled(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputSettled)) }
@@ -294,7 +294,7 @@ func inputSettled(t *rapid.T) {
 	}
 }
 
-// inputSettledError says what the planner would do about a snapshot in which there should be nothing to do.
+// inputSettledError returns what the planner would do about a snapshot in which there should be nothing to do.
 func inputSettledError(spec rollout.Spec, snapshot rollout.Snapshot) error {
 	planner, err := rollout.New(spec)
 	if err != nil {
@@ -316,7 +316,7 @@ func inputSettledError(spec rollout.Spec, snapshot rollout.Snapshot) error {
 	return nil
 }
 
-// The property finds what a fleet could be built wrongly like.
+// The property finds these mistakes in building a fleet.
 func TestBuildIsSettledMutants(t *testing.T) {
 	spec := kit.Spec("agent", kit.Canary("1"), kit.InPlace(), kit.PreNormal(kit.HookLabel("hook", "on")))
 	tests := []struct {
@@ -364,7 +364,7 @@ func TestBuildIsSettledMutants(t *testing.T) {
 	}
 }
 
-// inputPool draws a small pool of that name, with labels and taints that templates of the generators look for.
+// inputPool draws a small pool of that name, with labels and taints that the templates of the generators refer to.
 func inputPool(name string) *rapid.Generator[simulate.Pool] {
 	return rapid.Custom(func(t *rapid.T) simulate.Pool {
 		p := simulate.Pool{
@@ -382,8 +382,8 @@ func inputPool(name string) *rapid.Generator[simulate.Pool] {
 	})
 }
 
-// Whoever puts another object in the place of one of a fleet changes no other one; so nothing may be shared by accident that
-// is about one node. What is shared on purpose is equal everywhere.
+// Replacing one object of a fleet changes no other one. So objects must not share what is about one node. What they do share is
+// equal for all nodes.
 func TestBuildOwnsWhatDiffers(t *testing.T) {
 	spec := kit.Spec("agent")
 	snapshot := inputBuild(t, simulate.Fleet{Running: &spec, Pools: []simulate.Pool{{Name: "web", Nodes: 50, Zones: []string{"a", "b"}}}})
@@ -408,7 +408,7 @@ func TestBuildOwnsWhatDiffers(t *testing.T) {
 	}
 }
 
-// The methods of a set decide what its pods carry.
+// The update method of a set decides what its pods carry.
 func TestBuildInPlace(t *testing.T) {
 	spec := kit.Spec("agent", kit.InPlaceOnly(), func(s *rollout.Spec) {
 		s.Lifecycle.PreNormal = &lifecycle.Hook{Labels: map[string]string{"hook": "on"}, Finalizers: []string{"x.io/hook"}, MarkPodNotReady: true}
@@ -427,7 +427,7 @@ func TestBuildInPlace(t *testing.T) {
 	}
 }
 
-// A fleet of 100,000 nodes is there in about a second, and leaves room for the run.
+// Building a fleet of 100,000 nodes takes about a second, and leaves memory for the run.
 func TestBuildIsFrugal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 20,000 nodes")

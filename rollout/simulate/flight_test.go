@@ -13,7 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// A controller whose watches show everything 5 s late knows what it has asked for until they show it, and no longer.
+// A controller whose watches show everything 5 s late counts what it has asked for as in flight until they show it, and no
+// longer.
 func TestWhatIsInFlight(t *testing.T) {
 	const mega = 1_000_000
 	late := simulate.Controller{Lag: simulate.Fixed(5 * time.Second)}
@@ -21,7 +22,7 @@ func TestWhatIsInFlight(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		scenario  simulate.Scenario
-		looks     []int // the seconds at which a plan is made anyway
+		looks     []int // the seconds at which a plan is made, whatever else happens
 		want      []string
 	}{
 		{
@@ -92,7 +93,7 @@ func TestWhatIsInFlight(t *testing.T) {
 			model := trajectoryModel()
 			scenario.Model.Schedule = model.Schedule
 			scenario.Model.Kubelets = model.Kubelets
-			for _, at := range row.looks { // the same spec: something to plan for, and nothing else
+			for _, at := range row.looks { // the same spec triggers a plan, and changes nothing else
 				scenario.Events = append(scenario.Events, simulate.Event{
 					At: time.Duration(at) * time.Second, What: simulate.SetSpec, Spec: &scenario.Spec,
 				})
@@ -112,7 +113,7 @@ func TestWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// inFlight in words.
+// inFlight lists what is in flight, in words.
 func inFlight(f *rollout.InFlight) string {
 	var b strings.Builder
 	for range f.Revisions {

@@ -9,13 +9,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// forecastMinute is a minute for each node: a pod takes 20 s to stop and 40 s to start.
+// forecastMinute makes the update of a node take a minute: a pod takes 20 s to stop and 40 s to start.
 var forecastMinute = simulate.Model{Kubelets: []simulate.Kubelet{{
 	Stop: simulate.Fixed(20 * time.Second), Start: simulate.Fixed(40 * time.Second),
 }}}
 
-// With fixed times the answers are known: 20 nodes in waves of v take ⌈20 / v⌉ minutes, and with surge, where the old pod
-// serves until the new one does, as many times 40 s.
+// With fixed times the answers can be computed. 20 nodes in waves of v take ⌈20 / v⌉ minutes. With surge the old pod serves until
+// the new one does, so a wave takes 40 s.
 func TestSuggestAgreesWithArithmetic(t *testing.T) {
 	tests := []struct {
 		name, why string
@@ -57,7 +57,7 @@ func TestSuggestAgreesWithArithmetic(t *testing.T) {
 	}
 }
 
-// The error of a forecast is that of the run, for the spec as for the assumptions.
+// Forecast returns the error of the run, about the spec and about the assumptions.
 func TestForecastRefuses(t *testing.T) {
 	good := rollouttest.Spec("agent")
 	for name, run := range map[string]func() error{

@@ -30,7 +30,7 @@ func forecastSpec() rollout.Spec {
 	}
 }
 
-// forecastSnapshot has that many nodes that are to run the pod, and one that is not.
+// forecastSnapshot has that many nodes that are to run the pod, and one other node.
 func forecastSnapshot(nodes int) rollout.Snapshot {
 	snapshot := rollout.Snapshot{Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Nodes: []*corev1.Node{{
 		ObjectMeta: metav1.ObjectMeta{Name: "other"},
@@ -92,7 +92,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// A quantile is the least value that at least that share of all does not exceed: word for word.
+// A quantile is computed here by its definition: the least value that at least that share of all does not exceed.
 func TestQuantileIsWhatItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 20), 1, 40).Draw(t, "values")

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// What events do, one by one, and what rules about kubelets do.
+// The tests of this file are about the effects of events, one by one, and of rules about kubelets.
 
 // simNode returns the node of that name.
 func simNode(s *simulate.Simulation, name string) *corev1.Node {
@@ -30,18 +30,18 @@ func simTainted(n *corev1.Node, key string) bool {
 	return n != nil && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// simReady is whether the node is reported Ready.
+// simReady is the status of the node's condition Ready.
 func simReady(n *corev1.Node) corev1.ConditionStatus {
 	status := corev1.ConditionStatus("")
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			status += c.Status // of one condition, there is no other
+			status += c.Status // a node has at most one such condition
 		}
 	}
 	return status
 }
 
-// simRest is a set at rest, to which one thing happens after ten seconds.
+// simRest is a set at rest with one event after ten seconds.
 func simRest(event simulate.Event) simulate.Scenario {
 	event.At = 10 * time.Second
 	model := simTimes()
@@ -56,7 +56,7 @@ func TestEvents(t *testing.T) {
 	for _, c := range []struct {
 		name, why string
 		event     simulate.Event
-		// for the state right after the event, and for the end.
+		// then is checked right after the event, and last at the end.
 		then, last func(*simulate.Simulation) bool
 		end        simulate.End
 		created    int
@@ -191,7 +191,7 @@ func TestEvents(t *testing.T) {
 				return nil
 			})
 			report, err := s.Run(func(s *simulate.Simulation, _ *simulate.Step) bool {
-				if !seen && s.Elapsed() == 10*time.Second { // no state of a node changed
+				if !seen && s.Elapsed() == 10*time.Second { // no state of a node has changed
 					seen = true
 					if !c.then(s) {
 						t.Errorf("right after it: %v", s.Report())
@@ -212,7 +212,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSetClock: the controller plans with its own clock, and wakes up by it; the cluster goes by the right one.
+// TestSetClock checks that the controller plans and wakes up by its own clock, and that the cluster uses the right one.
 func TestSetClock(t *testing.T) {
 	const minReady, behind = 30 * time.Second, time.Minute
 	s, err := simulate.New(simulate.Scenario{
@@ -237,7 +237,7 @@ func TestSetClock(t *testing.T) {
 		}
 		return nil
 	})
-	// Both pods wait for as long as the clock is behind, and no longer: they wake the controller.
+	// Both pods wait for as long as the clock is behind, and no longer, because they wake the controller.
 	if err != nil || steps == 0 || report.End != simulate.EndDone || report.Updated != 2 || report.Elapsed > time.Hour {
 		t.Errorf("%v\n%s", err, report)
 	}
@@ -268,7 +268,7 @@ func TestEventsRecur(t *testing.T) {
 	}
 }
 
-// A node that moves to another zone is counted there, in whatever state it is.
+// A node that moves to another zone is counted in that zone, whatever its state.
 func TestZonesOfNodesChange(t *testing.T) {
 	s, err := simulate.New(simulate.Scenario{
 		Spec: simOld, Fleet: simPool(3), Model: simTimes(), Limit: time.Hour,
@@ -294,7 +294,8 @@ func TestZonesOfNodesChange(t *testing.T) {
 	}
 }
 
-// What a scenario has for nothing is on the report: a misspelt label would make a bad day a good one.
+// The report lists the rules and events of a scenario that had no effect. A misspelt label would otherwise make a bad result look
+// good.
 func TestReportsNameWhatIsUnused(t *testing.T) {
 	report, err := simulate.Run(simulate.Scenario{
 		Spec: simNew, Fleet: simPool(3),
@@ -318,7 +319,7 @@ func TestReportsNameWhatIsUnused(t *testing.T) {
 	}
 }
 
-// What several events do to a node ends with the last of them.
+// The effect of several overlapping events on a node ends with the last of them.
 func TestEventsOverlap(t *testing.T) {
 	const node = "web-00001"
 	at := func(at, lasts time.Duration, what simulate.What, x string) simulate.Event {
@@ -361,7 +362,7 @@ func TestEventsOverlap(t *testing.T) {
 			scenario := simulate.Scenario{Spec: simOld, Fleet: simPool(3), Events: []simulate.Event{
 				at(10*time.Second, 20*time.Second, c.what, "a"), at(20*time.Second, 20*time.Second, c.what, "b"),
 			}}
-			for i := range 5 { // something that happens, to look at
+			for i := range 5 { // these give instants at which the node is checked
 				scenario.Events = append(scenario.Events, simulate.Event{
 					At: time.Duration(5+10*i) * time.Second, What: simulate.DeletePod, Node: "web-00000",
 				})

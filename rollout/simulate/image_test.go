@@ -15,19 +15,19 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// imageRow is a rollout of which images are what matters. Times are those of a trajectory, and images have 100 MB, which a node
+// imageRow is a rollout in which images decide the course. Times are those of a trajectory. Images have 100 MB, which a node
 // pulls in 10 s unless the row says otherwise.
 type imageRow struct {
 	name, why string
 	seed      uint64
 	spec      []rollouttest.SpecOption
-	update    []rollouttest.SpecOption // in addition, of version 2
+	update    []rollouttest.SpecOption // options of version 2, in addition
 	fleet     func(*simulate.Fleet)
 	registry  func(*simulate.Registry)
 	events    []simulate.Event
 	limit     time.Duration
 	nodes     map[string]string
-	// pulls are the pulls ahead that began, and all that ended, in order.
+	// pulls are the pulls ahead that began, and all pulls that ended, in order.
 	pulls []string
 	end   simulate.End
 }
@@ -217,14 +217,14 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Pulls ahead are in flight from when they are asked for until they have ended and the controller has seen that, so that none is
-// asked for twice; and what the controller sees without lag is what there is.
+// Pulls ahead are in flight from when they are asked for until they have ended and the controller has seen that, so that no pull
+// is asked for twice. Without lag the controller sees the present state.
 func TestPullsAheadAreInFlight(t *testing.T) {
 	for _, lag := range []time.Duration{0, 5 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
 			options := []rollouttest.SpecOption{rollouttest.InPlace(), rollouttest.PreDownload("3")}
 			fleet := simulate.Fleet{Running: new(rollouttest.Spec("agent", options...))}
-			for i, name := range []string{"a", "b", "c"} { // of which the middle one is the slowest
+			for i, name := range []string{"a", "b", "c"} { // the middle one is the slowest
 				fleet.Pools = append(fleet.Pools, simulate.Pool{Name: name, Nodes: 3, Bandwidth: []int64{9, 4, 7}[i] * 1_000_000})
 			}
 			underWay := map[predownload.Request]bool{}
@@ -277,7 +277,7 @@ func TestPullsAheadAreInFlight(t *testing.T) {
 			if err != nil || report.End != simulate.EndDone || report.Updated != 9 {
 				t.Fatalf("%v after %v: %v", report.End, report.Elapsed, err)
 			}
-			// The first node pulls for itself, the others ahead, each once.
+			// The first node pulls when its pod is updated. The other nodes pull ahead, each once.
 			if report.Pulls != 8 || report.PulledBytes != 900_000_000 {
 				t.Errorf("%d pulls ahead and %d bytes, want 8 and those of nine images", report.Pulls, report.PulledBytes)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// inputScenarioYAML names every field that a person would write.
+// inputScenarioYAML has every field that a person would write.
 const inputScenarioYAML = `
 seed: 7
 limit: 48h
@@ -134,7 +134,7 @@ func inputScenario() simulate.Scenario {
 	}
 }
 
-// inputEqual compares inputs: distributions by value, quantities by amount.
+// inputEqual compares inputs. Distributions are compared by value, quantities by amount.
 var inputEqual = cmp.Options{
 	cmp.Comparer(func(a, b simulate.Distribution) bool { return a == b }),
 	cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
@@ -172,7 +172,7 @@ func TestScenarioFromYAML(t *testing.T) {
 	}
 }
 
-// What is not set takes no place in the text.
+// Unset fields do not appear in the text.
 func TestScenarioIsBrief(t *testing.T) {
 	for what, value := range map[string]any{
 		"scenario": simulate.Scenario{}, "controller": simulate.Controller{}, "event": simulate.Event{}, "fleet": simulate.Fleet{},
@@ -225,7 +225,7 @@ func TestScenarioMistakes(t *testing.T) {
 	}
 }
 
-// What looks like a mistake, and is none.
+// These texts look like mistakes, and are none.
 func TestScenarioIsRead(t *testing.T) {
 	long := strings.Repeat("x", 130)
 	rule := func(image string) simulate.Scenario {
@@ -265,7 +265,7 @@ func TestScenarioIsRead(t *testing.T) {
 	}
 }
 
-// A field without a value is as one that is not there.
+// A field with the value null is the same as a field that is absent.
 func TestScenarioNull(t *testing.T) {
 	var got simulate.Scenario
 	text := "{seed: null, limit: null, events: null, model: {registry: {size: null, sizes: null}}, fleet: {pools: null}}"
@@ -277,7 +277,7 @@ func TestScenarioNull(t *testing.T) {
 	}
 }
 
-// What has no text stays as it was.
+// Fields that have no text keep their values.
 func TestScenarioKeepsFunctions(t *testing.T) {
 	called := false
 	s := simulate.Scenario{
@@ -293,7 +293,7 @@ func TestScenarioKeepsFunctions(t *testing.T) {
 	}
 }
 
-// Any scenario is the text that it gives.
+// The text of any scenario is read as the same scenario.
 func TestScenarioRoundTrip(t *testing.T) { rapid.Check(t, inputRoundTrip) }
 
 func FuzzScenarioRoundTrip(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputRoundTrip)) }
@@ -313,7 +313,7 @@ func inputRoundTrip(t *rapid.T) {
 	}
 }
 
-// inputAnyScenario draws scenarios that need not be valid, but whose numbers have a text.
+// inputAnyScenario draws scenarios that need not be valid, but whose numbers can be written as text.
 func inputAnyScenario() *rapid.Generator[simulate.Scenario] {
 	return rapid.Custom(func(t *rapid.T) simulate.Scenario {
 		text := rapid.SampledFrom([]string{"", "web", "a", "disk", "agent:v2", "<&>"})

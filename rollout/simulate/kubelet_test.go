@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// What rules about kubelets do, and hooks.
+// The tests of this file are about rules about kubelets, and about hooks.
 
 func TestKubelets(t *testing.T) {
 	yes, no := true, false
@@ -23,7 +23,7 @@ func TestKubelets(t *testing.T) {
 		model     simulate.Model
 		spec      rollout.Spec
 		end       simulate.End
-		after     time.Duration // that the run takes, if it is done
+		after     time.Duration // duration of the run, if it is done
 		state     simulate.NodeState
 		restarts  int
 	}{
@@ -128,7 +128,7 @@ func TestHooksAreSeenTo(t *testing.T) {
 	}
 }
 
-// Rules about a new image are about the container that runs it, not about the one before.
+// Rules about a new image apply to the container that runs it, not to the one before.
 func TestRulesOfAnImageWaitForIt(t *testing.T) {
 	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlace())
 	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))

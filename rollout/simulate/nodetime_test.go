@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sums of 100,000 nodes over weeks are more than a Duration holds.
+// The sums of 100,000 nodes over weeks exceed a Duration.
 func TestNodeTimeBeyondDurations(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	var one, two nodeTime
@@ -19,7 +19,7 @@ func TestNodeTimeBeyondDurations(t *testing.T) {
 	if got := one.per(week); got != 100_000 {
 		t.Errorf("%v nodes on average", got)
 	}
-	for range 100 { // past 64 bits
+	for range 100 { // the sum needs more than 64 bits
 		one.add(100_000, week)
 	}
 	if got := one.per(week); got != 101*100_000 {

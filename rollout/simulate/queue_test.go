@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// queueOwner notes when it is its turn.
+// queueOwner records when it is fired.
 type queueOwner struct {
 	name  string
 	timer timer
@@ -14,7 +14,7 @@ type queueOwner struct {
 
 func (*queueOwner) fire(*Simulation) {}
 
-// What happens when, and what comes first of one instant.
+// Timers are fired at their instants, and those of one instant in a fixed order.
 func TestQueue(t *testing.T) {
 	a, b, c := &queueOwner{name: "a"}, &queueOwner{name: "b"}, &queueOwner{name: "c"}
 	for _, o := range []*queueOwner{a, b, c} {
@@ -101,7 +101,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Timers of the background are fired like others, and keep no run from its end.
+// Timers of the background are fired like others, but do not prevent the end of a run.
 func TestQueueBackground(t *testing.T) {
 	var q queue
 	a := &queueOwner{timer: timer{background: true}}

@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// recorderPoint is a point in words that tests can compare.
+// recorderPoint is a point in a form that tests can compare.
 type recorderPoint struct {
 	At     time.Duration
 	States map[simulate.NodeState]int
@@ -32,7 +32,7 @@ func recorderPoints(points []simulate.Point) []recorderPoint {
 	return list
 }
 
-// recorderExact counts the nodes after all that happened at each instant, from scratch.
+// recorderExact counts the nodes anew after all that happened at each instant.
 func recorderExact(records []simulate.Record) []recorderPoint {
 	var list []recorderPoint
 	for i, r := range records {
@@ -57,7 +57,7 @@ func recorderExact(records []simulate.Record) []recorderPoint {
 	return list
 }
 
-// recorderThin keeps of each span the first point with the most unavailable nodes, and the last one.
+// recorderThin keeps two points of each span: the first one with the most unavailable nodes, and the last one.
 func recorderThin(exact []recorderPoint, span time.Duration) (kept []recorderPoint, spans int) {
 	if len(exact) == 0 {
 		return nil, 0
@@ -146,7 +146,7 @@ func TestSeriesOfNothing(t *testing.T) {
 	}
 }
 
-// What was handed out does not change with what comes later, and what is done to it changes nothing.
+// Results that were returned do not change with later records, and changing them does not change the recorder.
 func TestRecorderHandsOutCopies(t *testing.T) {
 	var recorder simulate.Recorder
 	change := func(at time.Duration, from, to simulate.NodeState) {
@@ -190,7 +190,7 @@ func TestNodeHistories(t *testing.T) {
 		{At: 0, Node: "y", Zone: "b", To: old}, {At: 0, Node: "x", Zone: "b", To: old}, {At: 0, Node: "z", Zone: "a", To: fresh},
 		{At: 5, Node: "x", Zone: "b", From: old, To: down}, {At: 5, Node: "x", Zone: "b", From: down, To: old}, // undone at once
 		{At: 6, Node: "x", Zone: "b", From: old, To: down}, {At: 6, Node: "x", Zone: "b", From: down, To: fresh},
-		{At: 7, Node: "y", Zone: "c", From: old, To: old}, // moved
+		{At: 7, Node: "y", Zone: "c", From: old, To: old}, // the node has moved to another zone
 		{At: 8, Node: "z", Zone: "a", From: fresh, To: 0},
 	}
 	var recorder, without simulate.Recorder

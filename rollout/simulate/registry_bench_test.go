@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// All nodes of a fleet ask for an image at once, each third of them with less bandwidth, and one of ten goes on the way.
+// All nodes of a fleet ask for an image at once. Each third of them has less bandwidth, and one of ten is removed during the
+// pull.
 func BenchmarkRegistry(b *testing.B) {
 	for _, nodes := range []int{15_000, 100_000} {
 		names := make([]string, nodes)

@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// registryChanges are about pulls that are joined or cancelled, nodes that go, peers and failures.
+// registryChanges are rows about pulls that are joined or cancelled, nodes that are removed, peers and failures.
 func registryChanges() []registryRow {
 	begin := registryBegin
 	return []registryRow{

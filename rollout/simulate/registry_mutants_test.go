@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Registries with a bug each, which the comparison with the naive one must find.
+// These are registries with one bug each, which the comparison with the naive registry must find.
 
 func mutantOfModel(change func(*Registry)) func(Registry, random) registryDriver {
 	return func(model Registry, seed random) registryDriver {
@@ -97,7 +97,7 @@ type punctualRegistry struct{ *registry }
 func (r punctualRegistry) advance(to time.Duration) []pulled {
 	for _, c := range r.classes {
 		for _, p := range c.pulls {
-			p.order = p.order.minus(nanobytesOf(p.size / 100)) // the last hundredth is never waited for
+			p.order = p.order.minus(nanobytesOf(p.size / 100)) // the registry never waits for the last hundredth
 		}
 	}
 	return r.registry.advance(to)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// naiveRegistry is the same model without any cleverness: exact fractions, and at each instant each pull is looked at.
+// naiveRegistry is a simple form of the same model. It computes with exact fractions, and at each instant it checks each pull.
 type naiveRegistry struct {
 	model Registry
 	seed  random
@@ -17,18 +17,18 @@ type naiveRegistry struct {
 	zones map[string]string
 	speed map[string]int64
 	tries map[string]int
-	slot  *big.Rat // when the next request may be made
+	slot  *big.Rat // the instant from which the next request may be made
 	ends  []pulled
-	told  int         // how many ends the engine has heard of, which cannot be taken back
+	told  int         // how many ends the engine was told, so that they cannot be undone
 	total [2]*big.Rat // bytes, from the registry and from peers
-	// unclear: an end was so near to where it is rounded to another tick that the real one's roundings decide.
+	// unclear: an end was so near to the boundary of two ticks that the rounding of the real registry decides.
 	unclear bool
 }
 
 type naivePull struct {
 	node, image string
-	since       *big.Rat // when the wait began that it is in
-	phase       int      // 0: waits to ask, 1: for the first byte, 2: gets bytes
+	since       *big.Rat // when its present phase began
+	phase       int      // 0: it waits to ask, 1: it waits for the first byte, 2: it gets bytes
 	asked       bool
 	peers       bool
 	failed      bool
@@ -152,7 +152,7 @@ func (o *naiveRegistry) takeBack(ends func(pulled) bool) {
 	o.ends = append(o.ends[:o.told:o.told], slices.DeleteFunc(slices.Clone(o.ends[o.told:]), ends)...)
 }
 
-// skipQueue has those go on that need no turn to ask.
+// skipQueue moves pulls on that need not wait for a turn to ask.
 func (o *naiveRegistry) skipQueue() {
 	for _, p := range o.pulls {
 		if p.phase == 0 && (o.model.Requests <= 0 || o.peer(p)) {
@@ -161,7 +161,7 @@ func (o *naiveRegistry) skipQueue() {
 	}
 }
 
-// rates by filling up in equal steps: whoever has reached the limit of its node stops.
+// rates raises the rates of all pulls in equal steps. A pull that has reached the limit of its node stops rising.
 func (o *naiveRegistry) rates() {
 	second := naiveWhole(int64(time.Second))
 	moving := map[string]int64{}
@@ -208,13 +208,13 @@ func (o *naiveRegistry) rates() {
 	}
 }
 
-// end of a pull with rates as they are; nil: not yet known.
+// end is when a pull ends with the present rates; nil: not yet known.
 func (o *naiveRegistry) end(p *naivePull) *big.Rat {
 	if p.phase != 2 {
 		return nil
 	}
 	if p.rate == nil || p.left.Sign() <= 0 && o.size(p.image) == 0 {
-		return o.now // nothing limits it
+		return o.now // no limit applies to it
 	}
 	t := new(big.Rat).Set(o.now)
 	if p.left.Sign() > 0 {
@@ -231,7 +231,7 @@ func (o *naiveRegistry) end(p *naivePull) *big.Rat {
 	return naiveUp(t, pullTick)
 }
 
-// next instant at which something happens; nil: never.
+// next is the next instant at which something happens; nil: there is none.
 func (o *naiveRegistry) next() *big.Rat {
 	var first *big.Rat
 	consider := func(t *big.Rat) {
@@ -259,7 +259,7 @@ func (o *naiveRegistry) next() *big.Rat {
 	return first
 }
 
-// run lets all happen up to an instant; nil: all.
+// run lets everything happen up to an instant; nil: everything.
 func (o *naiveRegistry) run(to *big.Rat) {
 	for {
 		t := o.next()
@@ -338,7 +338,8 @@ func (o *naiveRegistry) firstBytes() {
 	}
 }
 
-// request gives a slot to who waits longest. Slots are kept to nanoseconds here, so that rates of requests must divide them.
+// request gives a slot to the pull that has waited longest. Slots are whole nanoseconds here, so the rate of requests must divide
+// a second.
 func (o *naiveRegistry) request() {
 	var first *naivePull
 	for _, p := range o.pulls {
@@ -353,7 +354,7 @@ func (o *naiveRegistry) request() {
 	o.slot = new(big.Rat).Add(o.now, naiveWhole(int64(float64(time.Second)/o.model.Requests)))
 }
 
-// before in the order of waiting: since when, or until when, by node and image.
+// before orders pulls that wait: by when the wait began, or when it ends, then by node and image.
 func (p *naivePull) before(q *naivePull) bool {
 	if p.phase == 1 && q.phase == 1 {
 		a := new(big.Rat).Add(p.since, naiveWhole(int64(p.latency)))

@@ -12,16 +12,16 @@ import (
 	"github.com/daemonplan/daemonplan/internal/fuzzing"
 )
 
-// registryCase is a registry and what is asked of it.
+// registryCase is a registry with the calls that are made to it.
 type registryCase struct {
 	model Registry
 	seed  random
 	calls []registryCall
 }
 
-// registryCases draws them so that shares of a node's bandwidth are whole numbers, which is where the model is exact.
+// registryCases draws cases in which the shares of a node's bandwidth are whole numbers, because then the model is exact.
 func registryCases(t *rapid.T) registryCase {
-	const share = 60 // divided by all numbers of pulls that a node has here
+	const share = 60 // every number of pulls that a node has here divides it
 	bandwidth := func(label string, none bool) int64 {
 		from := []int64{0, 1_000_000, 2_500_000, 10_000_000}
 		if !none {
@@ -75,7 +75,7 @@ func registryCases(t *rapid.T) registryCase {
 	return c
 }
 
-// registryDriver is what the property needs, so that a bug can be planted in between.
+// registryDriver has the methods that the property needs. A bug can be planted in an implementation of it.
 type registryDriver interface {
 	begin(at time.Duration, node, zone, image string, bandwidth int64)
 	cancel(at time.Duration, node, image string)
@@ -88,8 +88,8 @@ type registryDriver interface {
 	pulling() int
 }
 
-// checkRegistry runs a case on a registry and on the naive one, and compares all that can be seen after each call.
-// Unclear: the case hangs on roundings.
+// checkRegistry runs a case on a registry and on the naive one, and compares everything that can be seen after each call. unclear
+// reports that the result depends on rounding.
 func checkRegistry(c registryCase, actual registryDriver) (unclear bool, err error) {
 	naive := newNaiveRegistry(c.model, c.seed)
 	var ends []pulled
@@ -121,7 +121,7 @@ func checkRegistry(c registryCase, actual registryDriver) (unclear bool, err err
 		case "forget":
 			actual.forgetNode(call.at, call.node)
 		case "put":
-			ends = append(ends, actual.advance(call.at)...) // it says no instant
+			ends = append(ends, actual.advance(call.at)...) // put itself has no instant
 			naive.run(naiveWhole(int64(call.at)))
 			naive.told = len(naive.ends)
 			actual.put(call.node, call.zone, call.image)
@@ -221,7 +221,7 @@ func registryProperty(t *rapid.T) {
 	}
 }
 
-// The registry is what the naive one is.
+// The registry does the same as the naive registry.
 func TestRegistryAgainstNaive(t *testing.T) { rapid.Check(t, registryProperty) }
 
 func FuzzRegistryAgainstNaive(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(registryProperty)) }

@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// registryRows are about limits, rounding and requests.
+// registryRows are rows about limits, rounding and requests.
 func registryRows() []registryRow {
 	begin := registryBegin
 	return []registryRow{

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// registryCall is a call of the engine at an instant. Calls of one instant come after what ends then, in their order.
+// registryCall is a call of the engine at an instant. Calls at one instant come after the pulls that end then, in their order.
 type registryCall struct {
 	at        time.Duration
 	call      string // begin, cancel, forget, put
@@ -61,7 +61,7 @@ func registryBegin(at time.Duration, node, image string) registryCall {
 
 const mega = 1_000_000
 
-// slowRegistry has 10 MB/s and images of 100 MB, which takes 10 s for one pull.
+// slowRegistry has 10 MB/s and images of 100 MB, so that one pull takes 10 s.
 func slowRegistry(change func(*Registry)) Registry {
 	r := Registry{Bandwidth: 10 * mega, Size: 100 * mega}
 	if change != nil {
@@ -70,13 +70,13 @@ func slowRegistry(change func(*Registry)) Registry {
 	return r
 }
 
-// registryRow is what is asked of a registry, and when what ends.
+// registryRow is a registry with calls, and when which pull ends.
 type registryRow struct {
 	name, why       string
 	model           Registry
 	calls           []registryCall
 	want            []string
-	registry, peers int64 // bytes in the end
+	registry, peers int64 // bytes at the end
 }
 
 func TestRegistry(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// What can be asked in the middle: bytes of pulls under way, traffic, and who has what.
+// These values can be read during pulls: the bytes so far, the traffic, and which node has which image.
 func TestRegistryMidway(t *testing.T) {
 	r := newRegistry(Registry{Bandwidth: 10_000, NodeBandwidth: 4_000, Size: 100_000, PeerToPeer: true, Requests: 1}, 1)
 	check := func(what string, got, want any) {
@@ -153,7 +153,7 @@ func TestRegistryMidway(t *testing.T) {
 	check("b is left", r.pulling(), 1)
 }
 
-// What came for each pull that ended, and in which time from its first byte.
+// A pull that ended has the bytes that it got, and the span since its first byte.
 func TestRegistryFlows(t *testing.T) {
 	r := newRegistry(Registry{
 		NodeBandwidth: 1000, Size: 5000, Sizes: map[string]int64{"empty": 0}, PeerToPeer: true, Latency: Fixed(time.Second),
@@ -189,7 +189,7 @@ func TestRegistryFlows(t *testing.T) {
 	}
 }
 
-// An engine that comes late gets everything at once, in order.
+// If the engine advances late, it gets all ends at once, in order.
 func TestRegistryLate(t *testing.T) {
 	r := newRegistry(Registry{Requests: 1, NodeBandwidth: 1000, Sizes: map[string]int64{"i": 1000, "j": 2500}}, 1)
 	r.begin(0, "b", "z", "i", 0)
@@ -202,20 +202,20 @@ func TestRegistryLate(t *testing.T) {
 	if diff := cmp.Diff(want, r.advance(time.Minute), cmp.AllowUnexported(pulled{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// An instant that is past is that of the last advance.
+	// A call at an instant in the past counts as one at the last advance.
 	r.begin(time.Second, "e", "z", "i", 0)
 	if at, ok := r.next(); !ok || at != time.Minute {
 		t.Errorf("next is %v, %v, want the instant of the last advance", at, ok)
 	}
 }
 
-// Extremes neither run over nor hang.
+// Extreme values neither overflow nor block.
 func TestRegistryExtremes(t *testing.T) {
 	const most = 1<<63 - 1
 	rows := []struct {
 		name, why string
 		model     Registry
-		want      time.Duration // of the second end; 0: never
+		want      time.Duration // end of the second pull; 0: never
 	}{
 		{"all at most", "all numbers at their limits", Registry{Bandwidth: most, NodeBandwidth: most, Size: most}, 2 * time.Second},
 		{"too slow", "300,000 years are never", Registry{Bandwidth: 1, Size: most}, 0},
@@ -244,7 +244,7 @@ func TestRegistryExtremes(t *testing.T) {
 	}
 }
 
-// FailedPulls is a share of all pulls, and one that failed may succeed the next time.
+// FailedPulls is the share of all pulls that fail. A pull that failed may succeed the next time.
 func TestRegistryFailedShare(t *testing.T) {
 	r := newRegistry(Registry{FailedPulls: 0.25}, 7)
 	const nodes = 4000

@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// reportTrouble is a small fleet to which everything happens that a report counts.
+// reportTrouble is a small fleet with an event of every kind that a report counts.
 func reportTrouble(seed uint64) simulate.Scenario {
 	scenario := reportFleet(rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("20%")))
 	switch seed % 3 {
@@ -45,7 +45,7 @@ func reportTrouble(seed uint64) simulate.Scenario {
 	return scenario
 }
 
-// What a report says can be read off the records: two ways to the same figures, one of them naive.
+// The figures of a report can be computed from the records, too. This test does so in a naive way.
 func TestReportsAgreeWithRecords(t *testing.T) {
 	var sum simulate.Report
 	for seed := range uint64(12) {
@@ -66,7 +66,7 @@ func TestReportsAgreeWithRecords(t *testing.T) {
 			}
 			want := report
 			reportCountRecords(&want, records)
-			// The record of a pull that failed may not say where its bytes came from.
+			// The record of a pull that failed may not show where its bytes came from.
 			var unsaid int64
 			for _, r := range records {
 				if r.Detail == "failed" {
@@ -102,7 +102,7 @@ func TestReportsAgreeWithRecords(t *testing.T) {
 	}
 }
 
-// reportCountRecords replaces what records tell.
+// reportCountRecords replaces the figures that can be computed from records.
 func reportCountRecords(r *simulate.Report, records []simulate.Record) {
 	r.Created, r.Deleted, r.Patched, r.Pulls, r.FailedCalls, r.Plans = 0, 0, 0, 0, 0, 0
 	r.Restarts, r.ControllerCrashes, r.PulledBytes, r.PeerBytes = 0, 0, 0, 0

@@ -17,7 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// The engine as a whole.
+// The tests of this file are about the engine as a whole.
 
 var (
 	simOld = rollouttest.Spec("agent", rollouttest.Image("agent:v1"))
@@ -39,7 +39,7 @@ func simTimes() simulate.Model {
 	}
 }
 
-// simEverything is a scenario in which all that can be modelled plays a part.
+// simEverything is a scenario that uses everything that can be modelled.
 func simEverything(seed uint64) simulate.Scenario {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("20%"), rollouttest.MinReadySeconds(5),
 		rollouttest.Canary("2"), rollouttest.CanaryFor(time.Minute, 0), rollouttest.SlowStart(30*time.Second, "2", "8"),
@@ -259,7 +259,7 @@ func TestConditionsAndErrorsEndARun(t *testing.T) {
 func TestViolationsEndARun(t *testing.T) {
 	scenario := simulate.Scenario{Seed: 11, Spec: simNew, Fleet: simPool(6), Model: simTimes()}
 	scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) {
-		rollouttest.MaxUnavailable("3")(&spec) // one too many
+		rollouttest.MaxUnavailable("3")(&spec) // one more than the spec permits
 		planner, err := rollout.New(spec)
 		if err != nil {
 			return nil, err
@@ -280,7 +280,7 @@ func TestViolationsEndARun(t *testing.T) {
 	}
 }
 
-// One mistake in a plan is as good as many: the status counts a node that is not there.
+// One mistake in a plan is enough to end the run: the status counts a node that does not exist.
 func TestOneViolationEndsARun(t *testing.T) {
 	report, err := simulate.Run(simulate.Scenario{Spec: simNew, Fleet: simPool(2), Model: simTimes(),
 		Planner: func(spec rollout.Spec) (simulate.PlanFunc, error) {
@@ -300,7 +300,7 @@ func TestOneViolationEndsARun(t *testing.T) {
 	}
 }
 
-// A planner that cannot be made ends the run, if it does not keep it from beginning.
+// If a planner cannot be made, the run ends, or if it is the first planner, the run cannot begin.
 func TestPlannersThatCannotBeMade(t *testing.T) {
 	broken := errors.New("no such planner")
 	scenario := simulate.Scenario{Spec: simOld, Fleet: simPool(2), Model: simTimes()}
@@ -326,8 +326,8 @@ func TestPlannersThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// A run is not over while the controller has calls to send, whatever else there is to wait for: of six nodes two at a time are
-// deleted and created, and each plan ends with its status.
+// A run does not end while the controller has calls to send, even if nothing else is under way. Of six nodes two at a time are
+// deleted and created, and each plan ends with writing the status.
 func TestSlowCallsKeepARunFromItsEnd(t *testing.T) {
 	report, err := simulate.Run(simulate.Scenario{
 		Spec: simNew, Fleet: simPool(6), Controller: simulate.Controller{CallsPerSecond: 0.1},
@@ -379,7 +379,7 @@ func TestControllersCrash(t *testing.T) {
 			scenario := simulate.Scenario{
 				Spec: spec, Fleet: simPool(9), Model: simTimes(),
 				Controller: simulate.Controller{Restart: simulate.Fixed(5 * time.Second), LosesMemory: c.loses, CallsPerSecond: 2},
-				// In the middle of the canary's minute, and of the rollout behind it.
+				// These crashes are during the canary's minute, and during the rollout after it.
 				Events:  []simulate.Event{{At: 46 * time.Second, Every: simulate.Fixed(37 * time.Second), Until: 4 * time.Minute, What: simulate.CrashController}},
 				History: func(r simulate.Record) { crashed += map[bool]int{true: 1}[r.Kind == simulate.ControllerCrashed] },
 			}

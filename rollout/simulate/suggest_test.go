@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// forecastWaves takes a minute for each wave, and as long again as the last digit of the seed says, in seconds.
+// forecastWaves takes a minute for each wave, and in addition as many seconds as the last digit of the seed.
 func forecastWaves(nodes int, knob func(rollout.Strategy) int32, tried map[int]int) func(Scenario, time.Duration) (Report, error) {
 	return func(s Scenario, _ time.Duration) (Report, error) {
 		value := int(knob(s.Spec.Strategy))
@@ -89,7 +89,7 @@ func TestSuggest(t *testing.T) {
 				t.Errorf("%+v", got.Prediction)
 			}
 			for value, runs := range tried {
-				// A value that fails is given up at the third late run.
+				// The runs of a value stop at the third late one, because then the value has failed.
 				if runs != test.runs[value] {
 					t.Errorf("%d runs with %d, want %d", runs, value, test.runs[value])
 				}
@@ -101,12 +101,12 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// What is found meets the deadline and one less does not, or nothing meets it; and it is the smallest wherever more is
-// never slower.
+// The suggested value meets the deadline and the value below it does not, or no value meets it. It is the smallest such value if
+// a higher value is never slower.
 func TestSuggestFindsTheSmallest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(0, 70).Draw(t, "nodes")
-		// The values that meet the deadline: all from one on, or any.
+		// good marks the values that meet the deadline: all from one value on, or any.
 		good := make([]bool, max(nodes, 1)+1)
 		from := rapid.IntRange(1, len(good)).Draw(t, "from")
 		monotone := rapid.Bool().Draw(t, "monotone")
@@ -221,10 +221,10 @@ func TestSuggestRefuses(t *testing.T) {
 	}
 }
 
-// An error on the way of the search, not of its first value.
+// The error occurs during the search, not at its first value.
 func TestSuggestStopsAtAnError(t *testing.T) {
 	broken := errors.New("broken")
-	for _, at := range []int32{2, 3} { // doubling, and halving
+	for _, at := range []int32{2, 3} { // while doubling, and while halving
 		_, err := suggester{func(s Scenario, _ time.Duration) (Report, error) {
 			switch v := s.Spec.Strategy.MaxUnavailable.IntVal; {
 			case v == at:
@@ -290,7 +290,7 @@ func TestKnobSet(t *testing.T) {
 	}
 }
 
-// A run that is late ends soon after the deadline; one that is in time goes on until nothing is under way.
+// A run that is late ends soon after the deadline. A run that is in time continues until nothing is under way.
 func TestRunUntilTheDeadline(t *testing.T) {
 	running, snapshot := forecastSpec(), forecastSnapshot(8)
 	running.Template.Spec.Containers[0].Image = "agent:1"

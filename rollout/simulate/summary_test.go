@@ -15,7 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// summaryZero is what is said about a run in which nothing happened.
+// summaryZero is the summary of a run in which nothing happened.
 var summaryZero = []string{
 	"agent, seed 0: under way, after 0s",
 	"  nodes        0, 0 to run the pod, 0 of them updated",
@@ -27,7 +27,7 @@ var summaryZero = []string{
 }
 
 func TestReportInWords(t *testing.T) {
-	const first, all = 0, -1 // places in summaryZero that lines are put after
+	const first, all = 0, -1 // lines are inserted after these places in summaryZero
 	tests := []struct {
 		name, why string
 		report    simulate.Report

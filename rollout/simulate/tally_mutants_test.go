@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// The property sees each of these mistakes.
+// The property finds each of these mistakes.
 func TestTallyMutantsAreRejected(t *testing.T) {
 	mutants := []struct {
 		name string

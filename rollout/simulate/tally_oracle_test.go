@@ -15,7 +15,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// tallyOracle sums up a run from the list of all that happened, again and again from its beginning.
+// tallyOracle computes the report from the list of all operations. For each figure it starts again from the beginning of the
+// list.
 func tallyOracle(ops []tallyOp, end time.Duration, why End) Report {
 	world := tallyWorldAfter(ops)
 	r := Report{Name: "agent", Seed: 1, End: why, Elapsed: end, Reached: []Reached{}, Zones: []ZoneReport{}, Waits: []WaitReport{}}
@@ -50,7 +51,7 @@ func tallyOracle(ops []tallyOp, end time.Duration, why End) Report {
 	until := end
 	if why == EndDone {
 		for _, op := range ops {
-			// Neither joined nor left with nothing to be done there.
+			// A node that joins or leaves without anything to be done on it does not count.
 			quiet := op.from == 0 && (op.to == NodeOutside || op.to == NodeNew) || op.to == 0 && (op.from == NodeOutside || op.from == NodeNew)
 			if op.kind == tallyNode && op.from != op.to && !quiet {
 				r.Finished = op.at
@@ -90,7 +91,7 @@ func tallyOracleReached(ops []tallyOp, desired int) []Reached {
 	var reached []Reached
 	world := tallyWorldAfter(ops)
 	for _, percent := range []int{50, 90, 99, 100} {
-		for _, op := range ops { // whose instants do not decrease
+		for _, op := range ops { // the instants are in ascending order
 			arrived := 0
 			for _, n := range world {
 				if n.state == NodeNew && n.since <= op.at {
@@ -106,7 +107,7 @@ func tallyOracleReached(ops []tallyOp, desired int) []Reached {
 	return reached
 }
 
-// tallyOracleUnavailable looks at the world after each change. What it is for no time is no peak, but in the end.
+// tallyOracleUnavailable counts after each operation. A count that lasts for no time is no peak, except at the end.
 func tallyOracleUnavailable(ops []tallyOp, end time.Duration, in func(zone string) bool) Unavailable {
 	var u Unavailable
 	sum := new(big.Int)
@@ -134,9 +135,9 @@ func tallyOracleUnavailable(ops []tallyOp, end time.Duration, in func(zone strin
 	return u
 }
 
-// tallyOracleWaves lists beginnings with the place of their end, and follows chains of them.
+// tallyOracleWaves lists where node updates begin and end, and finds the longest chain of them.
 func tallyOracleWaves(ops []tallyOp) int {
-	type beginning struct{ from, done int } // places in ops; done: len(ops) if never
+	type beginning struct{ from, done int } // indexes in ops; done is len(ops) if it never ends
 	var list []beginning
 	for i, op := range ops {
 		if op.kind != tallyBegun {
@@ -161,7 +162,7 @@ func tallyOracleWaves(ops []tallyOp) int {
 			if ops[o.from].node != op.node {
 				return false
 			}
-			// Nothing ended that one before this.
+			// It is the same beginning if no operation has ended the earlier one since.
 			for j := o.from + 1; j < i; j++ {
 				if op2 := ops[j]; op2.kind == tallyNode && op2.node == op.node && op2.from != op2.to &&
 					(op2.to == NodeNew || op2.to == 0 || op2.to == NodeOutside || op2.to == NodeOld) {
@@ -176,7 +177,7 @@ func tallyOracleWaves(ops []tallyOp) int {
 	}
 	longest := 0
 	chain := make([]int, len(list))
-	for i, b := range list { // ascending by beginning, so those before are known
+	for i, b := range list { // in the order of their beginnings, so the chains before are known
 		chain[i] = 1
 		for j := range i {
 			if list[j].done < b.from {
@@ -243,8 +244,8 @@ func tallyOraclePlans(r *Report, ops []tallyOp, until, end time.Duration) {
 	})
 }
 
-// tallyRuns draws what happens in a run: a few nodes that join, change, move and leave, begin and are planned for, often
-// at one instant.
+// tallyRuns draws the operations of a run: a few nodes join, change, move and leave, begin and are planned for, often at one
+// instant.
 func tallyRuns() *rapid.Generator[[]tallyOp] {
 	return rapid.Custom(func(t *rapid.T) []tallyOp {
 		states := map[string]NodeState{}
@@ -296,7 +297,7 @@ func tallyAnyPlan(t *rapid.T) *rollout.Plan {
 	return p
 }
 
-// tallyDiffers compares a tally with the oracle, at the end and on the way.
+// tallyDiffers compares a tally with the oracle, at the end and before it.
 func tallyDiffers(ops []tallyOp, why End, tell func(*tally, tallyOp)) string {
 	tally := newTally("agent", 1)
 	var last time.Duration
@@ -314,7 +315,7 @@ func tallyDiffers(ops []tallyOp, why End, tell func(*tally, tallyOp)) string {
 	return tallyDiff(tallyOracle(ops, last, why), tally.report(last, why, nil))
 }
 
-// tallyDiff allows means that differ by rounding: the sums of both are exact.
+// tallyDiff accepts means that differ by rounding, because the sums of both are exact.
 func tallyDiff(want, got Report) string {
 	if want.Budget.Mean != 0 && got.Budget.Mean/want.Budget.Mean-1 < 1e-12 && got.Budget.Mean/want.Budget.Mean-1 > -1e-12 {
 		got.Budget.Mean = want.Budget.Mean

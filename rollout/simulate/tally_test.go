@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// tallyOp is one thing that a tally is told.
+// tallyOp is one operation on a tally.
 type tallyOp struct {
 	at     time.Duration
 	kind   tallyOpKind
@@ -22,7 +22,7 @@ type tallyOp struct {
 	to     NodeState
 	plan   *rollout.Plan
 	action RecordKind
-	failed bool // a call; or a restart was after a crash; or bytes came from a peer
+	failed bool // the call failed, or the restart was after a crash, or the bytes came from a peer
 	bytes  int64
 }
 
@@ -324,7 +324,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A report in the middle of a run changes nothing about the one in the end.
+// A report during a run does not change the one at its end.
 func TestTallyReportsAtAnyTime(t *testing.T) {
 	ops := []tallyOp{
 		{at: 0, node: "x", to: NodeOld},
@@ -356,7 +356,7 @@ func TestTallyHandsOutViolations(t *testing.T) {
 	}
 }
 
-// The cost of a change does not depend on the fleet, and nothing is allocated for it.
+// The cost of a change does not depend on the size of the fleet, and a change allocates no memory.
 func TestTallyAllocatesNothingPerChange(t *testing.T) {
 	tally := newTally("agent", 1)
 	for i := range 100 {

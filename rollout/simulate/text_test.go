@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Every value of every enumeration has a word of its own, and is read back from it.
+// Every value of every enumeration has a word of its own, and that word is read as the value.
 func TestCodes(t *testing.T) {
 	inputCodes[simulate.What](t, int(simulate.Whats), "", "AddNodes", "SetClock")
 	inputCodes[simulate.RecordKind](t, int(simulate.RecordKinds), "", "NodeChanged", "CanaryChanged")
@@ -61,7 +61,7 @@ func inputCodes[T interface {
 	}
 }
 
-// The states in which a pod serves are those of B2.
+// The states in which a pod serves are those of B2: the pod is available, or outdated and Ready.
 func TestServing(t *testing.T) {
 	for i := range 256 {
 		state := simulate.NodeState(i)

@@ -68,7 +68,7 @@ func TestTrafficByHand(t *testing.T) {
 	}
 }
 
-// No byte is lost when spans are made wider, and each span has about what came in it.
+// When spans are joined no byte is lost, and each span has about the bytes that came within it.
 func TestTrafficAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type pull struct {
@@ -116,7 +116,7 @@ func TestTrafficAddsUp(t *testing.T) {
 					want[0] += part * float64(p.bytes)
 				}
 			}
-			// Each boundary between two of the spans before they were joined rounds by less than a byte for each pull.
+			// Where joined spans had a boundary, rounding moves less than a byte for each pull.
 			const tolerance = 2000
 			if math.Abs(want[0]-float64(span.Registry)) > tolerance || math.Abs(want[1]-float64(span.Peers)) > tolerance {
 				t.Fatalf("%+v, want %v", span, want)
@@ -134,7 +134,7 @@ func TestTrafficAddsUp(t *testing.T) {
 	})
 }
 
-// To ask does not change what was recorded, even where the spans of one source are made wider for those of the other.
+// Reading the traffic does not change what was recorded, even if the spans of one source are joined because of the other.
 func TestTrafficIsAskedTwice(t *testing.T) {
 	var recorder simulate.Recorder
 	recorder.Record(simulate.Record{Kind: simulate.NodeChanged, Node: "x", To: simulate.NodeOld})
@@ -152,7 +152,7 @@ func TestTrafficIsAskedTwice(t *testing.T) {
 	}
 }
 
-// There are at most 1,024 spans: the instant after them makes each twice as wide.
+// There are at most 1,024 spans. An instant beyond them makes each span twice as long.
 func TestTrafficSpansAreFew(t *testing.T) {
 	for at, want := range map[time.Duration]struct {
 		spans int

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// inTheMiddle are trajectories of one node, a, that begin with what a snapshot shows of it.
+// inTheMiddle are trajectories of one node, a. Each begins with a snapshot of the node.
 func inTheMiddle() []trajectory {
 	const mega = 1_000_000
 	noon := rollouttest.Noon()
@@ -22,7 +22,7 @@ func inTheMiddle() []trajectory {
 	registry := simulate.Model{Registry: pulls}
 	crashing := rollouttest.WaitingFor("CrashLoopBackOff")
 	marked := rollouttest.Terminating(noon.Add(-4 * time.Second))
-	// shows is a snapshot of the node with the pod on it, nil for none.
+	// shows is a fleet with a snapshot of the node and the pod on it, or without a pod if that is nil.
 	shows := func(node *corev1.Node, pod *corev1.Pod) simulate.Fleet {
 		snapshot := &rollout.Snapshot{
 			Now: noon, Nodes: []*corev1.Node{node}, Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(old, 1)},
@@ -47,7 +47,7 @@ func inTheMiddle() []trajectory {
 		status := &p.Status.ContainerStatuses[0]
 		status.State, status.ContainerID, status.ImageID = corev1.ContainerState{}, "", ""
 	}
-	// until is the course of the node, which is not available before its end.
+	// until is a trajectory in which the node is not available until that instant, and available from then on.
 	until := func(end time.Duration, name, why, course string, s simulate.Scenario) trajectory {
 		if s.Spec.Name == "" {
 			s.Spec = old
@@ -118,7 +118,7 @@ func inTheMiddle() []trajectory {
 	}
 	for i := range rows {
 		if rows[i].name == "a node that had a pod" {
-			rows[i].waves = 1 // of the others none was begun
+			rows[i].waves = 1 // the other rows begin no node
 		}
 	}
 	return append(rows, trajectory{

@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// trajectories are of rollouts in which nothing goes wrong that they could not know of before.
+// trajectories are rollouts in which no unexpected trouble occurs.
 func trajectories() []trajectory {
 	const mega = 1_000_000
 	tolerant := rollouttest.Tolerating(corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule)

@@ -14,17 +14,17 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// trajectory is a small rollout and how it goes, worked out by hand. Unless a row says otherwise a pod takes 10 s to
-// terminate, and from its creation 1 s to be bound, 1 s and 1 s until its container is made and runs, and 7 s until it is
-// ready: 10 s for a new pod, 20 s to recreate one. Candidates come by descending name (B6).
+// trajectory is a small rollout with its course, computed by hand. Unless a row says otherwise, a pod takes 10 s to terminate.
+// From its creation it takes 1 s to be bound, 1 s and 1 s until its container is made and runs, and 7 s until it is ready. So a
+// new pod takes 10 s, and to recreate one takes 20 s. Nodes are updated by descending name (B6).
 type trajectory struct {
 	name, why string
 	scenario  simulate.Scenario
-	// nodes is what each node was, at the end of each instant at which that changed.
+	// nodes are the states of each node, at the end of each instant at which the state changed.
 	nodes map[string]string
-	// unavailable is how many nodes were, at the end of each instant at which that changed.
+	// unavailable is how many nodes were unavailable at the end of each instant at which the number changed.
 	unavailable string
-	// The rest is of the report.
+	// The other fields are of the report.
 	end      simulate.End
 	finished time.Duration
 	waves    int
@@ -41,7 +41,7 @@ func fleetOf(n int, options ...rollouttest.SpecOption) simulate.Fleet {
 	}
 }
 
-// second is version 2 of it.
+// second is version 2 of the set.
 func second(options ...rollouttest.SpecOption) rollout.Spec {
 	return rollouttest.Spec("agent", append([]rollouttest.SpecOption{rollouttest.Image("agent:v2")}, options...)...)
 }
@@ -104,11 +104,11 @@ func TestTrajectories(t *testing.T) {
 	}
 }
 
-// What else the reports of some of these say.
+// These are further figures in the reports of some trajectories.
 func TestTrajectoryReports(t *testing.T) {
 	rows := map[string]func(simulate.Report) string{
 		"one at a time": func(r simulate.Report) string {
-			// Three nodes of zone a and two of b, 20 s each; one node of one in use all the time.
+			// Three nodes of zone a and two of b are down for 20 s each. One of one place is used all the time.
 			zones := ""
 			for _, z := range r.Zones {
 				zones += fmt.Sprintf("%s %d %d %s, ", z.Zone, z.Nodes, z.Unavailable.Peak, z.Unavailable.NodeTime)
@@ -116,11 +116,12 @@ func TestTrajectoryReports(t *testing.T) {
 			return fmt.Sprint(zones, r.Created, r.Deleted, r.Patched, r.Budget.Limit, r.Budget.Surge, r.Budget.Peak, r.Budget.Mean)
 		},
 		"surge": func(r simulate.Report) string {
-			// Two of two places for 20 s, one for 10 s: 50/30. The last old pod is gone 10 s after its node is done.
+			// Two of two places are used for 20 s, and one for 10 s: the mean is 50/30. The last old pod is gone 10 s after its
+			// node is done.
 			return fmt.Sprintf("%v %v %v %.3f %v", r.Budget.Limit, r.Budget.Surge, r.Budget.Peak, r.Budget.Mean, r.Elapsed)
 		},
 		"in place, with images pulled ahead": func(r simulate.Report) string {
-			// Three pulls ahead, and four images; nothing is created or deleted.
+			// There are three pulls ahead and four images. Nothing is created or deleted.
 			return fmt.Sprint(r.Pulls, r.PulledBytes, r.Restarts, r.Crashes, r.Created, r.Deleted)
 		},
 		"a canary that is promoted by the clock": func(r simulate.Report) string {
@@ -153,14 +154,14 @@ func TestTrajectoryReports(t *testing.T) {
 	}
 }
 
-// course is what was recorded of a run: what nodes passed through, and how many were unavailable.
+// course is what was recorded of a run: the states of each node, and how many nodes were unavailable.
 type course struct {
 	nodes       map[string][]passage
 	states      map[string]simulate.NodeState
 	unavailable []passage
 }
 
-// passage is what something was at the end of an instant.
+// passage is a value at the end of an instant.
 type passage struct {
 	at   time.Duration
 	what string
@@ -185,7 +186,7 @@ func (c *course) record(r simulate.Record) {
 	c.unavailable = pass(c.unavailable, r.At, fmt.Sprint(n))
 }
 
-// pass adds what something is now, in place of what it was before at the same instant.
+// pass adds the value of now. It replaces a value of the same instant.
 func pass(list []passage, at time.Duration, what string) []passage {
 	if last := len(list) - 1; last >= 0 && list[last].at == at {
 		list = list[:last]
@@ -193,7 +194,7 @@ func pass(list []passage, at time.Duration, what string) []passage {
 	return append(list, passage{at, what})
 }
 
-// passages as text, those left out that changed nothing.
+// passages lists the passages as text, without those that changed nothing.
 func passages(list []passage) string {
 	list = slices.CompactFunc(slices.Clone(list), func(a, b passage) bool { return a.what == b.what })
 	var texts []string

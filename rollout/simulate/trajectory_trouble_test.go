@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// troubled are trajectories of rollouts in which something goes wrong, or comes in between.
+// troubled are trajectories of rollouts in which something fails, or another change happens.
 func troubled() []trajectory {
 	const mega = 1_000_000
 	failing := func(rule simulate.Kubelet) simulate.Model {

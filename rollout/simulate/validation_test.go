@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 	tests := []struct {
 		name, why string
 		change    func(*simulate.Scenario)
-		want      string // the fields, with what is wrong; empty: nothing is
+		want      string // the fields, with what is wrong; empty: it is valid
 	}{
 		{"nothing", "the scenario that others change", func(*simulate.Scenario) {}, ""},
 		{"empty", "a spec is all that is required", func(s *simulate.Scenario) { *s = simulate.Scenario{Spec: s.Spec} }, ""},
@@ -251,7 +251,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The error is one for programs, too.
+// Programs can read the fields from the error.
 func TestValidateError(t *testing.T) {
 	scenario := inputValid()
 	scenario.Events = []simulate.Event{{What: simulate.DrainNode, Share: 1.5}}
@@ -265,7 +265,7 @@ func TestValidateError(t *testing.T) {
 	}
 }
 
-// Where a field has few values, the error lists them.
+// If a field has few possible values, the error lists them.
 func TestValidateErrorListsWhatThereIs(t *testing.T) {
 	tests := []struct {
 		name, why string
@@ -295,7 +295,7 @@ func TestValidateErrorListsWhatThereIs(t *testing.T) {
 	}
 }
 
-// Whatever is said about nodes that join is a mistake where none do.
+// Each field about nodes that join is a mistake if no nodes join.
 func TestValidateRefusesEachFieldOfJoin(t *testing.T) {
 	for name, join := range map[string]simulate.Pool{
 		"name": {Name: "x"}, "nodes": {Nodes: 1}, "zones": {Zones: []string{"a"}}, "racks": {Racks: 1},
@@ -311,7 +311,7 @@ func TestValidateRefusesEachFieldOfJoin(t *testing.T) {
 	}
 }
 
-// Whatever comes in, there is an error or none, and never a panic; what is valid can be built.
+// For any input there is an error or none, and never a panic. An input that is valid can be built.
 func TestValidateNeverPanics(t *testing.T) { rapid.Check(t, inputNeverPanics) }
 
 func FuzzValidate(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputNeverPanics)) }

@@ -25,14 +25,14 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// caseEqual tells cases apart as a planner does: instants by what they are, not by their zone.
+// caseEqual compares cases as a planner does: instants are equal whatever their zones.
 var caseEqual = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
 	cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }),
 }
 
-// A case that is written and read is the same, and gives the same plan.
+// A case that is written and read is equal to the original, and gives the same plan.
 func TestCaseRoundTrip(t *testing.T) { rapid.Check(t, inputCaseRoundTrip) }
 
 func FuzzCaseRoundTrip(f *testing.F) { fuzzing.Property(f, rapid.MakeFuzz(inputCaseRoundTrip)) }
@@ -42,7 +42,7 @@ func inputCaseRoundTrip(t *rapid.T) {
 	want := simulate.Case{Spec: spec, Snapshot: draw.AnySnapshot(spec).Draw(t, "snapshot")}
 	inputWholeSeconds(reflect.ValueOf(&want.Snapshot).Elem())
 	if memory, err := json.Marshal(want.Snapshot.Memory); err != nil || json.Unmarshal(memory, &rollout.Memory{}) != nil {
-		want.Snapshot.Memory = rollout.Memory{} // one with codes that were never declared, as nobody could have stored it
+		want.Snapshot.Memory = rollout.Memory{} // a memory with undeclared codes cannot be stored
 	}
 	text, err := want.Encode()
 	if err != nil {
@@ -75,7 +75,7 @@ func inputCaseRoundTrip(t *rapid.T) {
 	}
 }
 
-// inputWholeSeconds cuts off what no API server keeps.
+// inputWholeSeconds cuts off fractions of seconds, which no API server keeps.
 func inputWholeSeconds(v reflect.Value) {
 	if at, ok := reflect.TypeAssert[*metav1.Time](v.Addr()); ok {
 		at.Time = at.Truncate(time.Second)
@@ -99,7 +99,7 @@ func inputWholeSeconds(v reflect.Value) {
 	}
 }
 
-// No field of a spec or a snapshot is forgotten: each is set to something by reflection, and must come back.
+// A case keeps every field of a spec and a snapshot. Each field is set by reflection, and must be the same after reading.
 func TestCaseHasEveryField(t *testing.T) {
 	want := simulate.Case{}
 	filled := 0
@@ -120,7 +120,7 @@ func TestCaseHasEveryField(t *testing.T) {
 	}
 }
 
-// inputFill sets everything to something that is not the zero value and has a text.
+// inputFill sets every field to a value that is not zero and that has a text.
 func inputFill(v reflect.Value, depth int, filled *int) {
 	const deepest = 14
 	switch special := v.Addr().Interface().(type) {
@@ -155,7 +155,7 @@ func inputFill(v reflect.Value, depth int, filled *int) {
 			return
 		}
 		for i := range v.NumField() {
-			// An object that the API machinery decoded is not part of its text.
+			// Objects that were decoded by the API machinery are not part of the text.
 			if field := v.Type().Field(i); field.IsExported() && !strings.HasPrefix(field.Tag.Get("json"), "-") {
 				*filled++
 				inputFill(v.Field(i), depth+1, filled)
@@ -185,7 +185,7 @@ func inputFill(v reflect.Value, depth int, filled *int) {
 	}
 }
 
-// The data of revisions comes through to the byte, also what is no JSON, or not as short as it could be.
+// A case keeps the data of revisions byte by byte, even data that is no JSON, or not in its shortest form.
 func TestCaseKeepsRevisionData(t *testing.T) {
 	for _, data := range []string{"", "{", `{"a": 1}`, `{"a":1}`, "{\"a\":1}\n", `{"a":"<&>\u2028"}`, "null", "5", "\xff", "\"\xff\""} {
 		revision := &appsv1.ControllerRevision{}
@@ -263,7 +263,7 @@ func FuzzReadCase(f *testing.F) {
 		}
 		text, err := c.Encode()
 		if err != nil {
-			return // a year that is out of range, say
+			return // for example, a year is out of range
 		}
 		if _, err := simulate.ReadCase(text); err != nil {
 			t.Fatalf("what was read and written is not read again: %v", err)
@@ -271,7 +271,7 @@ func FuzzReadCase(f *testing.F) {
 	})
 }
 
-// inputStep is one in which the plan creates a pod on node a.
+// inputStep is a step in which the plan creates a pod on node a.
 func inputStep(t *testing.T) simulate.Step {
 	t.Helper()
 	step := simulate.Step{
@@ -323,7 +323,7 @@ func TestStepError(t *testing.T) {
 			if tt.want != "" && got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s\n%s", got, tt.want, tt.why)
 			}
-			// Each is the other: neither only wraps it.
+			// The errors are the same: neither of them wraps the other.
 			if inner := errors.Unwrap(err); !errors.Is(inner, tt.err) || !errors.Is(tt.err, inner) {
 				t.Errorf("unwraps to %v", inner)
 			}

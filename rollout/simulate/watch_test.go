@@ -12,8 +12,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Watches show changes of one object in order, and everything at the latest after their longest lag; a controller that has just
-// started has listed everything.
+// Watches show the changes of one object in order, and every change at the latest after the longest lag. A controller that has
+// just started has listed everything.
 func TestWatchesShowChangesInOrder(t *testing.T) {
 	const longest = 4 * time.Second
 	var started time.Duration
@@ -27,7 +27,7 @@ func TestWatchesShowChangesInOrder(t *testing.T) {
 			{At: 5 * time.Second, What: simulate.NodeNotReady, Count: 3, For: simulate.Fixed(700 * time.Millisecond)},
 			{At: 5500 * time.Millisecond, What: simulate.CordonNode, Count: 8, For: simulate.Fixed(300 * time.Millisecond)},
 			{At: 6 * time.Second, What: simulate.RemoveNode, Node: "web-00000"},
-			// The controller crashes at 17 s, and starts before it would have seen the last of these.
+			// The controller crashes at 17 s. It starts before the watches would have shown the last of these changes.
 			{At: 16700 * time.Millisecond, What: simulate.CordonNode, Node: "web-00001"},
 			{At: 16800 * time.Millisecond, What: simulate.RemoveNode, Node: "web-00001"},
 		},
@@ -109,7 +109,7 @@ func TestWatchesShowChangesInOrder(t *testing.T) {
 	}
 }
 
-// A planner that makes no plan ends the run, at the step that was to be.
+// If a planner returns an error, the run ends at the step for which the plan was to be.
 func TestErrorsOfPlannersEndARun(t *testing.T) {
 	none := errors.New("no plan")
 	begin := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)

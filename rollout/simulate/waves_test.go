@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Waves by hand: "x+" begins node x, "x!" is done with it, "x-" has it back with an old pod, "x0" has it leave, and x~ is
-// that it is on its way.
+// These are waves by hand. "x+" begins node x, "x!" completes it, "x-" gives it its old pod back, "x0" removes it, "x~" makes it
+// start, and "x." makes it one that is not to run the pod.
 func TestWaves(t *testing.T) {
 	tests := []struct {
 		name, why, story string

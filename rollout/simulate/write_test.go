@@ -96,7 +96,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// recorderDisk fails from its first write on, or the one after some bytes.
+// recorderDisk fails at its first write, or at the first one after some bytes.
 type recorderDisk struct{ left, writes int }
 
 var errRecorderDisk = errors.New("no space left")

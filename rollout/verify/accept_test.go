@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// TestVerifyAccepts holds what is allowed, each at the edge of what is not.
+// TestVerifyAccepts has plans that are allowed, each at the limit of what is allowed.
 func TestVerifyAccepts(t *testing.T) {
 	tests := []acceptRow{
 		{name: "steady", why: "nothing to do", scene: handSteady},

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// handPromise is what the state annotation of b's pod lists for its next batch, beside what between says.
+// handPromise sets what the state annotation of b's pod lists for the next batch. All else is as between makes it.
 func handPromise(next string) change {
 	return onPods(func(p *corev1.Pod) {
 		p.Annotations[inplace.StateKey] = `{"revision":"fresh","updateTimestamp":"2026-01-15T11:00:00Z",` +
@@ -21,7 +21,7 @@ func handPromise(next string) change {
 	}, "b-old")
 }
 
-// betweenSizes is between, but the second container is to be resized, from 100m to what is promised; the template says 200m.
+// betweenSizes is between with a second container to resize, from 100m to the promised amount. The template has 200m.
 func betweenSizes(promised string) change {
 	return func(s *handmade) {
 		between(s)
@@ -41,7 +41,7 @@ func betweenSizes(promised string) change {
 	}
 }
 
-// handGrace is a pod that Kruise has labelled as fresh, and whose change it would make after its grace period, which is over.
+// handGrace is a pod that Kruise has given its new labels, and that Kruise would change after its grace period, which is over.
 func handGrace(changes string) change {
 	return func(s *handmade) {
 		made(time.Hour, "b-old")(s)
@@ -54,7 +54,7 @@ func handGrace(changes string) change {
 	}
 }
 
-// readByNext lets the second container read the label tier, which the new template changes with its image.
+// readByNext makes the second container read the label tier, which the new template changes along with its image.
 func readByNext(s *handmade) {
 	prioritised(s)
 	read := func(list []corev1.Container) {
@@ -76,7 +76,7 @@ func readByNext(s *handmade) {
 	s.spec.Strategy.InPlace.EnvFromMetadata = true
 }
 
-// TestVerifyBatches: what an update has begun goes on as its annotations say (I5), and as nothing else.
+// TestVerifyBatches: an update that has begun continues as its annotations say (I5), and in no other way.
 func TestVerifyBatches(t *testing.T) {
 	hotfix := handGrace(`"containerImages":{"main":"reg.example/agent:v2-hotfix"}`)
 	graceful := handGrace(`"containerImages":{"main":"reg.example/agent:v2"},"containerResources":{"main":{"requests":{"cpu":"200m"}}}`)
@@ -144,12 +144,12 @@ func TestVerifyBatches(t *testing.T) {
 	})
 }
 
-// TestVerifyMetadata: labels, annotations, finalizers and conditions are each somebody's (I2, I4, L3, L4).
+// TestVerifyMetadata: each label, annotation, finalizer and condition may be changed by one side only (I2, I4, L3, L4).
 func TestVerifyMetadata(t *testing.T) {
 	finalizing := func(names ...string) change {
 		return func(s *handmade) { s.spec.Lifecycle.InPlaceUpdate.Finalizers = names }
 	}
-	asked := func(changes ...change) func() *handmade { // again, by the hook of the label drain and of finalizers
+	asked := func(changes ...change) func() *handmade { // the hook, of the label drain and of finalizers, is asked again
 		all := append([]change{handPods("unready", "b-old"), inPlaceBy(inplace.IfPossible), inPlaceHook}, changes...)
 		return handFleet(append(all, inStateOf(lifecycle.Updated, "b-old"))...)
 	}
@@ -208,7 +208,7 @@ func TestVerifyMetadata(t *testing.T) {
 	})
 }
 
-// TestVerifySubresources: each patch changes what is behind its subresource, however little (I4).
+// TestVerifySubresources: each patch changes only what its subresource covers, however small the change (I4).
 func TestVerifySubresources(t *testing.T) {
 	resized := begun(resizing(inplace.Options{Resize: true}))
 	status := func(apply func(*rewritten)) func(*handmade) { return edit("status", apply) }

@@ -230,7 +230,7 @@ func TestVerifyBurst(t *testing.T) {
 	})
 }
 
-// TestVerifyAcceptsPercentages: numbers that need no rounding, and those where it matters in which direction.
+// TestVerifyAcceptsPercentages has numbers that need no rounding, and numbers for which the direction of rounding matters.
 func TestVerifyAcceptsPercentages(t *testing.T) {
 	seven := handPods("available", "a-old", "b-old", "c-old", "d-old", "e-old", "f-old", "g-old")
 	runAccepts(t, []acceptRow{

@@ -13,7 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// A plan for one world is held against another one, in which it is wrong: that keeps all else right.
+// In these tests a plan that was made for one world is checked against another world, in which it is wrong. All else in the plan
+// stays right.
 
 func TestVerifyCanaryNodes(t *testing.T) {
 	twoNodes := handTrial(handTrying(func(o *canary.Options) { o.Replicas = new(intstr.FromInt32(2)) }))

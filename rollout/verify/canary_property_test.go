@@ -33,7 +33,7 @@ func FuzzVerifyAcceptsCanaryPlans(f *testing.F) {
 	fuzzing.Property(f, rapid.MakeFuzz(acceptsCanaryPlans))
 }
 
-// plantedCanaryBugs are wrong whatever the plan was before, as plantedBugs are.
+// plantedCanaryBugs make a plan wrong whatever it was before, as plantedBugs do.
 func plantedCanaryBugs() []plantedBug {
 	tried := func(p *rollout.Plan) bool { return p.Canary.Phase == canary.Running || p.Canary.Phase == canary.Paused }
 	return []plantedBug{
@@ -149,13 +149,13 @@ func plantedCanaryBugs() []plantedBug {
 	}
 }
 
-// TestVerifyFindsPlantedCanaryBugs spoils plans of the planner.
+// TestVerifyFindsPlantedCanaryBugs plants bugs in plans of the planner.
 func TestVerifyFindsPlantedCanaryBugs(t *testing.T) {
 	for _, bug := range plantedCanaryBugs() {
 		t.Run(bug.name, func(t *testing.T) {
 			planted := false
 			rapid.Check(t, func(t *rapid.T) {
-				for range 8 { // most plans cannot be spoiled in some of the ways
+				for range 8 { // in most plans, some of the bugs cannot be planted
 					c := draw.AnyCanaryCase().Draw(t, "scenario")
 					plan := planFor(t, c)
 					if !bug.plant(&c.Spec, &c.Snapshot, &plan) {
@@ -176,7 +176,7 @@ func TestVerifyFindsPlantedCanaryBugs(t *testing.T) {
 	}
 }
 
-// anyTrialOf draws what a plan may say of canaries, overrides and budgets, sense or not.
+// anyTrialOf draws anything that a plan may say of canaries, overrides and budgets, whether it makes sense or not.
 func anyTrialOf(t *rapid.T, plan *rollout.Plan, nodes, revisions []string) {
 	node, code := rapid.SampledFrom(nodes), rapid.Uint8()
 	hash := rapid.SampledFrom([]string{"", "x", "5d95b6694"})

@@ -17,8 +17,8 @@ import (
 
 const olderHash = "older"
 
-// handWithTrial turns the canary on, with another revision older than the stable one, which is marked. It has begun 20 minutes
-// ago on node a, and its clock stands at 3 minutes.
+// handWithTrial adds a canary, and a revision older than the stable one, which is marked as promoted. The canary began 20 minutes
+// ago on node a, and its clock shows 3 minutes.
 func handWithTrial(s *handmade) {
 	s.spec.Strategy.Canary = &canary.Options{}
 	s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision(olderHash, 0, handTemplate("v0")))
@@ -48,7 +48,7 @@ func handTrial(changes ...change) func() *handmade {
 	return handFleet(append(fleet, changes...)...)
 }
 
-// handPassed is a canary on the only node, whose time is over.
+// handPassed is a canary on the only node. Its time is over.
 func handPassed() func() *handmade {
 	fleet := []change{handWithTrial, handPods("available", "a-new"), handRecorded(func(r *canary.Record) { r.Elapsed = 9 * time.Minute })}
 	return handFleet(fleet...)
@@ -61,7 +61,7 @@ func handRejected(changes ...change) func() *handmade {
 	}}, changes...)...)
 }
 
-// handRestarted lets the only container of the pod a-new, which is younger than the trial, have restarted so often.
+// handRestarted sets how often the only container of the pod a-new has restarted. The pod is younger than the canary.
 func handRestarted(restarts int32) change {
 	return onPods(func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(handNow().Add(-10 * time.Minute))

@@ -16,8 +16,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// Of many terms and overrides, the verifier asks only those that a node can meet. What they mean it must know as the planner does, of
-// which package placement holds that to an oracle that asks all.
+// Of many terms and overrides, the verifier checks only those that a node can match. It must read them as the planner does.
+// Package placement compares the planner's reading with an oracle that checks them all.
 func TestVerifyAcceptsManyTermsAndOverrides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := manyConditions().Draw(t, "scenario")
@@ -35,8 +35,8 @@ func TestVerifyAcceptsManyTermsAndOverrides(t *testing.T) {
 	})
 }
 
-// manyConditions generates specs with terms and overrides that want one label or several, of one value or several, or a name, or
-// nothing that has a value, and nodes with some of these labels, beside few others or many.
+// manyConditions generates specs with terms and overrides that require one label or several, with one value or several, or a
+// name, or nothing that has a value. The nodes have some of these labels, beside few others or many.
 func manyConditions() *rapid.Generator[harness.Case] {
 	keys, values := []string{"zone", "pool", corev1.LabelHostname}, []string{"a", "b", "c"}
 	return rapid.Custom(func(t *rapid.T) harness.Case {

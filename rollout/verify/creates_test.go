@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// handFirstOf is a fleet whose template has no revision yet, with an empty node b that gets a pod of it at once.
+// handFirstOf is a fleet whose template has no revision yet. An empty node b gets a pod of that revision at once.
 func handFirstOf() func() *handmade {
 	return handTrial(handUnpromoted, func(s *handmade) {
 		s.spec.Template = handTemplate("v3")
@@ -55,7 +55,7 @@ func TestVerifyCreates(t *testing.T) {
 	})
 }
 
-// TestVerifyCreateNowhere: no Decision can be about a node that is not in the snapshot, so that V12 is broken as well.
+// TestVerifyCreateNowhere: no Decision can be about a node that is not in the snapshot, so the plan breaks V12 as well.
 func TestVerifyCreateNowhere(t *testing.T) {
 	s := handSteady()
 	s.plan.Creates = []rollout.Create{{Node: "nowhere", Revision: freshHash, Reason: rollout.ReasonMissing}}

@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// handEnded is a container that ended so long ago, and was started again.
+// handEnded is a container that ended that long ago, and was started again.
 func handEnded(ago time.Duration) corev1.ContainerStatus {
 	return corev1.ContainerStatus{RestartCount: 1, LastTerminationState: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(handNow().Add(-ago))},
@@ -23,14 +23,14 @@ func handContainers(name string, statuses ...corev1.ContainerStatus) change {
 	return onPods(func(p *corev1.Pod) { p.Status.ContainerStatuses = statuses }, name)
 }
 
-// handEvicted are pods that are on their way out because somebody evicted them.
+// handEvicted marks pods for deletion as an eviction does.
 func handEvicted(names ...string) change {
 	return both(handTerminating(30*time.Second, names...), onPods(func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
 	}, names...))
 }
 
-// handWanting asks for so many canary nodes.
+// handWanting sets the number of canary nodes.
 func handWanting(nodes int32) change {
 	return handTrying(func(o *canary.Options) { o.Replicas = new(intstr.FromInt32(nodes)) })
 }
@@ -42,7 +42,7 @@ func TestVerifyAcceptsEvidence(t *testing.T) {
 			r.Restarting, r.Restarted = handNow().Add(-from), handNow().Add(-to)
 		})
 	}
-	young := handCreated(19*time.Minute, "a-new") // than the trial
+	young := handCreated(19*time.Minute, "a-new") // younger than the trial
 	passed := func(changes ...change) func() *handmade {
 		fleet := []change{handWithTrial, handRecorded(func(r *canary.Record) { r.Elapsed = time.Hour })}
 		return handFleet(append(fleet, changes...)...)

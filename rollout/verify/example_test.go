@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// A guard before acting: the planner's plan passes, and the same plan with one more pod deleted does not.
+// A guard checks each plan before it is executed. The planner's plan passes, and the same plan with one more delete does not.
 func ExamplePlan() {
 	spec := rollout.Spec{
 		Name:     "agent",

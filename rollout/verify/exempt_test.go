@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// handDeselected makes the named nodes leave nodes by the template's node selector.
+// handDeselected makes the template's node selector exclude the named nodes.
 func handDeselected(nodes ...string) change {
 	return func(s *handmade) {
 		s.spec.Template.Spec.NodeSelector = map[string]string{"app-node": "yes"}

@@ -20,8 +20,8 @@ import (
 // change is one change of a scene before its plan is made.
 type change func(*handmade)
 
-// handFleet is a scene whose plan is the planner's: a spec with maxUnavailable 2 and the changes, on nodes that are named
-// by their pods, such as a for a-old; "c" alone is a node without a pod.
+// handFleet is a scene with the planner's plan: a spec with maxUnavailable 2 and the changes. Nodes are named after their pods,
+// such as a for a-old. The name "c" alone is a node without a pod.
 func handFleet(changes ...change) func() *handmade {
 	return func() *handmade {
 		s := newHandmade("2", "0")
@@ -32,8 +32,8 @@ func handFleet(changes ...change) func() *handmade {
 	}
 }
 
-// handPods puts pods of one state on their nodes: those named -new are of the update revision, the others of the old one. All
-// have the readiness gates of updates in place and of hooks, and run the image of their revision.
+// handPods puts pods of one state on their nodes. Pods named -new are of the update revision, the others of the old one. All have
+// the readiness gates of updates in place and of hooks, and run the image of their revision.
 func handPods(state string, names ...string) change {
 	return func(s *handmade) {
 		for _, name := range names {
@@ -82,7 +82,7 @@ func inPlaceBy(method inplace.Method) change {
 	return handStrategy(func(s *rollout.Strategy) { s.Method = method })
 }
 
-// handSelecting lets the strategy's selector match only the named nodes.
+// handSelecting makes the strategy's selector match only the named nodes.
 func handSelecting(nodes ...string) change {
 	return func(s *handmade) {
 		s.spec.Strategy.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"canary": "yes"}}
@@ -105,7 +105,7 @@ func tainted(nodes ...string) change {
 	}
 }
 
-// preDelete is a hook of the label drain=wanted; hookedBy puts it on pods, inStateOf labels their state.
+// preDelete is a hook of the label drain=wanted. hookedBy adds that label to pods, and inStateOf the label of their state.
 func preDelete(s *handmade) {
 	s.spec.Lifecycle.PreDelete = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}}
 }
@@ -130,7 +130,7 @@ func onPods(apply func(*corev1.Pod), names ...string) change {
 	}
 }
 
-// made makes the pods unready for an update in place, so many seconds ago.
+// made makes the pods unready for an update in place that long ago.
 func made(unready time.Duration, names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		for i := range p.Status.Conditions {
@@ -141,7 +141,7 @@ func made(unready time.Duration, names ...string) change {
 	}, names...)
 }
 
-// templates changes the old template and the new one, and the pods with them where apply says so.
+// templates changes the old template and the new one, and their pods where apply does that.
 func templates(old, new func(*corev1.PodTemplateSpec)) change {
 	return func(s *handmade) {
 		before := handTemplate("v1")
@@ -152,7 +152,7 @@ func templates(old, new func(*corev1.PodTemplateSpec)) change {
 	}
 }
 
-// patchOf adds a patch of a pod, and tells its decision.
+// patchOf adds a patch of a pod, and sets its decision.
 func (s *handmade) patchOf(name, subresource, data string) {
 	pod := s.pod(name)
 	s.plan.Patches = append(s.plan.Patches, rollout.Patch{
@@ -182,17 +182,17 @@ func (s *handmade) patchTo(name, subresource string) *rollout.Patch {
 	return &s.plan.Patches[i]
 }
 
-// unpatch takes the patch of pod b-old to the subresource out of the plan.
+// unpatch removes the patch of pod b-old to the subresource from the plan.
 func (s *handmade) unpatch(subresource string) {
 	const name = "b-old"
 	s.plan.Patches = slices.DeleteFunc(s.plan.Patches, func(p rollout.Patch) bool { return p.Pod == name && p.Subresource == subresource })
 	s.decision(s.pod(name).Spec.NodeName).Patches--
 }
 
-// object is a patch that was decoded.
+// object is a part of a decoded patch.
 type object = map[string]any
 
-// edit changes a patch. at("metadata", "labels") in it is a part of the patch, made if it is not there.
+// at returns a part of the patch, such as at("metadata", "labels"). It creates the part if it is missing.
 func (p *rewritten) at(path ...string) object {
 	part := p.body
 	for _, key := range path {

@@ -10,19 +10,19 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// settle fills in what rows about actions and counters do not write by hand: how the decisions read the nodes, who
-// waits, what is remembered, and when to wake. States and targets are the planner's. What is spent, and who waits, is
-// what the planner says once the whole plan is in flight and nothing more may be done. A spec or a snapshot that the
-// planner refuses changes nothing.
+// settle fills in what rows about actions and counters do not write by hand: the facts of the nodes, who waits, what is
+// remembered, and when to wake. States and targets are the planner's. What is spent, and who waits, is what the planner returns
+// when the whole plan is in flight and nothing more may be done. If the planner refuses the spec or the snapshot, settle changes
+// nothing.
 //
-// The plan of replan has all that, and only what was planted in it may need settling: see bring.
+// A plan of replan has all that already. Only what was planted in it may need settling: see bring.
 func (s *handmade) settle() {
 	if !s.planned {
 		s.bring()
 	}
 }
 
-// replan takes the planner's plan for what was made by hand.
+// replan replaces the plan by the planner's.
 func (s *handmade) replan() *handmade {
 	plan, ok := handPlanned(s.spec, s.snapshot)
 	if !ok {
@@ -32,12 +32,12 @@ func (s *handmade) replan() *handmade {
 	return s
 }
 
-// bring is settle, also for a plan of the planner into which actions were planted.
+// bring does what settle does, also for a plan of the planner into which actions were planted.
 func (s *handmade) bring() {
 	frozen, sent := s.spec, s.snapshot
 	frozen.Strategy.Frozen = true
 	before, ok := handPlanned(s.spec, s.snapshot)
-	// A patch in flight may be any, but this one only relabels a pod of the update revision, which goes on serving.
+	// A patch in flight may have any effect. This one only relabels a pod of the update revision, which continues to serve.
 	disturbing := s.plan
 	disturbing.Patches = slices.DeleteFunc(slices.Clone(s.plan.Patches), func(p rollout.Patch) bool {
 		return p.Reason == rollout.ReasonDuplicateRevision && slices.ContainsFunc(before.Decisions, func(d rollout.Decision) bool {
@@ -66,7 +66,7 @@ func (s *handmade) bring() {
 	}
 	s.plan.NextWake, s.plan.Memory = before.NextWake, before.Memory
 	s.plan.Status.StableRevision = before.Status.StableRevision
-	for _, d := range s.plan.Deletes { // those that the planner would not delete now, too
+	for _, d := range s.plan.Deletes { // also those that the planner would not make now
 		s.plan.Memory.Backoffs = append(s.plan.Memory.Backoffs, rollout.Backoff{
 			Node: d.Node, Revision: d.Revision, Delay: time.Second, Since: s.snapshot.Now,
 		})
@@ -89,16 +89,16 @@ type violationRow struct {
 	name, why string
 	scene     func() *handmade
 	plant     func(*handmade)
-	want      int    // the invariant, and no other
-	mention   string // in one of the messages
-	raw       bool   // the bug is in what settle fills in
+	want      int    // the invariant that is broken, and the only one
+	mention   string // a part of one of the messages
+	raw       bool   // the bug is in a value that settle would fill in
 }
 
 // acceptRow is a right plan.
 type acceptRow struct {
 	name, why string
 	scene     func() *handmade
-	raw       bool // the scene has called settle itself
+	raw       bool // the scene has called settle already
 }
 
 func runAccepts(t *testing.T, rows []acceptRow) {

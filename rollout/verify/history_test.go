@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// TestVerifyNewRevision: what R1 and R3 say of the object to create, and of the pods that need it.
+// TestVerifyNewRevision: R1 and R3 define the object to create, and the pods that need it.
 func TestVerifyNewRevision(t *testing.T) {
 	creating := func() *handmade { return handNewRevision().createRevision() }
 	owned := func() *handmade {
@@ -135,7 +135,7 @@ func TestVerifyNewRevision(t *testing.T) {
 			s.snapshot.Memory.CollisionCount = new(int32(math.MaxInt32))
 			taken := history.Hash(&s.spec.Template, new(int32(math.MaxInt32)))
 			s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision(taken, 1, handTemplate("v0")))
-			s.snapshot.Revisions[1].Name = "agent-other" // pods go by the hash
+			s.snapshot.Revisions[1].Name = "agent-other" // pods refer to their revision by the hash
 			s.plan.Status.UpdateRevision = history.Hash(&s.spec.Template, new(int32(0)))
 			return s
 		}},
@@ -160,7 +160,7 @@ func TestVerifyHistoryOrder(t *testing.T) {
 		s.plan.Revisions = []rollout.RevisionAction{{Verb: rollout.RenumberRevision, Name: "agent-fresh", UID: "uid-agent-fresh", Number: 4}}
 		return s
 	}
-	// old has revisions 1 to 4 beside the update revision, of which one may stay.
+	// old has revisions 1 to 4 beside the update revision. One of them may stay.
 	old := func(deleted ...string) func() *handmade {
 		return func() *handmade {
 			s := handSteady()

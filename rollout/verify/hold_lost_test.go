@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestVerifyAcceptsLost: what comes back on a held node (T1).
+// TestVerifyAcceptsLost: lost pods of a held node are created again at a revision by T1.
 func TestVerifyAcceptsLost(t *testing.T) {
-	// gone are finished pods that are marked, of which the node shows what it ran.
+	// gone are finished pods that are marked for deletion. They show what the node ran.
 	gone := func(names ...string) change {
 		return onPods(func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodSucceeded

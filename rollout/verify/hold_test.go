@@ -53,7 +53,7 @@ func TestVerifyAcceptsHolds(t *testing.T) {
 	runAccepts(t, rows)
 }
 
-// handInstallation has no revision but the template's, and four empty nodes of which one is to stay so.
+// handInstallation has no revision but the template's, and four empty nodes. One of them must stay empty.
 func handInstallation() change {
 	return func(s *handmade) {
 		handPods("available", "a", "b", "c", "d")(s)
@@ -63,7 +63,7 @@ func handInstallation() change {
 	}
 }
 
-// lostOnHeld has node a empty, which partition holds, while c's pod shows that the old revision is the stable one.
+// lostOnHeld has an empty node a, which partition holds. The pod of c shows that the old revision is the stable one.
 func lostOnHeld() func() *handmade {
 	return handFleet(handPods("available", "a", "c-old"), partitionOf("2"), handStrategy(holdingRevisions))
 }
@@ -94,7 +94,7 @@ func TestVerifyPartition(t *testing.T) {
 		},
 		{
 			name: "a held pod is updated in place", why: "V5", scene: inPlace,
-			plant: func(s *handmade) { // what the plan does to b-old is done to a-old
+			plant: func(s *handmade) { // this moves the patches of b-old to a-old
 				for i := range s.plan.Patches {
 					p := &s.plan.Patches[i]
 					p.Node, p.Pod, p.UID = "a", "a-old", "uid-a-old"
@@ -193,7 +193,7 @@ func TestVerifyHeldOtherwise(t *testing.T) {
 	updating := func(changes ...change) func() *handmade {
 		return handFleet(append([]change{handPods("unready", "a-old", "b-old"), inPlaceBy(inplace.IfPossible)}, changes...)...)
 	}
-	// begins is an update of b-old in place, as the planner makes it when nothing holds the node.
+	// begins is an update of b-old in place, as the planner makes it if nothing holds the node.
 	begins := func(s *handmade) {
 		free := *s
 		free.spec.Strategy.Type, free.spec.Strategy.Paused, free.spec.Strategy.Frozen, free.spec.Strategy.NodeSelector = "", false, false, nil
@@ -279,7 +279,7 @@ func TestVerifyHeldOtherwise(t *testing.T) {
 	})
 }
 
-// handWithoutCondition takes the condition of updates in place from pods.
+// handWithoutCondition removes the condition of updates in place from pods.
 func handWithoutCondition(names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.InPlaceUpdateReady })

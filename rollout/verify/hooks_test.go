@@ -16,7 +16,7 @@ func hookedRoll(changes ...change) func() *handmade {
 	return handFleet(append([]change{handPods("available", "a-old", "b-old"), preDelete, hookedBy("a-old", "b-old")}, changes...)...)
 }
 
-// frozenSet freezes the set (T4).
+// frozenSet freezes the set (T4: nothing is created or deleted).
 func frozenSet(s *handmade) { s.spec.Strategy.Frozen = true }
 
 func TestVerifyAcceptsHooks(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// begun has one outdated pod, b-old, that is not Ready and begun in place, beside an updated one, a-new.
+// begun has an outdated pod, b-old, that is not Ready and whose update in place the plan begins. Beside it there is an updated
+// pod, a-new.
 func begun(changes ...change) func() *handmade {
 	return handFleet(append([]change{handPods("available", "a-new"), handPods("unready", "b-old"), inPlaceBy(inplace.IfPossible)}, changes...)...)
 }
@@ -32,7 +33,7 @@ func resizing(options inplace.Options) change {
 	}
 }
 
-// restarting is a resize policy of both templates and b's pod, whose image does not change.
+// restarting adds a resize policy to both templates and to b's pod. The image does not change.
 func restarting(s *handmade) {
 	policy := []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 	template := func(quantity string) func(*corev1.PodTemplateSpec) {
@@ -45,7 +46,7 @@ func restarting(s *handmade) {
 	s.pod("b-old").Spec.Containers[0].Image, s.pod("b-old").Spec.Containers[0].ResizePolicy = "reg.example/agent:v2", policy
 }
 
-// relabelling changes a label and an annotation of the template too.
+// relabelling changes a label and an annotation of the template, too.
 func relabelling(s *handmade) {
 	templates(
 		func(t *corev1.PodTemplateSpec) {

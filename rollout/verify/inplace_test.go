@@ -14,7 +14,7 @@ import (
 func TestVerifyInPlace(t *testing.T) {
 	const revision = "controller-revision-hash"
 	resized := begun(resizing(inplace.Options{Resize: true}))
-	envReads := func(field string) change { // the env of both templates reads the metadata
+	envReads := func(field string) change { // the environment in both templates reads the metadata
 		return func(s *handmade) {
 			read := func(t *corev1.PodTemplateSpec) {
 				t.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}}
@@ -35,7 +35,7 @@ func TestVerifyInPlace(t *testing.T) {
 	}
 	completed := handFleet(handPods("available", "a-new"), inPlaceBy(inplace.IfPossible), made(time.Hour, "a-new"))
 	runViolations(t, []violationRow{
-		// What a patch is.
+		// These rows are about the form of a patch.
 		{
 			name: "no precondition", why: "a namesake must not be hit", scene: begun(),
 			plant: edit("", func(p *rewritten) { delete(p.at("metadata"), "uid") }), want: 9, mention: `demands UID "", right is "uid-b-old"`,
@@ -84,7 +84,7 @@ func TestVerifyInPlace(t *testing.T) {
 			name: "another revision than it says", why: "Patch.Revision is what the pod is at then", scene: begun(),
 			plant: func(s *handmade) { s.patchTo("b-old", "").Revision = staleHash }, want: 12, mention: `says that the pod is at revision "stale" then`,
 		},
-		// I1 to I3: whether it may begin.
+		// These rows are about whether the update may begin (I1 to I3).
 		{
 			name: "with method Recreate", why: "I1", scene: begun(),
 			plant: func(s *handmade) { s.spec.Strategy.Method = inplace.Recreate }, want: 9, mention: "I1: begins an update in place",
@@ -125,7 +125,7 @@ func TestVerifyInPlace(t *testing.T) {
 			name: "image and cpu at once on cgroup v1", why: "I4: the resize has to come first", scene: resized,
 			plant: func(s *handmade) { s.spec.Strategy.InPlace.CgroupV1 = true }, want: 9, mention: "which cgroup v1 cannot",
 		},
-		// What it changes.
+		// These rows are about what the update changes.
 		{
 			name: "another image", why: "V9: the label says v2", scene: begun(),
 			plant: edit("", func(p *rewritten) { p.container()["image"] = "reg.example/agent:v3" }), want: 9, mention: "has image reg.example/agent:v3, but the revision label says",
@@ -216,7 +216,7 @@ func TestVerifyInPlace(t *testing.T) {
 			name: "an unreadable annotation", why: "the next plan could not go on", scene: begun(),
 			plant: edit("", func(p *rewritten) { p.at("metadata", "annotations")[inplace.StateKey] = "{" }), want: 9, mention: "state annotation cannot be read",
 		},
-		// Batches.
+		// These rows are about batches.
 		{
 			name: "a batch forgotten", why: "V9: neither there nor to come", scene: begun(prioritised),
 			plant: edit("", func(p *rewritten) {
@@ -239,7 +239,7 @@ func TestVerifyInPlace(t *testing.T) {
 			name: "a batch of something else", why: "V9: only what the annotation lists", scene: begun(between),
 			plant: edit("", func(p *rewritten) { p.container()["name"] = "main" }), want: 9, mention: "changes the image of container main",
 		},
-		// Conditions.
+		// These rows are about conditions.
 		{
 			name: "not made unready", why: "I4: it serves until it restarts", scene: begun(),
 			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",

@@ -25,7 +25,7 @@ func handDuplicate(annotations map[string]string) change {
 	}
 }
 
-// handNamesake adds a revision of another template with the hash of a revision that is there.
+// handNamesake adds a revision of another template with the hash of an existing revision.
 func handNamesake(of int, annotations map[string]string) change {
 	return func(s *handmade) {
 		there := s.snapshot.Revisions[of]
@@ -44,7 +44,7 @@ func handCopied(number int64, before int, annotations map[string]string) change 
 	}
 }
 
-// handKeeping takes the deletion of revisions from a plan.
+// handKeeping removes the deletion of revisions from a plan.
 func handKeeping(scene func() *handmade) func() *handmade {
 	return func() *handmade {
 		s := scene()

@@ -11,9 +11,9 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// TestVerifyMerge: patches are read as the API server reads them, and what cannot be read is refused.
+// TestVerifyMerge: patches are read as the API server reads them, and those that cannot be read are refused.
 func TestVerifyMerge(t *testing.T) {
-	// asked has a pod whose hook, a label and a finalizer, is asked anew; others have a finalizer there too.
+	// asked has a pod whose hook, a label and a finalizer, is put on again. Others have finalizers on the pod, too.
 	asked := func(finalizers ...string) func() *handmade {
 		return handFleet(handPods("unready", "b-old"), inPlaceBy(inplace.IfPossible), inPlaceHook, func(s *handmade) {
 			s.spec.Lifecycle.InPlaceUpdate.Finalizers = []string{"x.io/drain"}

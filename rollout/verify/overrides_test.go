@@ -26,7 +26,8 @@ func handTemplated(apply func(*corev1.PodTemplateSpec)) change {
 	return templates(func(*corev1.PodTemplateSpec) {}, apply)
 }
 
-// handClaims are a template with two claims, both of which container main uses; override uses the same two in another order.
+// handClaims changes a template to have two claims, both of which container main uses. The override uses the same two in another
+// order.
 func handClaims() (template, override change) {
 	uses := func(names ...string) corev1.ResourceRequirements {
 		var resources corev1.ResourceRequirements
@@ -43,7 +44,7 @@ func handClaims() (template, override change) {
 	}), handOverriding(uses("nic", "gpu"))
 }
 
-// TestVerifyOverriding: which resources mean the same, and whose pods, overrides and annotations are whose (P8).
+// TestVerifyOverriding: which resources are equal, and which pods, overrides and annotations belong together (P8).
 func TestVerifyOverriding(t *testing.T) {
 	templated := func(resources corev1.ResourceRequirements) change {
 		return handTemplated(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Resources = resources })
@@ -80,7 +81,7 @@ func TestVerifyOverriding(t *testing.T) {
 	})
 }
 
-// TestVerifyLeavesOverrides: the lists of a caller stay as they are, whatever they are compared with.
+// TestVerifyLeavesOverrides: the verifier does not change the lists of its caller when it compares them.
 func TestVerifyLeavesOverrides(t *testing.T) {
 	template, override := handClaims()
 	s := handFleet(handPods("", "a"), template, override, func(s *handmade) {

@@ -33,11 +33,11 @@ type handmade struct {
 	spec     rollout.Spec
 	snapshot rollout.Snapshot
 	plan     rollout.Plan
-	planned  bool // the plan is the planner's, see replan
+	planned  bool // the plan is the planner's; see replan
 }
 
-// newHandmade has an old and a new revision and no nodes. The plan's numbers are those of an empty fleet
-// until spend.
+// newHandmade has an old and a new revision and no nodes. The numbers of the plan are those of an empty fleet, until spend
+// changes them.
 func newHandmade(maxUnavailable, maxSurge string) *handmade {
 	s := &handmade{
 		spec: rollout.Spec{
@@ -105,8 +105,8 @@ func (s *handmade) node(name, facts string, pods ...*corev1.Pod) *corev1.Node {
 	return object
 }
 
-// keep and leave add a node that is not to run the pod, by a taint; unselected adds z,
-// with a pod that is available and updated, by the template's node selector.
+// keep and leave add a node that is not to run the pod, because of a taint. unselected adds node z, which the template's node
+// selector excludes, with a pod that is available and updated.
 func (s *handmade) keep(name, facts string, pods ...*corev1.Pod) {
 	node := s.node(name, facts, pods...)
 	node.Spec.Taints = []corev1.Taint{{Key: "drain", Effect: corev1.TaintEffectNoSchedule}}
@@ -135,8 +135,7 @@ func (s *handmade) stray(pod *corev1.Pod, node string) {
 	s.plan.Decisions = append(s.plan.Decisions, d)
 }
 
-// handPod is one that was created long ago; the state is one of available, ready (since a second), unready,
-// failed, succeeded.
+// handPod is a pod that was created long ago. The state is one of available, ready (since a second), unready, failed, succeeded.
 func handPod(name, hash, state string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -190,7 +189,7 @@ func (s *handmade) pod(name string) *corev1.Pod {
 	return s.snapshot.Pods[i]
 }
 
-// recount brings the counters in line with the decisions' facts.
+// recount sets the counters to those of the decisions' facts.
 func (s *handmade) recount() {
 	s.plan.Status.Counts = status.Counts{}
 	for _, d := range s.plan.Decisions {
@@ -199,7 +198,7 @@ func (s *handmade) recount() {
 	s.plan.Budget.Desired = s.plan.Status.Desired
 }
 
-// budget sets the limits and what is spent of them.
+// budget sets the limits, and how much of them is spent.
 func (s *handmade) budget(maxUnavailable, unavailable, maxSurge, surging int32) *handmade {
 	s.plan.Budget.MaxUnavailable, s.plan.Budget.MaxSurge = maxUnavailable, maxSurge
 	return s.spend(unavailable, surging)
@@ -211,7 +210,7 @@ func (s *handmade) spend(unavailable, surging int32) *handmade {
 	return s
 }
 
-// delete adds an action and tells its decision.
+// delete adds actions, and sets their decisions.
 func (s *handmade) delete(names ...string) *handmade {
 	for _, name := range names {
 		pod := s.pod(name)
@@ -243,7 +242,7 @@ func (s *handmade) create(nodes ...string) *handmade {
 	return s
 }
 
-// relabel adds the patch of R3.
+// relabel adds the patch that R3 requires of a pod of a duplicate.
 func (s *handmade) relabel(name string) *handmade {
 	pod := s.pod(name)
 	s.plan.Patches = append(s.plan.Patches, rollout.Patch{
@@ -258,8 +257,8 @@ func (s *handmade) relabel(name string) *handmade {
 	return s
 }
 
-// handRolling is mid-rollout at maxUnavailable 2: d's pod is broken and goes at once, which leaves room for
-// c's.
+// handRolling is in the middle of a rollout with maxUnavailable 2. The pod of d is broken and is deleted at once, which leaves
+// room for the pod of c.
 func handRolling() *handmade {
 	s := newHandmade("2", "0")
 	s.node("a", "dprau", handPod("a-new", freshHash, "available"))
@@ -269,7 +268,7 @@ func handRolling() *handmade {
 	return s.budget(2, 2, 0, 0).delete("d-old", "c-old")
 }
 
-// handSurging is mid-rollout at maxSurge 2: c's new pod is starting, so that one other node may be begun.
+// handSurging is in the middle of a rollout with maxSurge 2. The new pod of c is starting, so that one other node may begin.
 func handSurging() *handmade {
 	s := newHandmade("0", "2")
 	s.node("a", "dprau", handPod("a-new", freshHash, "available"))
@@ -326,7 +325,7 @@ func handNewHash() string {
 	return history.Hash(&template, nil)
 }
 
-// createRevision is the action of R3 for handNewRevision.
+// createRevision adds the action that R3 requires for handNewRevision.
 func (s *handmade) createRevision() *handmade {
 	hash := handNewHash()
 	object := handRevision(hash, 2, s.spec.Template)
@@ -378,7 +377,7 @@ func TestVerifyOrder(t *testing.T) {
 	}
 }
 
-// TestNilPlan: whoever has no plan is not shot down for it.
+// TestNilPlan: a nil plan is reported, without a panic.
 func TestNilPlan(t *testing.T) {
 	spec, snapshot := rollout.Spec{}, rollout.Snapshot{}
 	if got, want := verify.Plan(spec, snapshot, nil), verify.Plan(spec, snapshot, &rollout.Plan{}); !slices.Equal(got, want) {

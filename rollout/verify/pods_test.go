@@ -163,9 +163,9 @@ func TestVerifyHandsOff(t *testing.T) {
 	})
 }
 
-// TestVerifyCompany: a node is begun only when its outdated pod is the only live one.
+// TestVerifyCompany: a node may begin its update only if its outdated pod is its only live one.
 func TestVerifyCompany(t *testing.T) {
-	// pair has an old available pod and another one that is deleted, but need not be; with room for b.
+	// pair has an old available pod and another one that is deleted, although it need not be. There is room for b.
 	pair := func(maxUnavailable, maxSurge, state string) func() *handmade {
 		return func() *handmade {
 			s := newHandmade(maxUnavailable, maxSurge)

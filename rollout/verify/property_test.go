@@ -25,7 +25,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// plantedBug is wrong whatever the plan was before. It reports whether there was anything to spoil.
+// plantedBug makes a plan wrong, whatever it was before. It reports whether there was anything to change.
 type plantedBug struct {
 	name  string
 	plant func(*rollout.Spec, *rollout.Snapshot, *rollout.Plan) bool
@@ -94,7 +94,7 @@ func plantedBugs() []plantedBug {
 		}, 12},
 		{"asleep for ever", func(s *rollout.Spec, snapshot *rollout.Snapshot, p *rollout.Plan) bool {
 			awake := !p.NextWake.IsZero() && !s.Strategy.Frozen
-			for _, pod := range snapshot.Pods { // grace periods that Kruise has begun are package inplace's to read
+			for _, pod := range snapshot.Pods { // package inplace reads grace periods that Kruise has begun
 				awake = awake && pod.Annotations[inplace.GraceKey] == ""
 			}
 			p.NextWake = time.Time{}
@@ -104,7 +104,7 @@ func plantedBugs() []plantedBug {
 			return awake
 		}, 15},
 		{"another target", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
-			planted := false // what partition holds is V5
+			planted := false // what partition holds is a matter of V5
 			for i := range p.Decisions {
 				planted = planted || p.Decisions[i].Target != rollout.TargetHeld
 				p.Decisions[i].Target = (p.Decisions[i].Target + 1) % (rollout.TargetHeld + 1)
@@ -191,9 +191,9 @@ func plantedBugs() []plantedBug {
 	}
 }
 
-// TestVerifyFindsPlantedBugs spoils plans of the planner.
+// TestVerifyFindsPlantedBugs plants bugs in plans of the planner.
 func TestVerifyFindsPlantedBugs(t *testing.T) {
-	rare := map[string][]rollouttest.SpecOption{ // what would hardly ever be drawn
+	rare := map[string][]rollouttest.SpecOption{ // these are for bugs whose situation is hardly ever drawn
 		"another image":           {rollouttest.InPlace(), rollouttest.MaxUnavailable("50%"), objects.Released()},
 		"a pull twice":            {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
 		"a pull that was started": {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
@@ -203,7 +203,7 @@ func TestVerifyFindsPlantedBugs(t *testing.T) {
 		t.Run(bug.name, func(t *testing.T) {
 			planted := false
 			rapid.Check(t, func(t *rapid.T) {
-				for range 8 { // most plans cannot be spoiled in some of the ways
+				for range 8 { // in most plans, some of the bugs cannot be planted
 					c := scenarios.Draw(t, "scenario")
 					plan := planFor(t, c)
 					if !bug.plant(&c.Spec, &c.Snapshot, &plan) {
@@ -236,7 +236,7 @@ func planFor(t *rapid.T, c harness.Case) rollout.Plan {
 	return plan
 }
 
-// anyPatches are patches that make sense and such that do not.
+// anyPatches are patches that make sense, and others that do not.
 func anyPatches() []string {
 	return []string{
 		"", "{}", "[]", "null", `{"metadata":null}`, `{"metadata":{"uid":1,"labels":2}}`, `{"spec":null}`, `{"status":{"conditions":[1]}}`,
@@ -251,7 +251,7 @@ func anyPatches() []string {
 	}
 }
 
-// anyPlan draws actions and decisions about what is in the snapshot, and now and then about what is not.
+// anyPlan draws actions and decisions about objects of the snapshot, and sometimes about other objects.
 func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 	return rapid.Custom(func(t *rapid.T) rollout.Plan {
 		nodes, pods, revisions := []string{"", "nowhere"}, []*corev1.Pod{{}}, []string{"", "agent-nothing"}
@@ -321,8 +321,7 @@ func anyPlan(s rollout.Snapshot) *rapid.Generator[rollout.Plan] {
 	})
 }
 
-// verifiesPurely: Plan writes to nothing, gives the same again, and does not depend on the order of the
-// snapshot.
+// verifiesPurely: Plan writes to nothing, returns the same again, and does not depend on the order of the snapshot.
 func verifiesPurely(t *rapid.T) {
 	c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 	plan := anyPlan(c.Snapshot).Draw(t, "plan")
@@ -367,7 +366,7 @@ func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
 	return s
 }
 
-// survivesGarbage: Plan reports what breaks the contract, instead of stumbling over it.
+// survivesGarbage: Plan reports what breaks the contract, and does not panic.
 func survivesGarbage(t *rapid.T) {
 	c := rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase()).Draw(t, "scenario")
 	broken := false

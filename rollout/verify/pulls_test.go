@@ -15,7 +15,7 @@ import (
 // newImage is the image of the update revision.
 const newImage = "reg.example/agent:v2"
 
-// pulling has five outdated nodes, a to e: e is begun, d and c get the image ahead.
+// pulling has five outdated nodes, a to e. The update of e begins, and d and c pull the image ahead.
 func pulling(changes ...change) func() *handmade {
 	all := []change{handPods("available", "a-old", "b-old", "c-old", "d-old", "e-old"), atMost("1"), func(s *handmade) {
 		s.spec.PreDownload = &predownload.Options{Parallelism: new(intstr.FromInt32(2))}
@@ -25,7 +25,7 @@ func pulling(changes ...change) func() *handmade {
 	return handFleet(append(all, changes...)...)
 }
 
-// handPull adds one, as the spec wants it.
+// handPull adds a pull with the options of the spec.
 func handPull(node, image string) func(*handmade) {
 	return func(s *handmade) {
 		s.plan.Pulls = append(s.plan.Pulls, rollout.Pull{Revision: freshHash, Pull: predownload.Pull{
@@ -39,7 +39,7 @@ func handPull(node, image string) func(*handmade) {
 	}
 }
 
-// unpull takes the pulls of a node out of the plan.
+// unpull removes the pulls of a node from the plan.
 func unpull(node string) func(*handmade) {
 	return func(s *handmade) {
 		var rest []rollout.Pull
@@ -52,10 +52,10 @@ func unpull(node string) func(*handmade) {
 	}
 }
 
-// handInstead pulls on one node what the plan pulls on c.
+// handInstead removes the pulls of c from the plan, and adds a pull on another node.
 func handInstead(node, image string) func(*handmade) { return both(unpull("c"), handPull(node, image)) }
 
-// handHas lets the node report an image.
+// handHas makes the node report an image.
 func handHas(node, image string) change {
 	return func(s *handmade) {
 		for _, n := range s.snapshot.Nodes {
@@ -74,10 +74,10 @@ func inFlightPulls(image string, nodes ...string) change {
 	}
 }
 
-// failedPull is the first of d.
+// failedPull is the first failed pull of d.
 func failedPull(ago time.Duration) change { return failedPullOn("d", 1, ago) }
 
-// failedPullOn is the count-th on the node.
+// failedPullOn is the failed pull with that count on the node.
 func failedPullOn(node string, count int32, ago time.Duration) change {
 	return func(s *handmade) {
 		s.snapshot.FailedPulls = append(s.snapshot.FailedPulls, predownload.Failure{
@@ -86,7 +86,7 @@ func failedPullOn(node string, count int32, ago time.Duration) change {
 	}
 }
 
-// twoImages has a second container in all pods, whose image changes too.
+// twoImages adds a second container to all pods. Its image changes, too.
 func twoImages(s *handmade) {
 	second := func(tag string) corev1.Container {
 		return corev1.Container{Name: "second", Image: "reg.example/second:" + tag}

@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// TestVerifyReading: what a decision says of its node must be so.
+// TestVerifyReading: the facts in a decision must be those of its node.
 func TestVerifyReading(t *testing.T) {
 	// crowd has a node in each state.
 	crowd := func() *handmade {

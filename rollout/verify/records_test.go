@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// handUnchanged is the record of an update in place on a-new whose container still runs what it ran before.
+// handUnchanged adds to a-new the record of an update in place, and the container still runs what it ran before.
 func handUnchanged() change {
 	return onPods(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"fresh","updateTimestamp":"2026-01-15T11:30:00Z",` +
@@ -23,13 +23,13 @@ func handUnchanged() change {
 	}, "a-new")
 }
 
-// unmarked lacks the condition by which hooks mark a pod, for which it has the gate.
+// unmarked is a pod that has the gate of hooks, but not the condition by which hooks mark a pod.
 func unmarked(p *corev1.Pod) {
 	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == lifecycle.PodReady })
 }
 
-// TestVerifyAcceptsRecords: what pods tell of an update in place counts while anything says that it is under way (I5, L3), and
-// what is left of a node's pods tells what it ran last (T1).
+// TestVerifyAcceptsRecords: what pods show of an update in place counts while anything shows that the update is in progress (I5,
+// L3). What is left of a node's pods shows what the node ran last (T1).
 func TestVerifyAcceptsRecords(t *testing.T) {
 	updated := func(changes ...change) func() *handmade {
 		return handFleet(append([]change{handPods("available", "a-new", "b-old"), inPlaceBy(inplace.IfPossible), atMost("1")}, changes...)...)
@@ -43,7 +43,7 @@ func TestVerifyAcceptsRecords(t *testing.T) {
 		running := handRequests("100m")
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "x", Ready: true, Resources: &running}}
 	}
-	// lost has a node whose last pods Failed and are on their way out. Its revision is held.
+	// lost has a node whose last pods have Failed and are marked for deletion. Its revision is held.
 	lost := func(pods ...*corev1.Pod) func() *handmade {
 		return handFleet(handPods("available", "b-old", "c-old"), func(s *handmade) {
 			s.snapshot.Revisions = append(s.snapshot.Revisions, handRevision(olderHash, 0, handTemplate("v0")))
@@ -89,7 +89,7 @@ func TestVerifyAcceptsRecords(t *testing.T) {
 	})
 }
 
-// TestVerifyInAnyOrder: what is found does not depend on the order of the snapshot.
+// TestVerifyInAnyOrder: the violations do not depend on the order of the snapshot.
 func TestVerifyInAnyOrder(t *testing.T) {
 	s := handRolling()
 	s.snapshot.Pods = append(s.snapshot.Pods, handPod("c-older", staleHash, "available"), handPod("c-oldest", staleHash, "available"))
@@ -109,7 +109,7 @@ func TestVerifyInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestVerifyNamedNode: a template for one node leaves the others like a selector does (M4).
+// TestVerifyNamedNode: a template for one node excludes the others, as a selector does (M4).
 func TestVerifyNamedNode(t *testing.T) {
 	runViolations(t, []violationRow{{
 		name: "an available pod of a node that is not named, under surge", why: "M4: it serves until the named one does",

@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// handSlowly turns slow start on: the limit rises by so many every minute, up to a maximum, and has done so for a while.
+// handSlowly adds a slow start that began that long ago. Its limit rises by so many every minute, up to a maximum.
 func handSlowly(increase, most string, since time.Duration) change {
 	return func(s *handmade) {
 		s.spec.Strategy.SlowStart = &rollout.SlowStart{Increase: new(intstr.Parse(increase)), MaxParallel: new(intstr.Parse(most))}
@@ -25,7 +25,7 @@ func handSlowly(increase, most string, since time.Duration) change {
 	}
 }
 
-// handUnreachable makes the named nodes so.
+// handUnreachable makes the named nodes unreachable.
 func handUnreachable(nodes ...string) change {
 	return func(s *handmade) {
 		for _, name := range nodes {
@@ -38,7 +38,7 @@ func handUnreachable(nodes ...string) change {
 	}
 }
 
-// handHomeless are pods for which the scheduler finds no room.
+// handHomeless makes pods unschedulable.
 func handHomeless(names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
@@ -47,7 +47,7 @@ func handHomeless(names ...string) change {
 	}, names...)
 }
 
-// handTerminating are pods that are to be gone in so long.
+// handTerminating marks pods for deletion, so that they should be gone in that span.
 func handTerminating(in time.Duration, names ...string) change {
 	return onPods(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: handNow().Add(in)} }, names...)
 }
@@ -151,12 +151,12 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 	})
 }
 
-// handPausedSince lets the rollout be paused for so long, or until now.
+// handPausedSince records that the rollout was paused that long ago, and has been paused since, or until now.
 func handPausedSince(ago time.Duration) change {
 	return func(s *handmade) { s.snapshot.Memory.Rollout.PausedSince = handNow().Add(-ago) }
 }
 
-// handUpdated are pods that were updated in place so long ago.
+// handUpdated records in pods an update in place that long ago.
 func handUpdated(ago time.Duration, names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{inplace.StateKey: fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q}`, freshHash,

@@ -48,7 +48,7 @@ func handAnnotated(node, value string) change {
 	})
 }
 
-// handOverridden lets pods have been created with so much CPU.
+// handOverridden records in pods that they were created with so much CPU.
 func handOverridden(cpu string, names ...string) change {
 	return onPods(func(p *corev1.Pod) {
 		placement.Overridden{Resources: []placement.Resources{{Container: "main", Resources: handRequests(cpu)}}}.Apply(p)
@@ -61,7 +61,7 @@ func handLabelPatch(name, value string) func(*handmade) {
 	}
 }
 
-// handClaiming gives the template a claim, and lets an override have container main use some.
+// handClaiming adds a claim to the template, and an override by which container main uses some claims.
 func handClaiming(has string, uses ...string) change {
 	return func(s *handmade) {
 		s.spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: has, ResourceClaimName: new("shared")}}
@@ -76,7 +76,7 @@ func handClaiming(has string, uses ...string) change {
 	}
 }
 
-// handPredecessors are pods that another controller owns.
+// handPredecessors makes another controller the owner of pods.
 func handPredecessors(names ...string) change {
 	return func(s *handmade) {
 		s.spec.Predecessor = &rollout.Predecessor{UIDs: []types.UID{"before"}}

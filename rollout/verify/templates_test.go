@@ -19,7 +19,8 @@ func amounts(of ...string) corev1.ResourceList {
 	return list
 }
 
-// resourced gives container main resources: in the old template and the pod of b, and in the new template. The image stays.
+// resourced gives container main resources: one amount in the old template and in the pod of b, and another one in the new
+// template. The image stays.
 func resourced(old, new corev1.ResourceRequirements) change {
 	image := handTemplate("v2").Spec.Containers[0].Image
 	to := func(resources corev1.ResourceRequirements) func(*corev1.PodSpec) {
@@ -32,7 +33,7 @@ func resourced(old, new corev1.ResourceRequirements) change {
 	}
 }
 
-// handBefore is the old template from now on.
+// handBefore changes the old template.
 func handBefore(apply func(*corev1.PodTemplateSpec)) func(*handmade) {
 	return func(s *handmade) {
 		before := handTemplate("v1")
@@ -41,7 +42,7 @@ func handBefore(apply func(*corev1.PodTemplateSpec)) func(*handmade) {
 	}
 }
 
-// TestVerifyTemplates: what of a template may change in place (I2), and what others may have made of a pod meanwhile (V9).
+// TestVerifyTemplates: what may change in place between templates (I2), and what others may have changed in a pod since (V9).
 func TestVerifyTemplates(t *testing.T) {
 	limited := func(limits ...string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Limits: amounts(limits...), Requests: amounts("cpu", "100m")}
@@ -81,7 +82,7 @@ func TestVerifyTemplates(t *testing.T) {
 		cpu(&s.pod("b-old").Spec, "100m")
 		s.spec.Strategy.InPlace.Resize = true
 	}
-	restartingFor := func(name corev1.ResourceName) change { // both templates and b's pod
+	restartingFor := func(name corev1.ResourceName) change { // in both templates and in b's pod
 		return func(s *handmade) {
 			policy := []corev1.ContainerResizePolicy{{ResourceName: name, RestartPolicy: corev1.RestartContainer}}
 			template := func(memory string) func(*corev1.PodTemplateSpec) {

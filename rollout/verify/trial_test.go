@@ -13,13 +13,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// handUnpromoted takes the mark of a promotion from the stable revision.
+// handUnpromoted removes the mark of a promotion from the stable revision.
 func handUnpromoted(s *handmade) { s.snapshot.Revisions[0].Annotations = nil }
 
-// handForgotten loses the memory.
+// handForgotten removes the memory.
 func handForgotten(s *handmade) { s.snapshot.Memory = rollout.Memory{} }
 
-// handAt lets pods be of the revision with the hash.
+// handAt gives pods the revision with the hash.
 func handAt(hash string, names ...string) change {
 	return onPods(func(p *corev1.Pod) { p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash }, names...)
 }

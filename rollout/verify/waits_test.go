@@ -12,8 +12,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// resizable has outdated pods whose cpu is to change in place; from those named others have taken it, so that they cannot be
-// resized, which is seen only when their turn comes (I1, I2).
+// resizable has outdated pods whose cpu must change in place. The named pods had their cpu removed by others. They cannot be
+// resized, which shows only when it is their turn (I1, I2).
 func resizable(method inplace.Method, others ...string) change {
 	return func(s *handmade) {
 		handPods("available", "a-old", "b-old", "c-old")(s)
@@ -28,7 +28,7 @@ func burstOf(n int32) change {
 	return func(s *handmade) { s.spec.Burst = new(intstr.FromInt32(n)) }
 }
 
-// TestVerifyAcceptsWaits: what is wrong with a pod shows when its turn comes, and until then it waits like others.
+// TestVerifyAcceptsWaits: what is wrong with a pod shows when it is the pod's turn. Until then the pod waits like others.
 func TestVerifyAcceptsWaits(t *testing.T) {
 	pulls := func(s *handmade) { s.spec.PreDownload = &predownload.Options{} }
 	var rows []acceptRow
@@ -52,7 +52,8 @@ func TestVerifyAcceptsWaits(t *testing.T) {
 			}
 		}
 	}
-	// The update of before has made the pod unready, and waits for its container; this one would change it 20 s from now.
+	// The update before has made the pod unready, and waits for its container. This update would change the container 20 s from
+	// now.
 	overtaken := onPods(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"stale","updateTimestamp":"2026-01-15T11:59:50Z",` +
 			`"lastContainerStatuses":{"main":{"imageID":"before"}},"updateImages":true}`}
@@ -65,9 +66,9 @@ func TestVerifyAcceptsWaits(t *testing.T) {
 	runAccepts(t, rows)
 }
 
-// TestVerifyWaits: who waits for the budget, or is held, is told so.
+// TestVerifyWaits: the decision of a node that waits for the budget, or is held, shows that.
 func TestVerifyWaits(t *testing.T) {
-	// labelled changes a label of the template, which takes one patch.
+	// labelled changes a label of the template, for which one patch is enough.
 	labelled := func(s *handmade) {
 		handPods("available", "a-old", "b-old", "c-old")(s)
 		tier := func(tier string) func(*corev1.PodTemplateSpec) {
@@ -87,7 +88,7 @@ func TestVerifyWaits(t *testing.T) {
 	ungated := func(names ...string) change {
 		return onPods(func(p *corev1.Pod) { p.Spec.ReadinessGates = nil }, names...)
 	}
-	// misfit has a pod that is unready within its grace period, and has other resources than its node wants.
+	// misfit has a pod that is unready, in its grace period, and that has other resources than its node requires.
 	misfit := func(s *handmade) {
 		handPods("available", "c-old")(s)
 		handPods("unready", "a-old", "b-old")(s)

@@ -146,7 +146,7 @@ func TestVerifyNextWake(t *testing.T) {
 	})
 }
 
-// TestVerifyMemory: what the next plan needs for the back-off of M2.
+// TestVerifyMemory: the memory has what the next plan needs for the back-off of failed pods (M2).
 func TestVerifyMemory(t *testing.T) {
 	failing := func() *handmade {
 		s := newHandmade("1", "0")
@@ -188,7 +188,7 @@ func TestVerifyMemory(t *testing.T) {
 	}
 }
 
-// TestVerifyAcceptsSleep: plans that need not wake although something ends by the clock.
+// TestVerifyAcceptsSleep has plans that need no wake, although a span ends.
 func TestVerifyAcceptsSleep(t *testing.T) {
 	const grace = 30
 	inGrace := func(changes ...change) func() *handmade {
@@ -196,7 +196,7 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 			handStrategy(func(s *rollout.Strategy) { s.InPlace.GracePeriodSeconds = grace })}
 		return handFleet(append(fleet, changes...)...)
 	}
-	// asleep is a plan that wakes for nothing.
+	// asleep is a plan without a wake.
 	asleep := func(scene func() *handmade) func() *handmade {
 		return func() *handmade {
 			s := scene()

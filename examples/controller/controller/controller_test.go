@@ -156,7 +156,7 @@ func TestAnnotatedRead(t *testing.T) {
 	}
 }
 
-// liveSet is what the API server has of a DaemonSet.
+// liveSet is a DaemonSet as the API server has it.
 type liveSet struct {
 	client.Reader
 	ds *appsv1.DaemonSet

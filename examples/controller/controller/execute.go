@@ -20,11 +20,12 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// atOnce is how many deletes, and pods to patch, are under way at a time.
+// atOnce is how many deletes run at a time, and for how many pods patches do.
 const atOnce = 16
 
-// execute sends the actions of a plan in its order. What fails keeps nothing else back, but for creates (M6) and for a revision
-// that cannot be created: the next plan begins with what is then.
+// execute sends the actions of a plan in its order. An action that fails stops no other action, with two exceptions. A batch with
+// a create that fails stops the later batches (M6). A revision that cannot be created stops everything, and the next plan begins
+// with the state of then.
 func (r *Reconciler) execute(ctx context.Context, s *set, plan *rollout.Plan) error {
 	e := r.execution(s)
 	defer e.recount()
@@ -32,8 +33,8 @@ func (r *Reconciler) execute(ctx context.Context, s *set, plan *rollout.Plan) er
 	for _, action := range plan.Revisions {
 		err := e.revise(ctx, action)
 		errs = append(errs, err)
-		if err != nil && action.Verb == rollout.CreateRevision { // all that follows refers to it
-			plan.Memory = *s.memory // which counts a collision
+		if err != nil && action.Verb == rollout.CreateRevision { // all later actions refer to the revision
+			plan.Memory = *s.memory // this memory counts a collision of names
 			return errors.Join(errs...)
 		}
 	}
@@ -55,21 +56,21 @@ func (r *Reconciler) execution(s *set) *execution {
 	return &execution{Reconciler: r, set: s, deeds: map[deed][]*corev1.Pod{}}
 }
 
-// execution of one plan.
+// execution is the execution of one plan.
 type execution struct {
 	*Reconciler
 	*set
-	deeds map[deed][]*corev1.Pod // with the pods they were done to
+	deeds map[deed][]*corev1.Pod // the pods that each deed was done to
 }
 
-// deed is what a plan has done to some pods for one reason. It is one event: one for each pod would be half of all requests of a
-// rollout.
+// deed is what a plan has done to some pods for one reason. It makes one event, because an event for each pod would be half of
+// all requests of a rollout.
 type deed struct {
 	reason, verb string
 	why          rollout.Reason
 }
 
-// send carries a request out. It is in flight before it is sent, because the watch may be faster than the answer.
+// send sends a request. It notes the request before it sends it, because the watch may be faster than the answer.
 func (e *execution) send(verb string, note func() *inflight.Request, object client.Object, call func() error) error {
 	e.mutex.Lock()
 	request := note()
@@ -82,7 +83,7 @@ func (e *execution) send(verb string, note func() *inflight.Request, object clie
 	return e.judge(verb, object, err)
 }
 
-// judge counts a request, and says so if it failed for a reason that a healthy cluster does not have.
+// judge counts a request, and records an event if it failed for a reason that does not occur in a healthy cluster.
 func (e *execution) judge(verb string, object client.Object, err error) error {
 	actions.WithLabelValues(append(e.labels(), verb, outcome(err))...).Inc()
 	if err == nil {
@@ -94,7 +95,7 @@ func (e *execution) judge(verb string, object client.Object, err error) error {
 	return fmt.Errorf("%s: %w", verb, err)
 }
 
-// did keeps what was done to a pod for the events.
+// did keeps what was done to a pod until the events are recorded.
 func (e *execution) did(reason, verb string, pod *corev1.Pod, why rollout.Reason) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -102,7 +103,8 @@ func (e *execution) did(reason, verb string, pod *corev1.Pod, why rollout.Reason
 	e.deeds[key] = append(e.deeds[key], pod)
 }
 
-// recount records the events. Each is related to a pod, because a recorder takes those for one that differ in their text only.
+// recount records the events. A recorder combines events that differ in their text only, so each names one of its pods as
+// related.
 func (e *execution) recount() {
 	for deed, pods := range e.deeds {
 		var names []string
@@ -116,7 +118,7 @@ func (e *execution) recount() {
 	}
 }
 
-// named is the metadata of an object of the set.
+// named is the metadata of an object in the set's namespace.
 func (e *execution) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: e.object.GetNamespace(), Name: name}
 }
@@ -144,7 +146,7 @@ func (e *execution) delete(ctx context.Context, action rollout.Delete) error {
 	return err
 }
 
-// patch sends the patches of one pod. One that fails keeps the later ones back: they say that it was made.
+// patch sends the patches of one pod. If one fails, the later ones are not sent, because they assume that it was carried out.
 func (e *execution) patch(ctx context.Context, patches []rollout.Patch) error {
 	for _, action := range patches {
 		pod := &corev1.Pod{ObjectMeta: e.named(action.Pod)}
@@ -188,8 +190,8 @@ func (e *execution) revise(ctx context.Context, action rollout.RevisionAction) e
 	}
 }
 
-// existing reads a revision whose name is taken: it is the set's own, or one to adopt, and the cache is about to show it, or the
-// planner has to choose another name (R3).
+// existing handles a revision whose name is taken. If the revision is the set's own, or one to adopt, with the same data, the
+// cache is about to show it. Otherwise the planner must choose another name (R3).
 func (e *execution) existing(ctx context.Context, action rollout.RevisionAction, live *appsv1.ControllerRevision) error {
 	if err := e.Live.Get(ctx, client.ObjectKeyFromObject(action.Object), live); err != nil {
 		return err
@@ -207,8 +209,8 @@ func (e *execution) existing(ctx context.Context, action rollout.RevisionAction,
 	return apierrors.NewAlreadyExists(appsv1.Resource("controllerrevisions"), action.Name)
 }
 
-// isNormal reports whether all that an error holds happens in a healthy cluster: somebody else was faster, and the next plan goes
-// on from what is then.
+// isNormal reports whether all errors within an error occur in a healthy cluster, because another client was faster. The next
+// plan then starts from the new state.
 func isNormal(err error) bool {
 	switch err := err.(type) { //nolint:errorlint // each level is looked at by itself
 	case interface{ Unwrap() []error }:
@@ -223,7 +225,7 @@ func isNormal(err error) bool {
 	}
 }
 
-// isAboutUID reports whether a patch was refused because its object is another one by now.
+// isAboutUID reports whether a patch was refused because an object with another UID has that name by now.
 func isAboutUID(err *apierrors.StatusError) bool {
 	if !apierrors.IsInvalid(err) || err.ErrStatus.Details == nil || len(err.ErrStatus.Details.Causes) == 0 {
 		return false
@@ -232,7 +234,7 @@ func isAboutUID(err *apierrors.StatusError) bool {
 	return !slices.ContainsFunc(err.ErrStatus.Details.Causes, other)
 }
 
-// inParallel does something with all items, so many at a time.
+// inParallel calls do for all items, at most limit at a time.
 func inParallel[T any](limit int, items []T, do func(T) error) error {
 	var group errgroup.Group
 	group.SetLimit(max(limit, 1))

@@ -25,23 +25,24 @@ type Kind interface {
 	New() client.Object
 	// Selects reports whether a set is written in the object.
 	Selects(client.Object) bool
-	// Read the set, and the memory of its last plan.
+	// Read returns the set, and the memory of its last plan.
 	Read(client.Object) (rollout.Spec, rollout.Memory, error)
-	// Repairs reports whether pods that are lost are replaced here. Then they are also while the spec is invalid.
+	// Repairs reports whether this controller replaces pods that are lost. If it does, it also replaces them while the spec is
+	// invalid.
 	Repairs() bool
-	// Restrict takes out of a plan what somebody else does. It may look at the object past the caches.
+	// Restrict removes from a plan what another controller does. It may read the object from the API server.
 	Restrict(ctx context.Context, live client.Reader, object client.Object, plan *rollout.Plan) error
-	// Write into the object what the plan says, if there is one, and what of its spec is invalid, if anything is.
+	// Write writes into the object what the plan shows, if there is a plan, and what is invalid in its spec, if anything is.
 	Write(object client.Object, plan *rollout.Plan, invalid error) error
-	// Send what was written, to the object of that UID and no namesake.
+	// Send sends what was written. It must not change another object of that name, with another UID.
 	Send(context.Context, client.Client, client.Object) error
 }
 
-// Planned are PlannedDaemonSets. They are cached as they come: of typed ones a single object that cannot be decoded would stop
-// the watch for all.
+// Planned are PlannedDaemonSets. They are cached untyped. With typed objects a single one that cannot be decoded would stop the
+// watch for all.
 type Planned struct{}
 
-// New has only a kind.
+// New returns an object that has only a kind.
 func (Planned) New() client.Object {
 	return ofKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 }
@@ -52,10 +53,11 @@ func ofKind(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return object
 }
 
-// Selects all.
+// Selects selects all objects.
 func (Planned) Selects(client.Object) bool { return true }
 
-// Read fails with all fields that are unknown or of the wrong type: a field of a template that got lost would be missed in pods.
+// Read fails with all fields that are unknown or of the wrong type. If it dropped a field of a template, the pods would lack that
+// field.
 func (Planned) Read(object client.Object) (rollout.Spec, rollout.Memory, error) {
 	var set v1alpha1.PlannedDaemonSet
 	data, err := json.Marshal(object)
@@ -68,19 +70,19 @@ func (Planned) Read(object client.Object) (rollout.Spec, rollout.Memory, error) 
 	return set.RolloutSpec(), set.Status.RolloutMemory(), nil
 }
 
-// typed is an object of a kind, which New has made.
+// typed is the object as the type that New has made.
 func typed[T client.Object](object client.Object) T {
 	t, _ := object.(T)
 	return t
 }
 
-// copyOf an object of the caches, for a client to write an answer into.
+// copyOf is a copy of an object of the caches, for a client to write an answer into.
 func copyOf(object client.Object) client.Object {
 	object, _ = object.DeepCopyObject().(client.Object)
 	return object
 }
 
-// Repairs what is lost.
+// Repairs is true: this controller replaces pods that are lost.
 func (Planned) Repairs() bool { return true }
 
 // Restrict leaves the plan as it is.
@@ -88,11 +90,11 @@ func (Planned) Restrict(context.Context, client.Reader, client.Object, *rollout.
 	return nil
 }
 
-// Write into the status.
+// Write writes into the status.
 func (Planned) Write(object client.Object, plan *rollout.Plan, invalid error) error {
 	content := typed[*unstructured.Unstructured](object).UnstructuredContent()
 	var status v1alpha1.PlannedDaemonSetStatus
-	if stored, ok := content["status"].(map[string]any); ok { // what cannot be read is written anew
+	if stored, ok := content["status"].(map[string]any); ok { // a status that cannot be read is replaced
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(stored, &status)
 	}
 	if plan == nil {
@@ -106,7 +108,7 @@ func (Planned) Write(object client.Object, plan *rollout.Plan, invalid error) er
 	return err
 }
 
-// Send the status.
+// Send sends the status.
 func (Planned) Send(ctx context.Context, c client.Client, object client.Object) error {
 	data, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": object.GetUID()},
@@ -118,31 +120,31 @@ func (Planned) Send(ctx context.Context, c client.Client, object client.Object) 
 	return c.Status().Patch(ctx, object, client.RawPatch(types.JSONPatchType, data))
 }
 
-// Annotations of the DaemonSets of apps/v1 that this controller rolls out.
+// These are annotations of the DaemonSets of apps/v1 that this controller rolls out.
 const (
-	// StrategyAnnotation holds a v1alpha1.UpdateStrategy in JSON, and says that the DaemonSet is to be rolled out so.
+	// StrategyAnnotation holds a v1alpha1.UpdateStrategy in JSON. A DaemonSet with it is rolled out by that strategy.
 	StrategyAnnotation = "daemonplan.io/update-strategy"
-	// StateAnnotation and MemoryAnnotation are the controller's.
+	// StateAnnotation and MemoryAnnotation are written by this controller.
 	StateAnnotation  = "daemonplan.io/state"
 	MemoryAnnotation = "daemonplan.io/memory"
 )
 
-// Annotated are the DaemonSets of apps/v1 with a StrategyAnnotation. Their updateStrategy has to be OnDelete: then the
-// DaemonSet controller creates pods, always of the newest template, writes revisions, and replaces nothing. What is left is to
-// delete outdated pods, or update them in place. That, and to adopt and release what the selector says, as the DaemonSet
-// controller does, is all that is done here.
+// Annotated are the DaemonSets of apps/v1 with a StrategyAnnotation. Their updateStrategy must be OnDelete. Then the DaemonSet
+// controller creates pods, always from the newest template, and writes revisions, but replaces no pod. This controller deletes
+// outdated pods, or updates them in place. It also adopts and releases pods and revisions by the selector, as the DaemonSet
+// controller does. It does nothing else.
 type Annotated struct{}
 
-// New is an empty DaemonSet.
+// New returns an empty DaemonSet.
 func (Annotated) New() client.Object { return &appsv1.DaemonSet{} }
 
-// Selects those with the annotation, also an empty one: that is a mistake to tell about.
+// Selects selects DaemonSets with the annotation. It selects an empty one, too, because that is a mistake to report.
 func (Annotated) Selects(object client.Object) bool {
 	_, annotated := object.GetAnnotations()[StrategyAnnotation]
 	return annotated
 }
 
-// Read fails if the DaemonSet controller would replace pods too, and on what cannot be promised while it creates all pods.
+// Read fails if the DaemonSet controller would replace pods too, and on fields that cannot be kept while it creates all pods.
 func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error) {
 	ds := typed[*appsv1.DaemonSet](object)
 	var memory rollout.Memory
@@ -154,7 +156,7 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 	if err != nil {
 		return rollout.Spec{}, memory, err
 	}
-	var refused []error // in an order of its own, because it is written into the object
+	var refused []error // always in the same order, because it is written into the object
 	if ds.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
 		refused = append(refused, fmt.Errorf("spec.updateStrategy.type: must be OnDelete with the annotation %s: "+
 			"otherwise two controllers replace the same pods", StrategyAnnotation))
@@ -175,16 +177,17 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 		return rollout.Spec{}, memory, err
 	}
 	spec.Strategy = strategy.RolloutStrategy()
-	_ = json.Unmarshal([]byte(ds.Annotations[MemoryAnnotation]), &memory) // none is always safe
+	_ = json.Unmarshal([]byte(ds.Annotations[MemoryAnnotation]), &memory) // to plan without a memory is always safe
 	memory.CollisionCount = ds.Status.CollisionCount
 	return spec, memory, nil
 }
 
-// Repairs nothing: the DaemonSet controller does.
+// Repairs is false: the DaemonSet controller replaces pods that are lost.
 func (Annotated) Repairs() bool { return false }
 
-// Restrict leaves updates, and these only when the DaemonSet controller has seen the template and written its revision. It may
-// have seen a newer one, of which it has made pods, while our cache is late: these are not outdated.
+// Restrict leaves only updates in the plan. It leaves them only if the DaemonSet controller has observed the present template and
+// written its revision. While the cache is late, the DaemonSet controller may have made pods of a newer template. Those pods are
+// not outdated, so the generation is read from the API server.
 func (Annotated) Restrict(ctx context.Context, live client.Reader, object client.Object, plan *rollout.Plan) error {
 	ds := typed[*appsv1.DaemonSet](object)
 	unwritten := func(a rollout.RevisionAction) bool {
@@ -210,7 +213,7 @@ func (Annotated) Restrict(ctx context.Context, live client.Reader, object client
 	return nil
 }
 
-// Write into annotations: the status is the DaemonSet controller's.
+// Write writes into annotations, because the status belongs to the DaemonSet controller.
 func (Annotated) Write(object client.Object, plan *rollout.Plan, invalid error) error {
 	annotations := object.GetAnnotations()
 	if plan == nil {
@@ -218,13 +221,13 @@ func (Annotated) Write(object client.Object, plan *rollout.Plan, invalid error) 
 		return nil
 	}
 	kept := plan.Memory
-	kept.Backoffs = nil // of failed pods, which the DaemonSet controller deletes; annotations have room for 256 KiB
+	kept.Backoffs = nil // these are of failed pods, which the DaemonSet controller deletes; annotations have room for 256 KiB
 	memory, err := json.Marshal(kept)
 	annotations[StateAnnotation], annotations[MemoryAnnotation] = summary(plan), string(memory)
 	return err
 }
 
-// Send the annotations.
+// Send sends the annotations.
 func (Annotated) Send(ctx context.Context, c client.Client, object client.Object) error {
 	annotations := map[string]string{}
 	for _, key := range []string{StateAnnotation, MemoryAnnotation} {

@@ -20,14 +20,14 @@ import (
 type sight struct {
 	rollout.Snapshot
 	pulls    []attempt
-	pullsDue time.Time      // when the first of them should have ended
-	reported []*corev1.Node // without the images that pulls tell of
+	pullsDue time.Time      // when the first of the pulls should have ended
+	reported []*corev1.Node // the nodes without the images that pulls are known to have brought
 }
 
-// observe reads the cluster from the caches, and adopts and releases what its labels say. The second of its errors is about what
-// could not be, and keeps nothing back.
+// observe reads the cluster from the caches, and adopts and releases objects as their labels require. The error notOurs is about
+// objects that could not be adopted or released. It does not prevent a plan.
 func (r *Reconciler) observe(ctx context.Context, s *set) (_ sight, notOurs, _ error) {
-	// The planner writes and keeps nothing, so the objects of the cache need not be copied.
+	// The planner does not write to the objects and does not keep them, so the objects of the cache need not be copied.
 	shared, here := client.UnsafeDisableDeepCopy, client.InNamespace(s.object.GetNamespace())
 	var nodes corev1.NodeList
 	var pods corev1.PodList
@@ -73,10 +73,11 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// own writes controller references. A set that is about to go adopts nothing, so before it adopts it looks at itself once more,
-// past the cache. What the API server refuses for good is not the set's: it is left out of the claims, and said. If it is not
-// known whether it is, because somebody else was faster, the API server had no time or the answer was lost, nothing is planned:
-// a pod beside one that is the set's after all would be one too many.
+// own writes controller references. A set that is being deleted must adopt nothing, so before an adoption the set is read once
+// more, from the API server instead of the cache. An object whose adoption the API server refuses for good does not belong to the
+// set: it is left out of the claims, and the error refused names it. It may also be unknown whether an object belongs to the set,
+// because another client was faster, the API server was overloaded or the answer was lost. Then there is no plan, because the
+// plan could add a pod beside one that belongs to the set after all.
 func (r *Reconciler) own(
 	ctx context.Context, s *set, pods *rollout.Claims, revisions *rollout.RevisionClaims,
 ) (refused, _ error) {
@@ -121,7 +122,8 @@ func (r *Reconciler) own(
 	return refused, err
 }
 
-// isRefused reports whether the API server will say no the next time, too: for rights, or by an admission policy or a webhook.
+// isRefused reports whether the API server would refuse the request the next time, too: for missing rights, or by an admission
+// policy or a webhook.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

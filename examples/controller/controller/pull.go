@@ -22,11 +22,11 @@ const notSeen = time.Minute
 // started is a pull that the caches do not show yet.
 type started struct {
 	predownload.Request
-	uid   types.UID // of its object; empty: one of that name was there already
+	uid   types.UID // the UID of its object; empty: an object of that name was there already
 	until time.Time
 }
 
-// attempt is a pull that they show.
+// attempt is a pull that the caches show.
 type attempt struct {
 	predownload.Attempt
 	object client.Object
@@ -38,7 +38,7 @@ func isPullOf(set types.UID, object client.Object) bool {
 	return ok && a.Set == set
 }
 
-// observePulls adds the pulls of the set to what is seen.
+// observePulls adds the pulls of the set to the sight.
 func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, pods []*corev1.Pod) error {
 	var objects []client.Object
 	for _, pod := range pods {
@@ -57,7 +57,7 @@ func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, pods
 	var attempts []predownload.Attempt
 	for _, object := range objects {
 		if a, ok := predownload.AttemptOf(object); ok && a.Set == s.object.GetUID() {
-			if uid := s.pulls[object.GetName()].uid; uid == "" || uid == object.GetUID() { // and not one that is going
+			if uid := s.pulls[object.GetName()].uid; uid == "" || uid == object.GetUID() { // any other one is being deleted
 				delete(s.pulls, object.GetName())
 			}
 			attempts, seen.pulls = append(attempts, a), append(seen.pulls, attempt{a, object})
@@ -77,7 +77,7 @@ func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, pods
 	return nil
 }
 
-// pull starts a pull. Its name follows from what it pulls, so that none is started twice.
+// pull starts a pull. The name of its object is derived from what it pulls, so that no pull is started twice.
 func (e *execution) pull(ctx context.Context, p rollout.Pull) error {
 	owner := metav1.OwnerReference{APIVersion: e.spec.APIVersion, Kind: e.spec.Kind, Name: e.spec.Name, UID: e.spec.UID}
 	object := client.Object(predownload.PullPod(p.Pull, e.spec.Namespace, owner, e.spec.Template.Spec.Tolerations))
@@ -94,8 +94,8 @@ func (e *execution) pull(ctx context.Context, p rollout.Pull) error {
 	return e.judge("PullImage", object, client.IgnoreAlreadyExists(err))
 }
 
-// tidyPulls deletes the objects of pulls that tell nothing any more: those that failed and are counted, those whose image the
-// kubelet reports by now, those of nodes that are gone, and all once no node waits for its update.
+// tidyPulls deletes the objects of pulls that are no longer needed: those that failed and are counted, those whose image the
+// kubelet reports by now, those of nodes that are gone, and all of them once no node waits for its update.
 func (r *Reconciler) tidyPulls(ctx context.Context, s *set, seen sight, plan *rollout.Plan) error {
 	if len(seen.pulls) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (r *Reconciler) tidyPulls(ctx context.Context, s *set, seen sight, plan *ro
 	})
 }
 
-// withoutPulls leaves out the pods that pull images, of whatever set.
+// withoutPulls returns the pods without those that pull images, for any set.
 func withoutPulls(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
 		_, pulls := predownload.AttemptOf(p)

@@ -1,4 +1,5 @@
-// Package controller runs daemon sets: it observes, plans, executes, reports, and comes back when the plan says so.
+// Package controller runs daemon sets: for each set it observes, plans, executes, reports, and waits for the instant that the
+// plan names.
 package controller
 
 import (
@@ -20,15 +21,15 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
-// soon is when to go on after something that a healthy cluster answers now and then, such as a conflict.
+// soon is how long to wait after an error that a healthy cluster returns now and then, such as a conflict.
 const soon = 500 * time.Millisecond
 
 // Reconciler plans for one set at a time, and does what the plan says.
 type Reconciler struct {
 	// Client writes to the API server.
 	client.Client
-	// Cache is what to read, and Live the API server itself. A manager's client is neither: it reads objects without a type past
-	// the cache.
+	// Cache reads from the caches, and Live from the API server. A manager's client is neither: it reads untyped objects from the
+	// API server, and all others from the caches.
 	Cache, Live client.Reader
 	// Events are recorded on the set.
 	Events events.EventRecorder
@@ -36,24 +37,25 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Kind of the objects that sets are written in: [Planned] or [Annotated].
 	Kind Kind
-	// Guard, if there is one, has to agree with a plan before it is executed: see [Verify].
+	// Guard, if it is set, must agree with a plan before the plan is executed: see [Verify].
 	Guard func(rollout.Spec, rollout.Snapshot, rollout.Plan) error
-	// ImagePullJobs says that images are pulled by OpenKruise, whose ImagePullJobs this cluster has, and not by pods.
+	// ImagePullJobs reports whether OpenKruise pulls the images, by ImagePullJobs, and not pods. The cluster must have
+	// ImagePullJobs.
 	ImagePullJobs bool
-	// LostAfter is as in inflight.Tracker; until then the node of a request without an answer waits.
+	// LostAfter is that of inflight.Tracker. Until then the node of a request without an answer waits.
 	LostAfter time.Duration
 
 	sets sets
 }
 
-// Reconcile is the whole loop. It ends with the instant of the next plan; what fails is tried again with a back-off.
+// Reconcile makes and executes one plan. It returns the instant of the next plan. What fails is tried again with a back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object := r.Kind.New()
 	err := r.Cache.Get(ctx, request.NamespacedName, object)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	if err != nil || object.GetDeletionTimestamp() != nil || !r.Kind.Selects(object) { // the garbage collector sees to its pods
+	if err != nil || object.GetDeletionTimestamp() != nil || !r.Kind.Selects(object) { // the garbage collector deletes its pods
 		if known := r.sets.forget(request.NamespacedName); known != nil {
 			forgetMetrics(known)
 		}
@@ -75,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			if unsaid := r.report(ctx, s, nil, invalid); unsaid != nil {
 				return again(unsaid)
 			}
-			return reconcile.Result{}, reconcile.TerminalError(invalid) // what helps is another spec, and no later attempt
+			return reconcile.Result{}, reconcile.TerminalError(invalid) // only another spec helps, not another attempt
 		}
 		if err := r.sets.pause(s); err != nil {
 			return reconcile.Result{}, err
@@ -110,8 +112,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)}, nil
 }
 
-// again tries soon again after what is normal, and with a growing back-off after everything else. In a namespace that is going no
-// attempt will fare better.
+// again tries soon again after errors that are normal, and with a growing back-off after all others. In a namespace that is being
+// deleted it does not try again, because no attempt can succeed.
 func again(err error) (reconcile.Result, error) {
 	switch {
 	case !isNormal(err):
@@ -123,9 +125,9 @@ func again(err error) (reconcile.Result, error) {
 	}
 }
 
-// report writes into the object what the plan says, and what is invalid, if it says something new. What it replaces it
-// replaces whole, because the object in the cache may be older than what was written last: a patch of what differs from it
-// would mix the two.
+// report writes into the object what the plan shows, and what is invalid, if that has changed. It replaces the status or the
+// annotations as a whole. The object in the cache may be older than what was written last, and a patch of the differences would
+// mix the two.
 func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, invalid error) error {
 	after := copyOf(s.object)
 	if err := r.Kind.Write(after, plan, invalid); err != nil {
@@ -137,7 +139,7 @@ func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, inv
 	return client.IgnoreNotFound(r.Kind.Send(ctx, r.Client, after))
 }
 
-// Verify is a Guard that lets no plan pass that verify.Plan objects to.
+// Verify is a Guard that refuses a plan in which verify.Plan finds a violation.
 func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 	var errs []error
 	for _, violation := range verify.Plan(spec, snapshot, &plan) {
@@ -146,7 +148,7 @@ func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) err
 	return errors.Join(errs...)
 }
 
-// SetupWithManager watches what a plan depends on.
+// SetupWithManager watches everything that a plan depends on.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return r.watch(ctrl.NewControllerManagedBy(manager)).Complete(r)
 }

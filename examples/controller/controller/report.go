@@ -11,7 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// What Prometheus sees, by namespace, name and kind of the set.
+// These are the metrics for Prometheus, by namespace, name and kind of the set.
 var (
 	bySet       = []string{"namespace", "name", "kind"}
 	planSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -52,7 +52,7 @@ func outcome(err error) string {
 	}
 }
 
-// identity is the labels by which the metrics of the set are found.
+// identity is the labels that identify the metrics of the set.
 func (s *set) identity() prometheus.Labels {
 	labels := prometheus.Labels{}
 	for i, value := range s.labels() {
@@ -61,7 +61,7 @@ func (s *set) identity() prometheus.Labels {
 	return labels
 }
 
-// forgetMetrics of a set that is gone.
+// forgetMetrics drops all metrics of a set that is gone.
 func forgetMetrics(s *set) {
 	forgetNodes(s)
 	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{planSeconds, actions, valid, progress} {
@@ -69,7 +69,8 @@ func forgetMetrics(s *set) {
 	}
 }
 
-// tellValid shows whether the spec is valid: a metric, and an event for each mistake.
+// tellValid shows whether the spec is valid: in a metric, and if it is invalid in an event with the mistakes, whenever they
+// change.
 func (r *Reconciler) tellValid(s *set, invalid error) {
 	mistake, value := "", 1.0
 	if invalid != nil {
@@ -82,14 +83,15 @@ func (r *Reconciler) tellValid(s *set, invalid error) {
 	s.refused = mistake
 }
 
-// forgetNodes because no plan tells of them.
+// forgetNodes drops the metrics that come from a plan, when there is no plan that shows them.
 func forgetNodes(s *set) {
 	nodes.DeletePartialMatch(s.identity())
 	blocked.DeletePartialMatch(s.identity())
 }
 
-// tell shows a plan: metrics, and an event when something else blocks the rollout than before. What a spec that is invalid by now
-// had running is paused because of that, of which there is an event already.
+// tell shows a plan: in metrics, and in an event when the rollout is blocked by something else than before. If the spec is
+// invalid by now, the plan is one of the last valid spec, paused. There is an event about the mistake already, so there is none
+// about the pause.
 func (r *Reconciler) tell(s *set, plan *rollout.Plan, invalid bool) {
 	states := map[string]int{}
 	for i := range plan.Decisions {
@@ -107,9 +109,9 @@ func (r *Reconciler) tell(s *set, plan *rollout.Plan, invalid bool) {
 		blocked.WithLabelValues(append(s.labels(), wait.Reason.String(), wait.Limit.String())...).Set(float64(len(wait.Nodes)))
 		why = append(why, wait.Reason.String(), wait.Limit.String())
 	}
-	if !invalid && !slices.Equal(why, s.told) { // numbers and names of nodes change with each step
+	if !invalid && !slices.Equal(why, s.told) { // why has no numbers and no names of nodes, which change with each step
 		s.told = why
-		// A recorder takes events for one that differ in their text only, so the action tells them apart.
+		// A recorder combines events that differ in their text only, so they need different actions.
 		r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, why[0], action(plan), "%s", note(summary(plan)))
 	}
 }
@@ -133,7 +135,7 @@ func summary(plan *rollout.Plan) string {
 
 // note is a text that fits into an event.
 func note(text string) string {
-	const longest = 1000 // the API server takes 1,024 bytes
+	const longest = 1000 // the API server accepts 1,024 bytes
 	if len(text) <= longest {
 		return text
 	}

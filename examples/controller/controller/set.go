@@ -16,22 +16,22 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 )
 
-// set is what the controller keeps of one set between two plans. All of it may be lost: a controller that starts finds the memory
-// in the object, and its caches are filled after the one before it has lost its lease.
+// set is what the controller keeps of one set between two plans. To lose all of it is safe: a controller that starts finds the
+// memory in the object, and it fills its caches after the controller before it has lost the lease.
 type set struct {
 	object  client.Object
 	kind    string
 	spec    rollout.Spec
 	planner *rollout.Planner
-	// memory of the last plan; what the object in the cache has may be older. Nil: no plan yet.
+	// memory is that of the last plan; nil: there was none yet. The memory in the cached object may be older.
 	memory      *rollout.Memory
 	failedPulls []predownload.Failure
 	pulls       map[string]started // by the names of their objects
-	counted     []types.UID        // failed pulls that are in failedPulls
-	told        []string           // what the last event was about that blocks the rollout
-	refused     string             // what the last event said is invalid; empty: nothing
+	counted     []types.UID        // failed pulls that failedPulls counts already
+	told        []string           // what blocked the rollout, in the last event about that
+	refused     string             // what was invalid, in the last event about that; empty: nothing
 
-	mutex   sync.Mutex // of tracker and pulls: several requests are sent at a time
+	mutex   sync.Mutex // guards tracker and pulls, because several requests are sent at a time
 	tracker inflight.Tracker
 }
 
@@ -54,7 +54,7 @@ func (s *set) labels() []string {
 	return []string{s.object.GetNamespace(), s.object.GetName(), s.kind}
 }
 
-// sets by name. A namesake of one that is gone begins anew.
+// sets holds the sets by name. A set with the name of one that is gone starts anew.
 type sets struct {
 	mutex  sync.Mutex
 	byName map[types.NamespacedName]*set
@@ -76,14 +76,14 @@ func (s *sets) of(object client.Object, kind string) *set {
 	return known
 }
 
-// specs tells which are equal. The times of apimachinery are not all that a spec has.
+// specs compares specs. Unlike the equalities of apimachinery it can compare a time.Time, which a spec has, too.
 var specs = conversion.EqualitiesOrDie(
 	func(a, b resource.Quantity) bool { return a.Equal(b) },
 	func(a, b metav1.Time) bool { return a.Equal(&b) },
 	func(a, b time.Time) bool { return a.Equal(b) },
 )
 
-// compile makes the planner, if the spec has changed. It is done under the lock because watches read the spec.
+// compile makes the planner if the spec has changed. It locks, because watches read the spec.
 func (s *sets) compile(known *set, spec rollout.Spec) error {
 	if known.planner != nil && specs.DeepEqual(known.spec, spec) {
 		return nil
@@ -98,8 +98,8 @@ func (s *sets) compile(known *set, spec rollout.Spec) error {
 	return nil
 }
 
-// pause has a set whose spec is invalid run on with the one before: what is lost is replaced and what was begun is finished, but
-// nothing is begun. That spec may be what somebody wrote to stop a rollout.
+// pause lets a set whose spec is invalid continue with the last valid spec, paused: lost pods are replaced and updates that have
+// begun are completed, but no update begins. The invalid spec may be one that somebody wrote to stop a rollout.
 func (s *sets) pause(known *set) error {
 	spec := known.spec
 	spec.Strategy.Paused = true
@@ -118,7 +118,7 @@ func (s *sets) concerned(by func(*set) bool) []reconcile.Request {
 	return requests
 }
 
-// forget returns the set that is forgotten; nil: it was not known.
+// forget removes a set and returns it; nil: it was not known.
 func (s *sets) forget(name types.NamespacedName) *set {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

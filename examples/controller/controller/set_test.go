@@ -15,7 +15,8 @@ import (
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
-// Two readings of one object are equal, whatever it says: else, the planner would be made anew for each plan, or none at all.
+// Two readings of one object are equal, whatever it contains. Otherwise the planner would be made anew for each plan, or not at
+// all.
 func TestSpecsAreCompared(t *testing.T) {
 	for seed := range int64(50) {
 		filler := randfill.NewWithSeed(seed).NilChance(0.2).NumElements(1, 2).MaxDepth(20).Funcs(
@@ -42,7 +43,7 @@ func TestSpecsAreCompared(t *testing.T) {
 	}
 }
 
-// A planner is made for a spec once; that of an invalid one is the last valid one's, paused, until it is mended.
+// A planner is made once for a spec. While the spec is invalid, the planner is that of the last valid spec, paused.
 func TestCompile(t *testing.T) {
 	var all sets
 	s := &set{}

@@ -21,7 +21,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// watch wakes a set when something changes that its plan depends on.
+// watch makes a request for a set when something changes that its plan depends on.
 func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	concerned := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return r.sets.concerned(func(s *set) bool { return s.concerns(object) })
@@ -35,7 +35,7 @@ func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 		Watches(&corev1.Node{}, all, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
-			// An action that fails for good must not keep what the clock has to do for long.
+			// An action that fails for good must not delay for long what is to be done at a certain time.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				5*time.Millisecond, 30*time.Second,
 			),
@@ -46,8 +46,8 @@ func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	return b
 }
 
-// concerns reports whether a pod, revision or pull is the set's, or is to be. Orphans and the pods of a predecessor are, though
-// no owner reference leads from them to the set.
+// concerns reports whether a pod, revision or pull belongs to the set, or is to be adopted. Orphans and the pods of a predecessor
+// are to be adopted, although they have no owner reference to the set.
 func (s *set) concerns(object client.Object) bool {
 	if isPullOf(s.object.GetUID(), object) {
 		return true
@@ -64,7 +64,7 @@ func (s *set) concerns(object client.Object) bool {
 	}
 }
 
-// matters leaves out the heartbeats of nodes: they come all the time, and change no plan.
+// matters reports whether an update changes more than the heartbeat of a node. Heartbeats are frequent, and change no plan.
 func matters(e event.UpdateEvent) bool {
 	before, after := typed[*corev1.Node](e.ObjectOld), typed[*corev1.Node](e.ObjectNew)
 	same := equality.Semantic.DeepEqual(before.Labels, after.Labels) &&
@@ -76,7 +76,7 @@ func matters(e event.UpdateEvent) bool {
 	return !same
 }
 
-// conditions of a node without the times at which they were looked at.
+// conditions are the conditions of a node without the times of the heartbeats.
 func conditions(node *corev1.Node) []corev1.NodeCondition {
 	out := append([]corev1.NodeCondition(nil), node.Status.Conditions...)
 	for i := range out {

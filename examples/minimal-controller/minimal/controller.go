@@ -21,7 +21,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// reconciler keeps from plan to plan what no object shows. To lose it is safe.
+// reconciler keeps what no object shows between two plans. It is safe to lose.
 type reconciler struct {
 	client.Client
 	set     types.NamespacedName // of the ConfigMap
@@ -30,7 +30,7 @@ type reconciler struct {
 	tracker inflight.Tracker
 }
 
-// Run runs the set of one ConfigMap. Whatever a plan depends on is watched, and leads to the one request that there is.
+// Run runs the set of one ConfigMap. A change of anything that a plan depends on leads to the same single request.
 func Run(ctx context.Context, manager ctrl.Manager, namespace, name string) error {
 	r := &reconciler{Client: manager.GetClient(), set: types.NamespacedName{Namespace: namespace, Name: name}}
 	look := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
@@ -44,7 +44,7 @@ func Run(ctx context.Context, manager ctrl.Manager, namespace, name string) erro
 	return manager.Start(ctx)
 }
 
-// Reconcile observes, plans, executes, and says when to come back.
+// Reconcile observes, plans and executes. It returns when to plan again.
 func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result reconcile.Result, err error) {
 	var object corev1.ConfigMap
 	if err = r.Get(ctx, r.set, &object); err != nil || object.DeletionTimestamp != nil {
@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result
 	if err == nil && (decoded.Spec.APIVersion != "apps/v1" || len(decoded.Unknown) > 0) {
 		err = fmt.Errorf("only apps/v1 is supported here: this is %s, unknown are %q", decoded.Spec.APIVersion, decoded.Unknown)
 	}
-	if err != nil { // another manifest helps, another attempt does not
+	if err != nil { // only another manifest helps, not another attempt
 		return result, reconcile.TerminalError(fmt.Errorf("daemonset.yaml of the ConfigMap: %w", err))
 	}
 	spec := decoded.Spec
@@ -72,7 +72,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result
 	return reconcile.Result{RequeueAfter: plan.Sleep(time.Now(), r.tracker.GiveUp())}, nil
 }
 
-// plan reads the caches, which are late, and plans with what was asked for and they do not show yet.
+// plan makes a plan from the caches, which are late, and from the requests that they do not show yet.
 func (r *reconciler) plan(ctx context.Context, spec rollout.Spec) (plan rollout.Plan, err error) {
 	var nodes corev1.NodeList
 	var pods corev1.PodList
@@ -102,7 +102,7 @@ func pointers[T any](items []T) (out []*T) {
 	return out
 }
 
-// execute sends what the plan asks for, in its order. Arguments are evaluated from left to right: noted, sent, answered.
+// execute sends the plan's actions in order. Go evaluates arguments from left to right: a request is noted, sent, then answered.
 func (r *reconciler) execute(ctx context.Context, plan rollout.Plan) (errs error) {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.set.Namespace, Name: name} }
 	answer := func(request *inflight.Request, object client.Object, err error) {
@@ -143,7 +143,7 @@ func (r *reconciler) execute(ctx context.Context, plan rollout.Plan) (errs error
 			answer(r.tracker.Create(time.Now(), a), pod, r.Create(ctx, pod))
 		}
 		if errs != nil {
-			break // a quota that refuses some is not asked for twice as many
+			break // if a quota refuses some, a batch twice as large would fail, too
 		}
 	}
 	return errs
