@@ -196,7 +196,10 @@ func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 		}
 	}
 	outdated := r.nodes[i].outdatedPod
-	if p := &r.pods[outdated]; r.allowance.deletes > 0 && !r.takeRoom(i, p) { // it was prepared to be updated in place
+	p := &r.pods[outdated]
+	// The pod may be prepared to be updated in place. Burst keeps a deletion from the plan, but not the mark of a preDelete hook.
+	goes := r.allowance.deletes > 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
+	if goes && !r.takeRoom(i, p) {
 		r.note(i, VerbWait, ReasonBudget, p)
 		d.Limit = LimitMaxUnavailable
 		return updateDeferred

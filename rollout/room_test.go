@@ -80,6 +80,14 @@ func roomScenes() []scene {
 			want:  []string{"a: starting>update wait NotReady a0 U", "b: outdated>update patch TakenBack b0 maxUnavailable U"},
 		},
 		{
+			name: "prepared, and to be recreated through a marking hook", why: "B3, L4: the hook's mark takes it away, whether burst leaves room for a deletion or not",
+			spec: []kit.SpecOption{method(inplace.IfPossible), updateHook(false), marking, kit.Burst("1")},
+			fleet: []spot{on("a"), on("b", newPod(gated, kit.Failed(), inState(lifecycle.PreparingDelete)),
+				podAt("lost", gated, updatable, hooked, prepared))},
+			acts: "patch b1 TakenBack, delete b0 Released, create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>update delete Released b0 maxUnavailable U"},
+		},
+		{
 			name: "leaving, let go and ready", why: "B3, L2: the deletions of outdated pods need room as their updates do",
 			spec: leaving, fleet: []spot{on("a", oldPod(asked)), on("b", oldPod(asked))},
 			acts: "delete a0 Released",

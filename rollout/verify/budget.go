@@ -113,7 +113,7 @@ func (v *verifier) checkBudget() {
 	}
 	if n := v.unavailable(); len(chosen) > 0 && n > v.limits.maxUnavailable {
 		v.report(1, "", "%d nodes are unavailable after the plan, more than maxUnavailable %d; by its choice: %s; "+
-			"right would be %d nodes fewer, or none", n, v.limits.maxUnavailable, strings.Join(chosen, ", "),
+			"right would be %d fewer, or none", n, v.limits.maxUnavailable, strings.Join(chosen, ", "),
 			n-v.limits.maxUnavailable)
 	}
 }
@@ -134,7 +134,7 @@ func (v *verifier) checkTaken() {
 	}
 	if len(taken) > 0 && down > v.limits.maxUnavailable {
 		v.report(1, "", "B3: %d nodes are down after the plan, more than maxUnavailable %d; it takes prepared pods away that "+
-			"are Ready: %s; right would be %d nodes fewer, or none", down, v.limits.maxUnavailable, strings.Join(taken, ", "),
+			"are Ready: %s; right would be %d fewer, or none", down, v.limits.maxUnavailable, strings.Join(taken, ", "),
 			down-v.limits.maxUnavailable)
 	}
 }
@@ -174,7 +174,7 @@ func (v *verifier) checkSurge() {
 	}
 	if n := v.surging(); len(begun) > 0 && n > v.limits.maxSurge {
 		v.report(2, "", "%d nodes hold an unavailable new pod after the plan, more than maxSurge %d; begun beside a "+
-			"Ready old pod: %s; right would be %d nodes fewer, or none", n, v.limits.maxSurge,
+			"Ready old pod: %s; right would be %d fewer, or none", n, v.limits.maxSurge,
 			strings.Join(begun, ", "), n-v.limits.maxSurge)
 	}
 }

@@ -17,7 +17,7 @@ func TestVerifyBudget(t *testing.T) {
 		{
 			name: "one replaced too many", why: "d and c are unavailable after the plan, b would be the third of two",
 			scene: handRolling, plant: func(s *handmade) { s.delete("b-old").spend(3, 0) },
-			want: 1, mention: "3 nodes are unavailable after the plan, more than maxUnavailable 2; by its choice: b, c; right would be 1 nodes fewer",
+			want: 1, mention: "3 nodes are unavailable after the plan, more than maxUnavailable 2; by its choice: b, c; right would be 1 fewer",
 		},
 		{
 			name: "percent rounds up and no further", why: "B1: 25% of 5 is 2, not 3",
@@ -87,7 +87,7 @@ func TestVerifySurge(t *testing.T) {
 		{
 			name: "one begun too many", why: "c and d hold both places", scene: handSurging,
 			plant: func(s *handmade) { s.create("b").spend(0, 3) },
-			want:  2, mention: "3 nodes hold an unavailable new pod after the plan, more than maxSurge 2; begun beside a Ready old pod: b, d; right would be 1 nodes fewer",
+			want:  2, mention: "3 nodes hold an unavailable new pod after the plan, more than maxSurge 2; begun beside a Ready old pod: b, d; right would be 1 fewer",
 		},
 		{
 			name: "a keep node holds a place", why: "B4 names run and keep nodes",

@@ -56,7 +56,7 @@ func ExamplePlan() {
 	fmt.Println(verify.Plan(spec, snapshot, &plan)[0])
 	// Output:
 	// violations: 0
-	// V1: 2 nodes are unavailable after the plan, more than maxUnavailable 1; by its choice: n2, n3; right would be 1 nodes fewer, or none
+	// V1: 2 nodes are unavailable after the plan, more than maxUnavailable 1; by its choice: n2, n3; right would be 1 fewer, or none
 }
 
 func ExampleViolation_String() {
