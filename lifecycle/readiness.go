@@ -31,14 +31,18 @@ type Readiness struct {
 // the pod available later, never earlier. With minReadySeconds of 0 or less, ready is available, whatever the
 // transition time says.
 func Evaluate(pod *corev1.Pod, minReadySeconds int32, now time.Time) Readiness {
-	ready := readyCondition(pod)
-	if ready == nil {
+	since, ready := ReadySince(pod)
+	if !ready {
 		return Readiness{}
 	}
+	return EvaluateSince(since, minReadySeconds, now)
+}
+
+// EvaluateSince is [Evaluate] for a pod that is ready since then, as [ReadySince] returns it.
+func EvaluateSince(since time.Time, minReadySeconds int32, now time.Time) Readiness {
 	if minReadySeconds <= 0 {
 		return Readiness{Ready: true, Available: true}
 	}
-	since := ready.LastTransitionTime.Time
 	if since.IsZero() {
 		return Readiness{Ready: true}
 	}
@@ -48,6 +52,16 @@ func Evaluate(pod *corev1.Pod, minReadySeconds int32, now time.Time) Readiness {
 		return Readiness{Ready: true, AvailableAt: at}
 	}
 	return Readiness{Ready: true, Available: true}
+}
+
+// ReadySince returns whether pod is ready, and the last transition time of the condition that says so; zero: that has none. The
+// passing of time changes neither.
+func ReadySince(pod *corev1.Pod) (since time.Time, ready bool) {
+	condition := readyCondition(pod)
+	if condition == nil {
+		return time.Time{}, false
+	}
+	return condition.LastTransitionTime.Time, true
 }
 
 // Ready reports whether pod is ready: it is not [Terminal], its Ready condition is True (the first one,

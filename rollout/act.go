@@ -95,7 +95,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 // It reports whether this plan begins one of the two; a pod that already waits for its hook gives false.
 func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	p := &r.pods[j]
-	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
+	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
 		return r.prepareDelete(i, j, reason)
 	}
 	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // the patch may take the pod back
@@ -134,7 +134,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 
 // unmark returns the patches that make a pod ready again which its hook has let go (L4), because frozen may keep it for long.
 func (r *run) unmark(p *pod) []lifecycle.Patch {
-	patches, err := lifecycle.Unmark(p.object, r.snapshot.Now)
+	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
 	if err != nil {
 		return nil // messages that cannot be read are left alone
 	}
@@ -143,7 +143,7 @@ func (r *run) unmark(p *pod) []lifecycle.Patch {
 
 // deleteStray is delete for a pod without a node of the snapshot, which has a decision of its own.
 func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
-	if r.spec.Lifecycle.PreDelete.Matches(p.object) {
+	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
 		r.prepareDeleteStray(d, p, reason)
 		return
 	}
@@ -163,8 +163,8 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 
 func (r *run) deletion(node string, p *pod, reason Reason) Delete {
 	// The planner takes the hash of a predecessor's pod for none, but the delete names the one that the caller finds on the pod.
-	revision := p.object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	return Delete{Node: node, Pod: p.object.Name, UID: p.object.UID, Revision: revision, Reason: reason}
+	revision := p.Object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	return Delete{Node: node, Pod: p.Name, UID: p.Object.UID, Revision: revision, Reason: reason}
 }
 
 // refuse records that a limit kept an action from the plan.
@@ -207,7 +207,7 @@ func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 	}
 	d.Verb, d.Reason, d.Pod, d.Until = verb, reason, "", time.Time{}
 	if p != nil {
-		d.Pod = p.object.Name
+		d.Pod = p.Name
 	}
 }
 
@@ -218,12 +218,12 @@ func (r *run) reviseHistory() {
 		r.markRevisions()
 		return
 	}
-	if object := r.revision.Create; object != nil && !r.inFlight.revisions[object.Name] {
+	if object := r.revision.Create; object != nil && !r.revisionsInFlight[object.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 			Verb: CreateRevision, Name: object.Name, Number: object.Revision, Object: object,
 		})
 	}
-	if renumber := r.revision.Renumber; renumber != nil && !r.inFlight.revisions[renumber.Revision.Name] {
+	if renumber := r.revision.Renumber; renumber != nil && !r.revisionsInFlight[renumber.Revision.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 			Verb: RenumberRevision, Name: renumber.Revision.Name, UID: renumber.Revision.UID, Number: renumber.Number,
 		})
@@ -233,7 +233,7 @@ func (r *run) reviseHistory() {
 		if r.holdsVerdict(object) {
 			continue
 		}
-		if !r.inFlight.revisions[object.Name] {
+		if !r.revisionsInFlight[object.Name] {
 			r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 				Verb: DeleteRevision, Name: object.Name, UID: object.UID, Number: object.Revision,
 			})
@@ -265,7 +265,7 @@ func (r *run) mergeDuplicateRevisions() {
 				continue
 			}
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)
-			r.patch(r.decision(int32(i)), p, r.revision.Update.Hash, ReasonDuplicateRevision, r.relabel(p.object))
+			r.patch(r.decision(int32(i)), p, r.revision.Update.Hash, ReasonDuplicateRevision, r.relabel(p.Object))
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches
 		p.traits |= planPatches
 		d.Patches++
 		r.plan.Patches = append(r.plan.Patches, Patch{
-			Node: d.Node, Pod: p.object.Name, UID: p.object.UID,
+			Node: d.Node, Pod: p.Name, UID: p.Object.UID,
 			Type: patch.Type, Subresource: patch.Subresource, Data: patch.Data, Revision: revision, Reason: reason,
 		})
 	}

@@ -138,7 +138,7 @@ func (r *run) tryUpdate(i int32) {
 	case updateDeferred:
 		r.countWaiting(i)
 		r.continuePod(i, n.outdatedPod)
-	case updateImpossible, updateNotInPlace:
+	case updateWaits, updateNotInPlace:
 	}
 }
 
@@ -157,23 +157,24 @@ func (r *run) holdBack(i int32, limit Limit) {
 	r.continuePod(i, n.outdatedPod)
 }
 
-// outcome is that of an attempt to begin an update.
-type outcome uint8
+// attempt is what became of an attempt to begin an update.
+type attempt uint8
 
 const (
 	// updateBegun: the update is begun, or goes on.
-	updateBegun outcome = iota
+	updateBegun attempt = iota
 	// updateDeferred: a limit of this plan refused it.
 	updateDeferred
-	// updateImpossible: the pod cannot be updated now, and its decision says why.
-	updateImpossible
+	// updateWaits: the pod cannot be updated now: it has no room, waits for the next plan, or cannot be read. Its decision says
+	// why.
+	updateWaits
 	// updateNotInPlace: the pod cannot be updated in place.
 	updateNotInPlace
 )
 
 // begin replaces the node's outdated pod, updates it in place, or creates a new one beside it. found is what was found about
 // updating the pod in place.
-func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
+func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	d := r.decision(i)
 	if r.surge() {
 		if !r.create(i, VerbSurge, reason) {
@@ -192,13 +193,13 @@ func (r *run) begin(i int32, reason Reason, found inPlace) outcome {
 		}
 		if r.spec.Strategy.Method == inplace.Only {
 			r.holdBack(i, LimitInPlaceOnly)
-			return updateImpossible
+			return updateWaits
 		}
 	}
 	outdated := r.nodes[i].outdatedPod
 	p := &r.pods[outdated]
 	// The pod may be prepared to be updated in place. Burst keeps a deletion from the plan, but not the mark of a preDelete hook.
-	goes := r.allowance.deletes > 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
+	goes := r.allowance.deletes > 0 || r.spec.Lifecycle.PreDelete.Matches(p.Object)
 	if goes && !r.takeRoom(i, p) {
 		r.note(i, VerbWait, ReasonBudget, p)
 		d.Limit = LimitMaxUnavailable

@@ -13,41 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/internal/selectors"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // newPredecessor compiles what recognizes the pods of the set that this one takes over from. Nil: there is no such set.
-func newPredecessor(spec Spec) (*predecessor, error) {
+func newPredecessor(spec Spec) (*fleet.Predecessor, error) {
 	if spec.Predecessor == nil {
 		return nil, nil
 	}
-	p := &predecessor{uids: spec.Predecessor.UIDs}
+	p := &fleet.Predecessor{UIDs: spec.Predecessor.UIDs}
 	var err error
-	if p.own, err = selectors.Compile(spec.Selector); err != nil {
+	if p.Own, err = selectors.Compile(spec.Selector); err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	if p.selector, err = selectors.Compile(spec.Predecessor.Selector); err != nil { // nil selects nothing
+	if p.Selector, err = selectors.Compile(spec.Predecessor.Selector); err != nil { // nil selects nothing
 		return nil, fmt.Errorf("spec.predecessor.selector: %w", err)
 	}
 	return p, nil
-}
-
-// predecessor decides whether a pod belongs to the set that this one takes over from.
-type predecessor struct {
-	uids          []types.UID
-	own, selector labels.Selector // the set's selector, and the predecessor's
-}
-
-// owns reports whether the pod is the predecessor's. It is if the predecessor controls it, or if nothing controls it and of the
-// two selectors only the predecessor's matches. A nil predecessor owns nothing.
-func (p *predecessor) owns(object metav1.Object) bool {
-	if p == nil {
-		return false
-	}
-	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
-		return slices.Contains(p.uids, controller.UID)
-	}
-	set := labels.Set(object.GetLabels())
-	return p.selector.Matches(set) && !p.own.Matches(set)
 }
 
 // Claims says which pods belong to the set, and which references to it are to be set or removed. Each slice is ordered by pod
@@ -90,7 +72,7 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	}
 	setDefault(&spec.Namespace, DefaultNamespace)
 	for _, pod := range pods {
-		if cmp.Or(pod.Namespace, DefaultNamespace) == spec.Namespace && old.owns(pod) {
+		if cmp.Or(pod.Namespace, DefaultNamespace) == spec.Namespace && old.Owns(pod) {
 			claims.Old = append(claims.Old, pod)
 		}
 	}
@@ -98,6 +80,68 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 	claims.Pods = append(claims.Pods, claims.Old...)
 	slices.SortFunc(claims.Pods, byName)
 	return claims, nil
+}
+
+// Claimed is what [Planner.ClaimAndPlan] returns.
+type Claimed struct {
+	// Plan is made of the pods and revisions that belong to the set.
+	Plan Plan
+	// Pods are the claims on the pods, as [Claim] returns them, but for the order of Claims.Pods, which means nothing.
+	Pods Claims
+	// Revisions are the claims on the revisions, as [ClaimRevisions] returns them.
+	Revisions RevisionClaims
+}
+
+// ClaimAndPlan finds the pods and revisions that belong to the set, as [Claim] and [ClaimRevisions] do, and plans with them. Pods
+// and Revisions of the snapshot are all those of the set's namespace, as a cache lists them. With a Reading of ClaimAndPlan, pods
+// that it knows are not matched against selectors again.
+//
+// It fails as [Claim], [ClaimRevisions] and [Planner.Plan] do. The claims are of no use then.
+func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
+	if p == nil || p.resolver == nil {
+		return Claimed{}, errNoPlanner
+	}
+	owner, err := newOwner(p.spec)
+	if err != nil {
+		return Claimed{}, err
+	}
+	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule(owner), func(pod *corev1.Pod) fleet.Claim {
+		if claim := owner.claim(pod); claim != fleet.Foreign {
+			return claim
+		}
+		if cmp.Or(pod.Namespace, DefaultNamespace) == owner.namespace && p.rules.Predecessor.Owns(pod) {
+			return fleet.Old
+		}
+		return fleet.Foreign
+	}, snapshot.Pods)
+	if err != nil {
+		return Claimed{}, snapshotError(err)
+	}
+	revisions, err := ClaimRevisions(p.spec, snapshot.Revisions)
+	if err != nil {
+		return Claimed{}, err
+	}
+	claimed := Claimed{Revisions: revisions, Pods: Claims{ // the caller may change the lists, and the Reading keeps them
+		Pods: slices.Clone(pods.Own), Adopt: slices.Clone(pods.Adopt), Old: slices.Clone(pods.Old),
+		Release: slices.Clone(pods.Release),
+	}}
+	for _, list := range [][]*corev1.Pod{claimed.Pods.Adopt, claimed.Pods.Old, claimed.Pods.Release} {
+		slices.SortFunc(list, byName)
+	}
+	snapshot.Pods, snapshot.Revisions = pods.Own, revisions.Revisions
+	if claimed.Plan, err = p.plan(snapshot, pods); err != nil {
+		return Claimed{}, err
+	}
+	return claimed, nil
+}
+
+// claimRule describes what claims on pods depend on beside the pods.
+func (p *Planner) claimRule(o owner) string {
+	rule := fmt.Sprintf("%q %q %q", o.namespace, o.uid, o.selector.String())
+	if old := p.rules.Predecessor; old != nil {
+		rule += fmt.Sprintf(" %q %q", old.UIDs, old.Selector.String())
+	}
+	return rule
 }
 
 // RevisionClaims says which revisions belong to the set, as [Claims] does for pods.
@@ -131,17 +175,17 @@ func claimAll[T interface {
 	var missing T
 	for i, object := range objects {
 		if object == missing {
-			return nil, nil, nil, at(list, i, "must not be nil")
+			return nil, nil, nil, wrongAt(list, i, "must not be nil")
 		}
 		switch owner.claim(object) {
-		case adopted:
+		case fleet.Adopted:
 			adopt = append(adopt, object)
 			own = append(own, object)
-		case owned:
+		case fleet.Owned:
 			own = append(own, object)
-		case released:
+		case fleet.Released:
 			release = append(release, object)
-		case foreign:
+		case fleet.Foreign, fleet.Old:
 		}
 	}
 	for _, claimed := range [][]T{own, adopt, release} {
@@ -169,33 +213,24 @@ func newOwner(spec Spec) (owner, error) {
 	return owner{namespace: spec.Namespace, uid: spec.UID, selector: selector}, nil
 }
 
-// claim is how an object belongs to the set, if it does.
-type claim uint8
-
-const (
-	foreign claim = iota
-	owned
-	adopted
-	released
-)
-
-func (o owner) claim(object metav1.Object) claim {
+// claim returns how an object belongs to the set.
+func (o owner) claim(object metav1.Object) fleet.Claim {
 	namespace := object.GetNamespace()
 	setDefault(&namespace, DefaultNamespace)
 	if namespace != o.namespace {
-		return foreign
+		return fleet.Foreign
 	}
 	matches := o.selector.Matches(labels.Set(object.GetLabels()))
 	terminating := object.GetDeletionTimestamp() != nil
 	switch controller := metav1.GetControllerOfNoCopy(object); {
 	case controller == nil && matches && !terminating:
-		return adopted
+		return fleet.Adopted
 	case controller == nil || o.uid == "" || controller.UID != o.uid:
-		return foreign
+		return fleet.Foreign
 	case matches || terminating:
-		return owned
+		return fleet.Owned
 	default:
-		return released
+		return fleet.Released
 	}
 }
 

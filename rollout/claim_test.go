@@ -1,15 +1,20 @@
 package rollout_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -213,5 +218,115 @@ func TestClaimRevisions(t *testing.T) {
 	}
 	if claimed, err = rollout.ClaimRevisions(rollout.Spec{}, given); err == nil || claimed.Revisions != nil {
 		t.Errorf("got %v and error %v for a spec without selector, want an error alone", claimed, err)
+	}
+}
+
+// TestClaimAndPlan: whatever happens to the pods of a namespace, to the spec and to their order, one call gives the claims and the
+// plan that Claim, ClaimRevisions and Plan give one after the other, with the Reading of the call before as well as without.
+func TestClaimAndPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := kit.Spec("agent")
+		nodes := []*corev1.Node{kit.Node("a"), kit.Node("b"), kit.Node("c")}
+		var pods []*corev1.Pod
+		var reading *rollout.Reading
+		for step := range 6 {
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				pods = changeNamespace(t, pods, spec)
+			}
+			pods = rapid.Permutation(pods).Draw(t, "order")
+			switch rapid.IntRange(0, 9).Draw(t, "spec") {
+			case 0:
+				spec = kit.Spec("agent", kit.Image("agent:v2"))
+			case 1:
+				spec.UID = ""
+			case 2:
+				spec.Predecessor = &rollout.Predecessor{UIDs: []types.UID{"other"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "old"}}}
+			case 3:
+				spec = kit.Spec("agent")
+			}
+			planner, err := rollout.New(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: nodes, Pods: pods, Revisions: []*appsv1.ControllerRevision{kit.Revision(spec, 1)}}
+			want, wantErr := claimThenPlan(planner, spec, snapshot)
+			snapshot.Reading = reading
+			got, err := planner.ClaimAndPlan(snapshot)
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("step %d: %v, not %v", step, err, wantErr)
+			}
+			if err != nil {
+				continue
+			}
+			slices.SortFunc(got.Pods.Pods, func(a, b *corev1.Pod) int {
+				return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
+			})
+			if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("step %d: %s", step, diff)
+			}
+			reading = got.Plan.Reading
+		}
+	})
+}
+
+func claimThenPlan(planner *rollout.Planner, spec rollout.Spec, snapshot rollout.Snapshot) (rollout.Claimed, error) {
+	var c rollout.Claimed
+	var err error
+	if c.Pods, err = rollout.Claim(spec, snapshot.Pods); err != nil {
+		return c, err
+	}
+	if c.Revisions, err = rollout.ClaimRevisions(spec, snapshot.Revisions); err != nil {
+		return c, err
+	}
+	snapshot.Pods, snapshot.Revisions = c.Pods.Pods, c.Revisions.Revisions
+	c.Plan, err = planner.Plan(snapshot)
+	return c, err
+}
+
+// changeNamespace adds a pod of anybody's, drops one, or replaces one by another version.
+func changeNamespace(t *rapid.T, pods []*corev1.Pod, spec rollout.Spec) []*corev1.Pod {
+	pods = slices.Clone(pods)
+	i := rapid.IntRange(0, 5).Draw(t, "pod")
+	name := fmt.Sprintf("pod-%d", i)
+	at := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Name == name })
+	if at >= 0 && rapid.IntRange(0, 3).Draw(t, "drop") == 0 {
+		return slices.Delete(pods, at, at+1)
+	}
+	p := kit.Pod(name, kit.OnNode(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node")), kit.Of(spec))
+	p.Name, p.UID = name, types.UID(name)
+	p.Labels["app"] = rapid.SampledFrom([]string{"agent", "agent", "old", "x"}).Draw(t, "app")
+	p.Namespace = rapid.SampledFrom([]string{"default", "default", "", "elsewhere"}).Draw(t, "namespace")
+	p.OwnerReferences = nil
+	if of := rapid.SampledFrom([]types.UID{"set-agent", "set-agent", "other", "stranger", ""}).Draw(t, "of"); of != "" {
+		p.OwnerReferences = []metav1.OwnerReference{{UID: of, Controller: new(true)}}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "terminating") == 0 {
+		p.DeletionTimestamp = new(metav1.NewTime(kit.Noon()))
+	}
+	if at >= 0 {
+		pods[at] = p
+		return pods
+	}
+	return append(pods, p)
+}
+
+// TestClaimAndPlanRefuses: what is wrong is said as by Claim and Plan.
+func TestClaimAndPlanRefuses(t *testing.T) {
+	planner, err := rollout.New(kit.Spec("agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := planner.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon(), Pods: []*corev1.Pod{nil}}); err == nil || err.Error() != "snapshot.Pods[0]: must not be nil" {
+		t.Error(err)
+	}
+	if _, err := planner.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon(), Revisions: []*appsv1.ControllerRevision{nil}}); err == nil {
+		t.Error("no revision is none")
+	}
+	if _, err := planner.ClaimAndPlan(rollout.Snapshot{}); err == nil || !strings.Contains(err.Error(), "Now") {
+		t.Error(err)
+	}
+	var none *rollout.Planner
+	if _, err := none.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon()}); err == nil {
+		t.Error("a nil planner plans")
 	}
 }

@@ -110,7 +110,7 @@ func better(a, b *pod) bool {
 			return b.traits.has(avoid)
 		}
 	}
-	return byAge(*a, *b) < 0
+	return byAge(a, b) < 0
 }
 
 // expectation returns what the creates in flight will bring. A create whose pod is there already counts no more: the snapshot

@@ -21,7 +21,7 @@ type Decision struct {
 	Facts status.Facts
 	// State that the node is in before this plan's actions.
 	State NodeState
-	// Target is the revision at which the node should end.
+	// Target is the revision that the node is to have for now.
 	Target Target
 	// Verb is the most important thing done about the node now.
 	Verb Verb
@@ -102,7 +102,7 @@ var stateNames = [states]string{
 	"surging", "vanished", "unattributed",
 }
 
-// Target is the revision a node should end at.
+// Target is the revision that a node is to have for now: that of its goal, or while a rule holds it, what it has.
 type Target uint8
 
 // The targets.

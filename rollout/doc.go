@@ -30,10 +30,11 @@
 //
 // # The way through a plan
 //
-// A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls them in this
-// order:
+// An update of a node takes several plans: one deletes the outdated pod, and when that is gone, the next one creates the new pod
+// as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls
+// them in this order:
 //
-//   - place evaluates which nodes run the pod: place.go, nameorder.go, index.go, override.go
+//   - place evaluates which nodes run the pod: place.go, override.go
 //   - join attributes the pods to the nodes: join.go
 //   - resolve finds which revision is which: resolve.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go
@@ -46,18 +47,18 @@
 // Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
 // of both is [Decision.Target], which needs the node's state, so that step classify writes it.
 //
-// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go and claim.go. What comes
-// out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that the steps
-// share, and their order, are in run.go.
+// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go, reading.go and claim.go.
+// What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that
+// the steps share, and their order, are in run.go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.
 //
 // # Contract
 //
-// Every function is a function of its arguments. There is no clock, I/O, randomness or state; inputs are neither written
-// nor kept, and their order changes nothing. Nothing panics. A wrong spec fails [New]; a snapshot that breaks its contract
-// fails [Planner.Plan] with a [*SnapshotError]; an object that cannot be understood gets a decision that says so, and
+// Every function is a function of its arguments. There is no clock, I/O, randomness or state; inputs are not written, nothing but
+// a [Reading] keeps them, and their order changes nothing. Nothing panics. A wrong spec fails [New]; a snapshot that breaks its
+// contract fails [Planner.Plan] with a [*SnapshotError]; an object that cannot be understood gets a decision that says so, and
 // everything else proceeds. What cannot be read never means "unlimited".
 //
 // # Guarantees
@@ -69,15 +70,15 @@
 //
 // # Differences from the controllers
 //
-// Against the Kubernetes DaemonSet controller v1.36.3: repair and update are planned together, the update's budget counted
-// after the repairs (M7); of several pods on a node the best stays, not the oldest (M3); nodes that may not run the pod
-// neither use up the budget nor lose a pod that may stay (B2, M4); a pod that is Ready serves, even inside
-// minReadySeconds (B3); the status counts any live pod of a node, and no terminating one (S1); candidates are taken in a
-// fixed order, not in map order (B6). OpenKruise Advanced DaemonSet shares most of what differs there; besides, it
-// counts only selected nodes against maxUnavailable, and broken outdated pods not at all (B2), takes percentages of
-// the stored status (T2, M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating
-// Failed pods and keeps Succeeded ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog
-// ExtendedDaemonSet picks victims past its budget (B3), deletes pods on nodes that are merely not schedulable (P3), promotes a
-// failed canary when its time is over (C4), counts its slow start by calls (B7) and overlooks removed settings (P8).
-// DESIGN.md lists every difference with its rule; the conformance tests find no other.
+// Against the Kubernetes DaemonSet controller v1.36.3: repair and update are planned together, the update's budget counted after
+// the repairs (M7); of several pods on a node the best stays, not the oldest (M3); nodes that may not run the pod neither use up
+// the budget nor lose a pod that may stay (B2, M4); an outdated pod that is Ready serves, even inside minReadySeconds (B2);
+// ready, available and updated are counted by any live pod of a node, and by no terminating one (S1); candidates are taken in a
+// fixed order, not in map order (B6). OpenKruise Advanced DaemonSet shares most of what differs there; besides, it counts only
+// selected nodes against maxUnavailable, and broken outdated pods not at all (B2), takes percentages of the stored status (T2,
+// M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating Failed pods and keeps Succeeded
+// ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog ExtendedDaemonSet picks victims past its
+// budget (B3), deletes pods on nodes that are merely not schedulable (P3), promotes a failed canary when its time is over (C4),
+// counts its slow start by calls (B7) and overlooks removed settings (P8). DESIGN.md lists every difference with its rule; the
+// conformance tests find no other.
 package rollout

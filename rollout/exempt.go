@@ -48,11 +48,11 @@ func (r *run) exemptMissing() (count int32, changes time.Time) {
 // deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
 // overdue; zero: none will.
 func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
-	if isUnreachable(n.object) {
+	if isUnreachable(n.Object) {
 		return true, changes
 	}
 	for j := n.first; j < n.end; j++ {
-		object := r.pods[j].object
+		object := r.pods[j].Object
 		if deleted := object.DeletionTimestamp; deleted != nil {
 			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
 				return true, changes

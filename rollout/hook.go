@@ -19,7 +19,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		r.refuseDelete(i, j, LimitFrozen)
 		return false
 	}
-	known := p.traits.has(deleteRefused)
+	known := p.traits.has(deleteRefused) // this plan has asked for its deletion before, and patched it if that was needed
 	p.traits |= deleteRefused
 	switch {
 	case p.traits.has(preparingDelete):
@@ -31,7 +31,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 			if step.Mark == lifecycle.SetMark && !r.takeRoom(i, p) {
 				return false // a later plan marks it as not ready, when there is room
 			}
-			if patches := step.Patches(p.object, r.snapshot.Now); len(patches) > 0 {
+			if patches := step.Patches(p.Object, r.snapshot.Now); len(patches) > 0 {
 				r.note(i, VerbPatch, ReasonPreDelete, p)
 				r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 			}
@@ -43,7 +43,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	}
 	p.traits |= preparingDelete
 	r.note(i, VerbPrepare, reason, p)
-	r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.object, r.snapshot.Now)...)
+	r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.Object, r.snapshot.Now)...)
 	return true
 }
 
@@ -55,7 +55,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 		if p.traits.has(patchInFlight) {
 			return
 		}
-		if patches := r.leaveStep(p).Patches(p.object, r.snapshot.Now); len(patches) > 0 {
+		if patches := r.leaveStep(p).Patches(p.Object, r.snapshot.Now); len(patches) > 0 {
 			d.Verb = VerbPatch
 			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 		}
@@ -65,14 +65,14 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
 	default:
 		d.Verb, d.Reason = VerbPrepare, reason
-		r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.object, r.snapshot.Now)...)
+		r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.Object, r.snapshot.Now)...)
 	}
 }
 
 // leaveStep returns the next step of a pod's way out through its hook. Frozen brings no deletion forward (T4): under it the step
 // does not mark the pod as not ready, but may take such a mark off, where the hook asks for none any more (L4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
-	step := r.spec.Lifecycle.Next(p.object, lifecycle.Delete, false)
+	step := r.spec.Lifecycle.Next(p.Object, lifecycle.Delete, false)
 	if r.allowance.frozen && step.Mark == lifecycle.SetMark {
 		return lifecycle.Transition{}
 	}
@@ -92,12 +92,12 @@ func (r *run) continuePod(i, j int32) {
 		return
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
-	patches := hooks.Next(p.object, lifecycle.Keep, inplace.Completed(p.object).Done).Patches(p.object, now)
-	advance, cancels := inplace.Continue, inplace.Preparing(p.object)
+	patches := hooks.Next(p.Object, lifecycle.Keep, inplace.Completed(p.Object).Done).Patches(p.Object, now)
+	advance, cancels := inplace.Continue, inplace.Preparing(p.Object)
 	if cancels {
 		advance = inplace.Cancel
 	}
-	if step, err := advance(p.object, now); err == nil && !r.disturbs(p, step) {
+	if step, err := advance(p.Object, now); err == nil && !r.disturbs(p, step) {
 		patches = append(patches, step.Patches...)
 		r.wake(step.Until)
 	}
@@ -108,7 +108,7 @@ func (r *run) continuePod(i, j int32) {
 	switch {
 	case p.traits.has(preparingDelete|preparingUpdate) || cancels:
 		reason = ReasonTakenBack
-	case !p.traits.has(ready) && fresh(p.object):
+	case !p.traits.has(ready) && fresh(p.Object):
 		reason = ReasonNewPod
 	}
 	r.note(i, VerbPatch, reason, p)

@@ -51,7 +51,7 @@ func (r *run) annotate(revision history.Revision, set map[string]string, remove 
 		}
 		return
 	}
-	if !r.inFlight.revisions[revision.Name] {
+	if !r.revisionsInFlight[revision.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{
 			Verb: AnnotateRevision, Name: revision.Name, UID: revision.Existing.UID, Number: revision.Number,
 			Annotations: maps.Clone(set), RemoveAnnotations: slices.Clone(remove),
@@ -69,14 +69,14 @@ func (r *run) labelCanaries() {
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
 			want := n.canary && r.isUpdate(p)
-			if p.traits.has(labelled) && r.predecessor.owns(p.object) {
+			if p.traits.has(labelled) && r.rules.Predecessor.Owns(p.Object) {
 				continue // it was labelled by another set
 			}
 			if want == p.traits.has(labelled) || p.traits.has(deleting|finished|deleteRefused|patchInFlight|planPatches) {
 				continue // what this plan patches already can wait
 			}
 			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)
-			r.patch(r.decision(int32(i)), p, r.hashes[p.hash].value, ReasonCanaryLabel, canaryLabel(p.object, want))
+			r.patch(r.decision(int32(i)), p, r.hashes[p.hash].value, ReasonCanaryLabel, canaryLabel(p.Object, want))
 		}
 	}
 }

@@ -101,7 +101,8 @@ func (r *run) canaryRecord() canary.Record {
 }
 
 // unwritten reports whether the first revision of all is not written because the set is frozen (T4). If it were remembered as the
-// stable revision, nobody could ever read it, and after the next change of the template it would keep nodes empty.
+// stable revision, no object would hold its template. After the next change of the template, nodes that are to get the stable
+// revision would then stay empty.
 func (r *run) unwritten() bool {
 	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
 }

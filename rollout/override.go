@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // Overrides are part of steps 1 and 4. Step 1 evaluates them for the template of the update revision, and step 4 anew for the
@@ -12,21 +13,19 @@ import (
 // setEffect records what overrides give a node's containers, for the template that the overrides are compiled for.
 func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	n := &r.nodes[i]
-	n.effect = 0
-	effect := overrides.Evaluate(n.object)
-	if len(effect.Resources) == 0 && len(effect.Malformed) == 0 && len(effect.Conflicts) == 0 {
-		return
+	n.effect = none
+	if effect := overrides.Evaluate(n.Object); fleet.HasEffect(&effect) {
+		n.effect = int32(len(r.effects))
+		r.effects = append(r.effects, effect)
 	}
-	r.effects = append(r.effects, effect)
-	n.effect = int32(len(r.effects))
 }
 
 // effectOn returns the effect of overrides on a node, nil if there is none.
 func (r *run) effectOn(n *node) *placement.Overridden {
-	if n.effect == 0 {
+	if n.effect == none {
 		return nil
 	}
-	return &r.effects[n.effect-1]
+	return &r.effects[n.effect]
 }
 
 // hasResources reports whether a pod at the revision of its node's goal has the resources that are wanted there. On a node with
@@ -36,7 +35,7 @@ func (r *run) hasResources(n *node, p *pod) bool {
 	if effect == nil {
 		return !p.traits.has(digested)
 	}
-	return len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest
+	return len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest
 }
 
 // resourcesFor returns the resources of a pod of that revision to be created on the node. They are a copy, because all plans
@@ -46,7 +45,7 @@ func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
 	if effect := r.effectOn(n); effect != nil && hash == r.goalHash(n) {
 		resources = effect.Resources
 	} else if hash != r.goalHash(n) {
-		resources = r.overridesFor(hash).Evaluate(n.object).Resources
+		resources = r.overridesFor(hash).Evaluate(n.Object).Resources
 	}
 	resources = slices.Clone(resources)
 	for i := range resources {
@@ -66,7 +65,7 @@ func (r *run) reportOverrides() {
 		if effect == nil {
 			continue
 		}
-		name := r.nodes[i].object.Name
+		name := r.nodes[i].Name
 		for _, conflict := range effect.Conflicts {
 			at, ok := seen[conflict]
 			if !ok {

@@ -31,7 +31,8 @@ type Plan struct {
 	// Pulls of images ahead of the rollout (D1). No update waits for them: start them, and list them as in flight until they
 	// end.
 	Pulls []Pull
-	// Deletes of pods: those of repair first, then those of the update, each in the order of M6 and B6.
+	// Deletes of pods: those of repair first, then those of the update, repairs in ascending order of node names, updates
+	// in the order of B6.
 	Deletes []Delete
 	// Creates of pods, in the same order as Deletes. [Plan.Batches] groups them, and [Planner.Pod] builds the object.
 	Creates []Create
@@ -65,6 +66,8 @@ type Plan struct {
 	FailedPulls []predownload.Failure
 	// PullWaits say for each image why no more pulls are asked for (D1). Nil while no node waits for its update.
 	PullWaits []predownload.ImageWait
+	// Reading is what was read off the nodes and pods: pass it to the next plan, which then reads only what has changed.
+	Reading *Reading `json:"-"`
 	// NextWake is when to plan again if nothing else happens: at any instant before it the same snapshot gives the same
 	// actions and the same report. Zero: only a change of the cluster or the spec calls for another plan.
 	NextWake time.Time

@@ -14,12 +14,12 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
 type Planner struct {
 	spec           Spec
-	matcher        *placement.Matcher
 	resolver       *history.Resolver
 	maxUnavailable count.Quantity
 	maxSurge       count.Quantity
@@ -28,11 +28,9 @@ type Planner struct {
 	increase       count.Quantity // of SlowStart
 	maxParallel    count.Quantity // of SlowStart
 	unschedulable  count.Quantity // MaxUnschedulable
-	overrides      *placement.Overrides
-	predecessor    *predecessor
-	selector       labels.Selector // of the strategy (T3); empty: no node is held by it
-	images         []string        // of the template
-	secrets        []string        // to pull them with
+	rules          *fleet.Rules   // for reading nodes and pods
+	images         []string       // of the template
+	secrets        []string       // to pull them with
 }
 
 // New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
@@ -48,14 +46,18 @@ func New(spec Spec) (*Planner, error) {
 // Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An
 // object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
 // A Planner that is nil or not made by [New] fails, too.
-func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
+func (p *Planner) Plan(snapshot Snapshot) (Plan, error) { return p.plan(snapshot, nil) }
+
+// plan plans for the pods of the claims, or if there are none, for those of the snapshot.
+func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
 	if snapshot.Now.IsZero() {
 		return Plan{}, &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
 	}
-	r := &run{Planner: p, snapshot: snapshot, remembered: snapshot.Memory.usable(), installsLeft: unlimited}
+	r := &run{Planner: p, snapshot: snapshot, claims: claims, remembered: snapshot.Memory.usable(), installsLeft: unlimited,
+		revisionsInFlight: setOf(snapshot.InFlight.Revisions)}
 	r.usesCanaryLabel = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {
 		return Plan{}, err
@@ -98,19 +100,23 @@ func compile(spec Spec) (*Planner, error) {
 	for _, secret := range p.spec.Template.Spec.ImagePullSecrets {
 		p.secrets = append(p.secrets, secret.Name)
 	}
-	p.selector = labels.Everything()
+	p.rules = &fleet.Rules{
+		Namespace: spec.Namespace, Name: spec.Name, Template: &p.spec.Template, Overrides: spec.Overrides,
+		NodeSelector: labels.Everything(), CanaryLabel: CanaryLabel,
+	}
 	if spec.Strategy.NodeSelector != nil {
-		if p.selector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {
+		if p.rules.NodeSelector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {
 			return nil, fmt.Errorf("spec.strategy.nodeSelector: %w", err)
 		}
 	}
-	if p.predecessor, err = newPredecessor(spec); err != nil {
+	if p.rules.Predecessor, err = newPredecessor(spec); err != nil {
 		return nil, err
 	}
-	if p.overrides, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides); err != nil {
+	p.rules.Compiled, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides)
+	if err != nil {
 		return nil, fmt.Errorf("spec.overrides: %w", err)
 	}
-	if p.matcher, err = placement.Compile(&p.spec.Template); err != nil {
+	if p.rules.Matcher, err = placement.Compile(&p.spec.Template); err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}
 	set := history.Set{Name: spec.Name, Namespace: spec.Namespace, UID: spec.UID, APIVersion: spec.APIVersion, Kind: spec.Kind}

@@ -33,7 +33,7 @@ func (r *run) pull() {
 		Failures:     r.snapshot.FailedPulls,
 	})
 	for _, pull := range selection.Pulls {
-		i := r.index.find(pull.Node)
+		i := r.fleet.Find(pull.Node)
 		r.decision(i).Pulls++
 		r.plan.Pulls = append(r.plan.Pulls, Pull{Pull: pull, Revision: r.revision.Update.Hash})
 	}
@@ -51,8 +51,8 @@ func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.has(ready) != wantReady {
 					continue
 				}
-				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].object.Spec)
-				if !yield(predownload.Candidate{Node: n.object.Name, Present: n.object.Status.Images, Uses: uses}) {
+				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].Object.Spec)
+				if !yield(predownload.Candidate{Node: n.Name, Present: n.Object.Status.Images, Uses: uses}) {
 					return
 				}
 			}

@@ -71,7 +71,7 @@ const (
 	ReasonRequested
 	// ReasonBackoff: Failed pods of this node and revision were deleted a short time ago (M2).
 	ReasonBackoff
-	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, M6).
+	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, B7).
 	ReasonBudget
 	// ReasonBurst: an action is due, but this plan has as many creates, deletes or updates in place as it may hold (M6).
 	ReasonBurst

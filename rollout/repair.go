@@ -11,7 +11,7 @@ import (
 func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.allowance = r.newAllowance()
-	r.startSlowly()
+	r.openSlowStart()
 	excess, changes := r.excessServing()
 	r.wake(changes)
 	for i := range r.nodes {
@@ -53,7 +53,7 @@ func (r *run) clear(i int32) {
 	if n.finished {
 		r.deleteFailed(i)
 	}
-	r.choose(i)
+	r.supersede(i)
 }
 
 // mend goes on with what was begun on a node whose pods may stay, and creates the pod that is missing there.
@@ -68,15 +68,15 @@ func (r *run) mend(i int32) {
 			r.release(i, j, ReasonSurplus)
 		}
 	}
-	r.continueKept(i)
+	r.continueStaying(i)
 	if r.outcome(i) == placement.Run {
 		r.createMissing(i)
 	}
 }
 
-// continueKept goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update
+// continueStaying goes on with hooks and in-place updates of the pods that stay (I5, L2, L3). The outdated pod of an update
 // candidate is left to admit, because it may be updated.
-func (r *run) continueKept(i int32) {
+func (r *run) continueStaying(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod != none {
 		r.continuePod(i, n.goalPod)
@@ -131,9 +131,9 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 	}
 }
 
-// choose deletes the outdated one of a node's two pods, if it is not ready or the new one serves (M3). On a keep node it waits
+// supersede deletes the outdated one of a node's two pods, if it is not ready or the new one serves (M3). On a keep node it waits
 // for a new pod that is bound: one that is not cannot be bound now, so that the outdated pod is all that the node has (M4).
-func (r *run) choose(i int32) {
+func (r *run) supersede(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod == none || n.outdatedPod == none {
 		return
@@ -142,7 +142,7 @@ func (r *run) choose(i int32) {
 		return
 	}
 	switch {
-	case r.pods[n.goalPod].serves(): // serves and not inService, because a pod that is being taken back may yet leave
+	case r.pods[n.goalPod].serves(): // in service is not enough: a pod that is being taken back may yet leave
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonSuperseded)
 	case !r.pods[n.outdatedPod].traits.has(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
@@ -212,18 +212,18 @@ func (r *run) bestAvailable(n *node) int32 {
 // evict deletes the pods of a node that may not run the pod, and spends one of excess on a pod that could linger (M4).
 func (r *run) evict(i int32, excess *int32) {
 	n := &r.nodes[i]
-	keep := int32(none)
+	stays := int32(none)
 	if r.lingers(i) {
-		keep = r.bestAvailable(n)
+		stays = r.bestAvailable(n)
 	}
-	if keep != none && *excess > 0 {
+	if stays != none && *excess > 0 {
 		*excess--
-		keep = none
+		stays = none
 	}
 	for j := n.first; j < n.end; j++ {
 		switch {
 		case r.pods[j].traits.has(marked):
-		case j == keep:
+		case j == stays:
 			r.note(i, VerbWait, ReasonServing, &r.pods[j])
 			r.decision(i).Limit = LimitDesired
 		default:

@@ -4,6 +4,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -75,25 +76,25 @@ func (r *run) explainStarting(i int32, n *node) {
 	}
 	p := &r.pods[n.goalPod]
 	switch {
-	case p.traits.has(outOfService) && lifecycle.StateOf(p.object) == lifecycle.PreparingNormal:
+	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.PreparingNormal:
 		r.note(i, VerbWait, ReasonPreNormal, p)
 		r.decision(i).Limit = LimitHook
 		return
-	case p.traits.has(outOfService) && lifecycle.StateOf(p.object) == lifecycle.Updated:
+	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.Updated:
 		r.note(i, VerbWait, ReasonPutBack, p)
 		r.decision(i).Limit = LimitHook
 		return
-	case !p.traits.has(ready) && isUnreadable(p.object):
+	case !p.traits.has(ready) && fleet.IsUnreadable(p.Object):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
-	case p.traits.has(outOfService), !p.traits.has(ready) && p.traits.has(inTransition) && !inplace.Completed(p.object).Done:
+	case p.traits.has(outOfService), !p.traits.has(ready) && p.traits.has(inTransition) && !inplace.Completed(p.Object).Done:
 		r.note(i, VerbWait, ReasonUpdating, p)
 		return
 	case !p.traits.has(ready):
 		r.note(i, VerbWait, ReasonNotReady, p)
 		return
 	}
-	until := lifecycle.Evaluate(p.object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
+	until := lifecycle.Evaluate(p.Object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
 	r.note(i, VerbWait, ReasonMinReadySeconds, p)
 	r.decision(i).Limit, r.decision(i).Until = LimitMinReadySeconds, until
 }
@@ -157,7 +158,7 @@ func (r *run) memory() Memory {
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{
 		Version:        MemoryVersion,
-		Backoffs:       r.backoffs.memory(func(node string) bool { return r.index.find(node) != none }),
+		Backoffs:       r.backoffs.memory(func(node string) bool { return r.fleet.Find(node) != none }),
 		Rollout:        rollout,
 		Canary:         r.canaryRecord(),
 		Conditions:     r.plan.Status.Conditions,

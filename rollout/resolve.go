@@ -7,6 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // resolve is step 3. It finds which revision is the update revision and which the stable one (R rules), and which of the hashes
@@ -41,7 +42,7 @@ func (r *run) resolve() error {
 		h.relabel = relabel[h.value]
 	}
 	for _, create := range r.snapshot.InFlight.Creates {
-		i := r.index.find(create.Node)
+		i := r.fleet.Find(create.Node)
 		switch {
 		case i == none:
 		case create.Revision == "" || matches[create.Revision]:
@@ -86,11 +87,11 @@ func (r *run) isRolledOut() bool {
 	for i := range r.pods { // grouped by node
 		p := &r.pods[i]
 		isUpdate := matches[r.hashes[p.hash].value] || p.traits.has(byGeneration)
-		if isUpdate && p.node != last && p.object.DeletionTimestamp == nil && !p.traits.has(finished) {
+		if isUpdate && p.node != last && !p.Traits.Has(fleet.Marked|fleet.Failed|fleet.Succeeded) {
 			updated, last = updated+1, p.node
 		}
 	}
-	return updated > canary.Size(*options, r.updateRuns)
+	return updated > canary.Size(*options, r.fleet.Runs)
 }
 
 // isUpdate reports whether the pod carries the update revision, with whatever resources.

@@ -97,8 +97,9 @@ func (r *run) hasRoom(i int32) bool {
 }
 
 // isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes a
-// place of slow start when it goes down, like one that was never prepared. If it held a place while it waits for room, the nodes
-// that use the room up because their pod is missing could wait for that place for ever.
+// place of slow start when it goes down, like one that was never prepared. Otherwise two
+// nodes could wait for each other for ever: this one for room, which a node without a pod uses up, and that node for the place
+// of slow start that this one held.
 func (r *run) isLetGo(i int32) bool {
 	if !r.reliesOnPrepared(i) {
 		return false
@@ -110,7 +111,7 @@ func (r *run) isLetGo(i int32) bool {
 		if p.traits.has(preparingDelete) {
 			hook = hooks.PreDelete
 		}
-		if p.isPrepared() && hook.Matches(p.object) {
+		if p.isPrepared() && hook.Matches(p.Object) {
 			return false
 		}
 	}
@@ -121,7 +122,7 @@ func (r *run) isLetGo(i int32) bool {
 func (r *run) release(i, j int32, reason Reason) {
 	p := &r.pods[j]
 	// A pod that a hook, frozen or burst keeps from going now needs no room.
-	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.object)
+	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.Object)
 	if !kept && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
 		return

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // run is the state of the nine steps while one plan is made. Nodes and pods are flat slices, joined by ordinal. Per node there is
@@ -24,23 +24,20 @@ type run struct {
 
 	remembered Memory
 
-	nodes    []node // ascending by name
-	pods     []pod  // grouped by node, node.first to node.end
-	strays   []pod  // pods on no known node
-	ignored  []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
-	index    nodeIndex
-	hashes   []hash           // the distinct revision hashes that pods carry
-	ids      map[string]int32 // hash to ordinal in hashes
+	fleet    *fleet.Nodes
+	claims   *fleet.Claims // whose pods the plan is for; nil: those of the snapshot
+	nodes    []node        // ascending by name
+	pods     []pod         // grouped by node, node.first to node.end
+	strays   []pod         // pods on no known node
+	ignored  []pod         // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
+	hashes   []hash        // the distinct revision hashes that pods carry
 	revision history.Resolution
 	// templates of the revisions, by hash.
 	templates map[string]*olderTemplate
 
-	// updateRuns is how many nodes run the pod by the template of the update revision (P2); step 1 counts them. It is the base
-	// for canary nodes. Budget.Desired is the number of nodes that run the pod of the revision where they are to end (B1).
-	updateRuns int32
 	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
 	ripening []ripening
-	// effects of overrides (P8), one for each node that has any; node.effect finds them.
+	// effects of overrides (P8); node.effect finds them.
 	effects []placement.Overridden
 	// trial is how the canary stands. record is what is known of the rollout.
 	trial  canary.Judgement
@@ -52,14 +49,16 @@ type run struct {
 	// usesCanaryLabel reports whether the canary label of pods is read, put on and taken off. Without a canary that is so while
 	// the memory knows canary nodes, because their pods may still carry the label.
 	usesCanaryLabel bool
-	inFlight        inFlight
-	backoffs        backoffs
-	allowance       allowance
-	slow            slow
+	// revisionsInFlight are the names of revisions for which a request is in flight.
+	revisionsInFlight map[string]bool
+	backoffs          backoffs
+	allowance         allowance
+	slow              slow
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
-	// rely on prepared pods and nodes that B8 leaves out are not counted. It is counted only with hasPrepared.
+	// rely on prepared pods and nodes that B8 leaves out are not counted. It matters, and is counted at first, only with
+	// hasPrepared.
 	downNow int32
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installsLeft int32
@@ -67,12 +66,13 @@ type run struct {
 
 // node is what a run knows about one node, beside its Decision.
 type node struct {
-	object     *corev1.Node
+	*fleet.Node
 	first, end int32 // its pods: run.pods[first:end]
 	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the pod not atGoal that stays (M3: of several
 	// pods the best stays). Both are ordinals in run.pods, first <= ordinal < end, or none. Step 5 picks them.
 	goalPod, outdatedPod int32
-	// effect is the place in run.effects of what overrides give the node, counted from 1. 0: overrides give it nothing.
+	// effect is the place in run.effects of what overrides give the node, for the revision of its goal; none: they give it
+	// nothing.
 	effect int32
 	// creates says of which revisions there are creates in flight. expects says what those of them will bring whose pods are not
 	// seen yet (M1).
@@ -141,7 +141,7 @@ const (
 
 // pod is what a run knows about one pod.
 type pod struct {
-	object *corev1.Pod
+	*fleet.Pod
 	node   int32 // ordinal of its node
 	hash   int32 // ordinal in run.hashes
 	traits traits
@@ -153,25 +153,31 @@ type ripening struct {
 	at   time.Time
 }
 
-// traits of a pod.
+// traits of a pod. The lower bits are those of its facts.
 type traits uint32
 
-// These traits are what step 2 reads off the object and the requests in flight for it.
+// What the object says. A pod that is marked, or whose deletion is in flight, is neither ready nor available, and what hooks and
+// updates have begun on it does not matter any more.
 const (
-	marked          traits = 1 << iota // for deletion, or its deletion is in flight
-	failed                             // phase Failed
-	succeeded                          // phase Succeeded
-	ready                              // B5; never with marked
-	available                          // B5; implies ready
-	bound                              // to its node by the scheduler
-	byGeneration                       // no hash label; the template generation label matches (R5)
-	digested                           // carries a digest of overridden resources (P8)
-	labelled                           // carries the canary label
-	patchInFlight                      // a patch of it is in flight
-	preparingDelete                    // leaves through its preDelete hook (L2); this plan may label it so, too
-	preparingUpdate                    // is prepared for an update in place (L3)
-	inTransition                       // an in-place update or a hook of it is not finished
-	outOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
+	marked          = traits(fleet.Marked) // for deletion, or its deletion is in flight
+	failed          = traits(fleet.Failed)
+	succeeded       = traits(fleet.Succeeded)
+	ready           = traits(fleet.Ready)
+	bound           = traits(fleet.Bound)
+	digested        = traits(fleet.Digested)
+	labelled        = traits(fleet.Labelled)
+	preparingDelete = traits(fleet.PreparingDelete) // this plan may label it so, too
+	preparingUpdate = traits(fleet.PreparingUpdate)
+	inTransition    = traits(fleet.InTransition)
+	outOfService    = traits(fleet.OutOfService)
+)
+
+const (
+	// What step 2 adds, by the time, the spec and the requests in flight.
+
+	available     traits = 1 << (16 + iota) // B5; implies ready
+	byGeneration                            // no hash label; the template generation label matches (R5)
+	patchInFlight                           // a patch of it is in flight
 
 	// These are what step 4 finds, once the goal of the pod's node is known.
 
@@ -205,21 +211,21 @@ type hash struct {
 
 // through takes the nine steps. Each is one method, in the file of its name.
 func (r *run) through() error {
-	if err := r.place(); err != nil {
+	if err := r.place(); err != nil { // 1
 		return err
 	}
-	if err := r.join(); err != nil {
+	if err := r.join(); err != nil { // 2
 		return err
 	}
-	if err := r.resolve(); err != nil {
+	if err := r.resolve(); err != nil { // 3
 		return err
 	}
-	r.target()
-	r.classify()
-	r.repair()
-	r.admit()
-	r.act()
-	r.report()
+	r.target()   // 4
+	r.classify() // 5
+	r.repair()   // 6
+	r.admit()    // 7
+	r.act()      // 8
+	r.report()   // 9
 	return nil
 }
 
@@ -248,14 +254,14 @@ func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) err
 	seen := make(map[string]bool, len(revisions))
 	for i, revision := range revisions {
 		if revision == nil {
-			return at("Revisions", i, "must not be nil")
+			return wrongAt("Revisions", i, "must not be nil")
 		}
 		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
-			return at("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
+			return wrongAt("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
 				"ClaimRevisions picks the set's", revision.Name))
 		}
 		if seen[revision.Name] {
-			return at("Revisions", i, "must have a name of its own: there is another "+revision.Name)
+			return wrongAt("Revisions", i, "must have a name of its own: there is another "+revision.Name)
 		}
 		seen[revision.Name] = true
 	}

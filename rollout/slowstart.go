@@ -48,8 +48,8 @@ func (s *slow) takePlace(n *node) {
 	}
 }
 
-// startSlowly resolves the limit of slow start and counts the nodes under way (B7).
-func (r *run) startSlowly() {
+// openSlowStart resolves the limit of slow start and counts the nodes under way (B7).
+func (r *run) openSlowStart() {
 	options := r.spec.Strategy.SlowStart
 	if options == nil || r.completedRevision() == r.revision.Update.Hash && !r.anyOutdated() {
 		return
@@ -128,8 +128,8 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	}
 	if kept != none && !r.pods[kept].inService() {
 		p := &r.pods[kept]
-		since := p.object.CreationTimestamp.Time
-		if state, err := inplace.StateOf(p.object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
+		since := p.Object.CreationTimestamp.Time
+		if state, err := inplace.StateOf(p.Object); err == nil && state != nil && state.UpdateTimestamp.After(since) {
 			since = state.UpdateTimestamp.Time
 		}
 		if end := since.Add(interval); r.snapshot.Now.Before(end) {

@@ -11,8 +11,9 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
-// Snapshot is everything a plan depends on beside the spec. Nothing in it is written or kept, so pointers from an
-// informer cache may be passed as they are. The order of the slices carries no meaning.
+// Snapshot is everything a plan depends on beside the spec. Nothing in it is written, and only
+// Plan.Reading keeps any of it, so pointers from an informer cache may be passed as they are. The order of the slices carries no
+// meaning.
 type Snapshot struct {
 	// Now is the time at which the plan is made; the planner has no clock of its own. Required.
 	Now time.Time
@@ -33,6 +34,10 @@ type Snapshot struct {
 	InFlight InFlight
 	// Memory is Plan.Memory of the previous call. The zero value is always safe.
 	Memory Memory
+	// Reading is Plan.Reading of an earlier call, or nil. It changes nothing but the time that the plan takes: objects of Nodes
+	// and Pods whose pointers were in the snapshot of that call are not read again. The caller owes that such an object has
+	// not been changed since, as a cache of client-go demands anyway; rollouttest.CheckReading finds one who does.
+	Reading *Reading `json:"-"`
 }
 
 // InFlight lists requests that were sent and are not yet seen in the snapshot (a watch lags behind). They count as

@@ -11,9 +11,9 @@ import (
 // pinned to a node that is gone, but not bound to it.
 func (r *run) repairStrays() {
 	slices.SortFunc(r.strays, func(a, b pod) int {
-		nodeA, _ := placement.TargetNode(a.object)
-		nodeB, _ := placement.TargetNode(b.object)
-		return cmp.Or(cmp.Compare(nodeA, nodeB), byName(a.object, b.object))
+		nodeA, _ := placement.TargetNode(a.Object)
+		nodeB, _ := placement.TargetNode(b.Object)
+		return cmp.Or(cmp.Compare(nodeA, nodeB), byName(a.Object, b.Object))
 	})
 	for i := range r.strays {
 		r.plan.Decisions = append(r.plan.Decisions, r.repairStray(&r.strays[i]))
@@ -21,8 +21,8 @@ func (r *run) repairStrays() {
 }
 
 func (r *run) repairStray(p *pod) Decision {
-	node, ok := placement.TargetNode(p.object)
-	d := Decision{Node: node, Pod: p.object.Name, State: StateVanished}
+	node, ok := placement.TargetNode(p.Object)
+	d := Decision{Node: node, Pod: p.Name, State: StateVanished}
 	switch {
 	case !ok:
 		d.State, d.Reason = StateUnattributed, ReasonUnattributable

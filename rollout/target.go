@@ -5,10 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // target is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
@@ -37,14 +39,115 @@ func (r *run) target() {
 	}
 }
 
+// aim gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go back
+// to, the goal is the update revision everywhere, even if it has failed.
+func (r *run) aim() {
+	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
+	var overrides *placement.Evaluator
+	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
+	var elsewhere, otherwise bool  // its pods may run on other nodes, may get other resources than those of the update revision
+	if stable {
+		template := r.templateOf(r.revision.Stable.Hash)
+		overrides = r.overridesFor(r.revision.Stable.Hash).Evaluator()
+		if template != nil {
+			matcher, _ = placement.Compile(template) // what is wrong with it matches no node (P4)
+		}
+		elsewhere = template == nil || !fleet.SamePlacement(&template.Spec, &r.spec.Template.Spec)
+		otherwise = template == nil || !fleet.SameResources(&template.Spec, &r.spec.Template.Spec)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if stable && r.goesStable(n) {
+			n.goal = toStable
+			if elsewhere {
+				d := r.decision(int32(i))
+				d.Placement = stablePlacement(n, d.Placement, matcher)
+			}
+			if otherwise {
+				r.setEffect(int32(i), overrides)
+			}
+		}
+		for j := n.first; j < n.end; j++ {
+			p := &r.pods[j]
+			if r.isUpdate(p) {
+				if n.goal != toUpdate {
+					p.traits |= atUpdate
+				} else if r.hasResources(n, p) {
+					p.traits |= atUpdate | atGoal
+				}
+			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
+				p.traits |= atGoal
+			}
+		}
+	}
+	r.countDesired()
+	for _, pod := range r.ripening {
+		if r.outcome(pod.node) != placement.Leave {
+			r.wake(pod.at)
+		}
+	}
+}
+
+// countDesired counts the nodes that are to run the pod, once the goal of each is known (B1, S1).
+func (r *run) countDesired() {
+	for i := range r.plan.Decisions {
+		if d := &r.plan.Decisions[i]; d.Placement.Outcome == placement.Run {
+			d.Facts |= status.Desired
+			r.plan.Budget.Desired++
+		}
+	}
+}
+
+// stablePlacement returns the verdict about a node whose goal is the stable revision. The template of that revision decides
+// whether the node runs the pod, so that a trial changes nothing outside the canary (T6). If it cannot be read, no node is
+// vacated.
+func stablePlacement(n *node, update placement.Verdict, stable *placement.Matcher) placement.Verdict {
+	if stable != nil {
+		return stable.Evaluate(n.Object)
+	}
+	if update.Outcome == placement.Leave && n.first < n.end {
+		update.Outcome = placement.Keep
+	}
+	return update
+}
+
+// goesStable reports whether the stable revision is the node's goal. It is everywhere after a fail, and during a trial outside
+// the canary (T6). A paused canary replaces nothing, and its nodes get lost pods back at the stable revision (C7). But a node
+// that has the update revision keeps it while the trial lasts.
+func (r *run) goesStable(n *node) bool {
+	switch {
+	case r.trial.Phase == canary.Failed:
+		return true
+	case n.canary && r.trial.Phase == canary.Running && !r.halted():
+		return false
+	default:
+		return !r.hasUpdate(n)
+	}
+}
+
+func (r *run) goalHash(n *node) string {
+	if n.goal == toStable {
+		return r.revision.Stable.Hash
+	}
+	return r.revision.Update.Hash
+}
+
+// templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
+func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
+	if to == toStable {
+		return r.templateOf(r.revision.Stable.Hash)
+	}
+	return &r.spec.Template
+}
+
 // holdUnselected applies T3: nodes that the strategy's node selector does not match are held.
 func (r *run) holdUnselected() {
-	if r.selector.Empty() {
+	if r.rules.NodeSelector.Empty() {
 		return
 	}
-	r.plan.NodeSelector = r.selector.String()
+	r.plan.NodeSelector = r.rules.NodeSelector.String()
 	for i := range r.nodes {
-		if n := &r.nodes[i]; !r.selector.Matches(labels.Set(n.object.Labels)) {
+		if n := &r.nodes[i]; n.Unselected {
 			n.heldBy = LimitNodeSelector
 		}
 	}
@@ -258,7 +361,7 @@ func (r *run) lostRevision(i int32) string {
 	var youngest time.Time
 	found := ""
 	look := func(p *pod) {
-		if created := p.object.CreationTimestamp.Time; found == "" || created.After(youngest) {
+		if created := p.Object.CreationTimestamp.Time; found == "" || created.After(youngest) {
 			if r.isUpdate(p) {
 				found, youngest = r.revision.Update.Hash, created
 			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {

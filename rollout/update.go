@@ -40,7 +40,7 @@ func (r *run) findInPlace(i int32) inPlace {
 	}
 	n := &r.nodes[i]
 	p := &r.pods[n.outdatedPod]
-	if obstruction := inplace.Obstruct(p.object); obstruction != 0 {
+	if obstruction := inplace.Obstruct(p.Object); obstruction != 0 {
 		return inPlace{obstruction: obstruction}
 	}
 	found := inPlace{change: r.changeTo(n.goal, p.hash)}
@@ -58,7 +58,7 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(inTransition) {
 		return false, inPlace{}
 	}
-	if !p.traits.has(preparingUpdate) && (p.traits.has(ready) || !inplace.Preparing(p.object)) {
+	if !p.traits.has(preparingUpdate) && (p.traits.has(ready) || !inplace.Preparing(p.Object)) {
 		return false, inPlace{}
 	}
 	found := r.findInPlace(i)
@@ -78,7 +78,7 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
 	target := inplace.Target{Revision: r.goalHash(n)}
-	return change.update.Begin(r.pods[n.outdatedPod].object, target, metadata, r.snapshot.Now)
+	return change.update.Begin(r.pods[n.outdatedPod].Object, target, metadata, r.snapshot.Now)
 }
 
 // noteInPlace records in the node's decision, and in the plan's Diffs, what was found about its outdated pod.
@@ -106,7 +106,7 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 // updateInPlace takes the next step of an in-place update of the node's outdated pod. First the hook has to let it go (L3), then
 // the pod is made unready, and after the grace period it is changed (I4). Nothing is spent on a pod that turns out to differ
 // from its revision, or whose record of its last update cannot be read.
-func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
+func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 	p, d := &r.pods[r.nodes[i].outdatedPod], r.decision(i)
 	wasBegun, found := r.isBegunInPlace(i)
 	r.noteInPlace(i, found)
@@ -119,7 +119,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		return updateDeferred
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
-	transition := hooks.Next(p.object, lifecycle.Update, inplace.Completed(p.object).Done)
+	transition := hooks.Next(p.Object, lifecycle.Update, inplace.Completed(p.Object).Done)
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	goal := r.goalHash(&r.nodes[i])
@@ -130,9 +130,9 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		return updateNotInPlace
 	case err != nil:
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
-		return updateImpossible
+		return updateWaits
 	}
-	patches := transition.Patches(p.object, now)
+	patches := transition.Patches(p.Object, now)
 	if transition.Proceed && len(patches) > 0 {
 		// The hook's patches and those of the update may both require this version of the pod, which the first of them changes.
 		// So the update waits for the next plan.
@@ -141,11 +141,11 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) outcome {
 		if isNew {
 			r.countWaiting(i)
 		}
-		return updateImpossible
+		return updateWaits
 	}
 	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
-		return updateImpossible
+		return updateWaits
 	}
 	if isNew {
 		r.allowance.updates-- // frozen is not asked for, because it holds the node before it comes here

@@ -57,7 +57,7 @@ var removals = []removal{
 	},
 	{
 		rule: "P8", what: "the digest is not compared", file: "rollout/override.go",
-		old:  "len(effect.Malformed) > 0 || p.object.Annotations[placement.DigestAnnotation] == effect.Digest",
+		old:  "len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest",
 		new:  "true",
 		test: "TestOverrideP8/changed",
 	},
@@ -88,8 +88,8 @@ var removals = []removal{
 	},
 	{
 		rule: "R5", what: "the generation label counts for nothing", file: "rollout/join.go",
-		old:  "case !hasHash && r.atGeneration(object):",
-		new:  "case false && !hasHash && r.atGeneration(object):",
+		old:  "if facts.Traits.Has(fleet.Unhashed) && r.atGeneration(facts) {",
+		new:  "if false {",
 		test: "TestRevisionOfPodR5/generation",
 	},
 	{
@@ -165,7 +165,7 @@ var removals = []removal{
 		test: "TestBudgetB3MaxUnavailable/OnDelete",
 	},
 	{
-		rule: "T6", what: "nodes outside the canary go on", file: "rollout/canary.go",
+		rule: "T6", what: "nodes outside the canary go on", file: "rollout/target.go",
 		old: `		return !r.hasUpdate(n)
 `,
 		new: `		return false

@@ -3,6 +3,7 @@ package properties_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,8 +24,18 @@ func realPlanner(spec rollout.Spec) (harness.PlanFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return planner.Plan, nil
+	reread := harness.Reread(planner.Plan, lastReading.Load())
+	return func(s rollout.Snapshot) (rollout.Plan, error) {
+		plan, err := reread(s)
+		if err == nil {
+			lastReading.Store(plan.Reading)
+		}
+		return plan, err
+	}, nil
 }
+
+// lastReading is of the last plan of any property, of whatever spec. Nil: there is none yet.
+var lastReading atomic.Pointer[rollout.Reading]
 
 // trial is one drawn case.
 type trial struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/sameplans"
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -135,9 +136,14 @@ func transcripts(t *testing.T) []run {
 		all = append(all, run{"transcript/" + name, func(t *testing.T, r *sameplans.Recorder) {
 			t.Helper()
 			transcript.Run(t, []string{file}, false, transcript.WithCheck(
-				func(_ rollout.Spec, _ rollout.Snapshot, plan rollout.Plan) error {
+				func(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
 					r.Plan(&plan)
-					return nil
+					plans, err := harness.Planner(spec)
+					if err != nil {
+						return err
+					}
+					_, err = plans(snapshot)
+					return err
 				}))
 		}})
 	}
@@ -153,8 +159,9 @@ func world(seed uint64) run {
 			if err != nil {
 				return nil, err
 			}
+			reread := harness.Reread(planner.Plan)
 			return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
-				plan, err := planner.Plan(snapshot)
+				plan, err := reread(snapshot)
 				if err != nil {
 					r.Refused(err)
 					return plan, err
@@ -188,7 +195,7 @@ func recorded(t *testing.T, file string) []run {
 				r.Refused(err)
 				return
 			}
-			plan, err := planner.Plan(c.Snapshot())
+			plan, err := harness.Reread(planner.Plan)(c.Snapshot())
 			if err != nil {
 				r.Refused(err)
 				return
@@ -204,7 +211,7 @@ func TestRecorderKnowsAllFields(t *testing.T) {
 	for _, known := range []struct {
 		of     any
 		fields int
-	}{{rollout.Plan{}, 18}, {rollout.Decision{}, 21}, {rollout.Patch{}, 8}} {
+	}{{rollout.Plan{}, 19}, {rollout.Decision{}, 21}, {rollout.Patch{}, 8}} {
 		if has := reflect.TypeOf(known.of).NumField(); has != known.fields {
 			t.Errorf("%T has %d fields, and %d are taken down", known.of, has, known.fields)
 		}

@@ -79,7 +79,7 @@ func (c *checker) replanned(step *simulate.Step) error {
 		if err != nil {
 			return err
 		}
-		plan = planner.Plan
+		plan = harness.Reread(planner.Plan)
 	}
 	for _, again := range []struct {
 		kind string

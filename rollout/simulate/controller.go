@@ -25,6 +25,8 @@ type controller struct {
 	// memory is that of the last plan. saved is what was written with the status, so that a crash does not lose it.
 	memory, saved rollout.Memory
 	written       status.Status
+	// reading is that of the last plan since the controller started.
+	reading *rollout.Reading
 
 	// plan is being carried out, and planner made it. The next call is number call of calls, at nextCall.
 	plan     rollout.Plan
@@ -140,6 +142,7 @@ func (s *Simulation) snapshot() rollout.Snapshot {
 		Now: s.now().Add(-s.controller.behind), Revisions: s.cache.revisions,
 		Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods),
 		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
+		Reading: s.controller.reading,
 	}
 }
 
@@ -177,7 +180,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 	if wake := step.Plan.NextWake; !wake.IsZero() {
 		c.wake = wake.Sub(s.start) + c.behind
 	}
-	c.memory = step.Plan.Memory
+	c.memory, c.reading = step.Plan.Memory, step.Plan.Reading
 	s.failedPulls = slices.Clone(step.Plan.FailedPulls)
 	c.begin(step.Plan, s.planner)
 	if c.doomed {
@@ -247,6 +250,7 @@ func (s *Simulation) strike() {
 func (t *restartTimer) fire(s *Simulation) {
 	c := &s.controller
 	c.down, c.flight = false, flight{}
+	c.reading = nil
 	if c.memory = c.saved; s.scenario.Controller.LosesMemory {
 		c.memory = rollout.Memory{}
 	}

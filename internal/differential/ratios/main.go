@@ -34,9 +34,13 @@ var pairs = []pair{
 	{"Decision steady", "plan", "controller", 100},
 	{"Decision steady", "new+plan", "controller", 50},
 	{"Decision steady", "claim+plan", "controller", 0},
+	{"Decision steady", "warm", "controller", 300},
+	{"Decision steady", "changed", "controller", 150},
 	{"Decision rollout", "plan", "controller", 60},
 	{"Decision rollout", "new+plan", "controller", 50},
 	{"Decision rollout", "claim+plan", "controller", 0},
+	{"Decision rollout", "warm", "controller", 150},
+	{"Decision rollout", "changed", "controller", 0},
 }
 
 // growth is by how much the cost of a node may rise from the smallest fleet to the largest.

@@ -1,0 +1,76 @@
+package harness_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// TestRereadFinds: in one rollout each planner whose Readings hold what they must not is found, and the real one is not.
+func TestRereadFinds(t *testing.T) {
+	for name, spoil := range map[string]func(rollout.Snapshot, rollout.Snapshot) rollout.Snapshot{
+		"nothing": func(_, now rollout.Snapshot) rollout.Snapshot { return now },
+		"a fact that depends on the time": func(before, now rollout.Snapshot) rollout.Snapshot {
+			now.Now = before.Now
+			return now
+		},
+		"a pod that is gone": func(before, now rollout.Snapshot) rollout.Snapshot {
+			for _, p := range before.Pods {
+				if !slices.ContainsFunc(now.Pods, func(q *corev1.Pod) bool { return p.UID == q.UID }) {
+					now.Pods = append(slices.Clone(now.Pods), p)
+				}
+			}
+			return now
+		},
+		"a pod before it changed": func(before, now rollout.Snapshot) rollout.Snapshot {
+			now.Pods = slices.Clone(now.Pods)
+			for i, p := range now.Pods {
+				if k := slices.IndexFunc(before.Pods, func(q *corev1.Pod) bool { return p.UID == q.UID }); k >= 0 {
+					now.Pods[i] = before.Pods[k]
+				}
+			}
+			return now
+		},
+		"two pods, each as the other": func(_, now rollout.Snapshot) rollout.Snapshot {
+			now.Pods = slices.Clone(now.Pods)
+			if n := len(now.Pods); n > 1 {
+				a, b := now.Pods[0].DeepCopy(), now.Pods[n-1].DeepCopy()
+				a.Spec.NodeName, b.Spec.NodeName = b.Spec.NodeName, a.Spec.NodeName
+				now.Pods[0], now.Pods[n-1] = a, b
+			}
+			return now
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := rollouttest.Spec("agent", rollouttest.MinReadySeconds(10))
+			spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+			snapshot, err := rollouttest.Fleet(4, rollouttest.Running(old)).Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot.Now = rollouttest.Noon()
+			cluster, err := harness.NewCluster(spec, snapshot, harness.Behavior{Start: 5 * time.Second, Stop: 3 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, now rollout.Snapshot
+			_, err = cluster.Run(harness.Reread(func(s rollout.Snapshot) (rollout.Plan, error) {
+				if s.Reading == nil { // the first plan of a snapshot is that without a Reading
+					before, now = now, s
+					return cluster.Plan(s)
+				}
+				return cluster.Plan(spoil(before, s))
+			}), 200, nil)
+			if found := err != nil && strings.Contains(err.Error(), "Reading"); found != (name != "nothing") {
+				t.Errorf("found: %t, error: %v", found, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,258 @@
+package fleet
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// None stands for no ordinal.
+const None = -1
+
+// Node is what one node says by itself and by the rules.
+type Node struct {
+	Object *corev1.Node
+	Name   string
+	// Verdict on the node for the template of the update revision (P2, P3).
+	Verdict placement.Verdict
+	// Effect is the ordinal in Nodes.Effects of what overrides give the node (P8), or None.
+	Effect int32
+	// Unselected reports whether the node selector of the strategy does not match the node (T3).
+	Unselected bool
+}
+
+// Nodes are the facts of all nodes. They are immutable.
+type Nodes struct {
+	// List has the nodes, ascending by name.
+	List []Node
+	// Effects of overrides that nodes have, in no particular order.
+	Effects []placement.Overridden
+	// Runs is how many nodes run the pod by the template of the update revision.
+	Runs int32
+
+	rules    *Rules
+	seed     maphash.Seed
+	names    index                 // of List, by name
+	pointers pointers[corev1.Node] // of List
+}
+
+// Error says which element of a list of objects breaks the contract.
+type Error struct {
+	// Field is the place, such as "Pods[3]".
+	Field string
+	// Problem says what is wrong there, and what would be right.
+	Problem string
+}
+
+// Error joins place and problem.
+func (e *Error) Error() string { return e.Field + ": " + e.Problem }
+
+// Find returns the ordinal of the node of that name, or None.
+func (f *Nodes) Find(name string) int32 { return f.find(maphash.String(f.seed, name), name) }
+
+// find is Find for a name whose hash is known.
+func (f *Nodes) find(hash uint64, name string) int32 {
+	return f.names.find(hash, func(i int32) bool { return f.List[i].Name == name })
+}
+
+// sameNames reports whether both have the same names, as facts that replace objects have.
+func (f *Nodes) sameNames(other *Nodes) bool { return &f.names.slots[0] == &other.names.slots[0] }
+
+// ReadNodes returns the facts of the nodes by the rules, and reads only objects that are not in earlier facts; nil: all of them.
+// It fails with an *Error if an object is nil, or has no name, or the name of another.
+func ReadNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, error) {
+	if earlier == nil {
+		return readNodes(nil, nil, rules, objects)
+	}
+	if rules == earlier.rules && earlier.pointers.areAll(objects) {
+		return earlier, nil
+	}
+	at, strange := earlier.pointers.known(objects)
+	if at == nil {
+		return readNodes(nil, nil, rules, objects)
+	}
+	if len(objects) != len(earlier.List) || !earlier.replaces(at, strange, objects) {
+		return readNodes(earlier, at, rules, objects)
+	}
+	f := &Nodes{List: slices.Clone(earlier.List), seed: earlier.seed, names: earlier.names, pointers: earlier.pointers}
+	fresh := make([]int32, len(strange)) // ordinals of the nodes whose objects are new
+	for k, i := range strange {
+		fresh[k] = at[i]
+		f.List[at[i]] = Node{Object: objects[i], Name: objects[i].Name, Effect: None}
+	}
+	slices.Sort(fresh)
+	f.evaluate(earlier, rules, fresh)
+	if len(strange) > 0 {
+		f.indexPointers()
+	}
+	return f, nil
+}
+
+// replaces reports whether the strange objects are newer versions of just those nodes of f that are not among the objects. Then
+// it enters their ordinals in at.
+func (f *Nodes) replaces(at, strange []int32, objects []*corev1.Node) bool {
+	if len(strange) == 0 {
+		return true
+	}
+	seen := newSet(len(f.List))
+	for _, j := range at {
+		if j != None {
+			seen.add(j)
+		}
+	}
+	found := make([]int32, len(strange))
+	for k, i := range strange {
+		if objects[i] == nil {
+			return false
+		}
+		found[k] = f.Find(objects[i].Name)
+		if found[k] == None || !seen.add(found[k]) {
+			return false
+		}
+	}
+	for k, i := range strange {
+		at[i] = found[k]
+	}
+	return true
+}
+
+// readNodes puts the nodes in order, and reads those that are not in earlier facts. at has the ordinals there, None for others;
+// nil: no node is in earlier facts.
+func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node) (*Nodes, error) {
+	f := &Nodes{List: make([]Node, len(objects)), names: newIndex(len(objects))}
+	if earlier == nil {
+		f.seed = maphash.MakeSeed()
+	} else {
+		f.seed = earlier.seed
+	}
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		switch {
+		case earlier != nil && at[i] != None:
+			names[i] = earlier.List[at[i]].Name
+			continue
+		case object == nil:
+			return nil, wrong("Nodes", i, "must not be nil")
+		case object.Name == "":
+			return nil, wrong("Nodes", i, "must have a name")
+		}
+		names[i] = object.Name
+	}
+	// The table is made for places in the snapshot, so that the error is of the first name that is there twice.
+	order := ascending(names)
+	rank := make([]int32, len(objects))
+	for i := range order {
+		rank[order[i].i] = int32(i)
+	}
+	for i, name := range names {
+		if f.names.add(rank[i], maphash.String(f.seed, name), func(j int32) bool { return names[order[j].i] == name }) != None {
+			return nil, &Error{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", name)}
+		}
+	}
+	fresh := make([]int32, 0, len(objects))
+	for i := range order {
+		from := order[i].i
+		if earlier != nil && at[from] != None {
+			f.List[i] = earlier.List[at[from]]
+			continue
+		}
+		f.List[i] = Node{Object: objects[from], Name: names[from], Effect: None}
+		fresh = append(fresh, int32(i))
+	}
+	f.evaluate(earlier, rules, fresh)
+	f.indexPointers()
+	return f, nil
+}
+
+// block is how many objects are read side by side. On large fleets reading is waiting for memory, and the processor waits for
+// several objects at once.
+const block = 64
+
+// evaluate applies the rules: all of them to the fresh nodes, and to the others those that differ from the rules of earlier
+// facts.
+func (f *Nodes) evaluate(earlier *Nodes, rules *Rules, fresh []int32) {
+	f.rules = rules
+	var all []int32 // ordinals of all nodes, if any rule has to be applied to all of them
+	which := func(same bool) []int32 {
+		if same || len(fresh) == len(f.List) {
+			return fresh
+		}
+		if all == nil {
+			all = make([]int32, len(f.List))
+			for i := range all {
+				all[i] = int32(i)
+			}
+		}
+		return all
+	}
+	f.judge(which(earlier == nil || rules.sameVerdicts(earlier.rules)))
+	for i := range f.List {
+		if f.List[i].Verdict.Outcome == placement.Run {
+			f.Runs++
+		}
+	}
+	f.override(earlier, which(earlier == nil || rules.sameEffects(earlier.rules)))
+	for _, i := range which(earlier == nil || rules.sameSelection(earlier.rules)) {
+		f.List[i].Unselected = !rules.NodeSelector.Empty() && !rules.NodeSelector.Matches(labels.Set(f.List[i].Object.Labels))
+	}
+}
+
+// judge gives the nodes of these ordinals their verdicts.
+func (f *Nodes) judge(nodes []int32) {
+	var some [block]*corev1.Node
+	var verdicts [block]placement.Verdict
+	for len(nodes) > 0 {
+		now := nodes[:min(block, len(nodes))]
+		for k, i := range now {
+			some[k] = f.List[i].Object
+		}
+		for k, verdict := range f.rules.Matcher.EvaluateAll(verdicts[:0], some[:len(now)]) {
+			f.List[now[k]].Verdict = verdict
+		}
+		nodes = nodes[len(now):]
+	}
+}
+
+// override gives the nodes of these ordinals what overrides say, and takes over the effects of the others from earlier facts.
+func (f *Nodes) override(earlier *Nodes, nodes []int32) {
+	evaluator := f.rules.Compiled.Evaluator()
+	next := 0
+	for i := range f.List {
+		n := &f.List[i]
+		if next < len(nodes) && nodes[next] == int32(i) {
+			next++
+			n.Effect = None
+			if effect := evaluator.Evaluate(n.Object); HasEffect(&effect) {
+				n.Effect = int32(len(f.Effects))
+				f.Effects = append(f.Effects, effect)
+			}
+			continue
+		}
+		if n.Effect != None {
+			f.Effects = append(f.Effects, earlier.Effects[n.Effect])
+			n.Effect = int32(len(f.Effects)) - 1
+		}
+	}
+}
+
+// HasEffect reports whether overrides give a node anything, or have something to report about it.
+func HasEffect(effect *placement.Overridden) bool {
+	return len(effect.Resources) > 0 || len(effect.Malformed) > 0 || len(effect.Conflicts) > 0
+}
+
+func (f *Nodes) indexPointers() {
+	objects := make([]*corev1.Node, len(f.List))
+	for i := range f.List {
+		objects[i] = f.List[i].Object
+	}
+	f.pointers = newPointers(f.seed, objects)
+}
+
+func wrong(list string, i int, problem string) error {
+	return &Error{Field: fmt.Sprintf("%s[%d]", list, i), Problem: problem}
+}

@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// Pod is what one pod says by itself and by the rules.
+type Pod struct {
+	Object *corev1.Pod
+	Name   string
+	// ReadySince is when the pod became ready, if it is; zero: unknown.
+	ReadySince time.Time
+	// Node is the ordinal of the node that the pod is on or pinned to (P7), or None if there is no such node.
+	Node int32
+	// Hash is the ordinal in Pods.Hashes of the revision that the pod carries. A predecessor's pod carries "".
+	Hash   int32
+	Traits Traits
+
+	uid uint64 // hash of its UID
+}
+
+// Traits of a pod.
+type Traits uint16
+
+// The traits.
+const (
+	Marked          Traits = 1 << iota // for deletion
+	Failed                             // phase Failed
+	Succeeded                          // phase Succeeded
+	Ready                              // B5
+	Bound                              // to its node by the scheduler
+	Unhashed                           // has no hash label, and is not a predecessor's
+	Digested                           // carries a digest of overridden resources (P8)
+	Labelled                           // carries the canary label
+	PreparingDelete                    // leaves through its preDelete hook (L2)
+	PreparingUpdate                    // is prepared for an update in place (L3)
+	InTransition                       // an in-place update or a hook of it is not finished
+	OutOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
+)
+
+// Has reports whether the pod has any of some traits.
+func (t Traits) Has(some Traits) bool { return t&some != 0 }
+
+// reader turns pod objects into facts.
+type reader struct {
+	rules  *Rules
+	nodes  *Nodes
+	hashes []string
+	ids    map[string]int32 // of hashes; made when it is first needed
+	last   int32            // ordinal of the hash read last; the next pod mostly carries the same
+}
+
+func newReader(rules *Rules, nodes *Nodes) *reader { return &reader{rules: rules, nodes: nodes} }
+
+// all reads all objects, a block of them at a time, and refuses pods without a UID.
+func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
+	seed := read.nodes.seed
+	var targets [block]string
+	for first := 0; first < len(objects); first += block {
+		some := objects[first:min(first+block, len(objects))]
+		for k, object := range some {
+			if object == nil {
+				return wrong("Pods", first+k, "must not be nil")
+			}
+			if object.UID == "" {
+				return wrong("Pods", first+k, "must have a UID: deletes use it as precondition (pod "+object.Name+")")
+			}
+			targets[k], _ = placement.TargetNode(object)
+		}
+		// Each loop reads one thing of each object, because in a short loop the processor waits for the memory of several
+		// objects at once.
+		reach(some)
+		for k, object := range some {
+			records[first+k].uid = maphash.String(seed, string(object.UID))
+		}
+		var hashes [block]uint64
+		for k := range some {
+			hashes[k] = maphash.String(seed, targets[k])
+		}
+		for k := range some {
+			records[first+k].Node = read.nodes.find(hashes[k], targets[k])
+		}
+		for k, object := range some {
+			record := &records[first+k]
+			node, uid := record.Node, record.uid
+			*record = read.pod(object)
+			record.Node, record.uid = node, uid
+		}
+	}
+	return nil
+}
+
+// reach loads what reading a pod begins with into the processor's cache, for all pods of a block at once. Its result means
+// nothing. It must not be inlined, or the compiler would drop the loads.
+//
+//go:noinline
+func reach(objects []*corev1.Pod) (sum int) {
+	for _, object := range objects {
+		sum += len(object.Labels) + len(object.Annotations) + len(object.Status.Conditions)
+	}
+	return sum
+}
+
+// take copies the facts that are in earlier ones. at has their places there, None for others. Ordinals of nodes and hashes become
+// those of today.
+func (read *reader) take(records []Pod, at []int32, earlier *Pods) {
+	nodes := read.renumberedNodes(earlier.nodes)
+	hashes := make([]int32, len(earlier.Hashes))
+	for h := range hashes {
+		hashes[h] = None
+	}
+	for i, j := range at {
+		if j == None {
+			continue
+		}
+		p := earlier.List[j]
+		if hashes[p.Hash] == None {
+			hashes[p.Hash] = read.hash(earlier.Hashes[p.Hash])
+		}
+		p.Hash = hashes[p.Hash]
+		switch {
+		case nodes == nil:
+		case p.Node == None: // its node may have come
+			target, _ := placement.TargetNode(p.Object)
+			p.Node = read.nodes.Find(target)
+		default:
+			p.Node = nodes[p.Node]
+		}
+		records[i] = p
+	}
+}
+
+// renumberedNodes returns for each ordinal in earlier facts of nodes the ordinal of the node of that name today, or None. It is
+// nil if none has changed.
+func (read *reader) renumberedNodes(earlier *Nodes) []int32 {
+	if read.nodes.sameNames(earlier) {
+		return nil
+	}
+	now := make([]int32, len(earlier.List))
+	j := 0
+	for i := range earlier.List { // both lists ascend by name
+		name := earlier.List[i].Name
+		for j < len(read.nodes.List) && read.nodes.List[j].Name < name {
+			j++
+		}
+		now[i] = None
+		if j < len(read.nodes.List) && read.nodes.List[j].Name == name {
+			now[i] = int32(j)
+		}
+	}
+	return now
+}
+
+// pod reads one object, but for its node.
+func (read *reader) pod(object *corev1.Pod) Pod {
+	p := Pod{Object: object, Name: object.Name, Node: None}
+	switch object.Status.Phase {
+	case corev1.PodFailed:
+		p.Traits |= Failed
+	case corev1.PodSucceeded:
+		p.Traits |= Succeeded
+	}
+	if object.DeletionTimestamp != nil {
+		p.Traits |= Marked
+	}
+	if object.Spec.NodeName != "" {
+		p.Traits |= Bound
+	}
+	if !p.Traits.Has(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
+		p.Traits |= motion(object)
+		if since, ready := lifecycle.ReadySince(object); ready {
+			p.Traits |= Ready
+			p.ReadySince = since
+		}
+	}
+	if p.Traits.Has(Ready) && (p.Traits.Has(InTransition) || inplace.Resizing(object)) && isIncomplete(object) {
+		p.Traits |= OutOfService
+	}
+	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	switch {
+	case read.rules.Predecessor.Owns(object):
+		value = "" // another set gave it the hash that it carries
+	case !hasHash:
+		p.Traits |= Unhashed
+	}
+	if object.Labels[read.rules.CanaryLabel] != "" {
+		p.Traits |= Labelled
+	}
+	if object.Annotations[placement.DigestAnnotation] != "" {
+		p.Traits |= Digested
+	}
+	p.Hash = read.hash(value)
+	return p
+}
+
+// motion returns the traits that say what hooks and in-place updates have begun on a pod and not finished.
+func motion(object *corev1.Pod) Traits {
+	var t Traits
+	switch lifecycle.StateOf(object) {
+	case "", lifecycle.Normal:
+	case lifecycle.PreparingDelete:
+		t |= PreparingDelete
+	case lifecycle.PreparingUpdate:
+		t |= PreparingUpdate | InTransition
+	case lifecycle.PreparingNormal, lifecycle.Updated:
+		t |= InTransition | OutOfService
+	default:
+		t |= InTransition
+	}
+	if inplace.Unfinished(object) || lifecycle.Unfinished(object) {
+		t |= InTransition
+	}
+	return t
+}
+
+// isIncomplete reports whether an in-place update is known not to be complete (I5). If its record cannot be read, that is
+// unknown: then the pod is taken at its readiness, because a ready pod must not keep other nodes from being updated.
+func isIncomplete(object *corev1.Pod) bool {
+	return !inplace.Completed(object).Done && !IsUnreadable(object)
+}
+
+// IsUnreadable reports whether the record of the pod's in-place update cannot be read.
+func IsUnreadable(object *corev1.Pod) bool {
+	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.UpdateWait) bool {
+		return w.Code == inplace.UnreadableState
+	})
+}
+
+// hash returns the ordinal of a revision hash.
+func (read *reader) hash(value string) int32 {
+	if len(read.hashes) > 0 && read.hashes[read.last] == value {
+		return read.last
+	}
+	if read.ids == nil {
+		read.ids = make(map[string]int32, len(read.hashes))
+		for i, h := range read.hashes {
+			read.ids[h] = int32(i)
+		}
+	}
+	id, ok := read.ids[value]
+	if !ok {
+		id = int32(len(read.hashes))
+		read.ids[value] = id
+		read.hashes = append(read.hashes, value)
+	}
+	read.last = id
+	return id
+}

@@ -1,0 +1,516 @@
+package fleet_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+)
+
+// TestFactsOfEarlierReadings: whatever happens to a fleet between two readings, the facts are what a naive oracle reads off the
+// objects, with facts of the reading before as well as with those of the first one.
+func TestFactsOfEarlierReadings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { drawHistory(t, readBoth) })
+}
+
+// TestKnownObjectsAreNotRead: of objects that are in earlier facts nothing is looked at. Here they are changed in place, which no
+// caller may do, and the facts stay what they were; other versions and new objects are read.
+func TestKnownObjectsAreNotRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		before, err := readBoth(nil, reading{}, s)
+		if err != nil {
+			return
+		}
+		again, err := readBoth(s, before, &state{s.rules, rapid.Permutation(s.nodes).Draw(t, "nodes"), rapid.Permutation(s.pods).Draw(t, "pods")})
+		if err != nil || again != before {
+			t.Fatalf("the same objects in another order give other facts, or an error: %v", err)
+		}
+		want := written(before)
+		next := change(t, s)
+		facts, err := naive(next)
+		for _, n := range s.nodes {
+			n.Labels = map[string]string{"zone": "changed in place"}
+		}
+		for _, p := range s.pods {
+			p.Labels, p.Status = map[string]string{}, corev1.PodStatus{Phase: corev1.PodSucceeded}
+		}
+		if got := written(before); !reflect.DeepEqual(got, want) {
+			t.Fatalf("facts have changed: %+v, not %+v", got, want)
+		}
+		if err != nil || next.rules != s.rules {
+			return
+		}
+		after, err := readBoth(s, before, next)
+		if err != nil || !reflect.DeepEqual(written(after), facts) {
+			t.Fatalf("%v: %+v\nnot\n%+v", err, written(after), facts)
+		}
+		again, err = readBoth(next, after, &state{next.rules, rapid.Permutation(next.nodes).Draw(t, "nodes"), rapid.Permutation(next.pods).Draw(t, "pods")})
+		if err != nil || again != after {
+			t.Fatalf("of a reading with earlier facts, the same objects in another order give other facts, or an error: %v", err)
+		}
+	})
+}
+
+// TestManyObjects: lists that are longer than a block, of names that are sorted byte by byte, are read as short ones.
+func TestManyObjects(t *testing.T) {
+	for _, n := range []int{63, 64, 65, 300, 1000} {
+		s := &state{rules: compiled(t, &fleet.Rules{
+			Template:     &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}},
+			NodeSelector: labels.Everything(), CanaryLabel: "canary",
+		})}
+		for i := range n {
+			name := fmt.Sprintf("worker-%x.internal", i*7919%n)
+			s.nodes = append(s.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": string(rune('a' + i%2))}}})
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-" + name, UID: types.UID("uid-" + name)}}
+			p.Spec.NodeName = fmt.Sprintf("worker-%x.internal", (i+n/2)%(n+1)) // one is nowhere
+			p.Labels = map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: fmt.Sprint("v", i%3)}
+			p.Status.Phase = corev1.PodRunning
+			s.pods = append(s.pods, p)
+		}
+		var earlier reading
+		for _, turn := range []string{"all anew", "unchanged", "a tenth is new"} {
+			if turn == "a tenth is new" {
+				for i := 0; i < n; i += 10 {
+					s.nodes[i], s.pods[n-1-i] = s.nodes[i].DeepCopy(), s.pods[n-1-i].DeepCopy()
+				}
+			}
+			want, wantErr := naive(s)
+			got, err := readBoth(s, earlier, s)
+			if diff := differ(got, want, err, wantErr); diff != "" {
+				t.Fatalf("%d nodes, %s: %.2000s", n, turn, diff)
+			}
+			earlier = got
+		}
+	}
+}
+
+// TestMistakesInReuseAreFound: a reading that takes over too much is told from reading anew.
+func TestMistakesInReuseAreFound(t *testing.T) {
+	for name, spoil := range map[string]func(earlier, now *state) *state{
+		"a gone pod is kept": func(earlier, now *state) *state {
+			for _, p := range earlier.pods {
+				if !slices.ContainsFunc(now.pods, func(q *corev1.Pod) bool { return q.UID == p.UID }) {
+					return &state{now.rules, now.nodes, append(slices.Clone(now.pods), p)}
+				}
+			}
+			return now
+		},
+		"a newer version of a pod is not read": func(earlier, now *state) *state {
+			return &state{now.rules, now.nodes, older(earlier.pods, now.pods, func(p *corev1.Pod) string { return string(p.UID) })}
+		},
+		"a newer version of a node is not read": func(earlier, now *state) *state {
+			return &state{now.rules, older(earlier.nodes, now.nodes, func(n *corev1.Node) string { return n.Name }), now.pods}
+		},
+		"a new spec keeps the verdicts of the old one": func(earlier, now *state) *state {
+			return &state{earlier.rules, now.nodes, now.pods}
+		},
+		"two objects of one name or UID are one": func(_, now *state) *state {
+			s := &state{rules: now.rules}
+			for _, n := range now.nodes {
+				if !slices.ContainsFunc(s.nodes, func(m *corev1.Node) bool { return m.Name == n.Name }) {
+					s.nodes = append(s.nodes, n)
+				}
+			}
+			for _, p := range now.pods {
+				if !slices.ContainsFunc(s.pods, func(q *corev1.Pod) bool { return q.UID == p.UID }) {
+					s.pods = append(s.pods, p)
+				}
+			}
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := false
+			rapid.Check(t, func(t *rapid.T) {
+				drawHistory(t, func(earlier *state, facts reading, now *state) (reading, error) {
+					if earlier == nil {
+						return readBoth(nil, reading{}, now)
+					}
+					got, err := readBoth(earlier, facts, spoil(earlier, now))
+					want, wantErr := naive(now)
+					found = found || differ(got, want, err, wantErr) != ""
+					return readBoth(nil, reading{}, now)
+				})
+			})
+			if !found {
+				t.Error("it makes no difference")
+			}
+		})
+	}
+}
+
+// state is what facts are read from.
+type state struct {
+	rules *fleet.Rules
+	nodes []*corev1.Node
+	pods  []*corev1.Pod
+}
+
+type reading struct {
+	nodes *fleet.Nodes
+	pods  *fleet.Pods
+}
+
+func readBoth(_ *state, earlier reading, now *state) (reading, error) {
+	nodes, err := fleet.ReadNodes(earlier.nodes, now.rules, now.nodes)
+	if err != nil {
+		return reading{}, err
+	}
+	pods, err := fleet.ReadPods(earlier.pods, now.rules, nodes, now.pods)
+	if err != nil {
+		return reading{}, err
+	}
+	return reading{nodes, pods}, nil
+}
+
+func drawState(t *rapid.T) *state {
+	s := &state{rules: rules(t)}
+	for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {
+		s.nodes = append(s.nodes, node(t, i))
+	}
+	for i := range rapid.IntRange(0, 8).Draw(t, "pods") {
+		s.pods = append(s.pods, pod(t, i))
+	}
+	return s
+}
+
+// drawHistory draws states that follow each other, and compares what read makes of each with what the naive oracle does.
+func drawHistory(t *rapid.T, read func(*state, reading, *state) (reading, error)) {
+	now := drawState(t)
+	var before *state
+	var facts, first reading
+	for step := range rapid.IntRange(2, 8).Draw(t, "steps") {
+		if step > 0 {
+			now = change(t, now)
+		}
+		want, wantErr := naive(now)
+		for _, earlier := range []reading{first, facts} {
+			got, err := read(before, earlier, now)
+			if diff := differ(got, want, err, wantErr); diff != "" {
+				t.Fatalf("step %d: %s", step, diff)
+			}
+			if err == nil {
+				facts = got
+			}
+		}
+		if step == 0 {
+			first = facts
+		}
+		before = now
+	}
+}
+
+// differ says how facts differ from those of the oracle; "" if they do not.
+func differ(got reading, want []any, err, wantErr error) string {
+	switch {
+	case unquoted(err) != unquoted(wantErr):
+		return fmt.Sprintf("%v, not %v", err, wantErr)
+	case err == nil && !reflect.DeepEqual(written(got), want):
+		return fmt.Sprintf("%+v\nnot\n%+v", written(got), want)
+	default:
+		return ""
+	}
+}
+
+// unquoted is an error without the name or UID that it cites, because of several that are there twice any may be cited.
+func unquoted(err error) string {
+	before, _, _ := strings.Cut(fmt.Sprint(err), `"`)
+	return before
+}
+
+// nodeFacts and podFacts are facts with what ordinals stand for in their places.
+type nodeFacts struct {
+	Object     *corev1.Node
+	Name       string
+	Verdict    placement.Verdict
+	Effect     placement.Overridden
+	Unselected bool
+	Pods       []podFacts
+}
+
+type podFacts struct {
+	Object     *corev1.Pod
+	Name, Hash string
+	ReadySince time.Time
+	Traits     fleet.Traits
+}
+
+// written are all facts: how many nodes run the pod, how many hashes there are, the nodes, and the pods on none of them.
+func written(r reading) []any {
+	facts := []any{r.nodes.Runs, len(r.pods.Hashes)}
+	on := func(first, end int32, node int32) (list []podFacts) {
+		for j := first; j < end; j++ {
+			p := &r.pods.List[j]
+			if r.pods.Find(p.Object.UID) != j || p.Node != node {
+				panic(fmt.Sprintf("pod %s is not found at %d, or not on node %d but on %d", p.Name, j, node, p.Node))
+			}
+			list = append(list, podFacts{p.Object, p.Name, r.pods.Hashes[p.Hash], p.ReadySince, p.Traits})
+		}
+		return list
+	}
+	for i := range r.nodes.List {
+		n := &r.nodes.List[i]
+		if r.nodes.Find(n.Name) != int32(i) {
+			panic("node " + n.Name + " is not found")
+		}
+		f := nodeFacts{Object: n.Object, Name: n.Name, Verdict: n.Verdict, Unselected: n.Unselected}
+		if n.Effect != fleet.None {
+			f.Effect = r.nodes.Effects[n.Effect]
+		}
+		first, end := r.pods.On(int32(i))
+		f.Pods = on(first, end, int32(i))
+		facts = append(facts, f)
+	}
+	if r.nodes.Find("nowhere") != fleet.None || r.pods.Find("nobody") != fleet.None {
+		panic("what is not there is found")
+	}
+	first, end := r.pods.Strays()
+	strays := on(first, end, fleet.None)
+	slices.SortFunc(strays, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
+	return append(facts, strays)
+}
+
+// naive reads the facts off the objects, all anew.
+func naive(s *state) ([]any, error) {
+	nodes := map[string]*nodeFacts{}
+	var runs int32
+	for _, n := range s.nodes {
+		if nodes[n.Name] != nil {
+			return nil, &fleet.Error{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", n.Name)}
+		}
+		f := &nodeFacts{
+			Object: n, Name: n.Name, Verdict: s.rules.Matcher.Evaluate(n), Effect: s.rules.Compiled.Evaluate(n),
+			Unselected: !s.rules.NodeSelector.Matches(labels.Set(n.Labels)),
+		}
+		if f.Verdict.Outcome == placement.Run {
+			runs++
+		}
+		nodes[n.Name] = f
+	}
+	uids, hashes, lost := map[types.UID]bool{}, map[string]bool{}, nodeFacts{}
+	for _, p := range s.pods {
+		if uids[p.UID] {
+			return nil, &fleet.Error{Field: "Pods", Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", p.UID)}
+		}
+		uids[p.UID] = true
+		f := podFacts{Object: p, Name: p.Name, Hash: p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], Traits: fleet.Bound}
+		of := func(t fleet.Traits, has bool) {
+			if has {
+				f.Traits |= t
+			}
+		}
+		of(fleet.Marked, p.DeletionTimestamp != nil)
+		of(fleet.Failed, p.Status.Phase == corev1.PodFailed)
+		of(fleet.Succeeded, p.Status.Phase == corev1.PodSucceeded)
+		of(fleet.Digested, p.Annotations[placement.DigestAnnotation] != "")
+		of(fleet.Labelled, p.Labels["canary"] != "")
+		if s.rules.Predecessor != nil && len(p.OwnerReferences) > 0 {
+			f.Hash = ""
+		} else {
+			of(fleet.Unhashed, f.Hash == "")
+		}
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && len(p.Status.Conditions) > 0 {
+			f.Traits |= fleet.Ready
+			f.ReadySince = p.Status.Conditions[0].LastTransitionTime.Time
+		}
+		hashes[f.Hash] = true
+		on := nodes[p.Spec.NodeName]
+		if on == nil {
+			on = &lost
+		}
+		on.Pods = append(on.Pods, f)
+	}
+	facts := []any{runs, len(hashes)}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		f := nodes[name]
+		slices.SortFunc(f.Pods, func(a, b podFacts) int {
+			return cmp.Or(a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
+		facts = append(facts, *f)
+	}
+	slices.SortFunc(lost.Pods, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
+	return append(facts, lost.Pods), nil
+}
+
+var big = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+
+func rules(t *rapid.T) *fleet.Rules {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+	if rapid.Bool().Draw(t, "node selector of the template") {
+		template.Spec.NodeSelector = map[string]string{"zone": "a"}
+	}
+	r := &fleet.Rules{Namespace: "default", Name: "agent", Template: template, NodeSelector: labels.Everything(), CanaryLabel: "canary"}
+	if rapid.Bool().Draw(t, "node selector of the strategy") {
+		r.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"})
+	}
+	if rapid.Bool().Draw(t, "overrides") {
+		r.Overrides = []placement.Override{{Name: "big", Containers: map[string]corev1.ResourceRequirements{"main": big},
+			NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}}}
+	}
+	if rapid.Bool().Draw(t, "predecessor") {
+		r.Predecessor = &fleet.Predecessor{UIDs: []types.UID{"old"}, Own: labels.Nothing(), Selector: labels.Nothing()}
+	}
+	return compiled(t, r)
+}
+
+func compiled(t interface{ Fatal(...any) }, r *fleet.Rules) *fleet.Rules {
+	var err error
+	if r.Matcher, err = placement.Compile(r.Template); err != nil {
+		t.Fatal(err)
+	}
+	if r.Compiled, err = placement.CompileOverrides(r.Namespace, r.Name, r.Template, r.Overrides); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// node draws a version of the node with that number.
+func node(t *rapid.T, i int) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("n%d", i), Labels: map[string]string{"zone": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "zone")},
+	}}
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// pod draws a version of the pod with that number, which mostly stays on its node.
+func pod(t *rapid.T, i int) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)),
+		CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i/2) * time.Second)),
+		Labels:            map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: rapid.SampledFrom([]string{"v1", "v2", "v3"}).Draw(t, "hash")},
+	}}
+	p.Spec.NodeName = fmt.Sprintf("n%d", rapid.SampledFrom([]int{i, i, i, i / 2, 7}).Draw(t, "node"))
+	p.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodRunning, corev1.PodRunning, corev1.PodFailed}).Draw(t, "phase")
+	if rapid.Bool().Draw(t, "ready") {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(noon.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "since")) * time.Minute))}}
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "more") {
+	case 0:
+		p.DeletionTimestamp = new(metav1.NewTime(noon))
+	case 1:
+		delete(p.Labels, appsv1.DefaultDaemonSetUniqueLabelKey)
+	case 2:
+		p.OwnerReferences = []metav1.OwnerReference{{UID: "old", Controller: new(true)}}
+	case 3:
+		p.Annotations = map[string]string{placement.DigestAnnotation: "x"}
+		p.Labels["canary"] = "true"
+	}
+	return p
+}
+
+// change draws what comes after a state: objects are replaced by other versions, come and go, are listed in another order, or
+// twice, and the spec changes.
+func change(t *rapid.T, s *state) *state {
+	next := &state{s.rules, slices.Clone(s.nodes), slices.Clone(s.pods)}
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		switch rapid.IntRange(0, 9).Draw(t, "change") {
+		case 0, 1:
+			replaceOne(next.nodes, func() *corev1.Node { return node(t, rapid.IntRange(0, 7).Draw(t, "of")) },
+				func(a, b *corev1.Node) bool { return a.Name == b.Name })
+		case 2, 3, 4:
+			replaceOne(next.pods, func() *corev1.Pod { return pod(t, rapid.IntRange(0, 9).Draw(t, "of")) },
+				func(a, b *corev1.Pod) bool { return a.UID == b.UID })
+		case 5:
+			next.nodes = addOrDrop(t, next.nodes, func() *corev1.Node { return node(t, rapid.IntRange(0, 7).Draw(t, "new")) })
+		case 6:
+			next.pods = addOrDrop(t, next.pods, func() *corev1.Pod { return pod(t, rapid.IntRange(0, 9).Draw(t, "new")) })
+		case 7:
+			next.nodes = rapid.Permutation(next.nodes).Draw(t, "order of nodes")
+		case 8:
+			next.pods = rapid.Permutation(next.pods).Draw(t, "order of pods")
+		case 9:
+			next.rules = rules(t)
+		}
+	}
+	return next
+}
+
+// replaceOne puts a new version in the place of the object that it is of, if that is there.
+func replaceOne[T any](list []T, draw func() T, same func(a, b T) bool) {
+	version := draw()
+	if i := slices.IndexFunc(list, func(x T) bool { return same(x, version) }); i >= 0 {
+		list[i] = version
+	}
+}
+
+// addOrDrop drops an object, or adds one that may be there already, as another version or the very same.
+func addOrDrop[T any](t *rapid.T, list []T, draw func() T) []T {
+	switch {
+	case len(list) > 0 && rapid.Bool().Draw(t, "drop"):
+		i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
+		return slices.Delete(list, i, i+1)
+	case len(list) > 0 && rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "twice"):
+		return append(list, rapid.SampledFrom(list).Draw(t, "which"))
+	default:
+		return append(list, draw())
+	}
+}
+
+// older puts into now the versions of objects that were there before.
+func older[T any](before, now []T, key func(T) string) []T {
+	now = slices.Clone(now)
+	for i := range now {
+		for _, old := range before {
+			if key(old) == key(now[i]) {
+				now[i] = old
+			}
+		}
+	}
+	return now
+}
+
+// TestBrokenContract: an object that is missing, has no name or UID, or that of another, is refused in the same words whether
+// earlier facts know it or not.
+func TestBrokenContract(t *testing.T) {
+	s := &state{rules: compiled(t, &fleet.Rules{Template: &corev1.PodTemplateSpec{}, NodeSelector: labels.Everything()})}
+	for _, name := range []string{"a", "b"} {
+		s.nodes = append(s.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		s.pods = append(s.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-" + name, UID: types.UID("uid-" + name)}})
+	}
+	earlier, err := readBoth(nil, reading{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		nodes []*corev1.Node
+		pods  []*corev1.Pod
+		want  string
+	}{
+		{"no node", []*corev1.Node{s.nodes[0], nil}, s.pods, "Nodes[1]: must not be nil"},
+		{"a node without a name", []*corev1.Node{{}, s.nodes[0]}, s.pods, "Nodes[0]: must have a name"},
+		{"a node twice", []*corev1.Node{s.nodes[0], s.nodes[0]}, s.pods, `Nodes: names must be unique: there are two nodes "a"`},
+		{"two versions of a node", []*corev1.Node{s.nodes[0], s.nodes[0].DeepCopy()}, s.pods,
+			`Nodes: names must be unique: there are two nodes "a"`},
+		{"no pod", s.nodes, []*corev1.Pod{nil, s.pods[0]}, "Pods[0]: must not be nil"},
+		{"a pod without a UID", s.nodes, []*corev1.Pod{s.pods[0], {ObjectMeta: metav1.ObjectMeta{Name: "x"}}},
+			"Pods[1]: must have a UID: deletes use it as precondition (pod x)"},
+		{"a pod twice", s.nodes, []*corev1.Pod{s.pods[0], s.pods[0]}, `Pods: UIDs must be unique: two pods have "uid-a"`},
+		{"two versions of a pod", s.nodes, []*corev1.Pod{s.pods[0], s.pods[0].DeepCopy()}, `Pods: UIDs must be unique: two pods have "uid-a"`},
+		{"none", nil, nil, "<nil>"},
+	} {
+		for _, known := range []reading{{}, earlier} {
+			if _, err := readBoth(s, known, &state{s.rules, tt.nodes, tt.pods}); fmt.Sprint(err) != tt.want {
+				t.Errorf("%s, with earlier facts %t: %v, want %s", tt.name, known != reading{}, err, tt.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package fleet
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// Rules are what facts depend on beside the objects: parts of a spec. They are immutable.
+type Rules struct {
+	// Namespace and Name of the set, which the annotations of nodes with overrides name (P8).
+	Namespace, Name string
+	// Template of the update revision, and its compiled placement.
+	Template *corev1.PodTemplateSpec
+	Matcher  *placement.Matcher
+	// Overrides of the spec (P8), and what they are compiled to for the template.
+	Overrides []placement.Override
+	Compiled  *placement.Overrides
+	// NodeSelector of the strategy (T3). An empty one selects all nodes.
+	NodeSelector labels.Selector
+	// CanaryLabel is the label on the pods of canary nodes.
+	CanaryLabel string
+	// Predecessor is the set that this one takes over from; nil: there is none.
+	Predecessor *Predecessor
+}
+
+// Predecessor decides whether a pod belongs to the set that this one takes over from.
+type Predecessor struct {
+	// UIDs of the predecessor.
+	UIDs []types.UID
+	// Own is the selector of the set, Selector that of the predecessor.
+	Own, Selector labels.Selector
+}
+
+// Owns reports whether the pod is the predecessor's. It is if the predecessor controls it, or if nothing controls it and of the
+// two selectors only the predecessor's matches. A nil predecessor owns nothing.
+func (p *Predecessor) Owns(object metav1.Object) bool {
+	if p == nil {
+		return false
+	}
+	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
+		return slices.Contains(p.UIDs, controller.UID)
+	}
+	set := labels.Set(object.GetLabels())
+	return p.Selector.Matches(set) && !p.Own.Matches(set)
+}
+
+// same reports whether both recognize the same pods.
+func (p *Predecessor) same(other *Predecessor) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return slices.Equal(p.UIDs, other.UIDs) && p.Own.String() == other.Own.String() &&
+		p.Selector.String() == other.Selector.String()
+}
+
+// sameVerdicts reports whether both give each node the same verdict.
+func (r *Rules) sameVerdicts(other *Rules) bool {
+	return r == other || SamePlacement(&r.Template.Spec, &other.Template.Spec)
+}
+
+// sameEffects reports whether overrides of both give each node the same.
+func (r *Rules) sameEffects(other *Rules) bool {
+	return r == other || r.Namespace == other.Namespace && r.Name == other.Name &&
+		slices.EqualFunc(r.Overrides, other.Overrides, sameOverride) && SameResources(&r.Template.Spec, &other.Template.Spec)
+}
+
+func sameOverride(a, b placement.Override) bool {
+	return a.Name == b.Name && a.Created.Equal(b.Created) && equality.Semantic.DeepEqual(a.NodeSelector, b.NodeSelector) &&
+		equality.Semantic.DeepEqual(a.Containers, b.Containers)
+}
+
+// sameSelection reports whether the node selectors of both hold the same nodes.
+func (r *Rules) sameSelection(other *Rules) bool {
+	return r == other || r.NodeSelector.String() == other.NodeSelector.String()
+}
+
+// samePods reports whether the facts of pods are the same by both.
+func (r *Rules) samePods(other *Rules) bool {
+	return r == other || r.Predecessor.same(other.Predecessor)
+}
+
+// SamePlacement reports whether pods of both templates run on the same nodes (P1, P2). It spares a second look at every node,
+// where two templates differ in an image, as most do.
+func SamePlacement(a, b *corev1.PodSpec) bool {
+	return a.NodeName == b.NodeName && a.HostNetwork == b.HostNetwork &&
+		equality.Semantic.DeepEqual(a.NodeSelector, b.NodeSelector) && equality.Semantic.DeepEqual(a.Affinity, b.Affinity) &&
+		equality.Semantic.DeepEqual(a.Tolerations, b.Tolerations)
+}
+
+// SameResources reports whether overrides mean the same for both templates (P8). What they mean depends on the names of the
+// containers, and on the resources that the template gives them.
+func SameResources(a, b *corev1.PodSpec) bool {
+	same := func(a, b corev1.Container) bool {
+		return a.Name == b.Name && equality.Semantic.DeepEqual(a.Resources, b.Resources)
+	}
+	return slices.EqualFunc(a.InitContainers, b.InitContainers, same) && slices.EqualFunc(a.Containers, b.Containers, same) &&
+		equality.Semantic.DeepEqual(a.ResourceClaims, b.ResourceClaims)
+}
