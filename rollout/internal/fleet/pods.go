@@ -49,7 +49,7 @@ func ReadPods(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod) 
 	}
 	stay := nodes.sameNames(earlier.nodes)
 	if stay && earlier.pointers.areAll(objects) {
-		return earlier.on(nodes), nil
+		return earlier.on(nodes, nil), nil
 	}
 	at, strange := earlier.pointers.known(objects)
 	if at == nil {
@@ -66,24 +66,23 @@ func ReadPods(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod) 
 // ReadClaimed is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, it looks at no pod.
 func ReadClaimed(earlier *Pods, rules *Rules, nodes *Nodes, claims *Claims) (*Pods, error) {
 	if earlier != nil && earlier.claims == claims && rules.samePods(earlier.nodes.rules) && nodes.sameNames(earlier.nodes) {
-		return earlier.on(nodes), nil
+		return earlier.on(nodes, claims), nil
 	}
 	f, err := ReadPods(earlier, rules, nodes, claims.Own)
 	if err != nil {
 		return nil, err
 	}
-	claimed := *f
-	claimed.claims = claims
-	return &claimed, nil
+	return f.on(nodes, claims), nil
 }
 
-// on returns the same facts with nodes of the same names.
-func (f *Pods) on(nodes *Nodes) *Pods {
-	if f.nodes == nodes {
+// on returns the same facts with nodes of the same names, as those of the pods of the claims; nil: of pods that were claimed
+// before.
+func (f *Pods) on(nodes *Nodes, claims *Claims) *Pods {
+	if f.nodes == nodes && f.claims == claims {
 		return f
 	}
 	same := *f
-	same.nodes = nodes
+	same.nodes, same.claims = nodes, claims
 	return &same
 }
 

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -513,4 +515,69 @@ func TestBrokenContract(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFactsLetGo: facts keep alive the objects that they were read from, and none of earlier facts: neither those that were
+// replaced, nor those of the claims that earlier facts were of.
+func TestFactsLetGo(t *testing.T) {
+	for _, replaces := range []bool{false, true} {
+		s := &state{rules: compiled(t, &fleet.Rules{Template: &corev1.PodTemplateSpec{}, NodeSelector: labels.Everything()})}
+		for i := range 3 {
+			s.nodes = append(s.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}})
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("uid-", i))}}
+			p.Spec.NodeName = fmt.Sprint("n", i)
+			s.pods = append(s.pods, p)
+		}
+		now, foreign := readClaimed(t, s)
+		objects := map[string]func() bool{"a pod of others": foreign}
+		if replaces {
+			objects["a pod that was replaced"], objects["a node that was replaced"] = gone(s.pods[0]), gone(s.nodes[1])
+			s.pods[0], s.nodes[1] = s.pods[0].DeepCopy(), s.nodes[1].DeepCopy()
+		}
+		now, err := readBoth(nil, now, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := gone(s.pods[1])
+		runtime.GC()
+		for what, isGone := range objects {
+			if !isGone() {
+				t.Errorf("replaces %t: %s is kept alive", replaces, what)
+			}
+		}
+		if s.pods = nil; kept() {
+			t.Errorf("replaces %t: a pod of the facts is gone", replaces)
+		}
+		runtime.KeepAlive(now)
+	}
+}
+
+// readClaimed reads a state with claims on its pods and on one of others. isGone reports whether that one was collected.
+func readClaimed(t *testing.T, s *state) (_ reading, isGone func() bool) {
+	t.Helper()
+	foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
+	nodes, err := fleet.ReadNodes(nil, s.rules, s.nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := fleet.ReadClaims(nil, "", func(p *corev1.Pod) fleet.Claim {
+		if p == foreign {
+			return fleet.Foreign
+		}
+		return fleet.Owned
+	}, append(slices.Clone(s.pods), foreign))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := fleet.ReadClaimed(nil, s.rules, nodes, claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reading{nodes, pods}, gone(foreign)
+}
+
+// gone returns a function that reports whether the object was collected.
+func gone[T any](object *T) func() bool {
+	p := weak.Make(object)
+	return func() bool { return p.Value() == nil }
 }
