@@ -139,7 +139,7 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 func (p *Planner) claimRule(o owner) string {
 	rule := fmt.Sprintf("%q %q %q", o.namespace, o.uid, o.selector.String())
 	if old := p.rules.Predecessor; old != nil {
-		rule += fmt.Sprintf(" %q %q", old.UIDs, old.Selector.String())
+		rule += fmt.Sprintf(" %q %q %t", old.UIDs, old.Selector.String(), old.Selector.Empty())
 	}
 	return rule
 }

@@ -240,7 +240,9 @@ func TestClaimAndPlan(t *testing.T) {
 			case 1:
 				spec.UID = ""
 			case 2:
-				spec.Predecessor = &rollout.Predecessor{UIDs: []types.UID{"other"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "old"}}}
+				spec.Predecessor = &rollout.Predecessor{UIDs: []types.UID{"other"}, Selector: rapid.SampledFrom([]*metav1.LabelSelector{
+					{MatchLabels: map[string]string{"app": "old"}}, {}, nil, // all pods, no pod
+				}).Draw(t, "selector of the predecessor")}
 			case 3:
 				spec = kit.Spec("agent")
 			}

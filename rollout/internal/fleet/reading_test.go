@@ -322,7 +322,7 @@ func naive(s *state) ([]any, error) {
 		of(fleet.Succeeded, p.Status.Phase == corev1.PodSucceeded)
 		of(fleet.Digested, p.Annotations[placement.DigestAnnotation] != "")
 		of(fleet.Labelled, p.Labels["canary"] != "")
-		if s.rules.Predecessor != nil && len(p.OwnerReferences) > 0 {
+		if s.rules.Predecessor.Owns(p) {
 			f.Hash = ""
 		} else {
 			of(fleet.Unhashed, f.Hash == "")
@@ -342,13 +342,16 @@ func naive(s *state) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		f := nodes[name]
 		slices.SortFunc(f.Pods, func(a, b podFacts) int {
-			return cmp.Or(a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name),
+				cmp.Compare(a.Object.UID, b.Object.UID))
 		})
 		facts = append(facts, *f)
 	}
 	slices.SortFunc(lost.Pods, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
 	return append(facts, lost.Pods), nil
 }
+
+var small = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
 
 var big = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 
@@ -394,8 +397,8 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // pod draws a version of the pod with that number, which mostly stays on its node.
 func pod(t *rapid.T, i int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)),
-		CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i/2) * time.Second)),
+		Name: fmt.Sprintf("%s%d", rapid.SampledFrom([]string{"p", "p", "q"}).Draw(t, "name"), i), UID: types.UID(fmt.Sprintf("uid-%d", i)),
+		CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "created")) * time.Second)),
 		Labels:            map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: rapid.SampledFrom([]string{"v1", "v2", "v3"}).Draw(t, "hash")},
 	}}
 	p.Spec.NodeName = fmt.Sprintf("n%d", rapid.SampledFrom([]int{i, i, i, i / 2, 7}).Draw(t, "node"))
@@ -580,4 +583,97 @@ func readClaimed(t *testing.T, s *state) (_ reading, isGone func() bool) {
 func gone[T any](object *T) func() bool {
 	p := weak.Make(object)
 	return func() bool { return p.Value() == nil }
+}
+
+// TestEachRuleCounts: whatever part of the rules changes, the facts are those of the new ones, both ways.
+func TestEachRuleCounts(t *testing.T) {
+	base := func() *fleet.Rules {
+		return &fleet.Rules{
+			Namespace: "default", Name: "agent", NodeSelector: labels.Everything(), CanaryLabel: "canary",
+			Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "main"}},
+			}},
+			Overrides: []placement.Override{
+				{Name: "x", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": big, "init": big}},
+				{Name: "m", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": small}},
+			},
+			Predecessor: &fleet.Predecessor{UIDs: []types.UID{"old"}, Own: labels.Nothing(), Selector: labels.SelectorFromSet(labels.Set{"app": "old"})},
+		}
+	}
+	nodes := []*corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{
+			placement.OverrideAnnotationPrefix + "default.agent.main": `{"requests":{"cpu":"7"}}`,
+		}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{"zone": "b"}},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "c"},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}}}},
+	}
+	pod := func(name, app, owner string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
+			"app": app, appsv1.DefaultDaemonSetUniqueLabelKey: "v1",
+		}}}
+		if owner != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}
+		}
+		p.Spec.NodeName, p.Status.Phase = "a", corev1.PodRunning
+		return p
+	}
+	pods := []*corev1.Pod{pod("1", "agent", "old"), pod("2", "old", ""), pod("3", "agent", "older"), pod("4", "agent", "")}
+	for name, change := range map[string]func(*fleet.Rules){
+		"node name":                     func(r *fleet.Rules) { r.Template.Spec.NodeName = "a" },
+		"host network":                  func(r *fleet.Rules) { r.Template.Spec.HostNetwork = true },
+		"node selector of the template": func(r *fleet.Rules) { r.Template.Spec.NodeSelector = map[string]string{"zone": "a"} },
+		"affinity": func(r *fleet.Rules) {
+			r.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}},
+				}}},
+			}}
+		},
+		"tolerations": func(r *fleet.Rules) {
+			r.Template.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
+		},
+		"namespace":                      func(r *fleet.Rules) { r.Namespace = "other" },
+		"name":                           func(r *fleet.Rules) { r.Name = "other" },
+		"name of a container":            func(r *fleet.Rules) { r.Template.Spec.Containers[0].Name = "other" },
+		"name of an init container":      func(r *fleet.Rules) { r.Template.Spec.InitContainers[0].Name = "other" },
+		"resources of a container":       func(r *fleet.Rules) { r.Template.Spec.Containers[0].Resources = big },
+		"resources of an init container": func(r *fleet.Rules) { r.Template.Spec.InitContainers[0].Resources = big },
+		"no overrides":                   func(r *fleet.Rules) { r.Overrides = nil },
+		"name of an override":            func(r *fleet.Rules) { r.Overrides[0].Name = "a" },
+		"time of an override":            func(r *fleet.Rules) { r.Overrides[1].Created = noon.Add(time.Second) },
+		"nodes of an override": func(r *fleet.Rules) {
+			r.Overrides[0].NodeSelector = metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}
+		},
+		"resources of an override": func(r *fleet.Rules) {
+			r.Overrides[0].Containers = map[string]corev1.ResourceRequirements{"main": small, "init": small}
+		},
+		"node selector of the strategy": func(r *fleet.Rules) { r.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"}) },
+		"no predecessor":                func(r *fleet.Rules) { r.Predecessor = nil },
+		"UIDs of the predecessor":       func(r *fleet.Rules) { r.Predecessor.UIDs = []types.UID{"older"} },
+		"selector of the predecessor":   func(r *fleet.Rules) { r.Predecessor.Selector = labels.Everything() },
+		"selector of the set":           func(r *fleet.Rules) { r.Predecessor.Own = labels.Everything() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := base()
+			change(changed)
+			was, is := &state{compiled(t, base()), nodes, pods}, &state{compiled(t, changed), nodes, pods}
+			for range 2 {
+				before, err := readBoth(nil, reading{}, was)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := naive(is)
+				if err != nil || reflect.DeepEqual(want, written(before)) {
+					t.Fatalf("it makes no difference, or an error: %v", err)
+				}
+				got, err := readBoth(was, before, is)
+				if diff := differ(got, want, err, nil); diff != "" {
+					t.Error(diff)
+				}
+				was, is = is, was
+			}
+		})
+	}
 }

@@ -56,8 +56,12 @@ func (p *Predecessor) same(other *Predecessor) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
-	return slices.Equal(p.UIDs, other.UIDs) && p.Own.String() == other.Own.String() &&
-		p.Selector.String() == other.Selector.String()
+	return slices.Equal(p.UIDs, other.UIDs) && sameSelector(p.Own, other.Own) && sameSelector(p.Selector, other.Selector)
+}
+
+// sameSelector reports whether both select the same. The texts of one that selects all and one that selects nothing are the same.
+func sameSelector(a, b labels.Selector) bool {
+	return a.String() == b.String() && a.Empty() == b.Empty()
 }
 
 // sameVerdicts reports whether both give each node the same verdict.
@@ -78,7 +82,7 @@ func sameOverride(a, b placement.Override) bool {
 
 // sameSelection reports whether the node selectors of both hold the same nodes.
 func (r *Rules) sameSelection(other *Rules) bool {
-	return r == other || r.NodeSelector.String() == other.NodeSelector.String()
+	return r == other || sameSelector(r.NodeSelector, other.NodeSelector)
 }
 
 // samePods reports whether the facts of pods are the same by both.
