@@ -585,21 +585,49 @@ func gone[T any](object *T) func() bool {
 	return func() bool { return p.Value() == nil }
 }
 
+// TestEqualRulesKeepFacts: by other rules that say the same, nothing is read again. Here the objects are changed in place, which no
+// caller may do, and the facts stay what they were.
+func TestEqualRulesKeepFacts(t *testing.T) {
+	was, is := base(), base()
+	for _, r := range []*fleet.Rules{was, is} {
+		r.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"})
+		r.Template.Spec.NodeSelector = map[string]string{"zone": "a"}
+	}
+	s := &state{compiled(t, was), []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "a"}}}}, []*corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Labels: map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: "v1"}},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}}}
+	before, err := readBoth(nil, reading{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := written(before)
+	s.nodes[0].Labels = map[string]string{"zone": "b"}
+	s.nodes[0].Annotations = map[string]string{placement.OverrideAnnotationPrefix + "default.agent.main": `{"requests":{"cpu":"7"}}`}
+	s.pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "v2"
+	after, err := readBoth(s, before, &state{compiled(t, is), s.nodes, s.pods})
+	if diff := differ(after, want, err, nil); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// base are rules that each matter to some object of [TestEachRuleCounts].
+func base() *fleet.Rules {
+	return &fleet.Rules{
+		Namespace: "default", Name: "agent", NodeSelector: labels.Everything(), CanaryLabel: "canary",
+		Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "main"}},
+		}},
+		Overrides: []placement.Override{
+			{Name: "x", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": big, "init": big}},
+			{Name: "m", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": small}},
+		},
+		Predecessor: &fleet.Predecessor{UIDs: []types.UID{"old"}, Own: labels.Nothing(), Selector: labels.SelectorFromSet(labels.Set{"app": "old"})},
+	}
+}
+
 // TestEachRuleCounts: whatever part of the rules changes, the facts are those of the new ones, both ways.
 func TestEachRuleCounts(t *testing.T) {
-	base := func() *fleet.Rules {
-		return &fleet.Rules{
-			Namespace: "default", Name: "agent", NodeSelector: labels.Everything(), CanaryLabel: "canary",
-			Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "main"}},
-			}},
-			Overrides: []placement.Override{
-				{Name: "x", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": big, "init": big}},
-				{Name: "m", Created: noon, Containers: map[string]corev1.ResourceRequirements{"main": small}},
-			},
-			Predecessor: &fleet.Predecessor{UIDs: []types.UID{"old"}, Own: labels.Nothing(), Selector: labels.SelectorFromSet(labels.Set{"app": "old"})},
-		}
-	}
 	nodes := []*corev1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{
 			placement.OverrideAnnotationPrefix + "default.agent.main": `{"requests":{"cpu":"7"}}`,
