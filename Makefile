@@ -52,8 +52,8 @@ demo: ## plan a small rollout and print why each node is where it is
 test: ## vet and test every module, recorded cases included; compare with the real DaemonSet controller, and have its own tests judge plans
 	@for module in $(filter-out ./internal/differential ./test/integration,$(MODULES)); do \
 		case $$module in $(RACY)) race=$(RACE);; *) race=;; esac; \
-		echo "== $$module: go vet ./... && go test $$race ./..."; \
-		(cd $$module && $(GO) vet ./... && RAPID_CHECKS=$(CHECKS) $(GO) test $$race -timeout 40m ./...) || exit 1; \
+		echo "== $$module: go test -vet=all $$race ./..."; \
+		(cd $$module && RAPID_CHECKS=$(CHECKS) $(GO) test -vet=all $$race -timeout 40m ./...) || exit 1; \
 	done
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory differential N=$(if $(filter file,$(origin N)),1000,$(N))
@@ -66,10 +66,10 @@ race: ## run what several goroutines may use under the race detector
 ifeq ($(RACE),)
 	@echo 'no cgo or no C compiler here: nothing is run under the race detector'
 else
-	$(GO) test -race -run TestConcurrentUse ./placement ./rollout ./rollout/history
-	$(GO) test -race -run TestRun ./internal/soak
-	cd internal/mutation && $(GO) test -race -run "TestInParallel|TestOutcomes" .
-	cd examples/simulate && $(GO) test -race -run "TestTable|TestParallel|TestProgressBar" .
+	$(GO) test -race -vet=off -run TestConcurrentUse ./placement ./rollout ./rollout/history
+	$(GO) test -race -vet=off -run TestRun ./internal/soak
+	cd internal/mutation && $(GO) test -race -vet=off -run "TestInParallel|TestOutcomes" .
+	cd examples/simulate && $(GO) test -race -vet=off -run "TestTable|TestParallel|TestProgressBar" .
 endif
 
 .PHONY: api
@@ -79,8 +79,8 @@ api: ## write what the packages export into the folder api, which a test holds t
 .PHONY: differential
 differential: ## compare plans with what the real DaemonSet controller does on N (20000) generated snapshots, and on N/40 rollouts
 	@mkdir -p build && rm -f build/differential.failed
-	cd internal/differential && $(GO) vet ./... && $(GO) test ./ratios
-	@cd internal/differential && { $(GO) test -v -timeout 6h . -args -n $(N) 2>&1 || touch $(CURDIR)/build/differential.failed; } | \
+	cd internal/differential && $(GO) test -vet=all ./ratios
+	@cd internal/differential && { $(GO) test -vet=all -v -timeout 6h . -args -n $(N) 2>&1 || touch $(CURDIR)/build/differential.failed; } | \
 		tee $(CURDIR)/build/differential.txt | $(FINDINGS)
 	@test ! -e build/differential.failed
 

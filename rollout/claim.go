@@ -128,9 +128,12 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 	for _, list := range [][]*corev1.Pod{claimed.Pods.Adopt, claimed.Pods.Old, claimed.Pods.Release} {
 		slices.SortFunc(list, byName)
 	}
+	listed := snapshot
 	snapshot.Pods, snapshot.Revisions = pods.Own, revisions.Revisions
 	if claimed.Plan, err = p.plan(snapshot, pods); err != nil {
-		return Claimed{}, err
+		err = listedAt(err, "Pods", snapshot.Pods, listed.Pods)
+		err = listedAt(err, "Revisions", snapshot.Revisions, listed.Revisions)
+		return Claimed{}, snapshotError(err)
 	}
 	return claimed, nil
 }
@@ -175,7 +178,7 @@ func claimAll[T interface {
 	var missing T
 	for i, object := range objects {
 		if object == missing {
-			return nil, nil, nil, wrongAt(list, i, "must not be nil")
+			return nil, nil, nil, snapshotError(wrong(list, i, "must not be nil"))
 		}
 		switch owner.claim(object) {
 		case fleet.Adopted:

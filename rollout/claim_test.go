@@ -327,6 +327,25 @@ func TestClaimAndPlanRefuses(t *testing.T) {
 	if _, err := planner.ClaimAndPlan(rollout.Snapshot{}); err == nil || !strings.Contains(err.Error(), "Now") {
 		t.Error(err)
 	}
+	// The place is that in the list of the namespace, not among the objects that are the set's.
+	own := func(of types.UID) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{UID: of, Controller: new(true)}}
+	}
+	spec := kit.Spec("agent")
+	foreign, noUID := kit.Pod("foreign"), kit.Pod("no-uid", kit.OnNode("a"), kit.Of(spec))
+	foreign.OwnerReferences, noUID.OwnerReferences, noUID.UID = own("other"), own(spec.UID), ""
+	_, err = planner.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon(), Pods: []*corev1.Pod{foreign, foreign, noUID}})
+	if err == nil || !strings.HasPrefix(err.Error(), "snapshot.Pods[2]: must have a UID") {
+		t.Error(err)
+	}
+	other, twin := kit.Revision(spec, 1), kit.Revision(spec, 1)
+	other.OwnerReferences, other.Name = own("other"), "other"
+	_, err = planner.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon(), Revisions: []*appsv1.ControllerRevision{
+		other, kit.Revision(spec, 1), other, twin,
+	}})
+	if err == nil || !strings.HasPrefix(err.Error(), "snapshot.Revisions[3]: must have a name of its own") {
+		t.Error(err)
+	}
 	var none *rollout.Planner
 	if _, err := none.ClaimAndPlan(rollout.Snapshot{Now: kit.Noon()}); err == nil {
 		t.Error("a nil planner plans")

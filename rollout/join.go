@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 func (r *run) join() error {
 	facts, err := r.readPods()
 	if err != nil {
-		return snapshotError(err)
+		return err
 	}
 	r.plan.Reading = r.snapshot.Reading.with(r.fleet, facts, r.claims)
 	r.hashes = make([]hash, len(facts.Hashes))
@@ -156,16 +154,4 @@ func setOf[T comparable](list []T) map[T]bool {
 		set[v] = true
 	}
 	return set
-}
-
-func wrongAt(list string, i int, problem string) error {
-	return &SnapshotError{Field: fmt.Sprintf("%s[%d]", list, i), Problem: problem}
-}
-
-// snapshotError is a [*SnapshotError] of what facts could not be read from.
-func snapshotError(err error) error {
-	if wrong, ok := errors.AsType[*fleet.Error](err); ok {
-		return &SnapshotError{Field: wrong.Field, Problem: wrong.Problem}
-	}
-	return err
 }

@@ -13,7 +13,7 @@ import (
 func (r *run) place() error {
 	facts, err := fleet.ReadNodes(r.snapshot.Reading.nodeFacts(), r.rules, r.snapshot.Nodes)
 	if err != nil {
-		return snapshotError(err)
+		return err
 	}
 	r.fleet = facts
 	r.effects = slices.Clip(facts.Effects)

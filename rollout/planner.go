@@ -46,7 +46,10 @@ func New(spec Spec) (*Planner, error) {
 // Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An
 // object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
 // A Planner that is nil or not made by [New] fails, too.
-func (p *Planner) Plan(snapshot Snapshot) (Plan, error) { return p.plan(snapshot, nil) }
+func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
+	plan, err := p.plan(snapshot, nil)
+	return plan, snapshotError(err)
+}
 
 // plan plans for the pods of the claims, or if there are none, for those of the snapshot.
 func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims) (Plan, error) {

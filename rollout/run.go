@@ -254,14 +254,14 @@ func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) err
 	seen := make(map[string]bool, len(revisions))
 	for i, revision := range revisions {
 		if revision == nil {
-			return wrongAt("Revisions", i, "must not be nil")
+			return wrong("Revisions", i, "must not be nil")
 		}
 		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
-			return wrongAt("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
+			return wrong("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
 				"ClaimRevisions picks the set's", revision.Name))
 		}
 		if seen[revision.Name] {
-			return wrongAt("Revisions", i, "must have a name of its own: there is another "+revision.Name)
+			return wrong("Revisions", i, "must have a name of its own: there is another "+revision.Name)
 		}
 		seen[revision.Name] = true
 	}

@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // Snapshot is everything a plan depends on beside the spec. Nothing in it is written, and only
@@ -103,6 +106,27 @@ func (f InFlight) With(plan *Plan) InFlight {
 
 func (f InFlight) empty() bool {
 	return len(f.Creates)+len(f.Deletes)+len(f.Patches)+len(f.Revisions)+len(f.Pulls) == 0
+}
+
+// wrong says what is wrong with an element of a list of the snapshot.
+func wrong(list string, i int, problem string) error {
+	return &fleet.Error{List: list, Index: i, Problem: problem}
+}
+
+// snapshotError is a [*SnapshotError] of what facts could not be read from.
+func snapshotError(err error) error {
+	if wrong, ok := errors.AsType[*fleet.Error](err); ok {
+		return &SnapshotError{Field: wrong.Field(), Problem: wrong.Problem}
+	}
+	return err
+}
+
+// listedAt returns an error about a claimed object as one about the same object in the list that it was claimed from.
+func listedAt[T comparable](err error, list string, claimed, listed []T) error {
+	if of, ok := errors.AsType[*fleet.Error](err); ok && of.List == list && of.Index != none {
+		return wrong(list, slices.Index(listed, claimed[of.Index]), of.Problem)
+	}
+	return err
 }
 
 // SnapshotError says how a snapshot breaks the contract of [Snapshot].

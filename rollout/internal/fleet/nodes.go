@@ -43,14 +43,23 @@ type Nodes struct {
 
 // Error says which element of a list of objects breaks the contract.
 type Error struct {
-	// Field is the place, such as "Pods[3]".
-	Field string
+	// List is the name of the list, such as "Pods", and Index the place in it. None: the whole list is meant.
+	List  string
+	Index int
 	// Problem says what is wrong there, and what would be right.
 	Problem string
 }
 
+// Field returns the place, such as "Pods[3]".
+func (e *Error) Field() string {
+	if e.Index == None {
+		return e.List
+	}
+	return fmt.Sprintf("%s[%d]", e.List, e.Index)
+}
+
 // Error joins place and problem.
-func (e *Error) Error() string { return e.Field + ": " + e.Problem }
+func (e *Error) Error() string { return e.Field() + ": " + e.Problem }
 
 // Find returns the ordinal of the node of that name, or None.
 func (f *Nodes) Find(name string) int32 { return f.find(maphash.String(f.seed, name), name) }
@@ -151,7 +160,7 @@ func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node)
 	}
 	for i, name := range names {
 		if f.names.add(rank[i], maphash.String(f.seed, name), func(j int32) bool { return names[order[j].i] == name }) != None {
-			return nil, &Error{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", name)}
+			return nil, &Error{List: "Nodes", Index: None, Problem: fmt.Sprintf("names must be unique: there are two nodes %q", name)}
 		}
 	}
 	fresh := make([]int32, 0, len(objects))
@@ -254,5 +263,5 @@ func (f *Nodes) indexPointers() {
 }
 
 func wrong(list string, i int, problem string) error {
-	return &Error{Field: fmt.Sprintf("%s[%d]", list, i), Problem: problem}
+	return &Error{List: list, Index: i, Problem: problem}
 }

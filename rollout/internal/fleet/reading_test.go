@@ -294,7 +294,7 @@ func naive(s *state) ([]any, error) {
 	var runs int32
 	for _, n := range s.nodes {
 		if nodes[n.Name] != nil {
-			return nil, &fleet.Error{Field: "Nodes", Problem: fmt.Sprintf("names must be unique: there are two nodes %q", n.Name)}
+			return nil, &fleet.Error{List: "Nodes", Index: fleet.None, Problem: fmt.Sprintf("names must be unique: there are two nodes %q", n.Name)}
 		}
 		f := &nodeFacts{
 			Object: n, Name: n.Name, Verdict: s.rules.Matcher.Evaluate(n), Effect: s.rules.Compiled.Evaluate(n),
@@ -308,7 +308,7 @@ func naive(s *state) ([]any, error) {
 	uids, hashes, lost := map[types.UID]bool{}, map[string]bool{}, nodeFacts{}
 	for _, p := range s.pods {
 		if uids[p.UID] {
-			return nil, &fleet.Error{Field: "Pods", Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", p.UID)}
+			return nil, &fleet.Error{List: "Pods", Index: fleet.None, Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", p.UID)}
 		}
 		uids[p.UID] = true
 		f := podFacts{Object: p, Name: p.Name, Hash: p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], Traits: fleet.Bound}
@@ -611,6 +611,30 @@ func TestEqualRulesKeepFacts(t *testing.T) {
 	}
 }
 
+// TestSpellingCounts: creates have quantities as the spec spells them, so that another spelling of an override is read anew.
+func TestSpellingCounts(t *testing.T) {
+	nodes := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
+	spelled := func(memory string) *state {
+		rules := base()
+		asks := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}}
+		rules.Overrides = []placement.Override{{Name: "x", Containers: map[string]corev1.ResourceRequirements{"main": asks}}}
+		return &state{compiled(t, rules), nodes, nil}
+	}
+	was := spelled("1073741824")
+	before, err := readBoth(nil, reading{}, was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := readBoth(was, before, spelled("1Gi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := after.nodes.Effects[0].Resources[0].Resources.Requests[corev1.ResourceMemory]
+	if got.String() != "1Gi" {
+		t.Errorf("the create says %v, the spec 1Gi", &got)
+	}
+}
+
 // base are rules that each matter to some object of [TestEachRuleCounts].
 func base() *fleet.Rules {
 	return &fleet.Rules{
@@ -676,6 +700,10 @@ func TestEachRuleCounts(t *testing.T) {
 		},
 		"resources of an override": func(r *fleet.Rules) {
 			r.Overrides[0].Containers = map[string]corev1.ResourceRequirements{"main": small, "init": small}
+		},
+		"limits of an override": func(r *fleet.Rules) {
+			both := corev1.ResourceRequirements{Requests: big.Requests, Limits: big.Requests}
+			r.Overrides[0].Containers = map[string]corev1.ResourceRequirements{"main": both, "init": big}
 		},
 		"node selector of the strategy": func(r *fleet.Rules) { r.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"}) },
 		"no predecessor":                func(r *fleet.Rules) { r.Predecessor = nil },

@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,7 +79,16 @@ func (r *Rules) sameEffects(other *Rules) bool {
 
 func sameOverride(a, b placement.Override) bool {
 	return a.Name == b.Name && a.Created.Equal(b.Created) && equality.Semantic.DeepEqual(a.NodeSelector, b.NodeSelector) &&
-		equality.Semantic.DeepEqual(a.Containers, b.Containers)
+		maps.EqualFunc(a.Containers, b.Containers, sameRequirements)
+}
+
+// sameRequirements reports whether both ask for the same in the same spelling: creates have the quantities as they are spelled.
+func sameRequirements(a, b corev1.ResourceRequirements) bool {
+	return sameQuantities(a.Requests, b.Requests) && sameQuantities(a.Limits, b.Limits) && slices.Equal(a.Claims, b.Claims)
+}
+
+func sameQuantities(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(a, b resource.Quantity) bool { return a.String() == b.String() && a.Format == b.Format })
 }
 
 // sameSelection reports whether the node selectors of both hold the same nodes.
@@ -102,7 +113,7 @@ func SamePlacement(a, b *corev1.PodSpec) bool {
 // containers, and on the resources that the template gives them.
 func SameResources(a, b *corev1.PodSpec) bool {
 	same := func(a, b corev1.Container) bool {
-		return a.Name == b.Name && equality.Semantic.DeepEqual(a.Resources, b.Resources)
+		return a.Name == b.Name && sameRequirements(a.Resources, b.Resources)
 	}
 	return slices.EqualFunc(a.InitContainers, b.InitContainers, same) && slices.EqualFunc(a.Containers, b.Containers, same) &&
 		equality.Semantic.DeepEqual(a.ResourceClaims, b.ResourceClaims)
