@@ -66,7 +66,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 			return false
 		}
 	}
-	if verb == VerbCreate && !r.slow.hasMissingPlace() {
+	if verb == VerbCreate && !r.slow.mayCreateMissing() {
 		r.slowed()
 		r.refuse(i, nil, LimitSlowStart)
 		return false
@@ -79,7 +79,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		r.installsLeft--
 	}
 	if verb == VerbCreate {
-		r.slow.takeMissingPlace()
+		r.slow.takePlaceForMissing()
 	}
 	n.creating = hash == r.goalHash(n)
 	d.Creates++
@@ -124,16 +124,16 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 	case !p.traits.has(preparingDelete):
 		r.continuePod(i, j)
 	default:
-		if patches := r.unmark(p); len(patches) > 0 {
+		if patches := r.unmarkNotReady(p); len(patches) > 0 {
 			r.note(i, VerbPatch, ReasonFrozen, p)
 			r.patch(r.decision(i), p, r.hashes[p.hash].value, ReasonFrozen, patches...)
 		}
 	}
-	p.traits |= deleteRefused
+	p.traits |= deleteDeferred
 }
 
-// unmark returns the patches that make a pod ready again which its hook has let go (L4), because frozen may keep it for long.
-func (r *run) unmark(p *pod) []lifecycle.Patch {
+// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): frozen may keep it for long.
+func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
 	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
 	if err != nil {
 		return nil // messages that cannot be read are left alone
@@ -150,7 +150,7 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
 		if limit == LimitFrozen && p.traits.has(preparingDelete) && !p.traits.has(patchInFlight|finished) {
-			if patches := r.unmark(p); len(patches) > 0 {
+			if patches := r.unmarkNotReady(p); len(patches) > 0 {
 				d.Verb = VerbPatch
 				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)
 			}

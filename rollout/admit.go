@@ -40,12 +40,12 @@ func (r *run) budgetFull() (bool, Limit) {
 
 // budgetUse reports whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
 func (r *run) budgetUse(i int32) (unavailable, surging bool) {
-	good, bad := r.newPods(i)
+	inService, notYet := r.newPodsInService(i)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !r.serving(&r.nodes[i]), bad && r.surge()
+		return !r.serving(&r.nodes[i]), notYet && r.surge()
 	case placement.Keep:
-		return bad && !good, bad && r.surge()
+		return notYet && !inService, notYet && r.surge()
 	default:
 		return false, false
 	}
@@ -64,7 +64,7 @@ func (r *run) candidate(i int32) bool {
 		return false
 	}
 	if r.surge() {
-		return !n.finished && r.alone(n)
+		return !n.hasFinished && r.alone(n)
 	}
 	return r.alone(n) || !r.pods[n.outdatedPod].traits.has(ready)
 }

@@ -60,10 +60,10 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	r.hasPrepared = r.hasPrepared || r.pods[j].isPrepared()
 	switch {
 	case t.has(finished):
-		n.finished = true
+		n.hasFinished = true
 		return
-	case t.has(preparingDelete) && !r.returns(n, d, t):
-		n.preparingDelete = true
+	case t.has(preparingDelete) && !r.isTakenBack(n, d, t):
+		n.leavesByHook = true
 		return
 	case t.has(atGoal):
 		kept = &n.goalPod
@@ -81,10 +81,10 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 	return r.isUpdate(p)
 }
 
-// returns reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
+// isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
 // node is held by now; paused does not hold a node that was begun (T4). On a keep node it always is, because nothing would
 // follow the pod there (M4).
-func (r *run) returns(n *node, d *Decision, t traits) bool {
+func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
 		return t.has(atGoal) || n.heldBy != LimitNone
@@ -169,9 +169,9 @@ func (r *run) state(n *node, d *Decision) NodeState {
 		return StateStarting
 	case hasOutdatedPod:
 		return StateOutdated
-	case n.finished:
+	case n.hasFinished:
 		return StateBroken
-	case n.terminating || n.preparingDelete:
+	case n.terminating || n.leavesByHook:
 		return StateTerminating
 	default:
 		return StateMissing
@@ -237,11 +237,11 @@ func (r *run) serving(n *node) bool {
 	return false
 }
 
-// newPods looks at the pods of its goal's revision that the node holds or is about to get. some reports whether one is in
-// service, notYet whether one is not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound does
+// newPodsInService looks at the pods of its goal's revision that the node holds or is about to get. some reports whether one is
+// in service, notYet whether one is not; Failed ones are not (B2 on keep nodes, B4). On a keep node a pod that is not bound does
 // not count. It never ran and cannot be bound now, so that it says nothing about the revision; counting it would stop the
 // rollout for as long as the taint is there.
-func (r *run) newPods(i int32) (some, notYet bool) {
+func (r *run) newPodsInService(i int32) (some, notYet bool) {
 	n := &r.nodes[i]
 	keep := r.outcome(i) == placement.Keep
 	notYet = n.creating || n.expects == expectsGoalPod && !keep

@@ -41,7 +41,7 @@
 //   - classify gives each node one state: classify.go
 //   - repair does what must happen regardless of a rollout: repair.go, room.go, backoff.go, stray.go
 //   - admit spends the budgets: admit.go, slowstart.go, exempt.go
-//   - act turns what was decided into actions: act.go, hook.go, update.go, pull.go, mark.go
+//   - act turns what was decided into actions: act.go, hook.go, update.go, pull.go, canary_mark.go
 //   - report completes the decisions and derives status and memory: report.go, memory.go
 //
 // Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows

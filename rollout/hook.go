@@ -19,8 +19,8 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		r.refuseDelete(i, j, LimitFrozen)
 		return false
 	}
-	known := p.traits.has(deleteRefused) // this plan has asked for its deletion before, and patched it if that was needed
-	p.traits |= deleteRefused
+	known := p.traits.has(deleteDeferred) // repair or admit asked for its deletion before, and this plan has patched it if needed
+	p.traits |= deleteDeferred
 	switch {
 	case p.traits.has(preparingDelete):
 		r.note(i, VerbWait, ReasonPreDelete, p)
@@ -84,7 +84,7 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 // L3, L4). It needs no budget and no burst, and frozen does not stop it.
 func (r *run) continuePod(i, j int32) {
 	p := &r.pods[j]
-	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(deleting|deleteRefused|planUpdates) {
+	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(deleting|deleteDeferred|planUpdates) {
 		return
 	}
 	if p.traits.has(patchInFlight) {

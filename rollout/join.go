@@ -61,8 +61,8 @@ func (r *run) readPods() (*fleet.Pods, error) {
 	return fleet.ReadPods(earlier, r.rules, r.fleet, r.snapshot.Pods)
 }
 
-// carry marks the revision of a live pod as one to go back to (C6), also if the deletion of the pod is in flight, because that
-// may fail.
+// carry records that a live pod carries its revision (hash.live), also if the deletion of the pod is in flight, because that may
+// fail. C6 goes back only to a revision that a live pod carries.
 func (r *run) carry(facts *fleet.Pod) {
 	if !facts.Traits.Has(fleet.Marked | fleet.Failed | fleet.Succeeded) {
 		r.hashes[facts.Hash].live = true

@@ -12,7 +12,7 @@ func (r *run) repair() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.allowance = r.newAllowance()
 	r.openSlowStart()
-	excess, changes := r.excessServing()
+	excess, changes := r.excessAvailable()
 	r.wake(changes)
 	for i := range r.nodes {
 		i := int32(i)
@@ -45,12 +45,13 @@ func (r *run) clear(i int32) {
 			// deleteFailed below deletes all Failed pods of a node together
 		case j == n.goalPod || j == n.outdatedPod:
 		case t.has(preparingDelete) || r.pods[j].isPrepared():
-			// it may need room, and how much there is, is known only when all nodes are cleared
+			// mend deletes it: the pod may be all that keeps its node up. Then it takes room in the budget (B3), and how much
+			// there is left is known only after clear has seen all nodes.
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
 	}
-	if n.finished {
+	if n.hasFinished {
 		r.deleteFailed(i)
 	}
 	r.supersede(i)
@@ -61,11 +62,11 @@ func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(deleting|finished|deleteRefused) || j == n.goalPod || j == n.outdatedPod:
+		case p.traits.has(deleting|finished|deleteDeferred) || j == n.goalPod || j == n.outdatedPod:
 		case p.traits.has(preparingDelete):
-			r.release(i, j, ReasonReleased)
+			r.deletePrepared(i, j, ReasonReleased)
 		case p.isPrepared():
-			r.release(i, j, ReasonSurplus)
+			r.deletePrepared(i, j, ReasonSurplus)
 		}
 	}
 	r.continueStaying(i)
@@ -155,7 +156,7 @@ func (r *run) createMissing(i int32) {
 	n := &r.nodes[i]
 	switch {
 	case !r.misses(n):
-	case !n.terminating && !n.preparingDelete:
+	case !n.terminating && !n.leavesByHook:
 		r.create(i, VerbCreate, ReasonMissing)
 	default: // a pod that leaves is of another revision, because one at the node's goal is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
@@ -164,27 +165,27 @@ func (r *run) createMissing(i int32) {
 
 // misses reports whether a run node is to get a pod at once (M1): it has none, or under surge only pods on their way out.
 func (r *run) misses(n *node) bool {
-	if n.goalPod != none || n.outdatedPod != none || n.finished || n.expects != expectsNothing {
+	if n.goalPod != none || n.outdatedPod != none || n.hasFinished || n.expects != expectsNothing {
 		return false
 	}
-	return !n.terminating && !n.preparingDelete || r.surge()
+	return !n.terminating && !n.leavesByHook || r.surge()
 }
 
-// excessServing returns by how many the nodes with an available pod outnumber desired. So many leave nodes that serve may be
-// vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run nodes
-// without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may change
+// excessAvailable returns by how many the nodes with an available pod outnumber desired. So many leave nodes with
+// an available pod may be vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run
+// nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may change
 // the number; zero: never.
-func (r *run) excessServing() (excess int32, changes time.Time) {
-	var serving int32
+func (r *run) excessAvailable() (excess int32, changes time.Time) {
+	var withAvailable int32
 	for i := range r.nodes {
 		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
 			if r.bestAvailable(&r.nodes[i]) != none {
-				serving++
+				withAvailable++
 			}
 		}
 	}
 	exempt, changes := r.exemptMissing()
-	return serving - (r.plan.Budget.Desired - exempt), changes
+	return withAvailable - (r.plan.Budget.Desired - exempt), changes
 }
 
 // lingers reports whether an available pod of a leave node stays until there are enough others: under surge, and if it is no

@@ -118,8 +118,8 @@ func (r *run) isLetGo(i int32) bool {
 	return true
 }
 
-// release deletes a pod if no hook holds it (L2) and there is room (B3).
-func (r *run) release(i, j int32, reason Reason) {
+// deletePrepared deletes a pod if no hook holds it (L2) and there is room (B3).
+func (r *run) deletePrepared(i, j int32, reason Reason) {
 	p := &r.pods[j]
 	// A pod that a hook, frozen or burst keeps from going now needs no room.
 	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.Object)

@@ -57,8 +57,8 @@ type run struct {
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
-	// rely on prepared pods and nodes that B8 leaves out are not counted. It matters, and is counted at first, only with
-	// hasPrepared.
+	// rely on prepared pods and nodes that B8 leaves out are not counted. Only what takes a prepared pod away asks for it, so that
+	// it stays 0 while no pod is prepared.
 	downNow int32
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installsLeft int32
@@ -74,20 +74,20 @@ type node struct {
 	// effect is the place in run.effects of what overrides give the node, for the revision of its goal; none: they give it
 	// nothing.
 	effect int32
-	// creates says of which revisions there are creates in flight. expects says what those of them will bring whose pods are not
-	// seen yet (M1).
+	// creates says of which revisions there are creates in flight. Some of the pods may be in the snapshot already; expects says
+	// what the others will bring (M1).
 	creates revisionSet
 	expects expectation
 	// goal is the revision the node is to end at if nothing holds it (T1, T6).
 	goal goal
 	// canary reports whether it is a canary node.
 	canary bool
-	// terminating reports whether a pod is marked for deletion and not finished, finished whether one is finished and not
+	// terminating reports whether a pod is marked for deletion and not finished, hasFinished whether one is finished and not
 	// marked.
-	terminating, finished bool
-	// preparingDelete reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod
-	// nor outdatedPod (L2).
-	preparingDelete bool
+	terminating, hasFinished bool
+	// leavesByHook reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod nor
+	// outdatedPod (L2).
+	leavesByHook bool
 	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
 	// such nodes.
 	waiting bool
@@ -186,10 +186,10 @@ const (
 
 	// These are what this plan does to the pod.
 
-	planDeletes   // deletes it
-	planPatches   // patches it
-	planUpdates   // begins, or goes on, to update it in place
-	deleteRefused // would delete it, if its hook, burst or frozen let it
+	planDeletes    // deletes it
+	planPatches    // patches it
+	planUpdates    // begins, or goes on, to update it in place
+	deleteDeferred // would delete it, and does not yet: its hook, burst or frozen keeps it
 
 	finished = failed | succeeded
 	// A pod with the trait deleting is marked for deletion, or will be by this plan. Its object may still hold its node.

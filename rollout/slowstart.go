@@ -27,11 +27,11 @@ type progress struct {
 	inPlace inPlace
 }
 
-// hasMissingPlace reports whether a missing pod may be created.
-func (s *slow) hasMissingPlace() bool { return !s.on || s.free > 0 }
+// mayCreateMissing reports whether a missing pod may be created.
+func (s *slow) mayCreateMissing() bool { return !s.on || s.free > 0 }
 
-// takeMissingPlace takes one of the places kept for missing pods.
-func (s *slow) takeMissingPlace() {
+// takePlaceForMissing takes one of the places kept for missing pods.
+func (s *slow) takePlaceForMissing() {
 	s.free--
 	s.missing--
 }
@@ -115,7 +115,7 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	n := &r.nodes[i]
 	leaves := n.terminating || n.expects != expectsNothing
 	if !leaves {
-		prepared := n.preparingDelete
+		prepared := n.leavesByHook
 		if !prepared {
 			prepared, at.inPlace = r.awaitsUpdate(i)
 		}

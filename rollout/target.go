@@ -199,9 +199,9 @@ func (r *run) isFilled(n *node) bool {
 // nodes that the selector holds, then to all others, each group ascending by name. Nodes that have lost their pod come after
 // those that have one, so that no node is updated because its place went to a node that has nothing to hold.
 //
-// stable is the number of nodes whose goal is the stable revision, while another is on trial or has failed. They are not
-// updated (V5), so that a canary node is held only if there are fewer of them than places (C7). Among them the partition holds
-// those that were held at a revision before the stable one.
+// stable is the number of nodes whose goal is the stable revision, while another is on trial or has failed. They do not get the
+// update revision (V5), so that each of them keeps one node off it, as a place of the partition would. Canary nodes get only the
+// places that are left (C7). Among the nodes that go to the stable revision, the partition holds those that are at an older one.
 func (r *run) holdPartition(stable int32) {
 	budget := &r.plan.Budget
 	var turns [partitionTurns][]*node

@@ -94,7 +94,7 @@ var removals = []removal{
 	},
 	{
 		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/repair.go",
-		old:  "return !n.terminating && !n.preparingDelete || r.surge()",
+		old:  "return !n.terminating && !n.leavesByHook || r.surge()",
 		new:  "return true",
 		test: "TestRepairM1Missing/terminating",
 	},
@@ -338,7 +338,7 @@ var removals = []removal{
 		test: "TestJudgeCommands/fail",
 	},
 	{
-		rule: "C6", what: "verdicts are not written down", file: "rollout/mark.go",
+		rule: "C6", what: "verdicts are not written down", file: "rollout/canary_mark.go",
 		old:  "if len(r.trial.Set)+len(r.trial.Remove) > 0 {",
 		new:  "if false {",
 		test: "TestCanaryMarks/promoted",

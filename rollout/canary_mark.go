@@ -72,7 +72,7 @@ func (r *run) labelCanaries() {
 			if p.traits.has(labelled) && r.rules.Predecessor.Owns(p.Object) {
 				continue // it was labelled by another set
 			}
-			if want == p.traits.has(labelled) || p.traits.has(deleting|finished|deleteRefused|patchInFlight|planPatches) {
+			if want == p.traits.has(labelled) || p.traits.has(deleting|finished|deleteDeferred|patchInFlight|planPatches) {
 				continue // what this plan patches already can wait
 			}
 			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)
