@@ -186,8 +186,8 @@ var removals = []removal{
 	},
 	{
 		rule: "B2", what: "held nodes do not count", file: "rollout/admit.go",
-		old:  "return !r.serving(&r.nodes[i]), bad && r.surge()",
-		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), bad && r.surge()",
+		old:  "return !r.serving(&r.nodes[i]), notYet && r.surge()",
+		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), notYet && r.surge()",
 		test: "TestTargetT2Partition/broken_old_pods_are_held_too",
 	},
 	{
