@@ -173,8 +173,8 @@ func (r *run) misses(n *node) bool {
 
 // excessAvailable returns by how many the nodes with an available pod outnumber desired. So many leave nodes with
 // an available pod may be vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run
-// nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may change
-// the number; zero: never.
+// nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may
+// change the number; zero: never.
 func (r *run) excessAvailable() (excess int32, changes time.Time) {
 	var withAvailable int32
 	for i := range r.nodes {

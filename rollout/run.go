@@ -57,8 +57,8 @@ type run struct {
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
-	// rely on prepared pods and nodes that B8 leaves out are not counted. Only what takes a prepared pod away asks for it, so that
-	// it stays 0 while no pod is prepared.
+	// rely on prepared pods and nodes that B8 leaves out are not counted. Only what takes a prepared pod away asks for it, so
+	// that it stays 0 while no pod is prepared.
 	downNow int32
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	installsLeft int32

@@ -30,8 +30,8 @@ func CheckReading(planner *rollout.Planner, snapshot rollout.Snapshot) error {
 	return comparePlans(&want, &got)
 }
 
-// CheckClaimReading is [CheckReading] for callers of [rollout.Planner.ClaimAndPlan]: it also finds changes in place that matter to
-// claims only, such as a label that the selector reads or a controller reference. Pods and Revisions of the snapshot are all
+// CheckClaimReading is [CheckReading] for callers of [rollout.Planner.ClaimAndPlan]: it also finds changes in place that matter
+// to claims only, such as a label that the selector reads or a controller reference. Pods and Revisions of the snapshot are all
 // those of the set's namespace.
 func CheckClaimReading(planner *rollout.Planner, snapshot rollout.Snapshot) error {
 	got, err := planner.ClaimAndPlan(snapshot)
@@ -51,8 +51,8 @@ func CheckClaimReading(planner *rollout.Planner, snapshot rollout.Snapshot) erro
 		{"of the predecessor", want.Pods.Old, got.Pods.Old}, {"to release", want.Pods.Release, got.Pods.Release},
 	} {
 		if diff := cmp.Diff(podNames(list.want), podNames(list.got)); diff != "" {
-			return fmt.Errorf("a pod was changed in place since it was claimed; the pods %s differ with the Reading (-anew +read "+
-				"before):\n%s", list.name, diff)
+			return fmt.Errorf("a pod was changed in place since it was claimed; the pods %s differ with the Reading "+
+				"(-anew +read before):\n%s", list.name, diff)
 		}
 	}
 	return comparePlans(&want.Plan, &got.Plan)

@@ -160,7 +160,8 @@ func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node)
 	}
 	for i, name := range names {
 		if f.names.add(rank[i], maphash.String(f.seed, name), func(j int32) bool { return names[order[j].i] == name }) != None {
-			return nil, &Error{List: "Nodes", Index: None, Problem: fmt.Sprintf("names must be unique: there are two nodes %q", name)}
+			problem := fmt.Sprintf("names must be unique: there are two nodes %q", name)
+			return nil, &Error{List: "Nodes", Index: None, Problem: problem}
 		}
 	}
 	fresh := make([]int32, 0, len(objects))

@@ -163,7 +163,8 @@ func readPods(earlier *Pods, at []int32, rules *Rules, nodes *Nodes, objects []*
 		p := &f.List[i]
 		twin := func(j int32) bool { return f.List[j].uid == p.uid && f.List[j].Object.UID == p.Object.UID }
 		if f.uids.add(int32(i), p.uid, twin) != None {
-			return nil, &Error{List: "Pods", Index: None, Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", p.Object.UID)}
+			problem := fmt.Sprintf("UIDs must be unique: two pods have %q", p.Object.UID)
+			return nil, &Error{List: "Pods", Index: None, Problem: problem}
 		}
 	}
 	f.indexPointers()
