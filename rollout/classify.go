@@ -19,9 +19,7 @@ func (r *run) classify() {
 			r.hasGoalRevision(n, &r.pods[n.outdatedPod])
 		n.expects = r.expectation(int32(i))
 		d.State = r.state(n, d)
-		target, found := r.targetOf(int32(i))
-		d.Target = target
-		r.noteInPlace(int32(i), found)
+		d.Target = r.targetOf(int32(i))
 	}
 	r.scaleLimits()
 }
@@ -179,24 +177,23 @@ func (r *run) state(n *node, d *Decision) NodeState {
 }
 
 // targetOf returns the target of a node (T1, T6). Only a node with an outdated pod is held. What is lost comes back at the
-// revision where the node is to end, or with holdRevision as it was. It also returns what it found about the outdated pod.
-func (r *run) targetOf(i int32) (Target, inPlace) {
+// revision where the node is to end, or with holdRevision as it was.
+func (r *run) targetOf(i int32) Target {
 	d := r.decision(i)
 	if d.Placement.Outcome != placement.Run {
-		return TargetNone, inPlace{}
+		return TargetNone
 	}
-	var limit Limit
-	var found inPlace
+	limit := LimitNone
 	if d.State == StateOutdated {
-		limit, found = r.updateHeldBy(i)
+		limit, _ = r.updateHeldBy(i)
 	}
 	switch {
 	case limit != LimitNone || r.comesBackOld(i):
-		return TargetHeld, found
+		return TargetHeld
 	case r.nodes[i].goal == toStable:
-		return TargetStable, found
+		return TargetStable
 	default:
-		return TargetUpdate, found
+		return TargetUpdate
 	}
 }
 

@@ -143,6 +143,16 @@ func exemptScenes() []scene {
 			want: []string{"a: starting>update wait NotReady a0 X", "b: updated>update none UpToDate", "c: leaving>none delete Leaving c0"},
 		},
 		{
+			name: "available pods that outnumber desired, by the last node", why: "M4: whatever other nodes come before the one left out",
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1"), kit.NodeSelector("daemon", "yes")},
+			fleet: []spot{
+				on("a", newPod()), on("b", newPod()).with(kit.Label("daemon", "yes")),
+				on("c", newPod(kit.Unready())).with(unreachable, kit.Label("daemon", "yes")),
+			},
+			acts: "delete a0 Leaving",
+			want: []string{"a: leaving>none delete Leaving a0", "b: updated>update none UpToDate", "c: starting>update wait NotReady c0 X"},
+		},
+		{
 			name: "available pods that do not outnumber desired", why: "M4: of nodes without an available pod, those that are to run it and could not be helped",
 			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("100%"), kit.NodeSelector("daemon", "yes")},
 			fleet: []spot{

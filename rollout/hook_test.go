@@ -257,6 +257,14 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 				"c: updated>update patch InPlaceUnfinished c0 frozen"},
 		},
 		{
+			name: "a mark to take back before an update in place", why: "L4, I4: one patch at a time; the node waits for its update",
+			spec:  []kit.SpecOption{kit.InPlace()},
+			fleet: []spot{on("a", oldPod(updatable, marked))},
+			acts:  "patch a0/status InPlaceUnfinished",
+			want:  []string{"a: outdated>update patch InPlaceUnfinished a0 U"},
+			spent: "unavailable 1 of 1, surging 0 of 0, waiting 1",
+		},
+		{
 			name: "asked", why: "L4: unready before anybody reads that it is to leave",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(hooked, gated))},
 			acts: "patch a0/status Outdated, patch a0 Outdated", want: []string{"a: outdated>update prepare Outdated a0 U"},
