@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"hash/maphash"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -34,7 +33,8 @@ type Claims struct {
 
 	rule     string // what the claims depend on beside the objects
 	list     []claimed
-	pointers pointers[corev1.Pod] // of list
+	seed     maphash.Seed
+	pointers pointers[corev1.Pod] // of list, if it is made
 }
 
 type claimed struct {
@@ -49,11 +49,14 @@ func ReadClaims(earlier *Claims, rule string, claim func(*corev1.Pod) Claim, obj
 		earlier = nil
 	}
 	c := &Claims{rule: rule}
-	seed := maphash.MakeSeed()
-	if earlier != nil {
-		if seed = earlier.pointers.seed; earlier.pointers.areAll(objects) {
+	if earlier == nil {
+		c.seed = maphash.MakeSeed()
+	} else {
+		earlier = earlier.indexed()
+		if earlier.pointers.areAll(objects) {
 			return earlier, nil
 		}
+		c.seed = earlier.seed
 	}
 	c.list = make([]claimed, len(objects))
 	for i, object := range objects {
@@ -68,8 +71,26 @@ func ReadClaims(earlier *Claims, rule string, claim func(*corev1.Pod) Claim, obj
 		}
 	}
 	c.sort()
-	c.pointers = newPointers(seed, slices.Clone(objects))
 	return c, nil
+}
+
+// indexed returns the same claims with the table of pointers.
+func (c *Claims) indexed() *Claims {
+	if c.pointers.isMade() {
+		return c
+	}
+	objects := make([]*corev1.Pod, len(c.list))
+	for i := range c.list {
+		objects[i] = c.list[i].object
+	}
+	same := *c
+	same.pointers = newPointers(c.seed, objects)
+	return &same
+}
+
+// same reports whether both are the same claims, with the table or without.
+func (c *Claims) same(other *Claims) bool {
+	return c == other || c != nil && other != nil && len(c.list) > 0 && len(other.list) > 0 && &c.list[0] == &other.list[0]
 }
 
 // find returns the place of an object in the claims, or None.

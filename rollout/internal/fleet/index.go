@@ -58,6 +58,9 @@ func (x *index) probe(hash uint64, has func(int32) bool) (int32, uint64) {
 
 // pointers finds the ordinals of objects by their addresses. The objects have a list of their own, because looking into their
 // records costs a cache miss each.
+//
+// Facts are made without the table, as their zero value: a plan whose Reading nobody uses does not pay for it. The next plan
+// makes it, and if nothing has changed, its own facts keep it.
 type pointers[T any] struct {
 	seed    maphash.Seed
 	objects []*T
@@ -72,6 +75,9 @@ func newPointers[T any](seed maphash.Seed, objects []*T) pointers[T] {
 	}
 	return p
 }
+
+// isMade reports whether there is a table.
+func (p *pointers[T]) isMade() bool { return p.index.slots != nil }
 
 // find returns the ordinal of the object, or None.
 func (p *pointers[T]) find(object *T) int32 {

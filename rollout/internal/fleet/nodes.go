@@ -38,7 +38,7 @@ type Nodes struct {
 	rules    *Rules
 	seed     maphash.Seed
 	names    index                 // of List, by name
-	pointers pointers[corev1.Node] // of List
+	pointers pointers[corev1.Node] // of List, if it is made
 }
 
 // Error says which element of a list of objects breaks the contract.
@@ -78,6 +78,7 @@ func ReadNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, er
 	if earlier == nil {
 		return readNodes(nil, nil, rules, objects)
 	}
+	earlier = earlier.indexed()
 	if rules == earlier.rules && earlier.pointers.areAll(objects) {
 		return earlier, nil
 	}
@@ -88,7 +89,10 @@ func ReadNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, er
 	if len(objects) != len(earlier.List) || !earlier.replaces(at, strange, objects) {
 		return readNodes(earlier, at, rules, objects)
 	}
-	f := &Nodes{List: slices.Clone(earlier.List), seed: earlier.seed, names: earlier.names, pointers: earlier.pointers}
+	f := &Nodes{List: slices.Clone(earlier.List), seed: earlier.seed, names: earlier.names}
+	if len(strange) == 0 {
+		f.pointers = earlier.pointers
+	}
 	fresh := make([]int32, len(strange)) // ordinals of the nodes whose objects are new
 	for k, i := range strange {
 		fresh[k] = at[i]
@@ -96,9 +100,6 @@ func ReadNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, er
 	}
 	slices.Sort(fresh)
 	f.evaluate(earlier, rules, fresh)
-	if len(strange) > 0 {
-		f.indexPointers()
-	}
 	return f, nil
 }
 
@@ -175,7 +176,6 @@ func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node)
 		fresh = append(fresh, int32(i))
 	}
 	f.evaluate(earlier, rules, fresh)
-	f.indexPointers()
 	return f, nil
 }
 
@@ -255,12 +255,18 @@ func HasEffect(effect *placement.Overridden) bool {
 	return len(effect.Resources) > 0 || len(effect.Malformed) > 0 || len(effect.Conflicts) > 0
 }
 
-func (f *Nodes) indexPointers() {
+// indexed returns the same facts with the table of pointers.
+func (f *Nodes) indexed() *Nodes {
+	if f.pointers.isMade() {
+		return f
+	}
 	objects := make([]*corev1.Node, len(f.List))
 	for i := range f.List {
 		objects[i] = f.List[i].Object
 	}
-	f.pointers = newPointers(f.seed, objects)
+	same := *f
+	same.pointers = newPointers(f.seed, objects)
+	return &same
 }
 
 func wrong(list string, i int, problem string) error {

@@ -22,7 +22,7 @@ type Pods struct {
 	nodes    *Nodes
 	first    []int32              // where the pods of each node begin in List, and at last those on no known node
 	uids     index                // of List, by UID
-	pointers pointers[corev1.Pod] // of List
+	pointers pointers[corev1.Pod] // of List, if it is made
 	claims   *Claims              // that List is of; nil: it is of pods that were claimed before
 }
 
@@ -47,6 +47,7 @@ func ReadPods(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod) 
 	if earlier == nil || !rules.samePods(earlier.nodes.rules) {
 		return readPods(nil, nil, rules, nodes, objects)
 	}
+	earlier = earlier.indexed()
 	stay := nodes.sameNames(earlier.nodes)
 	if stay && earlier.pointers.areAll(objects) {
 		return earlier.on(nodes, nil), nil
@@ -65,7 +66,7 @@ func ReadPods(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod) 
 
 // ReadClaimed is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, it looks at no pod.
 func ReadClaimed(earlier *Pods, rules *Rules, nodes *Nodes, claims *Claims) (*Pods, error) {
-	if earlier != nil && earlier.claims == claims && rules.samePods(earlier.nodes.rules) && nodes.sameNames(earlier.nodes) {
+	if earlier != nil && earlier.claims.same(claims) && rules.samePods(earlier.nodes.rules) && nodes.sameNames(earlier.nodes) {
 		return earlier.on(nodes, claims), nil
 	}
 	f, err := ReadPods(earlier, rules, nodes, claims.Own)
@@ -117,7 +118,6 @@ func (f *Pods) replaced(at, strange []int32, rules *Rules, nodes *Nodes, objects
 	}
 	out := &Pods{List: list, Hashes: read.hashes, nodes: nodes, first: f.first, uids: f.uids}
 	out.dropHashes()
-	out.indexPointers()
 	return out
 }
 
@@ -167,7 +167,6 @@ func readPods(earlier *Pods, at []int32, rules *Rules, nodes *Nodes, objects []*
 			return nil, &Error{List: "Pods", Index: None, Problem: problem}
 		}
 	}
-	f.indexPointers()
 	return f, nil
 }
 
@@ -236,10 +235,16 @@ func (f *Pods) dropHashes() {
 	f.Hashes = kept
 }
 
-func (f *Pods) indexPointers() {
+// indexed returns the same facts with the table of pointers.
+func (f *Pods) indexed() *Pods {
+	if f.pointers.isMade() {
+		return f
+	}
 	objects := make([]*corev1.Pod, len(f.List))
 	for i := range f.List {
 		objects[i] = f.List[i].Object
 	}
-	f.pointers = newPointers(f.nodes.seed, objects)
+	same := *f
+	same.pointers = newPointers(f.nodes.seed, objects)
+	return &same
 }
