@@ -108,10 +108,11 @@ func (v *verifier) checkOwners() {
 
 // checkCodes holds every code of a Decision to the declared ones, and its verb and state to what they claim.
 func (v *verifier) checkCodes(d *rollout.Decision, isStray bool) {
-	if d.Reason == rollout.ReasonNone || !declared(d.Reason) {
+	if d.Reason == rollout.ReasonNone || !v.reasons.declares(d.Reason) {
 		v.report(12, d.Node, "decision without a known reason (code %d)", uint8(d.Reason))
 	}
-	if !declared(d.State) || !declared(d.Target) || !declared(d.Verb) || !declared(d.Limit) {
+	if !v.states.declares(d.State) || !v.targets.declares(d.Target) || !v.verbs.declares(d.Verb) ||
+		!v.limitCodes.declares(d.Limit) {
 		v.report(12, d.Node, "decision with an unknown code: state %d, target %d, verb %d, limit %d",
 			uint8(d.State), uint8(d.Target), uint8(d.Verb), uint8(d.Limit))
 	}
@@ -205,7 +206,7 @@ func (v *verifier) checkActions() {
 		v.tallyOf(node, ownerOf(node, name, pod)).planned.add(n)
 	}
 	explained := func(node, pod string, reason rollout.Reason) {
-		if reason == rollout.ReasonNone || !declared(reason) {
+		if reason == rollout.ReasonNone || !v.reasons.declares(reason) {
 			v.report(12, node, "action on pod %q without a known reason (code %d)", pod, uint8(reason))
 		}
 	}
@@ -237,10 +238,22 @@ func sortedKeys(set map[string]bool) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// declared reports whether the code is one that its enumeration declares: no other has a text form.
-func declared(code encoding.TextMarshaler) bool {
-	_, err := code.MarshalText()
-	return err == nil
+// codes tells which codes an enumeration declares: no other has a text form. It asks for the text of each code once, because
+// every Decision has five codes.
+type codes[C interface {
+	~uint8
+	encoding.TextMarshaler
+}] struct {
+	asked, declared [1 << 8]bool
+}
+
+// declares reports whether the code is one of them.
+func (c *codes[C]) declares(code C) bool {
+	if !c.asked[code] {
+		_, err := code.MarshalText()
+		c.asked[code], c.declared[code] = true, err == nil
+	}
+	return c.declared[code]
 }
 
 // acts reports whether the verb is one of doing something.

@@ -53,6 +53,13 @@ type verifier struct {
 	failures map[string][]predownload.Failure
 	// others are the tallies of stray pods, and of owners that are not in the snapshot.
 	others map[owner]*tally
+
+	// What the enumerations of a Decision declare.
+	states     codes[rollout.NodeState]
+	targets    codes[rollout.Target]
+	verbs      codes[rollout.Verb]
+	reasons    codes[rollout.Reason]
+	limitCodes codes[rollout.Limit]
 }
 
 // node is one node with what is on it before and after the plan.

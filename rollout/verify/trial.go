@@ -145,13 +145,14 @@ func (v *verifier) findOlderRevisions() map[string]bool {
 			return by[history.HashOf(revision)] && history.Failed(revision) == failed
 		})
 	}
-	live, all := v.liveHashes(), v.liveHashes()
-	for _, pod := range v.pods {
-		all[pod.hash] = true
-	}
+	live := v.liveHashes()
 	older := carried(live, false)
 	if v.spec.Strategy.Canary == nil {
 		return older
+	}
+	all := maps.Clone(live)
+	for _, pod := range v.pods {
+		all[pod.hash] = true
 	}
 	for _, next := range []map[string]bool{carried(all, false), carried(live, true)} {
 		if older[v.plan.Status.UpdateRevision] {
@@ -188,9 +189,10 @@ func (v *verifier) highest(counts func(*appsv1.ControllerRevision) bool) map[str
 // decided when it was requested must not change by that.
 func (v *verifier) liveHashes() map[string]bool {
 	live := make(map[string]bool)
+	var last *pod // of those that are seen; most pods carry its hash
 	for _, pod := range v.pods {
-		if pod.seen() {
-			live[pod.hash] = true
+		if (last == nil || pod.hash != last.hash) && pod.seen() {
+			live[pod.hash], last = true, pod
 		}
 	}
 	for _, create := range v.snapshot.InFlight.Creates {
