@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // Change is a spec that a user puts into force on the way.
@@ -31,6 +32,7 @@ func CheckChanges(
 	if err != nil {
 		return fmt.Errorf("V18: %w", err)
 	}
+	check := Recheck(new(verify.Verifier).Plan)
 	for i, change := range changes {
 		if err := c.SetSpec(change.Spec); err != nil {
 			return fmt.Errorf("V18: %w", err)
@@ -42,7 +44,7 @@ func CheckChanges(
 		verified := func(s rollout.Snapshot) (rollout.Plan, error) {
 			p, err := plan(s)
 			if err == nil {
-				err = CheckPlan(change.Spec, s, p)
+				err = check(change.Spec, s, p)
 			}
 			return p, err
 		}

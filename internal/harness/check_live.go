@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // CheckLive checks V16, and V18 for whatever state the snapshot is in: a cluster that begins there settles within
@@ -72,7 +73,8 @@ func CheckSafeAlong(spec rollout.Spec, plan PlanFunc, snapshot rollout.Snapshot,
 	if err != nil {
 		return err
 	}
-	_, err = c.Run(plan, c.Steps(), func(s rollout.Snapshot, p rollout.Plan) error { return CheckPlan(spec, s, p) })
+	check := Recheck(new(verify.Verifier).Plan)
+	_, err = c.Run(plan, c.Steps(), func(s rollout.Snapshot, p rollout.Plan) error { return check(spec, s, p) })
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, recent(c))
 	}

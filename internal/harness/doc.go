@@ -6,7 +6,7 @@
 // asks whether it always ends well draws a [Case] or a [World] (package draw beside this one) and calls the checks, which take
 // the planner as a [PlanFunc], so that a planner with a planted bug can be shown to be rejected:
 //
-//	V1 to V12   [CheckPlan], [CheckSafe], [CheckSafeAlong]
+//	V1 to V12   [CheckPlan], [CheckSafe], [CheckSafeAlong]; that a Verifier finds the same [Recheck]
 //	V13         [CheckPure]
 //	V14         [CheckIdempotent]
 //	V15         [CheckNextWake]

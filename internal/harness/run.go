@@ -112,8 +112,9 @@ type failer interface {
 func Run(t failer, c *Cluster) Result {
 	t.Helper()
 	steps := c.Steps()
+	check := Recheck(new(verify.Verifier).Plan)
 	result, err := c.Run(c.Plan, steps, func(snapshot rollout.Snapshot, plan rollout.Plan) error {
-		return CheckPlan(c.spec, snapshot, plan)
+		return check(c.spec, snapshot, plan)
 	})
 	switch {
 	case err != nil:

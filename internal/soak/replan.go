@@ -85,6 +85,7 @@ func (c *checker) replanned(step *simulate.Step) error {
 		kind string
 		err  error
 	}{
+		{"unverified", harness.CheckPlan(step.Spec, step.Snapshot, step.Plan)}, // the simulator's Verifier found nothing
 		{"impure", harness.CheckPure(plan, step.Snapshot)},
 		{"not idempotent", harness.CheckIdempotent(step.Spec, plan, step.Snapshot)},
 		{"wake", harness.CheckNextWake(plan, step.Snapshot)},

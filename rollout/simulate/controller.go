@@ -10,7 +10,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -167,7 +166,7 @@ func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
 		s.observeAll()
 	}
 	s.decided = step.Plan
-	if violations := verify.Plan(s.spec, step.Snapshot, &step.Plan); len(violations) > 0 {
+	if violations := s.verifier.Plan(s.spec, step.Snapshot, &step.Plan); len(violations) > 0 {
 		s.violations = violations
 		return step, nil
 	}

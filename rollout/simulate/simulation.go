@@ -34,6 +34,7 @@ type Simulation struct {
 	spec      rollout.Spec
 	planner   *rollout.Planner
 	plan      PlanFunc
+	verifier  verify.Verifier
 	matcher   *placement.Matcher
 	overrides *placement.Overrides
 	update    string // hash of the update revision

@@ -64,7 +64,7 @@ func (o owner) String() string {
 // checkDecisions is the first half of V12: a Decision for each node and each stray pod, in order,
 // well-formed.
 func (v *verifier) checkDecisions() {
-	inStrays := false
+	inStrays, inPlace := false, false
 	var last owner
 	for i := range v.plan.Decisions {
 		d, node := &v.plan.Decisions[i], v.decided(i)
@@ -72,7 +72,10 @@ func (v *verifier) checkDecisions() {
 		tally := v.tallyOf(node, owner)
 		tally.have++
 		tally.claimed.add(actions{int(d.Creates), int(d.Deletes), int(d.Patches), int(d.Pulls)})
-		if (inStrays && !isStray) || (inStrays == isStray && compareOwners(last, owner) > 0) {
+		wasInPlace := inPlace || i == 0
+		inPlace = i < len(v.nodes) && node == v.nodes[i]
+		ordered := inPlace && wasInPlace // as the nodes are; their names need not be compared again
+		if !ordered && (inStrays && !isStray || inStrays == isStray && compareOwners(last, owner) > 0) {
 			v.report(12, d.Node, "decision %d comes after one about node %q, pod %q; right are nodes by name, then stray "+
 				"pods by node and name", i, last.node, last.pod)
 		}
@@ -202,7 +205,7 @@ func (a *actions) add(n actions) {
 // done.
 func (v *verifier) checkActions() {
 	planned := func(name, pod string, n actions) {
-		node := v.nodeOf[name]
+		node := v.nodeOf(name)
 		v.tallyOf(node, ownerOf(node, name, pod)).planned.add(n)
 	}
 	explained := func(node, pod string, reason rollout.Reason) {

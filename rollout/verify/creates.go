@@ -17,7 +17,7 @@ func (v *verifier) checkCreates() {
 	revisions := v.revisionsOfCreates()
 	for i := range v.plan.Creates {
 		create := &v.plan.Creates[i]
-		node := v.nodeOf[create.Node]
+		node := v.nodeOf(create.Node)
 		v.checkRevisionOf(create, node)
 		if create.Revision == v.plan.Status.UpdateRevision && !revisions[create.Revision] {
 			v.report(3, create.Node, "R3: create at revision %q, which neither exists nor is created by this plan nor requested",

@@ -21,7 +21,7 @@ func (v *verifier) checkDeletes() {
 	seen := make(map[types.UID]bool)
 	for i := range v.plan.Deletes {
 		d := &v.plan.Deletes[i]
-		switch pod := v.pod(d.UID); {
+		switch pod := v.podOf(d.UID); {
 		case pod == nil:
 			v.report(14, d.Node, "delete of pod %s with UID %q, which is not in the snapshot", d.Pod, d.UID)
 		case seen[d.UID]:

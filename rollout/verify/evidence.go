@@ -249,7 +249,7 @@ func (c *judgedCanary) mustRest() string {
 }
 
 // seen reports whether the pod is seen to live: what is only asked for does not change what the pod tells of its revision.
-func (p *pod) seen() bool { return p.object.DeletionTimestamp == nil && !p.terminal }
+func (p *pod) seen() bool { return !p.isDeleted && !p.terminal }
 
 // troubles reports whether a live pod restarted too often, cannot start, or takes too long to be created (C3).
 func (c *judgedCanary) troubles(pod *pod) bool {

@@ -61,10 +61,15 @@ func isCutOff(node *corev1.Node) bool {
 }
 
 // isStuck reports whether the scheduler finds no room for the pod, or whether it should be gone by now.
-func (v *verifier) isStuck(pod *corev1.Pod) bool {
-	if deleted := pod.DeletionTimestamp; deleted != nil {
-		return !deleted.After(v.snapshot.Now)
+func (v *verifier) isStuck(pod *pod) bool {
+	if pod.isDeleted {
+		return !pod.gone.After(v.snapshot.Now)
 	}
+	return pod.unschedulable
+}
+
+// isUnschedulable reports whether the scheduler says that it finds no room for the pod.
+func isUnschedulable(pod *corev1.Pod) bool {
 	scheduled := conditionOf(pod, corev1.PodScheduled)
 	return scheduled != nil && scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable
 }

@@ -7,8 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
@@ -25,14 +23,9 @@ func (v *verifier) observeHolds() {
 		}
 		return
 	}
-	selector := labels.Everything()
-	if v.spec.Strategy.NodeSelector != nil {
-		// That it can be read is part of the validation of the spec.
-		selector, _ = metav1.LabelSelectorAsSelector(v.spec.Strategy.NodeSelector)
-	}
-	v.selector = selector.String()
+	v.selector = v.nodeSelector.String()
 	for _, node := range v.nodes {
-		if !selector.Matches(labels.Set(node.object.Labels)) {
+		if !node.selected {
 			node.hold = rollout.LimitNodeSelector
 		}
 	}
@@ -51,7 +44,7 @@ func (v *verifier) observeHolds() {
 // to end at the stable revision are not updated, and keep canary nodes from being held (C7).
 func (v *verifier) observePartition() {
 	base, stable := 0, 0
-	var candidates []*node
+	var turns [canaryTurn + 1][]*node // candidates, each by name
 	scales := v.scales()
 	for _, node := range v.nodes {
 		updated, old := node.holdsUpdated(), node.holdsOld()
@@ -66,15 +59,11 @@ func (v *verifier) observePartition() {
 		// come back at once (T7).
 		lost := v.spec.Strategy.HoldRevision && (scales || !v.revisionsBefore(node)[v.goalHash(node)])
 		if !updated && (old || lost) {
-			candidates = append(candidates, node)
+			turn := node.partitionTurn()
+			turns[turn] = append(turns[turn], node)
 		}
 	}
 	v.limits.partition = ofDesired(v.spec.Strategy.Partition, base, 0)
-	var turns [canaryTurn + 1][]*node // each by name
-	for _, node := range candidates {
-		turn := node.partitionTurn()
-		turns[turn] = append(turns[turn], node)
-	}
 	for turn, nodes := range turns {
 		if turn == canaryTurn && stable > 0 {
 			v.limits.partitioned = min(v.limits.partition, stable)
@@ -306,7 +295,8 @@ func (v *verifier) scales() bool {
 	return v.spec.Strategy.PartitionedScaling && !slices.ContainsFunc(v.snapshot.Revisions, other)
 }
 
-// checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name.
+// checkInstalls is T7: a first installation leaves the nodes of the partition empty, the last by name. It passes over nodes that
+// are to get a revision whose template nobody has any more.
 func (v *verifier) checkInstalls() {
 	left, limited := v.installs()
 	if !limited {
@@ -322,7 +312,7 @@ func (v *verifier) checkInstalls() {
 			if skipped != "" {
 				v.report(5, node.name, "T7: create, although %s comes before it and gets none", skipped)
 			}
-		case len(node.pods) == 0 && skipped == "":
+		case len(node.pods) == 0 && skipped == "" && v.canCreate(node):
 			skipped = node.name
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 func outdatedABCD() change { return handPods("available", "a-old", "b-old", "c-old", "d-old") }
@@ -49,6 +50,12 @@ func TestVerifyAcceptsHolds(t *testing.T) {
 		{name: "a pod that leaves a node where none may be", why: "L2, M4: it is not taken back", scene: handFleet(handPods("available", "a-old", "z-new"), preDelete,
 			hookedBy("z-new"), inStateOf(lifecycle.PreparingDelete, "z-new"), handDeselected("z"))},
 		{name: "first installation", why: "T7: the last node by name stays empty", scene: handFleet(handInstallation())},
+		{name: "first installation, with a canary", why: "T7: nobody knows the template of the stable revision, so that a and b get none", scene: handFleet(
+			handInstallation(), func(s *handmade) {
+				s.spec.Strategy.Canary = &canary.Options{}
+				s.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, Rollout: rollout.Record{Stable: "unknown"}}
+				s.snapshot.Memory.Canary = canary.Record{Revision: freshHash, Nodes: []string{"c"}, Began: handNow()}
+			})},
 	}
 	runAccepts(t, rows)
 }

@@ -1,21 +1,21 @@
 package verify
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // checkInput reports what makes any plan meaningless. After it nothing in the snapshot is nil, and names and UIDs tell
 // objects apart: they are found by them from now on.
-func (v *verifier) checkInput() {
-	for _, err := range v.spec.Validate(field.NewPath("spec")) {
-		v.report(0, "", "%v", err)
+func (v *verifier) checkInput(spec rollout.Spec) {
+	before := v.kept.terms
+	if v.terms = termsOf(spec, before); v.terms != before {
+		v.kept = kept{terms: v.terms}
 	}
-	var err error
-	if v.template, err = history.Data(&v.spec.Template); err != nil {
-		v.report(0, "", "spec.template: %v", err)
+	for _, problem := range v.problems {
+		v.report(0, "", "%s", problem)
 	}
 	if v.snapshot.Now.IsZero() {
 		v.report(0, "", "snapshot.Now: must be set, there is no other clock")
@@ -26,39 +26,37 @@ func (v *verifier) checkInput() {
 }
 
 func (v *verifier) checkNodes() {
-	records := make([]node, len(v.snapshot.Nodes))
-	v.nodes = make([]*node, 0, len(v.snapshot.Nodes))
-	v.nodeOf = make(map[string]*node, len(v.snapshot.Nodes))
-	for i, node := range v.snapshot.Nodes {
+	nodes := &v.kept.nodes
+	nodes.begin(len(v.snapshot.Nodes), func(node *corev1.Node) string { return node.Name })
+	for i, object := range v.snapshot.Nodes {
 		switch {
-		case node == nil:
+		case object == nil:
 			v.report(0, "", "snapshot.Nodes[%d]: must not be nil", i)
-		case node.Name == "":
+		case nodes.enter(object) != nil:
+		case object.Name == "":
 			v.report(0, "", "snapshot.Nodes[%d]: must have a name", i)
-		case v.nodeOf[node.Name] != nil:
-			v.report(0, node.Name, "snapshot.Nodes[%d]: there must be one node of this name", i)
 		default:
-			records[i].name, records[i].object = node.Name, node
-			v.nodes = append(v.nodes, &records[i])
-			v.nodeOf[node.Name] = &records[i]
+			v.report(0, object.Name, "snapshot.Nodes[%d]: there must be one node of this name", i)
 		}
 	}
+	nodes.end()
 }
 
 func (v *verifier) checkPods() {
-	v.podAt = make(map[types.UID]int, len(v.snapshot.Pods))
-	for i, pod := range v.snapshot.Pods {
+	pods := &v.kept.pods
+	pods.begin(len(v.snapshot.Pods), func(pod *corev1.Pod) types.UID { return pod.UID })
+	for i, object := range v.snapshot.Pods {
 		switch {
-		case pod == nil:
+		case object == nil:
 			v.report(0, "", "snapshot.Pods[%d]: must not be nil", i)
-		case pod.UID == "":
-			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, pod.Name)
-		case v.podAt[pod.UID] != 0:
-			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, pod.UID)
+		case pods.enter(object) != nil:
+		case object.UID == "":
+			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, object.Name)
 		default:
-			v.podAt[pod.UID] = i + 1
+			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, object.UID)
 		}
 	}
+	pods.end()
 }
 
 func (v *verifier) checkHistory() {

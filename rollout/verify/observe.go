@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
@@ -17,19 +18,17 @@ import (
 
 // verifier holds what is made of the snapshot here, independently of the planner, and what it found wrong with the plan.
 type verifier struct {
-	spec     rollout.Spec // with defaults
+	*terms
+	kept     kept
 	snapshot rollout.Snapshot
 	plan     rollout.Plan
-	template []byte // as revisions store it (R1)
 	found    []Violation
 
-	nodes   []*node // ascending by name
-	nodeOf  map[string]*node
-	pods    []*pod            // in the order of the snapshot
-	podAt   map[types.UID]int // places in it, counted from 1
-	strays  []*pod            // of no node, or of one that is not in the snapshot
-	updates map[string]bool   // hashes of the update revision and its duplicates (R2, R3)
-	newest  map[string]bool   // those of updates that R3 may keep
+	nodes   []*node         // ascending by name
+	pods    []*pod          // in the order of the snapshot
+	strays  []*pod          // of no node, or of one that is not in the snapshot
+	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
+	newest  map[string]bool // those of updates that R3 may keep
 	limits  limits
 	history revisionHistory
 	trial   trial
@@ -38,9 +37,6 @@ type verifier struct {
 	slow    slowStart
 	// remembered is the memory of the snapshot, if its layout is known.
 	remembered rollout.Memory
-	overrides  overrides
-	// predecessor reports whether a pod is of the set that this one takes over from.
-	predecessor func(*corev1.Pod) bool
 	// selector is the strategy's, as text; empty: it holds nothing (T3).
 	selector string
 	// backoffs are the ends of the back-offs of Failed pods (M2).
@@ -62,20 +58,61 @@ type verifier struct {
 	limitCodes codes[rollout.Limit]
 }
 
+// kept is what a [Verifier] has from the snapshot before.
+type kept struct {
+	terms *terms
+	nodes table[string, corev1.Node, nodeRecord, *nodeRecord]
+	pods  table[types.UID, corev1.Pod, podRecord, *podRecord]
+	// byName are the nodes in the order of their names.
+	byName []*nodeRecord
+
+	// What is made for each plan, in the room of the one before: nodes by name, and the pods of each side by side, because every
+	// check goes over them again.
+
+	ofNodes     []node
+	listOfNodes []*node
+	ofPods      []pod
+	listOfPods  []*pod // in the order of the snapshot
+	podsOfNodes []*pod
+}
+
+// nodeRecord is what is kept of a node, and what this plan makes of it.
+type nodeRecord struct {
+	entry[corev1.Node]
+	nodeFacts
+	node *node
+}
+
+// podRecord is what is kept of a pod, and what this plan makes of it.
+type podRecord struct {
+	entry[corev1.Pod]
+	podFacts
+	on  *nodeRecord // nil: a stray
+	pod *pod
+}
+
+// nodeFacts are what the object of a node says under the spec, whatever else there is.
+type nodeFacts struct {
+	name string
+	// tried is the outcome by the template of the update revision, wherever the node is to end; triedTainted: a taint makes it
+	// Leave.
+	tried        placement.Outcome
+	triedTainted bool
+	cutOff       bool // it is unreachable (B8)
+	concerned    bool // something overrides something there (P8)
+	selected     bool // by the nodeSelector of the strategy (T3)
+}
+
 // node is one node with what is on it before and after the plan.
 type node struct {
-	name    string
-	object  *corev1.Node
+	object *corev1.Node
+	nodeFacts
 	outcome placement.Outcome
-	// tried is the outcome by the template of the update revision, wherever the node is to end.
-	tried   placement.Outcome
 	tainted bool          // a taint makes the outcome Leave (P3, M4)
-	cutOff  bool          // it is unreachable (B8)
 	hold    rollout.Limit // what holds it: T2, T3 or T5
 	canary  bool          // the plan tries the update revision here (C1)
 	// goesStable: it is to end at the stable revision (T6); else at the update revision.
 	goesStable bool
-	concerned  bool       // something overrides something there (P8)
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
@@ -102,29 +139,40 @@ type node struct {
 	expects, next int
 }
 
-// pod is one pod.
+// podFacts are what the object of a pod says under the spec, whatever else there is, and whenever it is asked.
+type podFacts struct {
+	name string // of its node (P7); empty: not attributable
+	hash string // of its revision; empty: none, or another set's
+	// numbered: the deprecated generation tells whether it is of the update revision, and isNumber whether it is (R5).
+	numbered, isNumber bool
+	inherited          bool      // it is of the set that this one takes over from
+	isDeleted          bool      // it is marked for deletion in the snapshot
+	gone               time.Time // when it is to be gone then
+	terminal           bool      // Failed or Succeeded
+	failed             bool      // Failed
+	ready              bool      // as B5 has it
+	readySince         time.Time // by its condition; zero: that has none
+	complete           bool      // its update in place is (I5), if there was any
+	digest             string    // of overridden resources that it was created with (P8)
+	unschedulable      bool      // the scheduler finds no room for it (B8)
+	leaving            bool      // labelled as PreparingDelete (L2)
+	preparing          bool      // labelled as PreparingUpdate (L3)
+}
+
+// pod is one pod before and after the plan.
 type pod struct {
-	object   *corev1.Pod
-	name     string // of its node (P7); empty: not attributable
-	node     *node  // nil: a stray
-	hash     string // of its revision; empty: none, or another set's
-	marked   bool   // for deletion, in the snapshot or in flight
-	terminal bool   // Failed or Succeeded
-	failed   bool   // Failed
-	atUpdate bool   // carries the update revision
-	updated  bool   // and has the resources that its node wants there (P8)
-	current  bool   // is where its node is to end: at that revision, with the resources wanted there
-	ready    bool   // as B5 has it
-	avail    bool   // as B5 has it
-	complete bool   // its update in place is (I5), if there was any
+	object *corev1.Pod
+	node   *node // nil: a stray
+	podFacts
+	marked   bool // for deletion, in the snapshot or in flight
+	atUpdate bool // carries the update revision
+	updated  bool // and has the resources that its node wants there (P8)
+	current  bool // is where its node is to end: at that revision, with the resources wanted there
+	avail    bool // as B5 has it
 	// availableAt is when it becomes available by the clock alone; zero: never.
 	availableAt time.Time
-	digest      string // of overridden resources that it was created with (P8)
-	// stuck: the scheduler finds no room for it, or it should be gone by now (B8).
-	stuck     bool
-	leaving   bool // labelled as PreparingDelete (L2)
-	preparing bool // labelled as PreparingUpdate (L3)
-	patched   bool // a patch of it is in flight
+	stuck       bool // the scheduler finds no room for it, or it should be gone by now (B8)
+	patched     bool // a patch of it is in flight
 
 	deleted   bool       // by this plan
 	dismissed bool       // this plan labels it as PreparingDelete
@@ -185,8 +233,7 @@ func (v *verifier) observe() {
 	}
 	v.observeHistory()
 	v.updates, v.newest = v.updateRevision()
-	v.predecessor = v.predecessors()
-	v.overrides = v.compileOverrides()
+	v.overrides.readers = make(map[*corev1.PodTemplateSpec]*placement.Overrides)
 	v.observeNodes()
 	v.observePods()
 	v.observeCarried()
@@ -204,12 +251,12 @@ func (v *verifier) observe() {
 	}
 	v.backoffs = v.backoffEnds(v.snapshot.Memory)
 	for i := range v.plan.Deletes {
-		if pod := v.pod(v.plan.Deletes[i].UID); pod != nil {
+		if pod := v.podOf(v.plan.Deletes[i].UID); pod != nil {
 			pod.deleted = true
 		}
 	}
 	for i := range v.plan.Creates {
-		if node := v.nodeOf[v.plan.Creates[i].Node]; node != nil {
+		if node := v.nodeOf(v.plan.Creates[i].Node); node != nil {
 			node.creates = append(node.creates, v.plan.Creates[i].Revision)
 		}
 	}
@@ -239,33 +286,75 @@ func (v *verifier) decided(i int) *node {
 	if i < len(v.nodes) && v.nodes[i].name == name {
 		return v.nodes[i]
 	}
-	return v.nodeOf[name]
+	return v.nodeOf(name)
 }
 
-// pod is the one with the UID; nil: the snapshot has none.
-func (v *verifier) pod(uid types.UID) *pod {
-	if place := v.podAt[uid]; place > 0 {
-		return v.pods[place-1]
+// nodeOf is the node of the name; nil: the snapshot has none.
+func (v *verifier) nodeOf(name string) *node {
+	if r := v.kept.nodes.byKey[name]; r != nil {
+		return r.node
 	}
 	return nil
 }
 
-func (v *verifier) observeNodes() {
-	place := placerOf(&v.spec.Template)
-	for _, node := range v.nodes {
-		node.outcome, node.tainted = place(node.object)
-		node.tried = node.outcome
-		node.cutOff = isCutOff(node.object)
-		node.concerned = v.overrides.concerns(node.object)
+// podOf is the pod with the UID; nil: the snapshot has none.
+func (v *verifier) podOf(uid types.UID) *pod {
+	if r := v.kept.pods.byKey[uid]; r != nil {
+		return r.pod
 	}
-	slices.SortFunc(v.nodes, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	return nil
+}
+
+// observeNodes reads the nodes that are new or have changed, and begins anew with all of them.
+func (v *verifier) observeNodes() {
+	k := &v.kept
+	for _, r := range k.nodes.listed {
+		if !r.known {
+			r.nodeFacts, r.known = v.readNode(r.object), true
+		}
+	}
+	if k.nodes.regroups {
+		k.byName = append(k.byName[:0], k.nodes.listed...)
+		slices.SortFunc(k.byName, func(a, b *nodeRecord) int { return cmp.Compare(a.name, b.name) })
+	}
+	k.ofNodes = resized(k.ofNodes, len(k.byName))
+	v.nodes = slices.Grow(k.listOfNodes[:0], len(k.byName))
+	for i, r := range k.byName {
+		n := &k.ofNodes[i]
+		*n = node{
+			object: r.object, nodeFacts: r.nodeFacts, outcome: r.tried, tainted: r.triedTainted,
+			requested: n.requested[:0], creates: n.creates[:0], ignored: n.ignored[:0],
+		}
+		r.node = n
+		v.nodes = append(v.nodes, n)
+	}
+	k.listOfNodes = v.nodes
+}
+
+// resized is the list with so many elements, which the caller is to set. None is left beyond them.
+func resized[E any](list []E, size int) []E {
+	if size < len(list) {
+		clear(list[size:])
+	}
+	return slices.Grow(list[:0], size)[:size]
+}
+
+func (v *verifier) readNode(object *corev1.Node) nodeFacts {
+	facts := nodeFacts{
+		name:      object.Name,
+		cutOff:    isCutOff(object),
+		concerned: v.overrides.concerns(object),
+		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
+	}
+	facts.tried, facts.triedTainted = v.place(object)
+	return facts
 }
 
 // observeRequests notes what is in flight to the nodes.
 func (v *verifier) observeRequests() {
 	seen := make(map[rollout.InFlightCreate]bool)
 	for _, create := range v.snapshot.InFlight.Creates {
-		node := v.nodeOf[create.Node]
+		node := v.nodeOf(create.Node)
 		if node == nil || seen[create] {
 			continue
 		}

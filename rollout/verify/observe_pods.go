@@ -7,26 +7,39 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// observePods attributes the pods to the nodes (P7), and reads each once.
+// observePods attributes the pods to the nodes (P7), reads those that are new or have changed, and begins anew with all of them.
 func (v *verifier) observePods() {
-	marked, patched := make(map[types.UID]bool), make(map[types.UID]bool)
+	k := &v.kept
+	for _, r := range k.pods.listed {
+		isNew := !r.known
+		if isNew {
+			r.podFacts, r.known = v.readPod(r.object), true
+		}
+		if isNew || k.nodes.regroups {
+			r.on = k.nodes.byKey[r.name]
+		}
+		if r.on != nil {
+			r.on.node.expects++
+		}
+	}
+	v.layOutPods()
 	for _, uid := range v.snapshot.InFlight.Deletes {
-		marked[uid] = true
+		if pod := v.podOf(uid); pod != nil {
+			pod.marked = true
+		}
 	}
 	for _, uid := range v.snapshot.InFlight.Patches {
-		patched[uid] = true
+		if pod := v.podOf(uid); pod != nil {
+			pod.patched = true
+		}
 	}
-	v.attributePods()
-	for i, object := range v.snapshot.Pods {
-		pod := v.pods[i]
-		v.observePod(pod, object, object.DeletionTimestamp != nil || marked[object.UID])
-		pod.patched = patched[object.UID]
+	for _, pod := range v.pods {
 		switch {
 		case pod.node == nil:
 			v.strays = append(v.strays, pod)
@@ -37,37 +50,37 @@ func (v *verifier) observePods() {
 		}
 	}
 	for _, node := range v.nodes {
-		slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
-		slices.SortFunc(node.ignored, comparePods)
+		if node.expects > 1 {
+			slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
+			slices.SortFunc(node.ignored, comparePods)
+		}
 	}
 }
 
-// attributePods makes the records of the pods, and finds their nodes (P7). Those of a node are put side by side, in the order
-// of the nodes: every check goes over them again.
-func (v *verifier) attributePods() {
-	v.pods = make([]*pod, len(v.snapshot.Pods))
-	found := make([]*node, len(v.snapshot.Pods))
-	for i, object := range v.snapshot.Pods {
-		if found[i] = v.nodeOf[nodeNameOf(object)]; found[i] != nil {
-			found[i].expects++
-		}
-	}
-	records, lists := make([]pod, len(v.snapshot.Pods)), make([]*pod, len(v.snapshot.Pods))
+// layOutPods puts the pods of a node side by side, in the order of the nodes, and makes room for the list of each node.
+func (v *verifier) layOutPods() {
+	k, count := &v.kept, len(v.kept.pods.listed)
+	k.ofPods, k.podsOfNodes = resized(k.ofPods, count), resized(k.podsOfNodes, count)
 	end := 0
 	for _, node := range v.nodes {
 		node.next = end
 		end += node.expects
-		node.pods = lists[node.next:node.next:end]
+		node.pods = k.podsOfNodes[node.next:node.next:end]
 	}
-	for i, node := range found {
-		next := &end // strays come last
-		if node != nil {
+	v.pods = slices.Grow(k.listOfPods[:0], count)
+	for _, r := range k.pods.listed {
+		next, node := &end, (*node)(nil) // strays come last
+		if r.on != nil {
+			node = r.on.node
 			next = &node.next
 		}
-		v.pods[i] = &records[*next]
-		v.pods[i].node = node
+		r.pod = &k.ofPods[*next]
 		*next++
+		*r.pod = pod{object: r.object, node: node, podFacts: r.podFacts}
+		v.date(r.pod)
+		v.pods = append(v.pods, r.pod)
 	}
+	k.listOfPods = v.pods
 }
 
 func comparePods(a, b *pod) int {
@@ -75,37 +88,54 @@ func comparePods(a, b *pod) int {
 		cmp.Compare(a.object.UID, b.object.UID))
 }
 
-// observePod enters what the object says, so that hardly any check needs to look at it again.
-func (v *verifier) observePod(p *pod, object *corev1.Pod, marked bool) {
-	readiness := lifecycle.Evaluate(object, v.spec.MinReadySeconds, v.snapshot.Now)
+// readPod reads what the object says, so that hardly any check needs to look at it again.
+func (v *verifier) readPod(object *corev1.Pod) podFacts {
 	hash, labelled := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	*p = pod{
-		object:      object,
-		name:        nodeNameOf(object),
-		node:        p.node,
-		hash:        hash,
-		marked:      marked,
-		terminal:    object.Status.Phase == corev1.PodFailed || object.Status.Phase == corev1.PodSucceeded,
-		failed:      object.Status.Phase == corev1.PodFailed,
-		atUpdate:    v.updates[hash],
-		ready:       readiness.Ready,
-		avail:       readiness.Available,
-		availableAt: readiness.AvailableAt,
-		complete:    !unfinished(object) || !knownIncomplete(object),
-		digest:      digestOf(object),
-		stuck:       v.isStuck(object),
+	if of := v.history.byHash[hash]; len(of) > 0 {
+		hash = history.HashOf(of[0]) // the same text for all pods, so that it need not be fetched for each
+	}
+	facts := podFacts{
+		name:          nodeNameOf(object),
+		hash:          hash,
+		isDeleted:     object.DeletionTimestamp != nil,
+		terminal:      object.Status.Phase == corev1.PodFailed || object.Status.Phase == corev1.PodSucceeded,
+		failed:        object.Status.Phase == corev1.PodFailed,
+		complete:      !unfinished(object) || !knownIncomplete(object),
+		digest:        digestOf(object),
+		unschedulable: isUnschedulable(object),
+	}
+	facts.readySince, facts.ready = lifecycle.ReadySince(object)
+	if facts.isDeleted {
+		facts.gone = object.DeletionTimestamp.Time
 	}
 	state := lifecycle.StateOf(object)
 	if state == lifecycle.PreparingNormal || state == lifecycle.Updated {
-		p.complete = false // its hook has not let it serve yet (L3)
+		facts.complete = false // its hook has not let it serve yet (L3)
 	}
-	p.leaving, p.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
+	facts.leaving, facts.preparing = state == lifecycle.PreparingDelete, state == lifecycle.PreparingUpdate
 	switch {
 	case v.predecessor(object): // whatever it carries was given by another set
-		p.hash, p.atUpdate = "", false
+		facts.hash, facts.inherited = "", true
 	case !labelled && v.spec.TemplateGeneration != nil: // R5
-		generation := strconv.FormatInt(*v.spec.TemplateGeneration, 10)
-		p.atUpdate = object.Labels[generationLabel] == generation
+		facts.numbered = true
+		facts.isNumber = object.Labels[generationLabel] == strconv.FormatInt(*v.spec.TemplateGeneration, 10)
+	}
+	return facts
+}
+
+// date enters what the facts come to in this snapshot, but for what is in flight.
+func (v *verifier) date(p *pod) {
+	p.marked, p.stuck = p.isDeleted, v.isStuck(p)
+	switch {
+	case p.inherited:
+	case p.numbered:
+		p.atUpdate = p.isNumber
+	default:
+		p.atUpdate = v.updates[p.hash]
+	}
+	if p.ready {
+		readiness := lifecycle.EvaluateSince(p.readySince, v.spec.MinReadySeconds, v.snapshot.Now)
+		p.avail, p.availableAt = readiness.Available, readiness.AvailableAt
 	}
 }
 

@@ -23,7 +23,7 @@ type overrides struct {
 	selects []labels.Selector
 	// candidates are those of list that can match a node.
 	candidates candidates
-	// readers tell of one template which annotations cannot be read.
+	// readers tell of one template of this plan which annotations cannot be read.
 	readers map[*corev1.PodTemplateSpec]*placement.Overrides
 	set     [2]string // namespace and name
 }
@@ -36,12 +36,11 @@ type overridden struct {
 	conflicts []placement.Conflict
 }
 
-func (v *verifier) compileOverrides() overrides {
+func compileOverrides(spec *rollout.Spec) overrides {
 	o := overrides{
-		prefix:  placement.OverrideAnnotationPrefix + v.spec.Namespace + "." + v.spec.Name + ".",
-		list:    slices.Clone(v.spec.Overrides),
-		readers: make(map[*corev1.PodTemplateSpec]*placement.Overrides),
-		set:     [2]string{v.spec.Namespace, v.spec.Name},
+		prefix: placement.OverrideAnnotationPrefix + spec.Namespace + "." + spec.Name + ".",
+		list:   slices.Clone(spec.Overrides),
+		set:    [2]string{spec.Namespace, spec.Name},
 	}
 	slices.SortFunc(o.list, func(a, b placement.Override) int { // the one that wins first
 		return cmp.Or(b.Created.Round(0).Compare(a.Created.Round(0)), cmp.Compare(b.Name, a.Name))
@@ -248,12 +247,12 @@ func (v *verifier) checkOverrides() {
 
 // predecessors tells which pods are of the set that this one takes over from: what it controls, and of what nobody controls
 // what only its selector matches.
-func (v *verifier) predecessors() func(*corev1.Pod) bool {
-	predecessor := v.spec.Predecessor
+func predecessors(spec *rollout.Spec) func(*corev1.Pod) bool {
+	predecessor := spec.Predecessor
 	if predecessor == nil {
 		return func(*corev1.Pod) bool { return false }
 	}
-	left, own := selects(predecessor.Selector), selects(v.spec.Selector)
+	left, own := selects(predecessor.Selector), selects(spec.Selector)
 	return func(pod *corev1.Pod) bool {
 		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 			return slices.Contains(predecessor.UIDs, controller.UID)

@@ -16,7 +16,7 @@ import (
 func (v *verifier) observePatches() {
 	for i := range v.plan.Patches {
 		patch := &v.plan.Patches[i]
-		pod := v.pod(patch.UID)
+		pod := v.podOf(patch.UID)
 		if pod == nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func readyInPlace(pod *corev1.Pod) bool {
 func (v *verifier) checkPatches() {
 	for i := range v.plan.Patches {
 		patch := &v.plan.Patches[i]
-		switch pod := v.pod(patch.UID); {
+		switch pod := v.podOf(patch.UID); {
 		case pod == nil:
 			v.report(14, patch.Node, "patch of pod %s with UID %q, which is not in the snapshot", patch.Pod, patch.UID)
 		case pod.patched:

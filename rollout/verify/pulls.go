@@ -77,7 +77,7 @@ func (v *verifier) waitingOrder() []*node {
 
 // checkPull judges one pull, of a node that waits for its update or not, which is in flight or not.
 func (v *verifier) checkPull(pull *rollout.Pull, images []string, waits, inFlight bool) {
-	node := v.nodeOf[pull.Node]
+	node := v.nodeOf(pull.Node)
 	switch {
 	case node == nil:
 		v.report(10, pull.Node, "pull of %s on a node that is not in the snapshot", pull.Image)

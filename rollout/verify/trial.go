@@ -57,7 +57,7 @@ func (v *verifier) observeTrial() {
 		return
 	}
 	for _, name := range v.plan.Canary.Nodes {
-		if node := v.nodeOf[name]; node != nil && !node.canary {
+		if node := v.nodeOf(name); node != nil && !node.canary {
 			node.canary = true
 			t.nodes = append(t.nodes, node)
 		}
@@ -226,7 +226,7 @@ func (v *verifier) observeGoals() {
 		pod.current = carries && v.fits(pod)
 	}
 	for _, create := range v.snapshot.InFlight.Creates {
-		if node := v.nodeOf[create.Node]; node != nil {
+		if node := v.nodeOf(create.Node); node != nil {
 			goal := v.isGoal(node, create.Revision)
 			node.asksCurrent, node.asksOther = node.asksCurrent || goal, node.asksOther || !goal
 			node.asksOld = node.asksOld || !goal && !v.isUpdate(create.Revision)

@@ -122,7 +122,7 @@ func (v *verifier) checkMemory() {
 	}
 	remembered := v.backoffEnds(v.plan.Memory)
 	for key, end := range v.backoffs {
-		if v.nodeOf[key.node] != nil && end.After(v.snapshot.Now) && remembered[key].Before(end) {
+		if v.nodeOf(key.node) != nil && end.After(v.snapshot.Now) && remembered[key].Before(end) {
 			v.report(12, key.node, "M2: memory forgets that the back-off of revision %q ends at %s", key.revision,
 				end.UTC().Format(time.RFC3339Nano))
 		}
@@ -193,8 +193,8 @@ func (v *verifier) checkSlowWake() {
 			continue
 		}
 		for _, pod := range node.pods {
-			if deleted := pod.object.DeletionTimestamp; deleted != nil && !pod.terminal {
-				v.checkPodWake("B8: pod", pod, "is terminating for too long", deleted.Time)
+			if pod.isDeleted && !pod.terminal {
+				v.checkPodWake("B8: pod", pod, "is terminating for too long", pod.gone)
 			}
 		}
 	}
