@@ -49,7 +49,7 @@
 //
 // The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go, reading.go and claim.go.
 // What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that
-// the steps share, and their order, are in run.go.
+// the steps share, and their order, are in run.go: read it first, and then service.go, which says when a pod serves.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

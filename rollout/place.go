@@ -21,7 +21,9 @@ func (r *run) place() error {
 	r.plan.Decisions = make([]Decision, len(facts.List), len(facts.List)+strayRoom)
 	for i := range facts.List {
 		n := &facts.List[i]
-		r.nodes[i] = node{Node: n, goalPod: none, outdatedPod: none, effect: n.Effect}
+		r.nodes[i] = node{
+			Node: n, nodeAim: nodeAim{effect: n.Effect}, nodeState: nodeState{goalPod: none, outdatedPod: none},
+		}
 		d := &r.plan.Decisions[i]
 		d.Node, d.Placement = n.Name, n.Verdict
 	}

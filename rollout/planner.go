@@ -59,8 +59,8 @@ func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims) (Plan, error) {
 	if snapshot.Now.IsZero() {
 		return Plan{}, &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
 	}
-	r := &run{Planner: p, snapshot: snapshot, claims: claims, remembered: snapshot.Memory.usable(), installsLeft: unlimited,
-		revisionsInFlight: setOf(snapshot.InFlight.Revisions)}
+	r := &run{Planner: p, snapshot: snapshot, claims: claims, remembered: snapshot.Memory.usable(),
+		revisionsInFlight: setOf(snapshot.InFlight.Revisions), draft: draft{installsLeft: unlimited}}
 	r.usesCanaryLabel = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {
 		return Plan{}, err

@@ -177,3 +177,114 @@ func root(x ast.Expr) string {
 		}
 	}
 }
+
+// lifetimes are the steps that write the fields of each part of a run.
+var lifetimes = map[string][]string{
+	"facts":     {"place", "join"},
+	"aim":       {"place", "resolve", "target"}, // step 1 knows the effects of overrides for the template of the update revision
+	"nodeAim":   {"place", "resolve", "target"},
+	"nodeState": {"classify"},
+	"draft":     {"target", "classify", "repair", "admit", "act"}, // step 4 says how many nodes a first installation leaves empty
+	"nodeDraft": {"repair", "admit", "act"},
+}
+
+// TestLifetimes: after the steps that find them out, facts and aim are only read, and so is the state of a node.
+func TestLifetimes(t *testing.T) {
+	files := sources(t)
+	steps := map[string]string{}
+	for _, listed := range listedSteps(files["doc.go"]) {
+		for _, file := range listed[1:] {
+			steps[file] = listed[0]
+		}
+	}
+	for part, allowed := range lifetimes {
+		fields := fieldsOf(files["run.go"], part)
+		if len(fields) == 0 {
+			t.Errorf("run.go has no struct %s with fields", part)
+		}
+		for file, source := range files {
+			for _, field := range fields {
+				if step := steps[file]; assigns(source, field) && !slices.Contains(allowed, step) {
+					t.Errorf("%s, which is of step %q, writes %s of %s: right are the steps %q", file, step, field, part, allowed)
+				}
+			}
+		}
+	}
+}
+
+// TestAssignmentsAreFound: each way to write a field is seen, and reading it is none.
+func TestAssignmentsAreFound(t *testing.T) {
+	for body, want := range map[string]bool{
+		"n.goal = toStable": true, "n.goal++": true, "r.nodes[i].goal |= 1": true, "r.goal[i] = 1": true, "r.goal[i].other = 1": false,
+		"other = n.goal": false, "n.goals = 1": false, "if n.goal == toStable { other = 1 }": false,
+		"to := &n.goal; *to = 1": true,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package p\nfunc f() { "+body+" }", parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if assigns(file, "goal") != want {
+			t.Errorf("%q writes goal: right is %t", body, want)
+		}
+	}
+}
+
+// fieldsOf returns the names of the fields of a struct of the file that is not embedded there.
+func fieldsOf(file *ast.File, name string) []string {
+	var fields []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == name {
+			if of, isStruct := spec.Type.(*ast.StructType); isStruct {
+				for _, field := range of.Fields.List {
+					for _, name := range field.Names {
+						fields = append(fields, name.Name)
+					}
+				}
+			}
+		}
+		return true
+	})
+	return fields
+}
+
+// assigns reports whether the file assigns to a field of the name or an element of it, or takes a pointer to it.
+func assigns(file *ast.File, field string) bool {
+	found := false
+	write := func(x ast.Expr) {
+		for {
+			switch at := x.(type) {
+			case *ast.SelectorExpr:
+				found = found || at.Sel.Name == field
+				return
+			case *ast.IndexExpr:
+				x = at.X
+			case *ast.StarExpr:
+				x = at.X
+			default:
+				return
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IncDecStmt:
+			write(n.X)
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if _, plain := to.(*ast.Ident); !plain {
+					write(to)
+				} else if taken, ok := n.Rhs[min(i, len(n.Rhs)-1)].(*ast.UnaryExpr); ok && taken.Op == token.AND && isField(taken.X, field) {
+					found = true // whoever takes a pointer to a field may write it
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// isField reports whether an expression is the field itself.
+func isField(x ast.Expr, field string) bool {
+	selected, ok := x.(*ast.SelectorExpr)
+	return ok && selected.Sel.Name == field
+}

@@ -9,6 +9,7 @@ import (
 // repair is step 6. It does what must happen regardless of any rollout (M rules): for the nodes in ascending order of their
 // names, then for the pods without a node.
 func (r *run) repair() {
+	r.scaleLimits()
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.allowance = r.newAllowance()
 	r.openSlowStart()
@@ -30,6 +31,18 @@ func (r *run) repair() {
 		}
 	}
 	r.repairStrays()
+}
+
+// scaleLimits turns the limits into numbers of nodes and of actions, once desired is known (B1, M6).
+func (r *run) scaleLimits() {
+	budget := &r.plan.Budget
+	budget.Burst = max(r.burst.RoundDown(budget.Desired), 1)
+	if r.spec.Strategy.Type != RollingUpdate {
+		return
+	}
+	budget.MaxUnavailable = r.maxUnavailable.RoundUp(budget.Desired)
+	budget.MaxSurge = r.maxSurge.RoundUp(budget.Desired)
+	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
 }
 
 // clear deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget: mend

@@ -7,14 +7,6 @@ import "github.com/daemonplan/daemonplan/placement"
 // were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile. So whatever takes a
 // prepared pod away asks for room once more, and compares with what is down at this instant.
 
-// isPrepared reports whether an earlier plan has prepared the outdated pod for its update in place or its deletion, and the pod
-// is still Ready and does the daemon's work. A pod that this plan patches, updates or deletes is no longer prepared: its room
-// was asked for.
-func (p *pod) isPrepared() bool {
-	t := p.traits
-	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(deleting|atGoal|patchInFlight|planUpdates|planPatches)
-}
-
 // reliesOnPrepared reports whether only prepared pods keep the node from being down.
 func (r *run) reliesOnPrepared(i int32) bool {
 	n := &r.nodes[i]

@@ -14,46 +14,60 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
-// run is the state of the nine steps while one plan is made. Nodes and pods are flat slices, joined by ordinal. Per node there is
-// only one record and one Decision of the same ordinal, so that a plan allocates a constant number of objects however many
-// nodes there are.
+// run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The facts
+// are what steps 1 and 2 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9 write.
+// Later steps only read the first two. The records of nodes and pods are split in the same way. They are flat slices, joined by
+// ordinal. Per node there is only one record and one Decision of the same ordinal, so that a plan allocates a constant number of
+// objects however many nodes there are.
 type run struct {
 	*Planner
-	snapshot Snapshot
-	plan     Plan
-
+	snapshot   Snapshot
 	remembered Memory
-
-	fleet    *fleet.Nodes
-	claims   *fleet.Claims // whose pods the plan is for; nil: those of the snapshot
-	nodes    []node        // ascending by name
-	pods     []pod         // grouped by node, node.first to node.end
-	strays   []pod         // pods on no known node
-	ignored  []pod         // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
-	hashes   []hash        // the distinct revision hashes that pods carry
-	revision history.Resolution
-	// templates of the revisions, by hash.
-	templates map[string]*olderTemplate
-
-	// ripening are the pods on leave nodes that become available by the clock alone; step 2 lists them.
-	ripening []ripening
-	// effects of overrides (P8); node.effect finds them.
-	effects []placement.Overridden
-	// trial is how the canary stands. record is what is known of the rollout.
-	trial  canary.Judgement
-	record Record
-
-	// otherCreates are, by ordinal of the node, the revisions of its creates in flight that are neither the update revision nor
-	// the stable one: those for which node.creates has ofOther.
-	otherCreates map[int32][]string
+	claims     *fleet.Claims // whose pods the plan is for; nil: those of the snapshot
 	// usesCanaryLabel reports whether the canary label of pods is read, put on and taken off. Without a canary that is so while
 	// the memory knows canary nodes, because their pods may still carry the label.
 	usesCanaryLabel bool
 	// revisionsInFlight are the names of revisions for which a request is in flight.
 	revisionsInFlight map[string]bool
-	backoffs          backoffs
-	allowance         allowance
-	slow              slow
+
+	facts
+	aim
+	plan Plan
+	draft
+}
+
+// facts are what steps 1 and 2 read off the snapshot.
+type facts struct {
+	fleet   *fleet.Nodes
+	nodes   []node // ascending by name
+	pods    []pod  // grouped by node, node.first to node.end
+	strays  []pod  // pods on no known node
+	ignored []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
+	hashes  []hash // the distinct revision hashes that pods carry
+	// ripening are the pods on leave nodes that become available by the clock alone.
+	ripening []ripening
+}
+
+// aim is where the rollout is to end, as steps 3 and 4 find out. What it means for each node is in nodeAim.
+type aim struct {
+	revision history.Resolution
+	// templates of the revisions, by hash.
+	templates map[string]*olderTemplate
+	// effects of overrides (P8); node.effect finds them.
+	effects []placement.Overridden
+	// trial is how the canary stands. record is what is known of the rollout.
+	trial  canary.Judgement
+	record Record
+	// otherCreates are, by ordinal of the node, the revisions of its creates in flight that are neither the update revision nor
+	// the stable one: those for which node.creates has ofOther.
+	otherCreates map[int32][]string
+}
+
+// draft is what steps 5 to 9 remember of the plan that they write, such as what is left of its limits.
+type draft struct {
+	backoffs  backoffs
+	allowance allowance
+	slow      slow
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
@@ -67,27 +81,45 @@ type run struct {
 // node is what a run knows about one node, beside its Decision.
 type node struct {
 	*fleet.Node
-	first, end int32 // its pods: run.pods[first:end]
-	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the pod not atGoal that stays (M3: of several
-	// pods the best stays). Both are ordinals in run.pods, first <= ordinal < end, or none. Step 5 picks them.
-	goalPod, outdatedPod int32
+	first, end int32 // its pods: run.pods[first:end]; step 2 sets them
+	nodeAim
+	nodeState
+	nodeDraft
+}
+
+// nodeAim is where a node is to end.
+type nodeAim struct {
 	// effect is the place in run.effects of what overrides give the node, for the revision of its goal; none: they give it
 	// nothing.
 	effect int32
 	// creates says of which revisions there are creates in flight. Some of the pods may be in the snapshot already; expects says
 	// what the others will bring (M1).
 	creates revisionSet
-	expects expectation
 	// goal is the revision the node is to end at if nothing holds it (T1, T6).
 	goal goal
 	// canary reports whether it is a canary node.
 	canary bool
+	// heldBy names what holds this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
+	// does. run.beginHeldBy adds what stops the whole rollout, such as paused.
+	heldBy Limit
+}
+
+// nodeState is how a node stands on its way there. Step 5 sets it.
+type nodeState struct {
+	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the pod not atGoal that stays (M3: of several
+	// pods the best stays). Both are ordinals in run.pods, first <= ordinal < end, or none.
+	goalPod, outdatedPod int32
+	expects              expectation
 	// terminating reports whether a pod is marked for deletion and not finished, hasFinished whether one is finished and not
 	// marked.
 	terminating, hasFinished bool
 	// leavesByHook reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod nor
 	// outdatedPod (L2).
 	leavesByHook bool
+}
+
+// nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 to 8 set it.
+type nodeDraft struct {
 	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
 	// such nodes.
 	waiting bool
@@ -97,9 +129,6 @@ type node struct {
 	exemptFromDown bool
 	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool
-	// heldBy names what holds this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
-	// does. run.beginHeldBy adds what stops the whole rollout, such as paused.
-	heldBy Limit
 }
 
 // none stands for no ordinal, unlimited for no limit.

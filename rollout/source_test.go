@@ -128,12 +128,12 @@ func verbNames(t *testing.T, file *ast.File) []string {
 // run is listed.
 func TestSteps(t *testing.T) {
 	files := sources(t)
-	listed := map[string]string{"run.go": "all steps"}
+	listed := map[string]string{"run.go": "all steps", "service.go": "all steps"}
 	var steps []string
-	for _, line := range regexp.MustCompile(`(?m)^  - (\w+) .*: (.+)$`).FindAllStringSubmatch(files["doc.go"].Doc.Text(), -1) {
-		step := line[1]
+	for _, line := range listedSteps(files["doc.go"]) {
+		step := line[0]
 		steps = append(steps, step)
-		for i, file := range strings.Split(line[2], ", ") {
+		for i, file := range line[1:] {
 			if files[file] == nil || listed[file] != "" {
 				t.Errorf("step %s: there is no file %s, or it is listed twice", step, file)
 			}
@@ -173,6 +173,15 @@ func TestSteps(t *testing.T) {
 	if len(steps) != 9 || !slices.Equal(calls, steps) {
 		t.Errorf("through calls %v, and the documentation lists %v", calls, steps)
 	}
+}
+
+// listedSteps returns what the documentation of the package says of the steps: of each its name, and then its files.
+func listedSteps(documentation *ast.File) [][]string {
+	var steps [][]string
+	for _, line := range regexp.MustCompile(`(?m)^  - (\w+) .*: (.+)$`).FindAllStringSubmatch(documentation.Doc.Text(), -1) {
+		steps = append(steps, append([]string{line[1]}, strings.Split(line[2], ", ")...))
+	}
+	return steps
 }
 
 // receiver returns the type of a method's receiver, without a star; "" for a function.

@@ -21,13 +21,13 @@ func (r *run) target() {
 			r.nodes[i].heldBy = LimitOnDelete
 		}
 		r.record = r.rolloutRecord()
-		r.aim()
+		r.setGoals()
 		return
 	}
 	r.holdUnselected()
 	r.tryCanary()
 	r.record = r.rolloutRecord()
-	r.aim()
+	r.setGoals()
 	r.partition()
 	if r.trial.Phase != canary.Failed {
 		return
@@ -39,9 +39,9 @@ func (r *run) target() {
 	}
 }
 
-// aim gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go back
-// to, the goal is the update revision everywhere, even if it has failed.
-func (r *run) aim() {
+// setGoals gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go
+// back to, the goal is the update revision everywhere, even if it has failed.
+func (r *run) setGoals() {
 	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
