@@ -81,10 +81,7 @@ func run() error {
 	for _, kind := range kinds {
 		reconciler := &controller.Reconciler{
 			Client: manager.GetClient(), Cache: manager.GetCache(), Live: manager.GetAPIReader(), Clock: clock.RealClock{},
-			Events: manager.GetEventRecorder("daemonplan.io/controller"), Kind: kind, ImagePullJobs: pullJobs,
-		}
-		if *verify {
-			reconciler.Guard = controller.Verify
+			Events: manager.GetEventRecorder("daemonplan.io/controller"), Kind: kind, Verify: *verify, ImagePullJobs: pullJobs,
 		}
 		if err := reconciler.SetupWithManager(manager); err != nil {
 			return err

@@ -168,7 +168,7 @@ func (w *world) runAs(how manner, tweak ...func(*rest.Config)) (stop func()) {
 	}
 	reconciler := &controller.Reconciler{
 		Client: manager.GetClient(), Cache: manager.GetCache(), Live: manager.GetAPIReader(), Events: manager.GetEventRecorder("daemonplan.io/controller"),
-		Clock: clock.RealClock{}, Kind: how.kind, Guard: controller.Verify, ImagePullJobs: how.pullJobs, LostAfter: 2 * time.Second,
+		Clock: clock.RealClock{}, Kind: how.kind, Verify: true, ImagePullJobs: how.pullJobs, LostAfter: 2 * time.Second,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		w.Fatal(err)

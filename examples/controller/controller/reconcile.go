@@ -5,7 +5,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // soon is how long to wait after an error that a healthy cluster returns now and then, such as a conflict.
@@ -30,15 +29,16 @@ type Reconciler struct {
 	client.Client
 	// Cache reads from the caches, and Live from the API server. A manager's client is neither: it reads untyped objects from the
 	// API server, and all others from the caches.
-	Cache, Live client.Reader
+	Cache cache.Cache
+	Live  client.Reader
 	// Events are recorded on the set.
 	Events events.EventRecorder
 	// Clock tells the planner the time.
 	Clock clock.PassiveClock
 	// Kind of the objects that sets are written in: [Planned] or [Annotated].
 	Kind Kind
-	// Guard, if it is set, must agree with a plan before the plan is executed: see [Verify].
-	Guard func(rollout.Spec, rollout.Snapshot, rollout.Plan) error
+	// Verify reports whether a plan in which a verify.Verifier finds a violation is refused.
+	Verify bool
 	// ImagePullJobs reports whether OpenKruise pulls the images, by ImagePullJobs, and not pods. The cluster must have
 	// ImagePullJobs.
 	ImagePullJobs bool
@@ -86,21 +86,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if s.memory == nil {
 		s.memory = &stored
 	}
-	seen, notOurs, err := r.observe(ctx, s)
+	seen, err := r.observe(ctx, s)
 	if err != nil {
 		return again(err)
 	}
-	begun := time.Now()
-	plan, err := s.planner.Plan(seen.Snapshot)
-	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
-	if err == nil && r.Guard != nil {
-		err = r.Guard(s.spec, seen.Snapshot, plan)
-	}
+	plan, notOurs, err := r.plan(ctx, s, &seen)
 	if err != nil {
-		r.warn(s, nil, "NotPlanned", "Plan", err)
-		return reconcile.Result{}, fmt.Errorf("nothing is done: %w", err)
+		return again(err)
 	}
-	s.memory, s.failedPulls = &plan.Memory, plan.FailedPulls
+	s.memory, s.reading, s.failedPulls = &plan.Memory, plan.Reading, plan.FailedPulls
 	if err := r.Kind.Restrict(ctx, r.Live, object, &plan); err != nil {
 		return again(err)
 	}
@@ -137,15 +131,6 @@ func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, inv
 		return err
 	}
 	return client.IgnoreNotFound(r.Kind.Send(ctx, r.Client, after))
-}
-
-// Verify is a Guard that refuses a plan in which verify.Plan finds a violation.
-func Verify(spec rollout.Spec, snapshot rollout.Snapshot, plan rollout.Plan) error {
-	var errs []error
-	for _, violation := range verify.Plan(spec, snapshot, &plan) {
-		errs = append(errs, fmt.Errorf("%v", violation))
-	}
-	return errors.Join(errs...)
 }
 
 // SetupWithManager watches everything that a plan depends on.

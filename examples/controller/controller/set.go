@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/inflight"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // set is what the controller keeps of one set between two plans. To lose all of it is safe: a controller that starts finds the
@@ -24,7 +25,10 @@ type set struct {
 	spec    rollout.Spec
 	planner *rollout.Planner
 	// memory is that of the last plan; nil: there was none yet. The memory in the cached object may be older.
-	memory      *rollout.Memory
+	memory *rollout.Memory
+	// reading and verifier remember what the last plan has read: only what has changed is read again.
+	reading     *rollout.Reading
+	verifier    verify.Verifier
 	failedPulls []predownload.Failure
 	pulls       map[string]started // by the names of their objects
 	counted     []types.UID        // failed pulls that failedPulls counts already
