@@ -14,11 +14,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
-// run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The facts
-// are what steps 1 and 2 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9 write.
-// Later steps only read the first two. The records of nodes and pods are split in the same way. They are flat slices, joined by
-// ordinal. Per node there is only one record and one Decision of the same ordinal, so that a plan allocates a constant number of
-// objects however many nodes there are.
+// run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
+// facts are what steps 1 and 2 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9
+// write. Later steps only read the first two. The records of nodes and pods are split in the same way. They are flat slices,
+// joined by ordinal. Per node there is only one record and one Decision of the same ordinal, so that a plan allocates a constant
+// number of objects however many nodes there are.
 type run struct {
 	*Planner
 	snapshot   Snapshot

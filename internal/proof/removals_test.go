@@ -179,7 +179,7 @@ var removals = []removal{
 		test: "TestTargetT7PartitionedScaling",
 	},
 	{
-		rule: "B1", what: "percentages round down", file: "rollout/classify.go",
+		rule: "B1", what: "percentages round down", file: "rollout/repair.go",
 		old:  "r.maxUnavailable.RoundUp(",
 		new:  "r.maxUnavailable.RoundDown(",
 		test: "TestBudgetB3MaxUnavailable/percent",
