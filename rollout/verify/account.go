@@ -66,8 +66,8 @@ func (o owner) String() string {
 func (v *verifier) checkDecisions() {
 	inStrays, inPlace := false, false
 	var last owner
-	for i := range v.plan.Decisions {
-		d, node := &v.plan.Decisions[i], v.decided(i)
+	for i, of := range v.statements {
+		d, node := of.Decision, of.node
 		owner, isStray := ownerOf(node, d.Node, d.Pod), node == nil
 		tally := v.tallyOf(node, owner)
 		tally.have++

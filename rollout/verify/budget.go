@@ -25,7 +25,7 @@ func (v *verifier) resolveLimits() limits {
 	var l limits
 	for _, node := range v.nodes {
 		if node.outcome == placement.Run {
-			l.desired++
+			l.desired += node.weight
 		}
 	}
 	if v.spec.Strategy.Type == rollout.RollingUpdate { // OnDelete has no budgets
@@ -66,7 +66,7 @@ func (v *verifier) count(f func(*node) bool) int {
 	count := 0
 	for _, node := range v.nodes {
 		if f(node) {
-			count++
+			count += node.weight
 		}
 	}
 	return count
@@ -127,7 +127,7 @@ func (v *verifier) checkTaken() {
 		if !node.unavailable || node.exempt || node.any((*pod).staysUp) {
 			continue
 		}
-		down++
+		down += node.weight
 		if node.outcome == placement.Run && node.any((*pod).prepared) && !node.any((*pod).serves) {
 			taken = append(taken, node.name)
 		}

@@ -180,7 +180,7 @@ func (v *verifier) wantedNodes() int {
 	desired := 0
 	for _, node := range v.nodes {
 		if node.tried == placement.Run {
-			desired++
+			desired += node.weight
 		}
 	}
 	replicas, most := v.spec.Strategy.Canary.Replicas, desired

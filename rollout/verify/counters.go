@@ -9,30 +9,30 @@ type counters struct {
 	desired, current, misscheduled, ready, available, unavailable, updated int
 }
 
-// add counts one node as S1 says.
-func (c *counters) add(f status.Facts) {
+// add counts so many nodes as S1 says.
+func (c *counters) add(f status.Facts, nodes int) {
 	present := f.Has(status.Present)
 	if !f.Has(status.Desired) {
 		if present {
-			c.misscheduled++
+			c.misscheduled += nodes
 		}
 		return
 	}
-	c.desired++
-	c.unavailable++
+	c.desired += nodes
+	c.unavailable += nodes
 	if !present {
 		return
 	}
-	c.current++
+	c.current += nodes
 	if f.Has(status.Updated) {
-		c.updated++
+		c.updated += nodes
 	}
 	if f.Has(status.Ready) {
-		c.ready++
+		c.ready += nodes
 	}
 	if f.Has(status.Available) {
-		c.available++
-		c.unavailable--
+		c.available += nodes
+		c.unavailable -= nodes
 	}
 }
 
@@ -47,11 +47,11 @@ func (v *verifier) checkCounters() {
 		v.report(12, "", "status.unavailable is %d, right is desired %d - available %d", s.Unavailable, s.Desired, s.Available)
 	}
 	var decided, seen counters
-	for i := range v.plan.Decisions {
-		decided.add(v.plan.Decisions[i].Facts)
+	for _, d := range v.statements {
+		decided.add(d.Facts, d.weight)
 	}
 	for _, node := range v.nodes {
-		seen.add(node.facts)
+		seen.add(node.facts, node.weight)
 	}
 	for _, c := range []struct {
 		name               string

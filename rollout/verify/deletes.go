@@ -172,7 +172,7 @@ func (v *verifier) checkLeaving() {
 	for _, node := range v.nodes {
 		switch {
 		case node.any(func(p *pod) bool { return p.active() && p.avail && !p.leaving && !p.goes() }):
-			stay++
+			stay += node.weight
 		case node.outcome == placement.Leave && !node.tainted &&
 			node.any(func(p *pod) bool { return p.active() && p.avail && !p.leaving }):
 			bared = append(bared, node.name)

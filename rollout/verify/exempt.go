@@ -16,8 +16,8 @@ func (v *verifier) observeExempt() {
 		invariant = 2
 	}
 	count := 0
-	for i := range v.plan.Decisions {
-		d, node := &v.plan.Decisions[i], v.decided(i)
+	for _, d := range v.statements {
+		node := d.node
 		if node == nil || !d.Exempt || node.exempt {
 			continue
 		}

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,14 @@ func handPlanned(spec rollout.Spec, snapshot rollout.Snapshot) (rollout.Plan, bo
 	return plan, err == nil
 }
 
-func (s *handmade) verify() []verify.Violation { return verify.Plan(s.spec, s.snapshot, &s.plan) }
+// verify is Plan, which judges each node by itself. A Verifier, which does not, must find the same.
+func (s *handmade) verify() []verify.Violation {
+	right := verify.Plan(s.spec, s.snapshot, &s.plan)
+	if is := new(verify.Verifier).Plan(s.spec, s.snapshot, &s.plan); !slices.Equal(is, right) {
+		panic(fmt.Sprintf("a Verifier finds %v, right is %v", is, right))
+	}
+	return right
+}
 
 // violationRow plants one bug in a right plan.
 type violationRow struct {

@@ -51,9 +51,9 @@ func (v *verifier) observePartition() {
 		if node.outcome == placement.Leave || node.outcome == placement.Keep && !updated && !old {
 			continue
 		}
-		base++
+		base += node.weight
 		if node.goesStable {
-			stable++
+			stable += node.weight
 		}
 		// With holdRevision an empty node is held at what would come back there, if that is another revision, or does not
 		// come back at once (T7).
@@ -330,7 +330,7 @@ func (v *verifier) installs() (left int, limited bool) {
 	left = v.limits.desired - v.limits.partition
 	for _, node := range v.nodes {
 		if node.outcome == placement.Run && node.filled() {
-			left--
+			left -= node.weight
 		}
 	}
 	return max(0, left), true

@@ -12,7 +12,7 @@ import (
 func (v *verifier) checkInput(spec rollout.Spec) {
 	before := v.kept.terms
 	if v.terms = termsOf(spec, before); v.terms != before {
-		v.kept = kept{terms: v.terms}
+		*v.kept = kept{terms: v.terms}
 	}
 	for _, problem := range v.problems {
 		v.report(0, "", "%s", problem)
@@ -20,43 +20,48 @@ func (v *verifier) checkInput(spec rollout.Spec) {
 	if v.snapshot.Now.IsZero() {
 		v.report(0, "", "snapshot.Now: must be set, there is no other clock")
 	}
-	v.checkNodes()
-	v.checkPods()
+	if !v.kept.nodes.walk(v.snapshot.Nodes, nameOf) {
+		v.checkNodes()
+	}
+	if !v.kept.pods.walk(v.snapshot.Pods, uidOf) {
+		v.checkPods()
+	}
 	v.checkHistory()
 }
 
+func nameOf(node *corev1.Node) string { return node.Name }
+func uidOf(pod *corev1.Pod) types.UID { return pod.UID }
+
 func (v *verifier) checkNodes() {
-	nodes := &v.kept.nodes
-	nodes.begin(len(v.snapshot.Nodes), func(node *corev1.Node) string { return node.Name })
-	for i, object := range v.snapshot.Nodes {
+	seen := make(map[string]bool)
+	for i, node := range v.snapshot.Nodes {
 		switch {
-		case object == nil:
+		case node == nil:
 			v.report(0, "", "snapshot.Nodes[%d]: must not be nil", i)
-		case nodes.enter(object) != nil:
-		case object.Name == "":
+		case node.Name == "":
 			v.report(0, "", "snapshot.Nodes[%d]: must have a name", i)
+		case seen[node.Name]:
+			v.report(0, node.Name, "snapshot.Nodes[%d]: there must be one node of this name", i)
 		default:
-			v.report(0, object.Name, "snapshot.Nodes[%d]: there must be one node of this name", i)
+			seen[node.Name] = true
 		}
 	}
-	nodes.end()
 }
 
 func (v *verifier) checkPods() {
-	pods := &v.kept.pods
-	pods.begin(len(v.snapshot.Pods), func(pod *corev1.Pod) types.UID { return pod.UID })
-	for i, object := range v.snapshot.Pods {
+	seen := make(map[types.UID]bool)
+	for i, pod := range v.snapshot.Pods {
 		switch {
-		case object == nil:
+		case pod == nil:
 			v.report(0, "", "snapshot.Pods[%d]: must not be nil", i)
-		case pods.enter(object) != nil:
-		case object.UID == "":
-			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, object.Name)
+		case pod.UID == "":
+			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, pod.Name)
+		case seen[pod.UID]:
+			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, pod.UID)
 		default:
-			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, object.UID)
+			seen[pod.UID] = true
 		}
 	}
-	pods.end()
 }
 
 func (v *verifier) checkHistory() {

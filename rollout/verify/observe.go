@@ -1,12 +1,10 @@
 package verify
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
@@ -19,13 +17,18 @@ import (
 // verifier holds what is made of the snapshot here, independently of the planner, and what it found wrong with the plan.
 type verifier struct {
 	*terms
-	kept     kept
+	kept     *kept
 	snapshot rollout.Snapshot
 	plan     rollout.Plan
 	found    []Violation
 
-	nodes   []*node         // ascending by name
-	pods    []*pod          // in the order of the snapshot
+	// alike: one node may stand for several. unsure: one of those for which another stands was asked for.
+	alike, unsure bool
+	picks         []pick
+	statements    []statement // in the order of the plan
+
+	nodes   []*node         // that are judged, ascending by name
+	pods    []*pod          // on them, and the strays
 	strays  []*pod          // of no node, or of one that is not in the snapshot
 	updates map[string]bool // hashes of the update revision and its duplicates (R2, R3)
 	newest  map[string]bool // those of updates that R3 may keep
@@ -58,54 +61,11 @@ type verifier struct {
 	limitCodes codes[rollout.Limit]
 }
 
-// kept is what a [Verifier] has from the snapshot before.
-type kept struct {
-	terms *terms
-	nodes table[string, corev1.Node, nodeRecord, *nodeRecord]
-	pods  table[types.UID, corev1.Pod, podRecord, *podRecord]
-	// byName are the nodes in the order of their names.
-	byName []*nodeRecord
-
-	// What is made for each plan, in the room of the one before: nodes by name, and the pods of each side by side, because every
-	// check goes over them again.
-
-	ofNodes     []node
-	listOfNodes []*node
-	ofPods      []pod
-	listOfPods  []*pod // in the order of the snapshot
-	podsOfNodes []*pod
-}
-
-// nodeRecord is what is kept of a node, and what this plan makes of it.
-type nodeRecord struct {
-	entry[corev1.Node]
-	nodeFacts
-	node *node
-}
-
-// podRecord is what is kept of a pod, and what this plan makes of it.
-type podRecord struct {
-	entry[corev1.Pod]
-	podFacts
-	on  *nodeRecord // nil: a stray
-	pod *pod
-}
-
-// nodeFacts are what the object of a node says under the spec, whatever else there is.
-type nodeFacts struct {
-	name string
-	// tried is the outcome by the template of the update revision, wherever the node is to end; triedTainted: a taint makes it
-	// Leave.
-	tried        placement.Outcome
-	triedTainted bool
-	cutOff       bool // it is unreachable (B8)
-	concerned    bool // something overrides something there (P8)
-	selected     bool // by the nodeSelector of the strategy (T3)
-}
-
 // node is one node with what is on it before and after the plan.
 type node struct {
+	record *nodeRecord
 	object *corev1.Node
+	weight int // how many nodes it stands for
 	nodeFacts
 	outcome placement.Outcome
 	tainted bool          // a taint makes the outcome Leave (P3, M4)
@@ -135,32 +95,11 @@ type node struct {
 	right                                        map[string]bool // see rightRevisions
 	tally                                        tally
 	sums
-	// expects is how many pods are of the node, ignored ones included, next where the record of the next one goes.
-	expects, next int
-}
-
-// podFacts are what the object of a pod says under the spec, whatever else there is, and whenever it is asked.
-type podFacts struct {
-	name string // of its node (P7); empty: not attributable
-	hash string // of its revision; empty: none, or another set's
-	// numbered: the deprecated generation tells whether it is of the update revision, and isNumber whether it is (R5).
-	numbered, isNumber bool
-	inherited          bool      // it is of the set that this one takes over from
-	isDeleted          bool      // it is marked for deletion in the snapshot
-	gone               time.Time // when it is to be gone then
-	terminal           bool      // Failed or Succeeded
-	failed             bool      // Failed
-	ready              bool      // as B5 has it
-	readySince         time.Time // by its condition; zero: that has none
-	complete           bool      // its update in place is (I5), if there was any
-	digest             string    // of overridden resources that it was created with (P8)
-	unschedulable      bool      // the scheduler finds no room for it (B8)
-	leaving            bool      // labelled as PreparingDelete (L2)
-	preparing          bool      // labelled as PreparingUpdate (L3)
 }
 
 // pod is one pod before and after the plan.
 type pod struct {
+	record *podRecord
 	object *corev1.Pod
 	node   *node // nil: a stray
 	podFacts
@@ -228,14 +167,10 @@ func (v *verifier) observe() {
 	v.others = make(map[owner]*tally)
 	v.templates, v.diffs = make(map[string]*corev1.PodTemplateSpec), make(map[diffKey]*inplace.Update)
 	v.differs = make(map[[2]*corev1.PodTemplateSpec]string)
-	if v.snapshot.Memory.Version == rollout.MemoryVersion {
-		v.remembered = v.snapshot.Memory
-	}
-	v.observeHistory()
-	v.updates, v.newest = v.updateRevision()
 	v.overrides.readers = make(map[*corev1.PodTemplateSpec]*placement.Overrides)
 	v.observeNodes()
 	v.observePods()
+	v.observeStatements()
 	v.observeCarried()
 	v.observeRequests()
 	v.observeTrial()
@@ -260,8 +195,8 @@ func (v *verifier) observe() {
 			node.creates = append(node.creates, v.plan.Creates[i].Revision)
 		}
 	}
-	for i := range v.plan.Decisions {
-		if node, d := v.decided(i), &v.plan.Decisions[i]; node != nil {
+	for _, d := range v.statements {
+		if node := d.node; node != nil {
 			node.saysWaits = d.Reason == rollout.ReasonBudget || d.Pulls > 0
 			node.mayWait = !node.saysWaits &&
 				(acts(d.Verb) || d.Reason == rollout.ReasonBurst || d.Limit == rollout.LimitSlowStart)
@@ -291,63 +226,66 @@ func (v *verifier) decided(i int) *node {
 
 // nodeOf is the node of the name; nil: the snapshot has none.
 func (v *verifier) nodeOf(name string) *node {
-	if r := v.kept.nodes.byKey[name]; r != nil {
-		return r.node
+	r := v.kept.nodes.byKey[name]
+	if r == nil {
+		return nil
 	}
-	return nil
+	v.unsure = v.unsure || r.node == nil
+	return r.node
 }
 
 // podOf is the pod with the UID; nil: the snapshot has none.
 func (v *verifier) podOf(uid types.UID) *pod {
-	if r := v.kept.pods.byKey[uid]; r != nil {
-		return r.pod
+	r := v.kept.pods.byKey[uid]
+	if r == nil {
+		return nil
 	}
-	return nil
+	v.unsure = v.unsure || r.pod == nil
+	return r.pod
 }
 
-// observeNodes reads the nodes that are new or have changed, and begins anew with all of them.
+// observeNodes begins anew with the nodes that are judged.
 func (v *verifier) observeNodes() {
-	k := &v.kept
-	for _, r := range k.nodes.listed {
-		if !r.known {
-			r.nodeFacts, r.known = v.readNode(r.object), true
-		}
-	}
-	if k.nodes.regroups {
-		k.byName = append(k.byName[:0], k.nodes.listed...)
-		slices.SortFunc(k.byName, func(a, b *nodeRecord) int { return cmp.Compare(a.name, b.name) })
-	}
-	k.ofNodes = resized(k.ofNodes, len(k.byName))
-	v.nodes = slices.Grow(k.listOfNodes[:0], len(k.byName))
-	for i, r := range k.byName {
-		n := &k.ofNodes[i]
+	room := &v.kept.room
+	room.ofNodes = resized(room.ofNodes, len(v.picks))
+	v.nodes = slices.Grow(room.listOfNodes[:0], len(v.picks))
+	for i, pick := range v.picks {
+		r, n := v.kept.byName[pick.place], &room.ofNodes[i]
 		*n = node{
-			object: r.object, nodeFacts: r.nodeFacts, outcome: r.tried, tainted: r.triedTainted,
+			record: r, weight: pick.weight, object: r.object, nodeFacts: r.nodeFacts, outcome: r.tried, tainted: r.triedTainted,
 			requested: n.requested[:0], creates: n.creates[:0], ignored: n.ignored[:0],
 		}
 		r.node = n
 		v.nodes = append(v.nodes, n)
 	}
-	k.listOfNodes = v.nodes
+	room.listOfNodes = v.nodes
 }
 
-// resized is the list with so many elements, which the caller is to set. None is left beyond them.
-func resized[E any](list []E, size int) []E {
-	if size < len(list) {
-		clear(list[size:])
+// observeStatements finds out which node each Decision is about.
+func (v *verifier) observeStatements() {
+	decisions, statements := v.plan.Decisions, v.kept.room.statements[:0]
+	next := 0
+	if v.alike { // they are in the order of the nodes, but for those about stray pods
+		for i, pick := range v.picks {
+			statements = append(statements, statement{&decisions[pick.place], v.nodes[i], pick.weight})
+		}
+		next = len(v.kept.kinds)
 	}
-	return slices.Grow(list[:0], size)[:size]
+	for i := next; i < len(decisions); i++ {
+		statements = append(statements, statement{&decisions[i], v.decided(i), 1})
+	}
+	v.statements, v.kept.room.statements = statements, statements
 }
 
-func (v *verifier) readNode(object *corev1.Node) nodeFacts {
-	facts := nodeFacts{
-		name:      object.Name,
-		cutOff:    isCutOff(object),
-		concerned: v.overrides.concerns(object),
-		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
+// release gives up what was made of this plan.
+func (v *verifier) release() {
+	for _, node := range v.nodes {
+		node.record.node = nil
 	}
-	facts.tried, facts.triedTainted = v.place(object)
-	return facts
+	for _, pod := range v.pods {
+		pod.record.pod = nil
+	}
+	clear(v.statements)
 }
 
 // observeRequests notes what is in flight to the nodes.

@@ -13,21 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// observePods attributes the pods to the nodes (P7), reads those that are new or have changed, and begins anew with all of them.
+// observePods begins anew with the pods of the nodes that are judged, and with the strays.
 func (v *verifier) observePods() {
-	k := &v.kept
-	for _, r := range k.pods.listed {
-		isNew := !r.known
-		if isNew {
-			r.podFacts, r.known = v.readPod(r.object), true
-		}
-		if isNew || k.nodes.regroups {
-			r.on = k.nodes.byKey[r.name]
-		}
-		if r.on != nil {
-			r.on.node.expects++
-		}
-	}
 	v.layOutPods()
 	for _, uid := range v.snapshot.InFlight.Deletes {
 		if pod := v.podOf(uid); pod != nil {
@@ -50,37 +37,38 @@ func (v *verifier) observePods() {
 		}
 	}
 	for _, node := range v.nodes {
-		if node.expects > 1 {
+		if node.record.pods.count > 1 {
 			slices.SortFunc(node.pods, comparePods) // the first of several is the one that a message names
 			slices.SortFunc(node.ignored, comparePods)
 		}
 	}
 }
 
-// layOutPods puts the pods of a node side by side, in the order of the nodes, and makes room for the list of each node.
+// layOutPods puts the pods of a node side by side, in the order of the nodes, and makes room for the list of each node. Strays
+// come last.
 func (v *verifier) layOutPods() {
-	k, count := &v.kept, len(v.kept.pods.listed)
-	k.ofPods, k.podsOfNodes = resized(k.ofPods, count), resized(k.podsOfNodes, count)
-	end := 0
+	room, count := &v.kept.room, v.kept.strays.count
 	for _, node := range v.nodes {
-		node.next = end
-		end += node.expects
-		node.pods = k.podsOfNodes[node.next:node.next:end]
+		count += node.record.pods.count
 	}
-	v.pods = slices.Grow(k.listOfPods[:0], count)
-	for _, r := range k.pods.listed {
-		next, node := &end, (*node)(nil) // strays come last
-		if r.on != nil {
-			node = r.on.node
-			next = &node.next
-		}
-		r.pod = &k.ofPods[*next]
-		*next++
-		*r.pod = pod{object: r.object, node: node, podFacts: r.podFacts}
+	room.ofPods, room.podsOfNodes = resized(room.ofPods, count), resized(room.podsOfNodes, count)
+	v.pods = slices.Grow(room.listOfPods[:0], count)
+	for _, node := range v.nodes {
+		next := len(v.pods)
+		v.layOut(node.record.pods, node)
+		node.pods = room.podsOfNodes[next:next:len(v.pods)]
+	}
+	v.layOut(v.kept.strays, nil)
+	room.listOfPods = v.pods
+}
+
+func (v *verifier) layOut(list podList, node *node) {
+	for r := list.first; r != nil; r = r.next {
+		r.pod = &v.kept.room.ofPods[len(v.pods)]
+		*r.pod = pod{record: r, object: r.object, node: node, podFacts: r.podFacts}
 		v.date(r.pod)
 		v.pods = append(v.pods, r.pod)
 	}
-	k.listOfPods = v.pods
 }
 
 func comparePods(a, b *pod) int {

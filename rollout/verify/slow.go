@@ -44,7 +44,7 @@ func (v *verifier) observeSlow() {
 			continue
 		}
 		if ends, under := v.isUnderWay(node); under {
-			s.underWay++
+			s.underWay += node.weight
 			if !ends.IsZero() && (s.ends.IsZero() || ends.Before(s.ends)) {
 				s.ends = ends
 			}
@@ -52,7 +52,7 @@ func (v *verifier) observeSlow() {
 		switch {
 		case !v.misses(node) || !v.canCreate(node):
 		case !limited || node.filled():
-			s.missing++
+			s.missing += node.weight
 		case left > 0: // the others stay empty (T7)
 			left--
 			s.missing++
@@ -152,10 +152,10 @@ func (v *verifier) checkSlowStart() {
 	for _, node := range v.nodes {
 		old := node.any(func(p *pod) bool { return p.outdated() && !p.leaves() })
 		if len(node.creates) > 0 && !old {
-			created++
+			created += node.weight
 		}
 		if len(node.creates) > 0 && old || node.any(v.replaces) {
-			replaced++
+			replaced += node.weight
 		}
 	}
 	left := max(0, v.slow.limit-v.slow.underWay)

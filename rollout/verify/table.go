@@ -1,11 +1,12 @@
 package verify
 
+import "slices"
+
 // entry is what the records of a table have in common.
 type entry[O any] struct {
 	object *O
-	at     int  // its place in the list of the last snapshot that has it
-	walk   int  // the walk in which it was last met
-	known  bool // what the object says has been read
+	// lost: in this walk its place has another object, and it was not found anywhere else yet.
+	lost bool
 }
 
 func (e *entry[O]) common() *entry[O] { return e }
@@ -17,89 +18,111 @@ type record[O, R any] interface {
 }
 
 // table keeps a record of each object of one kind from snapshot to snapshot: of those of the last one, and of no others. Two
-// objects with one key are two states of one thing, and have one record. A snapshot is walked between begin and end.
+// objects with one key are two states of one thing, and have one record.
 type table[K comparable, O, R any, P record[O, R]] struct {
-	key    func(*O) K
-	byKey  map[K]P
-	listed []P // in the order of the snapshot
-	// before are those of the snapshot before, and next the place there where the next object is looked for: most often
-	// nothing has changed. Only if it is not there it is looked for in byObject, which is nil until then.
-	before   []P
-	next     int
+	key   func(*O) K
+	byKey map[K]P
+	// objects are those of the last snapshot in its order, and records theirs, at the same places. Most often most of them are
+	// where they were, so that a walk only compares pointers.
+	objects []*O
+	records []P
+	// byObject finds objects at other places; nil until a list comes in another order.
 	byObject map[*O]P
-	walk     int
-	regroups bool // a record was added or dropped in the last walk
-	spare    []P  // records of objects that are gone
+
+	// Of the last walk:
+
+	changed []P // the records whose object is new or another than before
+	dropped []P // those of the objects that are gone, until forget is called
+	added   bool
+	moved   []int // places with another object than before
+	spare   []P
 }
 
-// begin starts the walk over a snapshot with so many objects.
-func (t *table[K, O, R, P]) begin(objects int, key func(*O) K) {
+// walk goes over the objects of a snapshot. It returns false if one is nil or has no key, or if two have one key; the table is
+// good for nothing then.
+func (t *table[K, O, R, P]) walk(objects []*O, key func(*O) K) bool {
+	t.key, t.added = key, false
+	t.changed, t.moved = t.changed[:0], t.moved[:0]
 	if t.byKey == nil {
-		t.byKey = make(map[K]P, objects)
-		t.listed, t.before = make([]P, 0, objects), make([]P, 0, objects)
-		t.addSpare(objects)
+		t.byKey = make(map[K]P, len(objects))
+		t.addSpare(len(objects))
 	}
-	t.key, t.regroups, t.next = key, false, 0
-	t.listed, t.before = t.before[:0], t.listed
-	t.walk++
+	for i, object := range objects {
+		if i >= len(t.objects) || t.objects[i] != object {
+			t.moved = append(t.moved, i)
+		}
+	}
+	t.lose(len(objects))
+	for _, i := range t.moved {
+		r := t.recordOf(objects[i])
+		if r == nil || !r.common().lost { // its place has it, or it was met before
+			return false
+		}
+		e := r.common()
+		if e.lost = false; e.object != objects[i] {
+			if t.byObject != nil {
+				delete(t.byObject, e.object)
+				t.byObject[objects[i]] = r
+			}
+			e.object = objects[i]
+			t.changed = append(t.changed, r)
+		}
+		t.objects[i], t.records[i] = objects[i], r
+	}
+	t.dropped = slices.DeleteFunc(t.dropped, func(r P) bool { return !r.common().lost })
+	for _, r := range t.dropped {
+		delete(t.byKey, key(r.common().object))
+		delete(t.byObject, r.common().object)
+	}
+	return true
 }
 
-// enter returns the record of the next object of the snapshot; nil: it has no key, or another one with its key came before it.
-func (t *table[K, O, R, P]) enter(object *O) P {
-	r := t.find(object)
-	if r == nil {
-		r = t.recordFor(object)
+// lose takes the records out of the places that have moved, and makes room for so many objects.
+func (t *table[K, O, R, P]) lose(objects int) {
+	const many = 16
+	if t.byObject == nil && len(t.moved) > max(many, objects/4) && len(t.records) > many {
+		t.byObject = make(map[*O]P, len(t.records))
+		for i, r := range t.records {
+			t.byObject[t.objects[i]] = r
+		}
 	}
-	if r == nil || r.common().walk == t.walk {
+	lose := func(r P) {
+		r.common().lost = true
+		t.dropped = append(t.dropped, r) // unless it is found
+	}
+	for _, i := range t.moved {
+		if i < len(t.records) {
+			lose(t.records[i])
+		}
+	}
+	for i := objects; i < len(t.records); i++ {
+		lose(t.records[i])
+	}
+	t.objects, t.records = resized(t.objects, objects), resized(t.records, objects)
+}
+
+// recordOf returns the record that the object had, or that another state of it had, or a new one; nil: it has no key.
+func (t *table[K, O, R, P]) recordOf(object *O) P {
+	if object == nil {
 		return nil
 	}
-	e := r.common()
-	if e.object != object {
-		if t.byObject != nil {
-			delete(t.byObject, e.object)
-			t.byObject[object] = r
-		}
-		e.object, e.known = object, false
+	if r := t.byObject[object]; r != nil {
+		return r
 	}
-	t.next = e.at + 1
-	e.at, e.walk = len(t.listed), t.walk
-	t.listed = append(t.listed, r)
-	return r
-}
-
-// find returns the record of an object that the snapshot before had, too; nil: it had not.
-func (t *table[K, O, R, P]) find(object *O) P {
-	if t.next < len(t.before) {
-		if r := t.before[t.next]; r.common().object == object {
-			return r
-		}
-	}
-	if t.byObject == nil && len(t.before) > 0 {
-		t.byObject = make(map[*O]P, len(t.before))
-		for _, r := range t.before {
-			t.byObject[r.common().object] = r
-		}
-	}
-	return t.byObject[object]
-}
-
-// recordFor returns the record of an object that the snapshot before had in another state, or a new one; nil: it has no key.
-func (t *table[K, O, R, P]) recordFor(object *O) P {
 	key := t.key(object)
 	if key == *new(K) {
 		return nil
 	}
-	if r := t.byKey[key]; r != nil {
-		return r
+	r := t.byKey[key]
+	if r == nil {
+		if len(t.spare) == 0 {
+			t.addSpare(max(1, len(t.records)/64))
+		}
+		r = t.spare[len(t.spare)-1]
+		t.spare = t.spare[:len(t.spare)-1]
+		r.common().lost = true // until it has its place
+		t.byKey[key], t.added = r, true
 	}
-	if len(t.spare) == 0 {
-		t.addSpare(max(1, len(t.before)/64))
-	}
-	r := t.spare[len(t.spare)-1]
-	t.spare = t.spare[:len(t.spare)-1]
-	r.common().at = t.next - 1 // what comes after it came after the one before it
-	t.byKey[key] = r
-	t.regroups = true
 	return r
 }
 
@@ -110,20 +133,20 @@ func (t *table[K, O, R, P]) addSpare(count int) {
 	}
 }
 
-// end drops the records of the objects that the snapshot does not have.
-func (t *table[K, O, R, P]) end() {
-	if len(t.listed) == len(t.byKey) {
-		return
-	}
-	for _, r := range t.before {
-		e := r.common()
-		if e.walk == t.walk {
-			continue
-		}
-		delete(t.byKey, t.key(e.object))
-		delete(t.byObject, e.object)
+// forget gives up the records of the objects that are gone.
+func (t *table[K, O, R, P]) forget() {
+	for _, r := range t.dropped {
 		*r = *new(R)
 		t.spare = append(t.spare, r)
-		t.regroups = true
 	}
+	clear(t.dropped)
+	t.dropped = t.dropped[:0]
+}
+
+// resized is the list with so many elements, which the caller is to set. None is left beyond them.
+func resized[E any](list []E, size int) []E {
+	if size < len(list) {
+		clear(list[size:])
+	}
+	return slices.Grow(list[:0], size)[:size]
 }

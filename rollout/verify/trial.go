@@ -124,7 +124,7 @@ func (v *verifier) updatedNodes() int {
 	updated := 0
 	for _, node := range v.nodes {
 		if node.any(func(p *pod) bool { return p.seen() && p.atUpdate }) {
-			updated++
+			updated += node.weight
 		}
 	}
 	return updated

@@ -180,3 +180,37 @@ func TestVerifierAllocatesLittle(t *testing.T) {
 		t.Errorf("%.0f allocations for 10 nodes, %.0f for 1000", few, many)
 	}
 }
+
+// TestVerifierJudgesFewNodes: where nodes are alike, a Verifier makes no record of each for the checks.
+func TestVerifierJudgesFewNodes(t *testing.T) {
+	for name, options := range map[string][]kit.SpecOption{
+		"a budget":      nil,
+		"surge":         {kit.MaxUnavailable("0"), kit.MaxSurge("1")},
+		"slow start":    {kit.SlowStart(time.Minute, "1", "2")},
+		"a selector":    {kit.UpdateSelector("pool", "none")},
+		"on delete":     {kit.OnDelete()},
+		"paused":        {kit.Paused()},
+		"no percentage": {kit.Partition("0%")},
+	} {
+		old := kit.Spec("agent", options...)
+		spec := kit.Changed(old, kit.Image("agent:v2"))
+		snapshot, err := kit.Fleet(2000, kit.Running(old)).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot.Now = kit.Noon()
+		plan, _ := handPlanned(spec, snapshot)
+		allocated := func(check checkFunc) uint64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if violations := check(spec, snapshot, &plan); len(violations) > 0 {
+				t.Fatal(name, violations)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if each, few := allocated(verify.Plan), allocated(new(verify.Verifier).Plan); few > each*2/3 {
+			t.Errorf("%s: %d bytes, and %d where each node is judged", name, few, each)
+		}
+	}
+}

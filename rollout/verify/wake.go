@@ -18,8 +18,7 @@ func (v *verifier) checkNextWake() {
 	if !wake.IsZero() && !wake.After(v.snapshot.Now) {
 		v.report(15, "", "nextWake %s is not after now, right is a later instant or none", wake.UTC().Format(time.RFC3339Nano))
 	}
-	for i := range v.plan.Decisions {
-		d := &v.plan.Decisions[i]
+	for _, d := range v.statements {
 		v.checkWake(d.Node, d.Until, "the clock ends a wait")
 		if d.Reason == rollout.ReasonGracePeriod && d.Until.IsZero() {
 			v.report(15, d.Node, "I4: waits for the end of the grace period, right is to say when that is")
@@ -175,7 +174,7 @@ func (c *judgedCanary) checkUntil(record canary.Record, until time.Time) {
 // checkSlowWake is the part of V15 about B7 and B8.
 func (v *verifier) checkSlowWake() {
 	// Only who was turned down waits for a place.
-	waits := slices.ContainsFunc(v.plan.Decisions, func(d rollout.Decision) bool { return d.Limit == rollout.LimitSlowStart })
+	waits := slices.ContainsFunc(v.statements, func(d statement) bool { return d.Limit == rollout.LimitSlowStart })
 	if waits {
 		v.checkWake("", v.slow.rises, "B7: the limit rises")
 		v.checkWake("", v.slow.ends, "B7: a node is no longer under way")
