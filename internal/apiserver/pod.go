@@ -38,8 +38,8 @@ func DefaultRequests(spec *corev1.PodSpec) {
 }
 
 // Delete is the pod after a request to delete it. It does not write to the pod. If the pod is bound or has finalizers, the result
-// is a copy that is marked for deletion with its grace period, or the pod itself if that is marked already. Otherwise the result
-// is nil: no kubelet knows of the pod and no finalizer holds it, so it is gone at once.
+// is a copy that is marked for deletion with its grace period, and shares the rest with the pod, or the pod itself if that is
+// marked already. Otherwise the result is nil: no kubelet knows of the pod and no finalizer holds it, so it is gone at once.
 func Delete(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	if pod.Spec.NodeName == "" && len(pod.Finalizers) == 0 {
 		return nil
@@ -47,7 +47,8 @@ func Delete(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	if pod.DeletionTimestamp != nil {
 		return pod
 	}
-	marked := pod.DeepCopy()
+	marked := new(corev1.Pod)
+	*marked = *pod
 	Terminate(marked, now, Grace(pod))
 	return marked
 }

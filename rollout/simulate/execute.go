@@ -246,7 +246,7 @@ func (s *Simulation) sendCreate(i int) error {
 	if !effect {
 		return nil
 	}
-	object, err := c.planner.Pod(create)
+	object, err := s.made.pod(c.planner, &create)
 	if err != nil {
 		return fmt.Errorf("create on node %s: %w", create.Node, err)
 	}

@@ -46,6 +46,7 @@ type Simulation struct {
 	taken       map[string]bool // names and UIDs of pods of the beginning
 	pods        map[types.UID]*pod
 	order       []*pod // as they were created, those that are gone too until there are many
+	made        made   // the last pod that the controller made, which others are like
 	dead        int
 	revisions   []*appsv1.ControllerRevision
 	pulls       []*ahead // in no order that means anything
