@@ -72,7 +72,8 @@ func alikeScenes() []alikeScene {
 			}
 			s.Nodes = append(s.Nodes, kit.Node(name, options...))
 			if i < 11 || i == 13 { // 11 and 12 are empty
-				s.Pods = append(s.Pods, kit.Pod("pod-"+name, kit.Of(of), kit.OnNode(name), kit.Created(s.Now.Add(-time.Hour)), ready))
+				created := kit.Created(s.Now.Add(-time.Hour))
+				s.Pods = append(s.Pods, kit.Pod("pod-"+name, kit.Of(of), kit.OnNode(name), created, ready))
 			}
 		}
 		scenes = append(scenes, alikeScene{row.name, spec, s})
