@@ -223,7 +223,7 @@ func (s *Simulation) removePod(p *pod) {
 	s.queue.stop(&p.timer)
 	s.queue.stop(&p.hook.timer)
 	delete(s.pods, p.object.UID)
-	const share = 8 // of those that are kept; each takes the memory of its last object
+	const share = 16 // of those that are kept; each takes the memory of its last object
 	if s.dead++; s.dead > len(s.order)/share {
 		s.order = slices.DeleteFunc(s.order, func(p *pod) bool { return p.stage == gone })
 		s.dead = 0
