@@ -35,7 +35,8 @@ func run() error {
 	metrics := flag.String("metrics-bind-address", ":8080", "`address` of the metrics; 0: none")
 	probes := flag.String("health-probe-bind-address", ":8081", "`address` of /healthz and /readyz")
 	elect := flag.Bool("leader-elect", true, "work only while leading: needed with more than one replica")
-	verify := flag.Bool("verify", true, "have verify.Plan agree with each plan before it is executed")
+	pprof := flag.String("pprof-bind-address", "0", "`address` of the profiles of package net/http/pprof; 0: none")
+	verify := flag.Bool("verify", true, "have a verify.Verifier agree with each plan before it is executed")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -50,7 +51,8 @@ func run() error {
 		return err
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: *metrics}, HealthProbeBindAddress: *probes,
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: *metrics},
+		HealthProbeBindAddress: *probes, PprofBindAddress: *pprof,
 		Cache:          cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		LeaderElection: *elect, LeaderElectionID: "daemonplan.io", LeaderElectionReleaseOnCancel: true,
 	})

@@ -17,7 +17,7 @@ import (
 
 const tutorial = "../../docs/write-your-own-controller.md"
 
-// block matches one block of the tutorial: its kind (code or file), the file that it is of, the language, and the text.
+// block matches one block of the tutorial: its kind (code, file or part), the file that it is of, the language, and the text.
 //
 //nolint:gocritic // with (?m) ^ is the beginning of any line
 var block = regexp.MustCompile("(?ms)^(?:<!-- (\\w+): (\\S+) -->\n)?```(\\w+)\n(.*?)^```\n")
@@ -30,6 +30,10 @@ func TestTutorial(t *testing.T) {
 		switch {
 		case kind == "code" && language == "go", kind == "file" && language == "yaml":
 			shown[name] += text
+		case kind == "part" && language == "go":
+			if !strings.Contains(read(t, name), text) {
+				t.Errorf("%s does not contain what the tutorial shows of it:\n%s", name, text)
+			}
 		case kind == "" && language == "sh":
 		default:
 			t.Errorf("the test does not know what to do with a block of %s: %s", language, text)

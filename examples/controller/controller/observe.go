@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 // sight is what the caches show of a set.
@@ -27,24 +28,49 @@ type sight struct {
 	reported []*corev1.Node // the nodes without the images that pulls are known to have brought
 }
 
-// observe reads the cluster from the caches. The planner does not write to the objects, so they need not be copied; and as they
-// are the very objects of the caches, it tells by their addresses which of them it has read before.
+// stores are those of the informers, with the objects that a plan reads.
+type stores struct{ nodes, pods, revisions toolscache.Indexer }
+
+// openStores finds the stores. The cache itself lists copies, at other addresses each time. An object of a store stays where it
+// is until another one takes its place: so the planner and the verifier know which objects they have read before.
+func openStores(ctx context.Context, informers cache.Informers) (stores, error) {
+	of := func(kind client.Object) (toolscache.Indexer, error) {
+		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, err
+		}
+		shared, ok := informer.(toolscache.SharedIndexInformer)
+		if !ok {
+			return nil, fmt.Errorf("the cache has no informer for all objects of %T: cache.Options must not name namespaces", kind)
+		}
+		return shared.GetIndexer(), nil
+	}
+	nodes, err := of(&corev1.Node{})
+	pods, err2 := of(&corev1.Pod{})
+	revisions, err3 := of(&appsv1.ControllerRevision{})
+	return stores{nodes, pods, revisions}, errors.Join(err, err2, err3)
+}
+
+// listed are the objects of a store in the namespace, or all of them without one. They are shared, and must not be written to.
+func listed[T any](store toolscache.Indexer, namespace string) (objects []T, err error) {
+	err = toolscache.ListAllByNamespace(store, namespace, labels.Everything(), func(object any) {
+		if object, ok := object.(T); ok {
+			objects = append(objects, object)
+		}
+	})
+	return objects, err
+}
+
+// observe reads the cluster from the caches.
 func (r *Reconciler) observe(ctx context.Context, s *set) (sight, error) {
-	namespace := s.object.GetNamespace()
-	nodes, err := cached(ctx, r.Cache, "", &corev1.Node{})
-	if err != nil {
-		return sight{}, err
-	}
-	pods, err := cached(ctx, r.Cache, namespace, &corev1.Pod{})
-	if err != nil {
-		return sight{}, err
-	}
-	revisions, err := cached(ctx, r.Cache, namespace, &appsv1.ControllerRevision{})
-	if err != nil {
+	nodes, err := listed[*corev1.Node](r.stores.nodes, "")
+	pods, err2 := listed[*corev1.Pod](r.stores.pods, s.object.GetNamespace())
+	revisions, err3 := listed[*appsv1.ControllerRevision](r.stores.revisions, s.object.GetNamespace())
+	if err := errors.Join(err, err2, err3); err != nil {
 		return sight{}, err
 	}
 	seen := sight{Snapshot: rollout.Snapshot{
-		Now: r.Clock.Now(), Memory: *s.memory, Reading: s.reading, Nodes: nodes, Pods: withoutPulls(pods), Revisions: revisions,
+		Now: r.Clock.Now(), Memory: *s.memory, Nodes: nodes, Pods: withoutPulls(pods), Revisions: revisions,
 	}}
 	s.mutex.Lock()
 	seen.InFlight, _ = s.tracker.Observe(seen.Now, pods, revisions)
@@ -53,68 +79,54 @@ func (r *Reconciler) observe(ctx context.Context, s *set) (sight, error) {
 	return seen, err
 }
 
-// cached lists the objects of the kind of one of them in the namespace, or in all of them without one. A cache.Reader would copy
-// each object, to another address every time.
-func cached[T client.Object](ctx context.Context, caches cache.Informers, namespace string, one T) ([]T, error) {
-	informer, err := caches.GetInformer(ctx, one)
-	if err != nil {
-		return nil, err
-	}
-	shared, ok := informer.(toolscache.SharedIndexInformer)
-	if !ok { // as that of a cache of some namespaces, or of metadata only
-		return nil, fmt.Errorf("the cache of %T has no list of pointers: right is one of whole objects in all namespaces", one)
-	}
-	var objects []T
-	err = toolscache.ListAllByNamespace(shared.GetIndexer(), namespace, labels.Everything(), func(object any) {
-		if object, ok := object.(T); ok {
-			objects = append(objects, object)
-		}
-	})
-	return objects, err
-}
-
 // plan makes a plan with the pods and revisions that belong to the set, and adopts and releases objects as their labels require.
-// Afterwards seen holds those that belong to it. The error notOurs is about objects that could not be adopted or released: there
-// is a plan without them.
-func (r *Reconciler) plan(ctx context.Context, s *set, seen *sight) (plan rollout.Plan, notOurs, _ error) {
-	claimed, err := r.claimAndPlan(s, seen.Snapshot)
+// The error notOurs is about objects that could not be adopted or released: there is a plan without them.
+func (r *Reconciler) plan(ctx context.Context, s *set, seen rollout.Snapshot) (plan rollout.Plan, notOurs, _ error) {
+	claimed, err := r.claimAndPlan(s, seen)
 	if err != nil {
-		return rollout.Plan{}, nil, err
+		return plan, nil, err
 	}
 	others, notOurs, err := r.own(ctx, s, &claimed.Pods, &claimed.Revisions)
 	if err != nil {
-		return rollout.Plan{}, nil, err
+		return plan, nil, err
 	}
 	if len(others) > 0 {
-		isOther := func(object client.Object) bool { return others[object.GetUID()] }
-		seen.Pods = slices.DeleteFunc(seen.Pods, func(p *corev1.Pod) bool { return isOther(p) })
-		seen.Revisions = slices.DeleteFunc(seen.Revisions, func(a *appsv1.ControllerRevision) bool { return isOther(a) })
-		if claimed, err = r.claimAndPlan(s, seen.Snapshot); err != nil {
-			return rollout.Plan{}, nil, err
+		seen.Pods, seen.Revisions = without(seen.Pods, others), without(seen.Revisions, others)
+		if claimed, err = r.claimAndPlan(s, seen); err != nil {
+			return plan, nil, err
 		}
 	}
-	seen.Pods, seen.Revisions = claimed.Pods.Pods, claimed.Revisions.Revisions
 	if r.Verify {
-		if violations := s.verifier.Plan(s.spec, seen.Snapshot, &claimed.Plan); len(violations) > 0 {
-			return rollout.Plan{}, nil, r.notPlanned(s, fmt.Errorf("the plan is wrong: %v", violations))
+		seen.Pods, seen.Revisions = claimed.Pods.Pods, claimed.Revisions.Revisions
+		if violations := s.verifier.Plan(s.spec, seen, &claimed.Plan); len(violations) > 0 {
+			s.reading, s.verifier = nil, verify.Verifier{} // the next plan trusts nothing that was read before
+			return plan, nil, r.notPlanned(s, fmt.Errorf("the plan is wrong: %v", violations))
 		}
 	}
 	return claimed.Plan, notOurs, nil
 }
 
-func (r *Reconciler) claimAndPlan(s *set, snapshot rollout.Snapshot) (rollout.Claimed, error) {
+// claimAndPlan keeps what was read, whatever becomes of the plan.
+func (r *Reconciler) claimAndPlan(s *set, seen rollout.Snapshot) (rollout.Claimed, error) {
+	seen.Reading = s.reading
 	begun := time.Now()
-	claimed, err := s.planner.ClaimAndPlan(snapshot)
+	claimed, err := s.planner.ClaimAndPlan(seen)
 	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
 	if err != nil {
 		return claimed, r.notPlanned(s, err)
 	}
+	s.reading = claimed.Plan.Reading
 	return claimed, nil
 }
 
 func (r *Reconciler) notPlanned(s *set, err error) error {
 	r.warn(s, nil, "NotPlanned", "Plan", err)
 	return fmt.Errorf("nothing is done: %w", err)
+}
+
+// without are the objects but for those with these UIDs.
+func without[T client.Object](objects []T, uids map[types.UID]bool) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return uids[object.GetUID()] })
 }
 
 // own writes controller references. A set that is being deleted must adopt nothing, so before an adoption the set is read once

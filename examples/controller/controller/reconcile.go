@@ -27,8 +27,8 @@ const soon = 500 * time.Millisecond
 type Reconciler struct {
 	// Client writes to the API server.
 	client.Client
-	// Cache reads from the caches, and Live from the API server. A manager's client is neither: it reads untyped objects from the
-	// API server, and all others from the caches.
+	// Cache reads from the caches, which must not be limited to namespaces, and Live from the API server. A manager's client is
+	// neither: it reads untyped objects from the API server, and all others from the caches.
 	Cache cache.Cache
 	Live  client.Reader
 	// Events are recorded on the set.
@@ -37,7 +37,7 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Kind of the objects that sets are written in: [Planned] or [Annotated].
 	Kind Kind
-	// Verify reports whether a plan in which a verify.Verifier finds a violation is refused.
+	// Verify reports whether a verify.Verifier must agree with a plan before the plan is executed.
 	Verify bool
 	// ImagePullJobs reports whether OpenKruise pulls the images, by ImagePullJobs, and not pods. The cluster must have
 	// ImagePullJobs.
@@ -45,7 +45,8 @@ type Reconciler struct {
 	// LostAfter is that of inflight.Tracker. Until then the node of a request without an answer waits.
 	LostAfter time.Duration
 
-	sets sets
+	stores stores
+	sets   sets
 }
 
 // Reconcile makes and executes one plan. It returns the instant of the next plan. What fails is tried again with a back-off.
@@ -90,11 +91,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return again(err)
 	}
-	plan, notOurs, err := r.plan(ctx, s, &seen)
+	plan, notOurs, err := r.plan(ctx, s, seen.Snapshot)
 	if err != nil {
 		return again(err)
 	}
-	s.memory, s.reading, s.failedPulls = &plan.Memory, plan.Reading, plan.FailedPulls
+	s.memory, s.failedPulls = &plan.Memory, plan.FailedPulls
 	if err := r.Kind.Restrict(ctx, r.Live, object, &plan); err != nil {
 		return again(err)
 	}
@@ -134,7 +135,10 @@ func (r *Reconciler) report(ctx context.Context, s *set, plan *rollout.Plan, inv
 }
 
 // SetupWithManager watches everything that a plan depends on.
-func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) (err error) {
+	if r.stores, err = openStores(context.Background(), r.Cache); err != nil {
+		return err
+	}
 	return r.watch(ctrl.NewControllerManagedBy(manager)).Complete(r)
 }
 

@@ -15,7 +15,8 @@ import (
 var (
 	bySet       = []string{"namespace", "name", "kind"}
 	planSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "daemonplan_plan_seconds", Help: "Time that a plan takes.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
+		Name: "daemonplan_plan_seconds", Help: "Time that a plan and its claims take.",
+		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
 	}, bySet)
 	actions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "daemonplan_actions_total",

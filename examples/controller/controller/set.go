@@ -26,9 +26,10 @@ type set struct {
 	planner *rollout.Planner
 	// memory is that of the last plan; nil: there was none yet. The memory in the cached object may be older.
 	memory *rollout.Memory
-	// reading and verifier remember what the last plan has read: only what has changed is read again.
-	reading     *rollout.Reading
-	verifier    verify.Verifier
+	// reading and verifier are what was read for the last plan, so that only what has changed since is read for the next one.
+	reading  *rollout.Reading
+	verifier verify.Verifier
+	// failedPulls are those that the last plan counted.
 	failedPulls []predownload.Failure
 	pulls       map[string]started // by the names of their objects
 	counted     []types.UID        // failed pulls that failedPulls counts already

@@ -49,6 +49,9 @@ type settings struct {
 	scheduler bool
 	example   string
 	verify    bool
+	alone     bool
+	profile   string
+	pprof     string // address at which the example serves its profile; empty: nowhere
 	patience  time.Duration
 }
 
@@ -73,6 +76,8 @@ func parse(arguments []string, stderr io.Writer) (settings, error) {
 	example := filepath.Join("..", "..", "examples", "controller")
 	flags.StringVar(&s.example, "example", example, "`folder` of the example controller")
 	flags.BoolVar(&s.verify, "verify", true, "the example checks each plan with verify.Plan, as it does by default")
+	flags.BoolVar(&s.alone, "alone", false, "run the example only")
+	flags.StringVar(&s.profile, "cpuprofile", "", "`file` for a CPU profile of the example while it updates; takes a minute more")
 	flags.DurationVar(&s.patience, "patience", 30*time.Minute, "how `long` one run may take")
 	if err := flags.Parse(arguments); err != nil {
 		return s, err
@@ -100,6 +105,11 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) (err
 		return err
 	}
 	log.SetLogger(logr.Discard())
+	if s.profile != "" {
+		if s.pprof, err = freeAddress(); err != nil {
+			return err
+		}
+	}
 	folder, err := os.MkdirTemp("", "daemonplan-sidebyside-")
 	if err != nil {
 		return err

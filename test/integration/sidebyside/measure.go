@@ -71,17 +71,25 @@ func (s settings) measure(ctx context.Context, r runner, stderr io.Writer) (_ re
 		into   *phase
 		image  string
 		change func(context.Context) error
+		file   string // for a profile; empty: none
 	}{
-		{"installation", &result.install, before, func(ctx context.Context) error { return w.api.Create(ctx, r.set.object()) }},
+		{"installation", &result.install, before, func(ctx context.Context) error { return w.api.Create(ctx, r.set.object()) }, ""},
 		{"update", &result.update, after, func(ctx context.Context) error {
 			object := r.set.object()
 			from := client.MergeFrom(object.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy of an object is one
 			r.set.update()
 			return w.api.Patch(ctx, object, from)
-		}},
+		}, r.profile},
 	} {
+		written := func() error { return nil }
+		if step.file != "" {
+			written = profile(ctx, s.pprof, step.file)
+		}
 		if *step.into, err = w.phase(step.image, step.change); err != nil {
 			return result, fmt.Errorf("%s: %w", step.name, err)
+		}
+		if err := written(); err != nil {
+			return result, err
 		}
 		fmt.Fprintf(stderr, "%s: %s: %v, %d requests\n", r.name, step.name, step.into.done.Round(look), len(step.into.calls))
 		result.doubled = append(result.doubled, w.pods.Counts().Doubled...)

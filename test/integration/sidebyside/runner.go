@@ -31,6 +31,7 @@ type runner struct {
 	watches []string
 	start   func(*controlplane.Cluster) (*controlplane.Process, error)
 	set     set
+	profile string // file for a CPU profile of its update; empty: none
 }
 
 // set is the object of a controller that says what runs where.
@@ -58,22 +59,26 @@ func runners(s settings, binary string) []runner {
 			set: &daemonSet{daemonSetOf(s)},
 		}
 	}
+	example := runner{
+		name: "example", ours: true, user: "daemonplan-controller", profile: s.profile,
+		watches: []string{"planneddaemonsets", "controllerrevisions", "pods", "nodes"},
+		start: func(c *controlplane.Cluster) (*controlplane.Process, error) {
+			kubeconfig, err := c.User("daemonplan-controller")
+			if err != nil {
+				return nil, err
+			}
+			return c.Run("controller", binary, "-kubeconfig="+kubeconfig, "-leader-elect=false", "-metrics-bind-address=0",
+				"-health-probe-bind-address=0", "-pprof-bind-address="+s.pprof, fmt.Sprintf("-verify=%t", s.verify))
+		},
+		set: &planned{plannedOf(s)},
+	}
+	if s.alone {
+		return []runner{example}
+	}
 	return []runner{
 		kubernetes("DaemonSet controller, 20 requests/s"), // on average; 30 in a burst
 		kubernetes("DaemonSet controller, no limit", "--kube-api-qps=-1", "--kube-api-burst=-1"),
-		{
-			name: "example", ours: true, user: "daemonplan-controller",
-			watches: []string{"planneddaemonsets", "controllerrevisions", "pods", "nodes"},
-			start: func(c *controlplane.Cluster) (*controlplane.Process, error) {
-				kubeconfig, err := c.User("daemonplan-controller")
-				if err != nil {
-					return nil, err
-				}
-				return c.Run("controller", binary, "-kubeconfig="+kubeconfig, "-leader-elect=false", "-metrics-bind-address=0",
-					"-health-probe-bind-address=0", fmt.Sprintf("-verify=%t", s.verify))
-			},
-			set: &planned{plannedOf(s)},
-		},
+		example,
 	}
 }
 
