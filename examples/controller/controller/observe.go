@@ -41,7 +41,7 @@ func openStores(ctx context.Context, informers cache.Informers) (stores, error) 
 		}
 		shared, ok := informer.(toolscache.SharedIndexInformer)
 		if !ok {
-			return nil, fmt.Errorf("the cache has no informer for all objects of %T: cache.Options must not name namespaces", kind)
+			return nil, fmt.Errorf("the cache has no informer of all %T objects: cache.Options must not name namespaces", kind)
 		}
 		return shared.GetIndexer(), nil
 	}

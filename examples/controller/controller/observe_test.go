@@ -40,9 +40,10 @@ func TestNothingIsReadTwice(t *testing.T) {
 		kit.Pod("agent-b", kit.Of(spec), kit.OnNode("b")),
 		kit.Pod("elsewhere", kit.Of(spec), kit.OnNode("b"), func(p *corev1.Pod) { p.Namespace, p.UID = "elsewhere", "elsewhere" }),
 	}
-	r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(kit.Noon()), Events: events.NewFakeRecorder(10), Verify: true, stores: stores{
+	r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(kit.Noon()), Events: events.NewFakeRecorder(10), Verify: true}
+	r.stores = stores{
 		nodes: storeOf(t, kit.Nodes("a", "b")...), pods: storeOf(t, pods...), revisions: storeOf(t, kit.Revision(spec, 1)),
-	}}
+	}
 	s := r.sets.of(&appsv1.DaemonSet{ObjectMeta: pods[0].ObjectMeta}, "PlannedDaemonSet")
 	if err := r.sets.compile(s, spec); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +42,43 @@ func TestSpecsAreCompared(t *testing.T) {
 		if specs.DeepEqual(set.RolloutSpec(), older.RolloutSpec()) {
 			t.Fatalf("seed %d: it counts how old overrides are", seed)
 		}
+	}
+}
+
+// A set is woken by what it controls, whatever the labels are, and by orphans that its selector matches.
+func TestConcerns(t *testing.T) {
+	spec := kit.Spec("agent")
+	var all sets
+	s := all.of(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: spec.Namespace, Name: "agent", UID: spec.UID}}, "DaemonSet")
+	pod := func(change ...kit.PodOption) *corev1.Pod {
+		return kit.Pod("agent-a", append([]kit.PodOption{kit.Of(spec), kit.OnNode("a")}, change...)...)
+	}
+	unlabelled := func(p *corev1.Pod) { p.Labels = nil }
+	orphaned := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	foreign := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }
+	if s.concerns(pod()) {
+		t.Error("there is no valid spec yet, and nothing to do about a pod")
+	}
+	if err := all.compile(s, spec); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		pod  *corev1.Pod
+		want bool
+	}{
+		{"owned", pod(), true},
+		{"to release", pod(unlabelled), true},
+		{"to adopt", pod(orphaned), true},
+		{"orphan of nobody", pod(orphaned, unlabelled), false},
+		{"of another set", pod(foreign), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := s.concerns(test.pod); got != test.want {
+				t.Errorf("%t, want %t", got, test.want)
+			}
+		})
 	}
 }
 

@@ -52,6 +52,9 @@ func (s *set) concerns(object client.Object) bool {
 	if isPullOf(s.object.GetUID(), object) {
 		return true
 	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && s.spec.UID != "" && owner.UID == s.spec.UID {
+		return true // as nearly all that are the set's: claims, which cost more, would say the same
+	}
 	switch object := object.(type) {
 	case *corev1.Pod:
 		claims, err := rollout.Claim(s.spec, []*corev1.Pod{object})

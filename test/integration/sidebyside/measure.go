@@ -73,7 +73,9 @@ func (s settings) measure(ctx context.Context, r runner, stderr io.Writer) (_ re
 		change func(context.Context) error
 		file   string // for a profile; empty: none
 	}{
-		{"installation", &result.install, before, func(ctx context.Context) error { return w.api.Create(ctx, r.set.object()) }, ""},
+		{"installation", &result.install, before, func(ctx context.Context) error {
+			return w.api.Create(ctx, r.set.object())
+		}, ""},
 		{"update", &result.update, after, func(ctx context.Context) error {
 			object := r.set.object()
 			from := client.MergeFrom(object.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy of an object is one

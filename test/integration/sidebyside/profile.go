@@ -47,7 +47,7 @@ func fetch(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was only read
+	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
 		return err
