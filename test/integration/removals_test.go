@@ -24,8 +24,8 @@ type removal struct {
 var removals = []removal{
 	{
 		what: "requests are forgotten", file: "observe.go",
-		old:  "seen.InFlight, _ = s.tracker.Observe(seen.Now, pods, revisions)",
-		new:  "_, _ = s.tracker.Observe(seen.Now, pods, revisions)",
+		old:  "seen.InFlight, _ = s.tracker.Observe(seen.Now, all, revisions)",
+		new:  "_, _ = s.tracker.Observe(seen.Now, all, revisions)",
 		test: "TestWatchLag",
 	},
 	{

@@ -64,18 +64,19 @@ func listed[T any](store toolscache.Indexer, namespace string) (objects []T, err
 // observe reads the cluster from the caches.
 func (r *Reconciler) observe(ctx context.Context, s *set) (sight, error) {
 	nodes, err := listed[*corev1.Node](r.stores.nodes, "")
-	pods, err2 := listed[*corev1.Pod](r.stores.pods, s.object.GetNamespace())
+	all, err2 := listed[*corev1.Pod](r.stores.pods, s.object.GetNamespace())
 	revisions, err3 := listed[*appsv1.ControllerRevision](r.stores.revisions, s.object.GetNamespace())
 	if err := errors.Join(err, err2, err3); err != nil {
 		return sight{}, err
 	}
+	pods, pulls := apart(all)
 	seen := sight{Snapshot: rollout.Snapshot{
-		Now: r.Clock.Now(), Memory: *s.memory, Nodes: nodes, Pods: withoutPulls(pods), Revisions: revisions,
+		Now: r.Clock.Now(), Memory: *s.memory, Nodes: nodes, Pods: pods, Revisions: revisions,
 	}}
 	s.mutex.Lock()
-	seen.InFlight, _ = s.tracker.Observe(seen.Now, pods, revisions)
+	seen.InFlight, _ = s.tracker.Observe(seen.Now, all, revisions)
 	s.mutex.Unlock()
-	err = r.observePulls(ctx, s, &seen, pods)
+	err = r.observePulls(ctx, s, &seen, pulls)
 	return seen, err
 }
 

@@ -38,12 +38,8 @@ func isPullOf(set types.UID, object client.Object) bool {
 	return ok && a.Set == set
 }
 
-// observePulls adds the pulls of the set to the sight.
-func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, pods []*corev1.Pod) error {
-	var objects []client.Object
-	for _, pod := range pods {
-		objects = append(objects, pod)
-	}
+// observePulls adds the pulls of the set to the sight. The objects are the pods that pull.
+func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, objects []client.Object) error {
 	if r.ImagePullJobs {
 		jobs := &unstructured.UnstructuredList{}
 		jobs.SetGroupVersionKind(predownload.PullJobKind())
@@ -117,10 +113,15 @@ func (r *Reconciler) tidyPulls(ctx context.Context, s *set, seen sight, plan *ro
 	})
 }
 
-// withoutPulls returns the pods without those that pull images, for any set.
-func withoutPulls(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
-		_, pulls := predownload.AttemptOf(p)
-		return pulls
-	})
+// apart takes the pods that pull images, for any set, out of the pods.
+func apart(all []*corev1.Pod) (pods []*corev1.Pod, pulls []client.Object) {
+	pods = make([]*corev1.Pod, 0, len(all))
+	for _, pod := range all {
+		if _, ok := predownload.AttemptOf(pod); ok {
+			pulls = append(pulls, pod)
+		} else {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, pulls
 }

@@ -77,7 +77,7 @@ func parse(arguments []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&s.example, "example", example, "`folder` of the example controller")
 	flags.BoolVar(&s.verify, "verify", true, "the example checks each plan with verify.Plan, as it does by default")
 	flags.BoolVar(&s.alone, "alone", false, "run the example only")
-	flags.StringVar(&s.profile, "cpuprofile", "", "`file` for a CPU profile of the example while it updates; takes a minute more")
+	flags.StringVar(&s.profile, "cpuprofile", "", "`file` for a CPU profile of the example, of the first minute of its update")
 	flags.DurationVar(&s.patience, "patience", 30*time.Minute, "how `long` one run may take")
 	if err := flags.Parse(arguments); err != nil {
 		return s, err
