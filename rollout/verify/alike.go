@@ -109,7 +109,7 @@ func (v *verifier) pickAlike() bool {
 			}
 			// Whether an outdated pod can be updated in place depends on more of it than its revision.
 			outdated := !of.empty && !v.updates[of.hash]
-			if len(classes) < mostClasses && !(outdated && strategy.Method != inplace.Recreate) {
+			if len(classes) < mostClasses && (!outdated || strategy.Method == inplace.Recreate) {
 				classes = append(classes, class{of.traits, d, len(picks)})
 			}
 		}

@@ -80,8 +80,8 @@
 //
 // # Cost
 //
-// Its time grows with the number of objects, not its square. It takes about twice as long as making the plan, and three times as
-// long where pods are updated in place. A Verifier that has seen the objects before takes about a hundredth of that: it reads what
-// has changed, and judges one of the nodes that are alike (BenchmarkVerify of package rollout). Each node is judged by itself, at
-// about a tenth, where anything is wrong, and for specs with a canary, a partition or pre-download.
+// Its time grows with the number of objects, not its square. It takes about twice as long as making the plan, and three times
+// as long where pods are updated in place. A Verifier that has seen the objects before takes about a hundredth of that: it
+// reads what has changed, and judges one of the nodes that are alike (BenchmarkVerify of package rollout). Each node is judged
+// by itself, at about a tenth, where anything is wrong, and for specs with a canary, a partition or pre-download.
 package verify
