@@ -42,6 +42,7 @@ type Simulation struct {
 	nodes       map[string]*node
 	names       []*node // ascending by name
 	pools       map[string]*Pool
+	imageLists  map[longer]imageList
 	joined      map[string]int  // the number of the next node of a pool
 	taken       map[string]bool // names and UIDs of pods of the beginning
 	pods        map[types.UID]*pod
@@ -111,9 +112,10 @@ func New(scenario Scenario) (*Simulation, error) {
 	s := &Simulation{
 		scenario: scenario, random: random(scenario.Seed), start: snapshot.Now, limit: scenario.Limit,
 		nodes: make(map[string]*node, len(snapshot.Nodes)), pods: make(map[types.UID]*pod, len(snapshot.Pods)),
-		pools: map[string]*Pool{}, joined: map[string]int{}, lacking: map[string]int{},
-		taken: make(map[string]bool, 2*len(snapshot.Pods)),
-		tally: newTally(scenario.Spec.Name, scenario.Seed),
+		pools: map[string]*Pool{}, imageLists: map[longer]imageList{}, joined: map[string]int{},
+		lacking: map[string]int{},
+		taken:   make(map[string]bool, 2*len(snapshot.Pods)),
+		tally:   newTally(scenario.Spec.Name, scenario.Seed),
 	}
 	if s.limit == 0 {
 		s.limit = defaultLimit
