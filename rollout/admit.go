@@ -10,7 +10,7 @@ import (
 func (r *run) admit() {
 	budget := &r.plan.Budget
 	for i := range r.nodes {
-		d := &r.plan.Decisions[i]
+		d := r.decision(int32(i))
 		d.Unavailable, d.Surging = r.budgetUse(int32(i))
 		r.exempt(int32(i))
 		if d.Unavailable {

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -91,4 +92,40 @@ func benchTurns(snapshot rollout.Snapshot, changed bool) []rollout.Snapshot {
 
 func shuffle[T *corev1.Node | *corev1.Pod](random *rand.Rand, list []T) {
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}
+
+// TestReadingIsSmall: a Reading keeps as many bytes a node as its documentation says, also after objects have been replaced.
+func TestReadingIsSmall(t *testing.T) {
+	const nodes, documented = 10_000, 260 + 136
+	spec := benchSpec()
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns := benchTurns(benchSnapshot(t, spec, nodes), true)
+	before := inUse()
+	reading := (*rollout.Reading)(nil)
+	for i := range 8 {
+		s := turns[i%len(turns)]
+		s.Reading = reading
+		claimed, err := planner.ClaimAndPlan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading = claimed.Plan.Reading
+	}
+	if kept := int(inUse()-before) / nodes; kept > documented*11/10 {
+		t.Errorf("a Reading keeps %d bytes a node: its documentation says %d", kept, documented)
+	}
+	runtime.KeepAlive(reading)
+	runtime.KeepAlive(turns)
+}
+
+// inUse returns how many bytes of the heap are in use.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one has freed is swept by then
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

@@ -57,7 +57,7 @@ func (r *run) tryCanary() {
 		return
 	}
 	for i := range in.Nodes {
-		n := r.fleet.Find(in.Nodes[i].Name)
+		n := r.nodeNamed(in.Nodes[i].Name)
 		r.nodes[n].canary = true
 		r.decision(n).Canary = true
 		r.plan.Canary.Nodes = append(r.plan.Canary.Nodes, in.Nodes[i].Name)
@@ -90,7 +90,7 @@ func (r *run) choosing() canary.Choosing {
 		Desired: r.fleet.Runs,
 		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
-			i := r.fleet.Find(name)
+			i := r.nodeNamed(name)
 			if i == none {
 				return canary.Candidate{}, false
 			}
@@ -185,7 +185,7 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 	nodes := make([]canary.Node, len(names))
 	pods := make([]*corev1.Pod, 0, len(names)) // of all of them, side by side
 	for i, name := range names {
-		at := r.fleet.Find(name)
+		at := r.nodeNamed(name)
 		n := &r.nodes[at]
 		nodes[i].Name = n.Name
 		first := len(pods)

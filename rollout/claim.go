@@ -61,7 +61,11 @@ type Claims struct {
 //
 // Claim fails if the set's selector is missing or empty, if a selector is malformed, and on a nil pod.
 func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
-	own, adopt, release, err := claimAll(spec, "Pods", pods)
+	owner, err := newOwner(spec)
+	if err != nil {
+		return Claims{}, err
+	}
+	own, adopt, release, err := claimAll(owner, "Pods", pods)
 	if err != nil {
 		return Claims{}, err
 	}
@@ -101,23 +105,14 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 	if p == nil || p.resolver == nil {
 		return Claimed{}, errNoPlanner
 	}
-	owner, err := newOwner(p.spec)
-	if err != nil {
-		return Claimed{}, err
+	if p.noOwner != nil {
+		return Claimed{}, p.noOwner
 	}
-	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule(owner), func(pod *corev1.Pod) fleet.Claim {
-		if claim := owner.claim(pod); claim != fleet.Foreign {
-			return claim
-		}
-		if cmp.Or(pod.Namespace, DefaultNamespace) == owner.namespace && p.rules.Predecessor.Owns(pod) {
-			return fleet.Old
-		}
-		return fleet.Foreign
-	}, snapshot.Pods)
+	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule, p.claim, snapshot.Pods)
 	if err != nil {
 		return Claimed{}, snapshotError(err)
 	}
-	revisions, err := ClaimRevisions(p.spec, snapshot.Revisions)
+	revisions, err := claimRevisions(p.owner, snapshot.Revisions)
 	if err != nil {
 		return Claimed{}, err
 	}
@@ -138,10 +133,21 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 	return claimed, nil
 }
 
+// claim returns how a pod belongs to the set, or to its predecessor.
+func (p *Planner) claim(pod *corev1.Pod) fleet.Claim {
+	if claim := p.owner.claim(pod); claim != fleet.Foreign {
+		return claim
+	}
+	if cmp.Or(pod.Namespace, DefaultNamespace) == p.owner.namespace && p.rules.Predecessor.Owns(pod) {
+		return fleet.Old
+	}
+	return fleet.Foreign
+}
+
 // claimRule describes what claims on pods depend on beside the pods.
-func (p *Planner) claimRule(o owner) string {
+func claimRule(o owner, old *fleet.Predecessor) string {
 	rule := fmt.Sprintf("%q %q %q", o.namespace, o.uid, o.selector.String())
-	if old := p.rules.Predecessor; old != nil {
+	if old != nil {
 		rule += fmt.Sprintf(" %q %q %t", old.UIDs, old.Selector.String(), old.Selector.Empty())
 	}
 	return rule
@@ -160,7 +166,15 @@ type RevisionClaims struct {
 
 // ClaimRevisions finds the revisions that belong to the set, by the rules of [Claim], but without regard to a predecessor.
 func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
-	own, adopt, release, err := claimAll(spec, "Revisions", revisions)
+	owner, err := newOwner(spec)
+	if err != nil {
+		return RevisionClaims{}, err
+	}
+	return claimRevisions(owner, revisions)
+}
+
+func claimRevisions(owner owner, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
+	own, adopt, release, err := claimAll(owner, "Revisions", revisions)
 	if err != nil {
 		return RevisionClaims{}, err
 	}
@@ -170,11 +184,7 @@ func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) (Revision
 func claimAll[T interface {
 	comparable
 	metav1.Object
-}](spec Spec, list string, objects []T) (own, adopt, release []T, err error) {
-	owner, err := newOwner(spec)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+}](owner owner, list string, objects []T) (own, adopt, release []T, err error) {
 	var missing T
 	for i, object := range objects {
 		if object == missing {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -11,7 +12,7 @@ import (
 // several (M3).
 func (r *run) classify() {
 	for i := range r.nodes {
-		n, d := &r.nodes[i], &r.plan.Decisions[i]
+		n, d := &r.nodes[i], r.decision(int32(i))
 		for j := n.first; j < n.end; j++ {
 			r.classifyPod(n, d, j)
 		}
@@ -97,6 +98,9 @@ func better(a, b *pod) bool {
 	}
 	return byAge(a, b) < 0
 }
+
+// byAge compares two pods: the older one comes first, then name and UID decide. The order is total.
+func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
 
 // expectation returns what the creates in flight will bring. A create whose pod is there already counts no more: the snapshot
 // has caught up before the caller took the entry out.

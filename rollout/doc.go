@@ -36,7 +36,7 @@
 //
 //   - place evaluates which nodes run the pod: place.go, override.go
 //   - join attributes the pods to the nodes: join.go
-//   - resolve finds which revision is which: resolve.go
+//   - resolve finds which revision is which, and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go
 //   - classify gives each node one state: classify.go
 //   - repair does what must happen regardless of a rollout: repair.go, room.go, backoff.go, stray.go

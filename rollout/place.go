@@ -17,18 +17,5 @@ func (r *run) place() error {
 	}
 	r.fleet = facts
 	r.effects = slices.Clip(facts.Effects)
-	r.nodes = make([]node, len(facts.List))
-	r.plan.Decisions = make([]Decision, len(facts.List), len(facts.List)+strayRoom)
-	for i := range facts.List {
-		n := &facts.List[i]
-		r.nodes[i] = node{
-			Node: n, nodeAim: nodeAim{effect: n.Effect}, nodeState: nodeState{goalPod: none, outdatedPod: none},
-		}
-		d := &r.plan.Decisions[i]
-		d.Node, d.Placement = n.Name, n.Verdict
-	}
 	return nil
 }
-
-// strayRoom is the spare capacity of the decisions, so that a few pods on nodes that are gone do not cause a copy of them all.
-const strayRoom = 16

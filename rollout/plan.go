@@ -37,8 +37,9 @@ type Plan struct {
 	// Creates of pods, in the same order as Deletes. [Plan.Batches] groups them, and [Planner.Pod] builds the object.
 	Creates []Create
 
-	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per
-	// pod whose node is gone or unknown, in the order of node, pod name and UID.
+	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per pod
+	// whose node is gone or unknown, in the order of node, pod name and UID. Plans that follow each other with a Reading share the
+	// decisions while every node is where it is to be: copy them before you write to them.
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget

@@ -25,12 +25,16 @@ type Planner struct {
 	maxSurge       count.Quantity
 	burst          count.Quantity
 	partitionSize  count.Quantity
-	increase       count.Quantity // of SlowStart
-	maxParallel    count.Quantity // of SlowStart
-	unschedulable  count.Quantity // MaxUnschedulable
-	rules          *fleet.Rules   // for reading nodes and pods
-	images         []string       // of the template
-	secrets        []string       // to pull them with
+	increase       count.Quantity         // of SlowStart
+	maxParallel    count.Quantity         // of SlowStart
+	unschedulable  count.Quantity         // MaxUnschedulable
+	rules          *fleet.Rules           // for reading nodes and pods
+	owner          owner                  // whose pods and revisions are claimed
+	noOwner        error                  // why nothing can be claimed; nil: it can
+	claimRule      string                 // what claims on pods depend on
+	images         []string               // of the template
+	secrets        []string               // to pull them with
+	adjustAside    func(*run, *asideRule) // for tests; nil: nothing is adjusted
 }
 
 // New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
@@ -114,6 +118,9 @@ func compile(spec Spec) (*Planner, error) {
 	}
 	if p.rules.Predecessor, err = newPredecessor(spec); err != nil {
 		return nil, err
+	}
+	if p.owner, p.noOwner = newOwner(spec); p.noOwner == nil {
+		p.claimRule = claimRule(p.owner, p.rules.Predecessor)
 	}
 	p.rules.Compiled, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides)
 	if err != nil {

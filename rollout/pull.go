@@ -33,7 +33,7 @@ func (r *run) pull() {
 		Failures:     r.snapshot.FailedPulls,
 	})
 	for _, pull := range selection.Pulls {
-		i := r.fleet.Find(pull.Node)
+		i := r.nodeNamed(pull.Node)
 		r.decision(i).Pulls++
 		r.plan.Pulls = append(r.plan.Pulls, Pull{Pull: pull, Revision: r.revision.Update.Hash})
 	}
@@ -72,7 +72,7 @@ func appendImages(images []string, spec *corev1.PodSpec) []string {
 
 // updatedReady counts the nodes that are to run the pod and have a ready one of the update revision.
 func (r *run) updatedReady() int32 {
-	var count int32
+	count := r.settled
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if r.outcome(int32(i)) != placement.Run || n.goal != toUpdate {

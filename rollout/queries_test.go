@@ -180,7 +180,7 @@ func root(x ast.Expr) string {
 
 // lifetimes are the steps that write the fields of each part of a run.
 var lifetimes = map[string][]string{
-	"facts":     {"place", "join"},
+	"facts":     {"place", "join", "resolve"},
 	"aim":       {"place", "resolve", "target"}, // step 1 knows the effects of overrides for the template of the update revision
 	"nodeAim":   {"place", "resolve", "target"},
 	"nodeState": {"classify"},

@@ -14,7 +14,10 @@ func (r *run) report() {
 	var counts status.Counts
 	for i := range r.nodes {
 		r.explainRest(int32(i))
-		counts.Add(r.plan.Decisions[i].Facts)
+		counts.Add(r.decision(int32(i)).Facts)
+	}
+	for range r.settled {
+		counts.Add(settledFacts)
 	}
 	r.nameUsers()
 	r.reportOverrides()
@@ -32,7 +35,7 @@ func (r *run) nameUsers() {
 	}
 	r.plan.BudgetUsers = make([]string, 0, usersShown)
 	for i := range r.nodes {
-		d := &r.plan.Decisions[i]
+		d := r.decision(int32(i))
 		if len(r.plan.BudgetUsers) < usersShown && (d.Surging || d.Unavailable && !r.surge()) {
 			r.plan.BudgetUsers = append(r.plan.BudgetUsers, d.Node)
 		}
@@ -118,9 +121,10 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Trial:             r.statusTrial(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
+		Settled:           r.settled,
 	}
 	for i := range r.nodes {
-		n, d := &r.nodes[i], &r.plan.Decisions[i]
+		n, d := &r.nodes[i], r.decision(int32(i))
 		if d.Reason == ReasonPartitionedScaling {
 			in.Outdated++
 			in.Held++
@@ -178,8 +182,8 @@ func (r *run) statusTrial() status.Trial {
 		if r.trial.Reason == canary.NoNodes {
 			trial.State = status.Stuck
 		}
-		for i := range r.plan.Decisions {
-			d := &r.plan.Decisions[i]
+		for i := range r.nodes {
+			d := r.decision(int32(i))
 			trial.Held = trial.Held || d.Canary && d.Reason == ReasonHeld
 		}
 	case canary.Paused:

@@ -11,7 +11,7 @@ import (
 )
 
 // resolve is step 3. It finds which revision is the update revision and which the stable one (R rules), and which of the hashes
-// that pods carry are the update revision's (R5).
+// that pods carry are the update revision's (R5). Then it makes records of the nodes that the next steps have to look at.
 func (r *run) resolve() error {
 	err := checkRevisions(r.snapshot.Revisions, r.spec.UID)
 	if err != nil {
@@ -41,22 +41,7 @@ func (r *run) resolve() error {
 		h.stable = h.value == r.revision.Stable.Hash
 		h.relabel = relabel[h.value]
 	}
-	for _, create := range r.snapshot.InFlight.Creates {
-		i := r.fleet.Find(create.Node)
-		switch {
-		case i == none:
-		case create.Revision == "" || matches[create.Revision]:
-			r.nodes[i].creates |= ofUpdate
-		case create.Revision == r.revision.Stable.Hash:
-			r.nodes[i].creates |= ofStable
-		default:
-			r.nodes[i].creates |= ofOther
-			if r.otherCreates == nil {
-				r.otherCreates = make(map[int32][]string)
-			}
-			r.otherCreates[i] = append(r.otherCreates[i], create.Revision)
-		}
-	}
+	r.makeRecords(matches)
 	return nil
 }
 
@@ -83,12 +68,17 @@ func (r *run) isRolledOut() bool {
 		return false
 	}
 	matches := setOf(revision.Matches)
-	updated, last := int32(0), int32(none)
-	for i := range r.pods { // grouped by node
-		p := &r.pods[i]
-		isUpdate := matches[r.hashes[p.hash].value] || p.traits.has(byGeneration)
-		if isUpdate && p.node != last && !p.Traits.Has(fleet.Marked|fleet.Failed|fleet.Succeeded) {
-			updated, last = updated+1, p.node
+	updated := int32(0)
+	for _, first := range r.podFacts.First {
+		for j := first; j != none; j = r.podFacts.List.At(j).Next {
+			p := r.podFacts.List.At(j)
+			if p.Traits.Has(fleet.Marked | fleet.Failed | fleet.Succeeded) {
+				continue
+			}
+			if matches[r.podFacts.Hashes[p.Hash].Value] || p.Traits.Has(fleet.Unhashed) && r.atGeneration(p) {
+				updated++
+				break
+			}
 		}
 	}
 	return updated > canary.Size(*options, r.fleet.Runs)
@@ -102,7 +92,10 @@ func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits
 func (r *run) carriers() []history.Carrier {
 	creates := r.snapshot.InFlight.Creates
 	carriers := make([]history.Carrier, 0, len(r.hashes)+len(creates))
-	for _, h := range r.hashes {
+	for i, h := range r.hashes {
+		if r.podFacts.Hashes[i].Pods == 0 {
+			continue
+		}
 		carriers = append(carriers, history.Carrier{Hash: h.value, Live: h.live})
 	}
 	for _, create := range creates {
@@ -160,4 +153,15 @@ type olderTemplate struct {
 	template *corev1.PodTemplateSpec    // nil: cannot be read
 	// overrides compiled for its containers; nil: they were not needed so far.
 	overrides *placement.Overrides
+}
+
+func setOf[T comparable](list []T) map[T]bool {
+	if len(list) == 0 {
+		return nil
+	}
+	set := make(map[T]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return set
 }

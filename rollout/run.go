@@ -36,16 +36,19 @@ type run struct {
 	draft
 }
 
-// facts are what steps 1 and 2 read off the snapshot.
+// facts are what steps 1 and 2 read off the snapshot, and the records that step 3 makes of it.
 type facts struct {
-	fleet   *fleet.Nodes
-	nodes   []node // ascending by name
-	pods    []pod  // grouped by node, node.first to node.end
-	strays  []pod  // pods on no known node
-	ignored []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
-	hashes  []hash // the distinct revision hashes that pods carry
+	fleet    *fleet.Nodes
+	podFacts *fleet.Pods
+	nodes    []node // those that were not set aside, ascending by name
+	pods     []pod  // of these nodes, grouped by node, node.first to node.end
+	strays   []pod  // pods on no known node
+	ignored  []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
+	hashes   []hash // the distinct revision hashes that pods carry
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
+	// settled is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
+	settled int32
 }
 
 // aim is where the rollout is to end, as steps 3 and 4 find out. What it means for each node is in nodeAim.
@@ -81,7 +84,8 @@ type draft struct {
 // node is what a run knows about one node, beside its Decision.
 type node struct {
 	*fleet.Node
-	first, end int32 // its pods: run.pods[first:end]; step 2 sets them
+	ordinal    int32 // of its facts and its decision
+	first, end int32 // its pods: run.pods[first:end]
 	nodeAim
 	nodeState
 	nodeDraft
@@ -171,7 +175,7 @@ const (
 // pod is what a run knows about one pod.
 type pod struct {
 	*fleet.Pod
-	node   int32 // ordinal of its node
+	node   int32 // place of its node in run.nodes; none: a stray
 	hash   int32 // ordinal in run.hashes
 	traits traits
 }
@@ -202,7 +206,7 @@ const (
 )
 
 const (
-	// What step 2 adds, by the time, the spec and the requests in flight.
+	// What step 3 adds, by the time, the spec and the requests in flight.
 
 	available     traits = 1 << (16 + iota) // B5; implies ready
 	byGeneration                            // no hash label; the template generation label matches (R5)
@@ -258,12 +262,13 @@ func (r *run) through() error {
 	return nil
 }
 
-func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[i] }
+// decision returns that of the node whose record is at place i.
+func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[r.nodes[i].ordinal] }
 
 // podsOf lists the records of a node's pods. Finished pods that are marked for deletion are not among them (M1 ignores them).
 func (r *run) podsOf(n *node) []pod { return r.pods[n.first:n.end] }
 
-func (r *run) outcome(i int32) placement.Outcome { return r.plan.Decisions[i].Placement.Outcome }
+func (r *run) outcome(i int32) placement.Outcome { return r.decision(i).Placement.Outcome }
 
 // surge reports whether new pods may stand beside old ones.
 func (r *run) surge() bool {

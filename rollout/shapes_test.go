@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ import (
 // shapeVariable tells a run of the tests which shape to plan, and with how many elements: "crowd 800".
 const shapeVariable = "DAEMONPLAN_SHAPE"
 
-// TestShapes plans each shape, has the plan verified, and explains every node.
+// TestShapes plans each shape, has the plan verified, explains every node, and plans once more with half of the pods replaced.
 func TestShapes(t *testing.T) {
 	wanted, n := "", 60
 	if text := os.Getenv(shapeVariable); text != "" {
@@ -57,6 +58,16 @@ func TestShapes(t *testing.T) {
 				if plan.Explain(node.Name) == "" {
 					t.Fatalf("nothing is said of node %s", node.Name)
 				}
+			}
+			again := snapshot
+			again.Reading = plan.Reading
+			again.Pods = slices.Clone(snapshot.Pods)
+			for i := range again.Pods[:len(again.Pods)/2] {
+				again.Pods[i] = again.Pods[i].DeepCopy()
+			}
+			slices.Reverse(again.Pods)
+			if _, err := planner.Plan(again); err != nil {
+				t.Fatalf("with half of the pods replaced: %v", err)
 			}
 		})
 	}

@@ -100,7 +100,7 @@ func (r *run) slowed() {
 // overrides have changed (P8).
 func (r *run) anyOutdated() bool {
 	for i := range r.nodes {
-		if r.plan.Decisions[i].State == StateOutdated {
+		if r.decision(int32(i)).State == StateOutdated {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 // one that prepares it. It also returns what it found about the pod.
 func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	n := &r.nodes[i]
-	if n.outdatedPod == none || r.plan.Decisions[i].State != StateOutdated {
+	if n.outdatedPod == none || r.decision(i).State != StateOutdated {
 		return false, inPlace{}
 	}
 	if r.pods[n.outdatedPod].traits.has(patchInFlight) {

@@ -90,8 +90,9 @@ func (r *run) setGoals() {
 
 // countDesired counts the nodes that are to run the pod, once the goal of each is known (B1, S1).
 func (r *run) countDesired() {
-	for i := range r.plan.Decisions {
-		if d := &r.plan.Decisions[i]; d.Placement.Outcome == placement.Run {
+	r.plan.Budget.Desired = r.settled
+	for i := range r.nodes {
+		if d := r.decision(int32(i)); d.Placement.Outcome == placement.Run {
 			d.Facts |= status.Desired
 			r.plan.Budget.Desired++
 		}
@@ -158,7 +159,7 @@ func (r *run) partition() {
 	if r.partitionSize.Value == 0 {
 		return
 	}
-	var base, stable, updated int32
+	base, stable, updated := r.settled, int32(0), r.settled
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		switch r.outcome(int32(i)) {

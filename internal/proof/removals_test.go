@@ -87,7 +87,7 @@ var removals = []removal{
 		test: "TestResolve/trim_spares_carried",
 	},
 	{
-		rule: "R5", what: "the generation label counts for nothing", file: "rollout/join.go",
+		rule: "R5", what: "the generation label counts for nothing", file: "rollout/records.go",
 		old:  "if facts.Traits.Has(fleet.Unhashed) && r.atGeneration(facts) {",
 		new:  "if false {",
 		test: "TestRevisionOfPodR5/generation",

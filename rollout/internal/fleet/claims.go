@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"hash/maphash"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Claim is how an object belongs to the set, if it does.
@@ -25,53 +27,92 @@ const (
 
 // Claims are the claims on all pods of a cache. They are immutable.
 type Claims struct {
-	// Own are the pods of the set: the owned, adopted and old ones, in the order in which they were listed when one was last
-	// new, or gone.
+	// Own are the pods of the set: the owned, adopted and old ones, in no particular order.
 	Own []*corev1.Pod
-	// Adopt, Old and Release are the adopted, old and released ones, in the same order.
+	// Adopt, Old and Release are the adopted, old and released ones, likewise.
 	Adopt, Old, Release []*corev1.Pod
 
-	rule     string // what the claims depend on beside the objects
-	list     []claimed
+	rule     string  // what the claims depend on beside the objects
+	claims   []Claim // by the ordinals of pointers
+	free     []int32 // ordinals without an object
 	seed     maphash.Seed
-	pointers pointers[corev1.Pod] // of list, if it is made
+	pointers pointers[corev1.Pod] // its objects are there before the table is made
+
+	// id tells these claims from others. from is that of those which they were made from, and came and went say by which pods Own
+	// differs from theirs; nil: they were made anew.
+	id, from *claimsID
+	came     []*corev1.Pod
+	went     []types.UID
 }
 
-type claimed struct {
-	object *corev1.Pod
-	claim  Claim
-}
+// claimsID is the identity of claims, which does not keep them alive. It has a size, because values without one may share an
+// address.
+type claimsID struct{ _ byte }
 
 // ReadClaims returns the claims on the pods, and asks only for objects that are not in earlier claims of the same rule; nil: for
 // all of them. It fails with an *Error if an object is nil. An object that is there twice is claimed twice.
 func ReadClaims(earlier *Claims, rule string, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
-	if earlier != nil && earlier.rule != rule {
-		earlier = nil
+	if earlier == nil || earlier.rule != rule {
+		return readClaims(rule, claim, objects)
 	}
-	c := &Claims{rule: rule}
-	if earlier == nil {
-		c.seed = maphash.MakeSeed()
-	} else {
-		earlier = earlier.indexed()
-		if earlier.pointers.areAll(objects) {
-			return earlier, nil
-		}
-		c.seed = earlier.seed
+	earlier = earlier.indexed()
+	differs := earlier.pointers.compare(objects)
+	switch {
+	case differs.twice:
+		return readClaims(rule, claim, objects)
+	case differs.isNone():
+		return earlier, nil
+	default:
+		return earlier.changed(&differs, claim, objects)
 	}
-	c.list = make([]claimed, len(objects))
+}
+
+// readClaims asks for all objects.
+func readClaims(rule string, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
+	c := &Claims{rule: rule, seed: maphash.MakeSeed(), id: new(claimsID), claims: make([]Claim, len(objects))}
 	for i, object := range objects {
 		if object == nil {
 			return nil, wrong("Pods", i, "must not be nil")
 		}
-		c.list[i] = claimed{object, Foreign}
-		if j := earlier.find(object); j != None {
-			c.list[i].claim = earlier.list[j].claim
-		} else {
-			c.list[i].claim = claim(object)
-		}
+		c.claims[i] = claim(object)
 	}
+	c.pointers.objects = slices.Clone(objects)
 	c.sort()
 	return c, nil
+}
+
+// changed returns the claims on the objects, which differ from those of c.
+func (c *Claims) changed(differs *difference, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
+	next := &Claims{
+		rule: c.rule, seed: c.seed, id: new(claimsID), from: c.id, claims: slices.Clone(c.claims), free: slices.Clone(c.free),
+	}
+	for _, i := range differs.gone {
+		if next.claims[i].isOwn() {
+			next.went = append(next.went, c.pointers.objects[i].UID)
+		}
+	}
+	next.free = append(next.free, differs.gone...)
+	places, fresh := make([]int32, len(differs.strange)), make([]*corev1.Pod, len(differs.strange))
+	for k, i := range differs.strange {
+		object := objects[i]
+		if object == nil {
+			return nil, wrong("Pods", int(i), "must not be nil")
+		}
+		if len(next.free) == 0 {
+			next.free = append(next.free, int32(len(next.claims)))
+			next.claims = append(next.claims, Foreign)
+		}
+		last := len(next.free) - 1
+		places[k], fresh[k] = next.free[last], object
+		next.free = next.free[:last]
+		next.claims[places[k]] = claim(object)
+		if next.claims[places[k]].isOwn() {
+			next.came = append(next.came, object)
+		}
+	}
+	next.pointers = c.pointers.with(differs.gone, places, fresh)
+	next.sort()
+	return next, nil
 }
 
 // indexed returns the same claims with the table of pointers.
@@ -79,34 +120,22 @@ func (c *Claims) indexed() *Claims {
 	if c.pointers.isMade() {
 		return c
 	}
-	objects := make([]*corev1.Pod, len(c.list))
-	for i := range c.list {
-		objects[i] = c.list[i].object
-	}
 	same := *c
-	same.pointers = newPointers(c.seed, objects)
+	same.pointers = newPointers(c.seed, c.pointers.objects)
 	return &same
 }
 
-// same reports whether both are the same claims, with the table or without.
-func (c *Claims) same(other *Claims) bool {
-	return c == other || c != nil && other != nil && len(c.list) > 0 && len(other.list) > 0 && &c.list[0] == &other.list[0]
-}
-
-// find returns the place of an object in the claims, or None.
-func (c *Claims) find(object *corev1.Pod) int32 {
-	if c == nil {
-		return None
-	}
-	return c.pointers.find(object)
-}
+// isOwn reports whether a pod belongs to the set.
+func (c Claim) isOwn() bool { return c == Owned || c == Adopted || c == Old }
 
 // sort sorts the claims out.
 func (c *Claims) sort() {
-	c.Own = make([]*corev1.Pod, 0, len(c.list))
-	for i := range c.list {
-		object := c.list[i].object
-		switch c.list[i].claim {
+	c.Own = make([]*corev1.Pod, 0, len(c.claims)-len(c.free))
+	for i, object := range c.pointers.objects {
+		if object == nil {
+			continue
+		}
+		switch c.claims[i] {
 		case Owned:
 			c.Own = append(c.Own, object)
 		case Adopted:

@@ -1,7 +1,5 @@
 package fleet
 
-import "hash/maphash"
-
 // index finds the ordinal of a key among many. It is one table, while Go's map needs an object per entry. It does not hold the
 // keys: whoever looks says which ordinal has the key. Hash values differ from process to process, but what is found does not
 // depend on them.
@@ -21,6 +19,9 @@ func newIndex(n int) index {
 	return index{slots: make([]uint32, size), ordinals: uint32(size - 1)}
 }
 
+// holds reports whether the index has room for the ordinals 0 to n-1.
+func (x *index) holds(n int) bool { return len(x.slots) >= 2*n }
+
 // add enters ordinal i under the key that has the hash. If an ordinal with that key is there already, add changes nothing and
 // returns it; else it returns [None]. has reports whether an ordinal has the key.
 func (x *index) add(i int32, hash uint64, has func(int32) bool) int32 {
@@ -37,10 +38,24 @@ func (x *index) find(hash uint64, has func(int32) bool) int32 {
 	return i
 }
 
+// remove takes out ordinal i, which is there under the hash. hashOf returns the hash of the key of any ordinal that is there.
+func (x *index) remove(i int32, hash uint64, hashOf func(int32) uint64) {
+	_, free := x.probe(hash, func(j int32) bool { return j == i })
+	mask := uint64(len(x.slots) - 1)
+	// What was put behind the slot because that was taken moves up, so that no search ends too early.
+	for at := (free + 1) & mask; x.slots[at] != 0; at = (at + 1) & mask {
+		home := hashOf(int32(x.slots[at]&x.ordinals)-1) & mask
+		if (at-home)&mask >= (at-free)&mask {
+			x.slots[free], free = x.slots[at], at
+		}
+	}
+	x.slots[free] = 0
+}
+
 // tag returns the bits of a hash that are kept in a slot. They are not those that choose the slot.
 func (x *index) tag(hash uint64) uint32 { return uint32(hash>>32) &^ x.ordinals }
 
-// probe returns the ordinal that has the key, or None and the slot where it belongs.
+// probe returns the ordinal that has the key, or None, and the slot where it is or belongs.
 func (x *index) probe(hash uint64, has func(int32) bool) (int32, uint64) {
 	mask, tag := uint64(len(x.slots)-1), x.tag(hash)
 	for at := hash & mask; ; at = (at + 1) & mask {
@@ -54,78 +69,6 @@ func (x *index) probe(hash uint64, has func(int32) bool) (int32, uint64) {
 			}
 		}
 	}
-}
-
-// pointers finds the ordinals of objects by their addresses. The objects have a list of their own, because looking into their
-// records costs a cache miss each.
-//
-// Facts are made without the table, as their zero value: a plan whose Reading nobody uses does not pay for it. The next plan
-// makes it, and if nothing has changed, its own facts keep it.
-type pointers[T any] struct {
-	seed    maphash.Seed
-	objects []*T
-	index   index
-}
-
-// newPointers indexes objects, each of which is there once.
-func newPointers[T any](seed maphash.Seed, objects []*T) pointers[T] {
-	p := pointers[T]{seed: seed, objects: objects, index: newIndex(len(objects))}
-	for i, object := range objects {
-		p.index.add(int32(i), maphash.Comparable(seed, object), func(int32) bool { return false })
-	}
-	return p
-}
-
-// isMade reports whether there is a table.
-func (p *pointers[T]) isMade() bool { return p.index.slots != nil }
-
-// find returns the ordinal of the object, or None.
-func (p *pointers[T]) find(object *T) int32 {
-	x, hash := &p.index, maphash.Comparable(p.seed, object)
-	mask, tag := uint64(len(x.slots)-1), x.tag(hash)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		slot := x.slots[at]
-		if slot == 0 {
-			return None
-		}
-		if slot&^x.ordinals == tag {
-			if i := int32(slot&x.ordinals) - 1; p.objects[i] == object {
-				return i
-			}
-		}
-	}
-}
-
-// known returns for each object its ordinal, or None, and the places of those without one. The result is nil if an object is
-// there twice.
-func (p *pointers[T]) known(objects []*T) (at, strange []int32) {
-	at = make([]int32, len(objects))
-	seen := newSet(len(p.objects))
-	for i, object := range objects {
-		j := p.find(object) // nil is not found
-		at[i] = j
-		switch {
-		case j == None:
-			strange = append(strange, int32(i))
-		case !seen.add(j):
-			return nil, nil
-		}
-	}
-	return at, strange
-}
-
-// areAll reports whether these are just the objects, each of them once.
-func (p *pointers[T]) areAll(objects []*T) bool {
-	if len(objects) != len(p.objects) {
-		return false
-	}
-	seen := newSet(len(p.objects))
-	for _, object := range objects {
-		if i := p.find(object); i == None || !seen.add(i) {
-			return false
-		}
-	}
-	return true
 }
 
 // set is a set of ordinals.
@@ -142,3 +85,7 @@ func (s set) add(i int32) bool {
 	*word |= bit
 	return true
 }
+
+func (s set) has(i int32) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+func (s set) remove(i int32) { s[i/64] &^= 1 << (i % 64) }

@@ -29,7 +29,7 @@ type Node struct {
 // Nodes are the facts of all nodes. They are immutable.
 type Nodes struct {
 	// List has the nodes, ascending by name.
-	List []Node
+	List List[Node]
 	// Effects of overrides that nodes have, in no particular order.
 	Effects []placement.Overridden
 	// Runs is how many nodes run the pod by the template of the update revision.
@@ -66,7 +66,7 @@ func (f *Nodes) Find(name string) int32 { return f.find(maphash.String(f.seed, n
 
 // find is Find for a name whose hash is known.
 func (f *Nodes) find(hash uint64, name string) int32 {
-	return f.names.find(hash, func(i int32) bool { return f.List[i].Name == name })
+	return f.names.find(hash, func(i int32) bool { return f.List.At(i).Name == name })
 }
 
 // sameNames reports whether both have the same names, as facts that replace objects have.
@@ -76,75 +76,79 @@ func (f *Nodes) sameNames(other *Nodes) bool { return &f.names.slots[0] == &othe
 // It fails with an *Error if an object is nil, or has no name, or the name of another.
 func ReadNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, error) {
 	if earlier == nil {
-		return readNodes(nil, nil, rules, objects)
+		return readNodes(nil, rules, objects)
 	}
 	earlier = earlier.indexed()
-	if rules == earlier.rules && earlier.pointers.areAll(objects) {
+	differs := earlier.pointers.compare(objects)
+	switch {
+	case differs.twice:
+		return readNodes(nil, rules, objects)
+	case differs.isNone() && rules == earlier.rules:
 		return earlier, nil
 	}
-	at, strange := earlier.pointers.known(objects)
-	if at == nil {
-		return readNodes(nil, nil, rules, objects)
+	fresh := earlier.replaced(&differs, objects)
+	if fresh == nil {
+		return readNodes(earlier, rules, objects)
 	}
-	if len(objects) != len(earlier.List) || !earlier.replaces(at, strange, objects) {
-		return readNodes(earlier, at, rules, objects)
+	f := &Nodes{seed: earlier.seed, names: earlier.names, pointers: earlier.pointers}
+	list := earlier.List.edit()
+	versions := make([]*corev1.Node, len(fresh))
+	for k, i := range differs.strange {
+		versions[k] = objects[i]
+		*list.write(fresh[k]) = Node{Object: objects[i], Name: objects[i].Name, Effect: None}
 	}
-	f := &Nodes{List: slices.Clone(earlier.List), seed: earlier.seed, names: earlier.names}
-	if len(strange) == 0 {
-		f.pointers = earlier.pointers
-	}
-	fresh := make([]int32, len(strange)) // ordinals of the nodes whose objects are new
-	for k, i := range strange {
-		fresh[k] = at[i]
-		f.List[at[i]] = Node{Object: objects[i], Name: objects[i].Name, Effect: None}
+	if len(fresh) > 0 {
+		f.pointers = earlier.pointers.with(differs.gone, fresh, versions)
 	}
 	slices.Sort(fresh)
-	f.evaluate(earlier, rules, fresh)
+	f.evaluate(&list, earlier, rules, fresh)
 	return f, nil
 }
 
-// replaces reports whether the strange objects are newer versions of just those nodes of f that are not among the objects. Then
-// it enters their ordinals in at.
-func (f *Nodes) replaces(at, strange []int32, objects []*corev1.Node) bool {
-	if len(strange) == 0 {
-		return true
+// replaced returns the ordinals of the nodes of which the strange objects are newer versions, if these replace just the objects
+// that are gone; else nil.
+func (f *Nodes) replaced(differs *difference, objects []*corev1.Node) []int32 {
+	if len(differs.strange) != len(differs.gone) {
+		return nil
 	}
-	seen := newSet(len(f.List))
-	for _, j := range at {
-		if j != None {
-			seen.add(j)
-		}
+	missing := newSet(f.List.Len())
+	for _, j := range differs.gone {
+		missing.add(j)
 	}
-	found := make([]int32, len(strange))
-	for k, i := range strange {
+	found := make([]int32, len(differs.strange))
+	for k, i := range differs.strange {
 		if objects[i] == nil {
-			return false
+			return nil
 		}
 		found[k] = f.Find(objects[i].Name)
-		if found[k] == None || !seen.add(found[k]) {
-			return false
+		if found[k] == None || !missing.has(found[k]) {
+			return nil
 		}
+		missing.remove(found[k])
 	}
-	for k, i := range strange {
-		at[i] = found[k]
-	}
-	return true
+	return found
 }
 
-// readNodes puts the nodes in order, and reads those that are not in earlier facts. at has the ordinals there, None for others;
-// nil: no node is in earlier facts.
-func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node) (*Nodes, error) {
-	f := &Nodes{List: make([]Node, len(objects)), names: newIndex(len(objects))}
+// readNodes puts the nodes in order, and reads those that are not in earlier facts, which have their table of pointers; nil: no
+// node is.
+func readNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, error) {
+	f := &Nodes{names: newIndex(len(objects))}
+	records := make([]Node, len(objects))
+	var at []int32 // the ordinals in earlier facts, None for nodes that are not there
 	if earlier == nil {
 		f.seed = maphash.MakeSeed()
 	} else {
 		f.seed = earlier.seed
+		at = make([]int32, len(objects))
+		for i, object := range objects {
+			at[i] = earlier.pointers.find(object)
+		}
 	}
 	names := make([]string, len(objects))
 	for i, object := range objects {
 		switch {
 		case earlier != nil && at[i] != None:
-			names[i] = earlier.List[at[i]].Name
+			names[i] = earlier.List.At(at[i]).Name
 			continue
 		case object == nil:
 			return nil, wrong("Nodes", i, "must not be nil")
@@ -169,13 +173,14 @@ func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node)
 	for i := range order {
 		from := order[i].i
 		if earlier != nil && at[from] != None {
-			f.List[i] = earlier.List[at[from]]
+			records[i] = *earlier.List.At(at[from])
 			continue
 		}
-		f.List[i] = Node{Object: objects[from], Name: names[from], Effect: None}
+		records[i] = Node{Object: objects[from], Name: names[from], Effect: None}
 		fresh = append(fresh, int32(i))
 	}
-	f.evaluate(earlier, rules, fresh)
+	list := listOf(records)
+	f.evaluate(&list, earlier, rules, fresh)
 	return f, nil
 }
 
@@ -183,67 +188,79 @@ func readNodes(earlier *Nodes, at []int32, rules *Rules, objects []*corev1.Node)
 // several objects at once.
 const block = 64
 
-// evaluate applies the rules: all of them to the fresh nodes, and to the others those that differ from the rules of earlier
-// facts.
-func (f *Nodes) evaluate(earlier *Nodes, rules *Rules, fresh []int32) {
+// evaluate applies the rules to the nodes of a list, which becomes that of f: all of them to the fresh nodes, and to the others
+// those that differ from the rules of earlier facts.
+func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh []int32) {
 	f.rules = rules
 	var all []int32 // ordinals of all nodes, if any rule has to be applied to all of them
 	which := func(same bool) []int32 {
-		if same || len(fresh) == len(f.List) {
+		if same || len(fresh) == list.Len() {
 			return fresh
 		}
 		if all == nil {
-			all = make([]int32, len(f.List))
+			all = make([]int32, list.Len())
 			for i := range all {
 				all[i] = int32(i)
 			}
 		}
 		return all
 	}
-	f.judge(which(earlier == nil || rules.sameVerdicts(earlier.rules)))
-	for i := range f.List {
-		if f.List[i].Verdict.Outcome == placement.Run {
-			f.Runs++
-		}
-	}
-	f.override(earlier, which(earlier == nil || rules.sameEffects(earlier.rules)))
+	f.judge(list, which(earlier == nil || rules.sameVerdicts(earlier.rules)))
+	f.override(list, earlier, which(earlier == nil || rules.sameEffects(earlier.rules)))
 	for _, i := range which(earlier == nil || rules.sameSelection(earlier.rules)) {
-		f.List[i].Unselected = !rules.NodeSelector.Empty() && !rules.NodeSelector.Matches(labels.Set(f.List[i].Object.Labels))
+		n := list.write(i)
+		n.Unselected = !rules.NodeSelector.Empty() && !rules.NodeSelector.Matches(labels.Set(n.Object.Labels))
+	}
+	f.List = list.List
+	for _, nodes := range f.List.chunks {
+		for i := range nodes {
+			if nodes[i].Verdict.Outcome == placement.Run {
+				f.Runs++
+			}
+		}
 	}
 }
 
 // judge gives the nodes of these ordinals their verdicts.
-func (f *Nodes) judge(nodes []int32) {
+func (f *Nodes) judge(list *edited[Node], nodes []int32) {
 	var some [block]*corev1.Node
 	var verdicts [block]placement.Verdict
 	for len(nodes) > 0 {
 		now := nodes[:min(block, len(nodes))]
 		for k, i := range now {
-			some[k] = f.List[i].Object
+			some[k] = list.At(i).Object
 		}
 		for k, verdict := range f.rules.Matcher.EvaluateAll(verdicts[:0], some[:len(now)]) {
-			f.List[now[k]].Verdict = verdict
+			list.write(now[k]).Verdict = verdict
 		}
 		nodes = nodes[len(now):]
 	}
 }
 
 // override gives the nodes of these ordinals what overrides say, and takes over the effects of the others from earlier facts.
-func (f *Nodes) override(earlier *Nodes, nodes []int32) {
+func (f *Nodes) override(list *edited[Node], earlier *Nodes, nodes []int32) {
 	evaluator := f.rules.Compiled.Evaluator()
-	next := 0
-	for i := range f.List {
-		n := &f.List[i]
-		if next < len(nodes) && nodes[next] == int32(i) {
-			next++
-			n.Effect = None
-			if effect := evaluator.Evaluate(n.Object); HasEffect(&effect) {
-				n.Effect = int32(len(f.Effects))
-				f.Effects = append(f.Effects, effect)
-			}
-			continue
+	evaluate := func(n *Node) {
+		n.Effect = None
+		if effect := evaluator.Evaluate(n.Object); HasEffect(&effect) {
+			n.Effect = int32(len(f.Effects))
+			f.Effects = append(f.Effects, effect)
 		}
-		if n.Effect != None {
+	}
+	if earlier == nil || len(earlier.Effects) == 0 {
+		for _, i := range nodes {
+			evaluate(list.write(i))
+		}
+		return
+	}
+	next := 0
+	for i := range int32(list.Len()) {
+		switch {
+		case next < len(nodes) && nodes[next] == i:
+			next++
+			evaluate(list.write(i))
+		case list.At(i).Effect != None:
+			n := list.write(i)
 			f.Effects = append(f.Effects, earlier.Effects[n.Effect])
 			n.Effect = int32(len(f.Effects)) - 1
 		}
@@ -260,9 +277,11 @@ func (f *Nodes) indexed() *Nodes {
 	if f.pointers.isMade() {
 		return f
 	}
-	objects := make([]*corev1.Node, len(f.List))
-	for i := range f.List {
-		objects[i] = f.List[i].Object
+	objects := make([]*corev1.Node, 0, f.List.Len())
+	for _, nodes := range f.List.chunks {
+		for i := range nodes {
+			objects = append(objects, nodes[i].Object)
+		}
 	}
 	same := *f
 	same.pointers = newPointers(f.seed, objects)

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
@@ -21,12 +22,17 @@ type Pod struct {
 	ReadySince time.Time
 	// Node is the ordinal of the node that the pod is on or pinned to (P7), or None if there is no such node.
 	Node int32
+	// Next is the place in Pods.List of the next younger pod on the same node, or None.
+	Next int32
 	// Hash is the ordinal in Pods.Hashes of the revision that the pod carries. A predecessor's pod carries "".
 	Hash   int32
 	Traits Traits
 
 	uid uint64 // hash of its UID
 }
+
+// isOf reports whether it is the pod with the UID, which has the hash.
+func (p *Pod) isOf(hash uint64, uid types.UID) bool { return p.uid == hash && p.Object.UID == uid }
 
 // Traits of a pod.
 type Traits uint16
@@ -54,12 +60,16 @@ func (t Traits) Has(some Traits) bool { return t&some != 0 }
 type reader struct {
 	rules  *Rules
 	nodes  *Nodes
-	hashes []string
+	hashes []Hash
 	ids    map[string]int32 // of hashes; made when it is first needed
+	unused []int32          // hashes that stand for nothing; known with ids
 	last   int32            // ordinal of the hash read last; the next pod mostly carries the same
 }
 
-func newReader(rules *Rules, nodes *Nodes) *reader { return &reader{rules: rules, nodes: nodes} }
+// newReader returns a reader that finds the hashes of earlier facts where they were.
+func newReader(rules *Rules, nodes *Nodes, hashes []Hash) *reader {
+	return &reader{rules: rules, nodes: nodes, hashes: slices.Clone(hashes)}
+}
 
 // all reads all objects, a block of them at a time, and refuses pods without a UID.
 func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
@@ -90,10 +100,7 @@ func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
 			records[first+k].Node = read.nodes.find(hashes[k], targets[k])
 		}
 		for k, object := range some {
-			record := &records[first+k]
-			node, uid := record.Node, record.uid
-			*record = read.pod(object)
-			record.Node, record.uid = node, uid
+			read.pod(&records[first+k], object)
 		}
 	}
 	return nil
@@ -110,59 +117,9 @@ func reach(objects []*corev1.Pod) (sum int) {
 	return sum
 }
 
-// take copies the facts that are in earlier ones. at has their places there, None for others. Ordinals of nodes and hashes become
-// those of today.
-func (read *reader) take(records []Pod, at []int32, earlier *Pods) {
-	nodes := read.renumberedNodes(earlier.nodes)
-	hashes := make([]int32, len(earlier.Hashes))
-	for h := range hashes {
-		hashes[h] = None
-	}
-	for i, j := range at {
-		if j == None {
-			continue
-		}
-		p := earlier.List[j]
-		if hashes[p.Hash] == None {
-			hashes[p.Hash] = read.hash(earlier.Hashes[p.Hash])
-		}
-		p.Hash = hashes[p.Hash]
-		switch {
-		case nodes == nil:
-		case p.Node == None: // its node may have come
-			target, _ := placement.TargetNode(p.Object)
-			p.Node = read.nodes.Find(target)
-		default:
-			p.Node = nodes[p.Node]
-		}
-		records[i] = p
-	}
-}
-
-// renumberedNodes returns for each ordinal in earlier facts of nodes the ordinal of the node of that name today, or None. It is
-// nil if none has changed.
-func (read *reader) renumberedNodes(earlier *Nodes) []int32 {
-	if read.nodes.sameNames(earlier) {
-		return nil
-	}
-	now := make([]int32, len(earlier.List))
-	j := 0
-	for i := range earlier.List { // both lists ascend by name
-		name := earlier.List[i].Name
-		for j < len(read.nodes.List) && read.nodes.List[j].Name < name {
-			j++
-		}
-		now[i] = None
-		if j < len(read.nodes.List) && read.nodes.List[j].Name == name {
-			now[i] = int32(j)
-		}
-	}
-	return now
-}
-
-// pod reads one object, but for its node.
-func (read *reader) pod(object *corev1.Pod) Pod {
-	p := Pod{Object: object, Name: object.Name, Node: None}
+// pod reads one object into its record, but for its node and its UID.
+func (read *reader) pod(p *Pod, object *corev1.Pod) {
+	p.Object, p.Name = object, object.Name
 	switch object.Status.Phase {
 	case corev1.PodFailed:
 		p.Traits |= Failed
@@ -199,7 +156,11 @@ func (read *reader) pod(object *corev1.Pod) Pod {
 		p.Traits |= Digested
 	}
 	p.Hash = read.hash(value)
-	return p
+	h := &read.hashes[p.Hash]
+	h.Pods++
+	if !p.Traits.Has(Marked | Failed | Succeeded) {
+		h.Live++
+	}
 }
 
 // motion returns the traits that say what hooks and in-place updates have begun on a pod and not finished.
@@ -237,21 +198,37 @@ func IsUnreadable(object *corev1.Pod) bool {
 
 // hash returns the ordinal of a revision hash.
 func (read *reader) hash(value string) int32 {
-	if len(read.hashes) > 0 && read.hashes[read.last] == value {
+	if len(read.hashes) > 0 && read.hashes[read.last].Value == value {
 		return read.last
 	}
 	if read.ids == nil {
 		read.ids = make(map[string]int32, len(read.hashes))
 		for i, h := range read.hashes {
-			read.ids[h] = int32(i)
+			if h.Pods == 0 {
+				read.unused = append(read.unused, int32(i))
+			} else {
+				read.ids[h.Value] = int32(i)
+			}
 		}
 	}
 	id, ok := read.ids[value]
 	if !ok {
-		id = int32(len(read.hashes))
+		id = read.newHash(value)
 		read.ids[value] = id
-		read.hashes = append(read.hashes, value)
 	}
 	read.last = id
 	return id
+}
+
+// newHash enters a hash and returns its ordinal. It is one that stands for nothing, if there is any, so that many revisions one
+// after the other do not add up.
+func (read *reader) newHash(value string) int32 {
+	if last := len(read.unused) - 1; last >= 0 {
+		id := read.unused[last]
+		read.unused = read.unused[:last]
+		read.hashes[id] = Hash{Value: value}
+		return id
+	}
+	read.hashes = append(read.hashes, Hash{Value: value})
+	return int32(len(read.hashes)) - 1
 }

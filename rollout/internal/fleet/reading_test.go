@@ -30,6 +30,73 @@ func TestFactsOfEarlierReadings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { drawHistory(t, readBoth) })
 }
 
+// TestFactsOfEarlierClaims: likewise, if the pods of the set are claimed among others, with the claims of earlier readings. A newer
+// version of a pod may belong to the set though the one before did not, and the other way round.
+func TestFactsOfEarlierClaims(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawHistory(t, func(_ *state, earlier reading, now *state) (reading, error) {
+			return claimAndRead(earlier, now, claimOf)
+		}, owned)
+	})
+}
+
+// TestMistakesInClaimsAreFound: a claim that is kept for a newer version of a pod is found.
+func TestMistakesInClaimsAreFound(t *testing.T) {
+	found := false
+	rapid.Check(t, func(t *rapid.T) {
+		first := map[types.UID]fleet.Claim{}
+		drawHistory(t, func(_ *state, earlier reading, now *state) (reading, error) {
+			got, err := claimAndRead(earlier, now, func(p *corev1.Pod) fleet.Claim {
+				if _, known := first[p.UID]; !known {
+					first[p.UID] = claimOf(p)
+				}
+				return first[p.UID]
+			})
+			want, wantErr := naive(owned(now))
+			found = found || differ(got, want, err, wantErr) != ""
+			return claimAndRead(reading{}, now, claimOf)
+		}, owned)
+	})
+	if !found {
+		t.Error("it makes no difference")
+	}
+}
+
+// claimOf is how a pod belongs to the set.
+func claimOf(p *corev1.Pod) fleet.Claim {
+	if strings.HasPrefix(p.Name, "q") {
+		return fleet.Foreign
+	}
+	return fleet.Owned
+}
+
+// owned is the state with the pods of the set only.
+func owned(s *state) *state {
+	own := &state{rules: s.rules, nodes: s.nodes}
+	for _, p := range s.pods {
+		if claimOf(p) != fleet.Foreign {
+			own.pods = append(own.pods, p)
+		}
+	}
+	return own
+}
+
+func claimAndRead(earlier reading, now *state, claim func(*corev1.Pod) fleet.Claim) (reading, error) {
+	nodes, err := fleet.ReadNodes(earlier.nodes, now.rules, now.nodes)
+	if err != nil {
+		return reading{}, err
+	}
+	claims, err := fleet.ReadClaims(earlier.claims, "", claim, now.pods)
+	if err != nil {
+		return reading{}, err
+	}
+	pods, err := fleet.ReadClaimed(earlier.pods, now.rules, nodes, claims)
+	if err != nil {
+		return reading{}, err
+	}
+	return reading{nodes, pods, claims}, nil
+}
+
 // TestKnownObjectsAreNotRead: of objects that are in earlier facts nothing is looked at. Here they are changed in place, which no
 // caller may do, and the facts stay what they were; other versions and new objects are read.
 func TestKnownObjectsAreNotRead(t *testing.T) {
@@ -100,10 +167,29 @@ func TestManyObjects(t *testing.T) {
 			s.pods = append(s.pods, p)
 		}
 		var earlier reading
-		for _, turn := range []string{"all anew", "unchanged", "a tenth is new"} {
-			if turn == "a tenth is new" {
+		for _, turn := range []string{"all anew", "unchanged", "a tenth is new", "half go", "twice as many come", "all but one go", "others come"} {
+			switch turn {
+			case "a tenth is new":
 				for i := 0; i < n; i += 10 {
 					s.nodes[i], s.pods[n-1-i] = s.nodes[i].DeepCopy(), s.pods[n-1-i].DeepCopy()
+				}
+			case "half go":
+				s.nodes, s.pods = s.nodes[n/4:], s.pods[n/2:]
+			case "twice as many come":
+				for i := range 2 * n {
+					p := s.pods[i%len(s.pods)].DeepCopy()
+					p.UID = types.UID(fmt.Sprint(turn, i))
+					p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = fmt.Sprint("w", i%2)
+					s.pods = append(s.pods, p)
+				}
+			case "all but one go":
+				s.pods = s.pods[len(s.pods)-1:]
+			case "others come":
+				for i, node := range s.nodes {
+					p := s.pods[0].DeepCopy()
+					p.UID, p.Spec.NodeName = types.UID(fmt.Sprint(turn, i)), node.Name
+					p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = fmt.Sprint("x", i%5)
+					s.pods = append(s.pods, p)
 				}
 			}
 			want, wantErr := naive(s)
@@ -179,8 +265,9 @@ type state struct {
 }
 
 type reading struct {
-	nodes *fleet.Nodes
-	pods  *fleet.Pods
+	nodes  *fleet.Nodes
+	pods   *fleet.Pods
+	claims *fleet.Claims // nil: the pods were claimed before
 }
 
 func readBoth(_ *state, earlier reading, now *state) (reading, error) {
@@ -192,7 +279,7 @@ func readBoth(_ *state, earlier reading, now *state) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	return reading{nodes, pods}, nil
+	return reading{nodes: nodes, pods: pods}, nil
 }
 
 func drawState(t *rapid.T) *state {
@@ -206,8 +293,9 @@ func drawState(t *rapid.T) *state {
 	return s
 }
 
-// drawHistory draws states that follow each other, and compares what read makes of each with what the naive oracle does.
-func drawHistory(t *rapid.T, read func(*state, reading, *state) (reading, error)) {
+// drawHistory draws states that follow each other, and compares what read makes of each with what the naive oracle does of what it
+// is to see of it; without see, of all.
+func drawHistory(t *rapid.T, read func(*state, reading, *state) (reading, error), see ...func(*state) *state) {
 	now := drawState(t)
 	var before *state
 	var facts, first reading
@@ -215,7 +303,11 @@ func drawHistory(t *rapid.T, read func(*state, reading, *state) (reading, error)
 		if step > 0 {
 			now = change(t, now)
 		}
-		want, wantErr := naive(now)
+		seen := now
+		for _, part := range see {
+			seen = part(now)
+		}
+		want, wantErr := naive(seen)
 		for _, earlier := range []reading{first, facts} {
 			got, err := read(before, earlier, now)
 			if diff := differ(got, want, err, wantErr); diff != "" {
@@ -258,6 +350,7 @@ type nodeFacts struct {
 	Effect     placement.Overridden
 	Unselected bool
 	Pods       []podFacts
+	Plain      string // the hash of its plain pod, "none" or "more"
 }
 
 type podFacts struct {
@@ -269,35 +362,59 @@ type podFacts struct {
 
 // written are all facts: how many nodes run the pod, how many hashes there are, the nodes, and the pods on none of them.
 func written(r reading) []any {
-	facts := []any{r.nodes.Runs, len(r.pods.Hashes)}
-	on := func(first, end int32, node int32) (list []podFacts) {
-		for j := first; j < end; j++ {
-			p := &r.pods.List[j]
+	hashes, seen := map[string]fleet.Hash{}, 0
+	for _, h := range r.pods.Hashes {
+		if h.Pods > 0 {
+			hashes[h.Value] = h
+		}
+	}
+	facts := []any{r.nodes.Runs, hashes}
+	on := func(first, node int32) (list []podFacts) {
+		for j := first; j != fleet.None; j = r.pods.List.At(j).Next {
+			p := r.pods.List.At(j)
+			seen++
 			if r.pods.Find(p.Object.UID) != j || p.Node != node {
 				panic(fmt.Sprintf("pod %s is not found at %d, or not on node %d but on %d", p.Name, j, node, p.Node))
 			}
-			list = append(list, podFacts{p.Object, p.Name, r.pods.Hashes[p.Hash], p.ReadySince, p.Traits})
+			list = append(list, podFacts{p.Object, p.Name, r.pods.Hashes[p.Hash].Value, p.ReadySince, p.Traits})
 		}
 		return list
 	}
-	for i := range r.nodes.List {
-		n := &r.nodes.List[i]
-		if r.nodes.Find(n.Name) != int32(i) {
+	for i := range int32(r.nodes.List.Len()) {
+		n := r.nodes.List.At(i)
+		if r.nodes.Find(n.Name) != i {
 			panic("node " + n.Name + " is not found")
 		}
 		f := nodeFacts{Object: n.Object, Name: n.Name, Verdict: n.Verdict, Unselected: n.Unselected}
 		if n.Effect != fleet.None {
 			f.Effect = r.nodes.Effects[n.Effect]
 		}
-		first, end := r.pods.On(int32(i))
-		f.Pods = on(first, end, int32(i))
+		f.Pods = on(r.pods.First[i], i)
+		switch plain := r.pods.Plain[i]; plain {
+		case fleet.NoPod:
+			f.Plain = "none"
+		case fleet.NotPlain:
+			f.Plain = "more"
+		default:
+			f.Plain = r.pods.Hashes[plain].Value
+			if f.Pods[0].ReadySince.After(r.pods.LastReady) {
+				panic("a plain pod became ready after the last of them")
+			}
+		}
 		facts = append(facts, f)
 	}
 	if r.nodes.Find("nowhere") != fleet.None || r.pods.Find("nobody") != fleet.None {
 		panic("what is not there is found")
 	}
-	first, end := r.pods.Strays()
-	strays := on(first, end, fleet.None)
+	strays := on(r.pods.Strays, fleet.None)
+	for i := range int32(r.pods.List.Len()) {
+		if r.pods.List.At(i).Object != nil {
+			seen--
+		}
+	}
+	if seen != 0 {
+		panic("a pod is on no list, or on two")
+	}
 	slices.SortFunc(strays, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
 	return append(facts, strays)
 }
@@ -319,7 +436,7 @@ func naive(s *state) ([]any, error) {
 		}
 		nodes[n.Name] = f
 	}
-	uids, hashes, lost := map[types.UID]bool{}, map[string]bool{}, nodeFacts{}
+	uids, hashes, lost := map[types.UID]bool{}, map[string]fleet.Hash{}, nodeFacts{}
 	for _, p := range s.pods {
 		if uids[p.UID] {
 			return nil, &fleet.Error{List: "Pods", Index: fleet.None, Problem: fmt.Sprintf("UIDs must be unique: two pods have %q", p.UID)}
@@ -345,20 +462,32 @@ func naive(s *state) ([]any, error) {
 			f.Traits |= fleet.Ready
 			f.ReadySince = p.Status.Conditions[0].LastTransitionTime.Time
 		}
-		hashes[f.Hash] = true
+		h := hashes[f.Hash]
+		h.Value = f.Hash
+		h.Pods++
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			h.Live++
+		}
+		hashes[f.Hash] = h
 		on := nodes[p.Spec.NodeName]
 		if on == nil {
 			on = &lost
 		}
 		on.Pods = append(on.Pods, f)
 	}
-	facts := []any{runs, len(hashes)}
+	facts := []any{runs, hashes}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		f := nodes[name]
 		slices.SortFunc(f.Pods, func(a, b podFacts) int {
 			return cmp.Or(a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name),
 				cmp.Compare(a.Object.UID, b.Object.UID))
 		})
+		switch f.Plain = "more"; {
+		case len(f.Pods) == 0:
+			f.Plain = "none"
+		case len(f.Pods) == 1 && f.Pods[0].Traits == fleet.Bound|fleet.Ready && !f.Pods[0].ReadySince.IsZero():
+			f.Plain = f.Pods[0].Hash
+		}
 		facts = append(facts, *f)
 	}
 	slices.SortFunc(lost.Pods, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
@@ -590,7 +719,7 @@ func readClaimed(t *testing.T, s *state) (_ reading, isGone func() bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reading{nodes, pods}, gone(foreign)
+	return reading{nodes: nodes, pods: pods}, gone(foreign)
 }
 
 // gone returns a function that reports whether the object was collected.
