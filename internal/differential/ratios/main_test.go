@@ -34,7 +34,7 @@ func TestRatios(t *testing.T) {
 	for _, row := range []struct{ name, why, in, want string }{
 		{
 			name: "both sides", why: "the ratio is theirs by ours, of time per node, and costs stand beside it", in: table,
-			want: "Decision steady: plan / controller 1000 500 50000 100.0x 100x 299256 25000000 24 192816\n" +
+			want: "Decision steady: plan / controller 1000 500 50000 100.0x 25x 299256 25000000 24 192816\n" +
 				"Decision steady: plan a node of 100000 costs 2.00x one of 1000, at most 1.5x wanted\n",
 		},
 		{
