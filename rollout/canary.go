@@ -87,7 +87,7 @@ func (r *run) known() canary.Known {
 
 func (r *run) choosing() canary.Choosing {
 	return canary.Choosing{
-		Desired: r.fleet.Runs,
+		Desired: r.nodeFacts.Runs,
 		Chosen:  r.chosen(),
 		Find: func(name string) (canary.Candidate, bool) {
 			i := r.nodeNamed(name)

@@ -34,9 +34,9 @@
 // as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files behind its name; run.go calls
 // them in this order:
 //
-//   - place evaluates which nodes run the pod: place.go, override.go
-//   - join attributes the pods to the nodes: join.go
-//   - resolve finds which revision is which, and which nodes need no further step: resolve.go, records.go
+//   - place has the nodes read and evaluated (internal/fleet/nodes.go): place.go, override.go
+//   - join has the pods read and attributed to the nodes (internal/fleet/pods.go): join.go
+//   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go
 //   - classify gives each node one state: classify.go
 //   - repair does what must happen regardless of a rollout: repair.go, room.go, backoff.go, stray.go
@@ -45,11 +45,14 @@
 //   - report completes the decisions and derives status and memory: report.go, memory.go
 //
 // Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
-// of both is [Decision.Target], which needs the node's state, so that step classify writes it.
+// of both is [Decision.Target], which needs the node's state, so that step classify writes it, and admit corrects it where an
+// update is held back.
 //
-// The other files are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go, reading.go and claim.go.
-// What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that
-// the steps share, and their order, are in run.go: read it first, and then service.go, which says when a pod serves.
+// Package internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so that plans
+// share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go,
+// reading.go and claim.go. What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and
+// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then service.go, which says when a
+// pod serves.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

@@ -10,7 +10,7 @@ func (r *run) join() error {
 		return err
 	}
 	r.podFacts = facts
-	r.plan.Reading = r.snapshot.Reading.with(r.fleet, facts, r.claims)
+	r.plan.Reading = r.snapshot.Reading.with(r.nodeFacts, facts, r.claims)
 	r.hashes = make([]hash, len(facts.Hashes))
 	for i := range facts.Hashes {
 		r.hashes[i].value, r.hashes[i].live = facts.Hashes[i].Value, facts.Hashes[i].Live > 0
@@ -21,7 +21,7 @@ func (r *run) join() error {
 func (r *run) readPods() (*fleet.Pods, error) {
 	earlier := r.snapshot.Reading.podFacts()
 	if r.claims != nil {
-		return fleet.ReadClaimed(earlier, r.rules, r.fleet, r.claims)
+		return fleet.ReadClaimed(earlier, r.rules, r.nodeFacts, r.claims)
 	}
-	return fleet.ReadPods(earlier, r.rules, r.fleet, r.snapshot.Pods)
+	return fleet.ReadPods(earlier, r.rules, r.nodeFacts, r.snapshot.Pods)
 }

@@ -38,8 +38,8 @@ type Plan struct {
 	Creates []Create
 
 	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per pod
-	// whose node is gone or unknown, in the order of node, pod name and UID. Plans that follow each other with a Reading share the
-	// decisions while every node is where it is to be: copy them before you write to them.
+	// whose node is gone or unknown, in the order of node, pod name and UID. Plans that follow each other with a Reading share
+	// the decisions while every node is where it is to be: copy them before you write to them.
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget

@@ -72,7 +72,7 @@ func appendImages(images []string, spec *corev1.PodSpec) []string {
 
 // updatedReady counts the nodes that are to run the pod and have a ready one of the update revision.
 func (r *run) updatedReady() int32 {
-	count := r.settled
+	count := r.settledAside
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if r.outcome(int32(i)) != placement.Run || n.goal != toUpdate {

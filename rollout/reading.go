@@ -14,7 +14,8 @@ type Reading struct {
 	nodes  *fleet.Nodes
 	pods   *fleet.Pods
 	claims *fleet.Claims // nil: the pods of the snapshot were claimed before
-	// aside are the decisions of the plan if it set all nodes aside, which its next one may share; nil: it did not.
+	// aside are the decisions of this plan, or of an earlier one with the same facts, that set all nodes aside. The next plan
+	// shares them if it finds the same. Nil: none did.
 	aside []Decision
 }
 
@@ -43,7 +44,7 @@ func (r *Reading) claimFacts() *fleet.Claims {
 	return r.claims
 }
 
-// allAside returns the decisions of the plan if it set all nodes aside; nil: it did not.
+// allAside returns the decisions of a plan that set all nodes aside; nil: there is none.
 func (r *Reading) allAside() []Decision {
 	if r == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 //
 // A node is settled if its only pod runs there as it is to, and nothing is in flight or unfinished on it. Steps 4 to 9 would find
 // nothing to do there, whatever the budgets, and so would they on a node that is not to run the pod and has none. Mostly nearly
-// all nodes are such nodes. Their decisions are written here, and whatever counts nodes begins with run.settled.
+// all nodes are such nodes. Their decisions are written here, and whatever counts nodes begins with run.settledAside.
 // TestNodesAsideChangeNothing compares with plans that set no node aside.
 
 // makeRecords writes what is known of each node into its decision, sets nodes aside, and makes the records of the others.
@@ -27,8 +27,8 @@ import (
 func (r *run) makeRecords(updates map[string]bool) {
 	requests := r.requestsFor(r.snapshot.InFlight)
 	aside := r.asideRule(requests.nodes)
-	if settled, all := aside.areAll(r.fleet, r.snapshot.Reading.allAside()); all {
-		r.plan.Decisions, r.settled = slices.Clip(r.snapshot.Reading.allAside()), settled
+	if settled, all := aside.allAsBefore(r.nodeFacts, r.snapshot.Reading.allAside()); all {
+		r.plan.Decisions, r.settledAside = slices.Clip(r.snapshot.Reading.allAside()), settled
 	} else {
 		r.setAside(&aside, requests)
 	}
@@ -47,13 +47,13 @@ func (r *run) makeRecords(updates map[string]bool) {
 
 // setAside decides about the nodes that need no further step, and makes the records of the others and their pods.
 func (r *run) setAside(aside *asideRule, requests requests) {
-	r.plan.Decisions = make([]Decision, r.fleet.List.Len(), r.fleet.List.Len()+strayRoom)
+	r.plan.Decisions = make([]Decision, r.nodeFacts.List.Len(), r.nodeFacts.List.Len()+strayRoom)
 	var rest []int32 // the ordinals of the others
 	pods := 0
 	for i := range int32(len(r.plan.Decisions)) {
-		switch aside.decide(&r.plan.Decisions[i], r.fleet.List.At(i), i) {
+		switch aside.decide(&r.plan.Decisions[i], r.nodeFacts.List.At(i), i) {
 		case asSettled:
-			r.settled++
+			r.settledAside++
 		case asIdle:
 		case notAside:
 			rest = append(rest, i)
@@ -64,7 +64,7 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 	}
 	r.nodes, r.pods = make([]node, len(rest)), make([]pod, 0, pods)
 	for i, ordinal := range rest {
-		n := r.fleet.List.At(ordinal)
+		n := r.nodeFacts.List.At(ordinal)
 		r.nodes[i] = node{
 			Node: n, ordinal: ordinal, nodeAim: nodeAim{effect: n.Effect}, nodeState: nodeState{goalPod: none, outdatedPod: none},
 		}
@@ -84,7 +84,7 @@ type asideRule struct {
 	// ones (T6).
 	off bool
 	// requested are the nodes that requests are in flight for.
-	requested ordinals
+	requested fleet.Ordinals
 	pods      *fleet.Pods
 	// right are, by their ordinals, the revision hashes of pods that are where all nodes are to end, and keep that hash (R3).
 	right []bool
@@ -94,7 +94,7 @@ type asideRule struct {
 	now             time.Time
 }
 
-func (r *run) asideRule(requested ordinals) asideRule {
+func (r *run) asideRule(requested fleet.Ordinals) asideRule {
 	a := asideRule{
 		off:       r.spec.Strategy.Canary != nil && r.revision.Stable.Hash != r.revision.Update.Hash,
 		requested: requested, pods: r.podFacts, right: make([]bool, len(r.hashes)),
@@ -147,9 +147,9 @@ func (a *asideRule) decide(d *Decision, n *fleet.Node, ordinal int32) asideAs {
 	}
 }
 
-// areAll reports whether all nodes are set aside, with the very decisions of an earlier plan, and how many of them are settled.
+// allAsBefore reports whether all nodes are set aside, with the decisions of an earlier plan, and how many of them are settled.
 // In most plans of a fleet at rest they are, and a plan then shares the decisions instead of writing them anew.
-func (a *asideRule) areAll(nodes *fleet.Nodes, decisions []Decision) (settled int32, all bool) {
+func (a *asideRule) allAsBefore(nodes *fleet.Nodes, decisions []Decision) (settled int32, all bool) {
 	if len(decisions) == 0 || len(decisions) != nodes.List.Len() {
 		return 0, false
 	}
@@ -171,7 +171,7 @@ func (a *asideRule) areAll(nodes *fleet.Nodes, decisions []Decision) (settled in
 
 // mayBeAside reports whether nothing is in flight for the node, and overrides give it nothing (P8) and nothing to report.
 func (a *asideRule) mayBeAside(n *fleet.Node, ordinal int32) bool {
-	return !a.off && n.Effect == none && !a.requested.has(ordinal)
+	return !a.off && n.Effect == none && !a.requested.Has(ordinal)
 }
 
 // isSettled reports whether a node that may be set aside is to run the pod, and its only pod is at the update revision,
@@ -189,7 +189,7 @@ func (a *asideRule) isIdle(n *fleet.Node, ordinal int32) bool {
 
 // nodeNamed returns the record of the node of that name; none: there is no such node, or it was set aside.
 func (r *run) nodeNamed(name string) int32 {
-	ordinal := r.fleet.Find(name)
+	ordinal := r.nodeFacts.Find(name)
 	i, found := slices.BinarySearchFunc(r.nodes, ordinal, func(n node, to int32) int { return cmp.Compare(n.ordinal, to) })
 	if !found {
 		return none
@@ -283,7 +283,7 @@ func (r *run) addCreate(create InFlightCreate, updates map[string]bool) {
 // requests say which pods and nodes requests are in flight for. The zero value: for none.
 type requests struct {
 	pods  map[int32]traits // by their places in the facts
-	nodes ordinals
+	nodes fleet.Ordinals
 }
 
 func (r *run) requestsFor(f InFlight) requests {
@@ -291,36 +291,29 @@ func (r *run) requestsFor(f InFlight) requests {
 	if len(f.Creates)+len(f.Deletes)+len(f.Patches) == 0 {
 		return q
 	}
-	q.pods, q.nodes = make(map[int32]traits, len(f.Deletes)+len(f.Patches)), newOrdinals(r.fleet.List.Len())
+	q.pods, q.nodes = make(map[int32]traits, len(f.Deletes)+len(f.Patches)), fleet.NewOrdinals(r.nodeFacts.List.Len())
 	add := func(uids []types.UID, t traits) {
 		for _, uid := range uids {
 			if j := r.podFacts.Find(uid); j != none {
 				q.pods[j] |= t
-				q.nodes.add(r.podFacts.List.At(j).Node)
+				q.add(r.podFacts.List.At(j).Node)
 			}
 		}
 	}
 	add(f.Deletes, marked)
 	add(f.Patches, patchInFlight)
 	for _, create := range f.Creates {
-		q.nodes.add(r.fleet.Find(create.Node))
+		q.add(r.nodeFacts.Find(create.Node))
 	}
 	return q
 }
 
-// traits returns those that requests give the pod at a place in the facts.
-func (q requests) traits(j int32) traits { return q.pods[j] }
-
-// ordinals is a set of ordinals. The zero value is empty, and nothing can be added to it.
-type ordinals []uint64
-
-func newOrdinals(n int) ordinals { return make(ordinals, (n+63)/64) }
-
-// add puts i into the set, unless it is none.
-func (s ordinals) add(i int32) {
-	if i != none {
-		s[i/64] |= 1 << (i % 64)
+// add notes that a request is in flight for a node, or for none.
+func (q requests) add(node int32) {
+	if node != none {
+		q.nodes.Add(node)
 	}
 }
 
-func (s ordinals) has(i int32) bool { return s != nil && s[i/64]&(1<<(i%64)) != 0 }
+// traits returns those that requests give the pod at a place in the facts.
+func (q requests) traits(j int32) traits { return q.pods[j] }

@@ -189,7 +189,7 @@ func (r *run) misses(n *node) bool {
 // nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may
 // change the number; zero: never.
 func (r *run) excessAvailable() (excess int32, changes time.Time) {
-	withAvailable := r.settled
+	withAvailable := r.settledAside
 	for i := range r.nodes {
 		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
 			if r.bestAvailable(&r.nodes[i]) != none {

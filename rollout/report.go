@@ -16,7 +16,7 @@ func (r *run) report() {
 		r.explainRest(int32(i))
 		counts.Add(r.decision(int32(i)).Facts)
 	}
-	for range r.settled {
+	for range r.settledAside {
 		counts.Add(settledFacts)
 	}
 	r.nameUsers()
@@ -121,7 +121,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Trial:             r.statusTrial(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
-		Settled:           r.settled,
+		Settled:           r.settledAside,
 	}
 	for i := range r.nodes {
 		n, d := &r.nodes[i], r.decision(int32(i))
@@ -162,7 +162,7 @@ func (r *run) memory() Memory {
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{
 		Version:        MemoryVersion,
-		Backoffs:       r.backoffs.memory(func(node string) bool { return r.fleet.Find(node) != none }),
+		Backoffs:       r.backoffs.memory(func(node string) bool { return r.nodeFacts.Find(node) != none }),
 		Rollout:        rollout,
 		Canary:         r.canaryRecord(),
 		Conditions:     r.plan.Status.Conditions,

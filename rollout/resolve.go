@@ -81,7 +81,7 @@ func (r *run) isRolledOut() bool {
 			}
 		}
 	}
-	return updated > canary.Size(*options, r.fleet.Runs)
+	return updated > canary.Size(*options, r.nodeFacts.Runs)
 }
 
 // isUpdate reports whether the pod carries the update revision, with whatever resources.

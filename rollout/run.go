@@ -15,10 +15,14 @@ import (
 )
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
-// facts are what steps 1 and 2 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9
-// write. Later steps only read the first two. The records of nodes and pods are split in the same way. They are flat slices,
-// joined by ordinal. Per node there is only one record and one Decision of the same ordinal, so that a plan allocates a constant
-// number of objects however many nodes there are.
+// facts are what steps 1 to 3 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9
+// write. TestLifetimes holds which step may write which part, also of the records of nodes and pods, which are split in the same
+// way.
+//
+// A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
+// has a record, with a place in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
+// the other. Records and Decisions are flat slices, so that a plan allocates a constant number of objects however many nodes
+// there are.
 type run struct {
 	*Planner
 	snapshot   Snapshot
@@ -38,17 +42,17 @@ type run struct {
 
 // facts are what steps 1 and 2 read off the snapshot, and the records that step 3 makes of it.
 type facts struct {
-	fleet    *fleet.Nodes
-	podFacts *fleet.Pods
-	nodes    []node // those that were not set aside, ascending by name
-	pods     []pod  // of these nodes, grouped by node, node.first to node.end
-	strays   []pod  // pods on no known node
-	ignored  []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
-	hashes   []hash // the distinct revision hashes that pods carry
+	nodeFacts *fleet.Nodes
+	podFacts  *fleet.Pods
+	nodes     []node // those that were not set aside, ascending by name
+	pods      []pod  // of these nodes, grouped by node, node.first to node.end
+	strays    []pod  // pods on no known node
+	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
+	hashes    []hash // the distinct revision hashes that pods carry
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
-	// settled is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
-	settled int32
+	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
+	settledAside int32
 }
 
 // aim is where the rollout is to end, as steps 3 and 4 find out. What it means for each node is in nodeAim.
@@ -61,8 +65,8 @@ type aim struct {
 	// trial is how the canary stands. record is what is known of the rollout.
 	trial  canary.Judgement
 	record Record
-	// otherCreates are, by ordinal of the node, the revisions of its creates in flight that are neither the update revision nor
-	// the stable one: those for which node.creates has ofOther.
+	// otherCreates are, by the node's place in run.nodes, the revisions of its creates in flight that are neither the update
+	// revision nor the stable one: those for which node.creates has ofOther.
 	otherCreates map[int32][]string
 }
 

@@ -90,7 +90,7 @@ func (r *run) setGoals() {
 
 // countDesired counts the nodes that are to run the pod, once the goal of each is known (B1, S1).
 func (r *run) countDesired() {
-	r.plan.Budget.Desired = r.settled
+	r.plan.Budget.Desired = r.settledAside
 	for i := range r.nodes {
 		if d := r.decision(int32(i)); d.Placement.Outcome == placement.Run {
 			d.Facts |= status.Desired
@@ -159,7 +159,7 @@ func (r *run) partition() {
 	if r.partitionSize.Value == 0 {
 		return
 	}
-	base, stable, updated := r.settled, int32(0), r.settled
+	base, stable, updated := r.settledAside, int32(0), r.settledAside
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		switch r.outcome(int32(i)) {

@@ -9,11 +9,11 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// changed returns the facts without the gone pods, which are places in List, with the fresh ones, and on these nodes. The other
-// pods are not looked at. It returns nil if a fresh one breaks the contract.
+// changed returns the facts without the gone pods, which are places in List, with the fresh ones, and on these nodes. Objects of
+// the other pods are not looked at, but for strays when nodes have come. It returns nil if a fresh one breaks the contract.
 func (f *Pods) changed(rules *Rules, nodes *Nodes, fresh []*corev1.Pod, gone []int32) *Pods {
-	sameNames := nodes.sameNames(f.nodes)
-	if sameNames && len(fresh)+len(gone) == 0 {
+	sharesNames := nodes.sharesNames(f.nodes)
+	if sharesNames && len(fresh)+len(gone) == 0 {
 		return f.on(nodes)
 	}
 	read := newReader(rules, nodes, f.Hashes)
@@ -21,11 +21,11 @@ func (f *Pods) changed(rules *Rules, nodes *Nodes, fresh []*corev1.Pod, gone []i
 	if read.all(records, fresh) != nil {
 		return nil
 	}
-	c := &changing{Pods: *f, list: f.List.edit(), touched: newSet(nodes.List.Len())}
+	c := &changing{Pods: *f, list: f.List.edit(), touched: NewOrdinals(nodes.List.Len())}
 	c.nodes, c.Hashes = nodes, read.hashes
 	c.First, c.Plain, c.free = slices.Clone(f.First), slices.Clone(f.Plain), slices.Clone(f.free)
 	c.makeRoom(len(fresh))
-	if !sameNames {
+	if !sharesNames {
 		c.renumber(f.nodes)
 	}
 	for _, j := range gone {
@@ -56,13 +56,13 @@ func (f *Pods) on(nodes *Nodes) *Pods {
 	return &same
 }
 
-// changing are facts that are being changed, before anybody else sees them.
+// changing are facts that are being made or changed, before anybody else sees them.
 type changing struct {
 	Pods
 	list edited[Pod] // takes the place of List
 	// touched are the nodes whose pods have changed: their lists of pods are put right in the end.
-	touched set
-	strays  bool // likewise those on no known node
+	touched       Ordinals
+	straysTouched bool // likewise for the pods on no known node
 }
 
 // makeRoom sees to it that the index by UID can be written, and has room for some more pods.
@@ -91,7 +91,7 @@ func (c *changing) place() int32 {
 	return int32(c.list.Len() - 1)
 }
 
-// drop takes a pod out, but for the list of its node.
+// drop takes a pod out. It stays in the list of its node, from which done unlinks it.
 func (c *changing) drop(j int32) {
 	p := c.list.write(j)
 	c.uids.remove(j, p.uid, func(i int32) uint64 { return c.list.At(i).uid })
@@ -126,10 +126,10 @@ func (c *changing) link(j int32) {
 
 func (c *changing) touch(node int32) {
 	if node == None {
-		c.strays = true
+		c.straysTouched = true
 		return
 	}
-	c.touched.add(node)
+	c.touched.Add(node)
 }
 
 // done puts the lists of the touched nodes right, frees the places of the gone pods, and returns the facts.
@@ -142,7 +142,7 @@ func (c *changing) done(gone []int32) *Pods {
 			c.summarize(node)
 		}
 	}
-	if c.strays {
+	if c.straysTouched {
 		c.Strays, _ = c.relink(c.Strays, pods)
 	}
 	for _, j := range gone {
@@ -150,7 +150,8 @@ func (c *changing) done(gone []int32) *Pods {
 	}
 	c.free = append(c.free, gone...)
 	c.List = c.list.List
-	return &c.Pods
+	out := c.Pods // a pointer into c would keep what only this change needs
+	return &out
 }
 
 // relink takes the gone pods out of a list of pods that begins at first, and puts the others in the order of age. It returns

@@ -71,13 +71,14 @@ func (x *index) probe(hash uint64, has func(int32) bool) (int32, uint64) {
 	}
 }
 
-// set is a set of ordinals.
-type set []uint64
+// Ordinals is a set of ordinals. The zero value is empty, and nothing can be added to it.
+type Ordinals []uint64
 
-func newSet(n int) set { return make(set, (n+63)/64) }
+// NewOrdinals returns an empty set of ordinals that are less than n.
+func NewOrdinals(n int) Ordinals { return make(Ordinals, (n+63)/64) }
 
-// add puts i into the set and reports whether it was not there.
-func (s set) add(i int32) bool {
+// Add puts i into the set and reports whether it was not there.
+func (s Ordinals) Add(i int32) bool {
 	word, bit := &s[i/64], uint64(1)<<(i%64)
 	if *word&bit != 0 {
 		return false
@@ -86,6 +87,7 @@ func (s set) add(i int32) bool {
 	return true
 }
 
-func (s set) has(i int32) bool { return s[i/64]&(1<<(i%64)) != 0 }
+// Has reports whether i is in the set.
+func (s Ordinals) Has(i int32) bool { return s != nil && s[i/64]&(1<<(i%64)) != 0 }
 
-func (s set) remove(i int32) { s[i/64] &^= 1 << (i % 64) }
+func (s Ordinals) remove(i int32) { s[i/64] &^= 1 << (i % 64) }

@@ -2,7 +2,8 @@ package fleet
 
 import "slices"
 
-// chunk is how many elements of a list are copied together. Of few changed elements few others are copied, and few headers.
+// chunk is how many records of a list are copied together, if one of them changes. Small chunks copy less beside what has
+// changed; large ones have fewer headers, which every changed list copies.
 const (
 	chunkBits = 4
 	chunk     = 1 << chunkBits
@@ -26,7 +27,7 @@ func listOf[T any](records []T) edited[T] {
 		l.chunks = append(l.chunks, records[:n:n])
 		records = records[n:]
 	}
-	e := edited[T]{List: l, own: newSet(chunks)}
+	e := edited[T]{List: l, own: NewOrdinals(chunks)}
 	for i := range e.own {
 		e.own[i] = ^uint64(0)
 	}
@@ -42,11 +43,11 @@ func (l *List[T]) At(i int32) *T { return &l.chunks[i>>chunkBits][i&(chunk-1)] }
 // edited is a list that is being changed, before anybody else sees it.
 type edited[T any] struct {
 	List[T]
-	own set // chunks that were copied
+	own Ordinals // the chunks that may be written
 }
 
 func (l *List[T]) edit() edited[T] {
-	e := edited[T]{List: List[T]{chunks: slices.Clone(l.chunks), length: l.length}, own: newSet(len(l.chunks) + 1)}
+	e := edited[T]{List: List[T]{chunks: slices.Clone(l.chunks), length: l.length}, own: NewOrdinals(len(l.chunks) + 1)}
 	if l.isOneArray {
 		for c := range e.chunks {
 			e.copyChunk(int32(c))
@@ -56,10 +57,10 @@ func (l *List[T]) edit() edited[T] {
 }
 
 func (e *edited[T]) copyChunk(c int32) {
-	if e.own.has(c) {
+	if e.own.Has(c) {
 		return
 	}
-	e.own.add(c)
+	e.own.Add(c)
 	e.chunks[c] = append(make([]T, 0, chunk), e.chunks[c]...)
 }
 
@@ -77,7 +78,7 @@ func (e *edited[T]) add(record T) {
 		for int(c)/64 >= len(e.own) {
 			e.own = append(e.own, 0)
 		}
-		e.own.add(c)
+		e.own.Add(c)
 	}
 	e.copyChunk(c)
 	e.chunks[c] = append(e.chunks[c], record)

@@ -69,8 +69,9 @@ func (f *Nodes) find(hash uint64, name string) int32 {
 	return f.names.find(hash, func(i int32) bool { return f.List.At(i).Name == name })
 }
 
-// sameNames reports whether both have the same names, as facts that replace objects have.
-func (f *Nodes) sameNames(other *Nodes) bool { return &f.names.slots[0] == &other.names.slots[0] }
+// sharesNames reports whether both have one table of names, as facts have that only replace objects. Then the ordinals are the
+// same.
+func (f *Nodes) sharesNames(other *Nodes) bool { return &f.names.slots[0] == &other.names.slots[0] }
 
 // ReadNodes returns the facts of the nodes by the rules, and reads only objects that are not in earlier facts; nil: all of them.
 // It fails with an *Error if an object is nil, or has no name, or the name of another.
@@ -111,9 +112,9 @@ func (f *Nodes) replaced(differs *difference, objects []*corev1.Node) []int32 {
 	if len(differs.strange) != len(differs.gone) {
 		return nil
 	}
-	missing := newSet(f.List.Len())
+	missing := NewOrdinals(f.List.Len())
 	for _, j := range differs.gone {
-		missing.add(j)
+		missing.Add(j)
 	}
 	found := make([]int32, len(differs.strange))
 	for k, i := range differs.strange {
@@ -121,7 +122,7 @@ func (f *Nodes) replaced(differs *difference, objects []*corev1.Node) []int32 {
 			return nil
 		}
 		found[k] = f.Find(objects[i].Name)
-		if found[k] == None || !missing.has(found[k]) {
+		if found[k] == None || !missing.Has(found[k]) {
 			return nil
 		}
 		missing.remove(found[k])

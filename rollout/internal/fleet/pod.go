@@ -198,7 +198,7 @@ func IsUnreadable(object *corev1.Pod) bool {
 
 // hash returns the ordinal of a revision hash.
 func (read *reader) hash(value string) int32 {
-	if len(read.hashes) > 0 && read.hashes[read.last].Value == value {
+	if len(read.hashes) > 0 && read.hashes[read.last].Value == value && read.hashes[read.last].Pods > 0 {
 		return read.last
 	}
 	if read.ids == nil {

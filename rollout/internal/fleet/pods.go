@@ -23,9 +23,10 @@ type Pods struct {
 	// Hashes are the distinct revision hashes that the pods carry, in no particular order.
 	Hashes []Hash
 	// Plain has for each node the ordinal of the hash that its plain pod carries, or NoPod, or NotPlain. A plain pod is the only
-	// one of its node, bound and ready, it is known since when, and no other trait is known of it.
+	// one of its node, bound and ready, known since when, and no other trait is known of it.
 	Plain []int32
-	// LastReady is when the last of the plain pods became ready, or later; zero: there was none.
+	// LastReady is an upper bound of when the plain pods became ready: pods that are gone may have raised it. Zero: there was
+	// none.
 	LastReady time.Time
 
 	nodes    *Nodes
@@ -130,7 +131,7 @@ func readPods(rules *Rules, nodes *Nodes, objects []*corev1.Pod) (*Pods, error) 
 		return nil, err
 	}
 	count := nodes.List.Len()
-	c := &changing{list: listOf(records), touched: newSet(count)}
+	c := &changing{list: listOf(records), touched: NewOrdinals(count)}
 	c.nodes, c.Hashes, c.uids = nodes, read.hashes, newIndex(len(objects))
 	c.First, c.Strays = slices.Repeat([]int32{None}, count), None
 	c.Plain = slices.Repeat([]int32{NoPod}, count)

@@ -38,7 +38,8 @@ func (p *pointers[T]) enter(i int32, object *T) {
 // isMade reports whether there is a table.
 func (p *pointers[T]) isMade() bool { return p.index.slots != nil }
 
-// find returns the ordinal of the object, or None.
+// find returns the ordinal of the object, or None. It is index.probe written out, because a call for each object would cost more
+// than the comparison that it makes.
 func (p *pointers[T]) find(object *T) int32 {
 	x, hash := &p.index, p.hash(object)
 	mask, tag := uint64(len(x.slots)-1), x.tag(hash)
@@ -64,11 +65,11 @@ type difference struct {
 
 func (d *difference) isNone() bool { return !d.twice && len(d.strange)+len(d.gone) == 0 }
 
-// compare returns how the list differs from the objects of the table. Its order makes no difference, but that in the order of the
-// ordinals objects are found without the table.
+// compare returns how the list differs from the objects of the table, whatever its order. Objects that follow each other as their
+// ordinals do are found without the table, which is faster.
 func (p *pointers[T]) compare(list []*T) difference {
 	var d difference
-	seen, next := newSet(len(p.objects)), int32(0)
+	seen, next := NewOrdinals(len(p.objects)), int32(0)
 	for i, object := range list {
 		j := next
 		if int(j) >= len(p.objects) || p.objects[j] != object || object == nil {
@@ -77,7 +78,7 @@ func (p *pointers[T]) compare(list []*T) difference {
 				continue
 			}
 		}
-		if !seen.add(j) {
+		if !seen.Add(j) {
 			return difference{twice: true}
 		}
 		next = j + 1
@@ -86,7 +87,7 @@ func (p *pointers[T]) compare(list []*T) difference {
 		return d
 	}
 	for j, object := range p.objects {
-		if object != nil && !seen.has(int32(j)) {
+		if object != nil && !seen.Has(int32(j)) {
 			d.gone = append(d.gone, int32(j))
 		}
 	}

@@ -876,3 +876,43 @@ func TestEachRuleCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestHashesStayDistinct: a hash that no pod carries any more, and then one does again, is there once, whatever has taken its place
+// meanwhile.
+func TestHashesStayDistinct(t *testing.T) {
+	s := &state{rules: compiled(t, &fleet.Rules{Template: &corev1.PodTemplateSpec{}, NodeSelector: labels.Everything()})}
+	count := 0
+	carry := func(hashes ...string) (pods []*corev1.Pod) {
+		for _, hash := range hashes {
+			count++
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", count), UID: types.UID(fmt.Sprint(count))}}
+			p.Labels = map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: hash}
+			p.Spec.NodeName, p.Status.Phase = "nowhere", corev1.PodRunning
+			pods = append(pods, p)
+		}
+		return pods
+	}
+	var earlier reading
+	keep := []*corev1.Pod{}
+	for step, pods := range [][]*corev1.Pod{
+		carry("a", "b", "c"), carry("b"), append(carry("b"), carry("a")...), carry("a", "b"), carry("d", "a", "b", "c"), carry("c", "d"), carry("a"),
+	} {
+		if step == 3 {
+			keep = s.pods // those of the step before stay
+		}
+		s.pods = append(slices.Clone(keep), pods...)
+		want, wantErr := naive(s)
+		got, err := readBoth(nil, earlier, s)
+		if diff := differ(got, want, err, wantErr); diff != "" {
+			t.Fatalf("step %d: %s", step, diff)
+		}
+		values := map[string]bool{}
+		for _, h := range got.pods.Hashes {
+			if h.Pods > 0 && values[h.Value] {
+				t.Fatalf("step %d: hash %s is there twice: %v", step, h.Value, got.pods.Hashes)
+			}
+			values[h.Value] = values[h.Value] || h.Pods > 0
+		}
+		earlier = got
+	}
+}
