@@ -80,9 +80,9 @@ func Claim(spec Spec, pods []*corev1.Pod) (Claims, error) {
 			claims.Old = append(claims.Old, pod)
 		}
 	}
-	slices.SortFunc(claims.Old, byName)
+	slices.SortStableFunc(claims.Old, byName)
 	claims.Pods = append(claims.Pods, claims.Old...)
-	slices.SortFunc(claims.Pods, byName)
+	slices.SortStableFunc(claims.Pods, byName)
 	return claims, nil
 }
 
@@ -108,6 +108,26 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 	if p.noOwner != nil {
 		return Claimed{}, p.noOwner
 	}
+	claimed, err := p.claimAndPlan(snapshot)
+	if snapshot.Reading != nil && (err != nil || hasTwins(claimed.Pods.Release)) {
+		// The claims of a Reading have an order of their own. What is wrong is said as of the caller's list.
+		snapshot.Reading = nil
+		return p.claimAndPlan(snapshot)
+	}
+	return claimed, err
+}
+
+// hasTwins reports whether of pods in order two have one name and UID, as a broken cache may list them.
+func hasTwins(pods []*corev1.Pod) bool {
+	for i := 1; i < len(pods); i++ {
+		if byName(pods[i-1], pods[i]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Planner) claimAndPlan(snapshot Snapshot) (Claimed, error) {
 	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule, p.claim, snapshot.Pods)
 	if err != nil {
 		return Claimed{}, snapshotError(err)
@@ -121,7 +141,7 @@ func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
 		Release: slices.Clone(pods.Release),
 	}}
 	for _, list := range [][]*corev1.Pod{claimed.Pods.Adopt, claimed.Pods.Old, claimed.Pods.Release} {
-		slices.SortFunc(list, byName)
+		slices.SortStableFunc(list, byName)
 	}
 	listed := snapshot
 	snapshot.Pods, snapshot.Revisions = pods.Own, revisions.Revisions
@@ -202,7 +222,7 @@ func claimAll[T interface {
 		}
 	}
 	for _, claimed := range [][]T{own, adopt, release} {
-		slices.SortFunc(claimed, byName)
+		slices.SortStableFunc(claimed, byName)
 	}
 	return own, adopt, release, nil
 }

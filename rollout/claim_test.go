@@ -351,3 +351,47 @@ func TestClaimAndPlanRefuses(t *testing.T) {
 		t.Error("a nil planner plans")
 	}
 }
+
+// TestBrokenListsAreToldAlike: of a list that breaks the contract in several places, ClaimAndPlan says the same with a Reading and
+// without, and it claims two versions of a released pod in the order of the list.
+func TestBrokenListsAreToldAlike(t *testing.T) {
+	spec := kit.Spec("agent")
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := func(uid string) *corev1.Pod {
+		p := kit.Pod("pod", kit.Of(spec), kit.OnNode("n"))
+		p.UID = types.UID(uid)
+		return p
+	}
+	released := pod("r")
+	released.Labels["app"] = "another"
+	version := released.DeepCopy()
+	a, b := pod("a"), pod("b")
+	for name, tt := range map[string][2][]*corev1.Pod{
+		"two have a twin":              {{pod("x"), pod("y"), a, b}, {a, b, pod("b"), pod("a")}},
+		"two have no UID":              {{pod("x"), pod("y"), a, b}, {a, b, pod(""), pod("")}},
+		"versions of a released pod":   {{released, version}, {version, released}},
+		"the same in the other order":  {{version, released}, {released, version}},
+		"a new version, and the twins": {{released, a}, {version, released, pod("a")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("n"), Pods: tt[0]}
+			before, err := planner.ClaimAndPlan(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Pods = tt[1]
+			want, wantErr := planner.ClaimAndPlan(s)
+			s.Reading = before.Plan.Reading
+			got, err := planner.ClaimAndPlan(s)
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("with a Reading: %v, without: %v", err, wantErr)
+			}
+			if !slices.Equal(got.Pods.Release, want.Pods.Release) {
+				t.Error("with a Reading the released pods are listed in another order")
+			}
+		})
+	}
+}

@@ -37,9 +37,11 @@ type Snapshot struct {
 	InFlight InFlight
 	// Memory is Plan.Memory of the previous call. The zero value is always safe.
 	Memory Memory
-	// Reading is Plan.Reading of an earlier call, or nil. It changes nothing but the time that the plan takes: objects of Nodes
-	// and Pods whose pointers were in the snapshot of that call are not read again. The caller owes that such an object has
-	// not been changed since, as a cache of client-go demands anyway; rollouttest.CheckReading finds one who does.
+	// Reading is Plan.Reading of an earlier call, or nil; after an error keep the one that you have. A Reading of any plan will
+	// do, of [Planner.Plan] or [Planner.ClaimAndPlan], though one of another set knows little. It changes nothing but the time
+	// that the plan takes: objects of Nodes and Pods whose pointers were in the snapshot of that call are not read again. The
+	// caller owes that such an object has not been changed since, as a cache of client-go demands anyway;
+	// rollouttest.CheckReading finds one who does.
 	Reading *Reading `json:"-"`
 }
 
