@@ -51,8 +51,8 @@
 // Package internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so that plans
 // share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go,
 // reading.go and claim.go. What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and
-// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then service.go, which says when a
-// pod serves.
+// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go, which has what
+// several steps ask: when a pod serves, which revision it is of, what holds a node.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

@@ -20,24 +20,6 @@ func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	}
 }
 
-// effectOn returns the effect of overrides on a node, nil if there is none.
-func (r *run) effectOn(n *node) *placement.Overridden {
-	if n.effect == none {
-		return nil
-	}
-	return &r.effects[n.effect]
-}
-
-// hasResources reports whether a pod at the revision of its node's goal has the resources that are wanted there. On a node with
-// a malformed annotation it always has: such an annotation makes no running pod outdated (P8).
-func (r *run) hasResources(n *node, p *pod) bool {
-	effect := r.effectOn(n)
-	if effect == nil {
-		return !p.traits.has(digested)
-	}
-	return len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest
-}
-
 // resourcesFor returns the resources of a pod of that revision to be created on the node. They are a copy, because all plans
 // share those of the overrides.
 func (r *run) resourcesFor(n *node, hash string) []placement.Resources {

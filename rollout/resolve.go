@@ -84,9 +84,6 @@ func (r *run) isRolledOut() bool {
 	return updated > canary.Size(*options, r.nodeFacts.Runs)
 }
 
-// isUpdate reports whether the pod carries the update revision, with whatever resources.
-func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
-
 // carriers lists the revisions that pods carry, also pods that are requested and not seen yet. A create in flight for the update
 // revision may have an empty hash. That matches no revision and does no harm, because the update revision is never deleted.
 func (r *run) carriers() []history.Carrier {
@@ -126,11 +123,6 @@ func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 		t.revision = nil
 	}
 	return t.template
-}
-
-// isReadable reports whether pods can be made of the revision with that hash.
-func (r *run) isReadable(hash string) bool {
-	return hash == r.revision.Update.Hash || r.templateOf(hash) != nil
 }
 
 // overridesFor returns the spec's overrides compiled for the template of an older revision (P8), nil if it cannot be read.

@@ -126,13 +126,6 @@ func (r *run) goesStable(n *node) bool {
 	}
 }
 
-func (r *run) goalHash(n *node) string {
-	if n.goal == toStable {
-		return r.revision.Stable.Hash
-	}
-	return r.revision.Update.Hash
-}
-
 // templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
 func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
 	if to == toStable {
@@ -297,38 +290,6 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 		}
 	}
 	return now, old
-}
-
-// beginHeldBy returns what keeps the node's update from being begun; LimitNone: nothing does. What stops the whole rollout
-// counts before what holds the node (T4).
-func (r *run) beginHeldBy(n *node) Limit {
-	switch strategy := r.spec.Strategy; {
-	case strategy.Frozen:
-		return LimitFrozen
-	case strategy.Paused:
-		return LimitPaused
-	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
-		return LimitCanary // a paused canary replaces nothing (C7)
-	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
-		return LimitCanary // the revision has failed, and there is none to go back to (C6)
-	default:
-		return n.heldBy
-	}
-}
-
-// updateHeldBy is beginHeldBy for the update of the node's outdated pod: paused does not hold an update that was begun (T4). It
-// also returns what it found about the pod.
-func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
-	n := &r.nodes[i]
-	limit := r.beginHeldBy(n)
-	if limit != LimitPaused || n.outdatedPod == none {
-		return limit, inPlace{}
-	}
-	begun, found := r.isBegunInPlace(i)
-	if begun {
-		limit = n.heldBy
-	}
-	return limit, found
 }
 
 // revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a

@@ -56,7 +56,7 @@ var removals = []removal{
 		test: "TestTargetNode/pinned",
 	},
 	{
-		rule: "P8", what: "the digest is not compared", file: "rollout/override.go",
+		rule: "P8", what: "the digest is not compared", file: "rollout/queries.go",
 		old:  "len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest",
 		new:  "true",
 		test: "TestOverrideP8/changed",
@@ -153,7 +153,7 @@ var removals = []removal{
 		test: "TestTargetT3NodeSelector",
 	},
 	{
-		rule: "T4", what: "paused begins nodes", file: "rollout/target.go",
+		rule: "T4", what: "paused begins nodes", file: "rollout/queries.go",
 		old:  "case strategy.Paused:",
 		new:  "case false:",
 		test: "TestBudgetB3MaxUnavailable/paused",
@@ -344,7 +344,7 @@ var removals = []removal{
 		test: "TestCanaryMarks/promoted",
 	},
 	{
-		rule: "C7", what: "a paused canary goes on", file: "rollout/target.go",
+		rule: "C7", what: "a paused canary goes on", file: "rollout/queries.go",
 		old:  "case r.trial.Phase == canary.Paused && n.goal == toUpdate:",
 		new:  "case false:",
 		test: "TestCanaryJoined/paused,_other_resources",
