@@ -648,6 +648,8 @@ func TestBrokenContract(t *testing.T) {
 		{"a node twice", []*corev1.Node{s.nodes[0], s.nodes[0]}, s.pods, `Nodes: names must be unique: there are two nodes "a"`},
 		{"two versions of a node", []*corev1.Node{s.nodes[0], s.nodes[0].DeepCopy()}, s.pods,
 			`Nodes: names must be unique: there are two nodes "a"`},
+		{"two new versions of a node in the place of two nodes", []*corev1.Node{s.nodes[0].DeepCopy(), s.nodes[0].DeepCopy()}, s.pods,
+			`Nodes: names must be unique: there are two nodes "a"`},
 		{"no pod", s.nodes, []*corev1.Pod{nil, s.pods[0]}, "Pods[0]: must not be nil"},
 		{"a pod without a UID", s.nodes, []*corev1.Pod{s.pods[0], {ObjectMeta: metav1.ObjectMeta{Name: "x"}}},
 			"Pods[1]: must have a UID: deletes use it as precondition (pod x)"},
