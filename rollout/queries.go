@@ -66,6 +66,7 @@ func (p *pod) isPrepared() bool {
 // isUpdate reports whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
 
+// goalHash returns the revision where the node is to end (T6).
 func (r *run) goalHash(n *node) string {
 	if n.goal == toStable {
 		return r.revision.Stable.Hash
