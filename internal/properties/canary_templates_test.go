@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -194,7 +195,9 @@ func observeObeyed(tale) observer {
 }
 
 // observeRest sees to it that it ends: that each node has one pod, which is of the revision if that was promoted, and
-// otherwise of one that was, or of the canary.
+// otherwise of the stable one, or of the canary. If pods of the stable one do not come up, because a command promoted it, the
+// nodes that have such a pod wait for it, with the pod before beside it under surge (B4). When these nodes take up the budget,
+// the others stay where they are (B3, B4, C7).
 func observeRest(tale) observer {
 	return func(s *sight) error {
 		if rests, err := s.rests(); !rests {
@@ -202,13 +205,24 @@ func observeRest(tale) observer {
 		}
 		name, trial := s.now.name, 0
 		o, hash := s.spec.Strategy.Canary, s.now.hash
-		if promotable := o.Mode == canary.Auto && !s.ill[hash]; !s.marked[name] && !s.failed[name] && (promotable || o.Commands.Validate == hash) {
+		promotable := o.Mode == canary.Auto && !s.ill[hash]
+		if !s.marked[name] && !s.failed[name] && (promotable || o.Commands.Validate == hash) {
 			return fmt.Errorf("C2: revision %s is neither promoted nor failed, and promoted by the clock: %t", name, promotable)
 		}
+		stable := s.lastPromoted()
+		var waiting map[string]bool
+		if !s.marked[name] {
+			waiting = s.waitingFor(stable)
+		}
+		mayLack, mayDouble := s.budget()
+		full := len(waiting) >= max(mayLack, mayDouble)
 		for _, n := range s.Snapshot.Nodes {
 			pods := s.cluster.PodsOn(n.Name)
 			if s.ill[hash] && !s.failed[name] {
 				continue // it stops at the budget, wherever it was
+			}
+			if waiting[n.Name] && mayDouble > 0 && len(pods) == 2 && s.served(n.Name) {
+				pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return revisionOf(p) == stable.hash })
 			}
 			if len(pods) != 1 {
 				return fmt.Errorf("node %s has %d pods in the end", n.Name, len(pods))
@@ -220,15 +234,41 @@ func observeRest(tale) observer {
 			switch {
 			case s.marked[name] && at != name:
 				return fmt.Errorf("node %s is at %s in the end, and %s was promoted", n.Name, at, name)
-			case at == name && !s.marked[name]:
+			case s.marked[name] || full || waiting[n.Name]:
+			case at == name:
 				trial++
-			case !s.marked[at] && at != s.stable.name:
-				return fmt.Errorf("node %s is at %s in the end, which never was promoted", n.Name, at)
+			case at != stable.name:
+				return fmt.Errorf("node %s is at %s in the end, and not at %s, which was promoted last", n.Name, at, stable.name)
 			}
 		}
-		if s.failed[name] && !s.marked[name] && trial > 0 {
+		if s.failed[name] && trial > 0 {
 			return fmt.Errorf("C7: %d nodes are at %s in the end, which has failed", trial, name)
 		}
 		return nil
 	}
+}
+
+// lastPromoted is the stable revision while the one in force is not promoted: that of the beginning, or of those that were
+// promoted the one with the highest number, as a revision gets when it is brought again (C6).
+func (s *sight) lastPromoted() revision {
+	last, number := s.stable, int64(0)
+	for _, r := range s.cluster.Snapshot().Revisions {
+		if s.marked[r.Name] && r.Revision > number {
+			last, number = revision{history.HashOf(r), r.Name}, r.Revision
+		}
+	}
+	return last
+}
+
+// waitingFor tells which nodes have a pod of the revision, if its pods do not come up. Each of them takes a place of the budget.
+func (s *sight) waitingFor(r revision) map[string]bool {
+	waiting := map[string]bool{}
+	for _, n := range s.Snapshot.Nodes {
+		if s.ill[r.hash] && slices.ContainsFunc(s.alive(n.Name), func(p *corev1.Pod) bool {
+			return revisionOf(p) == r.hash && !s.available(p)
+		}) {
+			waiting[n.Name] = true
+		}
+	}
+	return waiting
 }

@@ -193,17 +193,23 @@ func observeOutside(tale) observer {
 	}
 }
 
+// budget is how many nodes may be without a Ready pod, and how many may wait with two pods.
+func (c *tale) budget() (mayLack, mayDouble int) {
+	strategy, desired := c.Spec.Strategy, len(c.running())
+	switch {
+	case strategy.MaxSurge != nil:
+		return 0, inNodes(strategy.MaxSurge.String(), desired)
+	case strategy.MaxUnavailable != nil:
+		return inNodes(strategy.MaxUnavailable.String(), desired), 0
+	default:
+		return 1, 0
+	}
+}
+
 // observeServing counts nodes without a Ready pod, and those with two (V1, V2).
 func observeServing(tale) observer {
 	return func(s *sight) error {
-		strategy, desired := s.Spec.Strategy, len(s.running())
-		mayLack, mayDouble := 1, 0
-		switch {
-		case strategy.MaxSurge != nil:
-			mayLack, mayDouble = 0, inNodes(strategy.MaxSurge.String(), desired)
-		case strategy.MaxUnavailable != nil:
-			mayLack = inNodes(strategy.MaxUnavailable.String(), desired)
-		}
+		mayLack, mayDouble := s.budget()
 		var without, two []string
 		for _, p := range s.Snapshot.Pods { // one for each node that has any
 			switch node := nodeOf(p); {
