@@ -66,7 +66,8 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 			return false
 		}
 	}
-	if verb == VerbCreate && !r.slow.mayCreateMissing() {
+	takesPlace := verb == VerbCreate && !n.underWay
+	if takesPlace && !r.slow.mayCreateMissing() {
 		r.slowed()
 		r.refuse(i, nil, LimitSlowStart)
 		return false
@@ -78,7 +79,7 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 	if installs {
 		r.installsLeft--
 	}
-	if verb == VerbCreate {
+	if takesPlace {
 		r.slow.takePlaceForMissing()
 	}
 	n.creating = hash == r.goalHash(n)
@@ -169,8 +170,17 @@ func (r *run) deletion(node string, p *pod, reason Reason) Delete {
 
 // refuse records that a limit kept an action from the plan.
 func (r *run) refuse(i int32, p *pod, limit Limit) {
-	r.note(i, VerbWait, refusal(limit), p)
-	r.decision(i).Limit = limit
+	r.noteWait(i, refusal(limit), p, limit)
+}
+
+// noteWait records a wait and the limit behind it. If something of the same or a higher precedence is recorded already, that
+// stays with its limit; if it has none, it gets this one.
+func (r *run) noteWait(i int32, reason Reason, p *pod, limit Limit) {
+	r.note(i, VerbWait, reason, p)
+	d := r.decision(i)
+	if d.Limit == LimitNone || d.Verb == VerbWait && d.Reason == reason {
+		d.Limit = limit
+	}
 }
 
 func refusal(limit Limit) Reason {

@@ -110,8 +110,7 @@ func (r *run) tryUpdate(i int32) {
 		reason = ReasonOutdated
 		if full, limit := r.budgetFull(); full && !d.Exempt && (r.surge() || !d.Unavailable) {
 			r.countWaiting(i)
-			r.note(i, VerbWait, ReasonBudget, outdated)
-			d.Limit = limit
+			r.noteWait(i, ReasonBudget, outdated, limit)
 			r.continuePod(i, n.outdatedPod)
 			return
 		}
@@ -121,8 +120,7 @@ func (r *run) tryUpdate(i int32) {
 		r.noteInPlace(i, beginning)
 		if !begun {
 			r.countWaiting(i)
-			r.note(i, VerbWait, ReasonBudget, outdated)
-			d.Limit = LimitSlowStart
+			r.noteWait(i, ReasonBudget, outdated, LimitSlowStart)
 			r.slowed()
 			r.continuePod(i, n.outdatedPod)
 			return
@@ -198,11 +196,8 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	}
 	outdated := r.nodes[i].outdatedPod
 	p := &r.pods[outdated]
-	// The pod may be prepared to be updated in place. Burst keeps a deletion from the plan, but not the mark of a preDelete hook.
-	goes := r.allowance.deletes > 0 || r.spec.Lifecycle.PreDelete.Matches(p.Object)
-	if goes && !r.takeRoom(i, p) {
-		r.note(i, VerbWait, ReasonBudget, p)
-		d.Limit = LimitMaxUnavailable
+	if r.goesNow(p) && !r.takeRoom(i, p) { // the pod may be prepared to be updated in place
+		r.noteWait(i, ReasonBudget, p, LimitMaxUnavailable)
 		return updateDeferred
 	}
 	if !r.delete(i, outdated, VerbReplace, reason) {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"slices"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
@@ -68,12 +69,12 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 }
 
 // isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
-// node is held by now; paused does not hold a node that was begun (T4). On a keep node it always is, because nothing would
-// follow the pod there (M4).
+// node is held by now, also because InPlaceOnly lets no update delete it; paused does not hold a node that was begun (T4). On a
+// keep node it always is, because nothing would follow the pod there (M4).
 func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.has(atGoal) || n.heldBy != LimitNone
+		return t.has(atGoal) || r.begunHeldBy(n) != LimitNone || r.spec.Strategy.Method == inplace.Only
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}

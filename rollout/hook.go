@@ -23,8 +23,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p.traits |= deleteDeferred
 	switch {
 	case p.traits.has(preparingDelete):
-		r.note(i, VerbWait, ReasonPreDelete, p)
-		d.Limit = LimitHook
+		r.noteWait(i, ReasonPreDelete, p, LimitHook)
 		if !known && !p.traits.has(patchInFlight) {
 			// The label may be there without the condition of markPodNotReady (L4).
 			step := r.leaveStep(p)

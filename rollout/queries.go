@@ -105,6 +105,14 @@ func (r *run) beginHeldBy(n *node) Limit {
 		return LimitFrozen
 	case strategy.Paused:
 		return LimitPaused
+	default:
+		return r.begunHeldBy(n)
+	}
+}
+
+// begunHeldBy returns what holds the node even if its update was begun; LimitNone: nothing does. Paused does not (T4).
+func (r *run) begunHeldBy(n *node) Limit {
+	switch {
 	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
 		return LimitCanary // a paused canary replaces nothing (C7)
 	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
@@ -124,7 +132,7 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	}
 	begun, found := r.isBegunInPlace(i)
 	if begun {
-		limit = n.heldBy
+		limit = r.begunHeldBy(n)
 	}
 	return limit, found
 }

@@ -238,8 +238,7 @@ func (r *run) evict(i int32, excess *int32) {
 		switch {
 		case r.pods[j].traits.has(marked):
 		case j == stays:
-			r.note(i, VerbWait, ReasonServing, &r.pods[j])
-			r.decision(i).Limit = LimitDesired
+			r.noteWait(i, ReasonServing, &r.pods[j], LimitDesired)
 		default:
 			r.delete(i, j, VerbDelete, ReasonLeaving)
 		}
@@ -249,9 +248,8 @@ func (r *run) evict(i int32, excess *int32) {
 // waitUntil records a wait that the clock ends. Of several on one node the decision shows the end that comes first.
 func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.Time) {
 	d := r.decision(i)
-	r.note(i, VerbWait, reason, p)
-	d.Limit = limit
-	if d.Verb == VerbWait && (d.Until.IsZero() || until.Before(d.Until)) {
+	r.noteWait(i, reason, p, limit)
+	if d.Verb == VerbWait && d.Reason == reason && (d.Until.IsZero() || until.Before(d.Until)) {
 		d.Until = until
 	}
 	r.wake(until)

@@ -80,12 +80,10 @@ func (r *run) explainStarting(i int32, n *node) {
 	p := &r.pods[n.goalPod]
 	switch {
 	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.PreparingNormal:
-		r.note(i, VerbWait, ReasonPreNormal, p)
-		r.decision(i).Limit = LimitHook
+		r.noteWait(i, ReasonPreNormal, p, LimitHook)
 		return
 	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.Updated:
-		r.note(i, VerbWait, ReasonPutBack, p)
-		r.decision(i).Limit = LimitHook
+		r.noteWait(i, ReasonPutBack, p, LimitHook)
 		return
 	case !p.traits.has(ready) && fleet.IsUnreadable(p.Object):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
@@ -96,10 +94,12 @@ func (r *run) explainStarting(i int32, n *node) {
 	case !p.traits.has(ready):
 		r.note(i, VerbWait, ReasonNotReady, p)
 		return
+	case p.inService(): // it serves as soon as what is in flight is seen
+		r.note(i, VerbWait, ReasonRequested, p)
+		return
 	}
 	until := lifecycle.Evaluate(p.Object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
-	r.note(i, VerbWait, ReasonMinReadySeconds, p)
-	r.decision(i).Limit, r.decision(i).Until = LimitMinReadySeconds, until
+	r.waitUntil(i, p, ReasonMinReadySeconds, LimitMinReadySeconds, until)
 }
 
 func (r *run) statusInput(counts status.Counts) status.Input {

@@ -113,13 +113,25 @@ func (r *run) isLetGo(i int32) bool {
 // deletePrepared deletes a pod if no hook holds it (L2) and there is room (B3).
 func (r *run) deletePrepared(i, j int32, reason Reason) {
 	p := &r.pods[j]
-	// A pod that a hook, frozen or burst keeps from going now needs no room.
-	kept := r.allowance.frozen || r.allowance.deletes == 0 || r.spec.Lifecycle.PreDelete.Matches(p.Object)
-	if !kept && !r.takeRoom(i, p) {
+	if r.goesNow(p) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
 		return
 	}
 	r.delete(i, j, VerbDelete, reason)
+}
+
+// goesNow reports whether delete may take the pod away in this plan, so that it needs room: it is deleted, or its preDelete hook
+// is asked to let it go, which may mark it as not ready (L4). Frozen and burst keep a pod from going. A pod that has asked its
+// hook before stays until that lets it go; prepareDelete itself asks for room before it marks such a pod.
+func (r *run) goesNow(p *pod) bool {
+	switch {
+	case r.allowance.frozen:
+		return false
+	case r.spec.Lifecycle.PreDelete.Matches(p.Object):
+		return !p.traits.has(preparingDelete)
+	default:
+		return r.allowance.deletes > 0
+	}
 }
 
 // waitForRoom records that a prepared pod waits, and which limit leaves no room for it.

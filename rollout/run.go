@@ -131,6 +131,8 @@ type nodeDraft struct {
 	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
 	// such nodes.
 	waiting bool
+	// underWay reports whether slow start counts the node as under way before this plan's actions (B7).
+	underWay bool
 	// tookPlace reports whether this plan begins the node, and slow start has counted it (B7).
 	tookPlace bool
 	// exemptFromDown reports whether B8 (maxUnschedulable) leaves the node out of run.downNow. countDownNodes sets it.

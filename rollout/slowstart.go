@@ -71,11 +71,12 @@ func (r *run) openSlowStart() {
 		r.noteInPlace(int32(i), at.inPlace)
 		r.wake(at.changes)
 		if at.underWay {
+			n.underWay = true
 			budget.UnderWay++
 			s.expiry = earlier(s.expiry, at.until)
 		}
 		switch {
-		case !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
+		case n.underWay || !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
 		case r.installsLeft == unlimited || r.isFilled(n):
 			s.missing++
 		case installs > 0: // the others stay empty (T7)
@@ -85,7 +86,7 @@ func (r *run) openSlowStart() {
 	}
 	s.free = max(0, s.free-budget.UnderWay)
 	if budget.SlowStart < highest && r.record.PausedSince.IsZero() {
-		s.step = r.record.Began.Add(r.record.Paused + time.Duration(steps+1)*interval)
+		s.step = r.record.Began.Add(max(0, r.record.Paused) + time.Duration(steps+1)*interval)
 	}
 	r.slow = s
 }

@@ -140,8 +140,8 @@ func slowStartScenes() []scene {
 			},
 		},
 		{
-			name: "a lost pod beside nodes that stay empty", why: "B7, T7: its node keeps its place, so the failed pod waits for it", set: all(rolling(0), noHistory),
-			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "2", "250"), partitionedScaling, partition("2")},
+			name: "a lost pod beside nodes that stay empty", why: "B7, T7: its node keeps the place that it has, so the failed pod waits for it", set: all(rolling(0), noHistory),
+			spec:  []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250"), partitionedScaling, partition("2")},
 			fleet: []spot{on("a", podAt("lost", kit.Failed())), on("b", newPod(terminating())), on("c")}, acts: "create b BesideTerminating",
 			want: []string{
 				"a: broken>update wait SlowStart a0 slowStart U", "b: terminating>update create BesideTerminating U S",

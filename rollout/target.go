@@ -82,7 +82,7 @@ func (r *run) setGoals() {
 	}
 	r.countDesired()
 	for _, pod := range r.ripening {
-		if r.outcome(pod.node) != placement.Leave {
+		if r.outcome(pod.node) != placement.Leave || r.lingers(pod.node) {
 			r.wake(pod.at)
 		}
 	}

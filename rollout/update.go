@@ -167,8 +167,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 	case transition.Proceed:
 		r.waitUntil(i, p, ReasonGracePeriod, LimitGracePeriod, step.Until)
 	default:
-		r.note(i, VerbWait, ReasonUpdateHook, p)
-		d.Limit = LimitHook
+		r.noteWait(i, ReasonUpdateHook, p, LimitHook)
 	}
 	return updateBegun
 }

@@ -40,6 +40,14 @@ func (v *verifier) observeHolds() {
 	}
 }
 
+// observeTakenBack finds on which nodes leaving pods are taken back although they are outdated: those that are held even if they
+// were begun, and with InPlaceOnly all, because no update deletes a pod there (L2).
+func (v *verifier) observeTakenBack() {
+	for _, node := range v.nodes {
+		node.takesBack = v.holdsRolling(node) != rollout.LimitNone || v.spec.Strategy.Method == inplace.Only
+	}
+}
+
 // observePartition is T2: of the base, nodes without a pod of where they are to end take the places in turn. Those that are
 // to end at the stable revision are not updated, and keep canary nodes from being held (C7).
 func (v *verifier) observePartition() {
@@ -164,7 +172,7 @@ func (p *pod) leaves() bool {
 	}
 	switch p.node.outcome {
 	case placement.Run:
-		return !p.current && p.node.hold == rollout.LimitNone
+		return !p.current && !p.node.takesBack
 	case placement.Keep:
 		return false
 	default:

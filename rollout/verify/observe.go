@@ -70,7 +70,9 @@ type node struct {
 	outcome placement.Outcome
 	tainted bool          // a taint makes the outcome Leave (P3, M4)
 	hold    rollout.Limit // what holds it: T2, T3 or T5
-	canary  bool          // the plan tries the update revision here (C1)
+	// takesBack: a pod of it that leaves through its hook is taken back, whatever its revision (L2).
+	takesBack bool
+	canary    bool // the plan tries the update revision here (C1)
 	// goesStable: it is to end at the stable revision (T6); else at the update revision.
 	goesStable bool
 	overridden overridden // what it gives to the containers of where it is to end (P8)
@@ -177,6 +179,7 @@ func (v *verifier) observe() {
 	v.observeGoals()
 	v.limits = v.resolveLimits()
 	v.observeHolds()
+	v.observeTakenBack()
 	for _, node := range v.nodes {
 		node.sumUp()
 		v.settleRequests(node)

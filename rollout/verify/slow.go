@@ -43,14 +43,15 @@ func (v *verifier) observeSlow() {
 		if node.outcome != placement.Run {
 			continue
 		}
-		if ends, under := v.isUnderWay(node); under {
+		ends, under := v.isUnderWay(node)
+		if under {
 			s.underWay += node.weight
 			if !ends.IsZero() && (s.ends.IsZero() || ends.Before(s.ends)) {
 				s.ends = ends
 			}
 		}
 		switch {
-		case !v.misses(node) || !v.canCreate(node):
+		case under || !v.misses(node) || !v.canCreate(node):
 		case !limited || node.filled():
 			s.missing += node.weight
 		case left > 0: // the others stay empty (T7)
@@ -142,8 +143,8 @@ func (v *verifier) canCreate(node *node) bool {
 	return false
 }
 
-// checkSlowStart is the part of V11 about B7: creates take what is left of the limit, and replacements what missing pods
-// leave of it.
+// checkSlowStart is the part of V11 about B7: creates on nodes that are not under way take what is left of the limit, and
+// replacements what missing pods leave of it.
 func (v *verifier) checkSlowStart() {
 	if !v.slow.on {
 		return
@@ -152,7 +153,9 @@ func (v *verifier) checkSlowStart() {
 	for _, node := range v.nodes {
 		old := node.any(func(p *pod) bool { return p.outdated() && !p.leaves() })
 		if len(node.creates) > 0 && !old {
-			created += node.weight
+			if _, under := v.isUnderWay(node); !under { // otherwise the node has its place already
+				created += node.weight
+			}
 		}
 		if len(node.creates) > 0 && old || node.any(v.replaces) {
 			replaced += node.weight

@@ -208,9 +208,9 @@ func TestVerifySlowStart(t *testing.T) {
 			mention: "B7: 1 pods are replaced, right are at most 0: limit 1 - 1 under way - 0 missing",
 		},
 		{
-			name: "a replacement beside what follows a terminating pod", why: "B7: under surge that is missing at once",
-			scene: handFleet(handOldPods(), handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("2", "250", 0)),
-			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+			name: "a replacement beside what follows a terminating pod", why: "B7: the terminating pod's node has its place for both",
+			scene: handFleet(handOldPods(), handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 1 - 1 under way - 0 missing",
 		},
 		{
 			name: "a replacement before missing pods of a first installation", why: "B7, T7: one of them is created",
@@ -223,17 +223,17 @@ func TestVerifySlowStart(t *testing.T) {
 		{
 			name: "a replacement beside what follows a terminating pod of a first installation", why: "B7, T7: its node keeps its place, whatever stays empty",
 			scene: handFleet(handPods("failed", "a-old"), handPods("available", "b-new"), handPods("", "c"), handTerminating(30*time.Second, "b-new"),
-				handSurgingBy(3), handSlowly("2", "250", 0), partitionOf("2"), func(s *handmade) {
+				handSurgingBy(3), handSlowly("1", "250", 0), partitionOf("2"), func(s *handmade) {
 					s.snapshot.Revisions = s.snapshot.Revisions[1:]
 					s.spec.Strategy.PartitionedScaling = true
 				}),
-			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+			plant: func(s *handmade) { s.delete("a-old").bring() }, want: 11, mention: "limit 1 - 1 under way - 0 missing",
 		},
 		{
-			name: "a replacement beside what follows a leaving pod", why: "B7: under surge that is missing at once",
+			name: "a replacement beside what follows a leaving pod", why: "B7: the leaving pod's node has its place for both",
 			scene: handFleet(handOldPods(), handPods("available", "f-old"), preDelete, hookedBy("f-old"), inStateOf(lifecycle.PreparingDelete, "f-old"),
-				handSurgingBy(5), handSlowly("2", "250", 0)),
-			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 2 - 1 under way - 1 missing",
+				handSurgingBy(5), handSlowly("1", "250", 0)),
+			plant: func(s *handmade) { s.create("b").bring() }, want: 11, mention: "limit 1 - 1 under way - 0 missing",
 		},
 		{
 			name: "asleep until after the first of two places is free", why: "V15", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new", "c-new"),
