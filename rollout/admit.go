@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"github.com/daemonplan/daemonplan/inplace"
-	"github.com/daemonplan/daemonplan/placement"
 )
 
 // admit is step 7. It counts what the budgets have spent after this plan's own repairs (M7), and spends the rest on update
@@ -36,47 +35,6 @@ func (r *run) budgetFull() (bool, Limit) {
 		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
 	}
 	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
-}
-
-// budgetUse reports whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
-func (r *run) budgetUse(i int32) (unavailable, surging bool) {
-	inService, notYet := r.newPodsInService(i)
-	switch r.outcome(i) {
-	case placement.Run:
-		return !r.serving(&r.nodes[i]), notYet && r.surge()
-	case placement.Keep:
-		return notYet && !inService, notYet && r.surge()
-	default:
-		return false, false
-	}
-}
-
-// candidate reports whether the node waits for an update: its pod is outdated, and nothing else is there or on its way.
-//
-// Another pod that cannot be deleted now, such as a Failed one in its back-off or a surplus one beyond burst, keeps the node
-// from being begun. Under surge the new pod would stand beside it (V3: one live pod per node and revision). Without surge no
-// pod could follow the Ready one that is deleted, for as long as the other is there (M1). An outdated pod that is not Ready
-// need not wait for that without surge, because replacing it disturbs nobody.
-func (r *run) candidate(i int32) bool {
-	n := &r.nodes[i]
-	if r.outcome(i) != placement.Run || n.outdatedPod == none || n.goalPod != none ||
-		n.expects != expectsNothing {
-		return false
-	}
-	if r.surge() {
-		return !n.hasFinished && r.alone(n)
-	}
-	return r.alone(n) || !r.pods[n.outdatedPod].traits.has(ready)
-}
-
-// alone reports whether the outdated pod is the only live one of its node after this plan's repairs.
-func (r *run) alone(n *node) bool {
-	for j := n.first; j < n.end; j++ {
-		if j != n.outdatedPod && !r.pods[j].traits.has(deleting) {
-			return false
-		}
-	}
-	return true
 }
 
 // tryUpdate begins one candidate, if nothing holds it and the budget allows it (B3, B4). A candidate whose pod is not Ready needs
@@ -116,7 +74,7 @@ func (r *run) tryUpdate(i int32) {
 		}
 	}
 	if !r.slow.hasPlace() {
-		begun, beginning := r.isBegunInPlace(i)
+		begun, beginning := r.isBegunInPlace(i) // an update that was begun holds a place already
 		r.noteInPlace(i, beginning)
 		if !begun {
 			r.countWaiting(i)
@@ -140,7 +98,7 @@ func (r *run) tryUpdate(i int32) {
 	}
 }
 
-// countWaiting counts a node that could be updated now if the budget or the burst let it.
+// countWaiting counts a node that could be updated now if the budget, slow start or burst let it.
 func (r *run) countWaiting(i int32) {
 	r.nodes[i].waiting = true
 	r.plan.Budget.Waiting++
@@ -205,4 +163,20 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	}
 	r.slow.takePlace(&r.nodes[i])
 	return updateBegun
+}
+
+// exempt leaves a node out of the budgets, if nothing that is done there would help now and fewer than maxUnschedulable nodes
+// are left out so far.
+func (r *run) exempt(i int32) {
+	budget, d := &r.plan.Budget, r.decision(i)
+	if !d.Unavailable && !d.Surging || budget.Exempt >= budget.MaxUnschedulable {
+		return
+	}
+	isolated, changes := r.isolated(&r.nodes[i])
+	r.wake(changes)
+	if !isolated {
+		return
+	}
+	budget.Exempt++
+	d.Exempt, d.Unavailable, d.Surging = true, false, false
 }

@@ -64,9 +64,6 @@ func (r *run) tryCanary() {
 	}
 }
 
-// halted reports whether users have stopped the rollout as a whole (T4).
-func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }
-
 // onTrial reports whether the update revision is being tried.
 func (r *run) onTrial() bool {
 	return r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused
@@ -207,4 +204,14 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 		nodes[i].Pods = pods[first:len(pods):len(pods)]
 	}
 	return nodes
+}
+
+// isDown reports whether the node's Ready condition is there and not True, or the node is unreachable.
+func isDown(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return true
+		}
+	}
+	return isUnreachable(n)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Writing a canary's marks on revisions (C6) and the label of its pods is part of step 8.
+// Writing the marks of verdicts on revisions (C6) and the label of a canary's pods is part of step 8.
 
 // markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another is tried.
 // Where revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6). Frozen

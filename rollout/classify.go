@@ -5,7 +5,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -79,29 +78,6 @@ func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 		return d.Placement.Outcome == placement.Keep
 	}
 }
-
-// better reports whether a is to stay rather than b (M3). In this order it prefers a pod that serves, is available, ready, bound,
-// without a patch in flight, not leaving, older, and first by name. Serving comes first, so that the pod that goes is never the
-// one that kept its node up (B3).
-func better(a, b *pod) bool {
-	if a.serves() != b.serves() {
-		return a.serves()
-	}
-	for _, want := range [...]traits{available, ready, bound} {
-		if a.traits.has(want) != b.traits.has(want) {
-			return a.traits.has(want)
-		}
-	}
-	for _, avoid := range [...]traits{patchInFlight, preparingDelete} { // a patch in flight may have asked the pod to leave
-		if a.traits.has(avoid) != b.traits.has(avoid) {
-			return b.traits.has(avoid)
-		}
-	}
-	return byAge(a, b) < 0
-}
-
-// byAge compares two pods: the older one comes first, then name and UID decide. The order is total.
-func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
 
 // expectation returns what the creates in flight will bring. A create whose pod is there already counts no more: the snapshot
 // has caught up before the caller took the entry out.

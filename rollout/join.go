@@ -2,8 +2,8 @@ package rollout
 
 import "github.com/daemonplan/daemonplan/rollout/internal/fleet"
 
-// join is step 2. It attributes the pods to the nodes (P7): it reads them into facts. The objects are touched by reading only,
-// and only those that are new.
+// join is step 2. It attributes the pods to the nodes (P7): it reads them into facts. Only objects that are new are
+// touched; later steps look at the objects of nodes that are not settled.
 func (r *run) join() error {
 	facts, err := r.readPods()
 	if err != nil {

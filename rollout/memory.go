@@ -66,23 +66,6 @@ type Backoff struct {
 	Since time.Time `json:"since"`
 }
 
-// Record remembers one rollout.
-type Record struct {
-	// Revision is the hash of the update revision.
-	Revision string `json:"revision,omitempty"`
-	// Began is when this revision was first planned for, or promoted.
-	Began time.Time `json:"began,omitzero"`
-	// Paused is for how long the rollout was paused or frozen, without the pause that lasts. PausedSince is when that one
-	// began; zero: the rollout is not paused (B7). The clock of slow start leaves both out.
-	Paused      time.Duration `json:"paused,omitempty"`
-	PausedSince time.Time     `json:"pausedSince,omitzero"`
-	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
-	// without a canary.
-	Stable string `json:"stable,omitempty"`
-	// Completed reports whether at some time every node was at the revision and available (S3).
-	Completed bool `json:"completed,omitempty"`
-}
-
 // canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary
 // label: then the nodes are remembered, so that later plans take the label off.
 func (r *run) canaryRecord() canary.Record {
@@ -98,42 +81,4 @@ func (r *run) canaryRecord() canary.Record {
 		}
 	}
 	return canary.Record{}
-}
-
-// unwritten reports whether the first revision of all is not written because the set is frozen (T4). If it were remembered as the
-// stable revision, no object would hold its template. After the next change of the template, nodes that are to get the stable
-// revision would then stay empty.
-func (r *run) unwritten() bool {
-	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
-}
-
-// rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
-// promoted.
-func (r *run) rolloutRecord() Record {
-	now, record := r.snapshot.Now, r.remembered.Rollout
-	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
-	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
-		record = Record{Revision: r.revision.Update.Hash, Began: now}
-	}
-	record.Stable = ""
-	if r.spec.Strategy.Canary != nil && !r.unwritten() {
-		record.Stable = r.revision.Stable.Hash
-	}
-	paused := r.halted()
-	switch {
-	case paused && record.PausedSince.IsZero():
-		record.PausedSince = now
-	case !paused && !record.PausedSince.IsZero():
-		record.Paused += max(0, now.Sub(record.PausedSince))
-		record.PausedSince = time.Time{}
-	}
-	return record
-}
-
-// elapsed returns for how long the rollout has gone on, with pauses left out.
-func (r Record) elapsed(now time.Time) time.Duration {
-	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
-		now = r.PausedSince
-	}
-	return max(0, now.Sub(r.Began)-max(0, r.Paused))
 }

@@ -1,8 +1,15 @@
 package rollout
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // These are the questions that several steps ask of what was found out before. None of them writes anything
@@ -136,3 +143,219 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	}
 	return limit, found
 }
+
+// candidate reports whether the node waits for an update: its pod is outdated, and nothing else is there or on its way.
+//
+// Another pod that cannot be deleted now, such as a Failed one in its back-off or a surplus one beyond burst, keeps the node
+// from being begun. Under surge the new pod would stand beside it (V3: one live pod per node and revision). Without surge no
+// pod could follow the Ready one that is deleted, for as long as the other is there (M1). An outdated pod that is not Ready
+// need not wait for that without surge, because replacing it disturbs nobody.
+func (r *run) candidate(i int32) bool {
+	n := &r.nodes[i]
+	if r.outcome(i) != placement.Run || n.outdatedPod == none || n.goalPod != none ||
+		n.expects != expectsNothing {
+		return false
+	}
+	if r.surge() {
+		return !n.hasFinished && r.alone(n)
+	}
+	return r.alone(n) || !r.pods[n.outdatedPod].traits.has(ready)
+}
+
+// alone reports whether the outdated pod is the only live one of its node after this plan's repairs.
+func (r *run) alone(n *node) bool {
+	for j := n.first; j < n.end; j++ {
+		if j != n.outdatedPod && !r.pods[j].traits.has(deleting) {
+			return false
+		}
+	}
+	return true
+}
+
+// budgetUse reports whether a node counts as unavailable (B2), and whether it holds a place of maxSurge (B4).
+func (r *run) budgetUse(i int32) (unavailable, surging bool) {
+	inService, notYet := r.newPodsInService(i)
+	switch r.outcome(i) {
+	case placement.Run:
+		return !r.serving(&r.nodes[i]), notYet && r.surge()
+	case placement.Keep:
+		return notYet && !inService, notYet && r.surge()
+	default:
+		return false, false
+	}
+}
+
+// misses reports whether a run node is to get a pod at once (M1): it has none, or under surge only pods on their way out.
+func (r *run) misses(n *node) bool {
+	if n.goalPod != none || n.outdatedPod != none || n.hasFinished || n.expects != expectsNothing {
+		return false
+	}
+	return !n.terminating && !n.leavesByHook || r.surge()
+}
+
+// isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
+// revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
+func (r *run) isFilled(n *node) bool {
+	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(atUpdate) })
+}
+
+// lingers reports whether an available pod of a leave node stays until there are enough others: under surge, and if it is no
+// taint that makes the node leave (M4).
+func (r *run) lingers(i int32) bool {
+	d := r.decision(i)
+	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
+}
+
+// bestAvailable returns the best available pod of the node that does not leave, by the order of M3; none: there is none.
+func (r *run) bestAvailable(n *node) int32 {
+	best := int32(none)
+	for i := n.first; i < n.end; i++ {
+		p := &r.pods[i]
+		if !p.traits.has(available) || p.traits.has(preparingDelete) { // a marked pod never is available
+			continue
+		}
+		if best == none || better(p, &r.pods[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// better reports whether a is to stay rather than b (M3). In this order it prefers a pod that serves, is available, ready, bound,
+// without a patch in flight, not leaving, older, and first by name. Serving comes first, so that the pod that goes is never the
+// one that kept its node up (B3).
+func better(a, b *pod) bool {
+	if a.serves() != b.serves() {
+		return a.serves()
+	}
+	for _, want := range [...]traits{available, ready, bound} {
+		if a.traits.has(want) != b.traits.has(want) {
+			return a.traits.has(want)
+		}
+	}
+	for _, avoid := range [...]traits{patchInFlight, preparingDelete} { // a patch in flight may have asked the pod to leave
+		if a.traits.has(avoid) != b.traits.has(avoid) {
+			return b.traits.has(avoid)
+		}
+	}
+	return byAge(a, b) < 0
+}
+
+// byAge compares two pods: the older one comes first, then name and UID decide. The order is total.
+func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
+
+// revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
+// node that partition or node selector holds that of its lost pod (T1). A node whose goal is the stable revision never gets the
+// one on trial back.
+func (r *run) revisionFor(i int32) string {
+	n := &r.nodes[i]
+	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
+		return r.goalHash(n)
+	}
+	if before := r.revisionBefore(i); n.goal == toUpdate || before != r.revision.Update.Hash {
+		return before
+	}
+	return r.revision.Stable.Hash
+}
+
+// revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once
+// that is the update revision, the highest older one (T1).
+func (r *run) revisionBefore(i int32) string {
+	stable := r.revision.Stable.Hash
+	if stable == r.revision.Update.Hash {
+		stable = r.revision.Fallback.Hash
+	}
+	return cmp.Or(r.lostRevision(i), stable)
+}
+
+// lostRevision returns the revision of the node's youngest pod object whose revision can be read from the history; "" if there
+// is none. Finished pods that are marked for deletion count here, although M1 ignores them.
+func (r *run) lostRevision(i int32) string {
+	n := &r.nodes[i]
+	var youngest time.Time
+	found := ""
+	look := func(p *pod) {
+		if created := p.Object.CreationTimestamp.Time; found == "" || created.After(youngest) {
+			if r.isUpdate(p) {
+				found, youngest = r.revision.Update.Hash, created
+			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
+				found, youngest = value, created
+			}
+		}
+	}
+	for j := n.first; j < n.end; j++ {
+		look(&r.pods[j])
+	}
+	ignored := r.ignoredOn(i)
+	for j := range ignored {
+		look(&ignored[j])
+	}
+	return found
+}
+
+// ignoredOn returns the finished and marked pods of a node, which M1 ignores, if the run keeps them.
+func (r *run) ignoredOn(i int32) []pod {
+	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
+	end := first
+	for end < len(r.ignored) && r.ignored[end].node == i {
+		end++
+	}
+	return r.ignored[first:end]
+}
+
+// isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
+// deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
+// overdue; zero: none will.
+func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
+	if isUnreachable(n.Object) {
+		return true, changes
+	}
+	for j := n.first; j < n.end; j++ {
+		object := r.pods[j].Object
+		if deleted := object.DeletionTimestamp; deleted != nil {
+			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
+				return true, changes
+			}
+			changes = earlier(changes, deleted.Time)
+			continue
+		}
+		if isUnschedulable(object) {
+			return true, changes
+		}
+	}
+	return false, changes
+}
+
+func isUnreachable(n *corev1.Node) bool {
+	for i := range n.Spec.Taints {
+		if n.Spec.Taints[i].Key == corev1.TaintNodeUnreachable {
+			return true
+		}
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionUnknown
+		}
+	}
+	return false
+}
+
+func isUnschedulable(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+// earlier returns the earlier of two instants; the zero time is later than any other.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// halted reports whether users have stopped the rollout as a whole (T4).
+func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }

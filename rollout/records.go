@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -185,16 +184,6 @@ func (a *asideRule) isSettled(n *fleet.Node, ordinal int32) bool {
 // isIdle reports whether a node that may be set aside is not to run the pod and has none.
 func (a *asideRule) isIdle(n *fleet.Node, ordinal int32) bool {
 	return n.Verdict.Outcome != placement.Run && a.pods.Plain[ordinal] == fleet.NoPod
-}
-
-// nodeNamed returns the record of the node of that name; none: there is no such node, or it was set aside.
-func (r *run) nodeNamed(name string) int32 {
-	ordinal := r.nodeFacts.Find(name)
-	i, found := slices.BinarySearchFunc(r.nodes, ordinal, func(n node, to int32) int { return cmp.Compare(n.ordinal, to) })
-	if !found {
-		return none
-	}
-	return int32(i)
 }
 
 // addPods makes the records of a node's pods.

@@ -176,14 +176,6 @@ func (r *run) createMissing(i int32) {
 	}
 }
 
-// misses reports whether a run node is to get a pod at once (M1): it has none, or under surge only pods on their way out.
-func (r *run) misses(n *node) bool {
-	if n.goalPod != none || n.outdatedPod != none || n.hasFinished || n.expects != expectsNothing {
-		return false
-	}
-	return !n.terminating && !n.leavesByHook || r.surge()
-}
-
 // excessAvailable returns by how many the nodes with an available pod outnumber desired. So many leave nodes with
 // an available pod may be vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run
 // nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may
@@ -199,28 +191,6 @@ func (r *run) excessAvailable() (excess int32, changes time.Time) {
 	}
 	exempt, changes := r.exemptMissing()
 	return withAvailable - (r.plan.Budget.Desired - exempt), changes
-}
-
-// lingers reports whether an available pod of a leave node stays until there are enough others: under surge, and if it is no
-// taint that makes the node leave (M4).
-func (r *run) lingers(i int32) bool {
-	d := r.decision(i)
-	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
-}
-
-// bestAvailable returns the best available pod of the node that does not leave, by the order of M3; none: there is none.
-func (r *run) bestAvailable(n *node) int32 {
-	best := int32(none)
-	for i := n.first; i < n.end; i++ {
-		p := &r.pods[i]
-		if !p.traits.has(available) || p.traits.has(preparingDelete) { // a marked pod never is available
-			continue
-		}
-		if best == none || better(p, &r.pods[best]) {
-			best = i
-		}
-	}
-	return best
 }
 
 // evict deletes the pods of a node that may not run the pod, and spends one of excess on a pod that could linger (M4).
@@ -245,12 +215,20 @@ func (r *run) evict(i int32, excess *int32) {
 	}
 }
 
-// waitUntil records a wait that the clock ends. Of several on one node the decision shows the end that comes first.
-func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.Time) {
-	d := r.decision(i)
-	r.noteWait(i, reason, p, limit)
-	if d.Verb == VerbWait && d.Reason == reason && (d.Until.IsZero() || until.Before(d.Until)) {
-		d.Until = until
+// exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with desired
+// (M4). changes is when the clock may change the count; zero: never.
+func (r *run) exemptMissing() (count int32, changes time.Time) {
+	limit := r.plan.Budget.MaxUnschedulable
+	for i := 0; i < len(r.nodes) && count < limit; i++ {
+		n := &r.nodes[i]
+		if r.outcome(int32(i)) != placement.Run || r.bestAvailable(n) != none {
+			continue
+		}
+		isolated, at := r.isolated(n)
+		changes = earlier(changes, at)
+		if isolated {
+			count++
+		}
 	}
-	r.wake(until)
+	return count, changes
 }

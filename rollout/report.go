@@ -3,6 +3,7 @@ package rollout
 import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
@@ -150,13 +151,6 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 	return in
 }
 
-func (r *run) completedRevision() string {
-	if rollout := r.remembered.Rollout; rollout.Completed {
-		return rollout.Revision
-	}
-	return ""
-}
-
 func (r *run) memory() Memory {
 	rollout := r.record
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
@@ -194,4 +188,31 @@ func (r *run) statusTrial() status.Trial {
 		trial.Promoted = r.trial.Reason == canary.Promoted || r.trial.Reason == canary.Validated
 	}
 	return trial
+}
+
+// reportOverrides lists what is wrong with overrides: the conflicts once each, the malformed annotations by node.
+func (r *run) reportOverrides() {
+	if len(r.effects) == 0 {
+		return
+	}
+	seen := make(map[placement.Conflict]int)
+	for i := range r.nodes {
+		effect := r.effectOn(&r.nodes[i])
+		if effect == nil {
+			continue
+		}
+		name := r.nodes[i].Name
+		for _, conflict := range effect.Conflicts {
+			at, ok := seen[conflict]
+			if !ok {
+				at = len(r.plan.OverrideConflicts)
+				seen[conflict] = at
+				r.plan.OverrideConflicts = append(r.plan.OverrideConflicts, OverrideConflict{Conflict: conflict, Node: name})
+			}
+			r.plan.OverrideConflicts[at].Nodes++
+		}
+		for _, malformed := range effect.Malformed {
+			r.plan.MalformedOverrides = append(r.plan.MalformedOverrides, MalformedOverride{Node: name, Malformed: malformed})
+		}
+	}
 }

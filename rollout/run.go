@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,8 +17,8 @@ import (
 )
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
-// facts are what steps 1 to 3 read, the aim is what steps 3 and 4 find out, and the draft, with the plan, is what steps 5 to 9
-// write. TestLifetimes holds which step may write which part, also of the records of nodes and pods, which are split in the same
+// facts are what steps 1 to 3 read, the aim is what steps 1, 3 and 4 find out, and the draft, with the plan, is what steps 4 to 9
+// write; parts of the plan, such as its lists of nodes, are written from step 2 on. TestLifetimes holds which step may write which part, also of the records of nodes and pods, which are split in the same
 // way.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
@@ -52,10 +54,11 @@ type facts struct {
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
 	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
+	// Whatever counts nodes adds them: desired and the partition (step 4), slow start and excess (6), pulls (8), the status (9).
 	settledAside int32
 }
 
-// aim is where the rollout is to end, as steps 3 and 4 find out. What it means for each node is in nodeAim.
+// aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for each node is in nodeAim.
 type aim struct {
 	revision history.Resolution
 	// templates of the revisions, by hash.
@@ -82,6 +85,7 @@ type draft struct {
 	// that it stays 0 while no pod is prepared.
 	downNow int32
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
+	// Step 4 sets it.
 	installsLeft int32
 }
 
@@ -107,7 +111,7 @@ type nodeAim struct {
 	goal goal
 	// canary reports whether it is a canary node.
 	canary bool
-	// heldBy names what holds this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
+	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
 	// does. run.beginHeldBy adds what stops the whole rollout, such as paused.
 	heldBy Limit
 }
@@ -128,7 +132,7 @@ type nodeState struct {
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 to 8 set it.
 type nodeDraft struct {
-	// waiting reports whether the node could be updated now if the budget or the burst let it. Budget.Waiting is the number of
+	// waiting reports whether the node could be updated now if the budget, slow start or burst let it. Budget.Waiting is the number of
 	// such nodes.
 	waiting bool
 	// underWay reports whether slow start counts the node as under way before this plan's actions (B7).
@@ -306,4 +310,14 @@ func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) err
 		seen[revision.Name] = true
 	}
 	return nil
+}
+
+// nodeNamed returns the record of the node of that name; none: there is no such node, or it was set aside.
+func (r *run) nodeNamed(name string) int32 {
+	ordinal := r.nodeFacts.Find(name)
+	i, found := slices.BinarySearchFunc(r.nodes, ordinal, func(n node, to int32) int { return cmp.Compare(n.ordinal, to) })
+	if !found {
+		return none
+	}
+	return int32(i)
 }

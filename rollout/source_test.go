@@ -48,7 +48,7 @@ func functions(files map[string]*ast.File, do func(file string, f *ast.FuncDecl)
 // TestPrecedenceOfVerbs: the table that orders what a decision shows has a place for each verb, and no two share one. A verb
 // that is added gets its place there, whatever its number is.
 func TestPrecedenceOfVerbs(t *testing.T) {
-	table := precedences(t, sources(t)["act.go"])
+	table := precedences(t, sources(t)["note.go"])
 	ranks := map[int]string{}
 	for _, name := range verbNames(t, sources(t)["decision.go"]) {
 		rank, ok := table[name]

@@ -1,12 +1,6 @@
 package rollout
 
 import (
-	"cmp"
-	"slices"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
@@ -14,7 +8,8 @@ import (
 )
 
 // target is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
-// in classify: a node that is at its goal already, or has no pod, has its goal as target although a rule holds it.
+// in classify: a node that is at its goal already, or has no pod, has its goal as target although a rule holds it, unless
+// holdRevision brings its lost pod back at an older revision.
 func (r *run) target() {
 	if r.spec.Strategy.Type == OnDelete {
 		for i := range r.nodes {
@@ -126,14 +121,6 @@ func (r *run) goesStable(n *node) bool {
 	}
 }
 
-// templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
-func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
-	if to == toStable {
-		return r.templateOf(r.revision.Stable.Hash)
-	}
-	return &r.spec.Template
-}
-
 // holdUnselected applies T3: nodes that the strategy's node selector does not match are held.
 func (r *run) holdUnselected() {
 	if r.rules.NodeSelector.Empty() {
@@ -182,12 +169,6 @@ func (r *run) partition() {
 
 // scales reports whether a first installation leaves nodes empty (T7).
 func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.revision.First }
-
-// isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
-// revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
-func (r *run) isFilled(n *node) bool {
-	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(atUpdate) })
-}
 
 // holdPartition gives the places of the partition away (T2): first to keep nodes, which could not be updated anyway, then to
 // nodes that the selector holds, then to all others, each group ascending by name. Nodes that have lost their pod come after
@@ -292,61 +273,12 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 	return now, old
 }
 
-// revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
-// node that partition or node selector holds that of its lost pod (T1). A node whose goal is the stable revision never gets the
-// one on trial back.
-func (r *run) revisionFor(i int32) string {
+// setEffect records what overrides give a node's containers, for the template that the overrides are compiled for.
+func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
 	n := &r.nodes[i]
-	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
-		return r.goalHash(n)
+	n.effect = none
+	if effect := overrides.Evaluate(n.Object); fleet.HasEffect(&effect) {
+		n.effect = int32(len(r.effects))
+		r.effects = append(r.effects, effect)
 	}
-	if before := r.revisionBefore(i); n.goal == toUpdate || before != r.revision.Update.Hash {
-		return before
-	}
-	return r.revision.Stable.Hash
-}
-
-// revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once
-// that is the update revision, the highest older one (T1).
-func (r *run) revisionBefore(i int32) string {
-	stable := r.revision.Stable.Hash
-	if stable == r.revision.Update.Hash {
-		stable = r.revision.Fallback.Hash
-	}
-	return cmp.Or(r.lostRevision(i), stable)
-}
-
-// lostRevision returns the revision of the node's youngest pod object whose revision can be read from the history; "" if there
-// is none. Finished pods that are marked for deletion count here, although M1 ignores them.
-func (r *run) lostRevision(i int32) string {
-	n := &r.nodes[i]
-	var youngest time.Time
-	found := ""
-	look := func(p *pod) {
-		if created := p.Object.CreationTimestamp.Time; found == "" || created.After(youngest) {
-			if r.isUpdate(p) {
-				found, youngest = r.revision.Update.Hash, created
-			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
-				found, youngest = value, created
-			}
-		}
-	}
-	for j := n.first; j < n.end; j++ {
-		look(&r.pods[j])
-	}
-	ignored := r.ignoredOn(i)
-	for j := range ignored {
-		look(&ignored[j])
-	}
-	return found
-}
-
-// ignoredOn returns the finished and marked pods of a node, which M1 ignores, if the run keeps them.
-func (r *run) ignoredOn(i int32) []pod {
-	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
-	end := first
-	for end < len(r.ignored) && r.ignored[end].node == i {
-		end++
-	}
-	return r.ignored[first:end]
 }

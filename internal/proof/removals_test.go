@@ -93,7 +93,7 @@ var removals = []removal{
 		test: "TestRevisionOfPodR5/generation",
 	},
 	{
-		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/repair.go",
+		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/queries.go",
 		old:  "return !n.terminating && !n.leavesByHook || r.surge()",
 		new:  "return true",
 		test: "TestRepairM1Missing/terminating",
@@ -123,19 +123,19 @@ var removals = []removal{
 		test: "TestRepairM5Strays",
 	},
 	{
-		rule: "M6", what: "no burst", file: "rollout/act.go",
+		rule: "M6", what: "no burst", file: "rollout/actions.go",
 		old:  "case *of == 0:",
 		new:  "case false:",
 		test: "TestBudgetM6Burst",
 	},
 	{
-		rule: "M7", what: "what repair creates holds no place", file: "rollout/act.go",
+		rule: "M7", what: "what repair creates holds no place", file: "rollout/actions.go",
 		old:  "n.creating = hash == r.goalHash(n)",
 		new:  "n.creating = false",
 		test: "TestBudgetB4MaxSurge/missing",
 	},
 	{
-		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/target.go",
+		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/queries.go",
 		old:  "if !r.spec.Strategy.HoldRevision || n.heldBy",
 		new:  "if true || n.heldBy",
 		test: "TestTargetT1HoldRevision",
@@ -185,7 +185,7 @@ var removals = []removal{
 		test: "TestBudgetB3MaxUnavailable/percent",
 	},
 	{
-		rule: "B2", what: "held nodes do not count", file: "rollout/admit.go",
+		rule: "B2", what: "held nodes do not count", file: "rollout/queries.go",
 		old:  "return !r.serving(&r.nodes[i]), notYet && r.surge()",
 		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), notYet && r.surge()",
 		test: "TestTargetT2Partition/broken_old_pods_are_held_too",
@@ -227,7 +227,7 @@ var removals = []removal{
 		test: "TestSlowStartB7",
 	},
 	{
-		rule: "B8", what: "nobody is left out", file: "rollout/exempt.go",
+		rule: "B8", what: "nobody is left out", file: "rollout/admit.go",
 		old:  "|| budget.Exempt >= budget.MaxUnschedulable {",
 		new:  "|| true {",
 		test: "TestExemptB8/unschedulable",

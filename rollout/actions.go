@@ -1,0 +1,185 @@
+package rollout
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// The actions on pods. Steps repair, admit and act write them.
+
+// allowance is how many pods the plan may still create, delete and begin to update in place (M6). If it is frozen, none.
+type allowance struct {
+	creates, deletes, updates int32
+	frozen                    bool
+}
+
+func (r *run) newAllowance() allowance {
+	burst := r.plan.Budget.Burst
+	return allowance{creates: burst, deletes: burst, updates: burst, frozen: r.spec.Strategy.Frozen}
+}
+
+// take spends one action, or returns the limit that forbids it.
+func (l *allowance) take(of *int32) Limit {
+	switch {
+	case l.frozen:
+		return LimitFrozen
+	case *of == 0:
+		return LimitBurst
+	default:
+		*of--
+		return LimitNone
+	}
+}
+
+// create asks for a pod on node i, of the revision that the node should get (M7). It reports whether the plan has the create; if
+// not, the decision says why.
+func (r *run) create(i int32, verb Verb, reason Reason) bool {
+	d := r.decision(i)
+	installs := verb == VerbCreate && r.installsLeft != unlimited && !r.isFilled(&r.nodes[i])
+	if installs && r.installsLeft == 0 {
+		r.note(i, VerbHold, ReasonPartitionedScaling, nil)
+		d.Limit = LimitPartition
+		return false
+	}
+	n, hash := &r.nodes[i], r.revisionFor(i)
+	var template *corev1.PodTemplateSpec
+	if hash != r.revision.Update.Hash {
+		if template = r.templateOf(hash); template == nil {
+			r.note(i, VerbWait, ReasonRevisionUnreadable, nil)
+			return false
+		}
+	}
+	takesPlace := verb == VerbCreate && !n.underWay
+	if takesPlace && !r.slow.mayCreateMissing() {
+		r.slowed()
+		r.refuse(i, nil, LimitSlowStart)
+		return false
+	}
+	if limit := r.allowance.take(&r.allowance.creates); limit != LimitNone {
+		r.refuse(i, nil, limit)
+		return false
+	}
+	if installs {
+		r.installsLeft--
+	}
+	if takesPlace {
+		r.slow.takePlaceForMissing()
+	}
+	n.creating = hash == r.goalHash(n)
+	d.Creates++
+	r.note(i, verb, reason, nil)
+	r.plan.Creates = append(r.plan.Creates, Create{
+		Node: d.Node, Revision: hash, Template: template, Reason: reason,
+		Resources: r.resourcesFor(n, hash), Canary: n.canary && hash == r.revision.Update.Hash,
+	})
+	return true
+}
+
+// delete asks for the deletion of pod j of node i, or, if a preDelete hook holds the pod, for the hook to let it go first (L2).
+// It reports whether this plan begins one of the two; a pod that already waits for its hook gives false.
+func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
+	p := &r.pods[j]
+	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
+		return r.prepareDelete(i, j, reason)
+	}
+	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // the patch may take the pod back
+		r.note(i, VerbWait, ReasonRequested, p)
+		return false
+	}
+	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
+		r.refuseDelete(i, j, limit)
+		return false
+	}
+	p.traits |= planDeletes
+	r.note(i, verb, reason, p)
+	d := r.decision(i)
+	d.Deletes++
+	r.plan.Deletes = append(r.plan.Deletes, r.deletion(d.Node, p, reason))
+	return true
+}
+
+// refuseDelete leaves the deletion of a pod to a later plan. Because frozen may last, what was begun on the pod is finished or
+// taken back in the meantime, as on a pod that stays (T4).
+func (r *run) refuseDelete(i, j int32, limit Limit) {
+	p := &r.pods[j]
+	r.refuse(i, p, limit)
+	switch {
+	case limit != LimitFrozen || p.traits.has(finished):
+	case !p.traits.has(preparingDelete):
+		r.continuePod(i, j)
+	default:
+		if patches := r.unmarkNotReady(p); len(patches) > 0 {
+			r.note(i, VerbPatch, ReasonFrozen, p)
+			r.patch(r.decision(i), p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+		}
+	}
+	p.traits |= deleteDeferred
+}
+
+// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): frozen may keep it for long.
+func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
+	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
+	if err != nil {
+		return nil // messages that cannot be read are left alone
+	}
+	return patches
+}
+
+// deleteStray is delete for a pod without a node of the snapshot, which has a decision of its own.
+func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
+	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
+		r.prepareDeleteStray(d, p, reason)
+		return
+	}
+	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
+		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
+		if limit == LimitFrozen && p.traits.has(preparingDelete) && !p.traits.has(patchInFlight|finished) {
+			if patches := r.unmarkNotReady(p); len(patches) > 0 {
+				d.Verb = VerbPatch
+				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+			}
+		}
+		return
+	}
+	d.Verb, d.Reason, d.Deletes = VerbDelete, reason, 1
+	r.plan.Deletes = append(r.plan.Deletes, r.deletion(d.Node, p, reason))
+}
+
+func (r *run) deletion(node string, p *pod, reason Reason) Delete {
+	// The planner takes the hash of a predecessor's pod for none, but the delete names the one that the caller finds on the pod.
+	revision := p.Object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	return Delete{Node: node, Pod: p.Name, UID: p.Object.UID, Revision: revision, Reason: reason}
+}
+
+// patch adds patches of one pod to the plan, in the order in which they are to be sent.
+func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
+	for _, patch := range patches {
+		p.traits |= planPatches
+		d.Patches++
+		r.plan.Patches = append(r.plan.Patches, Patch{
+			Node: d.Node, Pod: p.Name, UID: p.Object.UID,
+			Type: patch.Type, Subresource: patch.Subresource, Data: patch.Data, Revision: revision, Reason: reason,
+		})
+	}
+}
+
+// resourcesFor returns the resources of a pod of that revision to be created on the node. They are a copy, because all plans
+// share those of the overrides.
+func (r *run) resourcesFor(n *node, hash string) []placement.Resources {
+	var resources []placement.Resources
+	if effect := r.effectOn(n); effect != nil && hash == r.goalHash(n) {
+		resources = effect.Resources
+	} else if hash != r.goalHash(n) {
+		resources = r.overridesFor(hash).Evaluate(n.Object).Resources
+	}
+	resources = slices.Clone(resources)
+	for i := range resources {
+		resources[i].Resources = *resources[i].Resources.DeepCopy()
+	}
+	return resources
+}
