@@ -30,16 +30,16 @@
 //
 // # The way through a plan
 //
-// An update of a node takes several plans: one deletes the outdated pod, and when that is gone, the next one creates the new pod
-// as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files after the colon; run.go calls them
-// in this order. A file stands beside the first step that calls what is in it:
+// An update of a node takes several plans: one deletes the outdated pod, and when that is gone, the next one creates the new
+// pod as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files after the colon; run.go
+// calls them in this order. A file stands beside the first step that calls what is in it:
 //
 //   - place has the nodes read and evaluated (rollout/internal/fleet/nodes.go): place.go
 //   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go): join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, record.go
 //   - classify gives each node one state: classify.go
-//   - repair does what must not wait: repair.go, note.go, actions.go, hook.go, backoff.go, inplace.go, slowstart.go, room.go, stray.go
+//   - repair does what is due: repair.go, note.go, actions.go, hook.go, backoff.go, inplace.go, slowstart.go, room.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, canary_mark.go
 //   - report completes the decisions and derives status and memory: report.go, memory.go
@@ -51,11 +51,12 @@
 // of both is [Decision.Target], which needs the node's state, so that step classify writes it, and admit corrects it where an
 // update is held back.
 //
-// Package rollout/internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so that plans
-// share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go, planner.go, snapshot.go,
-// claim.go and reading.go (whose half about settled nodes belongs to step resolve). What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and
-// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go, which has what
-// several steps ask: when a pod serves, which revision it is of, what holds a node.
+// Package rollout/internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so
+// that plans share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go,
+// planner.go, snapshot.go, claim.go and reading.go (whose half about settled nodes belongs to step resolve). What comes out
+// is in plan.go, decision.go, reason.go, enum.go, explain.go, waiting.go, execute.go and pod.go. The records that the steps
+// share, and their order, are in run.go: read it first, and then queries.go, which has what several steps ask: when a pod
+// serves, which revision it is of, what holds a node.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, S status.

@@ -8,8 +8,8 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// What several steps ask about updating a node's outdated pod in place (I rules). updateInPlace in update.go takes the steps of an
-// update.
+// What several steps ask about updating a node's outdated pod in place (I rules). updateInPlace in update.go takes the steps
+// of an update.
 
 // inPlace is what is known about updating a node's outdated pod in place. The zero value stands for nothing known: nobody has
 // looked.

@@ -258,7 +258,8 @@ type Budget struct {
 	SlowStart, UnderWay int32
 	// MaxUnschedulable in nodes, with a percentage resolved. Exempt is the number of nodes it leaves out of the budgets (B8).
 	MaxUnschedulable, Exempt int32
-	// Waiting is the number of nodes that would be updated now if the budget, slow start or burst let them. Some pods turn out only
-	// when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count until then.
+	// Waiting is the number of nodes that would be updated now if the budget, slow start or burst let them. Some pods turn
+	// out only when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count
+	// until then.
 	Waiting int32
 }

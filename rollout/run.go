@@ -17,9 +17,9 @@ import (
 )
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
-// facts are what steps 1 to 3 read, the aim is what steps 1, 3 and 4 find out, and the draft, with the plan, is what steps 4 to 9
-// write; parts of the plan, such as its lists of nodes, are written from step 2 on. TestLifetimes holds which step may write which part, also of the records of nodes and pods, which are split in the same
-// way.
+// facts are what steps 1 to 3 read, the aim is what steps 1, 3 and 4 find out, and the draft, with the plan, is what steps 4
+// to 9 write; parts of the plan, such as its lists of nodes, are written from step 2 on. TestLifetimes holds which step may
+// write which part, also of the records of nodes and pods, which are split in the same way.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
 // has a record, with a place in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
@@ -58,7 +58,8 @@ type facts struct {
 	settledAside int32
 }
 
-// aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for each node is in nodeAim.
+// aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for
+// each node is in nodeAim.
 type aim struct {
 	revision history.Resolution
 	// templates of the revisions, by hash.
@@ -111,8 +112,8 @@ type nodeAim struct {
 	goal goal
 	// canary reports whether it is a canary node.
 	canary bool
-	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete (T5). LimitNone: nothing
-	// does. run.beginHeldBy adds what stops the whole rollout, such as paused.
+	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
+	// (T5). LimitNone: nothing does. run.beginHeldBy adds what stops the whole rollout, such as paused.
 	heldBy Limit
 }
 
@@ -132,8 +133,8 @@ type nodeState struct {
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 to 8 set it.
 type nodeDraft struct {
-	// waiting reports whether the node could be updated now if the budget, slow start or burst let it. Budget.Waiting is the number of
-	// such nodes.
+	// waiting reports whether the node could be updated now if the budget, slow start or burst let it. Budget.Waiting is the
+	// number of such nodes.
 	waiting bool
 	// underWay reports whether slow start counts the node as under way before this plan's actions (B7).
 	underWay bool
