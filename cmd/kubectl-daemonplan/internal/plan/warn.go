@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// warnings list what in the input makes a plan look harmless, or like a first installation, although it is neither: pods that
+// were not read, or that the set cannot recognise as its own.
+func (r *result) warnings() []string {
+	lines := append(slices.Clone(r.input.warnings), r.takeoverWarnings()...)
+	if len(r.input.pods) == 0 {
+		return append(lines, "There is no Pod in the input.")
+	}
+	n, one := r.foreign()
+	if n == 0 {
+		return lines
+	}
+	line := agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
+	of := metav1.GetControllerOfNoCopy(one)
+	group, _, _ := strings.Cut(of.APIVersion, "/")
+	switch sameName := of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name; {
+	case sameName && group != r.set.group && (group == groupApps || group == groupKruise):
+		// A manifest with another apiVersion makes a second set, and the first set remains.
+		line += fmt.Sprintf(", as %s does to the %s of this name", one.Name, resourceOf(group))
+	case sameName:
+		line += fmt.Sprintf(", as %s does to a DaemonSet of this name with uid %s", one.Name, of.UID)
+	default:
+		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
+	}
+	if r.set.Spec.UID == "" {
+		return append(lines, line+"; the "+strings.TrimPrefix(kindOf(r.set.group), groupKruise+" ")+" in the input has no uid.")
+	}
+	return append(lines, line+".")
+}
+
+// foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.
+func (r *result) foreign() (n int, first *corev1.Pod) {
+	selector, err := metav1.LabelSelectorAsSelector(r.set.Spec.Selector)
+	if err != nil { // rollout.New accepted the selector
+		return 0, nil
+	}
+	for _, pod := range r.input.pods {
+		of := metav1.GetControllerOfNoCopy(pod)
+		if of == nil || of.UID == r.set.Spec.UID && of.UID != "" || r.succeeds(of.UID) || pod.Namespace != r.set.Spec.Namespace ||
+			!selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if n++; first == nil || pod.Name < first.Name {
+			first = pod
+		}
+	}
+	return n, first
+}
+
+// warn prints the warnings.
+func (r *result) warn(out io.Writer) {
+	for _, line := range r.warnings() {
+		fmt.Fprintf(out, "Warning: %s\n", printable(line))
+	}
+}

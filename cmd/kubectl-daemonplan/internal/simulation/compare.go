@@ -1,0 +1,119 @@
+package simulation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// outcome is the result of one candidate under all seeds.
+type outcome struct {
+	*candidate
+	// Reports and Traces are those of each seed. The trace of the first seed has the history of each node.
+	Reports []simulate.Report
+	Traces  []*trace
+}
+
+// runError is the error of a run that broke an invariant, or failed in another way that is not a mistake in the input.
+type runError struct {
+	Label string
+	Step  *simulate.StepError
+}
+
+func (e *runError) Error() string { return e.Label + ": " + trimmed(e.Step) }
+
+// compare makes all runs, as many at a time as there are workers. The outcomes do not depend on the order in which the runs end.
+func (p *program) compare(e *experiment, record func(c int) func(simulate.Record)) ([]*outcome, error) {
+	outcomes := make([]*outcome, len(e.Candidates))
+	for i, c := range e.Candidates {
+		outcomes[i] = &outcome{
+			candidate: c, Reports: make([]simulate.Report, e.Seeds), Traces: make([]*trace, e.Seeds),
+		}
+	}
+	bar := p.progress(len(outcomes) * e.Seeds)
+	defer bar.Finish()
+	errs := p.parallel(len(outcomes)*e.Seeds, func(job int) error {
+		o, seed := outcomes[job/e.Seeds], job%e.Seeds
+		scenario := e.scenario(o.candidate, e.Seed+uint64(seed))
+		traced := newTrace(seed == 0)
+		var keep func(simulate.Record)
+		if seed == 0 && record != nil {
+			keep = record(job / e.Seeds)
+		}
+		scenario.History = func(r simulate.Record) {
+			traced.add(r)
+			bar.Show(job, traced)
+			if keep != nil {
+				keep(r)
+			}
+		}
+		report, err := p.Engine(scenario, traced, func() bool { return e.Deadline > 0 && traced.reached > e.Deadline })
+		if step, ok := errors.AsType[*simulate.StepError](err); ok {
+			err = &runError{Label: o.Label, Step: step}
+		} else if err != nil {
+			err = e.blame(o.candidate, err)
+		}
+		traced.finish()
+		o.Reports[seed], o.Traces[seed] = report, traced
+		bar.Done(job)
+		return err
+	})
+	return outcomes, errs
+}
+
+// blame puts before each mistake in a scenario the name of the file that it is in.
+func (e *experiment) blame(c *candidate, err error) error {
+	mistakes := rollout.FieldErrors(err)
+	if len(mistakes) == 0 {
+		return fmt.Errorf("%s: %w", c.Label, err)
+	}
+	var lines []error
+	for _, mistake := range mistakes {
+		part, _, _ := strings.Cut(mistake.Field, ".")
+		part, _, _ = strings.Cut(part, "[")
+		file := c.File
+		switch part {
+		case "model", "controller", "events":
+			file = cmp.Or(e.question.World, file)
+		case "fleet":
+			file = cmp.Or(e.Fleet, e.Dump, "--nodes")
+		}
+		lines = append(lines, fmt.Errorf("%s: %w", file, mistake))
+	}
+	return errors.Join(lines...)
+}
+
+// parallel calls work for each number below jobs, on all cores, and returns the error of the first job that has one. Jobs that
+// have not begun when one fails are not begun.
+func (p *program) parallel(jobs int, work func(job int) error) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	var group sync.WaitGroup
+	errs := make([]error, jobs)
+	for range min(max(p.Workers, 1), jobs) {
+		group.Go(func() {
+			for !failed.Load() {
+				job := int(next.Add(1)) - 1
+				if job >= jobs {
+					return
+				}
+				if errs[job] = work(job); errs[job] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package simulation
+
+import (
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// engine makes one run, until the run is done or stop returns true. It passes to the trace what the records do not have; nil: to
+// none.
+type engine func(scenario simulate.Scenario, t *trace, stop func() bool) (simulate.Report, error)
+
+// simulation runs the scenario in package simulate.
+func simulation(scenario simulate.Scenario, t *trace, stop func() bool) (simulate.Report, error) {
+	s, err := simulate.New(scenario)
+	if err != nil {
+		return simulate.Report{}, err
+	}
+	if t == nil {
+		t = newTrace(false)
+	}
+	s.Watch(func(s *simulate.Simulation) error {
+		t.sample(s.Elapsed(), s.Pulled)
+		return nil
+	})
+	report, err := s.Run(func(s *simulate.Simulation, step *simulate.Step) bool {
+		t.sample(s.Elapsed(), s.Pulled)
+		t.plan(step.At, &step.Plan.Budget)
+		return stop()
+	})
+	t.ended(s.Elapsed(), s.Pulled)
+	return report, err
+}

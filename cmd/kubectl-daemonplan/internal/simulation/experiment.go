@@ -1,0 +1,243 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// question holds the flags: which specs, on which fleet, in which world.
+type question struct {
+	Fleet string
+	Nodes int
+	Zones []string
+	Dump  string
+	Scale float64
+	Specs []string
+	From  string
+	Name  string
+	World string
+	Seed  uint64
+	Seeds int
+	Until time.Duration
+
+	defaultSeeds int
+}
+
+func (q *question) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&q.Fleet, "fleet", "", "generate the node pools of this `FILE`")
+	flags.IntVar(&q.Nodes, "nodes", 0, "generate `N` equal nodes")
+	flags.StringSliceVar(&q.Zones, "zones", nil, "spread the nodes of --nodes over these zones: `a,b,c`")
+	flags.StringVar(&q.Dump, "dump", "", "begin with a cluster: "+
+		"a `FILE` that kubectl get nodes,pods,controllerrevisions,ds -A -o json printed")
+	flags.Float64Var(&q.Scale, "scale", 1, "generate this `share` of each pool only, such as 0.1")
+	flags.StringArrayVar(&q.Specs, "spec", nil, "manifest of the set to roll out, a `FILE` or LABEL=FILE; repeat it to compare")
+	flags.StringVar(&q.From, "from", "", "manifest whose template runs on the generated nodes, a `FILE`; "+
+		"without it, they are empty")
+	flags.StringVar(&q.Name, "name", "", "set to take from a file with several: `NAME` or NAMESPACE/NAME")
+	flags.StringVar(&q.World, "world", "", "`FILE` that says what happens: model, controller, events; "+
+		"without it, everything goes well at once")
+	flags.Uint64Var(&q.Seed, "seed", 1, "`SEED` of what is drawn by lot")
+	flags.IntVar(&q.Seeds, "seeds", q.defaultSeeds, "make `N` runs of each spec, with seeds counted from --seed")
+	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
+}
+
+// maxSeeds is the largest number of seeds. More would take too long.
+const maxSeeds = 100_000
+
+// check refuses flags that contradict each other, and reports all mistakes at once.
+func (q *question) check() error {
+	var wrong []error
+	var sources []string
+	for name, set := range map[string]bool{"--fleet": q.Fleet != "", "--nodes": q.Nodes != 0, "--dump": q.Dump != ""} {
+		if set {
+			sources = append(sources, name)
+		}
+	}
+	slices.Sort(sources)
+	switch {
+	case len(sources) == 0:
+		wrong = append(wrong, errors.New("there is no fleet: give --nodes N, --fleet FILE, or --dump FILE"))
+	case len(sources) > 1:
+		wrong = append(wrong, fmt.Errorf("%s are given together; a fleet comes from one of them", strings.Join(sources, " and ")))
+	}
+	if len(q.Zones) > 0 && q.Nodes == 0 {
+		wrong = append(wrong, errors.New("--zones is for --nodes; a pool of --fleet has zones of its own"))
+	}
+	if len(q.Specs) == 0 && q.Dump == "" {
+		wrong = append(wrong, errors.New("there is no spec: give --spec FILE, a manifest; several to compare them"))
+	}
+	if q.From != "" && q.Dump != "" {
+		wrong = append(wrong, errors.New("--from is for generated nodes; a dump has pods of its own"))
+	}
+	if !(q.Scale > 0 && q.Scale <= 1) { // NaN is refused, too
+		wrong = append(wrong, fmt.Errorf("--scale %s: it is a share above 0 and up to 1, such as 0.1",
+			strconv.FormatFloat(q.Scale, 'g', -1, 64)))
+	}
+	if q.Scale != 1 && q.Dump != "" {
+		wrong = append(wrong, errors.New("--scale is for generated nodes"))
+	}
+	if q.Seeds < 1 || q.Seeds > maxSeeds {
+		wrong = append(wrong, fmt.Errorf("--seeds %d: it is a number of runs from 1 to %d", q.Seeds, maxSeeds))
+	}
+	if q.Until < 0 {
+		wrong = append(wrong, fmt.Errorf("--until %s: it is a time after the beginning, such as 2h", q.Until))
+	}
+	return errors.Join(wrong...)
+}
+
+// experiment is a question with the content of the files that it names.
+type experiment struct {
+	question
+	Candidates []*candidate
+	World      world
+	// Deadline is when a run may be stopped, because a later end is of no interest; 0: never.
+	Deadline time.Duration
+	// Texts are those of the files that were read, for the page.
+	Texts []source
+}
+
+// source is a file that was read.
+type source struct {
+	Title, File, Text string
+}
+
+// load reads the files that the question names.
+func (q *question) load(f *files) (*experiment, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	e := &experiment{question: *q}
+	var err error
+	var fleet simulate.Fleet
+	var cluster *dump
+	switch {
+	case q.Fleet != "":
+		fleet, err = f.readFleet(q.Fleet)
+		e.note(f, "Fleet", q.Fleet)
+	case q.Dump != "":
+		cluster, err = f.readDump(q.Dump)
+	default:
+		fleet, err = generated(q.Nodes, q.Zones)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fleet = scaled(fleet, q.Scale)
+	if e.Candidates, err = f.readCandidates(q.Specs, q.Name); err != nil {
+		return nil, err
+	}
+	if len(e.Candidates) == 0 {
+		c, err := cluster.set(q.Dump, q.Name)
+		if err != nil {
+			return nil, err
+		}
+		e.Candidates = []*candidate{c}
+	}
+	for _, c := range e.Candidates {
+		c.Fleet = fleet
+		if c.Text != nil {
+			e.Texts = append(e.Texts, source{Title: "Spec " + c.Label, File: c.File, Text: string(c.Text)})
+		}
+		if cluster != nil {
+			if err := cluster.place(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if q.From != "" {
+		old, _, err := f.readManifest(q.From, q.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range e.Candidates {
+			if err := c.runs(q.From, old.Spec); err != nil {
+				return nil, err
+			}
+		}
+		e.note(f, "Running before", q.From)
+	}
+	if q.World != "" {
+		if e.World, err = f.readWorld(q.World); err != nil {
+			return nil, err
+		}
+		e.note(f, "World", q.World)
+	}
+	return e, nil
+}
+
+// note keeps the text of a file, unless it is standard input, which cannot be read again.
+func (e *experiment) note(f *files, title, file string) {
+	if file == "-" {
+		return
+	}
+	if data, err := f.read(file); err == nil {
+		e.Texts = append(e.Texts, source{Title: title, File: file, Text: string(data)})
+	}
+}
+
+// scenario is the scenario of one run.
+func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
+	return simulate.Scenario{
+		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
+		Model: e.World.Model, Controller: e.World.Controller, Events: e.World.Events,
+	}
+}
+
+// command is the command line that repeats the question.
+func (q *question) command(name string) string {
+	words := []string{"simulate", name}
+	add := func(flag, value string) { words = append(words, flag, quoted(value)) }
+	switch {
+	case q.Fleet != "":
+		add("--fleet", q.Fleet)
+	case q.Dump != "":
+		add("--dump", q.Dump)
+	default:
+		add("--nodes", strconv.Itoa(q.Nodes))
+		if len(q.Zones) > 0 {
+			add("--zones", strings.Join(q.Zones, ","))
+		}
+	}
+	if q.Scale != 1 {
+		add("--scale", strconv.FormatFloat(q.Scale, 'g', -1, 64))
+	}
+	if q.From != "" {
+		add("--from", q.From)
+	}
+	for _, spec := range q.Specs {
+		add("--spec", spec)
+	}
+	if q.Name != "" {
+		add("--name", q.Name)
+	}
+	if q.World != "" {
+		add("--world", q.World)
+	}
+	add("--seed", strconv.FormatUint(q.Seed, 10))
+	if q.Seeds != q.defaultSeeds {
+		add("--seeds", strconv.Itoa(q.Seeds))
+	}
+	if q.Until != 0 {
+		add("--until", q.Until.String())
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is the word, quoted for a shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,=:@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,397 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// figure is one line of the comparison. It shows something that was measured in every run.
+type figure struct {
+	Name string
+	// Cells are those of the candidates, in their order.
+	Cells []cell
+}
+
+// cell is what was measured for one candidate.
+type cell struct {
+	Text string
+	// Best marks the smallest of a line in which less is better. No cell is marked if all are equal.
+	Best bool
+}
+
+// figures are the lines of the comparison table.
+func figures(outcomes []*outcome) []figure {
+	t := comparison{outcomes: outcomes}
+	t.line("ends", t.ends)
+	for _, percent := range []int{50, 90, 99, 100} {
+		t.number(fmt.Sprintf("time to %d %%", percent), asDuration, func(r *simulate.Report) (float64, bool) {
+			return reached(r, percent)
+		})
+	}
+	t.number("waves", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
+	t.number("peak unavailable nodes", asCount,
+		func(r *simulate.Report) (float64, bool) { return float64(r.Unavailable.Peak), true })
+	t.line("  most in one zone", t.worstZone)
+	t.number("unavailable node-minutes", asMinutes,
+		func(r *simulate.Report) (float64, bool) { return r.Unavailable.NodeTime.Minutes(), true })
+	t.serving()
+	t.broken()
+	t.line("budget used", t.budget)
+	t.number("pods created", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Created), true })
+	t.number("API calls", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Calls), true })
+	t.optional("  failed", asCount, func(r *simulate.Report) float64 { return float64(r.FailedCalls) })
+	t.number("pulled from the registry", asBytes,
+		func(r *simulate.Report) (float64, bool) { return float64(r.PulledBytes), true })
+	t.optional("  from peers", asBytes, func(r *simulate.Report) float64 { return float64(r.PeerBytes) })
+	t.number("container restarts", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Restarts), true })
+	t.optional("  crashes", asCount, func(r *simulate.Report) float64 { return float64(r.Crashes) })
+	t.optional("controller crashes", asCount, func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
+	t.line("canary", t.canary)
+	t.line("longest wait", t.wait)
+	t.line("nodes at their target", t.updated)
+	return t.lines
+}
+
+// comparison collects the lines of the table.
+type comparison struct {
+	outcomes []*outcome
+	lines    []figure
+}
+
+// line adds a line of texts.
+func (t *comparison) line(name string, of func(*outcome) string) {
+	f := figure{Name: name}
+	for _, o := range t.outcomes {
+		f.Cells = append(f.Cells, cell{Text: of(o)})
+	}
+	t.lines = append(t.lines, f)
+}
+
+// number adds a line of numbers, in which less is better. A run without a number counts as worse than any other.
+func (t *comparison) number(name string, show func(float64) string, of func(*simulate.Report) (float64, bool)) {
+	t.traced(name, show, func(o *outcome, seed int) (float64, bool) { return of(&o.Reports[seed]) })
+}
+
+// traced adds a line as number does, of numbers that may come from the trace of a run, too.
+func (t *comparison) traced(name string, show func(float64) string, of func(o *outcome, seed int) (float64, bool)) {
+	f := figure{Name: name}
+	medians := make([]float64, len(t.outcomes))
+	for i, o := range t.outcomes {
+		values := make([]float64, len(o.Reports))
+		for j := range o.Reports {
+			value, ok := of(o, j)
+			if !ok {
+				value = math.Inf(1)
+			}
+			values[j] = value
+		}
+		slices.Sort(values)
+		medians[i] = quantile(values, 0.5)
+		f.Cells = append(f.Cells, cell{Text: spread(values, show)})
+	}
+	if best := slices.Min(medians); best < slices.Max(medians) {
+		for i := range f.Cells {
+			f.Cells[i].Best = medians[i] == best
+		}
+	}
+	t.lines = append(t.lines, f)
+}
+
+// serving adds a line with the time from which on no node is unavailable.
+func (t *comparison) serving() {
+	t.traced("every node serves from", asDuration, func(o *outcome, seed int) (float64, bool) {
+		from, down := time.Duration(0), 0
+		for _, p := range o.Traces[seed].Series.Points {
+			if down > 0 {
+				from = p.At
+			}
+			down = p.Unavailable()
+		}
+		return float64(from), down == 0
+	})
+}
+
+// broken adds a line with how many nodes had a pod that crashed, failed or could not get its image, under the first seed. It adds
+// none if there is no such node.
+func (t *comparison) broken() {
+	sick := make([]int, len(t.outcomes))
+	for i, o := range t.outcomes {
+		for _, n := range o.Traces[0].Nodes {
+			if slices.ContainsFunc(n.Changes, func(c simulate.Change) bool { return c.State == simulate.NodeBroken }) {
+				sick[i]++
+			}
+		}
+	}
+	if slices.Max(sick) == 0 {
+		return
+	}
+	t.line("nodes that broke", func(o *outcome) string { return asCount(float64(sick[slices.Index(t.outcomes, o)])) })
+	cells := t.lines[len(t.lines)-1].Cells
+	for i := range cells {
+		cells[i].Best = sick[i] == slices.Min(sick) && slices.Min(sick) < slices.Max(sick)
+	}
+}
+
+// optional adds a line of numbers unless all are 0.
+func (t *comparison) optional(name string, show func(float64) string, of func(*simulate.Report) float64) {
+	for _, o := range t.outcomes {
+		for i := range o.Reports {
+			if of(&o.Reports[i]) != 0 {
+				t.number(name, show, func(r *simulate.Report) (float64, bool) { return of(r), true })
+				return
+			}
+		}
+	}
+}
+
+// spread shows the median, and with several runs also the value that nine of ten runs do not exceed.
+func spread(sorted []float64, show func(float64) string) string {
+	text := func(value float64) string {
+		if math.IsInf(value, 1) {
+			return "never"
+		}
+		return show(value)
+	}
+	median := text(quantile(sorted, 0.5))
+	if len(sorted) == 1 {
+		return median
+	}
+	if most := text(quantile(sorted, 0.9)); most != median {
+		return median + " .. " + most
+	}
+	return median
+}
+
+// quantile is the smallest of the sorted values that at least this share of them does not exceed.
+func quantile(sorted []float64, share float64) float64 {
+	return sorted[max(int(math.Ceil(share*float64(len(sorted)))), 1)-1]
+}
+
+func reached(r *simulate.Report, percent int) (float64, bool) {
+	for _, mark := range r.Reached {
+		if mark.Percent == percent {
+			return float64(mark.After), true
+		}
+	}
+	return 0, false
+}
+
+// ends shows how the runs ended.
+func (*comparison) ends(o *outcome) string {
+	counts := make(map[simulate.End]int)
+	for i := range o.Reports {
+		counts[o.Reports[i].End]++
+	}
+	var parts []string
+	for end := simulate.EndDone; end <= simulate.EndViolation; end++ {
+		switch {
+		case counts[end] == len(o.Reports):
+			return endText(end)
+		case counts[end] > 0:
+			parts = append(parts, fmt.Sprintf("%d %s", counts[end], endText(end)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func endText(end simulate.End) string {
+	switch end {
+	case simulate.EndDone:
+		return "done"
+	case simulate.EndStuck:
+		return "stuck"
+	case simulate.EndLimit:
+		return "time is up"
+	case simulate.EndViolation:
+		return "violation"
+	default:
+		return "stopped"
+	}
+}
+
+// worstZone shows the zone that had most nodes unavailable at once, in any run.
+func (*comparison) worstZone(o *outcome) string {
+	var worst simulate.ZoneReport
+	several := false
+	for i := range o.Reports {
+		several = several || len(o.Reports[i].Zones) > 1
+		for _, zone := range o.Reports[i].Zones {
+			if zone.Unavailable.Peak > worst.Unavailable.Peak {
+				worst = zone
+			}
+		}
+	}
+	if !several || worst.Unavailable.Peak == 0 {
+		return "-"
+	}
+	peak, nodes := asCount(float64(worst.Unavailable.Peak)), asCount(float64(worst.Nodes))
+	return fmt.Sprintf("%s of %s in %s", peak, nodes, zoneName(worst.Zone))
+}
+
+func zoneName(zone string) string {
+	if zone == "" {
+		return "no zone"
+	}
+	return printable(zone)
+}
+
+// budget shows how much of the budget was used, and the limit in force at the peak, under the first seed.
+func (*comparison) budget(o *outcome) string {
+	b := o.Reports[0].Budget
+	limit := b.PeakLimit
+	if b.Peak == 0 { // without a peak there is no limit at it
+		limit = b.Limit
+	}
+	return fmt.Sprintf("%s of %s, mean %s", asCount(float64(b.Peak)), asCount(float64(limit)),
+		strconv.FormatFloat(b.Mean, 'f', 1, 64))
+}
+
+// canary shows how the canaries ended.
+func (*comparison) canary(o *outcome) string {
+	texts := make(map[string]int)
+	var order []string
+	for i := range o.Reports {
+		text := canaryText(&o.Reports[i].Canary)
+		if texts[text] == 0 {
+			order = append(order, text)
+		}
+		texts[text]++
+	}
+	if len(order) == 1 {
+		return order[0]
+	}
+	counts := make(map[string]int)
+	for i := range o.Reports {
+		counts[canaryWord(&o.Reports[i].Canary)]++
+	}
+	var parts []string
+	for _, word := range []string{"promoted", "failed", "paused", "running", "none"} {
+		if counts[word] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func canaryWord(r *simulate.CanaryReport) string {
+	switch {
+	case r.Promoted > 0:
+		return "promoted"
+	case r.Failed > 0 || r.Phase == canary.Failed:
+		return "failed"
+	case r.Phase == canary.Paused:
+		return "paused"
+	case r.Phase == canary.Running:
+		return "running"
+	default:
+		return "none"
+	}
+}
+
+func canaryText(r *simulate.CanaryReport) string {
+	word := canaryWord(r)
+	nodes := " on " + plural(r.Nodes, "node", "nodes")
+	switch word {
+	case "promoted":
+		return "promoted after " + asDuration(float64(r.Promoted)) + nodes
+	case "failed":
+		return fmt.Sprintf("failed after %s%s: %s", asDuration(float64(r.Failed)), nodes, r.Reason)
+	case "none":
+		return "none"
+	default:
+		return fmt.Sprintf("%s%s: %s", word, nodes, r.Reason)
+	}
+}
+
+// wait shows what the nodes waited for longest, in all runs together.
+func (*comparison) wait(o *outcome) string {
+	type what struct {
+		reason rollout.Reason
+		limit  rollout.Limit
+	}
+	sums := make(map[what]float64)
+	for i := range o.Reports {
+		for _, wait := range o.Reports[i].Waits {
+			sums[what{wait.Reason, wait.Limit}] += wait.NodeTime.Minutes()
+		}
+	}
+	var longest what
+	most := 0.0
+	for key, minutes := range sums {
+		if minutes > most || minutes == most && minutes > 0 &&
+			cmp.Or(cmp.Compare(key.reason, longest.reason), cmp.Compare(key.limit, longest.limit)) < 0 {
+			longest, most = key, minutes
+		}
+	}
+	if most == 0 {
+		return "-"
+	}
+	text := longest.reason.String()
+	if longest.limit != 0 {
+		text = longest.limit.String()
+	}
+	return fmt.Sprintf("%s: %s node-min", text, asMinutes(most/float64(len(o.Reports))))
+}
+
+// updated shows how many nodes are where the rollout was to bring them, in the run with most nodes left.
+func (*comparison) updated(o *outcome) string {
+	worst := &o.Reports[0]
+	for i := range o.Reports {
+		if r := &o.Reports[i]; r.Desired-r.Updated > worst.Desired-worst.Updated {
+			worst = r
+		}
+	}
+	return fmt.Sprintf("%s of %s", asCount(float64(worst.Updated)), asCount(float64(worst.Desired)))
+}
+
+// asDuration shows a duration with no more digits than are of use.
+func asDuration(nanoseconds float64) string {
+	d := time.Duration(nanoseconds)
+	switch {
+	case d < 10*time.Second:
+		d = d.Round(10 * time.Millisecond)
+	case d < time.Hour:
+		d = d.Round(time.Second)
+	default:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return strings.Replace(d.String(), "m0s", "m", 1)
+}
+
+// asCount groups the digits of a whole number.
+func asCount(n float64) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// asMinutes shows minutes, small ones with a decimal.
+func asMinutes(minutes float64) string {
+	if minutes < 100 {
+		return strconv.FormatFloat(minutes, 'f', 1, 64)
+	}
+	return asCount(math.Round(minutes))
+}
+
+// asBytes shows a number of bytes in decimal units, as bandwidths have.
+func asBytes(bytes float64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	unit := 0
+	for bytes >= 999.5 && unit < len(units)-1 {
+		bytes /= 1000
+		unit++
+	}
+	return strconv.FormatFloat(bytes, 'g', 3, 64) + " " + units[unit]
+}

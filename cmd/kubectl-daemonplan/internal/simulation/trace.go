@@ -1,0 +1,112 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// trace is what the pictures need of one run.
+type trace struct {
+	Series simulate.Series
+	// Nodes are the histories of the nodes, for the heat map. Only the trace of the first seed has them.
+	Nodes []simulate.NodeHistory
+	// Sent is what the registry sent between each two samples. It includes the bytes of pulls that have not ended.
+	Sent []sent
+	// Limits are the values of maxUnavailable in nodes, each with the instant of the first plan that had it.
+	Limits []limitFrom
+
+	sampled          time.Duration // when the last sample was taken; pulled is what the registry had sent by then
+	pulled           int64
+	recorder         simulate.Recorder
+	updated, desired int
+	reached          time.Duration // when a node last got the new version
+}
+
+// sent is how many bytes came from the registry in a span of time.
+type sent struct {
+	From, To time.Duration
+	Bytes    int64
+}
+
+// limitFrom is a value of maxUnavailable that applied from an instant on.
+type limitFrom struct {
+	At    time.Duration
+	Limit int
+	Surge bool // the budget is maxSurge, and Limit is 0
+}
+
+// newTrace begins a trace. If it is detailed, it has the history of each node.
+func newTrace(detailed bool) *trace {
+	return &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}}
+}
+
+// add adds the next record.
+func (t *trace) add(r simulate.Record) {
+	t.recorder.Record(r)
+	if r.Kind == simulate.NodeChanged {
+		if r.To == simulate.NodeNew {
+			t.reached = r.At
+		}
+		t.updated += one(r.To == simulate.NodeNew) - one(r.From == simulate.NodeNew)
+		t.desired += one(r.To > simulate.NodeOutside) - one(r.From > simulate.NodeOutside)
+	}
+}
+
+// sampling is how many samples there are at least, if there are enough events, in each span from the beginning on. That is more
+// than the columns of a picture. There is not a sample for each event, because a sample looks at every pull that is under way.
+const sampling = 1000
+
+// sample records what the registry has sent, unless the last sample was shortly before.
+func (t *trace) sample(at time.Duration, pulled func() (registry, peers int64)) {
+	if at-t.sampled > at/sampling {
+		t.ended(at, pulled)
+	}
+}
+
+// ended takes the last sample.
+func (t *trace) ended(at time.Duration, pulled func() (registry, peers int64)) {
+	registry, _ := pulled()
+	if at > t.sampled && registry > t.pulled {
+		t.Sent = append(t.Sent, sent{From: t.sampled, To: at, Bytes: registry - t.pulled})
+		t.pulled = registry
+	}
+	t.sampled = at
+}
+
+// plan records the budget of a plan.
+func (t *trace) plan(at time.Duration, b *rollout.Budget) {
+	now := limitFrom{At: at, Limit: int(b.MaxUnavailable), Surge: b.MaxSurge > 0}
+	n := len(t.Limits)
+	if n > 0 && t.Limits[n-1].Limit == now.Limit && t.Limits[n-1].Surge == now.Surge {
+		return
+	}
+	if n > 0 && t.Limits[n-1].At == at { // of several plans at one instant the last one counts
+		t.Limits[n-1] = now
+		return
+	}
+	t.Limits = append(t.Limits, now)
+}
+
+// finish takes the result from the recorder, and drops the recorder.
+func (t *trace) finish() {
+	t.Series = t.recorder.Series()
+	t.Nodes = t.recorder.Nodes()
+	t.recorder = simulate.Recorder{}
+}
+
+// end is the last instant at which a node changed.
+func (t *trace) end() time.Duration {
+	if points := t.Series.Points; len(points) > 0 {
+		return points[len(points)-1].At
+	}
+	return 0
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

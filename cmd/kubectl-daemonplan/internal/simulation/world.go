@@ -1,0 +1,113 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// fleetFile is a file of generated nodes.
+type fleetFile struct {
+	Now   time.Time
+	Pools []simulate.Pool
+}
+
+// world is a file that describes how the cluster behaves.
+type world struct {
+	Model      simulate.Model
+	Controller simulate.Controller
+	Events     []simulate.Event
+}
+
+// maxNodes is the largest number of nodes that are generated. More do not fit into the memory of a machine. A pool with more is
+// probably a typing error.
+const maxNodes = 200_000
+
+func (f *files) readFleet(name string) (simulate.Fleet, error) {
+	data, err := f.read(name)
+	if err != nil {
+		return simulate.Fleet{}, err
+	}
+	var read fleetFile
+	if err := new(decoder).decode(name, data, &read); err != nil {
+		return simulate.Fleet{}, err
+	}
+	if len(read.Pools) == 0 {
+		return simulate.Fleet{}, fmt.Errorf("%s: pools: there must be one at least", name)
+	}
+	return simulate.Fleet{Now: read.Now, Pools: read.Pools}, checkSize(name, read.Pools)
+}
+
+// checkSize refuses pools that are so large that they are probably a mistake.
+func checkSize(name string, pools []simulate.Pool) error {
+	total := 0
+	for i, pool := range pools {
+		if pool.Nodes < 0 || pool.Nodes > maxNodes || total+pool.Nodes > maxNodes {
+			return fmt.Errorf("%s: pools[%d].nodes: %d; a fleet has 1 to %d nodes", name, i, pool.Nodes, maxNodes)
+		}
+		total += pool.Nodes
+	}
+	if total == 0 {
+		return fmt.Errorf("%s: pools: there is no node in them", name)
+	}
+	return nil
+}
+
+// generated is the fleet of --nodes and --zones: one pool of equal nodes.
+func generated(nodes int, zones []string) (simulate.Fleet, error) {
+	if nodes < 1 || nodes > maxNodes {
+		return simulate.Fleet{}, fmt.Errorf("--nodes %d: a fleet has 1 to %d nodes", nodes, maxNodes)
+	}
+	for _, zone := range zones {
+		if strings.TrimSpace(zone) == "" {
+			return simulate.Fleet{}, fmt.Errorf("--zones %s: a name is empty; it is a list such as a,b,c",
+				strings.Join(zones, ","))
+		}
+	}
+	return simulate.Fleet{Pools: []simulate.Pool{{Name: "node", Nodes: nodes, Zones: zones}}}, nil
+}
+
+// size is how many nodes the fleet begins with.
+func size(fleet simulate.Fleet) int {
+	if fleet.Snapshot != nil {
+		return len(fleet.Snapshot.Nodes)
+	}
+	total := 0
+	for _, pool := range fleet.Pools {
+		total += pool.Nodes
+	}
+	return total
+}
+
+// scaled is the fleet with that share of the nodes in each pool, but one at least.
+func scaled(fleet simulate.Fleet, factor float64) simulate.Fleet {
+	pools := make([]simulate.Pool, len(fleet.Pools))
+	for i, pool := range fleet.Pools {
+		if pool.Nodes > 0 {
+			pool.Nodes = max(1, int(float64(pool.Nodes)*factor+0.5))
+		}
+		pools[i] = pool
+	}
+	fleet.Pools = pools
+	return fleet
+}
+
+func (f *files) readWorld(name string) (world, error) {
+	data, err := f.read(name)
+	if err != nil {
+		return world{}, err
+	}
+	var read world
+	d := decoder{Spec: func(file string) (*rollout.Spec, error) {
+		set, _, err := f.readManifest(f.beside(name, file), "")
+		if err != nil {
+			return nil, err
+		}
+		return &set.Spec, nil
+	}}
+	err = d.decode(name, data, &read)
+	return read, err
+}
