@@ -198,7 +198,7 @@ func ExampleNewCSVWriter() {
 	fmt.Println(err, history.Flush())
 	// Output:
 	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
-	// 0,0,NodeChanged,web-00000,a,,,,old,,,
+	// 0,0,NodeChanged,web-00000,a,,7849497c96,,old,,,
 	// 0,1,Planned,,,,,,,,,2
 	// 0,1,RevisionChanged,,,,agent-64956f87ff,,,,,
 	// 0,1,PodDeleted,web-00000,a,agent-web-00000,7849497c96,,,,,Outdated
@@ -212,7 +212,7 @@ func ExampleNewCSVWriter() {
 	// 2,3,NodeChanged,web-00000,a,,,pulling,starting,,,
 	// 2,3,ImagePulled,web-00000,a,,,,,,,registry
 	// 2,4,Planned,,,,,,,,,0
-	// 6,4,NodeChanged,web-00000,a,,,starting,new,,,
+	// 6,4,NodeChanged,web-00000,a,,64956f87ff,starting,new,,,
 	// 6,5,Planned,,,,,,,,,0
 	// <nil> <nil>
 }

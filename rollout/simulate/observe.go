@@ -32,7 +32,9 @@ func (s *Simulation) observe(n *node) {
 	}
 	s.changed = true
 	s.tally.node(s.elapsed, n.name, n.zone, from, to)
-	s.record(Record{Kind: NodeChanged, Node: n.name, Zone: n.zone, From: from, To: to})
+	if s.scenario.History != nil { // else nobody asks what serves
+		s.record(Record{Kind: NodeChanged, Node: n.name, Zone: n.zone, Revision: s.serving(n, to), From: from, To: to})
+	}
 }
 
 // observeAll observes all nodes, after a change that may concern each of them.
@@ -77,6 +79,19 @@ func (s *Simulation) stateOf(n *node) NodeState {
 		return NodeOld
 	}
 	return worst
+}
+
+// serving is the hash of the revision that serves on a node in that state; "" if none does.
+func (s *Simulation) serving(n *node, state NodeState) string {
+	if state == NodeNew {
+		return s.update
+	}
+	for _, p := range n.pods {
+		if state.Serving() && !s.isUpdate(p) && !leaves(p.object) && lifecycle.Ready(p.object) {
+			return revisionOf(p.object)
+		}
+	}
+	return ""
 }
 
 // isUpdate reports whether the pod is at the update revision, with the resources that the overrides of its node ask for (P8).

@@ -438,3 +438,48 @@ func TestScenariosAreNotWrittenTo(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// When another spec is put in force, the nodes that have the version before go on with it for a while. The records tell which
+// version that is, although every node is in state Old then.
+func TestRecordsNameTheRevisionThatServes(t *testing.T) {
+	serving := map[string]string{}
+	var old, fresh string
+	count := func(hash string) (n int) {
+		for _, revision := range serving {
+			n += map[bool]int{true: 1}[revision == hash]
+		}
+		return n
+	}
+	mostNew, backAt, newAtBack := 0, 20*time.Second, -1
+	scenario := simulate.Scenario{Spec: simNew, Fleet: simPool(7), Model: simTimes(), History: func(r simulate.Record) {
+		if r.At > backAt && newAtBack < 0 {
+			newAtBack = count(fresh)
+		}
+		if r.Kind != simulate.NodeChanged {
+			return
+		}
+		if (r.Revision != "") != r.To.Serving() {
+			t.Fatalf("at %v %s is %s and revision %q serves", r.At, r.Node, r.To, r.Revision)
+		}
+		switch {
+		case r.At == 0 && old == "":
+			old = r.Revision
+		case r.To == simulate.NodeNew && fresh == "":
+			fresh = r.Revision
+		}
+		serving[r.Node] = r.Revision
+		mostNew = max(mostNew, count(fresh))
+	}}
+	previous := *scenario.Fleet.Running
+	scenario.Events = []simulate.Event{{At: backAt, What: simulate.SetSpec, Spec: &previous}}
+	report, err := simulate.Run(scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Updated != 7 || count(old) != 7 || old == fresh {
+		t.Errorf("in the end %d nodes are updated, and %d have the old revision %q", report.Updated, count(old), old)
+	}
+	if newAtBack < 1 || newAtBack == 7 || mostNew < newAtBack {
+		t.Errorf("%d nodes had the new revision when the old one was put back, at most %d", newAtBack, mostNew)
+	}
+}
