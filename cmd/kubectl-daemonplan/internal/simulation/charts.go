@@ -33,7 +33,7 @@ func progressChart(a axis, outcomes []*outcome) *chart {
 		var seeds [][]float64
 		for _, t := range o.Traces {
 			seeds = append(seeds, a.finals(t.Series.Points, func(p simulate.Point) float64 {
-				return 100 * float64(p.Count(simulate.NodeNew)) / float64(max(p.Desired(), 1))
+				return 100 * float64(t.Version.at(p.At)) / float64(max(p.Desired(), 1))
 			}))
 		}
 		c.Lines = append(c.Lines, bands(o.Label, i, seeds))

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -21,11 +22,16 @@ func simulation(scenario simulate.Scenario, t *trace, stop func() bool) (simulat
 		t.sample(s.Elapsed(), s.Pulled)
 		return nil
 	})
+	var last rollout.Plan
 	report, err := s.Run(func(s *simulate.Simulation, step *simulate.Step) bool {
 		t.sample(s.Elapsed(), s.Pulled)
-		t.plan(step.At, &step.Plan.Budget)
+		t.plan(step.At, &step.Plan)
+		last = step.Plan
 		return stop()
 	})
 	t.ended(s.Elapsed(), s.Pulled)
+	if report.End == simulate.EndStuck || report.End == simulate.EndLimit {
+		t.Left = leftOver(s, &last)
+	}
 	return report, err
 }

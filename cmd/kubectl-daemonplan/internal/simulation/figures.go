@@ -24,7 +24,8 @@ type figure struct {
 // cell is what was measured for one candidate.
 type cell struct {
 	Text string
-	// Best marks the smallest of a line in which less is better. No cell is marked if all are equal.
+	// Best marks the smallest of a line in which less is better, and those that are less than 5 % above it. No cell is marked if
+	// that is true of all.
 	Best bool
 }
 
@@ -33,8 +34,9 @@ func figures(outcomes []*outcome) []figure {
 	t := comparison{outcomes: outcomes}
 	t.line("ends", t.ends)
 	for _, percent := range []int{50, 90, 99, 100} {
-		t.number(fmt.Sprintf("time to %d %%", percent), asDuration, func(r *simulate.Report) (float64, bool) {
-			return reached(r, percent)
+		t.traced(fmt.Sprintf("time to %d %%", percent), asDuration, func(o *outcome, seed int) (float64, bool) {
+			after, ok := o.reached(seed, percent)
+			return float64(after), ok
 		})
 	}
 	t.number("waves", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
@@ -57,7 +59,8 @@ func figures(outcomes []*outcome) []figure {
 	t.optional("controller crashes", asCount, func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
 	t.line("longest wait", t.wait)
-	t.line("nodes at their target", t.updated)
+	t.line("nodes with the new version", t.updated)
+	t.given()
 	return t.lines
 }
 
@@ -98,9 +101,9 @@ func (t *comparison) traced(name string, show func(float64) string, of func(o *o
 		medians[i] = quantile(values, 0.5)
 		f.Cells = append(f.Cells, cell{Text: spread(values, show)})
 	}
-	if best := slices.Min(medians); best < slices.Max(medians) {
+	if best := slices.Min(medians); !about(best, slices.Max(medians)) {
 		for i := range f.Cells {
-			f.Cells[i].Best = medians[i] == best
+			f.Cells[i].Best = about(best, medians[i])
 		}
 	}
 	t.lines = append(t.lines, f)
@@ -176,46 +179,26 @@ func quantile(sorted []float64, share float64) float64 {
 	return sorted[max(int(math.Ceil(share*float64(len(sorted)))), 1)-1]
 }
 
-func reached(r *simulate.Report, percent int) (float64, bool) {
-	for _, mark := range r.Reached {
-		if mark.Percent == percent {
-			return float64(mark.After), true
-		}
-	}
-	return 0, false
-}
+// about reports whether two numbers differ by less than 5 %: too little for one of them to be called better, because other draws
+// could turn them around.
+func about(less, more float64) bool { return less == more || more < 1.05*less }
 
 // ends shows how the runs ended.
 func (*comparison) ends(o *outcome) string {
-	counts := make(map[simulate.End]int)
+	counts := make(map[ending]int)
 	for i := range o.Reports {
-		counts[o.Reports[i].End]++
+		counts[o.ending(i)]++
 	}
 	var parts []string
-	for end := simulate.EndDone; end <= simulate.EndViolation; end++ {
+	for _, end := range endings {
 		switch {
 		case counts[end] == len(o.Reports):
-			return endText(end)
+			return string(end)
 		case counts[end] > 0:
-			parts = append(parts, fmt.Sprintf("%d %s", counts[end], endText(end)))
+			parts = append(parts, fmt.Sprintf("%d %s", counts[end], end))
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func endText(end simulate.End) string {
-	switch end {
-	case simulate.EndDone:
-		return "done"
-	case simulate.EndStuck:
-		return "stuck"
-	case simulate.EndLimit:
-		return "time is up"
-	case simulate.EndViolation:
-		return "violation"
-	default:
-		return "stopped"
-	}
 }
 
 // worstZone shows the zone that had most nodes unavailable at once, in any run.
@@ -233,7 +216,7 @@ func (*comparison) worstZone(o *outcome) string {
 	if !several || worst.Unavailable.Peak == 0 {
 		return "-"
 	}
-	peak, nodes := asCount(float64(worst.Unavailable.Peak)), asCount(float64(worst.Nodes))
+	peak, nodes := asCount(float64(worst.Unavailable.Peak)), plural(worst.Nodes, "node", "nodes")
 	return fmt.Sprintf("%s of %s in %s", peak, nodes, zoneName(worst.Zone))
 }
 
@@ -251,7 +234,7 @@ func (*comparison) budget(o *outcome) string {
 	if b.Peak == 0 { // without a peak there is no limit at it
 		limit = b.Limit
 	}
-	return fmt.Sprintf("%s of %s, mean %s", asCount(float64(b.Peak)), asCount(float64(limit)),
+	return fmt.Sprintf("%s of %s, mean %s", asCount(float64(b.Peak)), plural(limit, "node", "nodes"),
 		strconv.FormatFloat(b.Mean, 'f', 1, 64))
 }
 
@@ -339,18 +322,35 @@ func (*comparison) wait(o *outcome) string {
 	if longest.limit != 0 {
 		text = longest.limit.String()
 	}
-	return fmt.Sprintf("%s: %s node-min", text, asMinutes(most/float64(len(o.Reports))))
+	return fmt.Sprintf("%s: %s node-minutes", text, asMinutes(most/float64(len(o.Reports))))
 }
 
-// updated shows how many nodes are where the rollout was to bring them, in the run with most nodes left.
+// updated shows how many nodes have the new version in the end, in the run with most nodes that do not, and how many had it at
+// one time if that was more.
 func (*comparison) updated(o *outcome) string {
-	worst := &o.Reports[0]
-	for i := range o.Reports {
-		if r := &o.Reports[i]; r.Desired-r.Updated > worst.Desired-worst.Updated {
-			worst = r
+	worst := o.worst()
+	v, desired := &o.Traces[worst].Version, o.Reports[worst].Desired
+	text := fmt.Sprintf("%s of %s", asCount(float64(v.Now)), asCount(float64(desired)))
+	if v.Most > v.Now && v.Replaced {
+		text += fmt.Sprintf(", at most %s", asCount(float64(v.Most)))
+	}
+	return text
+}
+
+// given adds a line with how many nodes were ever given a pod of the new version, if a run replaced that version or gave it up.
+func (t *comparison) given() {
+	withdrawn := func(o *outcome) bool {
+		return o.count(endGivenUp, endReplaced) > 0
+	}
+	if slices.ContainsFunc(t.outcomes, withdrawn) {
+		t.traced("  ever given a pod of it", asCount, func(o *outcome, seed int) (float64, bool) {
+			return float64(o.Traces[seed].Version.Given), true
+		})
+		cells := t.lines[len(t.lines)-1].Cells
+		for i := range cells {
+			cells[i].Best = false // whether more or less is better depends on the version
 		}
 	}
-	return fmt.Sprintf("%s of %s", asCount(float64(worst.Updated)), asCount(float64(worst.Desired)))
 }
 
 // asDuration shows a duration with no more digits than are of use.
@@ -361,6 +361,9 @@ func asDuration(nanoseconds float64) string {
 		d = d.Round(10 * time.Millisecond)
 	case d < time.Hour:
 		d = d.Round(time.Second)
+	case d >= 48*time.Hour:
+		hours := int(d.Round(time.Hour).Hours())
+		return fmt.Sprintf("%dd%02dh", hours/24, hours%24)
 	default:
 		d = d.Round(time.Minute)
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"strings"
 )
 
 //go:embed page.html
@@ -83,44 +82,8 @@ func (p *page) title() string {
 	return fmt.Sprintf("%d policies on %s", len(p.Outcomes), nodes)
 }
 
-// verdict returns in one sentence which candidate is best at what.
-func (p *page) verdict() string {
-	if len(p.Outcomes) == 1 {
-		o := p.Outcomes[0]
-		for _, f := range figures(p.Outcomes) {
-			if f.Name == "time to 100 %" && f.Cells[0].Text != "never" {
-				return fmt.Sprintf("%s updates every node in %s.", o.Label, f.Cells[0].Text)
-			}
-		}
-		return o.Label + " does not update every node."
-	}
-	words := map[string]string{
-		"time to 100 %": "updates every node first", "peak unavailable nodes": "has fewest nodes down at once",
-		"unavailable node-minutes": "has nodes down for the least time",
-	}
-	var parts []string
-	for _, f := range figures(p.Outcomes) {
-		said, wanted := words[f.Name]
-		if !wanted {
-			continue
-		}
-		var best []string
-		var text string
-		for i, c := range f.Cells {
-			if c.Best {
-				best = append(best, p.Outcomes[i].Label)
-				text = c.Text
-			}
-		}
-		if len(best) == 1 {
-			parts = append(parts, fmt.Sprintf("%s %s (%s)", best[0], said, text))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, "; ") + "."
-}
+// verdict says what happened to the new version, and which candidate is better at what.
+func (p *page) verdict() string { return verdict(p.Outcomes) }
 
 // failures lists how the runs of each candidate ended, unless all are done.
 func (p *page) failures() []string {

@@ -261,7 +261,7 @@ func TestFigureTexts(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{asDuration(0), "0s"}, {asDuration(float64(1234 * time.Millisecond)), "1.23s"}, {asDuration(float64(90 * time.Second)), "1m30s"},
 		{asDuration(float64(10 * time.Minute)), "10m"}, {asDuration(float64(61 * time.Minute)), "1h01m"},
-		{asDuration(float64(100 * time.Hour)), "100h00m"}, {asCount(0), "0"}, {asCount(999), "999"}, {asCount(1000), "1,000"},
+		{asDuration(float64(100 * time.Hour)), "4d04h"}, {asCount(0), "0"}, {asCount(999), "999"}, {asCount(1000), "1,000"},
 		{asCount(1234567), "1,234,567"}, {asBytes(0), "0 B"}, {asBytes(999), "999 B"}, {asBytes(999_999), "1 MB"},
 		{asBytes(4.5e12), "4.5 TB"}, {asMinutes(99.94), "99.9"}, {asMinutes(1234.5), "1,235"},
 		{quoted("a b"), "'a b'"}, {quoted("it's"), `'it'\''s'`}, {quoted("a=10%"), "a=10%"}, {quoted(""), "''"},

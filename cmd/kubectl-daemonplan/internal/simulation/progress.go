@@ -37,7 +37,7 @@ func (s *progress) Show(job int, t *trace) {
 		return
 	}
 	// One node of a large fleet is less than the bar can show. The mutex is locked only if the bar changes.
-	if done := t.updated * thousand / t.desired; done != s.jobs[job] {
+	if done := t.Version.Now * thousand / t.desired; done != s.jobs[job] {
 		s.set(job, min(done, thousand-1))
 	}
 }

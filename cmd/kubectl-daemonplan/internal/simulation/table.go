@@ -7,8 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// printTable prints the comparison with a column for each candidate.
+// printTable prints the headlines, and the comparison with a column for each candidate.
 func printTable(out io.Writer, outcomes []*outcome) {
+	for _, line := range headlines(outcomes) {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintln(out)
 	lines := figures(outcomes)
 	rows := [][]string{{""}}
 	for _, o := range outcomes {

@@ -16,12 +16,16 @@ type trace struct {
 	Sent []sent
 	// Limits are the values of maxUnavailable in nodes, each with the instant of the first plan that had it.
 	Limits []limitFrom
+	// Version is what happened to the new version, and Left are the nodes that are not where they are to be at the end of a run
+	// that is not done.
+	Version newVersion
+	Left    []leftNodes
 
-	sampled          time.Duration // when the last sample was taken; pulled is what the registry had sent by then
-	pulled           int64
-	recorder         simulate.Recorder
-	updated, desired int
-	reached          time.Duration // when a node last got the new version
+	sampled  time.Duration // when the last sample was taken; pulled is what the registry had sent by then
+	pulled   int64
+	recorder simulate.Recorder
+	desired  int
+	reached  time.Duration // when a node last came to the version in force
 }
 
 // sent is how many bytes came from the registry in a span of time.
@@ -45,11 +49,11 @@ func newTrace(detailed bool) *trace {
 // add adds the next record.
 func (t *trace) add(r simulate.Record) {
 	t.recorder.Record(r)
+	t.Version.record(r)
 	if r.Kind == simulate.NodeChanged {
 		if r.To == simulate.NodeNew {
 			t.reached = r.At
 		}
-		t.updated += one(r.To == simulate.NodeNew) - one(r.From == simulate.NodeNew)
 		t.desired += one(r.To > simulate.NodeOutside) - one(r.From > simulate.NodeOutside)
 	}
 }
@@ -75,8 +79,10 @@ func (t *trace) ended(at time.Duration, pulled func() (registry, peers int64)) {
 	t.sampled = at
 }
 
-// plan records the budget of a plan.
-func (t *trace) plan(at time.Duration, b *rollout.Budget) {
+// plan records the budget of a plan, and which version it works towards.
+func (t *trace) plan(at time.Duration, plan *rollout.Plan) {
+	t.Version.plan(at, plan.Status.UpdateRevision)
+	b := &plan.Budget
 	now := limitFrom{At: at, Limit: int(b.MaxUnavailable), Surge: b.MaxSurge > 0}
 	n := len(t.Limits)
 	if n > 0 && t.Limits[n-1].Limit == now.Limit && t.Limits[n-1].Surge == now.Surge {
@@ -94,6 +100,7 @@ func (t *trace) finish() {
 	t.Series = t.recorder.Series()
 	t.Nodes = t.recorder.Nodes()
 	t.recorder = simulate.Recorder{}
+	t.Version.nodes = nil
 }
 
 // end is the last instant at which a node changed.

@@ -103,7 +103,7 @@ func TestLimitsWithinAnInstant(t *testing.T) {
 		if l.Surge {
 			surge = 1
 		}
-		kept.plan(l.At, &rollout.Budget{MaxUnavailable: int32(l.Limit), MaxSurge: surge})
+		kept.plan(l.At, &rollout.Plan{Budget: rollout.Budget{MaxUnavailable: int32(l.Limit), MaxSurge: surge}})
 	}
 	if want := []limitFrom{{0, 2, false}, {6, 3, false}, {7, 0, true}}; !slices.Equal(kept.Limits, want) {
 		t.Errorf("got %v, want %v", kept.Limits, want)
@@ -115,8 +115,8 @@ func TestBudgetIsThatOfThePeak(t *testing.T) {
 		budget simulate.BudgetReport
 		want   string
 	}{
-		{simulate.BudgetReport{Limit: 15, PeakLimit: 30, Peak: 14, Mean: 2}, "14 of 30, mean 2.0"},
-		{simulate.BudgetReport{Limit: 15}, "0 of 15, mean 0.0"},
+		{simulate.BudgetReport{Limit: 15, PeakLimit: 30, Peak: 14, Mean: 2}, "14 of 30 nodes, mean 2.0"},
+		{simulate.BudgetReport{Limit: 15}, "0 of 15 nodes, mean 0.0"},
 	} {
 		o := &outcome{Reports: []simulate.Report{{Budget: tt.budget}}}
 		if got := (*comparison)(nil).budget(o); got != tt.want {

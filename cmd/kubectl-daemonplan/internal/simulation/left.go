@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// leftNodes are nodes that are not where the rollout is to bring them, and the one cause for all of them.
+type leftNodes struct {
+	Cause string `json:"cause"`
+	// Nodes are their names, in ascending order. Since is when each came into that state, in words; empty: that is of no interest.
+	Nodes []string `json:"nodes"`
+	Since []string `json:"since,omitempty"`
+
+	waits bool // for other nodes, so that these are the consequence and not the cause
+}
+
+// leftOver groups the nodes that are not where they are to be by cause: causes first, then those that wait for others, the
+// larger groups first.
+func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
+	decisions := make(map[string]*rollout.Decision, len(plan.Decisions))
+	for i := range plan.Decisions {
+		decisions[plan.Decisions[i].Node] = &plan.Decisions[i]
+	}
+	pods := make(map[string]*corev1.Pod)
+	for _, pod := range s.Pods() {
+		if old := pods[pod.Spec.NodeName]; old == nil || !old.CreationTimestamp.After(pod.CreationTimestamp.Time) {
+			pods[pod.Spec.NodeName] = pod
+		}
+	}
+	start := s.Now().Add(-s.Elapsed())
+	var groups []leftNodes
+	for _, node := range s.Nodes() {
+		state, decision := s.NodeState(node.Name), decisions[node.Name]
+		if settled(state, decision) {
+			continue
+		}
+		found := leftNodes{}
+		since := ""
+		switch {
+		case state == simulate.NodeLost:
+			found.Cause, since = "NotReady", sinceReady(node, start)
+		case state == simulate.NodeBroken && pods[node.Name] != nil:
+			found.Cause = brokenCause(pods[node.Name])
+		case decision != nil:
+			found.Cause, found.waits = waitCause(plan, decision)
+		default:
+			found.Cause = "the state of the node is " + state.String()
+		}
+		i := slices.IndexFunc(groups, func(g leftNodes) bool { return g.Cause == found.Cause })
+		if i < 0 {
+			i, groups = len(groups), append(groups, found)
+		}
+		groups[i].Nodes = append(groups[i].Nodes, node.Name)
+		if since != "" {
+			groups[i].Since = append(groups[i].Since, since)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b leftNodes) int {
+		return cmp.Or(one(a.waits)-one(b.waits), len(b.Nodes)-len(a.Nodes), strings.Compare(a.Cause, b.Cause))
+	})
+	return groups
+}
+
+// settled reports whether a node is where it is to be.
+func settled(state simulate.NodeState, d *rollout.Decision) bool {
+	if state == simulate.NodeOutside || state == simulate.NodeNew {
+		return true
+	}
+	if d == nil {
+		return false
+	}
+	switch d.Reason {
+	case rollout.ReasonUpToDate, rollout.ReasonStable, rollout.ReasonIneligible, rollout.ReasonKept, rollout.ReasonHeld,
+		rollout.ReasonPartitionedScaling:
+		return state.Serving() || state == simulate.NodeEmpty && d.Reason == rollout.ReasonPartitionedScaling
+	default:
+		return false
+	}
+}
+
+// sinceReady says since when a node is not Ready: from the beginning of the run, or, if that was before, the time of the dump.
+func sinceReady(node *corev1.Node, start time.Time) string {
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		switch {
+		case c.Type != corev1.NodeReady || c.LastTransitionTime.IsZero():
+		case c.LastTransitionTime.After(start):
+			return "since " + asDuration(float64(c.LastTransitionTime.Sub(start)))
+		default:
+			return "since " + c.LastTransitionTime.UTC().Format("2006-01-02 15:04Z")
+		}
+	}
+	return ""
+}
+
+// brokenCause says what is wrong with a pod. Numbers that differ from pod to pod, such as restarts, are left out, so that nodes
+// with one cause are one group.
+func brokenCause(pod *corev1.Pod) string {
+	if pod.Status.Phase == corev1.PodFailed {
+		return "the pod has failed" + inParentheses(pod.Status.Reason)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		waiting := c.State.Waiting
+		if waiting != nil && strings.Contains(waiting.Reason, "Image") {
+			return fmt.Sprintf("the image %s cannot be pulled (%s)", printable(c.Image), printable(waiting.Reason))
+		}
+		ended := c.LastTerminationState.Terminated
+		if c.State.Terminated != nil {
+			ended = c.State.Terminated
+		}
+		if waiting == nil && ended == nil && c.RestartCount == 0 {
+			continue
+		}
+		why := "CrashLoopBackOff"
+		if ended != nil && ended.ExitCode != 0 {
+			why += fmt.Sprintf(", last exit code %d", ended.ExitCode)
+		}
+		return fmt.Sprintf("container %s crashes again and again (%s)", printable(c.Name), why)
+	}
+	return "the pod does not run"
+}
+
+func inParentheses(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + printable(text) + ")"
+}
+
+// waitCause says what a node waits for, without the name of its pod. It reports whether that is other nodes.
+func waitCause(plan *rollout.Plan, d *rollout.Decision) (string, bool) {
+	switch {
+	case d.Reason == rollout.ReasonBudget && d.Limit != rollout.LimitNone:
+		return fmt.Sprintf("wait for %s, which other nodes use up", d.Limit), true
+	case d.Pod != "":
+		return strings.ReplaceAll(plan.Because(d), d.Pod+" ", ""), false
+	default:
+		return plan.Because(d), false
+	}
+}
+
+// sum is how many nodes are in the groups.
+func sum(groups []leftNodes) int {
+	n := 0
+	for i := range groups {
+		n += len(groups[i].Nodes)
+	}
+	return n
+}
+
+// named are the first names of a group, and how many there are beside them.
+func (g *leftNodes) named() string {
+	const most = 5
+	var names []string
+	for i, name := range g.Nodes[:min(most, len(g.Nodes))] {
+		name = printable(name)
+		if i < len(g.Since) {
+			name += " " + g.Since[i]
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(g.Nodes) - most; more > 0 {
+		text += fmt.Sprintf(" and %s more", asCount(float64(more)))
+	}
+	return text
+}
+
+// causes are the groups in words, one line each.
+func causes(groups []leftNodes) []string {
+	var lines []string
+	for i := range groups {
+		g := &groups[i]
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", plural(len(g.Nodes), "node", "nodes"), g.Cause, g.named()))
+	}
+	return lines
+}

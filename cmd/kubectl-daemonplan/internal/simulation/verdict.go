@@ -1,0 +1,214 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not have it,
+// and then which candidate is better at what.
+func headlines(outcomes []*outcome) []string {
+	var lines []string
+	for _, o := range outcomes {
+		lines = append(lines, o.Label+": "+o.story())
+		lines = append(lines, indented(o.whyLeft())...)
+	}
+	return append(lines, contrasts(outcomes)...)
+}
+
+// verdict are the headlines as one text.
+func verdict(outcomes []*outcome) string {
+	lines := headlines(outcomes)
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+		if !strings.HasSuffix(lines[i], ".") {
+			lines[i] += "."
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+func indented(lines []string) []string {
+	for i := range lines {
+		lines[i] = "  " + lines[i]
+	}
+	return lines
+}
+
+// story says in one sentence what became of the new version in all runs of the candidate.
+func (o *outcome) story() string {
+	var parts []string
+	for _, end := range endings {
+		n := o.count(end)
+		if n == 0 {
+			continue
+		}
+		text := o.storyOf(end)
+		if n < len(o.Reports) {
+			text = fmt.Sprintf("in %d of %d runs %s", n, len(o.Reports), text)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// storyOf is the story of the runs that ended in one way.
+func (o *outcome) storyOf(end ending) string {
+	var seeds []int
+	for i := range o.Reports {
+		if o.ending(i) == end {
+			seeds = append(seeds, i)
+		}
+	}
+	first, all := seeds[0], len(seeds)
+	r, v := &o.Reports[first], &o.Traces[first].Version
+	times := func(of func(seed int) time.Duration) string {
+		list := make([]float64, all)
+		for i, seed := range seeds {
+			list[i] = float64(of(seed))
+		}
+		slices.Sort(list)
+		text := asDuration(quantile(list, 0.5))
+		if all > 1 {
+			text += fmt.Sprintf(" in half of the runs and %s in nine of ten", asDuration(quantile(list, 0.9)))
+		}
+		return text
+	}
+	finished := func(seed int) time.Duration { return o.Reports[seed].Finished }
+	switch end {
+	case endDone:
+		return fmt.Sprintf("the new version is on %s after %s", share(v.Now, r.Desired), times(finished)) + others(v.Now, r.Desired)
+	case endGivenUp:
+		failed := times(func(seed int) time.Duration { return o.Reports[seed].Canary.Failed })
+		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s of %s were given it, %s never", failed, r.Canary.Reason,
+			asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"), asCount(float64(max(r.Desired-v.Given, 0))))
+	case endReplaced:
+		at := times(func(seed int) time.Duration { return o.Traces[seed].Version.ReplacedAt })
+		text := fmt.Sprintf("another version replaced the new one after %s: %s of %s had been given it by then", at,
+			asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"))
+		if after, ok := o.reached(first, 100); ok {
+			text += ", all after " + asDuration(float64(after))
+		}
+		return text
+	case endStuck:
+		n := sum(o.Traces[first].Left)
+		return fmt.Sprintf("stuck: %s of %s have the new version; %s cannot be updated", asCount(float64(v.Now)),
+			plural(r.Desired, "node", "nodes"), plural(n, "node", "nodes"))
+	case endLimit:
+		return fmt.Sprintf("not done after %s: %s of %s have the new version", asDuration(float64(r.Elapsed)),
+			asCount(float64(v.Now)), plural(r.Desired, "node", "nodes"))
+	default:
+		return string(end)
+	}
+}
+
+// share is how many of the nodes, in words if they are all.
+func share(n, of int) string {
+	if n >= of {
+		return "all " + plural(of, "node", "nodes")
+	}
+	return fmt.Sprintf("%s of %s", asCount(float64(n)), plural(of, "node", "nodes"))
+}
+
+// others says that nodes without the new version are not to have it.
+func others(n, of int) string {
+	if n >= of {
+		return ""
+	}
+	return ", and the spec leaves the others as they are"
+}
+
+// whyLeft says in one line for each cause which nodes are left, in the first run in which any is.
+func (o *outcome) whyLeft() []string {
+	for i := range o.Reports {
+		if end := o.ending(i); (end == endStuck || end == endLimit) && len(o.Traces[i].Left) > 0 {
+			return causes(o.Traces[i].Left)
+		}
+	}
+	return nil
+}
+
+// measure is something at which candidates are compared, and less of it is better.
+type measure struct {
+	name string
+	show func(float64) string
+	of   func(o *outcome) float64 // NaN: the candidate is left out
+}
+
+// measures are what candidates are compared at. The time counts only for those that bring the new version to every node.
+var measures = []measure{
+	{"time until every node is updated", asDuration, func(o *outcome) float64 {
+		if o.count(endDone) < len(o.Reports) {
+			return math.NaN()
+		}
+		return o.median(func(r *simulate.Report) float64 { return float64(r.Finished) })
+	}},
+	{"most nodes down at once", func(n float64) string { return plural(int(n), "node", "nodes") }, func(o *outcome) float64 {
+		return o.median(func(r *simulate.Report) float64 { return float64(r.Unavailable.Peak) })
+	}},
+	{"time without a serving pod, summed over nodes", func(m float64) string { return asMinutes(m) + " node-minutes" },
+		func(o *outcome) float64 {
+			return o.median(func(r *simulate.Report) float64 { return r.Unavailable.NodeTime.Minutes() })
+		}},
+}
+
+// median is the median over the runs.
+func (o *outcome) median(of func(*simulate.Report) float64) float64 {
+	values := make([]float64, len(o.Reports))
+	for i := range o.Reports {
+		values[i] = of(&o.Reports[i])
+	}
+	slices.Sort(values)
+	return quantile(values, 0.5)
+}
+
+// contrasts compare the candidates, in one line for each measure. Differences of less than 5 % are called so.
+func contrasts(outcomes []*outcome) []string {
+	type entry struct {
+		label string
+		value float64
+	}
+	var lines []string
+	for _, m := range measures {
+		var list []entry
+		for _, o := range outcomes {
+			if value := m.of(o); !math.IsNaN(value) {
+				list = append(list, entry{o.Label, value})
+			}
+		}
+		if len(list) < 2 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
+		least, most := list[0], list[len(list)-1]
+		var best []string
+		for _, e := range list {
+			if about(least.value, e.value) {
+				best = append(best, e.label)
+			}
+		}
+		text := ""
+		switch {
+		case m.show(least.value) == m.show(most.value):
+			text = fmt.Sprintf("the same with all (%s)", m.show(least.value))
+		case len(best) == len(list):
+			text = fmt.Sprintf("less than 5 %% apart (%s with %s, %s with %s)", m.show(least.value), least.label,
+				m.show(most.value), most.label)
+		case len(best) > 1:
+			text = fmt.Sprintf("least with %s (from %s on, less than 5 %% apart), most with %s (%s)", strings.Join(best, " and "),
+				m.show(least.value), most.label, m.show(most.value))
+		default:
+			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, m.show(least.value), most.label, m.show(most.value))
+		}
+		lines = append(lines, capital(m.name)+": "+text+".")
+	}
+	return lines
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

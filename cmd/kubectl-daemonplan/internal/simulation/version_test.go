@@ -1,0 +1,168 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// A version that was given up is not one that "updates every node": the headline, the ending and the times are about the new
+// version, and not about the one that was put back.
+func TestHeadlineIsAboutTheNewVersion(t *testing.T) {
+	got := answer(t, "study", "bad-version", "--scale", "0.2")
+	for _, want := range []string{
+		"with-canary: the canary gave the new version up after 17m41s (TooManyRestarts): 10 of 200 nodes were given it, 190 never.\n",
+		"without-canary: another version replaced the new one after 45m4s: 200 of 200 nodes had been given it by then, all after 4m16s.\n",
+		"Most nodes down at once: least with with-canary (10 nodes), most with without-canary (24 nodes).\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "every node is updated") {
+		t.Errorf("no version came to every node and stayed, so there is no time until then:\n%s", got)
+	}
+	line := func(name string) []string {
+		for text := range strings.Lines(got) {
+			if rest, ok := strings.CutPrefix(text, name+"  "); ok {
+				return strings.Fields(rest)
+			}
+		}
+		t.Fatalf("there is no line %q", name)
+		return nil
+	}
+	for name, want := range map[string][]string{
+		"ends": {"replaced", "given", "up"}, "time to 50 %": {"2m13s", "never"}, "time to 100 %": {"4m16s", "never"},
+		"nodes with the new version": {"0", "of", "200,", "at", "most", "200", "0", "of", "200,", "at", "most", "10"},
+		"  ever given a pod of it":   {"200", "10"},
+	} {
+		if !slices.Equal(line(name), want) {
+			t.Errorf("%s: %q, want %q", name, line(name), want)
+		}
+	}
+}
+
+// The chart of progress and the bar count the nodes that have the new version, whatever spec is in force.
+func TestNewVersionIsFollowed(t *testing.T) {
+	var v newVersion
+	changed := func(at time.Duration, to simulate.NodeState, revision string) {
+		v.record(simulate.Record{At: at, Kind: simulate.NodeChanged, Node: "n", To: to, Revision: revision})
+	}
+	steps := []struct {
+		why string
+		do  func()
+		now int
+	}{
+		{"an older version serves", func() { changed(0, simulate.NodeOld, "v1"); v.plan(0, "v2") }, 0},
+		{"a pod of the new one is made, and not available yet", func() {
+			v.record(simulate.Record{At: 1, Kind: simulate.PodCreated, Node: "n", Revision: "v2"})
+			changed(1, simulate.NodeStarting, "")
+		}, 0},
+		{"it is", func() { changed(2*time.Minute, simulate.NodeNew, "v2") }, 1},
+		{"another version is put in force: the pod is still there", func() {
+			v.plan(3*time.Minute, "v1")
+			changed(3*time.Minute, simulate.NodeOld, "v2")
+		}, 1},
+		{"it crashes", func() { changed(4*time.Minute, simulate.NodeBroken, "") }, 0},
+		{"and comes back", func() { changed(5*time.Minute, simulate.NodeOld, "v2") }, 1},
+		{"the other version comes", func() { changed(6*time.Minute, simulate.NodeNew, "v1") }, 0},
+	}
+	for _, step := range steps {
+		if step.do(); v.Now != step.now {
+			t.Errorf("%s: %d nodes have it, want %d", step.why, v.Now, step.now)
+		}
+	}
+	if !v.Replaced || v.ReplacedAt != 3*time.Minute || v.Given != 1 || v.Most != 1 || !slices.Equal(v.Arrivals, []time.Duration{2 * time.Minute}) {
+		t.Errorf("%+v", v)
+	}
+	for at, want := range map[time.Duration]int{0: 0, time.Minute: 0, 2 * time.Minute: 1, 210 * time.Second: 1, 4 * time.Minute: 0, time.Hour: 0} {
+		if got := v.at(at); got != want {
+			t.Errorf("at %v %d nodes had it, want %d", at, got, want)
+		}
+	}
+}
+
+// madeUp is a candidate with one run that ended so.
+func madeUp(label string, finished time.Duration, peak int, down time.Duration) *outcome {
+	return &outcome{
+		candidate: &candidate{Label: label},
+		Reports: []simulate.Report{{
+			End: simulate.EndDone, Finished: finished, Desired: 10, Updated: 10,
+			Unavailable: simulate.Unavailable{Peak: peak, NodeTime: down},
+		}},
+		Traces: []*trace{{Version: newVersion{Now: 10, Most: 10}}},
+	}
+}
+
+// What differs by less than 5 % could be the other way round under another seed, so nothing is called better for it.
+func TestSmallDifferencesAreCalledSo(t *testing.T) {
+	for _, tt := range []struct {
+		why      string
+		outcomes []*outcome
+		want     []string
+		not      string
+	}{
+		{"3 % apart", []*outcome{madeUp("a", 100*time.Second, 3, time.Minute), madeUp("b", 103*time.Second, 3, time.Hour)},
+			[]string{"Time until every node is updated: less than 5 % apart (1m40s with a, 1m43s with b).",
+				"Most nodes down at once: the same with all (3 nodes).",
+				"summed over nodes: least with a (1.0 node-minutes), most with b (60.0 node-minutes)."}, "first"},
+		{"two of three are close", []*outcome{
+			madeUp("slow", time.Hour, 1, 0), madeUp("a", 100*time.Second, 3, 0), madeUp("b", 103*time.Second, 3, 0),
+		}, []string{"least with a and b (from 1m40s on, less than 5 % apart), most with slow (1h00m).",
+			"Most nodes down at once: least with slow (1 node), most with b (3 nodes)."}, ""},
+	} {
+		got := verdict(tt.outcomes)
+		for _, want := range tt.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: it lacks %q:\n%s", tt.why, want, got)
+			}
+		}
+		if tt.not != "" && strings.Contains(got, tt.not) {
+			t.Errorf("%s: it has %q:\n%s", tt.why, tt.not, got)
+		}
+	}
+	cells := figures([]*outcome{madeUp("a", 100*time.Second, 100, 0), madeUp("b", 103*time.Second, 104, 0)})
+	for _, f := range cells {
+		if f.Name == "peak unavailable nodes" && (f.Cells[0].Best || f.Cells[1].Best) {
+			t.Error("4 % fewer nodes are marked as best")
+		}
+	}
+}
+
+// A rollout that got stuck names the nodes and what is wrong with each, once.
+func TestStuckNamesNodesAndCauses(t *testing.T) {
+	world := write(t, "world.yaml", "model: {kubelets: [{nodes: {daemonplan.io/pool: node}, start: 5s}]}\n"+
+		"events:\n- {at: 1s, what: NodeNotReady, node: node-00003}\n- {at: 1s, what: NodeNotReady, node: node-00005}\n")
+	_, got, _ := call(2, false, "run", "--nodes", "12", "--from", oldManifest, "--spec", newManifest, "--world", world)
+	for _, want := range []string{
+		"v2: stuck: 10 of 12 nodes have the new version; 2 nodes cannot be updated.\n",
+		"\n  2 nodes: NotReady: node-00003 since 1s, node-00005 since 1s\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	world = write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
+	_, got, _ = call(2, false, "run", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
+	for _, want := range []string{
+		"v2: stuck: 0 of 100 nodes have the new version; 100 nodes cannot be updated.\n",
+		"\n  25 nodes: container agent crashes again and again (CrashLoopBackOff, last exit code 1): node-00075, ",
+		" and 20 more\n  75 nodes: wait for maxUnavailable, which other nodes use up: node-000",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestGivenUpComesBeforeStuck(t *testing.T) {
+	o := madeUp("a", 0, 1, 0)
+	o.Reports[0].End, o.Reports[0].Canary.Phase = simulate.EndStuck, canary.Failed
+	if got := o.ending(0); got != endGivenUp {
+		t.Errorf("a run whose canary failed, and that then got stuck, is %q", got)
+	}
+}
