@@ -14,35 +14,35 @@ func TestArguments(t *testing.T) {
 		args      string
 		want      []string
 	}{
-		{"no such command", "a slip of the pen", "rnu", []string{`no command "rnu"`, "run, forecast, suggest, study"}},
-		{"no such flag", "cobra names it", "run --node 3", []string{"unknown flag: --node"}},
-		{"no fleet", "all ways to give one are named", "run --spec testdata/v2.yaml",
+		{"no such command", "a slip of the pen", "rnu", []string{`no command "rnu"`, "simulate, forecast, suggest, study"}},
+		{"no such flag", "cobra names it", "simulate --node 3", []string{"unknown flag: --node"}},
+		{"no fleet", "all ways to give one are named", "simulate --spec testdata/v2.yaml",
 			[]string{"there is no fleet", "--nodes N", "--fleet FILE", "--dump FILE"}},
-		{"two fleets", "one of them would be ignored", "run --nodes 3 --dump x.json --spec testdata/v2.yaml",
+		{"two fleets", "one of them would be ignored", "simulate --nodes 3 --dump x.json --spec testdata/v2.yaml",
 			[]string{"--dump and --nodes are given together"}},
-		{"no spec", "there is nothing to roll out", "run --nodes 3", []string{"there is no spec", "--spec FILE"}},
+		{"no spec", "there is nothing to roll out", "simulate --nodes 3", []string{"there is no spec", "--spec FILE"}},
 		{"everything at once", "whoever has made three mistakes wants to know all three",
-			"run --zones a --seeds 0 --until -1s", []string{"no fleet", "--zones is for --nodes", "--seeds 0", "--until -1s", "such as 2h"}},
-		{"bare argument", "a file without its flag", "run testdata/v2.yaml", []string{`unexpected argument "testdata/v2.yaml"`, "--spec"}},
-		{"no node", "0 of them", "run --nodes -1 --spec testdata/v2.yaml", []string{"--nodes -1", "1 to 200000 nodes"}},
-		{"too many nodes", "more than fit into memory", "run --nodes 999999999 --spec testdata/v2.yaml", []string{"1 to 200000 nodes"}},
-		{"empty zone", "a comma too many", "run --nodes 3 --zones a,,b --spec testdata/v2.yaml", []string{"--zones a,,b", "such as a,b,c"}},
-		{"scale", "it is a share", "run --nodes 3 --scale 10 --spec testdata/v2.yaml", []string{"--scale 10", "such as 0.1"}},
-		{"scale not a number", "NaN is neither below nor above", "run --nodes 3 --scale NaN --spec testdata/v2.yaml", []string{"--scale NaN"}},
-		{"from with a dump", "pods are in the dump", "run --dump ../plan/fleet.yaml --from testdata/v1.yaml", []string{"--from is for generated nodes"}},
-		{"missing file", "named without a system call", "run --nodes 3 --spec nothing.yaml", []string{"nothing.yaml: no such file or directory"}},
-		{"directory", "no manifest", "run --nodes 3 --spec testdata", []string{"testdata: is a directory"}},
-		{"twice the same label", "a column would be ambiguous", "run --nodes 3 --spec testdata/v2.yaml --spec testdata/v2.yaml",
+			"simulate --zones a --seeds 0 --until -1s", []string{"no fleet", "--zones is for --nodes", "--seeds 0", "--until -1s", "such as 2h"}},
+		{"bare argument", "a file without its flag", "simulate testdata/v2.yaml", []string{`unexpected argument "testdata/v2.yaml"`, "--spec"}},
+		{"no node", "0 of them", "simulate --nodes -1 --spec testdata/v2.yaml", []string{"--nodes -1", "1 to 200000 nodes"}},
+		{"too many nodes", "more than fit into memory", "simulate --nodes 999999999 --spec testdata/v2.yaml", []string{"1 to 200000 nodes"}},
+		{"empty zone", "a comma too many", "simulate --nodes 3 --zones a,,b --spec testdata/v2.yaml", []string{"--zones a,,b", "such as a,b,c"}},
+		{"scale", "it is a share", "simulate --nodes 3 --scale 10 --spec testdata/v2.yaml", []string{"--scale 10", "such as 0.1"}},
+		{"scale not a number", "NaN is neither below nor above", "simulate --nodes 3 --scale NaN --spec testdata/v2.yaml", []string{"--scale NaN"}},
+		{"from with a dump", "pods are in the dump", "simulate --dump ../plan/fleet.yaml --from testdata/v1.yaml", []string{"--from is for generated nodes"}},
+		{"missing file", "named without a system call", "simulate --nodes 3 --spec nothing.yaml", []string{"nothing.yaml: no such file or directory"}},
+		{"directory", "no manifest", "simulate --nodes 3 --spec testdata", []string{"testdata: is a directory"}},
+		{"twice the same label", "a column would be ambiguous", "simulate --nodes 3 --spec testdata/v2.yaml --spec testdata/v2.yaml",
 			[]string{"v2 is there twice", "--spec LABEL=testdata/v2.yaml"}},
-		{"history of an unknown format", "the name says the format", "run --nodes 3 --spec testdata/v2.yaml --history x.txt",
+		{"history of an unknown format", "the name says the format", "simulate --nodes 3 --spec testdata/v2.yaml --history x.txt",
 			[]string{"--history x.txt", ".jsonl or .csv"}},
-		{"history without an extension", "the name says the format", "run --nodes 3 --spec testdata/v2.yaml --history x",
+		{"history without an extension", "the name says the format", "simulate --nodes 3 --spec testdata/v2.yaml --history x",
 			[]string{"--history x", ".jsonl or .csv"}},
-		{"history nowhere", "the directory is missing", "run --nodes 3 --spec testdata/v2.yaml --history no/such/dir.csv",
+		{"history nowhere", "the directory is missing", "simulate --nodes 3 --spec testdata/v2.yaml --history no/such/dir.csv",
 			[]string{"no/such/dir.csv: no such file"}},
-		{"no set of that name", "those that there are, are named", "run --nodes 3 --spec testdata/v2.yaml --name other",
+		{"no set of that name", "those that there are, are named", "simulate --nodes 3 --spec testdata/v2.yaml --name other",
 			[]string{"no set is called other", "agent"}},
-		{"no set of that name in the dump", "those that there are, are named", "run --dump ../plan/fleet.yaml --name other",
+		{"no set of that name in the dump", "those that there are, are named", "simulate --dump ../plan/fleet.yaml --name other",
 			[]string{"no set is called other", "node-agent"}},
 		{"knob", "there are three", "suggest --nodes 3 --spec testdata/v2.yaml --knob partition --deadline 1m",
 			[]string{"--knob partition", "maxUnavailable, maxSurge, slowStart"}},
@@ -50,7 +50,7 @@ func TestArguments(t *testing.T) {
 		{"suggest for two", "one answer is wanted", "suggest --nodes 3 --spec testdata/v2.yaml --spec testdata/v2-surge.yaml --deadline 1m",
 			[]string{"--spec is there 2 times"}},
 		{"until with a deadline", "they would contradict each other", "suggest --nodes 3 --spec testdata/v2.yaml --deadline 1m --until 1h",
-			[]string{"--until 1h0m0s"}},
+			[]string{"--until 1h00m"}},
 		{"no such study", "those that there are, are named", "study nothing", []string{"no study nothing", "slow-registry"}},
 		{"a study that is a path", "it is a name", "study ../studies", []string{"no study ../studies"}},
 		{"two studies", "one at a time", "study slow-registry bad-version", []string{"one study at a time"}},
@@ -115,7 +115,7 @@ func TestHostileFiles(t *testing.T) {
 				t.Error("a row must say why it is there")
 			}
 			file := write(t, strings.TrimPrefix(tt.flag, "--")+".yaml", tt.text)
-			args := []string{"run", tt.flag, file}
+			args := []string{"simulate", tt.flag, file}
 			if tt.flag != "--spec" {
 				args = append(args, "--spec", newManifest)
 			}
@@ -132,7 +132,7 @@ func TestHostileFiles(t *testing.T) {
 func refused(t *testing.T, args, want []string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	if args[0] == "run" {
+	if args[0] == "simulate" {
 		args = append(args, "--out", out)
 	}
 	code, stdout, stderr := call(2, false, args...)

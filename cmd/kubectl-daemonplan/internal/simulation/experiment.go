@@ -43,7 +43,7 @@ func (q *question) flags(flags *pflag.FlagSet) {
 		"without it, they are empty")
 	flags.StringVar(&q.Name, "name", "", "set to take from a file with several: `NAME` or NAMESPACE/NAME")
 	flags.StringVar(&q.World, "world", "", "`FILE` that says what happens: model, controller, events; "+
-		"without it, everything goes well at once")
+		"without it, times are derived from the pods of --dump")
 	flags.Uint64Var(&q.Seed, "seed", 1, "`SEED` of what is drawn by lot")
 	flags.IntVar(&q.Seeds, "seeds", q.defaultSeeds, "make `N` runs of each spec, with seeds counted from --seed")
 	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
@@ -100,6 +100,10 @@ type experiment struct {
 	World      world
 	// Deadline is when a run may be stopped, because a later end is of no interest; 0: never.
 	Deadline time.Duration
+	// Notes are what the reader has to know beside the result: where the world comes from, and what had no effect.
+	Notes []string
+	// NoTimes is why nothing takes any time; nil: there is a world, given or derived.
+	NoTimes error
 	// Texts are those of the files that were read, for the page.
 	Texts []source
 }
@@ -169,8 +173,42 @@ func (q *question) load(f *files) (*experiment, error) {
 			return nil, err
 		}
 		e.note(f, "World", q.World)
+	} else {
+		e.derive(cluster)
+	}
+	if q.From == "" && cluster == nil {
+		e.Notes = append(e.Notes, "the nodes are empty at the start: this is a first installation; "+
+			"to roll out over a version that runs, give its manifest with --from FILE")
 	}
 	return e, nil
+}
+
+// derive reads the world of each candidate off the dump. Without a dump, or if it tells no times, the experiment has no times.
+func (e *experiment) derive(cluster *dump) {
+	if cluster == nil {
+		e.NoTimes = errors.New("generated nodes have no times of their own: give --world FILE, which says how long pods take")
+		return
+	}
+	for _, c := range e.Candidates {
+		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec)
+		if err != nil {
+			e.NoTimes = fmt.Errorf("%s: %w", e.Dump, err)
+			return
+		}
+		c.Derived = &derived
+		for _, sentence := range derived.Sentences {
+			note := fmt.Sprintf("derived from %s for %s: %s", e.Dump, c.Label, sentence)
+			e.Notes = append(e.Notes, note)
+		}
+	}
+}
+
+// timed refuses an experiment in which nothing takes any time, because an answer about times would be 0.
+func (e *experiment) timed() error {
+	if e.NoTimes != nil {
+		return fmt.Errorf("every time would be 0s: %w", e.NoTimes)
+	}
+	return nil
 }
 
 // note keeps the text of a file, unless it is standard input, which cannot be read again.
@@ -185,15 +223,19 @@ func (e *experiment) note(f *files, title, file string) {
 
 // scenario is the scenario of one run.
 func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
+	model := e.World.Model
+	if c.Derived != nil {
+		model = c.Derived.Model
+	}
 	return simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
-		Model: e.World.Model, Controller: e.World.Controller, Events: e.World.Events,
+		Model: model, Controller: e.World.Controller, Events: e.World.Events,
 	}
 }
 
 // command is the command line that repeats the question.
 func (q *question) command(name string) string {
-	words := []string{"simulate", name}
+	words := []string{command, name}
 	add := func(flag, value string) { words = append(words, flag, quoted(value)) }
 	switch {
 	case q.Fleet != "":

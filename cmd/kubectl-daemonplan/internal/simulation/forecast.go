@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,23 +18,32 @@ import (
 const forecastLong = `Forecast how long the rollout of a spec takes, as a distribution over many runs: half of them, and
 nine of ten, take no longer than that.`
 
-const forecastExample = `  simulate forecast --dump dump.json --spec new.yaml --world world.yaml
-  simulate forecast --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --seeds 100`
+const forecastExample = `  kubectl daemonplan forecast --dump dump.json --spec new.yaml --world world.yaml
+  kubectl daemonplan forecast --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --seeds 100`
 
 func (p *program) forecastCommand() *cobra.Command {
 	q := question{defaultSeeds: simulate.DefaultSeeds}
+	var form format
 	c := &cobra.Command{
 		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &files{Stdin: p.Stdin}) },
+		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &files{Stdin: p.Stdin}, form) },
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
+	form.flags(c.Flags(), true)
 	return c
 }
 
-func (p *program) forecast(q *question, f *files) error {
+func (p *program) forecast(q *question, f *files, form format) error {
+	gates, err := parseGates(form.FailIf)
+	if err := errors.Join(q.check(), form.check(), err); err != nil {
+		return err
+	}
 	e, err := q.load(f)
 	if err != nil {
+		return err
+	}
+	if err := e.timed(); err != nil {
 		return err
 	}
 	p.warn(e)
@@ -41,52 +52,59 @@ func (p *program) forecast(q *question, f *files) error {
 		return err
 	}
 	p.warnUnused(e, outcomes)
+	failures := refusals(outcomes, gates)
+	if form.Output == "json" {
+		if err := printAnswer(p.Stdout, answerOf("forecast", e, outcomes, failures)); err != nil {
+			return err
+		}
+		return asError(failures)
+	}
 	for i, o := range outcomes {
 		if i > 0 {
 			fmt.Fprintln(p.Stdout)
 		}
-		printPrediction(p.Stdout, o.Label, simulate.Predict(o.Reports))
+		printForecast(p.Stdout, o)
 	}
-	return nil
+	return asError(failures)
 }
 
-// printPrediction prints the distribution as a table.
-func printPrediction(out io.Writer, label string, prediction simulate.Prediction) {
+// printForecast prints the distribution over the runs as a table, and what became of the runs in which the new version did not come
+// to every node.
+func printForecast(out io.Writer, o *outcome) {
+	row := func(name string, show func(float64) string, of func(seed int) float64) []string {
+		q := quantilesOf(o, of)
+		cells := []string{name}
+		for _, value := range []*float64{q.P50, q.P90, q.Max} {
+			if value == nil {
+				cells = append(cells, "never")
+			} else {
+				cells = append(cells, show(*value))
+			}
+		}
+		return cells
+	}
 	rows := [][]string{
-		{fmt.Sprintf("%s, %s", label, plural(prediction.Runs, "run", "runs")), "p50", "p90", "max"},
-		times("time until every node is updated", prediction),
-		counts("waves", prediction.Waves, prediction),
-		counts("peak unavailable nodes", prediction.Peak, simulate.Prediction{}),
+		{fmt.Sprintf("%s, %s", o.Label, plural(len(o.Reports), "run", "runs")), "p50", "p90", "max"},
+		row("time until every node is updated", asDuration, func(seed int) float64 {
+			if o.ending(seed) != endDone {
+				return math.Inf(1)
+			}
+			return float64(o.Reports[seed].Finished)
+		}),
 	}
+	if o.count(endStuck, endLimit) > 0 {
+		rows = append(rows, row("  every node that can be reached", asDuration, o.reachable))
+	}
+	rows = append(rows,
+		row("waves", asCount, func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
+		row("peak unavailable nodes", asCount, func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
 	printRows(out, rows)
-	if prediction.Unfinished > 0 {
-		fmt.Fprintf(out, "%d of %d runs did not update every node; times and waves are those of the others.\n",
-			prediction.Unfinished, prediction.Runs)
+	if o.count(endDone) < len(o.Reports) {
+		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())
+		for _, line := range indented(o.whyLeft()) {
+			fmt.Fprintln(out, line)
+		}
 	}
-}
-
-func times(name string, p simulate.Prediction) []string {
-	row := []string{name}
-	for _, d := range []time.Duration{p.Duration.P50, p.Duration.P90, p.Duration.Max} {
-		row = append(row, unlessNone(asDuration(float64(d)), p))
-	}
-	return row
-}
-
-func counts(name string, q simulate.Quantiles[int], p simulate.Prediction) []string {
-	row := []string{name}
-	for _, n := range []int{q.P50, q.P90, q.Max} {
-		row = append(row, unlessNone(asCount(float64(n)), p))
-	}
-	return row
-}
-
-// unlessNone is the text, or "never" if no run finished.
-func unlessNone(text string, p simulate.Prediction) string {
-	if p.Runs > 0 && p.Unfinished == p.Runs {
-		return "never"
-	}
-	return text
 }
 
 const suggestLong = `Suggest the smallest value of a knob with which nine of ten runs update every node by the deadline. The
@@ -97,18 +115,19 @@ maxUnavailable, else maxUnavailable.
 It tries 1, 2, 4 and so on, and then halves the interval: what it suggests was tried, and so was one node less, which
 was too slow.`
 
-const suggestExample = `  simulate suggest --dump dump.json --spec new.yaml --world world.yaml --deadline 30m
-  simulate suggest --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --deadline 1h --knob maxSurge`
+const suggestExample = `  kubectl daemonplan suggest --dump dump.json --spec new.yaml --world world.yaml --deadline 30m
+  kubectl daemonplan suggest --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --deadline 1h --knob maxSurge`
 
 func (p *program) suggestCommand() *cobra.Command {
 	q := question{defaultSeeds: simulate.DefaultSeeds}
 	var deadline time.Duration
 	var knob string
+	var form format
 	c := &cobra.Command{
 		Use: "suggest", Short: "Suggest the smallest budget that meets a deadline", Long: suggestLong, Example: suggestExample,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.suggest(&q, &files{Stdin: p.Stdin}, knob, deadline)
+			return p.suggest(&q, &files{Stdin: p.Stdin}, form, knob, deadline)
 		},
 	}
 	c.Flags().SortFlags = false
@@ -116,25 +135,34 @@ func (p *program) suggestCommand() *cobra.Command {
 	c.Flags().StringVar(&knob, "knob", "", "turn this `KNOB`: maxUnavailable, maxSurge or slowStart "+
 		"(default: the one that sets the pace of the spec)")
 	q.flags(c.Flags())
+	form.flags(c.Flags(), false)
 	return c
 }
 
-func (p *program) suggest(q *question, f *files, knobName string, deadline time.Duration) error {
+func (p *program) suggest(q *question, f *files, form format, knobName string, deadline time.Duration) error {
 	var knob simulate.Knob
+	wrong := []error{form.check()}
 	if err := knob.UnmarshalText([]byte(knobName)); knobName != "" && (err != nil || knob == 0) {
-		return fmt.Errorf("--knob %s: there is no such knob; there are: maxUnavailable, maxSurge, slowStart", knobName)
+		wrong = append(wrong, fmt.Errorf("--knob %s: there is no such knob; there are: maxUnavailable, maxSurge, slowStart",
+			printable(knobName)))
 	}
 	if deadline <= 0 {
-		return fmt.Errorf("--deadline %s: give a time from the beginning, such as 30m", deadline)
+		wrong = append(wrong, fmt.Errorf("--deadline %s: give a time from the beginning, such as 30m", asDuration(float64(deadline))))
 	}
 	if q.Until != 0 {
-		return fmt.Errorf("--until %s: a run that is late ends by itself", q.Until)
+		wrong = append(wrong, fmt.Errorf("--until %s: a run that is late ends by itself", asDuration(float64(q.Until))))
 	}
 	if len(q.Specs) > 1 {
-		return fmt.Errorf("--spec is there %d times: suggest is about one spec", len(q.Specs))
+		wrong = append(wrong, fmt.Errorf("--spec is there %d times: suggest is about one spec", len(q.Specs)))
+	}
+	if err := errors.Join(append(wrong, q.check())...); err != nil {
+		return err
 	}
 	e, err := q.load(f)
 	if err != nil {
+		return err
+	}
+	if err := e.timed(); err != nil {
 		return err
 	}
 	p.warn(e)
@@ -150,17 +178,35 @@ func (p *program) suggest(q *question, f *files, knobName string, deadline time.
 	if err != nil {
 		return err
 	}
+	var failures []string
+	if suggestion.Value == 0 {
+		if failures, err = s.whyNone(); err != nil {
+			return err
+		}
+	}
 	for _, path := range s.unused.paths {
 		p.warnPath(e, path, "")
 	}
-	label := e.Candidates[0].Label
-	if suggestion.Value == 0 {
-		fmt.Fprintf(p.Stdout, "No %s meets %s: with %s, %d of %d runs are late.\n%s\n", knob, asDuration(float64(deadline)),
-			strconv.Itoa(s.most), suggestion.Prediction.Unfinished, suggestion.Prediction.Runs, turned)
-		return errNegative
+	if form.Output == "json" {
+		a := suggestAnswer{
+			Command: "suggest", Seed: e.Seed, Runs: e.Seeds, Knob: knob.String(), DeadlineSeconds: deadline.Seconds(),
+			Notes: orEmpty(e.Notes), Result: specAnswerOf(s.answer), Failures: orEmpty(failures),
+		}
+		if suggestion.Value != 0 {
+			a.ValueNodes = &suggestion.Value
+		}
+		if err := printAnswer(p.Stdout, a); err != nil {
+			return err
+		}
+		return asError(failures)
 	}
-	fmt.Fprintf(p.Stdout, "%s %d meets %s.\n%s\n\n", knob, suggestion.Value, asDuration(float64(deadline)), turned)
-	printPrediction(p.Stdout, label, suggestion.Prediction)
+	if suggestion.Value == 0 {
+		fmt.Fprintf(p.Stdout, "%s\n%s\n\n", strings.Join(failures, "\n"), turned)
+		printForecast(p.Stdout, s.answer)
+		return asError(failures[:1])
+	}
+	fmt.Fprintf(p.Stdout, "%s %s meets %s.\n%s\n\n", knob, asCount(float64(suggestion.Value)), asDuration(float64(deadline)), turned)
+	printForecast(p.Stdout, s.answer)
 	return nil
 }
 

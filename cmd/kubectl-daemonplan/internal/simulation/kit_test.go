@@ -88,7 +88,7 @@ const (
 // small is a question about 12 nodes.
 func small(more ...string) []string {
 	return append([]string{
-		"run", "--nodes", "12", "--zones", "a,b,c", "--from", oldManifest, "--world", worldFileIn,
+		"simulate", "--nodes", "12", "--zones", "a,b,c", "--from", oldManifest, "--world", worldFileIn,
 		"--spec", newManifest, "--spec", "surge=" + surging,
 	}, more...)
 }

@@ -3,21 +3,21 @@
 //
 // Compare policies on a fleet of 300 nodes that runs version 1:
 //
-//	simulate run --nodes 300 --zones a,b,c --from v1.yaml --spec careful.yaml --spec bold.yaml --world world.yaml
+//	kubectl daemonplan simulate --nodes 300 --zones a,b,c --from v1.yaml --spec careful.yaml --spec bold.yaml --world world.yaml
 //
 // The specs are manifests as kubectl applies them: DaemonSet of apps/v1, Advanced DaemonSet of OpenKruise, ExtendedDaemonSet of
 // Datadog. The fleet may also be a file of node pools, or a dump of a cluster:
 //
 //	kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
-//	simulate run --dump dump.json --spec kube-system/new.yaml --out report
+//	kubectl daemonplan simulate --dump dump.json --spec kube-system/new.yaml --out report
 //
 // With --out the answer is also a page, report.html, that needs no network, with pictures beside it as PNG and SVG, and the
 // history of each run as JSON Lines and CSV. With --seeds every run is made under many seeds, on all cores.
 //
-//	simulate run       compare specs on one fleet
-//	simulate forecast  how long a rollout takes, as a distribution
-//	simulate suggest   the smallest budget that meets a deadline
-//	simulate study     studies that are ready made
+//	kubectl daemonplan simulate  compare specs on one fleet
+//	kubectl daemonplan forecast  how long a rollout takes, as a distribution
+//	kubectl daemonplan suggest   the smallest budget that meets a deadline
+//	kubectl daemonplan study     studies that are ready made
 //
 // Equal arguments give equal bytes.
 package simulation

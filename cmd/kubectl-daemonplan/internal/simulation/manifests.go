@@ -27,6 +27,8 @@ type candidate struct {
 	Set  manifest.Set
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
+	// Derived is the world that was read off the dump; nil: it is that of the experiment.
+	Derived *Derived
 }
 
 // readManifest reads the set of a manifest. If the manifest has several sets, it reads the one of that name. It ignores all other

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
-// program is the command with its connections to the outside: standard input and output, and the engine.
+// program is the commands with their connections to the outside: standard input and output, and the engine.
 type program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -25,66 +27,120 @@ type program struct {
 
 // These are the exit codes.
 const (
-	exitOK     = 0
-	exitFailed = 1 // a run broke an invariant, or no value meets the deadline
-	exitUsage  = 2 // the arguments or the files are wrong
+	exitOK    = 0
+	exitNo    = 1 // the answer is negative: a run got stuck or broke an invariant, a gate is closed, no value meets the deadline
+	exitUsage = 2 // the arguments or the files are wrong
 )
 
-// errNegative ends the command when the answer is negative, without a mistake of the caller. The answer is on standard output
-// already.
-var errNegative = errors.New("the answer is no")
+// negative is the error of a command whose answer is negative, without a mistake of the caller. The answer is on standard output
+// already; the error says in a line why it is negative.
+type negative struct{ reason string }
 
-// Main runs the command with these arguments, and returns the exit code.
-func (p *program) Main(args []string) int {
-	if p.Engine == nil {
-		p.Engine = simulation
-	}
-	root := p.root()
-	root.SetArgs(args)
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
-	err := root.ExecuteContext(context.Background())
+func (e *negative) Error() string { return e.reason }
+
+// command is what all these commands are under: it is part of the command lines that reports and errors show.
+const command = "kubectl daemonplan"
+
+// Commands returns the commands simulate, forecast, suggest and study, to be added to a root command. They read files that
+// arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are made at
+// a time. [ExitCode] turns their errors into exit codes.
+func Commands(stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int) []*cobra.Command {
+	p := &program{Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: terminal, Workers: workers, Engine: simulation}
+	return p.commands()
+}
+
+// ExitCode is the exit code for the error of a command: 0 without one, 1 if the answer is negative, 2 if arguments or files are
+// wrong.
+func ExitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, errNegative) {
-		return exitFailed
+	if _, no := errors.AsType[*negative](err); no {
+		return exitNo
 	}
-	fmt.Fprintln(p.Stderr, "simulate: "+err.Error())
 	if _, failed := errors.AsType[*runError](err); failed {
-		return exitFailed
+		return exitNo
 	}
 	return exitUsage
 }
 
-func (p *program) root() *cobra.Command {
+func (p *program) commands() []*cobra.Command {
+	list := []*cobra.Command{p.simulateCommand(), p.forecastCommand(), p.suggestCommand(), p.studyCommand()}
+	for _, c := range list {
+		c.SilenceErrors, c.SilenceUsage = true, true
+		c.SetFlagErrorFunc(flagError)
+	}
+	return list
+}
+
+// Main runs a root command that has only these commands, and returns the exit code.
+func (p *program) Main(args []string) int {
+	if p.Engine == nil {
+		p.Engine = simulation
+	}
 	root := &cobra.Command{
-		Use:           "simulate",
+		Use:           "kubectl-daemonplan",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: command},
 		Short:         "Simulate rollouts of daemon pods, and compare policies",
-		Long:          "Simulate whole rollouts of daemon pods in virtual time, with the real planner, and compare policies.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("there is no command %q; there are: run, forecast, suggest, study", args[0])
+				return fmt.Errorf("there is no command %q; there are: simulate, forecast, suggest, study", args[0])
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(p.runCommand(), p.forecastCommand(), p.suggestCommand(), p.studyCommand())
-	return root
+	root.AddCommand(p.commands()...)
+	root.SetArgs(args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.ExecuteContext(context.Background())
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintf(p.Stderr, "error: %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return ExitCode(err)
 }
 
 // noArgs refuses arguments that are not flags.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q: files are given with flags, such as --spec %s; see simulate %s --help",
-			args[0], args[0], c.Name())
+		return fmt.Errorf("unexpected argument %q: files are given with flags, such as --spec %s; see %s --help",
+			args[0], args[0], c.CommandPath())
 	}
 	return nil
+}
+
+// flagError says what is wrong with a flag and what would be right, without words of Go.
+func flagError(c *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := wrong.GetFlag()
+		right, example := "a value", ""
+		switch flag.Value.Type() {
+		case "int", "uint64":
+			right, example = "a whole number", "20"
+		case "float64":
+			right, example = "a number", "0.1"
+		case "duration":
+			right, example = "a duration with a unit", "90s, 5m or 2h30m"
+		case "bool":
+			right, example = "true or false", ""
+		}
+		if example != "" {
+			right += " such as " + example
+		}
+		return fmt.Errorf("--%s %s: it is %s", flag.Name, printable(wrong.GetValue()), right)
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		name, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return fmt.Errorf("--%s needs a value: --%s %s", missing.GetFlag().Name, missing.GetFlag().Name, name)
+	}
+	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -1,6 +1,9 @@
 package simulation
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -13,6 +16,9 @@ type search struct {
 	spec rollout.Spec
 	// most is the largest value that is tried: the highest number of nodes, seen so far, that are to run the pod.
 	most int
+	// answer is the outcome with the smallest value that meets the deadline, or, if none does, with the largest value and without a
+	// deadline.
+	answer *outcome
 	// unused are the paths in the world file that were of no use in any run.
 	unused unused
 }
@@ -69,11 +75,43 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	for i := range outcomes[0].Reports {
 		report := &outcomes[0].Reports[i]
 		s.most = max(s.most, report.Desired)
-		if report.End == simulate.EndDone && report.Finished > s.Deadline { // a run that ended too late counts as unfinished
+		if report.End == simulate.EndDone && s.Deadline > 0 && report.Finished > s.Deadline { // a run that ended too late counts as unfinished
 			report.End = simulate.EndCondition
 		}
 	}
-	return simulate.Predict(outcomes[0].Reports), nil
+	prediction := simulate.Predict(outcomes[0].Reports)
+	if meets(prediction) || s.Deadline == 0 { // each value that meets the deadline is smaller than the ones before that did
+		s.answer = outcomes[0]
+	}
+	return prediction, nil
+}
+
+// whyNone says why no value meets the deadline, a reason in each line, the answer first. It makes the runs with the largest value
+// again, without a deadline.
+func (s *search) whyNone() ([]string, error) {
+	deadline := s.Deadline
+	s.Deadline = 0
+	_, err := s.try(s.most)
+	s.Deadline = deadline
+	if err != nil {
+		return nil, err
+	}
+	o := s.answer
+	largest := fmt.Sprintf("with %d, the largest, ", s.most)
+	late := 0
+	for _, d := range o.durations() {
+		late += one(d > float64(deadline))
+	}
+	no := fmt.Sprintf("no %s meets %s: ", s.knob, asDuration(float64(deadline)))
+	switch {
+	case o.count(endStuck, endLimit)*10 > len(o.Reports):
+		lines := []string{no + "no setting can help: " + largest + strings.TrimSuffix(o.story(), ".")}
+		return append(lines, o.whyLeft()...), nil
+	case o.count(endGivenUp, endReplaced)*10 > len(o.Reports):
+		return []string{no + "no setting can help: " + largest + strings.TrimSuffix(o.story(), ".")}, nil
+	}
+	return []string{fmt.Sprintf("%s%s%d of %s late; nine of ten runs need %s", no, largest, late,
+		plural(len(o.Reports), "run is", "runs are"), asDuration(quantile(o.durations(), 0.9)))}, nil
 }
 
 // meets reports whether nine of ten runs finished by the deadline.

@@ -12,14 +12,14 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/studies"
 )
 
-// studyFile has the flags of run, one to a line.
+// studyFile has the flags of simulate, one to a line.
 const studyFile = "study.txt"
 
-const studyLong = `Run a study that is ready made: run with the files and flags of its directory under
+const studyLong = `Run a study that is ready made: simulate with the files and flags of its directory under
 cmd/kubectl-daemonplan/studies, where a README tells what comes out. Without a name, list the studies.`
 
-const studyExample = `  simulate study
-  simulate study slow-registry --out report`
+const studyExample = `  kubectl daemonplan study
+  kubectl daemonplan study slow-registry --out report`
 
 func (p *program) studyCommand() *cobra.Command {
 	var out output
@@ -39,7 +39,7 @@ func (p *program) studyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			command := "simulate study " + args[0]
+			line := command + " study " + args[0]
 			c.Flags().Visit(func(flag *pflag.Flag) {
 				switch flag.Name {
 				case "scale":
@@ -51,9 +51,14 @@ func (p *program) studyCommand() *cobra.Command {
 				default:
 					return
 				}
-				command += " --" + flag.Name + " " + quoted(flag.Value.String())
+				line += " --" + flag.Name + " " + quoted(flag.Value.String())
 			})
-			return p.run(q, f, out, command)
+			_, outcomes, err := p.run(q, f, out, line)
+			if err != nil {
+				return err
+			}
+			printTable(p.Stdout, outcomes) // a run that gets stuck in a study is a finding, and no failure
+			return nil
 		},
 	}
 	c.Flags().SortFlags = false

@@ -139,7 +139,7 @@ events:
 `)
 	rule, event := world+": model.kubelets[1]: this rule applied to no pod\n", world+": events[0]: this event happened to no node\n"
 	common := []string{"--nodes", "6", "--from", oldManifest, "--spec", newManifest, "--world", world, "--seeds", "2"}
-	for _, command := range []string{"run", "forecast"} {
+	for _, command := range []string{"simulate", "forecast"} {
 		_, _, stderr := call(2, false, append([]string{command}, common...)...)
 		if !strings.Contains(stderr, rule) || !strings.Contains(stderr, event) || strings.Contains(stderr, "kubelets[0]") {
 			t.Errorf("%s: standard error has\n%s", command, stderr)

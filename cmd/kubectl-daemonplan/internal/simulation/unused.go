@@ -55,5 +55,5 @@ func (p *program) warnPath(e *experiment, path, of string) {
 	if strings.HasPrefix(path, "events") {
 		what = "this event happened to no node"
 	}
-	fmt.Fprintf(p.Stderr, "%s: %s: %s%s\n", e.question.World, path, what, of)
+	p.tell(e, fmt.Sprintf("%s: %s: %s%s", e.question.World, path, what, of))
 }

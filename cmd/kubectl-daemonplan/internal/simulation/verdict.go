@@ -124,15 +124,18 @@ func others(n, of int) string {
 	return ", and the spec leaves the others as they are"
 }
 
-// whyLeft says in one line for each cause which nodes are left, in the first run in which any is.
-func (o *outcome) whyLeft() []string {
+// left are the nodes that are left in the first run in which any is; nil: there is no such run.
+func (o *outcome) left() []leftNodes {
 	for i := range o.Reports {
 		if end := o.ending(i); (end == endStuck || end == endLimit) && len(o.Traces[i].Left) > 0 {
-			return causes(o.Traces[i].Left)
+			return o.Traces[i].Left
 		}
 	}
 	return nil
 }
+
+// whyLeft says in one line for each cause which nodes are left.
+func (o *outcome) whyLeft() []string { return causes(o.left()) }
 
 // measure is something at which candidates are compared, and less of it is better.
 type measure struct {

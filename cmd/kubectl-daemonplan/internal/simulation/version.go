@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -187,4 +188,17 @@ func (o *outcome) worst() int {
 		}
 	}
 	return worst
+}
+
+// reachable is the time until every node was updated that could be in the run: until the last node came to the new version. It is
+// infinite in a run whose canary gave that version up, or that replaced it.
+func (o *outcome) reachable(seed int) float64 {
+	switch o.ending(seed) {
+	case endDone:
+		return float64(o.Reports[seed].Finished)
+	case endStuck, endLimit:
+		return float64(o.Traces[seed].reached)
+	default:
+		return math.Inf(1)
+	}
 }

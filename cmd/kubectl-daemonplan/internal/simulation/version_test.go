@@ -137,7 +137,7 @@ func TestSmallDifferencesAreCalledSo(t *testing.T) {
 func TestStuckNamesNodesAndCauses(t *testing.T) {
 	world := write(t, "world.yaml", "model: {kubelets: [{nodes: {daemonplan.io/pool: node}, start: 5s}]}\n"+
 		"events:\n- {at: 1s, what: NodeNotReady, node: node-00003}\n- {at: 1s, what: NodeNotReady, node: node-00005}\n")
-	_, got, _ := call(2, false, "run", "--nodes", "12", "--from", oldManifest, "--spec", newManifest, "--world", world)
+	_, got, _ := call(2, false, "simulate", "--nodes", "12", "--from", oldManifest, "--spec", newManifest, "--world", world)
 	for _, want := range []string{
 		"v2: stuck: 10 of 12 nodes have the new version; 2 nodes cannot be updated.\n",
 		"\n  2 nodes: NotReady: node-00003 since 1s, node-00005 since 1s\n",
@@ -147,7 +147,7 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 		}
 	}
 	world = write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
-	_, got, _ = call(2, false, "run", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
+	_, got, _ = call(2, false, "simulate", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
 	for _, want := range []string{
 		"v2: stuck: 0 of 100 nodes have the new version; 100 nodes cannot be updated.\n",
 		"\n  25 nodes: container agent crashes again and again (CrashLoopBackOff, last exit code 1): node-00075, ",

@@ -129,7 +129,7 @@ func TestPageEscapes(t *testing.T) {
 	const evil = `</script><script>alert(1)</script>`
 	fleet := write(t, "fleet.yaml", "pools:\n- {name: web, nodes: 4, zones: [a, b]}\n# "+evil+"\n")
 	dir := t.TempDir()
-	answer(t, "run", "--fleet", fleet, "--from", oldManifest, "--spec", evil+"="+newManifest, "--world", worldFileIn, "--out", dir)
+	answer(t, "simulate", "--fleet", fleet, "--from", oldManifest, "--spec", evil+"="+newManifest, "--world", worldFileIn, "--out", dir)
 	files := tree(t, dir)
 	for name, text := range files {
 		if strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".svg") {
@@ -156,7 +156,7 @@ func TestProgressBar(t *testing.T) {
 
 func TestHistoryFile(t *testing.T) {
 	dir := t.TempDir()
-	answer(t, "run", "--nodes", "3", "--spec", newManifest, "--history", filepath.Join(dir, "one.csv"))
+	answer(t, "simulate", "--nodes", "3", "--spec", newManifest, "--history", filepath.Join(dir, "one.csv"))
 	answer(t, small("--history", filepath.Join(dir, "two.jsonl"))...)
 	want := []string{"one.csv", "two-surge.jsonl", "two-v2.jsonl"}
 	if got := slices.Sorted(maps.Keys(tree(t, dir))); !slices.Equal(got, want) {
@@ -180,8 +180,8 @@ func TestBrokenRun(t *testing.T) {
 		}
 		return simulation(s, t, stop)
 	}
-	if code := p.Main(small("--out", dir, "--seed", "5")); code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
+	if code := p.Main(small("--out", dir, "--seed", "5")); code != exitNo {
+		t.Errorf("exit code %d, want %d", code, exitNo)
 	}
 	for _, want := range []string{"seed 5", "step 1", "invariant", "case.json"} {
 		if !strings.Contains(errs.String(), want) {

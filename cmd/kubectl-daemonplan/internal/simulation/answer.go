@@ -1,0 +1,175 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// simulateAnswer is what simulate and forecast print with -o json. Names of fields have the unit. New fields may be added; those that are
+// there keep their names and meanings.
+type simulateAnswer struct {
+	// Command is the subcommand: simulate, forecast or suggest.
+	Command string `json:"command"`
+	// Seed is the first seed, Runs how many runs were made of each spec.
+	Seed uint64 `json:"seed"`
+	Runs int    `json:"runs"`
+	// Notes are what standard error says, too: where the world comes from, and what had no effect.
+	Notes []string `json:"notes"`
+	// Specs has the results, in the order of the arguments.
+	Specs []specAnswer `json:"specs"`
+	// Failures are the reasons for exit code 1: runs that got stuck, and conditions of --fail-if that hold. Empty: exit code 0.
+	Failures []string `json:"failures"`
+}
+
+// specAnswer is the result of one spec over all runs. Quantities over runs are null where they are never reached.
+type specAnswer struct {
+	Label string `json:"label"`
+	File  string `json:"file"`
+	// Headline says in a sentence what became of the new version.
+	Headline string `json:"headline"`
+	// Endings is how many runs ended in which way.
+	Endings endingCounts `json:"endings"`
+	// DesiredNodes are to run the pod, and NewVersionNodes of them have the new version in the end, in the run with most nodes
+	// that do not. EverGivenNodes is how many nodes were given a pod of it at any time, in that run.
+	DesiredNodes    int `json:"desiredNodes"`
+	NewVersionNodes int `json:"newVersionNodes"`
+	EverGivenNodes  int `json:"everGivenNodes"`
+	// DurationSeconds is the time until every node is updated; a run in which that does not happen counts as longer than any.
+	DurationSeconds quantiles `json:"durationSeconds"`
+	// ReachableDurationSeconds is the time until every node that can be reached is updated.
+	ReachableDurationSeconds quantiles `json:"reachableDurationSeconds"`
+	PeakUnavailableNodes     quantiles `json:"peakUnavailableNodes"`
+	PeakUnavailablePercent   quantiles `json:"peakUnavailablePercent"`
+	UnavailableNodeSeconds   quantiles `json:"unavailableNodeSeconds"`
+	Waves                    quantiles `json:"waves"`
+	PodsCreated              quantiles `json:"podsCreated"`
+	APICalls                 quantiles `json:"apiCalls"`
+	PulledBytes              quantiles `json:"pulledBytes"`
+	ContainerRestarts        quantiles `json:"containerRestarts"`
+	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by cause.
+	LeftNodes []leftNodes `json:"leftNodes"`
+}
+
+// endingCounts is how many runs ended in which way: the new version is where it is to be; the canary gave it up; another version
+// replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
+type endingCounts struct {
+	Done     int `json:"done"`
+	GivenUp  int `json:"givenUp"`
+	Replaced int `json:"replaced"`
+	Stuck    int `json:"stuck"`
+	Limit    int `json:"limit"`
+	Late     int `json:"late"`
+}
+
+// quantiles over runs. Each is the least value of a run that at least that share of the runs does not exceed; null: never.
+type quantiles struct {
+	P50 *float64 `json:"p50"`
+	P90 *float64 `json:"p90"`
+	Max *float64 `json:"max"`
+}
+
+// suggestAnswer is what suggest prints with -o json.
+type suggestAnswer struct {
+	Command string `json:"command"`
+	Seed    uint64 `json:"seed"`
+	Runs    int    `json:"runs"`
+	// Knob is the setting that was varied, and DeadlineSeconds what it is to meet.
+	Knob            string   `json:"knob"`
+	DeadlineSeconds float64  `json:"deadlineSeconds"`
+	Notes           []string `json:"notes"`
+	// ValueNodes is the smallest value that meets the deadline; null: none does, and Failures says why.
+	ValueNodes *int `json:"valueNodes"`
+	// Result is that of the value, or of the largest one if none meets the deadline.
+	Result   specAnswer `json:"result"`
+	Failures []string   `json:"failures"`
+}
+
+// specAnswerOf sums up the runs of a candidate.
+func specAnswerOf(o *outcome) specAnswer {
+	over := func(of func(r *simulate.Report) float64) quantiles {
+		return quantilesOf(o, func(seed int) float64 { return of(&o.Reports[seed]) })
+	}
+	seconds := func(d time.Duration) float64 { return d.Seconds() }
+	worst := o.worst()
+	a := specAnswer{
+		Label: o.Label, File: o.File, Headline: o.story(),
+		Endings: endingCounts{
+			Done: o.count(endDone), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced), Stuck: o.count(endStuck),
+			Limit: o.count(endLimit), Late: o.count(endStopped),
+		},
+		DesiredNodes: o.Reports[worst].Desired, NewVersionNodes: o.Traces[worst].Version.Now,
+		EverGivenNodes: o.Traces[worst].Version.Given,
+		DurationSeconds: quantilesOf(o, func(seed int) float64 {
+			if o.ending(seed) != endDone {
+				return math.Inf(1)
+			}
+			return seconds(o.Reports[seed].Finished)
+		}),
+		ReachableDurationSeconds: quantilesOf(o, func(seed int) float64 { return o.reachable(seed) / float64(time.Second) }),
+		PeakUnavailableNodes:     over(func(r *simulate.Report) float64 { return float64(r.Unavailable.Peak) }),
+		PeakUnavailablePercent: over(func(r *simulate.Report) float64 {
+			return 100 * float64(r.Unavailable.Peak) / float64(max(r.Desired, 1))
+		}),
+		UnavailableNodeSeconds: over(func(r *simulate.Report) float64 { return seconds(r.Unavailable.NodeTime) }),
+		Waves:                  over(func(r *simulate.Report) float64 { return float64(r.Waves) }),
+		PodsCreated:            over(func(r *simulate.Report) float64 { return float64(r.Created) }),
+		APICalls:               over(func(r *simulate.Report) float64 { return float64(r.Calls) }),
+		PulledBytes:            over(func(r *simulate.Report) float64 { return float64(r.PulledBytes) }),
+		ContainerRestarts:      over(func(r *simulate.Report) float64 { return float64(r.Restarts) }),
+		LeftNodes:              []leftNodes{},
+	}
+	if left := o.left(); left != nil {
+		a.LeftNodes = left
+	}
+	return a
+}
+
+// quantilesOf are those of a value of each run.
+func quantilesOf(o *outcome, of func(seed int) float64) quantiles {
+	values := make([]float64, len(o.Reports))
+	for seed := range values {
+		values[seed] = of(seed)
+	}
+	slices.Sort(values)
+	at := func(share float64) *float64 {
+		value := quantile(values, share)
+		if math.IsInf(value, 0) {
+			return nil
+		}
+		return &value
+	}
+	return quantiles{at(0.5), at(0.9), at(1)}
+}
+
+// printAnswer prints an answer as JSON.
+func printAnswer(out io.Writer, answer any) error {
+	text, err := json.MarshalIndent(answer, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
+}
+
+// answerOf is the answer of simulate or forecast.
+func answerOf(command string, e *experiment, outcomes []*outcome, failures []string) simulateAnswer {
+	a := simulateAnswer{Command: command, Seed: e.Seed, Runs: e.Seeds, Notes: orEmpty(e.Notes), Failures: orEmpty(failures)}
+	for _, o := range outcomes {
+		a.Specs = append(a.Specs, specAnswerOf(o))
+	}
+	return a
+}
+
+// orEmpty is the list, or an empty one, which is [] and not null in JSON.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,198 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+// Derived is what the objects of a cluster tell about the times that a rollout will take there.
+type Derived struct {
+	Model simulate.Model
+	// Sentences say what each time was derived from, and what the objects do not tell.
+	Sentences []string
+}
+
+// Derive reads off the nodes and the pods of a set how long pods take to be scheduled, to start and to stop, and how large the images
+// of the spec are. The pods are those of the set (see [rollout.Claim]); none of the arguments is written to. The model has what can be
+// derived:
+//
+//   - Schedule is the time from the creation of pods to their condition PodScheduled;
+//   - Kubelets has one rule: Ready is the time from PodScheduled to Ready, with the pull of the image in it, and Stop is the grace
+//     period of the spec, because no object tells how long a pod took to stop;
+//   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times already.
+//
+// Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and those that
+// became Ready with or after their node. The error says that no pod tells the times, and what to do instead.
+func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derived, error) {
+	nodeReady := make(map[string]time.Time)
+	for _, node := range nodes {
+		if at, ok := nodeReadySince(node); ok {
+			nodeReady[node.Name] = at
+		}
+	}
+	var scheduled, started []time.Duration
+	for _, pod := range pods {
+		bound, ready, ok := startOf(pod, nodeReady[pod.Spec.NodeName])
+		if !ok {
+			continue
+		}
+		started = append(started, ready.Sub(bound))
+		if wait := bound.Sub(pod.CreationTimestamp.Time); !pod.CreationTimestamp.IsZero() && wait >= 0 {
+			scheduled = append(scheduled, wait)
+		}
+	}
+	name := printable(spec.Default().Name)
+	if len(started) == 0 {
+		return Derived{}, fmt.Errorf("of the %s of %s none tells how long a start takes "+
+			"(conditions PodScheduled and Ready, both True, and no restart): give --world FILE, which says how long pods take",
+			plural(len(pods), "pod", "pods"), name)
+	}
+	d := Derived{Model: simulate.Model{Schedule: distributionOf(scheduled)}}
+	from := fmt.Sprintf("%s of %s", plural(len(started), "pod", "pods"), name)
+	ready := distributionOf(started)
+	d.say("a pod takes %s from PodScheduled to Ready, with the pull of its image: from %s", inWords(started), from)
+	if !d.Model.Schedule.IsZero() {
+		d.say("it takes %s to be scheduled: from %s of %s", inWords(scheduled),
+			plural(len(scheduled), "pod", "pods"), name)
+	}
+	stop := 30 * time.Second
+	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil {
+		stop = time.Duration(*grace) * time.Second
+	}
+	d.say("it takes %s to stop: its grace period, which is the most it can take; the cluster does not tell how long pods take",
+		asDuration(float64(stop)))
+	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: simulate.Fixed(stop)}}
+	d.sizes(nodes, &spec.Template.Spec)
+	d.say("the registry and the controller are as fast as asked: bandwidths, limits of requests and failures are not in the cluster; " +
+		"--world FILE has all of that")
+	return d, nil
+}
+
+func (d *Derived) say(format string, arguments ...any) {
+	d.Sentences = append(d.Sentences, fmt.Sprintf(format, arguments...))
+}
+
+// sizes looks up how large the images of the template are. The size of an image that is on no node is taken from another one of the
+// same repository.
+func (d *Derived) sizes(nodes []*corev1.Node, template *corev1.PodSpec) {
+	sizes := make(map[string]int64)
+	byRepository := make(map[string]int64)
+	for _, node := range nodes {
+		for i := range node.Status.Images {
+			image := &node.Status.Images[i]
+			for _, name := range image.Names {
+				sizes[name] = max(sizes[name], image.SizeBytes)
+				byRepository[repository(name)] = max(byRepository[repository(name)], image.SizeBytes)
+			}
+		}
+	}
+	var known, unknown []string
+	for i := range template.Containers {
+		image := template.Containers[i].Image
+		size, like := sizes[image], ""
+		if size == 0 {
+			size, like = byRepository[repository(image)], ", as other versions of it"
+		}
+		switch text := printable(image); {
+		case slices.Contains(unknown, text) || d.Model.Registry.Sizes[image] > 0:
+		case size <= 0:
+			unknown = append(unknown, text)
+		default:
+			if d.Model.Registry.Sizes == nil {
+				d.Model.Registry.Sizes = make(map[string]int64)
+			}
+			d.Model.Registry.Sizes[image] = size
+			known = append(known, fmt.Sprintf("%s has %s%s", text, asBytes(float64(size)), like))
+		}
+	}
+	if len(known) > 0 {
+		d.say("%s: from the images that nodes report", strings.Join(known, ", "))
+	}
+	if len(unknown) > 0 {
+		d.say("the size of %s is unknown, because no node reports such an image: bytes from the registry are not counted",
+			strings.Join(unknown, ", "))
+	}
+}
+
+// repository is the image without its tag and digest.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndex(image, ":"); colon > strings.LastIndex(image, "/") {
+		image = image[:colon]
+	}
+	return image
+}
+
+// startOf is when the pod was scheduled and when it became Ready, if that was its start.
+func startOf(pod *corev1.Pod, node time.Time) (bound, ready time.Time, ok bool) {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case corev1.PodScheduled:
+			bound = c.LastTransitionTime.Time
+		case corev1.PodReady:
+			ready = c.LastTransitionTime.Time
+		default: // another condition
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].RestartCount > 0 {
+			return bound, ready, false
+		}
+	}
+	back := !node.IsZero() && node.After(bound) && !ready.Before(node)
+	return bound, ready, !bound.IsZero() && !ready.IsZero() && !ready.Before(bound) && !back
+}
+
+// nodeReadySince is since when a node is Ready.
+func nodeReadySince(node *corev1.Node) (time.Time, bool) {
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// distributionOf is a distribution with the median and the 95th percentile of the times. Objects have whole seconds, so a median
+// of 0 means less than one.
+func distributionOf(times []time.Duration) simulate.Distribution {
+	if len(times) == 0 {
+		return simulate.Distribution{}
+	}
+	slices.Sort(times)
+	median, p95 := times[(len(times)-1)/2], times[(len(times)*95+99)/100-1]
+	switch {
+	case median == 0:
+		return simulate.Uniform(0, max(p95, time.Second))
+	case median == p95:
+		return simulate.Fixed(median)
+	default:
+		return simulate.LogNormal(median, p95)
+	}
+}
+
+// inWords says the median and the 95th percentile of sorted times.
+func inWords(sorted []time.Duration) string {
+	median, p95 := sorted[(len(sorted)-1)/2], sorted[(len(sorted)*95+99)/100-1]
+	switch {
+	case p95 == 0:
+		return "less than 1s"
+	case median == p95:
+		return asDuration(float64(median))
+	case median == 0:
+		return "less than 1s, and 19 of 20 no more than " + asDuration(float64(p95))
+	}
+	return fmt.Sprintf("%s, and 19 of 20 no more than %s", asDuration(float64(median)), asDuration(float64(p95)))
+}

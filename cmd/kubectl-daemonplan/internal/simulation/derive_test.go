@@ -1,0 +1,143 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+)
+
+var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// startedPod was made at noon, scheduled after a second, and Ready so long after that.
+func startedPod(node string, after time.Duration) *corev1.Pod {
+	condition := func(kind corev1.PodConditionType, at time.Time) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}
+	}
+	bound := noon.Add(time.Second)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent-" + node, CreationTimestamp: metav1.NewTime(noon)},
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status: corev1.PodStatus{
+			Conditions:        []corev1.PodCondition{condition(corev1.PodScheduled, bound), condition(corev1.PodReady, bound.Add(after))},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}},
+		},
+	}
+}
+
+func readyNode(name string, since time.Time, images ...corev1.ContainerImage) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}},
+		Images:     images,
+	}}
+}
+
+func derivedSpec(images ...string) rollout.Spec {
+	grace := int64(45)
+	spec := rollout.Spec{Name: "agent"}
+	spec.Template.Spec.TerminationGracePeriodSeconds = &grace
+	for i, image := range images {
+		spec.Template.Spec.Containers = append(spec.Template.Spec.Containers, corev1.Container{Name: fmt.Sprint(i), Image: image})
+	}
+	return spec
+}
+
+func TestDerive(t *testing.T) {
+	nodes := []*corev1.Node{
+		readyNode("n", noon.Add(-time.Hour), corev1.ContainerImage{Names: []string{"r.example:5000/agent:v1", "r.example:5000/agent@sha256:1"}, SizeBytes: 210e6}),
+		readyNode("back", noon.Add(time.Hour)),
+	}
+	var pods []*corev1.Pod
+	for i := range 20 {
+		pods = append(pods, startedPod("n", time.Duration(11+i)*time.Second)) // 11 s to 30 s
+	}
+	restarted, back, waiting := startedPod("n", time.Hour), startedPod("back", time.Hour), startedPod("n", time.Hour)
+	restarted.Status.ContainerStatuses[0].RestartCount = 1
+	waiting.Status.Conditions[1].Status = corev1.ConditionFalse
+	pods = append(pods, restarted, back, waiting)
+	d, err := Derive(nodes, pods, derivedSpec("r.example:5000/agent:v2", "other:v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := d.Model.Kubelets[0]
+	if rule.Ready != simulate.LogNormal(20*time.Second, 29*time.Second) || rule.Stop != simulate.Fixed(45*time.Second) ||
+		d.Model.Schedule != simulate.Fixed(time.Second) || d.Model.Registry.Sizes["r.example:5000/agent:v2"] != 210e6 || d.Model.Registry.Bandwidth != 0 {
+		t.Errorf("derived %+v", d.Model)
+	}
+	want := []string{
+		"a pod takes 20s, and 19 of 20 no more than 29s from PodScheduled to Ready, with the pull of its image: from 20 pods of agent",
+		"it takes 1s to be scheduled: from 20 pods of agent", "it takes 45s to stop: its grace period",
+		"r.example:5000/agent:v2 has 210 MB, as other versions of it: from the images that nodes report", "the size of other:v1 is unknown",
+		"--world FILE has all of that",
+	}
+	if all := strings.Join(d.Sentences, "\n"); len(d.Sentences) != len(want) {
+		t.Errorf("it says\n%s", all)
+	}
+	for i := range min(len(want), len(d.Sentences)) {
+		if !strings.Contains(d.Sentences[i], want[i]) {
+			t.Errorf("it says %q, want %q", d.Sentences[i], want[i])
+		}
+	}
+	if _, err := Derive(nodes, []*corev1.Pod{restarted, back, waiting}, derivedSpec("a:v1")); err == nil ||
+		!strings.Contains(err.Error(), "of the 3 pods of agent none tells how long a start takes") || !strings.Contains(err.Error(), "--world FILE") {
+		t.Errorf("with nothing to go by: %v", err)
+	}
+	one, err := Derive(nil, []*corev1.Pod{startedPod("", 0)}, derivedSpec("a:v1"))
+	if err != nil || one.Model.Kubelets[0].Ready != simulate.Uniform(0, time.Second) || !strings.Contains(one.Sentences[0], "less than 1s from PodScheduled to Ready") {
+		t.Errorf("times below a second: %v %+v", err, one)
+	}
+}
+
+func TestRepository(t *testing.T) {
+	for image, want := range map[string]string{
+		"agent": "agent", "agent:v1": "agent", "r:5000/agent": "r:5000/agent", "r:5000/agent:v1": "r:5000/agent", "r/agent:v1@sha256:0": "r/agent", "": "",
+	} {
+		if got := repository(image); got != want {
+			t.Errorf("%s is of %s, want %s", image, got, want)
+		}
+	}
+}
+
+// A forecast of 0s 0s 0s answers nothing. Without a world the times come from the dump, which is said, or the answer is refused.
+func TestForecastWithoutAWorld(t *testing.T) {
+	_, stdout, stderr := call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "2")
+	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || strings.Contains(stdout, " 0s ") {
+		t.Errorf("got %s\n%s", stdout, stderr)
+	}
+	for _, command := range []string{"forecast", "suggest --deadline 1h"} {
+		args := append(strings.Fields(command), "--nodes", "3", "--spec", newManifest)
+		if code, stdout, stderr := call(2, false, args...); code != exitUsage || stdout != "" || !strings.Contains(stderr, "every time would be 0s: ") {
+			t.Errorf("%s: exit code %d, %s\n%s", command, code, stdout, stderr)
+		}
+	}
+	bare := write(t, "bare.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n---\n"+read(t, oldManifest))
+	for command, want := range map[string]int{"forecast": exitUsage, "suggest --deadline 1h": exitUsage, "simulate": exitOK} {
+		code, _, stderr := call(2, false, append(strings.Fields(command), "--dump", bare)...)
+		if code != want || !strings.Contains(stderr, "bare.yaml: of the 0 pods of agent none tells how long a start takes") {
+			t.Errorf("%s from a dump without pods: exit code %d\n%s", command, code, stderr)
+		}
+	}
+}
+
+func TestFirstInstallationIsSaid(t *testing.T) {
+	const line = "the nodes are empty at the start: this is a first installation"
+	_, _, stderr := call(2, false, "simulate", "--nodes", "3", "--spec", newManifest, "--world", worldFileIn)
+	if !strings.HasPrefix(stderr, line) {
+		t.Errorf("standard error has %q", stderr)
+	}
+	for _, args := range [][]string{small(), {"simulate", "--dump", someDump, "--name", "node-agent"}} {
+		if _, _, stderr := call(2, false, args...); strings.Contains(stderr, line) {
+			t.Errorf("%v: standard error has %q", args, stderr)
+		}
+	}
+	_, stdout, _ := call(2, false, "simulate", "--nodes", "3", "--spec", newManifest, "-o", "json")
+	if !strings.Contains(stdout, line) || !strings.Contains(stdout, "nothing takes any time") {
+		t.Errorf("the notes are not in the JSON: %s", stdout)
+	}
+}

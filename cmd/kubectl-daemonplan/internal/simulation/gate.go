@@ -1,0 +1,199 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// gate is a condition of --fail-if. If it holds for a candidate, the command ends with exit code 1.
+type gate struct {
+	text   string
+	metric metric
+	op     string
+	limit  float64
+	share  bool // the limit is a share of the nodes, in percent
+}
+
+// metric is something that a gate compares.
+type metric struct {
+	name string
+	// unit says how limits are read: nodes (a number, or a share in percent), time or runs.
+	unit string
+	// of is the value, and words the value as the error shows it. For shares it is in percent.
+	of    func(o *outcome, share bool) float64
+	words func(o *outcome) string
+}
+
+// Units of metrics, with what a limit of each looks like.
+const (
+	unitNodes = "a number of nodes or a share of them, such as 5 or 5%"
+	unitTime  = "a duration, such as 30m or 1h30m"
+	unitRuns  = "a number of runs, such as 0"
+)
+
+// metrics are all that a gate can compare.
+var metrics = []metric{
+	{"peak", unitNodes, peakOf, func(o *outcome) string {
+		return fmt.Sprintf("at most %s are down at once (%s %%)", plural(int(peakOf(o, false)), "node", "nodes"),
+			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64))
+	}},
+	{"duration", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 1) }, func(o *outcome) string {
+		return "the longest run until every node is updated: " + orNever(quantile(o.durations(), 1))
+	}},
+	{"p50", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 0.5) }, func(o *outcome) string {
+		return "half of the runs until every node is updated: " + orNever(quantile(o.durations(), 0.5))
+	}},
+	{"p90", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 0.9) }, func(o *outcome) string {
+		return "nine of ten runs until every node is updated: " + orNever(quantile(o.durations(), 0.9))
+	}},
+	{"stuck", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endStuck)) }, func(o *outcome) string {
+		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), plural(len(o.Reports), "run is", "runs are"))
+	}},
+	{"violations", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endViolation)) }, func(o *outcome) string {
+		return fmt.Sprintf("%d of %s an invariant", o.count(endViolation), plural(len(o.Reports), "run broke", "runs broke"))
+	}},
+}
+
+// peakOf is the most nodes that were down at once in any run, or their share of the nodes that are to run the pod.
+func peakOf(o *outcome, share bool) float64 {
+	most := 0.0
+	for i := range o.Reports {
+		value := float64(o.Reports[i].Unavailable.Peak)
+		if share {
+			value *= 100 / float64(max(o.Reports[i].Desired, 1))
+		}
+		most = max(most, value)
+	}
+	return most
+}
+
+// durations are the times until every node is updated, in order; infinite for runs that did not get there.
+func (o *outcome) durations() []float64 {
+	list := make([]float64, len(o.Reports))
+	for i := range o.Reports {
+		list[i] = math.Inf(1)
+		if o.ending(i) == endDone {
+			list[i] = float64(o.Reports[i].Finished)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func orNever(nanoseconds float64) string {
+	if math.IsInf(nanoseconds, 1) {
+		return "never"
+	}
+	return asDuration(nanoseconds)
+}
+
+var gateForm = regexp.MustCompile(`^\s*([A-Za-z0-9]+)\s*(?:(>=|<=|>|<)\s*(\S+))?\s*$`)
+
+const gateExamples = "'peak>5%', 'peak>=10', 'duration>1h', 'p90>30m', stuck"
+
+// parseGates reads the conditions. All mistakes are reported at once.
+func parseGates(texts []string) ([]gate, error) {
+	var list []gate
+	var wrong []error
+	for _, text := range texts {
+		g, err := parseGate(text)
+		if err != nil {
+			err = fmt.Errorf("--fail-if %s: %w", strconv.Quote(text), err)
+		}
+		list, wrong = append(list, g), append(wrong, err)
+	}
+	return list, errors.Join(wrong...)
+}
+
+func parseGate(text string) (gate, error) {
+	parts := gateForm.FindStringSubmatch(text)
+	if parts == nil {
+		return gate{}, fmt.Errorf("it is a name, one of > >= < <=, and a value, such as %s", gateExamples)
+	}
+	i := slices.IndexFunc(metrics, func(m metric) bool { return m.name == parts[1] })
+	if i < 0 {
+		var names []string
+		for _, m := range metrics {
+			names = append(names, m.name)
+		}
+		return gate{}, fmt.Errorf("there is no %s; there are: %s", parts[1], strings.Join(names, ", "))
+	}
+	g := gate{text: strings.TrimSpace(text), metric: metrics[i], op: parts[2]}
+	value := parts[3]
+	if g.op == "" {
+		if g.metric.unit != unitRuns {
+			return gate{}, fmt.Errorf("%s is compared with %s: write %s>VALUE", g.metric.name, g.metric.unit, g.metric.name)
+		}
+		g.op, value = ">", "0"
+	}
+	refused := fmt.Errorf("%s is compared with %s, not with %s", g.metric.name, g.metric.unit, value)
+	if g.metric.unit == unitTime {
+		limit, err := time.ParseDuration(value)
+		if err != nil || limit < 0 {
+			return gate{}, refused
+		}
+		g.limit = float64(limit)
+		return g, nil
+	}
+	number, percent := strings.CutSuffix(value, "%")
+	limit, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(limit >= 0) || math.IsInf(limit, 1) || percent && (limit > 100 || g.metric.unit != unitNodes) ||
+		!percent && limit != math.Trunc(limit) {
+		return gate{}, refused
+	}
+	g.limit, g.share = limit, percent
+	return g, nil
+}
+
+// closed says why the candidate does not pass; empty: it passes.
+func (g *gate) closed(o *outcome) string {
+	value := g.metric.of(o, g.share)
+	holds := false
+	switch g.op {
+	case ">":
+		holds = value > g.limit
+	case ">=":
+		holds = value >= g.limit
+	case "<":
+		holds = value < g.limit
+	case "<=":
+		holds = value <= g.limit
+	}
+	if !holds {
+		return ""
+	}
+	return fmt.Sprintf("--fail-if %s: %s: %s", quoted(g.text), o.Label, g.metric.words(o))
+}
+
+// refusals are the reasons for which the answer about these candidates is negative: runs that got stuck or did not end in time,
+// and gates that are closed.
+func refusals(outcomes []*outcome, gates []gate) []string {
+	var reasons []string
+	for _, o := range outcomes {
+		if o.count(endStuck, endLimit) > 0 {
+			for _, line := range append([]string{strings.TrimSuffix(o.story(), ".")}, o.whyLeft()...) {
+				reasons = append(reasons, o.Label+": "+line)
+			}
+		}
+		for i := range gates {
+			if reason := gates[i].closed(o); reason != "" {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	return reasons
+}
+
+// asError is the error of a command whose answer is negative for these reasons; nil if there are none.
+func asError(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &negative{strings.Join(reasons, "\n")}
+}

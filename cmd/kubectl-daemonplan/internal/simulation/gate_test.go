@@ -1,0 +1,170 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stuckWorld is a world in which a node falls silent for good, after a second.
+func stuckWorld(t *testing.T) string {
+	t.Helper()
+	return write(t, "world.yaml", "model: {kubelets: [{ready: 5s}]}\nevents: [{at: 1s, what: NodeNotReady, node: node-00003}]\n")
+}
+
+func TestGates(t *testing.T) {
+	for _, tt := range []struct {
+		gates []string
+		why   string
+		code  int
+		want  string // of standard error
+	}{
+		{[]string{"peak>25%"}, "3 of 12 nodes are not more than a quarter", exitOK, ""},
+		{[]string{"peak>=25%"}, "but they are a quarter", exitNo, "error: --fail-if 'peak>=25%': v2: at most 3 nodes are down at once (25 %)\n"},
+		{[]string{"peak>3"}, "a number of nodes", exitOK, ""},
+		{[]string{" peak > 2 "}, "spaces do not matter", exitNo, "error: --fail-if 'peak > 2': v2: at most 3 nodes are down at once (25 %)\n"},
+		{[]string{"duration>1m", "p50>1m", "p90<=2m", "stuck", "violations"}, "each that holds is told", exitNo,
+			"error: --fail-if 'duration>1m': v2: the longest run until every node is updated: 1m49s\n" +
+				"error: --fail-if 'p50>1m': v2: half of the runs until every node is updated: 1m49s\n" +
+				"error: --fail-if 'p90<=2m': v2: nine of ten runs until every node is updated: 1m49s\n"},
+		{[]string{"stuck", "stuck>0", "violations>0", "peak<1", "p90>2m"}, "none holds", exitOK, ""},
+	} {
+		for _, command := range []string{"simulate", "forecast"} {
+			args := []string{command, "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--seeds", "1"}
+			for _, gate := range tt.gates {
+				args = append(args, "--fail-if", gate)
+			}
+			if code, _, stderr := call(2, false, args...); code != tt.code || stderr != tt.want {
+				t.Errorf("%s %q (%s): exit code %d, want %d; standard error:\n%swant:\n%s", command, tt.gates, tt.why, code, tt.code, stderr, tt.want)
+			}
+		}
+	}
+}
+
+// Whoever runs this in CI must not take a rollout that got stuck for a good one.
+func TestStuckRunDoesNotExit0(t *testing.T) {
+	for _, command := range []string{"simulate", "forecast"} {
+		code, stdout, stderr := call(2, false, command, "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t),
+			"--spec", newManifest, "--seeds", "2", "--fail-if", "stuck")
+		const want = "error: v2: stuck: 11 of 12 nodes have the new version; 1 node cannot be updated\n" +
+			"error: v2: 1 node: NotReady: node-00003 since 1s\n" +
+			"error: --fail-if stuck: v2: 2 of 2 runs are stuck\n"
+		if code != exitNo || stderr != want || stdout == "" {
+			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, stderr)
+		}
+	}
+	code, _, stderr := call(2, false, "simulate", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--until", "1m")
+	if code != exitNo || !strings.HasPrefix(stderr, "error: v2: not done after 1m: ") {
+		t.Errorf("a run whose time is up: exit code %d, standard error:\n%s", code, stderr)
+	}
+}
+
+// Numbers over the nodes that can be reached are of use when one node is broken for ever.
+func TestForecastOverNodesThatCanBeReached(t *testing.T) {
+	_, got, _ := call(2, false, "forecast", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3")
+	const want = `v2, 3 runs                        p50    p90    max
+time until every node is updated  never  never  never
+  every node that can be reached    20s    20s    20s
+waves                                 4      4      4
+peak unavailable nodes                4      4      4
+
+v2: stuck: 11 of 12 nodes have the new version; 1 node cannot be updated.
+  1 node: NotReady: node-00003 since 1s
+`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// Where a node can never be updated, no value of any knob meets any deadline, and suggest says so and why.
+func TestSuggestSaysThatNoSettingHelps(t *testing.T) {
+	args := []string{"suggest", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3", "--deadline", "10h"}
+	code, stdout, stderr := call(2, false, args...)
+	const no = "no maxUnavailable meets 10h00m: no setting can help: with 12, the largest, stuck: 11 of 12 nodes have the new version; 1 node cannot be updated\n"
+	if code != exitNo || !strings.HasPrefix(stdout, no+"1 node: NotReady: node-00003 since 1s\n") || stderr != "error: "+no {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	if !strings.Contains(stdout, "every node that can be reached") {
+		t.Errorf("nothing is said about the nodes that can be reached:\n%s", stdout)
+	}
+}
+
+// fieldsOf are the names of all fields of a JSON document, with their paths.
+func fieldsOf(path string, value any) []string {
+	var list []string
+	switch value := value.(type) {
+	case map[string]any:
+		for name, below := range value {
+			list = append(list, path+name)
+			list = append(list, fieldsOf(path+name+".", below)...)
+		}
+	case []any:
+		for _, item := range value {
+			list = append(list, fieldsOf(path, item)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Programs read these names, so they stay.
+func TestJSONFields(t *testing.T) {
+	spec := []string{
+		"label", "file", "headline", "endings", "endings.done", "endings.givenUp", "endings.replaced", "endings.stuck", "endings.limit",
+		"endings.late", "desiredNodes", "newVersionNodes", "everGivenNodes", "leftNodes", "leftNodes.cause", "leftNodes.nodes", "leftNodes.since",
+	}
+	for _, name := range []string{
+		"durationSeconds", "reachableDurationSeconds", "peakUnavailableNodes", "peakUnavailablePercent", "unavailableNodeSeconds", "waves",
+		"podsCreated", "apiCalls", "pulledBytes", "containerRestarts",
+	} {
+		spec = append(spec, name, name+".p50", name+".p90", name+".max")
+	}
+	fleet := []string{"--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3", "-o", "json"}
+	for _, tt := range []struct {
+		args   []string
+		fields []string
+		under  string
+	}{
+		{[]string{"simulate"}, []string{"command", "seed", "runs", "notes", "specs", "failures"}, "specs."},
+		{[]string{"forecast"}, []string{"command", "seed", "runs", "notes", "specs", "failures"}, "specs."},
+		{[]string{"suggest", "--deadline", "1h"},
+			[]string{"command", "seed", "runs", "knob", "deadlineSeconds", "notes", "valueNodes", "result", "failures"}, "result."},
+	} {
+		code, stdout, _ := call(2, false, append(tt.args, fleet...)...)
+		var document map[string]any
+		if err := json.Unmarshal([]byte(stdout), &document); err != nil || code != exitNo {
+			t.Fatalf("%s: exit code %d, %v", tt.args[0], code, err)
+		}
+		want := slices.Clone(tt.fields)
+		for _, name := range spec {
+			want = append(want, tt.under+name)
+		}
+		slices.Sort(want)
+		if got := fieldsOf("", document); !slices.Equal(got, want) {
+			t.Errorf("%s has the fields\n%q\nwant\n%q", tt.args[0], got, want)
+		}
+		if document["command"] != tt.args[0] || len(document["failures"].([]any)) == 0 {
+			t.Errorf("%s: %v", tt.args[0], document)
+		}
+	}
+}
+
+func TestJSONValues(t *testing.T) {
+	var found simulateAnswer
+	text := answer(t, "simulate", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "-o", "json")
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Fatal(err)
+	}
+	a := found.Specs[0]
+	if *a.DurationSeconds.P90 < 108 || *a.DurationSeconds.P90 > 110 || *a.PeakUnavailableNodes.Max != 3 || *a.PeakUnavailablePercent.Max != 25 ||
+		a.DesiredNodes != 12 || a.NewVersionNodes != 12 || a.Endings != (endingCounts{Done: 1}) || *a.PulledBytes.P50 != 2.4e9 || len(found.Failures) != 0 {
+		t.Errorf("got %s", text)
+	}
+	var suggested suggestAnswer
+	text = answer(t, "suggest", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "-o", "json", "--deadline", "2m")
+	if err := json.Unmarshal([]byte(text), &suggested); err != nil || *suggested.ValueNodes != 3 || suggested.DeadlineSeconds != 120 ||
+		suggested.Knob != "maxUnavailable" || suggested.Result.Endings.Done != 20 {
+		t.Errorf("%v: got %s", err, text)
+	}
+}

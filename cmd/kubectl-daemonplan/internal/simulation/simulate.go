@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// output is where simulate writes to, in addition to the table.
+type output struct {
+	Out, History string
+}
+
+const runLong = `Roll out one spec or several on one fleet, each by itself, and compare how that goes.
+
+Specs are manifests: DaemonSet of apps/v1, Advanced DaemonSet of OpenKruise, ExtendedDaemonSet of Datadog. The fleet is
+generated (--nodes, or --fleet with a file of node pools) or a dump of a cluster (--dump). What runs on generated nodes
+before says --from; how the cluster behaves says --world.`
+
+const runExample = `
+  kubectl daemonplan simulate --nodes 300 --zones a,b,c --from v1.yaml --spec careful.yaml --spec bold.yaml --world world.yaml
+  kubectl daemonplan simulate --dump dump.json --spec new.yaml --seeds 50 --out report
+  kubectl daemonplan simulate --fleet fleet.yaml --spec today=v2.yaml --spec better=v2-surge.yaml --history history.csv`
+
+func (p *program) simulateCommand() *cobra.Command {
+	q := question{defaultSeeds: 1}
+	var out output
+	var form format
+	c := &cobra.Command{
+		Use: "simulate", Short: "Compare specs on one fleet", Long: runLong,
+		Example: strings.TrimPrefix(runExample, "\n"), Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return p.simulate(&q, &files{Stdin: p.Stdin}, out, form, q.command("simulate"))
+		},
+	}
+	c.Flags().SortFlags = false
+	q.flags(c.Flags())
+	out.flags(c)
+	form.flags(c.Flags(), true)
+	return c
+}
+
+func (o *output) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.Out, "out", "", "write report.html, pictures and histories into this `DIR`")
+	c.Flags().StringVar(&o.History, "history", "", "write what happened under the first seed to a `FILE` .jsonl or .csv; "+
+		"with several specs, one each")
+}
+
+func (o *output) check() error {
+	switch strings.ToLower(filepath.Ext(o.History)) {
+	case "", ".jsonl", ".csv":
+	default:
+		return fmt.Errorf("--history %s: it is a file whose name ends in .jsonl or .csv", o.History)
+	}
+	if o.History != "" && filepath.Ext(o.History) == "" {
+		return fmt.Errorf("--history %s: its name must end in .jsonl or .csv, which says what is written", o.History)
+	}
+	return nil
+}
+
+// format says how an answer is printed, and when it is negative.
+type format struct {
+	Output string
+	FailIf []string
+}
+
+func (f *format) flags(flags *pflag.FlagSet, gates bool) {
+	flags.StringVarP(&f.Output, "output", "o", "", "`FORMAT` of the answer: json; without it, a table")
+	if gates {
+		flags.StringArrayVar(&f.FailIf, "fail-if", nil, "end with exit code 1 if this `CONDITION` holds, "+
+			"such as 'peak>5%' or 'p90>30m'; repeat it for several")
+	}
+}
+
+func (f *format) check() error {
+	if f.Output != "" && f.Output != "json" {
+		return fmt.Errorf("--output %s: there is no such format; there is: json", printable(f.Output))
+	}
+	return nil
+}
+
+// simulate compares the specs, and judges the result.
+func (p *program) simulate(q *question, f *files, out output, form format, line string) error {
+	gates, err := parseGates(form.FailIf)
+	if err := errors.Join(q.check(), out.check(), form.check(), err); err != nil {
+		return err
+	}
+	e, outcomes, err := p.run(q, f, out, line)
+	if err != nil {
+		return err
+	}
+	failures := refusals(outcomes, gates)
+	if form.Output == "json" {
+		if err := printAnswer(p.Stdout, answerOf("simulate", e, outcomes, failures)); err != nil {
+			return err
+		}
+	} else {
+		printTable(p.Stdout, outcomes)
+	}
+	return asError(failures)
+}
+
+// run makes the runs that the question asks for, and writes what out names.
+func (p *program) run(q *question, f *files, out output, line string) (e *experiment, outcomes []*outcome, err error) {
+	if err := errors.Join(q.check(), out.check()); err != nil {
+		return nil, nil, err
+	}
+	e, err = q.load(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.NoTimes != nil {
+		e.Notes = append(e.Notes, "nothing takes any time, so only waves and numbers of nodes mean anything: "+e.NoTimes.Error())
+	}
+	p.warn(e)
+	var kept histories
+	defer func() { err = errors.Join(err, kept.close()) }()
+	if out.Out != "" {
+		if err := os.MkdirAll(out.Out, 0o755); err != nil {
+			return nil, nil, reading(out.Out, err)
+		}
+		for _, extension := range []string{".jsonl", ".csv"} {
+			name := historyNames(filepath.Join(out.Out, "history"+extension), e.Candidates)
+			if err := kept.open(len(e.Candidates), name); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if out.History != "" {
+		if err := kept.open(len(e.Candidates), historyNames(out.History, e.Candidates)); err != nil {
+			return nil, nil, err
+		}
+	}
+	outcomes, err = p.compare(e, kept.record)
+	if err != nil {
+		return nil, nil, p.broken(err, out.Out)
+	}
+	p.warnUnused(e, outcomes)
+	if out.Out == "" {
+		return e, outcomes, nil
+	}
+	if err := writeReport(out.Out, line+" --out DIR", e, outcomes); err != nil {
+		return nil, nil, err
+	}
+	fmt.Fprintf(p.Stderr, "wrote %s\n", filepath.Join(out.Out, "report.html"))
+	return e, outcomes, nil
+}
+
+// warn prints the notes so far, and which fields of the manifests have no effect.
+func (p *program) warn(e *experiment) {
+	for _, note := range e.Notes {
+		fmt.Fprintln(p.Stderr, note)
+	}
+	for _, c := range e.Candidates {
+		if len(c.Set.Unknown) > 0 {
+			p.tell(e, fmt.Sprintf("%s: ignored, as its controller would: %s", c.File, strings.Join(c.Set.Unknown, ", ")))
+		}
+	}
+}
+
+// tell prints a note, and keeps it for the answer.
+func (p *program) tell(e *experiment, note string) {
+	fmt.Fprintln(p.Stderr, note)
+	e.Notes = append(e.Notes, note)
+}
+
+// broken writes a file with the snapshot of the step that broke an invariant, to be explained.
+func (p *program) broken(err error, dir string) error {
+	failed, ok := errors.AsType[*runError](err)
+	if !ok || dir == "" {
+		return err
+	}
+	data, encodeErr := failed.Step.Case().Encode()
+	if encodeErr != nil {
+		return errors.Join(err, encodeErr)
+	}
+	file := filepath.Join(dir, "case.json")
+	if writeErr := os.WriteFile(file, data, 0o644); writeErr != nil {
+		return errors.Join(err, writeErr)
+	}
+	return fmt.Errorf("%w\nthe step is in %s", err, file)
+}
