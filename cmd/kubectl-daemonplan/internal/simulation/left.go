@@ -48,7 +48,7 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		switch {
 		case state == simulate.NodeLost:
 			found.Cause, since = "NotReady", sinceReady(node, start)
-		case state == simulate.NodeBroken && pods[node.Name] != nil:
+		case (state == simulate.NodeBroken || state == simulate.NodeSurging) && brokenCause(pods[node.Name]) != "":
 			found.Cause = brokenCause(pods[node.Name])
 		case decision != nil:
 			found.Cause, found.waits = waitCause(plan, decision)
@@ -102,9 +102,12 @@ func sinceReady(node *corev1.Node, start time.Time) string {
 	return ""
 }
 
-// brokenCause says what is wrong with a pod. Numbers that differ from pod to pod, such as restarts, are left out, so that nodes
+// brokenCause says what is wrong with a pod that crashes, has failed, or cannot get its image; "" for any other. Numbers that differ from pod to pod, such as restarts, are left out, so that nodes
 // with one cause are one group.
 func brokenCause(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
 	if pod.Status.Phase == corev1.PodFailed {
 		return "the pod has failed" + inParentheses(pod.Status.Reason)
 	}
@@ -118,7 +121,7 @@ func brokenCause(pod *corev1.Pod) string {
 		if c.State.Terminated != nil {
 			ended = c.State.Terminated
 		}
-		if waiting == nil && ended == nil && c.RestartCount == 0 {
+		if ended == nil && c.RestartCount == 0 || c.Ready {
 			continue
 		}
 		why := "CrashLoopBackOff"
@@ -127,7 +130,7 @@ func brokenCause(pod *corev1.Pod) string {
 		}
 		return fmt.Sprintf("container %s crashes again and again (%s)", printable(c.Name), why)
 	}
-	return "the pod does not run"
+	return ""
 }
 
 func inParentheses(text string) string {

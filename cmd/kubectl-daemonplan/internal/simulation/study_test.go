@@ -20,7 +20,7 @@ func TestStudyReadmes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("..", "..", "studies", name)
 			readme := read(t, filepath.Join(dir, "README.md"))
-			for _, want := range []string{"**Finding.**", "simulate study " + name, "```text\n"} {
+			for _, want := range []string{"**Finding.**", command + " study " + name, "```text\n"} {
 				if !strings.Contains(readme, want) {
 					t.Errorf("the README lacks %q", want)
 				}

@@ -47,11 +47,19 @@ func TestTutorial(t *testing.T) {
 			}
 			return match
 		case language == "sh":
-			line, found := strings.CutPrefix(strings.TrimSpace(body), "./simulate ")
+			line, found := strings.CutPrefix(strings.TrimSpace(body), command+" ")
 			if !found || strings.Contains(line, "\n") {
 				t.Fatalf("not a command that the test can run: %s", body)
 			}
-			printed = answer(t, strings.Fields(line)...)
+			want := exitOK
+			if mark == "exit 1" {
+				want = exitNo
+			}
+			var code int
+			var stderr string
+			if code, printed, stderr = call(2, false, strings.Fields(strings.ReplaceAll(line, "'", ""))...); code != want {
+				t.Fatalf("%s: exit code %d, want %d, standard error:\n%s", line, code, want, stderr)
+			}
 			ran++
 		case language == "go" && mark == "go":
 			if testing.Short() {

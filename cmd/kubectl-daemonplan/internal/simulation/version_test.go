@@ -159,6 +159,20 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 	}
 }
 
+// With surge the old pods serve beside those that crash, and the crash is still the cause.
+func TestStuckSurgeNamesTheCrash(t *testing.T) {
+	world := write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
+	_, got, _ := call(2, false, "simulate", "--nodes", "8", "--from", oldManifest, "--spec", surging, "--world", world)
+	if want := "\n  2 nodes: container agent crashes again and again (CrashLoopBackOff, last exit code 1): node-0000"; !strings.Contains(got, want) {
+		t.Errorf("it lacks %q:\n%s", want, got)
+	}
+	world = write(t, "world.yaml", "model: {kubelets: [{image: 'registry.example/agent:v2', noImage: true}]}")
+	_, got, _ = call(2, false, "simulate", "--nodes", "8", "--from", oldManifest, "--spec", newManifest, "--world", world)
+	if want := "\n  2 nodes: the image registry.example/agent:v2 cannot be pulled (ImagePullBackOff): node-0000"; !strings.Contains(got, want) {
+		t.Errorf("it lacks %q:\n%s", want, got)
+	}
+}
+
 func TestGivenUpComesBeforeStuck(t *testing.T) {
 	o := madeUp("a", 0, 1, 0)
 	o.Reports[0].End, o.Reports[0].Canary.Phase = simulate.EndStuck, canary.Failed
