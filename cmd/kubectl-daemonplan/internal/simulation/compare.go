@@ -84,7 +84,11 @@ func (e *experiment) blame(c *candidate, err error) error {
 		case "fleet":
 			file = cmp.Or(e.Fleet, e.Dump, "--nodes")
 		}
-		lines = append(lines, fmt.Errorf("%s: %w", file, mistake))
+		in := *mistake
+		if part == "fleet" && e.Fleet != "" { // the file has the fields of the fleet at its top
+			in.Field = strings.TrimPrefix(in.Field, "fleet.")
+		}
+		lines = append(lines, fmt.Errorf("%s: %w", shownName(file), &in))
 	}
 	return errors.Join(lines...)
 }

@@ -15,9 +15,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/quantities"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -34,9 +36,14 @@ type decoder struct {
 
 // decode reads the only document of data into the value that into points to.
 func (d *decoder) decode(file string, data []byte, into any) error {
+	file = shownName(file)
+	if n := documents(data); n > 1 {
+		return fmt.Errorf("%s: there are %d documents in the file; it is to have one, with: %s",
+			file, n, names(reflect.TypeOf(into).Elem()))
+	}
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, unparsed(data, err))
 	}
 	var tree any
 	reader := json.NewDecoder(bytes.NewReader(text))
@@ -64,10 +71,11 @@ func (d *decoder) wrong(path, format string, arguments ...any) {
 
 // These types have readers of their own.
 var (
-	durationType = reflect.TypeFor[time.Duration]()
-	timeType     = reflect.TypeFor[time.Time]()
-	specType     = reflect.TypeFor[*rollout.Spec]()
-	ownPackage   = reflect.TypeFor[simulate.Fleet]().PkgPath()
+	durationType  = reflect.TypeFor[time.Duration]()
+	timeType      = reflect.TypeFor[time.Time]()
+	specType      = reflect.TypeFor[*rollout.Spec]()
+	resourcesType = reflect.TypeFor[corev1.ResourceList]()
+	ownPackage    = reflect.TypeFor[simulate.Fleet]().PkgPath()
 )
 
 func (d *decoder) value(path string, tree any, v reflect.Value) {
@@ -87,6 +95,8 @@ func (d *decoder) value(path string, tree any, v reflect.Value) {
 		v.Set(reflect.ValueOf(at))
 	case t == specType:
 		d.spec(path, tree, v)
+	case t == resourcesType:
+		d.resources(path, tree, v)
 	case t.Kind() == reflect.Uint8 && isOwn(t):
 		d.enumeration(path, tree, v)
 	case isText(v) && isOwn(t):
@@ -185,7 +195,7 @@ func (d *decoder) plain(path string, tree any, v reflect.Value) {
 		if isNumber {
 			text = number.String()
 		}
-		quantity, err := resource.ParseQuantity(text)
+		quantity, err := parseQuantity(tree, text)
 		if !isNumber && !isString || err != nil || quantity.CmpInt64(quantity.Value()) != 0 || v.OverflowInt(quantity.Value()) {
 			d.wrong(path, "%s is no whole number such as 12, 800M or 1Gi", show(tree))
 			return
@@ -234,6 +244,35 @@ func (d *decoder) spec(path string, tree any, v reflect.Value) {
 		return
 	}
 	v.Set(reflect.ValueOf(spec))
+}
+
+// parseQuantity reads the text of a value as a quantity, unless that could take time without bound.
+func parseQuantity(tree any, text string) (resource.Quantity, error) {
+	if quantities.Unbounded(tree) {
+		return resource.Quantity{}, errUnbounded
+	}
+	return resource.ParseQuantity(text)
+}
+
+var errUnbounded = errors.New("it has too many digits, or too small an exponent")
+
+// resources reads amounts of resources by name.
+func (d *decoder) resources(path string, tree any, v reflect.Value) {
+	table, ok := tree.(map[string]any)
+	if !ok {
+		d.wrong(path, "%s is no table of amounts such as {cpu: 4, memory: 16Gi}", show(tree))
+		return
+	}
+	list := make(corev1.ResourceList, len(table))
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		quantity, err := parseQuantity(table[key], strings.Trim(show(table[key]), `"`))
+		if err != nil || quantity.Sign() < 0 {
+			d.wrong(fmt.Sprintf("%s[%s]", path, printable(key)), "%s is no amount such as 500m, 4 or 16Gi", show(table[key]))
+			continue
+		}
+		list[corev1.ResourceName(key)] = quantity
+	}
+	v.Set(reflect.ValueOf(list))
 }
 
 // enumeration reads the name of a constant, in Go's spelling or in that of its String method.

@@ -30,16 +30,14 @@ func (f *files) readDump(name string) (*dump, error) {
 	if err != nil {
 		return nil, err
 	}
+	name = shownName(name)
 	var d dump
 	for object, err := range manifest.Objects(data) {
 		if err == nil {
 			err = d.add(object)
 		}
 		if err != nil {
-			if object.Document > 0 {
-				return nil, located(fmt.Sprintf("%s: document %d, item %d", name, object.Document, object.Item), err)
-			}
-			return nil, located(name, err)
+			return nil, placed(shownName(name), data, object, err)
 		}
 	}
 	if len(d.Nodes) == 0 {
@@ -50,7 +48,9 @@ func (f *files) readDump(name string) (*dump, error) {
 }
 
 func (d *dump) add(object manifest.Object) error {
-	switch {
+	switch err := outdatedAPI(object); {
+	case err != nil:
+		return err
 	case object.Kind == "Node" && object.APIVersion == "v1":
 		return take(object, &d.Nodes)
 	case object.Kind == "Pod" && object.APIVersion == "v1":

@@ -51,6 +51,20 @@ func TestArguments(t *testing.T) {
 			[]string{"--spec is there 2 times"}},
 		{"until with a deadline", "they would contradict each other", "suggest --nodes 3 --spec testdata/v2.yaml --deadline 1m --until 1h",
 			[]string{"--until 1h00m"}},
+		{"number", "no word of Go is in the message", "simulate --nodes x --spec testdata/v2.yaml", []string{"error: --nodes x: it is a whole number such as 20\n"}},
+		{"huge number", "the same", "simulate --nodes 99999999999999999999 --spec testdata/v2.yaml", []string{"error: --nodes 99999999999999999999: it is a whole number"}},
+		{"negative seed", "seeds are from 0 on", "simulate --nodes 3 --seed -1 --spec testdata/v2.yaml", []string{"error: --seed -1: it is a whole number from 0 on such as 7\n"}},
+		{"duration", "it has a unit", "simulate --nodes 3 --until 5 --spec testdata/v2.yaml", []string{"error: --until 5: it is a duration with a unit such as 90s, 5m or 2h30m\n"}},
+		{"flag without a value", "with what belongs there", "forecast --dump", []string{"error: --dump needs a value: --dump FILE\n"}},
+		{"label without a file", "the file is missing", "simulate --nodes 3 --spec new=", []string{"error: --spec new=: there is no file; it is FILE or LABEL=FILE\n"}},
+		{"format", "there is one", "forecast --nodes 3 --spec testdata/v2.yaml -o yaml", []string{"error: --output yaml: there is no such format; there is: json\n"}},
+		{"gate of no such name", "all names are told", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if speed>1", []string{"there is no speed", "peak, duration, p50, p90, stuck, violations"}},
+		{"gate without a value", "with what it is compared with", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if peak", []string{`--fail-if "peak"`, "such as 5 or 5%", "peak>VALUE"}},
+		{"gates that are malformed", "all are told, and what is right", "forecast --nodes 3 --spec testdata/v2.yaml --fail-if = --fail-if peak>NaN% --fail-if p90>5 --fail-if stuck>5% --fail-if peak>101% --fail-if peak>-1",
+			[]string{`"=": it is a name, one of`, "not with NaN%", "p90 is compared with a duration, such as 30m", "not with 5%", "not with 101%", "not with -1"}},
+		{"empty standard input", "it has a name in messages", "simulate --nodes 3 --spec testdata/v2.yaml --world -", []string{"error: standard input: the file is empty"}},
+		{"suggest with everything wrong", "all mistakes at once", "suggest --knob x --deadline -1s --until 1h --seeds 0 -o x",
+			[]string{"--knob x", "--deadline -1s", "--until 1h00m", "--seeds 0", "no fleet", "--output x"}},
 		{"no such study", "those that there are, are named", "study nothing", []string{"no study nothing", "slow-registry"}},
 		{"a study that is a path", "it is a name", "study ../studies", []string{"no study ../studies"}},
 		{"two studies", "one at a time", "study slow-registry bad-version", []string{"one study at a time"}},
@@ -87,7 +101,7 @@ func TestHostileFiles(t *testing.T) {
 		{"several mistakes", "all are told", "--fleet", "pools: [{name: 3, nodes: x, zones: a}]",
 			[]string{"pools[0].name: 3 is no text", `pools[0].nodes: "x" is no whole number`, `pools[0].zones: "a" is no list`}},
 		{"the same key twice", "which one counts?", "--fleet", "pools: []\npools: []", []string{"already set"}},
-		{"binary", "no text at all", "--fleet", "\x00\x01\xff\xfe", []string{"fleet.yaml"}},
+		{"binary", "no text at all", "--fleet", "\x00\x01\xff\xfe", []string{"fleet.yaml: line 1: byte 2 of the file is no UTF-8"}},
 		{"a scalar", "no table", "--fleet", "hello", []string{`"hello" is no table`, "pools"}},
 		{"deeply nested", "no stack may overflow", "--fleet", strings.Repeat("[", 50_000), []string{"fleet.yaml"}},
 		{"deep and well formed", "the same", "--fleet", "pools: " + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000), []string{"fleet.yaml"}},
@@ -106,6 +120,57 @@ func TestHostileFiles(t *testing.T) {
 			string(manifest) + "---\n" + strings.Replace(string(manifest), "name: agent", "name: other", 1), []string{"--name", "agent, other"}},
 		{"a mistake in the manifest", "with the path of the manifest", "--spec",
 			strings.Replace(string(manifest), "25%", "a lot", 1), []string{"spec.updateStrategy.rollingUpdate.maxUnavailable"}},
+		{"world of nothing", "what may be in it is named", "--world", "", []string{"world.yaml: the file is empty", "model, controller, events"}},
+		{"world in UTF-16", "an editor of Windows wrote it", "--world", "\xff\xfem\x00", []string{"world.yaml: the text is UTF-16; it must be UTF-8"}},
+		{"bytes that are no UTF-8", "with their place", "--world", "model: {}\n# \xff", []string{"world.yaml: line 2: byte 12 of the file is no UTF-8"}},
+		{"template", "a chart that was not rendered", "--world", "model:\n  hooks: {{ .Values.hooks }}", []string{"world.yaml: line 2 has a template", "helm template"}},
+		{"NaN of YAML", "no JSON can hold it", "--world", "model:\n  stubbornHooks: .nan", []string{"world.yaml: line 2: .nan is no number", "3%"}},
+		{"infinity of YAML", "the same", "--world", "model: {registry: {requests: -.inf}}", []string{"world.yaml: line 1: .inf is no number"}},
+		{"NaN of Go", "neither above 0 nor below 1", "--world", "model: {stubbornHooks: NaN}", []string{"world.yaml: model.stubbornHooks", "NaN", "between 0 and 1"}},
+		{"tab", "YAML has none", "--world", "model:\n\thooks: 1s", []string{"world.yaml: yaml: line 2"}},
+		{"two documents", "the second one would be ignored", "--world", "model: {}\n---\nmodel: {hooks: 1s}", []string{"world.yaml: there are 2 documents", "model, controller, events"}},
+		{"a manifest for a world", "the wrong kind of file", "--world", "apiVersion: v1\nkind: Pod", []string{"world.yaml: kind: there is no such field; there are: model, controller, events"}},
+		{"negative time", "a pod is not ready before it starts", "--world", "model: {kubelets: [{ready: -5s}]}", []string{"model.kubelets[0].ready", "must not be negative"}},
+		{"range upside down", "with what was meant", "--world", "model: {kubelets: [{ready: 5s..2s}]}", []string{"model.kubelets[0].ready", "2s..5s"}},
+		{"centuries", "no such time passes", "--world", "model: {kubelets: [{ready: 999999h}]}", []string{"model.kubelets[0].ready", "ten years"}},
+		{"unknown key deep down", "the neighbours are named", "--world", "model: {kubelets: [{raedy: 5s}]}", []string{"model.kubelets[0].raedy", "ready"}},
+		{"a table for a list", "a dash is missing", "--world", "model: {kubelets: {ready: 5s}}", []string{`model.kubelets: {"ready":"5s"} is no list`}},
+		{"pool that is not there", "those that there are, are named", "--world", "model: {kubelets: [{pool: wbe, ready: 1s}]}", []string{"model.kubelets[0].pool", `"wbe"`, `"web"`}},
+		{"negative bandwidth", "nothing flows backwards", "--world", "model: {registry: {bandwidth: -5M}}", []string{"model.registry.bandwidth", "must not be negative"}},
+		{"a number beyond 64 bits", "it would overflow", "--world", "model: {registry: {bandwidth: 1e30}}", []string{"model.registry.bandwidth", "800M or 1Gi"}},
+		{"a number that is hard to read", "it would take gigabytes", "--world", "model: {registry: {bandwidth: '1e-999999999'}}", []string{"model.registry.bandwidth", "is no whole number such as 12, 800M or 1Gi"}},
+		{"interval without a unit", "seconds? minutes?", "--world", "controller: {interval: 5}", []string{"controller.interval: 5 is no duration such as 90s"}},
+		{"negative interval", "before the last plan", "--world", "controller: {interval: -5s}", []string{"controller.interval", "must not be negative"}},
+		{"event of no kind", "what happens?", "--world", "events: [{at: 5m}]", []string{"events[0].what: Required value"}},
+		{"event on fewer than no nodes", "it is a count", "--world", "events: [{at: 5m, what: EvictPod, count: -1}]", []string{"events[0].count", "must not be negative"}},
+		{"event that cannot be undone", "the field would be ignored", "--world", "events: [{at: 5m, what: EvictPod, for: 5m}]", []string{"events[0].for", "EvictPod does not end by itself"}},
+		{"event again and again at once", "it would never end", "--world", "events: [{at: 0s, every: 0s, what: EvictPod}]", []string{"events[0].every", "at least 1ms"}},
+		{"taint of no effect", "those that there are, are named", "--world", "events: [{at: 5m, what: TaintNode, taint: {key: a, effect: Nope}}]", []string{"events[0].taint.effect", "NoExecute"}},
+		{"more nodes than fit", "a slip of the pen", "--world", "events: [{at: 5m, what: AddNodes, join: {name: more, nodes: 99999999}}]", []string{"events[0].join.nodes", "at most 1000000"}},
+		{"two pools of one name", "their nodes would have the same names", "--fleet", "pools: [{name: a, nodes: 3}, {name: a, nodes: 3}]", []string{"fleet.yaml: pools[1].name: Duplicate value"}},
+		{"pool without a name", "its nodes would have none", "--fleet", "pools: [{nodes: 3}]", []string{"fleet.yaml: pools[0].name: Required value"}},
+		{"half a node", "they are whole", "--fleet", "pools: [{name: a, nodes: 1.5}]", []string{"pools[0].nodes: 1.5 is no whole number"}},
+		{"label that is a number", "YAML and Kubernetes differ", "--fleet", "pools: [{name: a, nodes: 3, labels: {a: 1}}]", []string{"pools[0].labels[a]: 1 is no text; put it in quotes"}},
+		{"unknown key of a taint", "with its name", "--fleet", "pools: [{name: a, nodes: 3, taints: [{key: a, effct: x}]}]", []string{"pools[0].taints", "effct"}},
+		{"amount", "with the resource, and without a regular expression", "--fleet", "pools: [{name: a, nodes: 3, allocatable: {cpu: much}}]", []string{`pools[0].allocatable[cpu]: "much" is no amount such as 500m`}},
+		{"amount that is hard to read", "it would take gigabytes", "--fleet", "pools: [{name: a, nodes: 3, allocatable: {cpu: '1e-999999999'}}]", []string{"pools[0].allocatable[cpu]", "is no amount"}},
+		{"time", "with one that is right", "--fleet", "now: yesterday\npools: [{name: a, nodes: 3}]", []string{`now: "yesterday" is no time such as 2026-03-02T09:15:00Z`}},
+		{"manifest of nothing", "what is to be in it is told", "--spec", "# nothing\n", []string{"spec.yaml: the file is empty", "DaemonSet"}},
+		{"manifest that is a template", "a chart that was not rendered", "--spec", "{{- if .Values.x }}\napiVersion: apps/v1", []string{"spec.yaml: document 1: line 1 has a template", "helm template"}},
+		{"manifest of another kind", "what is there is named", "--spec", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}", []string{"spec.yaml: there is no DaemonSet", "it has: Deployment of apps/v1"}},
+		{"manifest of an old API", "with what to do", "--spec", "apiVersion: extensions/v1beta1\nkind: DaemonSet\nmetadata: {name: x}",
+			[]string{"spec.yaml: document 1 (DaemonSet x): apiVersion: a DaemonSet of extensions/v1beta1", "convert it to apps/v1"}},
+		{"manifest without a selector", "each mistake is a line", "--spec", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}",
+			[]string{"error: ", "spec.yaml: spec.selector: Required value", "\nerror: ", "spec.yaml: spec.template.spec.containers"}},
+		{"mistake in the second document", "with document, kind and name", "--spec", "apiVersion: v1\nkind: ConfigMap\n---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x, namespace: ns}\nspec: {minReadySeconds: soon}",
+			[]string{"spec.yaml: document 2 (DaemonSet ns/x): spec.minReadySeconds", `"soon"`}},
+		{"dump that is no object", "with the place, once", "--dump", "hello", []string{"dump.yaml: document 1: must be an object with apiVersion and kind"}},
+		{"dump cut off", "the disk was full", "--dump", `{"kind":"List","apiVersion":"v1","items":[`, []string{"dump.yaml: document 1: line 1: the text ends too early"}},
+		{"broken pod in a dump", "with item, kind and name", "--dump", `{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"}},` +
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"pod-1","namespace":"x"},"spec":{"nodeName":7}}]}`,
+			[]string{"dump.yaml: document 1, item 2 (Pod x/pod-1): spec.nodeName: Invalid value: 7: must be a string"}},
+		{"old API in a dump", "with what to do", "--dump", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\napiVersion: extensions/v1beta1\nkind: DaemonSet\nmetadata: {name: x}",
+			[]string{"dump.yaml: document 2 (DaemonSet x): apiVersion", "convert it to apps/v1"}},
 		{"no node in the dump", "what to dump is told", "--dump", "apiVersion: v1\nkind: List\nitems: []",
 			[]string{"there is no node", "kubectl get nodes"}},
 		{"broken dump", "with its place", "--dump", "apiVersion: v1\nkind: Node\nmetadata: {name: [a]}", []string{"metadata.name"}},
@@ -144,6 +209,16 @@ func refused(t *testing.T, args, want []string) {
 			t.Errorf("standard error lacks %q:\n%s", want, stderr)
 		}
 	}
+	for _, word := range []string{"strconv", "json:", "map[interface", "cannot unmarshal", "goroutine"} {
+		if strings.Contains(stderr, word) {
+			t.Errorf("standard error has the word %q of Go:\n%s", word, stderr)
+		}
+	}
+	for line := range strings.Lines(strings.TrimPrefix(stderr, notes(stderr))) {
+		if !strings.HasPrefix(line, "error: ") {
+			t.Errorf("a line of standard error is no error: %q", line)
+		}
+	}
 	if len(stderr) > 4000 {
 		t.Errorf("standard error has %d bytes", len(stderr))
 	}
@@ -161,4 +236,13 @@ func bomb() string {
 		b.WriteString("a" + string(rune('0'+i)) + ": &a" + string(rune('0'+i)) + " [" + strings.Repeat("*a"+prev+", ", 9) + "*a" + prev + "]\n")
 	}
 	return b.String()
+}
+
+// notes are the lines before the first error.
+func notes(stderr string) string {
+	before, _, _ := strings.Cut("\n"+stderr, "\nerror: ")
+	if before == "" {
+		return ""
+	}
+	return strings.TrimPrefix(before, "\n") + "\n"
 }

@@ -19,7 +19,19 @@ type files struct {
 	stdinRead bool
 }
 
+// read returns the text of a file. What is no text is refused.
 func (f *files) read(name string) ([]byte, error) {
+	data, err := f.bytes(name)
+	if err == nil {
+		err = checkText(name, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func (f *files) bytes(name string) ([]byte, error) {
 	switch {
 	case f.FS != nil:
 		data, err := fs.ReadFile(f.FS, path.Clean(name))

@@ -38,18 +38,26 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	if err != nil {
 		return manifest.Set{}, nil, err
 	}
+	file = shownName(file)
+	if documents(data) == 0 {
+		return manifest.Set{}, nil, fmt.Errorf("%s: the file is empty; it is to have a DaemonSet, as kubectl apply takes it", file)
+	}
 	var found []manifest.Set
-	var all []string
+	var all, others []string
 	for object, err := range manifest.Objects(data) {
+		if err == nil {
+			err = outdatedAPI(object)
+		}
 		if err != nil {
-			return manifest.Set{}, nil, fmt.Errorf("%s: %w", file, err)
+			return manifest.Set{}, nil, placed(file, data, object, err)
 		}
 		if !isSet(object) {
+			others = append(others, printable(object.Kind+" of "+object.APIVersion))
 			continue
 		}
 		set, err := object.Set()
 		if err != nil {
-			return manifest.Set{}, nil, located(file, err)
+			return manifest.Set{}, nil, placed(file, data, object, err)
 		}
 		all = append(all, printable(set.Spec.Name))
 		if name == "" || meant(set.Spec, name) {
@@ -59,9 +67,9 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	switch {
 	case len(all) == 0:
 		return manifest.Set{}, nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, "+
-			"and no ExtendedDaemonSet, in the file", file)
+			"and no ExtendedDaemonSet, in the file; it has: %s", file, shortList(others))
 	case len(found) == 0:
-		return manifest.Set{}, nil, fmt.Errorf("%s: no set is called %s; there are: %s", file, name, strings.Join(all, ", "))
+		return manifest.Set{}, nil, fmt.Errorf("%s: no set is called %s; there are: %s", file, printable(name), strings.Join(all, ", "))
 	case len(found) > 1:
 		return manifest.Set{}, nil, fmt.Errorf("%s: there are several sets; choose one with --name: %s",
 			file, strings.Join(all, ", "))
@@ -78,6 +86,19 @@ func isSet(object manifest.Object) bool {
 	group, _, _ := strings.Cut(object.APIVersion, "/")
 	return object.Kind == "DaemonSet" && (group == "apps" || group == "apps.kruise.io") ||
 		object.Kind == "ExtendedDaemonSet" && group == "datadoghq.com"
+}
+
+// shortList joins the different texts, at most five of them.
+func shortList(texts []string) string {
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	if more := len(texts) - 5; more > 0 {
+		texts = append(texts[:5], fmt.Sprintf("and %d more", more))
+	}
+	if len(texts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(texts, ", ")
 }
 
 // meant reports whether the name, with or without the namespace, is that of the set.
@@ -114,6 +135,9 @@ func (f *files) readCandidates(arguments []string, name string) ([]*candidate, e
 		label, file, labelled := strings.Cut(argument, "=")
 		if !labelled {
 			label, file = "", argument
+		}
+		if file == "" {
+			return nil, fmt.Errorf("--spec %s: there is no file; it is FILE or LABEL=FILE", quoted(argument))
 		}
 		set, text, err := f.readManifest(file, name)
 		if err != nil {

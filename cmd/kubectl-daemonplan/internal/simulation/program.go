@@ -122,8 +122,10 @@ func flagError(c *cobra.Command, err error) error {
 		flag := wrong.GetFlag()
 		right, example := "a value", ""
 		switch flag.Value.Type() {
-		case "int", "uint64":
+		case "int":
 			right, example = "a whole number", "20"
+		case "uint64":
+			right, example = "a whole number from 0 on", "7"
 		case "float64":
 			right, example = "a number", "0.1"
 		case "duration":
