@@ -40,7 +40,7 @@ const (
 // metrics are all that a gate can compare.
 var metrics = []metric{
 	{"peak", unitNodes, peakOf, func(o *outcome) string {
-		return fmt.Sprintf("at most %s are down at once (%s %%)", plural(int(peakOf(o, false)), "node", "nodes"),
+		return fmt.Sprintf("at most %s down at once (%s %%)", plural(int(peakOf(o, false)), "node is", "nodes are"),
 			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64))
 	}},
 	{"duration", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 1) }, func(o *outcome) string {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not have it,
@@ -142,6 +140,8 @@ type measure struct {
 	name string
 	show func(float64) string
 	of   func(o *outcome) float64 // NaN: the candidate is left out
+	// refines means that it is of interest only if the candidates are equal in the measure before, and differ in this one.
+	refines bool
 }
 
 // measures are what candidates are compared at. The time counts only for those that bring the new version to every node.
@@ -150,22 +150,31 @@ var measures = []measure{
 		if o.count(endDone) < len(o.Reports) {
 			return math.NaN()
 		}
-		return o.median(func(r *simulate.Report) float64 { return float64(r.Finished) })
-	}},
+		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Finished) })
+	}, false},
+	{"time until 90 % of the nodes are updated", asDuration, func(o *outcome) float64 {
+		if o.count(endDone) < len(o.Reports) {
+			return math.NaN()
+		}
+		return o.median(func(seed int) float64 {
+			after, _ := o.reached(seed, 90)
+			return float64(after)
+		})
+	}, true},
 	{"most nodes down at once", func(n float64) string { return plural(int(n), "node", "nodes") }, func(o *outcome) float64 {
-		return o.median(func(r *simulate.Report) float64 { return float64(r.Unavailable.Peak) })
-	}},
+		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) })
+	}, false},
 	{"time without a serving pod, summed over nodes", func(m float64) string { return asMinutes(m) + " node-minutes" },
 		func(o *outcome) float64 {
-			return o.median(func(r *simulate.Report) float64 { return r.Unavailable.NodeTime.Minutes() })
-		}},
+			return o.median(func(seed int) float64 { return o.Reports[seed].Unavailable.NodeTime.Minutes() })
+		}, false},
 }
 
 // median is the median over the runs.
-func (o *outcome) median(of func(*simulate.Report) float64) float64 {
+func (o *outcome) median(of func(seed int) float64) float64 {
 	values := make([]float64, len(o.Reports))
-	for i := range o.Reports {
-		values[i] = of(&o.Reports[i])
+	for seed := range values {
+		values[seed] = of(seed)
 	}
 	slices.Sort(values)
 	return quantile(values, 0.5)
@@ -178,6 +187,7 @@ func contrasts(outcomes []*outcome) []string {
 		value float64
 	}
 	var lines []string
+	tie := false // in the measure before
 	for _, m := range measures {
 		var list []entry
 		for _, o := range outcomes {
@@ -190,6 +200,10 @@ func contrasts(outcomes []*outcome) []string {
 		}
 		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
 		least, most := list[0], list[len(list)-1]
+		before := tie
+		if tie = about(least.value, most.value); m.refines && (!before || tie) {
+			continue
+		}
 		var best []string
 		for _, e := range list {
 			if about(least.value, e.value) {

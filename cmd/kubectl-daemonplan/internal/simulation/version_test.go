@@ -125,6 +125,15 @@ func TestSmallDifferencesAreCalledSo(t *testing.T) {
 			t.Errorf("%s: it has %q:\n%s", tt.why, tt.not, got)
 		}
 	}
+	// Where the last nodes keep all candidates waiting, the time of most nodes tells them apart.
+	slow, quick := madeUp("slow", time.Hour, 1, 0), madeUp("quick", time.Hour, 1, 0)
+	slow.Reports[0].Reached = []simulate.Reached{{Percent: 90, After: 50 * time.Minute}}
+	quick.Reports[0].Reached = []simulate.Reached{{Percent: 90, After: 10 * time.Minute}}
+	const want = "Time until every node is updated: the same with all (1h00m). " +
+		"Time until 90 % of the nodes are updated: least with quick (10m), most with slow (50m)."
+	if got := verdict([]*outcome{slow, quick}); !strings.Contains(got, want) {
+		t.Errorf("it lacks %q:\n%s", want, got)
+	}
 	cells := figures([]*outcome{madeUp("a", 100*time.Second, 100, 0), madeUp("b", 103*time.Second, 104, 0)})
 	for _, f := range cells {
 		if f.Name == "peak unavailable nodes" && (f.Cells[0].Best || f.Cells[1].Best) {
