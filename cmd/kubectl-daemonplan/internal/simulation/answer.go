@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// simulateAnswer is what simulate and forecast print with -o json. Names of fields have the unit. New fields may be added; those that are
-// there keep their names and meanings.
+// simulateAnswer is what simulate and forecast print with -o json. Names of fields have the unit. New fields may be added;
+// those that are there keep their names and meanings.
 type simulateAnswer struct {
 	// Command is the subcommand: simulate, forecast or suggest.
 	Command string `json:"command"`
@@ -23,7 +23,8 @@ type simulateAnswer struct {
 	Notes []string `json:"notes"`
 	// Specs has the results, in the order of the arguments.
 	Specs []specAnswer `json:"specs"`
-	// Failures are the reasons for exit code 1: runs that got stuck, and conditions of --fail-if that hold. Empty: exit code 0.
+	// Failures are the reasons for exit code 1: runs that got stuck, and conditions of --fail-if that hold. Empty: exit
+	// code 0.
 	Failures []string `json:"failures"`
 }
 
@@ -52,12 +53,13 @@ type specAnswer struct {
 	APICalls                 quantiles `json:"apiCalls"`
 	PulledBytes              quantiles `json:"pulledBytes"`
 	ContainerRestarts        quantiles `json:"containerRestarts"`
-	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by cause.
+	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by
+	// cause.
 	LeftNodes []leftNodes `json:"leftNodes"`
 }
 
-// endingCounts is how many runs ended in which way: the new version is where it is to be; the canary gave it up; another version
-// replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
+// endingCounts is how many runs ended in which way: the new version is where it is to be; the canary gave it up; another
+// version replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
 type endingCounts struct {
 	Done     int `json:"done"`
 	GivenUp  int `json:"givenUp"`

@@ -19,17 +19,18 @@ type Derived struct {
 	Sentences []string
 }
 
-// Derive reads off the nodes and the pods of a set how long pods take to be scheduled, to start and to stop, and how large the images
-// of the spec are. The pods are those of the set (see [rollout.Claim]); none of the arguments is written to. The model has what can be
-// derived:
+// Derive reads off the nodes and the pods of a set how long pods take to be scheduled, to start and to stop, and how large
+// the images of the spec are. The pods are those of the set (see [rollout.Claim]); none of the arguments is written to. The
+// model has what can be derived:
 //
 //   - Schedule is the time from the creation of pods to their condition PodScheduled;
-//   - Kubelets has one rule: Ready is the time from PodScheduled to Ready, with the pull of the image in it, and Stop is the grace
-//     period of the spec, because no object tells how long a pod took to stop;
-//   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times already.
+//   - Kubelets has one rule: Ready is the time from PodScheduled to Ready, with the pull of the image in it, and Stop is the
+//     grace period of the spec, because no object tells how long a pod took to stop;
+//   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times
+//     already.
 //
-// Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and those that
-// became Ready with or after their node. The error says that no pod tells the times, and what to do instead.
+// Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and
+// those that became Ready with or after their node. The error says that no pod tells the times, and what to do instead.
 func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derived, error) {
 	nodeReady := make(map[string]time.Time)
 	for _, node := range nodes {
@@ -70,8 +71,8 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 		asDuration(float64(stop)))
 	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: simulate.Fixed(stop)}}
 	d.sizes(nodes, &spec.Template.Spec)
-	d.say("the registry and the controller are as fast as asked: bandwidths, limits of requests and failures are not in the cluster; " +
-		"--world FILE has all of that")
+	d.say("the registry and the controller are as fast as asked: bandwidths, limits of requests and failures are not in " +
+		"the cluster; --world FILE has all of that")
 	return d, nil
 }
 
@@ -79,8 +80,8 @@ func (d *Derived) say(format string, arguments ...any) {
 	d.Sentences = append(d.Sentences, fmt.Sprintf(format, arguments...))
 }
 
-// sizes looks up how large the images of the template are. The size of an image that is on no node is taken from another one of the
-// same repository.
+// sizes looks up how large the images of the template are. The size of an image that is on no node is taken from another
+// one of the same repository.
 func (d *Derived) sizes(nodes []*corev1.Node, template *corev1.PodSpec) {
 	sizes := make(map[string]int64)
 	byRepository := make(map[string]int64)
@@ -165,34 +166,32 @@ func nodeReadySince(node *corev1.Node) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// distributionOf is a distribution with the median and the 95th percentile of the times. Objects have whole seconds, so a median
-// of 0 means less than one.
+// distributionOf is a distribution with the median and the 95th percentile of the times. Objects have whole seconds, so a
+// median of 0 means less than one.
 func distributionOf(times []time.Duration) simulate.Distribution {
 	if len(times) == 0 {
 		return simulate.Distribution{}
 	}
 	slices.Sort(times)
 	median, p95 := times[(len(times)-1)/2], times[(len(times)*95+99)/100-1]
-	switch {
-	case median == 0:
+	if median == 0 {
 		return simulate.Uniform(0, max(p95, time.Second))
-	case median == p95:
-		return simulate.Fixed(median)
-	default:
-		return simulate.LogNormal(median, p95)
 	}
+	if median == p95 {
+		return simulate.Fixed(median)
+	}
+	return simulate.LogNormal(median, p95)
 }
 
 // inWords says the median and the 95th percentile of sorted times.
 func inWords(sorted []time.Duration) string {
 	median, p95 := sorted[(len(sorted)-1)/2], sorted[(len(sorted)*95+99)/100-1]
-	switch {
-	case p95 == 0:
-		return "less than 1s"
-	case median == p95:
-		return asDuration(float64(median))
-	case median == 0:
-		return "less than 1s, and 19 of 20 no more than " + asDuration(float64(p95))
+	text := asDuration(float64(median))
+	if median == 0 {
+		text = "less than 1s"
 	}
-	return fmt.Sprintf("%s, and 19 of 20 no more than %s", asDuration(float64(median)), asDuration(float64(p95)))
+	if p95 > median {
+		text += ", and 19 of 20 no more than " + asDuration(float64(p95))
+	}
+	return text
 }

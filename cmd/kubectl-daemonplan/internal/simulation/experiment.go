@@ -88,7 +88,8 @@ func (q *question) check() error {
 		wrong = append(wrong, fmt.Errorf("--seeds %d: it is a number of runs from 1 to %d", q.Seeds, maxSeeds))
 	}
 	if q.Until < 0 {
-		wrong = append(wrong, fmt.Errorf("--until %s: it is a time after the beginning, such as 2h", asDuration(float64(q.Until))))
+		wrong = append(wrong, fmt.Errorf("--until %s: it is a time after the beginning, such as 2h",
+			asDuration(float64(q.Until))))
 	}
 	return errors.Join(wrong...)
 }

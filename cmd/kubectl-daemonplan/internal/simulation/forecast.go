@@ -68,8 +68,8 @@ func (p *program) forecast(q *question, f *files, form format) error {
 	return asError(failures)
 }
 
-// printForecast prints the distribution over the runs as a table, and what became of the runs in which the new version did not come
-// to every node.
+// printForecast prints the distribution over the runs as a table, and what became of the runs in which the new version did
+// not come to every node.
 func printForecast(out io.Writer, o *outcome) {
 	row := func(name string, show func(float64) string, of func(seed int) float64) []string {
 		q := quantilesOf(o, of)
@@ -147,7 +147,8 @@ func (p *program) suggest(q *question, f *files, form format, knobName string, d
 			printable(knobName)))
 	}
 	if deadline <= 0 {
-		wrong = append(wrong, fmt.Errorf("--deadline %s: give a time from the beginning, such as 30m", asDuration(float64(deadline))))
+		wrong = append(wrong, fmt.Errorf("--deadline %s: give a time from the beginning, such as 30m",
+			asDuration(float64(deadline))))
 	}
 	if q.Until != 0 {
 		wrong = append(wrong, fmt.Errorf("--until %s: a run that is late ends by itself", asDuration(float64(q.Until))))
@@ -205,13 +206,14 @@ func (p *program) suggest(q *question, f *files, form format, knobName string, d
 		printForecast(p.Stdout, s.answer)
 		return asError(failures[:1])
 	}
-	fmt.Fprintf(p.Stdout, "%s %s meets %s.\n%s\n\n", knob, asCount(float64(suggestion.Value)), asDuration(float64(deadline)), turned)
+	fmt.Fprintf(p.Stdout, "%s %s meets %s.\n%s\n\n", knob, asCount(float64(suggestion.Value)),
+		asDuration(float64(deadline)), turned)
 	printForecast(p.Stdout, s.answer)
 	return nil
 }
 
-// knobOf is the knob that limits how fast the spec is rolled out on so many nodes. It is maxSurge if the spec has one, slowStart
-// if its steps are smaller than maxUnavailable, else maxUnavailable.
+// knobOf is the knob that limits how fast the spec is rolled out on so many nodes. It is maxSurge if the spec has one,
+// slowStart if its steps are smaller than maxUnavailable, else maxUnavailable.
 func knobOf(spec rollout.Spec, nodes int) simulate.Knob {
 	strategy := spec.Default().Strategy
 	inNodes := func(value *intstr.IntOrString) int {

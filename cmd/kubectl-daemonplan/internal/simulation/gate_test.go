@@ -63,6 +63,7 @@ func TestStuckRunDoesNotExit0(t *testing.T) {
 // Numbers over the nodes that can be reached are of use when one node is broken for ever.
 func TestForecastOverNodesThatCanBeReached(t *testing.T) {
 	_, got, _ := call(2, false, "forecast", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3")
+	//nolint:dupword // a table
 	const want = `v2, 3 runs                          p50    p90    max
 time until every node is updated  never  never  never
   every node that can be reached    20s    20s    20s

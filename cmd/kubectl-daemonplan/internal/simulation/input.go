@@ -65,8 +65,8 @@ func documents(data []byte) int {
 	return n
 }
 
-// placed puts the file and the place of the object before each mistake: its document, its item in a list, and its kind and name as
-// far as they can be read.
+// placed puts the file and the place of the object before each mistake: its document, its item in a list, and its kind and
+// name as far as they can be read.
 func placed(file string, data []byte, object manifest.Object, err error) error {
 	if of, ok := errors.AsType[*manifest.DocumentError](err); ok {
 		place := fmt.Sprintf("%s: document %d", file, of.Document)

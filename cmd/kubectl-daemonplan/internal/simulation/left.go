@@ -16,7 +16,8 @@ import (
 // leftNodes are nodes that are not where the rollout is to bring them, and the one cause for all of them.
 type leftNodes struct {
 	Cause string `json:"cause"`
-	// Nodes are their names, in ascending order. Since is when each came into that state, in words; empty: that is of no interest.
+	// Nodes are their names, in ascending order. Since is when each came into that state, in words; empty: that is of no
+	// interest.
 	Nodes []string `json:"nodes"`
 	Since []string `json:"since,omitempty"`
 
@@ -87,7 +88,8 @@ func settled(state simulate.NodeState, d *rollout.Decision) bool {
 	}
 }
 
-// sinceReady says since when a node is not Ready: from the beginning of the run, or, if that was before, the time of the dump.
+// sinceReady says since when a node is not Ready: from the beginning of the run, or, if that was before, the time of the
+// dump.
 func sinceReady(node *corev1.Node, start time.Time) string {
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
@@ -102,8 +104,8 @@ func sinceReady(node *corev1.Node, start time.Time) string {
 	return ""
 }
 
-// brokenCause says what is wrong with a pod that crashes, has failed, or cannot get its image; "" for any other. Numbers that differ from pod to pod, such as restarts, are left out, so that nodes
-// with one cause are one group.
+// brokenCause says what is wrong with a pod that crashes, has failed, or cannot get its image; "" for any other. Numbers
+// that differ from pod to pod, such as restarts, are left out, so that nodes with one cause are one group.
 func brokenCause(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""

@@ -40,7 +40,8 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 	}
 	file = shownName(file)
 	if documents(data) == 0 {
-		return manifest.Set{}, nil, fmt.Errorf("%s: the file is empty; it is to have a DaemonSet, as kubectl apply takes it", file)
+		return manifest.Set{}, nil, fmt.Errorf("%s: the file is empty; it is to have a DaemonSet, as kubectl apply takes it",
+			file)
 	}
 	var found []manifest.Set
 	var all, others []string
@@ -69,7 +70,8 @@ func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
 		return manifest.Set{}, nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, "+
 			"and no ExtendedDaemonSet, in the file; it has: %s", file, shortList(others))
 	case len(found) == 0:
-		return manifest.Set{}, nil, fmt.Errorf("%s: no set is called %s; there are: %s", file, printable(name), strings.Join(all, ", "))
+		return manifest.Set{}, nil, fmt.Errorf("%s: no set is called %s; there are: %s", file, printable(name),
+			strings.Join(all, ", "))
 	case len(found) > 1:
 		return manifest.Set{}, nil, fmt.Errorf("%s: there are several sets; choose one with --name: %s",
 			file, strings.Join(all, ", "))

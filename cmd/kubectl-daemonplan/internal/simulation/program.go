@@ -32,8 +32,8 @@ const (
 	exitUsage = 2 // the arguments or the files are wrong
 )
 
-// negative is the error of a command whose answer is negative, without a mistake of the caller. The answer is on standard output
-// already; the error says in a line why it is negative.
+// negative is the error of a command whose answer is negative, without a mistake of the caller. The answer is on standard
+// output already; the error says in a line why it is negative.
 type negative struct{ reason string }
 
 func (e *negative) Error() string { return e.reason }
@@ -42,15 +42,15 @@ func (e *negative) Error() string { return e.reason }
 const command = "kubectl daemonplan"
 
 // Commands returns the commands simulate, forecast, suggest and study, to be added to a root command. They read files that
-// arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are made at
-// a time. [ExitCode] turns their errors into exit codes.
+// arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are
+// made at a time. [ExitCode] turns their errors into exit codes.
 func Commands(stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int) []*cobra.Command {
 	p := &program{Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: terminal, Workers: workers, Engine: simulation}
 	return p.commands()
 }
 
-// ExitCode is the exit code for the error of a command: 0 without one, 1 if the answer is negative, 2 if arguments or files are
-// wrong.
+// ExitCode is the exit code for the error of a command: 0 without one, 1 if the answer is negative, 2 if arguments or files
+// are wrong.
 func ExitCode(err error) int {
 	if err == nil {
 		return exitOK

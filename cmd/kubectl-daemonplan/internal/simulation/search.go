@@ -16,8 +16,8 @@ type search struct {
 	spec rollout.Spec
 	// most is the largest value that is tried: the highest number of nodes, seen so far, that are to run the pod.
 	most int
-	// answer is the outcome with the smallest value that meets the deadline, or, if none does, with the largest value and without a
-	// deadline.
+	// answer is the outcome with the smallest value that meets the deadline, or, if none does, with the largest value and
+	// without a deadline.
 	answer *outcome
 	// unused are the paths in the world file that were of no use in any run.
 	unused unused
@@ -75,7 +75,8 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	for i := range outcomes[0].Reports {
 		report := &outcomes[0].Reports[i]
 		s.most = max(s.most, report.Desired)
-		if report.End == simulate.EndDone && s.Deadline > 0 && report.Finished > s.Deadline { // a run that ended too late counts as unfinished
+		late := s.Deadline > 0 && report.Finished > s.Deadline
+		if report.End == simulate.EndDone && late { // counts as unfinished
 			report.End = simulate.EndCondition
 		}
 	}
@@ -86,8 +87,8 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	return prediction, nil
 }
 
-// whyNone says why no value meets the deadline, a reason in each line, the answer first. It makes the runs with the largest value
-// again, without a deadline.
+// whyNone says why no value meets the deadline, a reason in each line, the answer first. It makes the runs with the largest
+// value again, without a deadline.
 func (s *search) whyNone() ([]string, error) {
 	deadline := s.Deadline
 	s.Deadline = 0

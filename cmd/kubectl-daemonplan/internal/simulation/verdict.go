@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not have it,
-// and then which candidate is better at what.
+// headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not
+// have it, and then which candidate is better at what.
 func headlines(outcomes []*outcome) []string {
 	var lines []string
 	for _, o := range outcomes {
@@ -81,11 +81,13 @@ func (o *outcome) storyOf(end ending) string {
 	finished := func(seed int) time.Duration { return o.Reports[seed].Finished }
 	switch end {
 	case endDone:
-		return fmt.Sprintf("the new version is on %s after %s", share(v.Now, r.Desired), times(finished)) + others(v.Now, r.Desired)
+		return fmt.Sprintf("the new version is on %s after %s%s", share(v.Now, r.Desired), times(finished),
+			others(v.Now, r.Desired))
 	case endGivenUp:
 		failed := times(func(seed int) time.Duration { return o.Reports[seed].Canary.Failed })
-		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s of %s were given it, %s never", failed, r.Canary.Reason,
-			asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"), asCount(float64(max(r.Desired-v.Given, 0))))
+		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s of %s were given it, %s never",
+			failed, r.Canary.Reason, asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"),
+			asCount(float64(max(r.Desired-v.Given, 0))))
 	case endReplaced:
 		at := times(func(seed int) time.Duration { return o.Traces[seed].Version.ReplacedAt })
 		text := fmt.Sprintf("another version replaced the new one after %s: %s of %s had been given it by then", at,
@@ -210,7 +212,7 @@ func contrasts(outcomes []*outcome) []string {
 				best = append(best, e.label)
 			}
 		}
-		text := ""
+		var text string
 		switch {
 		case m.show(least.value) == m.show(most.value):
 			text = fmt.Sprintf("the same with all (%s)", m.show(least.value))
@@ -221,7 +223,8 @@ func contrasts(outcomes []*outcome) []string {
 			text = fmt.Sprintf("least with %s (from %s on, less than 5 %% apart), most with %s (%s)", strings.Join(best, " and "),
 				m.show(least.value), most.label, m.show(most.value))
 		default:
-			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, m.show(least.value), most.label, m.show(most.value))
+			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, m.show(least.value),
+				most.label, m.show(most.value))
 		}
 		lines = append(lines, capital(m.name)+": "+text+".")
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -100,14 +101,11 @@ func (v *newVersion) plan(at time.Duration, update string) {
 
 // at is how many nodes had the new version at an instant.
 func (v *newVersion) at(instant time.Duration) int {
-	i, found := slices.BinarySearchFunc(v.kept, instant, func(h having, t time.Duration) int { return int(min(max(h.At-t, -1), 1)) })
-	if !found {
-		i--
-	}
-	if i < 0 {
+	after := sort.Search(len(v.kept), func(i int) bool { return v.kept[i].At > instant })
+	if after == 0 {
 		return 0
 	}
-	return v.kept[i].Nodes
+	return v.kept[after-1].Nodes
 }
 
 // reached is when that percentage of the nodes had got the new version. In a run that replaced it, a node counts from the first
