@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -38,11 +39,11 @@ type trial struct {
 }
 
 // trial is the canary's state in the plan; nil if the strategy has no canary.
-func (r *result) trial() *trial {
-	if r.set.Spec.Strategy.Canary == nil {
+func (r *Result) trial() *trial {
+	if r.Set.Spec.Strategy.Canary == nil {
 		return nil
 	}
-	c := &r.plan.Canary
+	c := &r.Plan.Canary
 	return &trial{
 		Phase: c.Phase.String(), Reason: c.Reason.String(), Message: c.Message(),
 		Node: c.Node, Pod: c.Pod, Container: c.Container, Detail: c.Detail, Restarts: c.Restarts,
@@ -52,17 +53,17 @@ func (r *result) trial() *trial {
 }
 
 // canaryLines describe the state of the canary; none without one.
-func (r *result) canaryLines() []string {
-	if r.set.Spec.Strategy.Canary == nil {
+func (r *Result) canaryLines() []string {
+	if r.Set.Spec.Strategy.Canary == nil {
 		return nil
 	}
 	lines := []string{"Canary: " + r.canaryLine()}
-	c := &r.plan.Canary
+	c := &r.Plan.Canary
 	if c.Phase == canary.Running || c.Phase == canary.Paused {
 		line := fmt.Sprintf("  revision %s on %s, of %d wanted",
-			r.revisionName(c.Revision), counted(len(c.Nodes), "node"), c.Wanted)
+			r.revisionName(c.Revision), text.Counted(len(c.Nodes), "node"), c.Wanted)
 		if len(c.Nodes) > 0 {
-			line += " (" + some(c.Nodes) + ")"
+			line += " (" + text.Some(c.Nodes) + ")"
 		}
 		lines = append(lines, line+"; all others at "+r.revisionName(c.Stable))
 	}
@@ -73,24 +74,24 @@ func (r *result) canaryLines() []string {
 	for _, stale := range c.Stale {
 		lines = append(lines, "  ignored command "+stale+": that revision is not on trial")
 	}
-	if reason := r.set.CanaryPausedReason; reason != "" && c.Phase == canary.Paused {
+	if reason := r.Set.CanaryPausedReason; reason != "" && c.Phase == canary.Paused {
 		lines = append(lines, "  the reason given for the pause: "+reason)
 	}
 	return lines
 }
 
 // canaryLine is phase, reason and end.
-func (r *result) canaryLine() string {
-	c := &r.plan.Canary
+func (r *Result) canaryLine() string {
+	c := &r.Plan.Canary
 	line := fmt.Sprintf("%s (%s): %s", c.Phase, c.Reason, c.Message())
 	if !c.Until.IsZero() {
-		line += fmt.Sprintf("; until %s (in %s)", timestamp(c.Until), c.Until.Sub(r.snapshot.Now).Round(time.Second))
+		line += fmt.Sprintf("; until %s (in %s)", timestamp(c.Until), text.Duration(c.Until.Sub(r.Snapshot.Now)))
 	}
 	return line
 }
 
 // revisionName is the name of the revision of that hash, or the hash.
-func (r *result) revisionName(hash string) string {
+func (r *Result) revisionName(hash string) string {
 	for _, object := range r.revisionObjects() {
 		if hash != "" && history.HashOf(object) == hash {
 			return object.Name
@@ -100,22 +101,22 @@ func (r *result) revisionName(hash string) string {
 }
 
 // paceLines show how slow start limits the rollout, and how maxUnschedulable extends the budget.
-func (r *result) paceLines() []string {
+func (r *Result) paceLines() []string {
 	var lines []string
-	b := &r.plan.Budget
+	b := &r.Plan.Budget
 	if b.SlowStart > 0 {
 		lines = append(lines, fmt.Sprintf("Slow start: %s be under way now, %s before this plan",
-			agree(int(b.SlowStart), "node may", "nodes may"), agree(int(b.UnderWay), "was", "were")))
+			text.Agree(int(b.SlowStart), "node may", "nodes may"), text.Agree(int(b.UnderWay), "was", "were")))
 	}
 	if b.Exempt > 0 {
 		var nodes []string
-		for i := range r.plan.Decisions {
-			if d := &r.plan.Decisions[i]; d.Exempt {
+		for i := range r.Plan.Decisions {
+			if d := &r.Plan.Decisions[i]; d.Exempt {
 				nodes = append(nodes, d.Node)
 			}
 		}
 		lines = append(lines, fmt.Sprintf("Left out of the budget: %s, of at most %d (maxUnschedulable): %s",
-			counted(int(b.Exempt), "node"), b.MaxUnschedulable, some(nodes)))
+			text.Counted(int(b.Exempt), "node"), b.MaxUnschedulable, text.Some(nodes)))
 	}
 	return lines
 }
@@ -133,12 +134,12 @@ type override struct {
 }
 
 // overrides are the conflicts, followed by the annotations that cannot be read.
-func (r *result) overrides() []override {
+func (r *Result) overrides() []override {
 	var list []override
-	for _, c := range r.plan.OverrideConflicts {
+	for _, c := range r.Plan.OverrideConflicts {
 		list = append(list, override{Node: c.Node, Nodes: c.Nodes, Container: c.Container, Winner: c.Winner, Loser: c.Loser})
 	}
-	for _, m := range r.plan.MalformedOverrides {
+	for _, m := range r.Plan.MalformedOverrides {
 		list = append(list, override{Node: m.Node, Container: m.Container, Problem: m.Problem})
 	}
 	return list

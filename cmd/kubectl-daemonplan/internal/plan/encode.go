@@ -15,9 +15,9 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// document is the plan in the form of -o json and -o yaml. Codes are printed by name. A new version may add fields, but removes
+// Document is the plan in the form of -o json and -o yaml. Codes are printed by name. A new version may add fields, but removes
 // none.
-type document struct {
+type Document struct {
 	// Namespace and Name are those of the set. Its apiVersion shows which kind of DaemonSet it is; datadoghq.com/v1alpha1 is an
 	// ExtendedDaemonSet.
 	Namespace           string `json:"namespace"`
@@ -35,7 +35,7 @@ type document struct {
 	// Overrides are the conflicts between settings, and the annotations of nodes that cannot be read.
 	Overrides []override `json:"overrides,omitempty"`
 	// Revisions are the revisions, the newest first.
-	Revisions []revision `json:"revisions"`
+	Revisions []Revision `json:"revisions"`
 	// Diffs show what updates of the pods of this plan change, and whether that can be made in place. There are none if the set
 	// recreates pods.
 	Diffs []diff `json:"diffs,omitempty"`
@@ -51,7 +51,7 @@ type document struct {
 	Hooks    []podWait `json:"hooks,omitempty"`
 	// Nodes has one entry per node, by name, and then one per pod on a node that is gone.
 	Nodes []decision `json:"nodes"`
-	// Memory is what to pass to the next plan with -memory.
+	// Memory is what to pass to the next plan with --memory.
 	Memory rollout.Memory `json:"memory"`
 	// Warnings list what in the input makes the plan doubtful.
 	Warnings []string `json:"warnings,omitempty"`
@@ -158,8 +158,9 @@ type decision struct {
 	Exempt bool `json:"exempt,omitempty"`
 }
 
-func (r *result) encode(out io.Writer, format string) error {
-	d, err := r.document()
+// Encode prints the plan as json or yaml.
+func (r *Result) Encode(out io.Writer, format string) error {
+	d, err := r.Document()
 	if err != nil {
 		return err
 	}
@@ -177,18 +178,19 @@ func (r *result) encode(out io.Writer, format string) error {
 	return err
 }
 
-func (r *result) document() (document, error) {
-	p, spec := r.plan, r.set.Spec
+// Document is the plan as a value.
+func (r *Result) Document() (Document, error) {
+	p, spec := r.Plan, r.Set.Spec
 	jobs, err := r.imagePullJobs()
 	if err != nil {
-		return document{}, err
+		return Document{}, err
 	}
-	d := document{
+	d := Document{
 		Namespace:           spec.Namespace,
 		Name:                spec.Name,
 		DaemonSetAPIVersion: spec.APIVersion,
 
-		Now:      timestamp(r.snapshot.Now),
+		Now:      timestamp(r.Snapshot.Now),
 		NextWake: timestamp(p.NextWake),
 		Status:   p.Status,
 		Budget: budget{
@@ -212,7 +214,7 @@ func (r *result) document() (document, error) {
 		Nodes:    []decision{},
 		Memory:   p.Memory,
 		Warnings: r.warnings(),
-		Ignored:  r.input.ignored,
+		Ignored:  r.Input.Ignored,
 	}
 	for _, w := range p.Waits() {
 		d.Waits = append(d.Waits, wait{w.Reason.String(), w.Limit.String(), w.Size, w.Nodes, w.Because})
@@ -223,8 +225,8 @@ func (r *result) document() (document, error) {
 	return d, nil
 }
 
-func (r *result) actions() actions {
-	p := r.plan
+func (r *Result) actions() actions {
+	p := r.Plan
 	list := actions{
 		Revisions: []revisionAction{}, Patches: []podAction{}, Pulls: []pull{}, Deletes: []podAction{}, Creates: []podAction{},
 	}
@@ -264,7 +266,7 @@ func (r *result) actions() actions {
 	return list
 }
 
-func (r *result) decision(d *rollout.Decision) decision {
+func (r *Result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until),

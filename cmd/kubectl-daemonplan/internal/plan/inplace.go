@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -38,9 +40,9 @@ type obstacle struct {
 }
 
 // diffs lists the comparisons of this plan, ordered by the hash of the revision that pods come from.
-func (r *result) diffs() []diff {
+func (r *Result) diffs() []diff {
 	var list []diff
-	for _, d := range r.plan.Diffs {
+	for _, d := range r.Plan.Diffs {
 		list = append(list, diff{
 			From: d.From, To: d.To, InPlace: d.Update.InPlace(), Restarts: d.Update.Restarts(),
 			Changes: changes(d.Update), Obstacles: obstacles(d.From, d.Update),
@@ -73,7 +75,7 @@ func (o obstacle) String() string {
 }
 
 // notInPlace is why a pod is not updated in place: what is wrong with the pod, else the first obstacle to the change.
-func (r *result) notInPlace(d *rollout.Decision) string {
+func (r *Result) notInPlace(d *rollout.Decision) string {
 	if d.Obstruction != 0 || d.Diff == nil {
 		return d.Obstruction.String()
 	}
@@ -84,12 +86,12 @@ func (r *result) notInPlace(d *rollout.Decision) string {
 }
 
 // reportInPlace prints the comparisons, those of the newest revision first.
-func (r *result) reportInPlace(out io.Writer) {
+func (r *Result) reportInPlace(out io.Writer) {
 	list := r.diffs()
 	if len(list) == 0 {
 		return
 	}
-	known := make(map[string]revision)
+	known := make(map[string]Revision)
 	for _, one := range r.revisions() {
 		known[one.Hash] = one
 	}
@@ -101,18 +103,18 @@ func (r *result) reportInPlace(out io.Writer) {
 		}
 		switch {
 		case !d.InPlace:
-			fmt.Fprintf(out, "From %s not in place:\n", printable(from))
+			fmt.Fprintf(out, "From %s not in place:\n", text.Printable(from))
 			for _, line := range lines(d.Obstacles) {
-				fmt.Fprintf(out, "  %s\n", printable(line))
+				fmt.Fprintf(out, "  %s\n", text.Printable(line))
 			}
 			continue
 		case d.Restarts:
-			fmt.Fprintf(out, "From %s in place, containers restart:\n", printable(from))
+			fmt.Fprintf(out, "From %s in place, containers restart:\n", text.Printable(from))
 		default:
-			fmt.Fprintf(out, "From %s in place, nothing restarts:\n", printable(from))
+			fmt.Fprintf(out, "From %s in place, nothing restarts:\n", text.Printable(from))
 		}
 		for _, c := range d.Changes {
-			fmt.Fprintf(out, "  %s\n", printable(c.String()))
+			fmt.Fprintf(out, "  %s\n", text.Printable(c.String()))
 		}
 	}
 	fmt.Fprintln(out)
@@ -133,14 +135,14 @@ func lines(obstacles []obstacle) []string {
 
 // verdict compares a revision with the template, to see whether the update can be made in place. It is nil if the set recreates
 // its pods whatever changes.
-func (r *result) verdict(data []byte) *inplace.Update {
-	strategy := r.set.Spec.Default().Strategy
+func (r *Result) verdict(data []byte) *inplace.Update {
+	strategy := r.Set.Spec.Default().Strategy
 	if strategy.Method == inplace.Recreate {
 		return nil
 	}
 	// A revision that cannot be read has no template. Compare reports that as an obstacle.
 	template, _ := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
-	return inplace.Compare(template, &r.set.Spec.Template, strategy.InPlace)
+	return inplace.Compare(template, &r.Set.Spec.Template, strategy.InPlace)
 }
 
 // consequence is what an update does to the pods of a revision. It does not have the case that pods are held because the update
@@ -161,21 +163,21 @@ func consequence(changes []history.Change, update *inplace.Update) string {
 }
 
 // reportObstacles prints why the pods of a revision, or some of them, are not updated in place.
-func (r *result) reportObstacles(out io.Writer, hash string, update *inplace.Update) {
+func (r *Result) reportObstacles(out io.Writer, hash string, update *inplace.Update) {
 	if update == nil {
 		return
 	}
 	for _, line := range lines(obstacles(hash, update)) {
-		fmt.Fprintf(out, "  not in place: %s\n", printable(line))
+		fmt.Fprintf(out, "  not in place: %s\n", text.Printable(line))
 	}
 	pods := make(map[inplace.Obstruction]int)
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		if pod.DeletionTimestamp == nil && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == hash {
 			pods[inplace.Obstruct(pod)]++
 		}
 	}
 	delete(pods, 0)
 	for _, obstruction := range slices.Sorted(maps.Keys(pods)) {
-		fmt.Fprintf(out, "  not in place for %s: %s\n", counted(pods[obstruction], "pod"), obstruction)
+		fmt.Fprintf(out, "  not in place for %s: %s\n", text.Counted(pods[obstruction], "pod"), obstruction)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // imagePullJobs are the jobs that pull ahead what the rollout needs, as JSON. There are none if the set does not pre-download, or
 // is paused or frozen.
-func (r *result) imagePullJobs() ([]json.RawMessage, error) {
-	spec := r.set.Spec.Default()
+func (r *Result) imagePullJobs() ([]json.RawMessage, error) {
+	spec := r.Set.Spec.Default()
 	if spec.PreDownload == nil || spec.Strategy.Paused || spec.Strategy.Frozen {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 		Partition:      spec.Strategy.Partition,
 		MaxUnavailable: spec.Strategy.MaxUnavailable,
 		MaxSurge:       spec.Strategy.MaxSurge,
-		Desired:        r.plan.Budget.Desired,
+		Desired:        r.Plan.Budget.Desired,
 		UpdatedReady:   r.updatedReady(),
 	}
 	if spec.UID != "" {
@@ -38,7 +38,7 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 		}
 	}
 	carried := make(map[string]bool)
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		carried[pod.Labels[appsv1.ControllerRevisionHashLabelKey]] = true
 	}
 	for _, object := range r.revisionObjects() {
@@ -49,7 +49,7 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 			object.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: hash}
 		}
 		switch {
-		case hash == r.plan.Status.UpdateRevision:
+		case hash == r.Plan.Status.UpdateRevision:
 			input.Update = object
 		case carried[hash]:
 			input.Old = append(input.Old, object)
@@ -60,13 +60,13 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 	}
 	jobs, err := predownload.Jobs(input)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.input.origins[r.set], err)
+		return nil, fmt.Errorf("%s: %w", r.Input.SetPlace(r.Set), err)
 	}
 	var list []json.RawMessage
 	for _, job := range jobs {
 		text, err := json.Marshal(job)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.input.origins[r.set], err)
+			return nil, fmt.Errorf("%s: %w", r.Input.SetPlace(r.Set), err)
 		}
 		list = append(list, text)
 	}
@@ -74,10 +74,10 @@ func (r *result) imagePullJobs() ([]json.RawMessage, error) {
 }
 
 // updatedReady counts the nodes that are to run the pod and have a ready one of the update revision.
-func (r *result) updatedReady() int32 {
+func (r *Result) updatedReady() int32 {
 	var count int32
-	for i := range r.plan.Decisions {
-		d := &r.plan.Decisions[i]
+	for i := range r.Plan.Decisions {
+		d := &r.Plan.Decisions[i]
 		current := d.State == rollout.StateUpdated || d.State == rollout.StateStarting
 		if current && d.Facts.Has(status.Desired|status.Ready|status.Updated) {
 			count++

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -98,32 +100,32 @@ func pairs(kind string, values map[string]*string) []string {
 }
 
 // reportPatches prints the patches. Those of one pod are one entry.
-func (r *result) reportPatches(out io.Writer, reasons func(string, rollout.Reason) string) {
-	if len(r.plan.Patches) == 0 {
+func (r *Result) reportPatches(out io.Writer, reasons func(string, rollout.Reason) string) {
+	if len(r.Plan.Patches) == 0 {
 		return
 	}
 	verbs := make(map[string]rollout.Verb)
-	for i := range r.plan.Decisions {
-		d := &r.plan.Decisions[i]
+	for i := range r.Plan.Decisions {
+		d := &r.Plan.Decisions[i]
 		verbs[d.Node+"/"+d.Pod] = d.Verb
 	}
-	pods := groups(r.plan.Patches)
+	pods := groups(r.Plan.Patches)
 	var nodeWidth, podWidth int
 	for _, patches := range pods {
-		nodeWidth = max(nodeWidth, utf8.RuneCountInString(printable(patches[0].Node)))
-		podWidth = max(podWidth, utf8.RuneCountInString(printable(patches[0].Pod)))
+		nodeWidth = max(nodeWidth, utf8.RuneCountInString(text.Printable(patches[0].Node)))
+		podWidth = max(podWidth, utf8.RuneCountInString(text.Printable(patches[0].Pod)))
 	}
-	fmt.Fprintf(out, "Patch %s (%s):\n", counted(len(pods), "pod"), agree(len(r.plan.Patches), "patch", "patches"))
+	fmt.Fprintf(out, "Patch %s (%s):\n", text.Counted(len(pods), "pod"), text.Agree(len(r.Plan.Patches), "patch", "patches"))
 	for _, patches := range pods {
 		first := &patches[0]
 		verb := verbs[first.Node+"/"+first.Pod]
 		if verb != rollout.VerbPrepare && verb != rollout.VerbUpdate {
 			verb = rollout.VerbPatch
 		}
-		fmt.Fprintf(out, "  %-*s  %-*s  %s, %s\n", nodeWidth, printable(first.Node), podWidth, printable(first.Pod),
-			verb, printable(reasons(first.Node, first.Reason)))
+		fmt.Fprintf(out, "  %-*s  %-*s  %s, %s\n", nodeWidth, text.Printable(first.Node), podWidth, text.Printable(first.Pod),
+			verb, text.Printable(reasons(first.Node, first.Reason)))
 		for i := range patches {
-			fmt.Fprintf(out, "    %-6s  %s\n", cells(cmp.Or(patches[i].Subresource, "pod"), patchText(patches[i].Data))...)
+			fmt.Fprintf(out, "    %-6s  %s\n", text.Cells(cmp.Or(patches[i].Subresource, "pod"), patchText(patches[i].Data))...)
 		}
 	}
 }

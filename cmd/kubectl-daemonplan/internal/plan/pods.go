@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,18 +37,18 @@ type podWait struct {
 
 // hookWaits lists the pods that wait for a hook now, before any action of the plan. A pod that the plan takes back no longer
 // waits.
-func (r *result) hookWaits() []podWait {
+func (r *Result) hookWaits() []podWait {
 	takenBack := make(map[types.UID]bool)
-	for i := range r.plan.Patches {
-		if patch := &r.plan.Patches[i]; patch.Reason == rollout.ReasonTakenBack {
+	for i := range r.Plan.Patches {
+		if patch := &r.Plan.Patches[i]; patch.Reason == rollout.ReasonTakenBack {
 			takenBack[patch.UID] = true
 		}
 	}
 	var list []podWait
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		state := lifecycle.StateOf(pod)
 		wait := waitOf(state)
-		pending := r.set.Spec.Lifecycle.Pending(pod, wait)
+		pending := r.Set.Spec.Lifecycle.Pending(pod, wait)
 		if len(pending) == 0 || takenBack[pod.UID] || pod.DeletionTimestamp != nil {
 			continue
 		}
@@ -88,9 +90,9 @@ func hookOf(wait lifecycle.HookWait) string {
 }
 
 // updating lists the pods whose in-place update is not complete.
-func (r *result) updating() []podWait {
+func (r *Result) updating() []podWait {
 	var list []podWait
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		if pod.DeletionTimestamp != nil || lifecycle.Terminal(pod) {
 			continue
 		}
@@ -120,22 +122,22 @@ func byNode(list []podWait) []podWait {
 }
 
 // reportPods prints what pods wait for.
-func (r *result) reportPods(out io.Writer) {
+func (r *Result) reportPods(out io.Writer) {
 	if list := r.updating(); len(list) > 0 {
-		fmt.Fprintf(out, "\n%s under way:\n", counted(len(list), "in-place update"))
+		fmt.Fprintf(out, "\n%s under way:\n", text.Counted(len(list), "in-place update"))
 		reportPodWaits(out, list)
 	}
 	if list := r.hookWaits(); len(list) > 0 {
-		fmt.Fprintf(out, "\n%s for a hook:\n", agree(len(list), "pod waits", "pods wait"))
+		fmt.Fprintf(out, "\n%s for a hook:\n", text.Agree(len(list), "pod waits", "pods wait"))
 		reportPodWaits(out, list)
 	}
 }
 
 // explainPods adds to the explanation of a node what its pods wait for.
-func (r *result) explainPods(out io.Writer, node string) {
+func (r *Result) explainPods(out io.Writer, node string) {
 	for _, w := range append(r.updating(), r.hookWaits()...) {
 		if w.Node == node {
-			fmt.Fprintf(out, "  pod %s waits: %s\n", cells(w.Pod, w.what())...)
+			fmt.Fprintf(out, "  pod %s waits: %s\n", text.Cells(w.Pod, w.what())...)
 		}
 	}
 }
@@ -155,7 +157,7 @@ func (w podWait) what() string {
 func reportPodWaits(out io.Writer, list []podWait) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, w := range list {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), w.what())...)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", text.Cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), w.what())...)
 	}
 	_ = table.Flush() // it writes to memory
 }

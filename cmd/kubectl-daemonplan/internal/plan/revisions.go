@@ -8,14 +8,16 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// revision is one row of the table of revisions.
-type revision struct {
+// Revision is one row of the table of revisions.
+type Revision struct {
 	Number int64  `json:"number"`
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
@@ -31,9 +33,9 @@ type revision struct {
 }
 
 // revisionObjects are the revisions of the set, and the revision that the plan creates.
-func (r *result) revisionObjects() []*appsv1.ControllerRevision {
-	objects := slices.Clone(r.snapshot.Revisions)
-	for _, action := range r.plan.Revisions {
+func (r *Result) revisionObjects() []*appsv1.ControllerRevision {
+	objects := slices.Clone(r.Snapshot.Revisions)
+	for _, action := range r.Plan.Revisions {
 		if action.Object != nil {
 			objects = append(objects, action.Object)
 		}
@@ -42,41 +44,41 @@ func (r *result) revisionObjects() []*appsv1.ControllerRevision {
 }
 
 // revisions lists the set's revisions and the one that the plan creates, the newest first.
-func (r *result) revisions() []revision {
+func (r *Result) revisions() []Revision {
 	actions := make(map[string]rollout.RevisionAction)
-	for _, action := range r.plan.Revisions {
+	for _, action := range r.Plan.Revisions {
 		actions[action.Name] = action
 	}
 	pods := make(map[string]int)
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		pods[pod.Labels[appsv1.ControllerRevisionHashLabelKey]]++
 	}
-	var list []revision
+	var list []Revision
 	for _, object := range r.revisionObjects() {
-		one := revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw,
-			origin: r.input.origins[object]}
+		one := Revision{Number: object.Revision, Name: object.Name, Hash: history.HashOf(object), data: object.Data.Raw,
+			origin: r.Input.Origin(object)}
 		if action, ok := actions[object.Name]; ok {
 			one.Action = action.Verb.String()
 			one.Number = action.Number
 		}
 		one.Pods = pods[one.Hash]
 		var roles []string
-		if one.Hash == r.plan.Status.UpdateRevision {
+		if one.Hash == r.Plan.Status.UpdateRevision {
 			roles = append(roles, "update")
 		}
-		if one.Hash == r.plan.Status.StableRevision {
+		if one.Hash == r.Plan.Status.StableRevision {
 			roles = append(roles, "stable")
 		}
 		one.Role = strings.Join(roles, ", ")
 		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b revision) int {
+	slices.SortFunc(list, func(a, b Revision) int {
 		return cmp.Or(cmp.Compare(b.Number, a.Number), cmp.Compare(a.Name, b.Name))
 	})
 	return list
 }
 
-func (r *result) reportRevisions(out io.Writer) {
+func (r *Result) reportRevisions(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tNAME\tHASH\tPODS\tROLE")
 	for _, one := range r.revisions() {
@@ -84,60 +86,65 @@ func (r *result) reportRevisions(out io.Writer) {
 		if one.Action != "" {
 			role = strings.TrimPrefix(role+"; to "+one.Action, "; ")
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", cells(one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))...)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", text.Cells(one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))...)
 	}
 	_ = table.Flush() // it writes to memory
 }
 
-// diff shows, for every other revision that pods carry, what the update changes in them. The revision that most pods carry comes
+// Diff shows, for every other revision that pods carry, what the update changes in them. The revision that most pods carry comes
 // first.
-func (r *result) diff(out io.Writer) error {
-	target, err := history.Data(&r.set.Spec.Template)
+func (r *Result) Diff(out io.Writer) error {
+	target, err := history.Data(&r.Set.Spec.Template)
 	if err != nil {
 		return err
 	}
 	if _, err := history.DiffData(target, target); err != nil {
-		return fmt.Errorf("%s: spec.template: %w", r.input.origins[r.set], err)
+		return fmt.Errorf("%s: spec.template: %w", r.Input.SetPlace(r.Set), err)
 	}
 	r.warn(out)
-	known := make(map[string]revision)
+	known := make(map[string]Revision)
 	for _, one := range r.revisions() {
 		known[one.Hash] = one
 	}
-	newest := known[r.plan.Status.UpdateRevision]
+	newest := known[r.Plan.Status.UpdateRevision]
 	outdated := r.outdated()
 	if len(outdated) == 0 {
-		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", cells(newest.Number, newest.Name)...)
+		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", text.Cells(newest.Number, newest.Name)...)
 	}
 	for _, group := range outdated {
 		from, ok := known[group.hash]
 		if !ok {
 			fmt.Fprintf(out, "%s at revision hash %q, which is not stored: what changes is not known, %s.\n",
-				agree(group.pods, "pod is", "pods are"), group.hash, restart(group.pods))
+				text.Agree(group.pods, "pod is", "pods are"), group.hash, restart(group.pods))
 			continue
 		}
 		changes, err := history.DiffData(from.data, target)
+		changes = slices.DeleteFunc(changes, isLeftover)
 		if err != nil {
 			// The planner cannot read the revision either, so no pod of it counts as updated.
 			fmt.Fprintf(out, "%s at revision %d (%s), whose data cannot be read (%s): what changes is not known, %s.\n",
-				cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
+				text.Cells(text.Agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
 			continue
 		}
 		update := r.verdict(from.data)
 		fmt.Fprintf(out, "%s at revision %d (%s); from there to revision %d (%s) %s, and %s:\n",
-			cells(agree(group.pods, "pod is", "pods are"), from.Number, from.Name, newest.Number, newest.Name,
-				agree(len(changes), "value changes", "values change"), consequence(changes, update))...)
+			text.Cells(text.Agree(group.pods, "pod is", "pods are"), from.Number, from.Name, newest.Number, newest.Name,
+				text.Agree(len(changes), "value changes", "values change"), consequence(changes, update))...)
 		for _, change := range changes {
 			line := change.String()
 			if update != nil { // whether pods restart then depends on all changes together
 				line = strings.TrimSuffix(line, " (restarts)")
 			}
-			fmt.Fprintf(out, "  %s\n", printable(line))
+			fmt.Fprintf(out, "  %s\n", text.Printable(line))
 		}
 		r.reportObstacles(out, group.hash, update)
 	}
 	return nil
 }
+
+// isLeftover reports whether the change is that of a field which old versions of Kubernetes wrote into revisions without a value.
+// Nobody changed it.
+func isLeftover(change history.Change) bool { return change.Path == "metadata.creationTimestamp" }
 
 func restart(pods int) string {
 	if pods == 1 {
@@ -153,11 +160,11 @@ type carried struct {
 }
 
 // outdated counts the live pods of each revision but the update revision.
-func (r *result) outdated() []carried {
+func (r *Result) outdated() []carried {
 	pods := make(map[string]int)
-	for _, pod := range r.snapshot.Pods {
+	for _, pod := range r.Snapshot.Pods {
 		hash := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
-		if pod.DeletionTimestamp == nil && hash != r.plan.Status.UpdateRevision {
+		if pod.DeletionTimestamp == nil && hash != r.Plan.Status.UpdateRevision {
 			pods[hash]++
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,42 +16,42 @@ import (
 
 // warnings list what in the input makes a plan look harmless, or like a first installation, although it is neither: pods that
 // were not read, or that the set cannot recognise as its own.
-func (r *result) warnings() []string {
-	lines := append(slices.Clone(r.input.warnings), r.takeoverWarnings()...)
-	if len(r.input.pods) == 0 {
+func (r *Result) warnings() []string {
+	lines := append(slices.Clone(r.Input.Warnings), r.takeoverWarnings()...)
+	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}
 	n, one := r.foreign()
 	if n == 0 {
 		return lines
 	}
-	line := agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
+	line := text.Agree(n, "pod matches the selector but belongs", "pods match the selector but belong") + " to another controller"
 	of := metav1.GetControllerOfNoCopy(one)
 	group, _, _ := strings.Cut(of.APIVersion, "/")
-	switch sameName := of.Kind == "DaemonSet" && of.Name == r.set.Spec.Name; {
-	case sameName && group != r.set.group && (group == groupApps || group == groupKruise):
+	switch sameName := of.Kind == "DaemonSet" && of.Name == r.Set.Spec.Name; {
+	case sameName && group != r.Set.Group && (group == objects.GroupApps || group == objects.GroupKruise):
 		// A manifest with another apiVersion makes a second set, and the first set remains.
-		line += fmt.Sprintf(", as %s does to the %s of this name", one.Name, resourceOf(group))
+		line += fmt.Sprintf(", as %s does to the %s of this name", one.Name, objects.ResourceOf(group))
 	case sameName:
 		line += fmt.Sprintf(", as %s does to a DaemonSet of this name with uid %s", one.Name, of.UID)
 	default:
 		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
 	}
-	if r.set.Spec.UID == "" {
-		return append(lines, line+"; the "+strings.TrimPrefix(kindOf(r.set.group), groupKruise+" ")+" in the input has no uid.")
+	if r.Set.Spec.UID == "" {
+		return append(lines, line+"; the "+strings.TrimPrefix(objects.KindOf(r.Set.Group), objects.GroupKruise+" ")+" in the input has no uid.")
 	}
 	return append(lines, line+".")
 }
 
 // foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.
-func (r *result) foreign() (n int, first *corev1.Pod) {
-	selector, err := metav1.LabelSelectorAsSelector(r.set.Spec.Selector)
+func (r *Result) foreign() (n int, first *corev1.Pod) {
+	selector, err := metav1.LabelSelectorAsSelector(r.Set.Spec.Selector)
 	if err != nil { // rollout.New accepted the selector
 		return 0, nil
 	}
-	for _, pod := range r.input.pods {
+	for _, pod := range r.Input.Pods {
 		of := metav1.GetControllerOfNoCopy(pod)
-		if of == nil || of.UID == r.set.Spec.UID && of.UID != "" || r.succeeds(of.UID) || pod.Namespace != r.set.Spec.Namespace ||
+		if of == nil || of.UID == r.Set.Spec.UID && of.UID != "" || r.succeeds(of.UID) || pod.Namespace != r.Set.Spec.Namespace ||
 			!selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
@@ -60,8 +63,8 @@ func (r *result) foreign() (n int, first *corev1.Pod) {
 }
 
 // warn prints the warnings.
-func (r *result) warn(out io.Writer) {
+func (r *Result) warn(out io.Writer) {
 	for _, line := range r.warnings() {
-		fmt.Fprintf(out, "Warning: %s\n", printable(line))
+		fmt.Fprintf(out, "Warning: %s\n", text.Printable(line))
 	}
 }

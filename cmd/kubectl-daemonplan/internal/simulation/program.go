@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 )
 
 // program is the commands with their connections to the outside: standard input and output, and the engine.
@@ -144,5 +142,3 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 }
-
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

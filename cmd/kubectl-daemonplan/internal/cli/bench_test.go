@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+)
+
+// TestDump plans a small dump, and compares the plan with what the dump was generated from.
+func TestDump(t *testing.T) {
+	var d plan.Document
+	out := plans(t, string(dump(300)), "-f", "-", "-o", "json", "--now", dumpNow.Format(time.RFC3339))
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	// A third of the nodes is updated. Of the other nodes, as many as 2 % of the 300 may be replaced.
+	if s := d.Status; s.Desired != 300 || s.Available != 300 || s.Updated != 100 || len(d.Actions.Deletes) != 6 || d.Budget.Waiting != 194 {
+		t.Errorf("status %+v, %d deletes, %d waiting", s, len(d.Actions.Deletes), d.Budget.Waiting)
+	}
+	if text := plans(t, string(dump(300)), "explain", "-f", "-", "ip-10-0-1-43.eu-west-1.compute.internal"); !strings.Contains(text, "outdated; ") {
+		t.Errorf("explain prints %q", text)
+	}
+}
+
+// BenchmarkLoad reads the dump of a large cluster. Its MB/s can be compared with those of the parser.
+func BenchmarkLoad(b *testing.B) {
+	data := dump(*dumpNodes)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := objects.New().Add("dump", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPlanShare runs the whole program on the dump, and reports the share of the time that planning takes.
+func BenchmarkPlanShare(b *testing.B) {
+	data := string(dump(*dumpNodes))
+	var read, planned time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		in := objects.New()
+		if err := in.ReadFiles([]string{"-"}, strings.NewReader(data)); err != nil {
+			b.Fatal(err)
+		}
+		target, err := in.Choose(objects.Ref{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		middle := time.Now()
+		result, err := plan.Decide(in, target, dumpNow)
+		if err != nil {
+			b.Fatal(err)
+		}
+		planned += time.Since(middle)
+		read += middle.Sub(begin)
+		result.Report(io.Discard, false)
+	}
+	b.ReportMetric(100*planned.Seconds()/(read+planned).Seconds(), "%planning")
+}

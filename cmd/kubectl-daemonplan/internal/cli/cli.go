@@ -1,0 +1,101 @@
+// Package cli is the command line of kubectl daemonplan: its commands, flags, messages and exit codes.
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+)
+
+// These are the exit codes.
+const (
+	exitOK = 0
+	// exitFailed: the output could not be written, or a simulation gave a negative answer.
+	exitFailed = 1
+	// exitInput: the arguments or what was read is wrong, or the cluster cannot be read.
+	exitInput = 2
+)
+
+// Main runs the command with these arguments, without the name of the program, and returns the exit code: 0 for an answer, 2 for
+// bad usage or input, which standard error explains, one mistake to a line, while nothing is printed on standard output, and 1 if
+// the output cannot be written or a simulation gave a negative answer.
+func Main(args []string, streams genericiooptions.IOStreams) int {
+	return run(args, streams, time.Now)
+}
+
+// program is the command with its connections to the outside. Commands write to memory first, so that bad input does not leave a
+// part of a plan on standard output.
+type program struct {
+	streams genericiooptions.IOStreams
+	clock   func() time.Time
+	out     bytes.Buffer
+	notes   bytes.Buffer // for standard error
+}
+
+func run(args []string, streams genericiooptions.IOStreams, clock func() time.Time) int {
+	p := &program{streams: streams, clock: clock}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(&p.out)
+	root.SetErr(&p.notes)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := root.ExecuteContext(ctx)
+	if failed, ok := errors.AsType[*writeError](err); ok {
+		err = failed
+	} else if err == nil {
+		err = p.flush()
+	}
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(streams.ErrOut, "error: %s\n", text.Printable(strings.TrimSuffix(line, "\n")))
+	}
+	if _, ok := errors.AsType[*writeError](err); ok {
+		return exitFailed
+	}
+	return simulation.ExitCode(err)
+}
+
+// writeError is the error that the answer could not be written.
+type writeError struct{ error }
+
+// flush writes what was collected.
+func (p *program) flush() error {
+	_, errNotes := p.streams.ErrOut.Write(p.notes.Bytes())
+	_, errOut := p.streams.Out.Write(p.out.Bytes())
+	p.notes.Reset()
+	p.out.Reset()
+	if err := errors.Join(errNotes, errOut); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// direct writes past the memory, for commands that show progress or ask something.
+func (p *program) direct() (out, notes io.Writer) { return p.streams.Out, p.streams.ErrOut }
+
+// newCommand makes a command with its usage, and what it does.
+func newCommand(use, short, long, example string, do func(context.Context, []string) error) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: short + ".", Example: strings.Trim(example, "\n")}
+	if long != "" {
+		c.Long += "\n\n" + strings.TrimSpace(long)
+	}
+	c.Flags().SortFlags = false
+	c.RunE = func(c *cobra.Command, args []string) error { return do(c.Context(), args) }
+	return c
+}

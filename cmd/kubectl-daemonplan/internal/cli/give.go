@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/command"
+)
+
+func (p *program) canaryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "canary", Short: "Show the canary of a set, or give it a command",
+		Long: "Show the canary of a set, or give it a command: promote the revision on trial, pause it, or give it up.",
+	}
+	c.AddCommand(
+		p.reading("pods", "Show the pods of the canary, with nodes, restarts and reasons", "", `
+  kubectl daemonplan canary pods eds/foo -n default
+  kubectl daemonplan canary pods --example eds`, (*plan.Result).CanaryPods),
+		p.giving(command.CanaryValidate, "validate", "Promote the revision on trial"),
+		p.giving(command.CanaryPause, "pause", "Pause the canary"),
+		p.giving(command.CanaryUnpause, "unpause", "Let a paused canary go on"),
+		p.giving(command.CanaryFail, "fail", "Give the revision on trial up: all nodes go back to the stable one"),
+		p.giving(command.CanaryRetry, "retry", "Try a revision again that failed", "reset"),
+	)
+	return c
+}
+
+func (p *program) rolloutCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "rollout", Short: "Show how far the rollout of a set is, or give it a command",
+		Long: "Show how far the rollout of a set is, or give it a command: pause it, or freeze the set.",
+	}
+	c.AddCommand(
+		p.reading("status", "Show how far the rollout is, and what nodes wait for", "", `
+  kubectl daemonplan rollout status ds/node-agent -n kube-system
+  kubectl daemonplan rollout status --example kubernetes`, (*plan.Result).Status),
+		p.giving(command.Pause, "pause", "Begin no further node; lost pods are replaced", "pause-rolling-update"),
+		p.giving(command.Unpause, "unpause", "Let a paused rollout go on", "unpause-rolling-update"),
+		p.giving(command.Freeze, "freeze", "Create and delete no pod at all", "freeze-rollout"),
+		p.giving(command.Unfreeze, "unfreeze", "Let a frozen set go on", "unfreeze-rollout"),
+	)
+	return c
+}
+
+const giveLong = `
+It prints the patch that gives the command, which controllers obey it, and what the next plan would do then. With -f that is all.
+With a cluster it asks whether to send the patch; --yes sends it without a question.
+`
+
+// giving makes a command that gives a command to a set.
+func (p *program) giving(give command.Command, name, short string, aliases ...string) *cobra.Command {
+	s := &source{program: p}
+	var yes bool
+	path := give.String()
+	if give >= command.Pause {
+		path = "rollout " + path
+	}
+	c := newCommand(name+" [SET]", short, giveLong+setHelp, fmt.Sprintf(`
+  kubectl daemonplan %s eds/foo -n default
+  kubectl daemonplan %s eds/foo -f dump.json`, path, path), func(ctx context.Context, args []string) error {
+		result, err := s.decide(ctx, first(args))
+		if err != nil {
+			return err
+		}
+		return s.give(ctx, result, give, yes)
+	})
+	s.flags(c)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "send the patch without asking; for a cluster")
+	c.Aliases = aliases
+	c.Args = oneSet
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return s.check(c) }
+	return c
+}
+
+func (s *source) give(_ context.Context, result *plan.Result, give command.Command, _ bool) error {
+	patch, next, err := result.Give(give, s.settings)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&s.out, "%s\n\n", text.Printable(patch.Kubectl(result.Set.Spec)))
+	result.Compare(&s.out, next)
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
+)
+
+// version is set when a release is built. Without it the version of the module counts.
+var version string
+
+func versionText() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		return cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
+	}
+	return cmp.Or(version, "devel")
+}
+
+const rootLong = `
+It reads a DaemonSet of Kubernetes, an Advanced DaemonSet of OpenKruise or an ExtendedDaemonSet of Datadog, with nodes, pods and
+revisions: from the cluster of your kubeconfig, or with -f from what kubectl printed:
+
+  kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
+
+It only reads. The commands of "canary" and "rollout" that change a set show the patch that they send, and ask first; with -f
+they print it.`
+
+const rootExample = `
+  # Plan a fleet in the middle of a rollout, without a cluster
+  kubectl daemonplan plan --example kubernetes
+
+  # What the DaemonSet would do next, on every node
+  kubectl daemonplan plan ds/node-agent -n kube-system -o wide
+
+  # What a change would restart
+  helm template agent ./chart | kubectl daemonplan plan ds/node-agent -n kube-system --change -
+
+  # Why a node is where it is
+  kubectl daemonplan explain node-17 -n kube-system`
+
+// Root is the command with all its commands, for documentation that is made from it.
+func Root() *cobra.Command { return (&program{}).root() }
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kubectl-daemonplan",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl daemonplan"},
+		Short:         "Tell what a DaemonSet would do next on every node, and why, and how a rollout would go",
+		Long:          "Tell what a DaemonSet would do next on every node, and why, and how a rollout would go.\n" + rootLong,
+		Example:       strings.Trim(rootExample, "\n"),
+		Version:       versionText(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("kubectl-daemonplan {{.Version}}\n")
+	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
+		p.canaryCommand(), p.rolloutCommand())
+	root.AddCommand(simulation.Commands(p.streams.In, p.streams.Out, p.streams.ErrOut, isTerminal(p.streams.ErrOut), runtime.GOMAXPROCS(0))...)
+	forGroups(root)
+	return root
+}
+
+// forGroups gives commands that only hold others an error for words that are none of those. Cobra has it for the root only, and
+// prints help for the others as if nothing was wrong.
+func forGroups(c *cobra.Command) {
+	var known []string
+	for _, child := range c.Commands() {
+		known = append(known, child.Name())
+		forGroups(child)
+	}
+	if len(known) == 0 || c.Runnable() {
+		return
+	}
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := ""
+		if strings.ContainsAny(args[0], "./\\") {
+			hint = "; files are given with -f"
+		}
+		return fmt.Errorf("there is no command %q; there are: %s%s", strings.TrimPrefix(c.CommandPath()+" ", "kubectl daemonplan ")+args[0],
+			strings.Join(known, ", "), hint)
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if c.HasParent() {
+			return fmt.Errorf("%s is followed by one of: %s", strings.TrimPrefix(c.CommandPath(), "kubectl daemonplan "), strings.Join(known, ", "))
+		}
+		return c.Help()
+	}
+}
+
+// flagError says what is wrong with a flag, and what would be right. Pflag's own messages are those of package strconv.
+func flagError(c *cobra.Command, err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	}
+	flag := invalid.GetFlag()
+	return fmt.Errorf("--%s %s: %s", flag.Name, cmp.Or(invalid.GetValue(), `""`), cmp.Or(rightValues[flag.Value.Type()], rightCause(invalid)))
+}
+
+// rightValues are what flags of a type take.
+var rightValues = map[string]string{
+	"int":      "must be a whole number such as 12",
+	"uint64":   "must be a whole number such as 12, not negative",
+	"float64":  "must be a number such as 0.1",
+	"duration": "must be a duration such as 90s, 30m or 2h",
+	"bool":     "must be true or false",
+}
+
+// rightCause is the message of a flag's own type.
+func rightCause(err *pflag.InvalidValueError) string {
+	if cause := errors.Unwrap(err); cause != nil {
+		return cause.Error()
+	}
+	return err.Error()
+}
+
+// isTerminal reports whether what is written there is seen by a person at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

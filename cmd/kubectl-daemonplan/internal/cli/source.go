@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+)
+
+// source is where a command reads from, and which set is meant.
+type source struct {
+	*program
+	kube     *genericclioptions.ConfigFlags
+	files    []string
+	example  string
+	all      bool
+	now      string
+	memory   string
+	settings plan.Settings
+	timing   bool
+
+	// These two are for plan, explain and diff.
+	change   string
+	caseFile string
+
+	cluster *cluster.Cluster // nil: files, or not connected yet
+}
+
+// flags adds the flags of a command that reads a set.
+func (s *source) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVarP(&s.files, "filename", "f", nil, "read objects from a `FILE` that kubectl printed, from every .yaml, .yml and .json "+
+		"file of a directory, or from standard input (-), instead of the cluster; repeatable")
+	f.BoolVarP(&s.all, "all-namespaces", "A", false, "look for the set in all namespaces")
+	f.StringVar(&s.example, "example", "", "take an embedded `FLEET` instead of the cluster: kubernetes, kruise or eds")
+	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
+	f.StringVar(&s.memory, "memory", "", "begin with the memory of an earlier plan, a `FILE` that plan -o json printed")
+	f.BoolVar(&s.settings.Resize, "resize", false,
+		"Advanced DaemonSet: cpu and memory are changed in place (feature gate InPlaceWorkloadVerticalScaling)")
+	f.BoolVar(&s.settings.CgroupV1, "cgroup-v1", false,
+		"Advanced DaemonSet, with --resize: there are nodes with cgroup v1, where a resize and a new image take two rollouts")
+	f.BoolVar(&s.settings.PreDownload, "pre-download", false, "Advanced DaemonSet: images are pulled ahead even if no annotation "+
+		"of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
+	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
+	s.kube = genericclioptions.NewConfigFlags(true)
+	kube := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.kube.AddFlags(kube)
+	f.AddFlagSet(kube)
+	c.ValidArgsFunction = s.complete
+	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(examples[:], cobra.ShellCompDirectiveNoFileComp))
+}
+
+// changeFlags adds the flags of commands that plan other things than what is there.
+func (s *source) changeFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.change, "change", "", "plan the set with the spec that it has in this `FILE`, a manifest as helm template or "+
+		"kustomize prints it (- is standard input)")
+	f.StringVar(&s.caseFile, "case", "", "plan a `FILE` with the case that a simulation left behind, in its own time and with its own memory")
+}
+
+// check refuses flags that contradict each other.
+func (s *source) check(c *cobra.Command) error {
+	given := func(name string) bool { f := c.Flags().Lookup(name); return f != nil && f.Changed }
+	for _, name := range []string{"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace"} {
+		if f := c.Flags().Lookup(name); given(name) && (f.Value.String() == "" || slices.Contains(s.files, "") && name == "filename") {
+			return fmt.Errorf("--%s must not be empty", name)
+		}
+	}
+	switch {
+	case s.example != "" && !slices.Contains(examples[:], s.example):
+		return fmt.Errorf("--example %s: must be kubernetes, kruise or eds", s.example)
+	case s.example != "" && len(s.files) > 0:
+		return errors.New("--example and --filename exclude each other")
+	case s.all && given("namespace"):
+		return errors.New("--all-namespaces and --namespace exclude each other")
+	case s.settings.CgroupV1 && !s.settings.Resize:
+		return errors.New("--cgroup-v1 is about how cpu and memory are changed in place; it needs --resize")
+	}
+	if s.now != "" {
+		if at, err := time.Parse(time.RFC3339, s.now); err != nil || at.IsZero() {
+			return fmt.Errorf("--now %s: must be a time such as 2026-03-02T09:15:00Z", s.now)
+		}
+	}
+	if s.caseFile != "" {
+		for _, name := range []string{
+			"filename", "example", "namespace", "all-namespaces", "now", "memory", "resize", "pre-download", "change", "context", "kubeconfig",
+		} {
+			if given(name) {
+				return fmt.Errorf("--case is all the input there is; --%s is for other input", name)
+			}
+		}
+	}
+	return nil
+}
+
+// time is the time to plan for.
+func (s *source) time() time.Time {
+	switch {
+	case s.now != "":
+		at, _ := time.Parse(time.RFC3339, s.now) // check has seen it
+		return at
+	case s.example != "":
+		return fleetTime()
+	default:
+		return s.clock()
+	}
+}
+
+// live reports whether the cluster is read.
+func (s *source) live() bool { return len(s.files) == 0 && s.example == "" && s.caseFile == "" }
+
+// ref is the set that is meant.
+func (s *source) ref(set string) (objects.Ref, error) {
+	ref, err := objects.ParseRef(set)
+	if err != nil || s.all {
+		return ref, err
+	}
+	if ref.Namespace = *s.kube.Namespace; ref.Namespace == "" && s.live() {
+		if ref.Namespace, _, err = s.kube.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return ref, fmt.Errorf("there is no cluster to read: %w; give a kubeconfig with --kubeconfig, or a dump with -f", err)
+		}
+	}
+	return ref, nil
+}
+
+// load reads the objects. From a cluster it reads only the sets: the rest depends on which one is meant.
+func (s *source) load(ctx context.Context, namespace string) (in *objects.Input, err error) {
+	switch {
+	case s.example != "":
+		in = objects.New()
+		return in, addExample(in, s.example)
+	case len(s.files) > 0:
+		in = objects.New()
+		return in, in.ReadFiles(s.files, s.streams.In)
+	}
+	if s.cluster == nil {
+		if s.cluster, err = cluster.New(s.kube); err != nil {
+			return nil, err
+		}
+	}
+	return s.cluster.Sets(ctx, namespace)
+}
+
+// read reads the set that is meant, and what a plan for it is made from.
+func (s *source) read(ctx context.Context, set string) (*objects.Input, *objects.Set, error) {
+	ref, err := s.ref(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.live() {
+		if s.cluster, err = cluster.New(s.kube); err != nil {
+			return nil, nil, err
+		}
+		return s.cluster.Read(ctx, ref)
+	}
+	in, err := s.load(ctx, ref.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := in.Choose(ref)
+	return in, target, err
+}
+
+// decide reads the set and plans it. If there is a change, it is the plan of the changed set.
+func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
+	begin := s.clock()
+	if s.caseFile != "" {
+		if set != "" {
+			return nil, fmt.Errorf("--case is all the input there is; %s is a set of other input", set)
+		}
+		result, err := plan.DecideCase(s.caseFile)
+		if err == nil && s.timing {
+			fmt.Fprintf(&s.notes, "read %d bytes and planned %d nodes in %v\n",
+				result.Input.Bytes, len(result.Input.Nodes), s.clock().Sub(begin).Round(time.Microsecond))
+		}
+		return result, err
+	}
+	in, target, err := s.read(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	in.Surround(target)
+	if err := s.settings.Apply(in, target); err != nil {
+		return nil, err
+	}
+	if s.memory != "" {
+		if target.Memory, err = plan.ReadMemory(s.memory); err != nil {
+			return nil, err
+		}
+	}
+	read := s.clock()
+	result, err := plan.Decide(in, target, s.time())
+	if err != nil {
+		return nil, err
+	}
+	planned := s.clock()
+	if s.timing {
+		what := fmt.Sprintf("%d bytes", in.Bytes)
+		if s.live() {
+			what = fmt.Sprintf("%d nodes and %d pods", len(in.Nodes), len(in.Pods))
+		}
+		fmt.Fprintf(&s.notes, "read %s in %v, planned %d nodes in %v\n", what,
+			read.Sub(begin).Round(time.Microsecond), len(in.Nodes), planned.Sub(read).Round(time.Microsecond))
+	}
+	for _, path := range target.Unknown {
+		fmt.Fprintf(&s.notes, "warning: %s: ignored unknown field %s\n", in.SetPlace(target), text.Printable(path))
+	}
+	return result, nil
+}
+
+// completionTime is how long completion waits for a cluster.
+const completionTime = 3 * time.Second
+
+// complete lists the sets that there are.
+func (s *source) complete(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return s.sets(c.Context()), cobra.ShellCompDirectiveNoFileComp
+}
+
+// sets lists the names of the sets, as SET is written; none if they cannot be read.
+func (s *source) sets(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	ref, err := s.ref("")
+	if err != nil || slices.Contains(s.files, "-") {
+		return nil
+	}
+	in, err := s.load(ctx, ref.Namespace)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, set := range in.Sets {
+		if ref.Namespace == "" || ref.Namespace == set.Spec.Namespace {
+			names = append(names, strings.TrimSuffix(objects.ResourceOf(set.Group), ".apps")+"/"+set.Spec.Name)
+		}
+	}
+	return names
+}
+
+// nodes lists the names of the nodes; none if they cannot be read.
+func (s *source) nodes(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	if s.live() {
+		c, err := cluster.New(s.kube)
+		if err != nil {
+			return nil
+		}
+		names, _ := c.Nodes(ctx) // none is as good as an error here
+		return names
+	}
+	if slices.Contains(s.files, "-") {
+		return nil
+	}
+	in, err := s.load(ctx, "")
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, node := range in.Nodes {
+		names = append(names, node.Name)
+	}
+	return names
+}

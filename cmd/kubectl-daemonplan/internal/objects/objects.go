@@ -1,0 +1,222 @@
+// Package objects has what a plan is made from: nodes, pods, revisions, sets and settings, each with the place that it was read
+// from. It reads files, directories and standard input. Package cluster reads the same objects from an API server.
+package objects
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// Input is everything that was read.
+type Input struct {
+	Nodes     []*corev1.Node
+	Pods      []*corev1.Pod
+	Revisions []*appsv1.ControllerRevision
+	Sets      []*Set
+	// Settings are the ExtendedDaemonsetSettings.
+	Settings []manifest.Setting
+	// Warnings are about objects that are ignored because of a mistake, and about what makes a plan doubtful.
+	Warnings []string
+	// Ignored counts objects of other kinds, by apiVersion and kind.
+	Ignored map[string]int
+	// Bytes is how much text was read.
+	Bytes int
+
+	origins map[any]string    // where each object above was read
+	seen    map[string]string // where the object of a kind, namespace and name was read
+	old     []string          // sets of versions that are served no more, with their origins
+}
+
+// New is an input without objects.
+func New() *Input {
+	return &Input{Ignored: make(map[string]int), origins: make(map[any]string), seen: make(map[string]string)}
+}
+
+// Origin is where the object was read; empty if it was not read. The object is a pointer of one of the lists of the input.
+func (in *Input) Origin(object any) string { return in.origins[object] }
+
+// Place is the origin of an object with its kind and name, as errors begin.
+func (in *Input) Place(kind string, object metav1.Object) string {
+	return place(in.origins[object], kind, object.GetNamespace(), object.GetName())
+}
+
+// SetPlace is the same for a set.
+func (in *Input) SetPlace(s *Set) string {
+	return place(in.origins[s], KindOf(s.Group), s.Spec.Namespace, s.Spec.Name)
+}
+
+// place joins an origin with a kind and a name, as in "dump.json: document 1, item 401 (Pod web/agent-x)".
+func place(origin, kind, namespace, name string) string {
+	if name == "" {
+		return origin
+	}
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("%s (%s %s)", origin, kind, text.Printable(name))
+}
+
+// Adopt makes the set one of the input, in the place of another one.
+func (in *Input) Adopt(s, of *Set) { in.origins[s] = in.origins[of] }
+
+// At puts the origin before each mistake. Each mistake is one line.
+func At(origin string, err error) error {
+	mistakes := rollout.FieldErrors(err)
+	if len(mistakes) == 0 {
+		return fmt.Errorf("%s: %w", origin, err)
+	}
+	var lines []error
+	for _, mistake := range mistakes {
+		lines = append(lines, fmt.Errorf("%s: %w", origin, mistake))
+	}
+	return errors.Join(lines...)
+}
+
+// AddObject adds an object that was found at the origin. Objects of kinds that no plan needs are counted.
+func (in *Input) AddObject(object manifest.Object, origin string) error {
+	err := in.addObject(object, origin)
+	if err == nil {
+		return nil
+	}
+	var meta metav1.PartialObjectMetadata
+	if object.Decode(&meta) != nil { // broken syntax, or a name that is none
+		meta = metav1.PartialObjectMetadata{}
+	}
+	kind := object.Kind
+	if IsSet(object) {
+		group, _, _ := strings.Cut(object.APIVersion, "/")
+		kind = KindOf(group)
+	}
+	return At(place(origin, kind, meta.Namespace, meta.Name), err)
+}
+
+func (in *Input) addObject(object manifest.Object, origin string) error {
+	group, _, _ := strings.Cut(object.APIVersion, "/")
+	switch {
+	case object.Kind == "Node" && object.APIVersion == "v1":
+		return take(in, object, origin, &in.Nodes)
+	case object.Kind == "Pod" && object.APIVersion == "v1":
+		return take(in, object, origin, &in.Pods)
+	case object.Kind == "ControllerRevision" && group == GroupApps:
+		return take(in, object, origin, &in.Revisions)
+	case IsSet(object):
+		return in.addSet(object, group, origin)
+	case object.IsSetting():
+		return in.addSetting(object, origin)
+	case object.Kind == "DaemonSet" && group == "extensions":
+		in.old = append(in.old, origin)
+		fallthrough
+	default:
+		in.Ignored[kindName(object)]++
+		// Nothing of the object is used, but a file that cannot be decoded must be reported.
+		return object.Decode(&struct{}{})
+	}
+}
+
+// kindName is the kind with its apiVersion, except for kinds of the core with apiVersion v1.
+func kindName(object manifest.Object) string {
+	if object.APIVersion == "v1" {
+		return object.Kind
+	}
+	return cmp.Or(object.APIVersion, "<no apiVersion>") + " " + object.Kind
+}
+
+// take decodes an object and appends it to the others of its kind.
+func take[T any, P interface {
+	*T
+	metav1.Object
+}](in *Input, object manifest.Object, origin string, to *[]P) error {
+	value := P(new(T))
+	if err := object.Decode(value); err != nil {
+		return err
+	}
+	if object.Kind != "Node" {
+		value.SetNamespace(cmp.Or(value.GetNamespace(), rollout.DefaultNamespace))
+	}
+	if err := in.enter(object.Kind, value, origin); err != nil {
+		return err
+	}
+	in.origins[value] = origin
+	*to = append(*to, value)
+	return nil
+}
+
+// addSetting adds an ExtendedDaemonsetSetting. A setting with a mistake is ignored, and does not affect the others.
+func (in *Input) addSetting(object manifest.Object, origin string) error {
+	setting, err := object.Setting()
+	if err != nil {
+		for line := range strings.Lines(At(origin, err).Error()) {
+			in.Warnings = append(in.Warnings, "ignored setting: "+strings.TrimSuffix(line, "\n"))
+		}
+		return nil
+	}
+	meta := metav1.ObjectMeta{Name: setting.Override.Name, Namespace: setting.Namespace}
+	if err := in.enter(object.Kind, &meta, origin); err != nil {
+		return err
+	}
+	in.Settings = append(in.Settings, setting)
+	return nil
+}
+
+// enter refuses objects without a name, and a second object of the same name.
+func (in *Input) enter(kind string, object metav1.Object, origin string) error {
+	if object.GetName() == "" {
+		return errors.New("metadata.name: Required value")
+	}
+	name := object.GetName()
+	if kind != "Node" {
+		name = cmp.Or(object.GetNamespace(), rollout.DefaultNamespace) + "/" + name
+	}
+	key := kind + " " + name
+	if first, taken := in.seen[key]; taken {
+		return fmt.Errorf("metadata.name: Duplicate value: %s was there before, in %s", text.Printable(key), first)
+	}
+	in.seen[key] = origin
+	return nil
+}
+
+// IgnoredKinds counts the objects that were ignored, the most frequent kind first.
+func (in *Input) IgnoredKinds() string {
+	kinds := slices.SortedFunc(maps.Keys(in.Ignored), func(a, b string) int {
+		return cmp.Or(cmp.Compare(in.Ignored[b], in.Ignored[a]), cmp.Compare(a, b))
+	})
+	var counts []string
+	for _, kind := range kinds {
+		counts = append(counts, fmt.Sprintf("%s %d", text.Printable(kind), in.Ignored[kind]))
+	}
+	return strings.Join(counts, ", ")
+}
+
+// FromSnapshot is the input that a snapshot was made from, as far as the snapshot has it, with its set. All of it has the origin.
+func FromSnapshot(origin string, size int, spec rollout.Spec, snapshot rollout.Snapshot) (*Input, *Set) {
+	group, _, _ := strings.Cut(spec.APIVersion, "/")
+	s := &Set{Set: manifest.Set{Spec: spec, Memory: snapshot.Memory}, Group: group}
+	in := New()
+	in.Bytes = size
+	in.Nodes, in.Pods, in.Revisions, in.Sets = snapshot.Nodes, snapshot.Pods, snapshot.Revisions, []*Set{s}
+	in.origins[s] = origin
+	for _, revision := range snapshot.Revisions {
+		in.origins[revision] = origin
+	}
+	return in, s
+}
+
+// Hold adds objects that were read already, all from the origin.
+func Hold[T metav1.Object](in *Input, origin string, to *[]T, list []T) {
+	for _, object := range list {
+		in.origins[object] = origin
+	}
+	*to = append(*to, list...)
+}

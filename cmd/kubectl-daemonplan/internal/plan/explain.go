@@ -1,0 +1,229 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+)
+
+// Explain prints why the plan does to a node what it does, and what is wrong with the node and its pods.
+func (r *Result) Explain(out io.Writer, name string) error {
+	node, err := r.findNode(name)
+	if err != nil {
+		return err
+	}
+	if node != name {
+		fmt.Fprintf(out, "%s is taken for %s.\n", text.Cells(name, node)...)
+	}
+	answers := 0
+	for i := range r.Plan.Decisions {
+		if r.Plan.Decisions[i].Node == node {
+			answers++
+		}
+	}
+	// A node that is gone has one line for each of its pods. If there are more lines, names contain line breaks.
+	explanation := strings.ReplaceAll(r.Plan.Explain(node), node, text.Printable(node))
+	lines := strings.Split(explanation, "\n")
+	if len(lines) != answers {
+		lines = []string{explanation}
+	}
+	for _, line := range slices.Concat(lines, r.causes(node)) {
+		fmt.Fprintln(out, text.Printable(line))
+	}
+	r.explainPods(out, node)
+	return nil
+}
+
+// Warn prints what in the input makes the plan doubtful.
+func (r *Result) Warn(out io.Writer) { r.warn(out) }
+
+// Nodes lists the nodes that can be explained, by name.
+func (r *Result) Nodes() []string {
+	var list []string
+	for i := range r.Plan.Decisions {
+		list = append(list, r.Plan.Decisions[i].Node)
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(node string) bool { return node == "" })
+}
+
+// findNode is the node of that name, or the only node whose host name that is: node-17 for node-17.eu.example.
+func (r *Result) findNode(name string) (string, error) {
+	nodes := r.Nodes()
+	if slices.Contains(nodes, name) {
+		return name, nil
+	}
+	var hosts []string
+	for _, node := range nodes {
+		if strings.HasPrefix(node, name+".") && name != "" {
+			hosts = append(hosts, node)
+		}
+	}
+	if len(hosts) == 1 {
+		return hosts[0], nil
+	}
+	if len(hosts) == 0 {
+		hosts = similar(name, nodes)
+	}
+	switch {
+	case len(hosts) > 0:
+		return "", fmt.Errorf("there is no node %q; did you mean %s?", name, orList(hosts))
+	case len(nodes) == 0:
+		return "", fmt.Errorf("there is no node %q: the plan has no node at all", name)
+	default:
+		return "", fmt.Errorf("there is no node %q among the %s: %s", name, text.Counted(len(nodes), "node"), text.Some(nodes))
+	}
+}
+
+// orList joins names with commas and "or".
+func orList(names []string) string {
+	names = slices.Clone(names)
+	for i := range names {
+		names[i] = text.Printable(names[i])
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// similar are the names that are most like the given one, three at most: a few letters differ, or one contains the other.
+func similar(name string, all []string) []string {
+	const farthest, most = 3, 3
+	var list []string
+	distances := make(map[string]int)
+	for _, other := range all {
+		distance := min(editDistance(name, other), editDistance(name, strings.SplitN(other, ".", 2)[0]))
+		if len(name) >= 3 && strings.Contains(other, name) {
+			distance = min(distance, farthest)
+		}
+		if distance <= min(farthest, len(name)/2) {
+			distances[other] = distance
+			list = append(list, other)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	return list[:min(most, len(list))]
+}
+
+// editDistance is how many bytes must be changed, added or dropped to make one text of the other.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// causes are what is wrong with a node, and with its pods that are not ready, as far as their status tells.
+func (r *Result) causes(name string) []string {
+	var lines []string
+	for _, node := range r.Snapshot.Nodes {
+		if node.Name == name {
+			lines = append(lines, r.nodeCauses(node)...)
+		}
+	}
+	for _, pod := range r.Snapshot.Pods {
+		if nodeOf(pod) == name {
+			for _, cause := range r.podCauses(pod) {
+				lines = append(lines, fmt.Sprintf("  pod %s: %s", pod.Name, cause))
+			}
+		}
+	}
+	return lines
+}
+
+func (r *Result) nodeCauses(node *corev1.Node) []string {
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		line := "  node NotReady"
+		if since := c.LastTransitionTime; !since.IsZero() {
+			line += fmt.Sprintf(" since %s (%s)", timestamp(since.Time), text.Duration(r.Snapshot.Now.Sub(since.Time)))
+		}
+		return []string{joined(line, c.Reason, c.Message)}
+	}
+	return nil
+}
+
+// podCauses are why a pod is not ready; none for a pod that is.
+func (r *Result) podCauses(pod *corev1.Pod) []string {
+	var list []string
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		switch {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
+			return nil
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			list = append(list, joined("not scheduled", c.Reason, c.Message))
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		list = append(list, joined("failed", pod.Status.Reason, pod.Status.Message))
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if cause := r.containerCause(&statuses[i]); cause != "" {
+				list = append(list, "container "+statuses[i].Name+" "+cause)
+			}
+		}
+	}
+	return list
+}
+
+// containerCause is why a container does not serve, and how often it has restarted; empty if nothing is wrong with it.
+func (r *Result) containerCause(c *corev1.ContainerStatus) string {
+	last := c.LastTerminationState.Terminated
+	var words string
+	switch {
+	case c.State.Waiting != nil:
+		words = joined("waits", c.State.Waiting.Reason, c.State.Waiting.Message)
+		if image := c.Image; strings.Contains(c.State.Waiting.Reason, "Image") && !strings.Contains(words, image) {
+			words += " (image " + image + ")"
+		}
+	case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0:
+		words, last = "ended", c.State.Terminated
+	case c.State.Running != nil && !c.Ready:
+		words = "runs, and is not ready"
+	default:
+		return ""
+	}
+	if c.RestartCount > 0 {
+		words += "; " + text.Counted(int(c.RestartCount), "restart")
+	}
+	if last != nil {
+		words += fmt.Sprintf("; last exit code %d", last.ExitCode)
+		if last.Reason != "" {
+			words += " (" + last.Reason + ")"
+		}
+		if at := last.FinishedAt; !at.IsZero() {
+			words += fmt.Sprintf(", %s ago", text.Duration(r.Snapshot.Now.Sub(at.Time)))
+		}
+	}
+	return words
+}
+
+// joined puts colons between the words that are not empty.
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ": ")
+}
