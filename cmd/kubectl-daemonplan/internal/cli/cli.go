@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
@@ -40,15 +40,27 @@ func Main(args []string, streams genericiooptions.IOStreams) int {
 type program struct {
 	streams genericiooptions.IOStreams
 	clock   func() time.Time
-	out     bytes.Buffer
-	notes   bytes.Buffer // for standard error
+	// terminal reports whether somebody can be asked.
+	terminal func() bool
+	out      bytes.Buffer
+	notes    bytes.Buffer // for standard error
 }
 
 func run(args []string, streams genericiooptions.IOStreams, clock func() time.Time) int {
-	p := &program{streams: streams, clock: clock}
+	p := &program{streams: streams, clock: clock, terminal: func() bool { return isTerminal(streams.In) }}
+	return p.run(args)
+}
+
+// isTerminal reports whether the stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func (p *program) run(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
-	root.SetIn(streams.In)
+	root.SetIn(p.streams.In)
 	root.SetOut(&p.out)
 	root.SetErr(&p.notes)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -63,7 +75,7 @@ func run(args []string, streams genericiooptions.IOStreams, clock func() time.Ti
 		return exitOK
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(streams.ErrOut, "error: %s\n", text.Printable(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintf(p.streams.ErrOut, "error: %s\n", text.Printable(strings.TrimSuffix(line, "\n")))
 	}
 	if _, ok := errors.AsType[*writeError](err); ok {
 		return exitFailed
@@ -85,9 +97,6 @@ func (p *program) flush() error {
 	}
 	return nil
 }
-
-// direct writes past the memory, for commands that show progress or ask something.
-func (p *program) direct() (out, notes io.Writer) { return p.streams.Out, p.streams.ErrOut }
 
 // newCommand makes a command with its usage, and what it does.
 func newCommand(use, short, long, example string, do func(context.Context, []string) error) *cobra.Command {

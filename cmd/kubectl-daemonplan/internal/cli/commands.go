@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
 
@@ -97,10 +98,16 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.tellChange(output == "json" || output == "yaml")
 			switch output {
 			case "json", "yaml":
 				return result.Encode(&p.out, output)
 			default:
+				if s.change != "" {
+					if err := result.Impact(&p.out); err != nil {
+						return err
+					}
+				}
 				result.Report(&p.out, output == "wide")
 				return nil
 			}
@@ -138,9 +145,17 @@ func (p *program) explainCommand() *cobra.Command {
 		explainLong+setHelp, explainExample, func(ctx context.Context, args []string) error {
 			set, nodes := splitNodes(args)
 			result, err := s.decide(ctx, set)
+			if missing, ok := errors.AsType[*objects.NoSetError](err); ok && !strings.Contains(set, "/") && set != "" {
+				// The first of several names is no set, so that all of them are nodes, of the only set that there is.
+				if result, err = s.decide(ctx, ""); err != nil {
+					return missing
+				}
+				nodes = args
+			}
 			if err != nil {
 				return err
 			}
+			s.tellChange(false)
 			for _, node := range nodes {
 				if err := result.Explain(&p.out, node); err != nil {
 					return err
@@ -181,6 +196,17 @@ func splitNodes(args []string) (set string, nodes []string) {
 	return "", args
 }
 
+// tellChange says which spec is planned, if it is not the one that is there. Beside JSON or YAML it is said on standard error.
+func (s *source) tellChange(isData bool) {
+	switch {
+	case s.changeNote == "":
+	case isData:
+		fmt.Fprintf(&s.notes, "With the spec of %s.\n", s.changeNote)
+	default:
+		fmt.Fprintf(&s.out, "With the spec of %s.\n\n", s.changeNote)
+	}
+}
+
 const diffLong = `
 For every revision that pods are at, but the newest, it prints the fields that change, and whether pods restart for it or can be
 updated in place. With --change it compares with the spec of the file.
@@ -199,6 +225,7 @@ func (p *program) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.tellChange(false)
 			return result.Diff(&p.out)
 		})
 	s.changeFlags(c.Flags())

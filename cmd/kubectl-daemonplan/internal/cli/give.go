@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/command"
@@ -72,16 +76,64 @@ func (p *program) giving(give command.Command, name, short string, aliases ...st
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "send the patch without asking; for a cluster")
 	c.Aliases = aliases
 	c.Args = oneSet
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return s.check(c) }
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if yes && !s.live() {
+			return errors.New("--yes is for a cluster; with --filename and --example nothing is sent")
+		}
+		return s.check(c)
+	}
 	return c
 }
 
-func (s *source) give(_ context.Context, result *plan.Result, give command.Command, _ bool) error {
-	patch, next, err := result.Give(give, s.settings)
-	if err != nil {
+// give prints the patch and its effect, and sends it to a cluster if that is wanted.
+func (s *source) give(ctx context.Context, result *plan.Result, give command.Command, yes bool) error {
+	if s.live() && !yes && !s.terminal() {
+		return errors.New("the patch is not sent: standard input is no terminal, where it could be asked for; " +
+			"--yes sends it without a question, and with -f it is only printed")
+	}
+	set := result.Set
+	var patch command.Patch
+	var err error
+	if plan.RunByDatadog(set) {
+		if patch, err = plan.NativePatch(give, set); err != nil {
+			return fmt.Errorf("%s: %w", result.Input.SetPlace(set), err)
+		}
+		fmt.Fprintf(&s.out, "%s\n\nDatadog's own controller runs this set, and obeys this patch. What it does then is not planned here.\n",
+			text.Printable(patch.Kubectl(set.Spec)))
+	} else {
+		var next *plan.Result
+		if patch, next, err = result.Give(give, s.settings); err != nil {
+			return err
+		}
+		fmt.Fprintf(&s.out, "%s\n\n", text.Printable(patch.Kubectl(set.Spec)))
+		for line := range strings.Lines(plan.ObeyedBy(give, set) + "\n") {
+			fmt.Fprintln(&s.out, text.Printable(strings.TrimSuffix(line, "\n")))
+		}
+		fmt.Fprintln(&s.out)
+		result.Compare(&s.out, next)
+	}
+	if !s.live() {
+		return nil
+	}
+	if err := s.flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&s.out, "%s\n\n", text.Printable(patch.Kubectl(result.Set.Spec)))
-	result.Compare(&s.out, next)
+	name := text.Printable(objects.ResourceOf(set.Group) + "/" + set.Spec.Name + " in namespace " + set.Spec.Namespace)
+	if !yes && !s.ask("\nSend this patch to "+name+"?") {
+		fmt.Fprintln(&s.out, "Nothing was sent.")
+		return nil
+	}
+	if err := s.cluster.Patch(ctx, set, patch.Type, patch.Data); err != nil {
+		return err
+	}
+	fmt.Fprintf(&s.out, "%s patched\n", name)
 	return nil
+}
+
+// ask asks for a yes.
+func (p *program) ask(question string) bool {
+	fmt.Fprintf(p.streams.ErrOut, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(p.streams.In).ReadString('\n') // without an answer it is a no
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
 }

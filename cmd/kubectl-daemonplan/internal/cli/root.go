@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 )
@@ -127,10 +124,4 @@ func rightCause(err *pflag.InvalidValueError) string {
 		return cause.Error()
 	}
 	return err.Error()
-}
-
-// isTerminal reports whether what is written there is seen by a person at once.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

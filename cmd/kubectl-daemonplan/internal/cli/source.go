@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
@@ -31,9 +32,11 @@ type source struct {
 	timing   bool
 
 	// These two are for plan, explain and diff.
-	change   string
-	caseFile string
+	change     string
+	changeNote string // what was planned instead of the set that is there
+	caseFile   string
 
+	input   *objects.Input   // what was read from files, which can be read only once
 	cluster *cluster.Cluster // nil: files, or not connected yet
 }
 
@@ -54,6 +57,7 @@ func (s *source) flags(c *cobra.Command) {
 		"of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
 	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
 	s.kube = genericclioptions.NewConfigFlags(true)
+	s.kube.CacheDir = nil // nothing is cached
 	kube := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.kube.AddFlags(kube)
 	f.AddFlagSet(kube)
@@ -136,12 +140,14 @@ func (s *source) ref(set string) (objects.Ref, error) {
 // load reads the objects. From a cluster it reads only the sets: the rest depends on which one is meant.
 func (s *source) load(ctx context.Context, namespace string) (in *objects.Input, err error) {
 	switch {
+	case s.input != nil:
+		return s.input, nil
 	case s.example != "":
-		in = objects.New()
-		return in, addExample(in, s.example)
+		s.input = objects.New()
+		return s.input, addExample(s.input, s.example)
 	case len(s.files) > 0:
-		in = objects.New()
-		return in, in.ReadFiles(s.files, s.streams.In)
+		s.input = objects.New()
+		return s.input, s.input.ReadFiles(s.files, s.streams.In)
 	}
 	if s.cluster == nil {
 		if s.cluster, err = cluster.New(s.kube); err != nil {
@@ -189,14 +195,19 @@ func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.Surround(target)
-	if err := s.settings.Apply(in, target); err != nil {
-		return nil, err
-	}
 	if s.memory != "" {
 		if target.Memory, err = plan.ReadMemory(s.memory); err != nil {
 			return nil, err
 		}
+	}
+	if s.change != "" {
+		if target, err = s.changed(ctx, in, target); err != nil {
+			return nil, err
+		}
+	}
+	in.Surround(target)
+	if err := s.settings.Apply(in, target); err != nil {
+		return nil, err
 	}
 	read := s.clock()
 	result, err := plan.Decide(in, target, s.time())
@@ -212,10 +223,45 @@ func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
 		fmt.Fprintf(&s.notes, "read %s in %v, planned %d nodes in %v\n", what,
 			read.Sub(begin).Round(time.Microsecond), len(in.Nodes), planned.Sub(read).Round(time.Microsecond))
 	}
+	if s.change != "" {
+		return result, nil
+	}
 	for _, path := range target.Unknown {
 		fmt.Fprintf(&s.notes, "warning: %s: ignored unknown field %s\n", in.SetPlace(target), text.Printable(path))
 	}
 	return result, nil
+}
+
+// changed is the set with the spec of --change, as the API server would store it.
+func (s *source) changed(ctx context.Context, in *objects.Input, of *objects.Set) (*objects.Set, error) {
+	if s.change == "-" && slices.Contains(s.files, "-") {
+		return nil, errors.New("standard input can be read only once: --filename - and --change - exclude each other")
+	}
+	change, err := objects.ReadChange(of, s.change, s.streams.In)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range change.Unknown {
+		fmt.Fprintf(&s.notes, "warning: %s: ignored unknown field %s\n", change.Place, text.Printable(path))
+	}
+	note := "the defaults that an API server fills in are taken to be those of Kubernetes v1.36, and no webhook was asked"
+	if s.live() {
+		stored, err := s.cluster.DryRun(ctx, of, change.JSON)
+		switch {
+		case err == nil:
+			s.changeNote = change.Place + ", as the API server would store it (dry run)"
+			next, err := change.Stored(stored)
+			in.AdoptAt(next, change.Place)
+			return next, err
+		case !apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("%s: the API server would refuse the change: %w", change.Place, err)
+		}
+		note = "you may not update the set, so that the API server could not be asked; " + note
+	}
+	s.changeNote = change.Place + "; " + note
+	next, err := change.Defaulted()
+	in.AdoptAt(next, change.Place)
+	return next, err
 }
 
 // completionTime is how long completion waits for a cluster.

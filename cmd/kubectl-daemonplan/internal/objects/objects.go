@@ -35,13 +35,14 @@ type Input struct {
 	Bytes int
 
 	origins map[any]string    // where each object above was read
+	places  map[*Set]string   // where the manifest of a changed set is
 	seen    map[string]string // where the object of a kind, namespace and name was read
 	old     []string          // sets of versions that are served no more, with their origins
 }
 
 // New is an input without objects.
 func New() *Input {
-	return &Input{Ignored: make(map[string]int), origins: make(map[any]string), seen: make(map[string]string)}
+	return &Input{Ignored: make(map[string]int), origins: make(map[any]string), places: make(map[*Set]string), seen: make(map[string]string)}
 }
 
 // Origin is where the object was read; empty if it was not read. The object is a pointer of one of the lists of the input.
@@ -54,6 +55,9 @@ func (in *Input) Place(kind string, object metav1.Object) string {
 
 // SetPlace is the same for a set.
 func (in *Input) SetPlace(s *Set) string {
+	if at, ok := in.places[s]; ok {
+		return at
+	}
 	return place(in.origins[s], KindOf(s.Group), s.Spec.Namespace, s.Spec.Name)
 }
 
@@ -69,7 +73,19 @@ func place(origin, kind, namespace, name string) string {
 }
 
 // Adopt makes the set one of the input, in the place of another one.
-func (in *Input) Adopt(s, of *Set) { in.origins[s] = in.origins[of] }
+func (in *Input) Adopt(s, of *Set) {
+	in.origins[s] = in.origins[of]
+	if at, ok := in.places[of]; ok {
+		in.places[s] = at
+	}
+}
+
+// AdoptAt makes the set one of the input, with this place for its origin.
+func (in *Input) AdoptAt(s *Set, place string) {
+	if s != nil {
+		in.places[s] = place
+	}
+}
 
 // At puts the origin before each mistake. Each mistake is one line.
 func At(origin string, err error) error {
@@ -116,7 +132,11 @@ func (in *Input) addObject(object manifest.Object, origin string) error {
 	case object.IsSetting():
 		return in.addSetting(object, origin)
 	case object.Kind == "DaemonSet" && group == "extensions":
-		in.old = append(in.old, origin)
+		var meta metav1.PartialObjectMetadata
+		if err := object.Decode(&meta); err != nil {
+			return err
+		}
+		in.old = append(in.old, place(origin, object.Kind, meta.Namespace, meta.Name))
 		fallthrough
 	default:
 		in.Ignored[kindName(object)]++

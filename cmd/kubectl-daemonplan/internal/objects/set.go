@@ -158,6 +158,12 @@ func names(sets []*Set) string {
 	return strings.Join(list, ", ")
 }
 
+// NoSetError is the error that there is no set that is meant, although there are others.
+type NoSetError struct{ text string }
+
+// Error returns what was meant, and what there is.
+func (e *NoSetError) Error() string { return e.text }
+
 // Choose picks the set that is meant.
 func (in *Input) Choose(ref Ref) (*Set, error) {
 	var chosen []*Set
@@ -171,15 +177,13 @@ func (in *Input) Choose(ref Ref) (*Set, error) {
 	case len(chosen) == 1:
 		return chosen[0], nil
 	case len(in.Sets) == 0 && len(in.old) > 0:
-		return nil, fmt.Errorf("%s: a DaemonSet of extensions/v1beta1, which no API server serves any more; convert it to apps/v1: "+
-			"set apiVersion: apps/v1, add spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop "+
-			"spec.templateGeneration (kubectl-convert does the same)", in.old[0])
+		return nil, fmt.Errorf("%s: %s", in.old[0], convertIt)
 	case len(in.Sets) == 0 && len(in.Ignored) > 0:
 		return nil, fmt.Errorf("%s (ignored: %s)", none, in.IgnoredKinds())
 	case len(in.Sets) == 0:
 		return nil, errors.New(none)
 	case len(chosen) == 0:
-		return nil, fmt.Errorf("there is no set %s; there are: %s", text.Printable(ref.String()), names(in.Sets))
+		return nil, &NoSetError{fmt.Sprintf("there is no set %s; there are: %s", text.Printable(ref.String()), names(in.Sets))}
 	default:
 		return nil, fmt.Errorf("there are several sets; name one of them: %s", names(chosen))
 	}

@@ -25,6 +25,8 @@ type Result struct {
 	Input    *objects.Input
 
 	claims rollout.Claims
+	hashes map[string][]string // see pods
+	begins time.Time           // when the first nodes are begun; see order
 }
 
 // Decide makes the plan. These four calls are all that a program needs of the library: New, Claim, ClaimRevisions, Plan.

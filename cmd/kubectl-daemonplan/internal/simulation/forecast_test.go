@@ -8,7 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-const someDump = "../plan/fleet.yaml"
+const someDump = "../cli/fleet.yaml"
 
 // loaded is the experiment for a question with some flags set.
 func loaded(t *testing.T, set func(*question)) *experiment {

@@ -1,0 +1,193 @@
+package objects
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+)
+
+// tree is a JSON object.
+type tree = map[string]any
+
+// restartedAt is the annotation that "kubectl rollout restart" puts on the pod template. No manifest has it, and whoever applies
+// one leaves it there.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// Change is a set with the spec that a manifest has for it.
+type Change struct {
+	// Place is where the manifest is, with its kind and name.
+	Place string
+	// JSON is the object to send to the API server: the set as it is, with spec, labels and annotations of the manifest. Fields
+	// that the manifest leaves out are not there.
+	JSON []byte
+	// Unknown are the fields of the manifest that nobody reads.
+	Unknown []string
+
+	of *Set
+}
+
+// ReadChange finds the manifest of the set in a file that may have many documents.
+func ReadChange(of *Set, file string, stdin io.Reader) (*Change, error) {
+	name, data, err := readFile(file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var found *Change
+	var others []string
+	err = eachObject(name, data, func(object manifest.Object, origin string) error {
+		var meta metav1.PartialObjectMetadata
+		if err := object.Decode(&meta); err != nil {
+			return At(origin, err)
+		}
+		group, _, _ := strings.Cut(object.APIVersion, "/")
+		same := meta.Name == of.Spec.Name && (meta.Namespace == "" || meta.Namespace == of.Spec.Namespace)
+		switch {
+		case object.Kind == "DaemonSet" && group == "extensions" && same && of.Group == GroupApps:
+			return fmt.Errorf("%s: %s", place(origin, object.Kind, of.Spec.Namespace, meta.Name), convertIt)
+		case !IsSet(object) || group != of.Group || !same:
+			others = append(others, described(object, &meta))
+			return nil
+		case found != nil:
+			return fmt.Errorf("%s: %s was there before, in %s", origin, of.FullName(), found.Place)
+		}
+		change, err := newChange(of, object, place(origin, KindOf(group), of.Spec.Namespace, of.Spec.Name))
+		found = change
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil && len(others) == 0:
+		return nil, fmt.Errorf("%s: there is no object in it; it is to have the manifest of %s %s", name, KindOf(of.Group), of.FullName())
+	case found == nil:
+		return nil, fmt.Errorf("%s: there is no manifest of %s %s in it; there are: %s",
+			name, KindOf(of.Group), text.Printable(of.FullName()), text.Some(others))
+	}
+	return found, nil
+}
+
+// convertIt is what to do with a manifest that no API server takes any more.
+const convertIt = "no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, add " +
+	"spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"
+
+// described is an object in a list of those that there are.
+func described(object manifest.Object, meta *metav1.PartialObjectMetadata) string {
+	name := cmp.Or(meta.Name, "without a name")
+	if meta.Namespace != "" {
+		name = meta.Namespace + "/" + name
+	}
+	return text.Printable(kindName(object) + " " + name)
+}
+
+// newChange puts spec, labels and annotations of the manifest into the object of the set.
+func newChange(of *Set, object manifest.Object, at string) (*Change, error) {
+	set, err := decodeSet(object)
+	if err != nil {
+		return nil, At(at, err)
+	}
+	if of.Group != GroupEDS && !apiequality.Semantic.DeepEqual(set.Spec.Selector, of.Spec.Selector) {
+		return nil, fmt.Errorf("%s: spec.selector: Invalid value: %q: the field is immutable, and the set has %q; "+
+			"the API server would refuse the change", at, metav1.FormatLabelSelector(set.Spec.Selector), metav1.FormatLabelSelector(of.Spec.Selector))
+	}
+	var there, wanted tree
+	if err := json.Unmarshal(of.Object.JSON, &there); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(object.JSON, &wanted); err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	keep := child(child(child(child(there, "spec"), "template"), "metadata"), "annotations")[restartedAt]
+	there["apiVersion"], there["spec"] = wanted["apiVersion"], wanted["spec"]
+	for _, key := range []string{"labels", "annotations"} {
+		if given := child(child(wanted, "metadata"), key); len(given) > 0 {
+			metadata := child(there, "metadata")
+			merged := maps.Clone(child(metadata, key))
+			if merged == nil {
+				merged = make(tree)
+			}
+			maps.Copy(merged, given)
+			metadata[key] = merged
+		}
+	}
+	if template := child(child(there, "spec"), "template"); keep != nil && template != nil {
+		put(put(template, "metadata"), "annotations")[restartedAt] = keep
+	}
+	data, err := json.Marshal(there)
+	return &Change{Place: at, JSON: data, Unknown: set.Unknown, of: of}, err
+}
+
+// child is an object within an object; nil if it is none.
+func child(of tree, key string) tree {
+	below, _ := of[key].(tree)
+	return below
+}
+
+// put is an object within an object, which is added if it is not there.
+func put(of tree, key string) tree {
+	below := child(of, key)
+	if below == nil {
+		below = make(tree)
+		of[key] = below
+	}
+	return below
+}
+
+// Stored is the changed set with this JSON, as the API server returned it.
+func (c *Change) Stored(object []byte) (*Set, error) {
+	set, err := c.of.With(object)
+	if err != nil {
+		return nil, At(c.Place, err)
+	}
+	return set, nil
+}
+
+// Defaulted is the changed set as an API server would store it, as far as that is known here: with the defaults of a pod template,
+// and new generations if anything changes. Datadog's CRD has no defaults.
+func (c *Change) Defaulted() (*Set, error) {
+	set, err := c.of.With(c.JSON)
+	if err != nil {
+		return nil, At(c.Place, err)
+	}
+	var there, object tree
+	if err := json.Unmarshal(c.of.Object.JSON, &there); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(c.JSON, &object); err != nil {
+		return nil, err
+	}
+	before, after := c.of.Spec.Template.DeepCopy(), set.Spec.Template.DeepCopy()
+	SetDefaults(before)
+	SetDefaults(after)
+	sameTemplate := apiequality.Semantic.DeepEqual(before, after)
+	spec, metadata := child(object, "spec"), child(object, "metadata")
+	switch {
+	case sameTemplate:
+		// What is there may have been stored with other defaults. A manifest that says the same does not change it.
+		spec["template"] = child(there, "spec")["template"]
+	case c.of.Group != GroupEDS:
+		spec["template"] = after
+	}
+	if !sameTemplate || !reflect.DeepEqual(set.Spec.Strategy, c.of.Spec.Strategy) {
+		metadata["generation"] = c.of.Spec.Generation + 1
+	}
+	if number := c.of.Spec.TemplateGeneration; number != nil && !sameTemplate {
+		put(metadata, "annotations")[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(*number+1, 10)
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return c.Stored(data)
+}
