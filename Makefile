@@ -39,10 +39,8 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: demo
-demo: ## plan a small rollout and print why each node is where it is
+demo: ## plan a small fleet in the middle of a rollout, and print what is done now and what waits
 	$(GO) run ./examples/plan
-	$(GO) run ./examples/plan -example kruise
-	$(GO) run ./examples/plan -example eds
 
 # Properties draw CHECKS inputs each, and the comparison N snapshots: enough to notice every planted bug, and little enough to wait
 # for. CI draws more, and so do fuzzing and soak. The integration tests need a cluster, and have a target of their own.
@@ -68,7 +66,7 @@ else
 	$(GO) test -race -vet=off -run TestRun ./internal/soak
 	cd internal/mutation && $(GO) test -race -vet=off -run "TestInParallel|TestOutcomes" .
 	cd examples/controller && $(GO) test -race -vet=off ./...
-	cd examples/simulate && $(GO) test -race -vet=off -run "TestTable|TestParallel|TestProgressBar" .
+	cd cmd/kubectl-daemonplan && $(GO) test -race -vet=off -run "TestTable|TestParallel|TestProgressBar" ./internal/simulation
 endif
 
 .PHONY: api

@@ -18,7 +18,7 @@
 // snapshot; TestWholeRollouts lets both bring the same fleet from one template to the next, with the same kubelets;
 // TestHistory compares what is done to the revisions, TestHelper… the exported helpers one by one. What differs is put down
 // to an entry of the table of deliberate differences (package peer in internal/conformance), or fails, shrunk and printed
-// as objects that examples/plan reads. The benchmarks run both in one process: make compare.
+// as objects that kubectl daemonplan reads. The benchmarks run both in one process: make compare.
 //
 // The package is a module of its own, because it requires all of k8s.io/kubernetes. It reaches what that package does
 // not export by name (linkname.go), which is why it is pinned to one version, and for tests only.

@@ -30,11 +30,11 @@ func report(test string, w differential.World, err error) error {
 	if failed == nil {
 		failed = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 	}
-	return fmt.Errorf("%w\n%w\nin the root of the repository: go run ./examples/plan -f internal/differential/%s -now %s\n%s",
+	return fmt.Errorf("%w\n%w\nin the root of the repository: kubectl daemonplan plan -f internal/differential/%s --now %s\n%s",
 		err, failed, file, w.Now.Format(time.RFC3339), text)
 }
 
-// objects prints a world as a manifest that examples/plan reads.
+// objects prints a world as a manifest that kubectl daemonplan reads.
 func objects(w differential.World) (string, error) {
 	var text strings.Builder
 	if w.Burst > 0 {

@@ -104,4 +104,4 @@ func TestNamesExist(t *testing.T) {
 }
 
 // place matches paths below the folders of the repository.
-var place = regexp.MustCompile(`^(docs|examples|internal|inplace|lifecycle|placement|predownload|rollout|status|tolerations)(/[\w./]+)?$`)
+var place = regexp.MustCompile(`^(cmd|docs|examples|internal|inplace|lifecycle|placement|predownload|rollout|status|tolerations)(/[\w./]+)?$`)

@@ -222,7 +222,7 @@ func (s *settings) explain(seed uint64, sc simulate.Scenario, f *failure, w io.W
 	fmt.Fprintf(w, "soak: once it is understood, add %d to internal/soak/testdata/seeds.txt, with a word on what it was\n", seed)
 }
 
-// leave writes the scenario, and the case of the step for examples/plan.
+// leave writes the scenario, and the case of the step for kubectl daemonplan.
 func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) erro
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "soak: see the step with: go run ./examples/plan -case %s\n", name)
+	fmt.Fprintf(w, "soak: see the step with: kubectl daemonplan plan --case %s\n", name)
 	return nil
 }
 

@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 		var text bytes.Buffer
 		settings := settings{out: filepath.Join(t.TempDir(), "new")}
 		settings.explain(seed, s, out.failure, &text)
-		for _, want := range []string{"the smallest scenario", "-seed", "examples/plan -case", "seeds.txt", "preDelete"} {
+		for _, want := range []string{"the smallest scenario", "-seed", "kubectl daemonplan plan --case", "seeds.txt", "preDelete"} {
 			if !strings.Contains(strings.ToLower(text.String()), strings.ToLower(want)) {
 				t.Errorf("no %q in\n%s", want, &text)
 			}

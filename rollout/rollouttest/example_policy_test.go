@@ -172,7 +172,7 @@ func ExampleKeepCases() {
 	// promised: done within 1s
 	//   broken at step 25, 1m12s after the beginning (2026-01-01T12:01:12Z): done after 1m12s; the set is Running (RolloutComplete); what nodes waited for longest: Budget (maxUnavailable): 3m0s summed over nodes
 	//   to see it again (seed 0): simulate.New(scenario), then Step 25 times
-	//   what the controller saw is kept as done-within-1s-step-25.json, for: go run github.com/daemonplan/daemonplan/examples/plan -case done-within-1s-step-25.json
+	//   what the controller saw is kept as done-within-1s-step-25.json, for: kubectl daemonplan plan --case done-within-1s-step-25.json
 }
 
 // A model for many specs: none of these pods has the image that is slow.

@@ -65,7 +65,7 @@ func breach(nodes []string, format string, args ...any) error {
 }
 
 // KeepCases promises nothing: it has the spec and the snapshot of the step at which a promise was broken passed to write, in the
-// form that examples/plan -case and [simulate.ReadCase] read, with a name for the file. The failure says the name.
+// form that kubectl daemonplan plan --case and [simulate.ReadCase] read, with a name for the file. The failure says the name.
 //
 //	rollouttest.KeepCases(func(name string, data []byte) error {
 //		return os.WriteFile(filepath.Join(t.ArtifactDir(), name), data, 0o644)

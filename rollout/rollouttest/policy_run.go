@@ -266,11 +266,8 @@ func (w *watched) keepCase(promise string) string {
 	if err != nil {
 		return fmt.Sprintf("\n  its case could not be kept: %v", err)
 	}
-	return fmt.Sprintf("\n  what the controller saw is kept as %s, for: go run %s -case %s", name, caseProgram, name)
+	return fmt.Sprintf("\n  what the controller saw is kept as %s, for: kubectl daemonplan plan --case %s", name, name)
 }
-
-// caseProgram reads cases.
-const caseProgram = "github.com/daemonplan/daemonplan/examples/plan"
 
 // slug is a sentence fit for the name of a file.
 func slug(sentence string) string {

@@ -312,7 +312,7 @@ func TestKeepCases(t *testing.T) {
 		return nil
 	}))
 	const name = "never-more-than-2-unavailable-nodes-in-any-step-2.json"
-	if len(r.errors) != 1 || !strings.HasSuffix(r.errors[0], "\n  what the controller saw is kept as "+name+", for: go run github.com/daemonplan/daemonplan/examples/plan -case "+name) {
+	if len(r.errors) != 1 || !strings.HasSuffix(r.errors[0], "\n  what the controller saw is kept as "+name+", for: kubectl daemonplan plan --case "+name) {
 		t.Fatalf("reported %q", r.errors)
 	}
 	c, err := simulate.ReadCase(kept[name])

@@ -172,7 +172,7 @@ func ExampleRegistry_UnmarshalJSON() {
 	// Output: error unmarshaling JSON: while decoding JSON: registry: "big" is no number of bytes; one is 300000000, or a quantity such as 300Mi
 }
 
-// A case is a spec and a snapshot in one file, for `go run github.com/daemonplan/daemonplan/examples/plan -case FILE`.
+// A case is a spec and a snapshot in one file, for `kubectl daemonplan plan --case FILE`.
 func ExampleReadCase() {
 	text, err := simulate.Case{
 		Spec:     kit.Spec("agent"),
@@ -208,7 +208,7 @@ func ExampleStepError() {
 	// Output:
 	// true
 	// simulate: seed 7, step 12, 4m30s after the beginning (2026-01-01T12:00:00Z): 3 nodes of zone a are unavailable
-	// to see it again: run the scenario with seed 7 up to step 12, or write what Case of this error returns to a file with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE
+	// to see it again: run the scenario with seed 7 up to step 12, or write what Case of this error returns to a file with Encode, and plan it with: kubectl daemonplan plan --case FILE
 }
 
 func ExampleStepError_Case() {

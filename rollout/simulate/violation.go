@@ -61,7 +61,7 @@ func (e *StepError) Error() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nto see it again: run the scenario with seed %d up to step %d, or write what Case of this error returns "+
-		"to a file with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE",
+		"to a file with Encode, and plan it with: kubectl daemonplan plan --case FILE",
 		e.Seed, e.Step.Number)
 	return b.String()
 }
@@ -90,8 +90,8 @@ func (s *Step) Case() Case {
 	return Case{Spec: s.Spec, Snapshot: s.Snapshot}
 }
 
-// Case is a spec and what its controller saw, for `examples/plan -case` to read. JSON has the instants in objects in whole
-// seconds, as API servers do; nothing else is lost.
+// Case is a spec and what its controller saw, for `kubectl daemonplan plan --case` to read. JSON has the instants in objects in
+// whole seconds, as API servers do; nothing else is lost.
 type Case struct {
 	Spec     rollout.Spec     `json:"spec"`
 	Snapshot rollout.Snapshot `json:"snapshot"`

@@ -292,7 +292,7 @@ func TestStepError(t *testing.T) {
 	step := inputStep(t)
 	head := "simulate: seed 7, step 12, 4m30s after the beginning (" + kit.Noon().UTC().Format(time.RFC3339) + "): "
 	const again = "\nto see it again: run the scenario with seed 7 up to step 12, or write what Case of this error returns to a file " +
-		"with Encode, and plan it with: go run github.com/daemonplan/daemonplan/examples/plan -case FILE"
+		"with Encode, and plan it with: kubectl daemonplan plan --case FILE"
 	of := func(n int, node string) (all []verify.Violation) {
 		for i := range n {
 			all = append(all, verify.Violation{Invariant: 1, Node: node, Message: fmt.Sprint("m", i)})
