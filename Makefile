@@ -23,6 +23,7 @@ BUGS      ?=
 WRITE     ?=
 NODES     ?=
 SCHEDULER ?=
+VERSION   ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
@@ -176,6 +177,11 @@ vuln: ## look up known vulnerabilities in what every module calls (needs the net
 		echo "== $$module: govulncheck"; \
 		(cd $$module && $(TOOL) govulncheck ./...) || exit 1; \
 	done
+
+# The commit that is checked out is built, so that it has to hold all changes. Nothing is uploaded, and no branch or tag changes.
+.PHONY: release
+release: ## make the release VERSION (v0.1.0) of both modules and of the programs in OUT (build/release), and the commit to tag
+	@cd internal/release && $(GO) run . '$(VERSION)' '$(abspath $(if $(filter file,$(origin OUT)),build/release,$(OUT)))'
 
 # Packages that have transcripts are those whose tests know the flag.
 .PHONY: update
