@@ -7,6 +7,8 @@
 // a property or without a planted bug, a property that no test runs, a rule that nothing was taken away of, a name in the text
 // that no test has.
 //
+// TestLinksAndCommandsOfDocuments holds all documents to the folders, headings and targets of make that they name.
+//
 // TestRemovals takes the code of each rule away, in an overlay, and sees to it that the test which is named for it fails and
 // names the rule. That builds the packages once per rule, so it runs only with -removals (make rules); that each removal still
 // fits the code is tested always.

@@ -30,13 +30,9 @@ type entry struct {
 	data []byte
 }
 
-// archives builds the command for each platform, and writes the archives and their checksums. Equal commits, versions and versions of
-// Go give equal bytes: the files have the time of the commit, and programs no path of this machine.
+// archives builds the command for each platform, and writes the archives and their checksums. Equal commits, versions and
+// versions of Go give equal bytes: the files have the time of the commit, and programs no path of this machine.
 func (r *release) archives() ([]archive, error) {
-	files, err := r.besides()
-	if err != nil {
-		return nil, err
-	}
 	var archives []archive
 	var sums strings.Builder
 	for _, p := range r.platforms {
@@ -49,6 +45,10 @@ func (r *release) archives() ([]archive, error) {
 			pack = r.zipped
 		}
 		program, err := r.build(p)
+		if err != nil {
+			return nil, err
+		}
+		files, err := r.besides(p)
 		if err != nil {
 			return nil, err
 		}
@@ -67,15 +67,25 @@ func (r *release) archives() ([]archive, error) {
 	return archives, os.WriteFile(filepath.Join(r.part, "checksums.txt"), []byte(sums.String()), 0o644)
 }
 
-// besides are the files that go into every archive beside the program.
-func (r *release) besides() ([]entry, error) {
+// completion is what kubectl runs to complete the arguments of the command. It has to be in the PATH.
+const completion = "kubectl_complete-daemonplan"
+
+// besides are the files that go into the archive for a platform beside the program.
+func (r *release) besides(p platform) ([]entry, error) {
 	license, err := r.source.file("LICENSE")
-	return []entry{{"LICENSE", 0o644, license}}, err
+	if err != nil {
+		return nil, err
+	}
+	files := []entry{{"LICENSE", 0o644, license}}
+	if p.os != "windows" { // which runs no scripts of a shell
+		files = append(files, entry{completion, 0o755, []byte("#!/bin/sh\nexec " + commandName + " __complete \"$@\"\n")})
+	}
+	return files, nil
 }
 
-// build builds the command for a platform from the proxy. All other modules come from the cache of modules, whose folder of downloads
-// is a proxy, too, or else from where the go command gets them. What is downloaded is kept apart, so that no cache on this machine
-// ever has a version that is not published.
+// build builds the command for a platform from the proxy. All other modules come from the cache of modules, whose folder of
+// downloads is a proxy, too, or else from where the go command gets them. What is downloaded is kept apart, so that no cache on
+// this machine ever has a version that is not published.
 func (r *release) build(p platform) ([]byte, error) {
 	env, err := goEnv(r.proxy(), r.work)
 	if err != nil {
@@ -84,7 +94,8 @@ func (r *release) build(p platform) ([]byte, error) {
 	path := filepath.Join(r.work, "program")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath)
 	cmd.Dir = r.work
-	cmd.Env = append(env, "GOFLAGS=-mod=mod -modcacherw", "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Env = append(env, "GOFLAGS=-mod=mod -modcacherw", "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch,
+		"GOAMD64=v1", "GOARM64=v8.0")
 	if _, err := output(cmd); err != nil {
 		return nil, err
 	}
@@ -120,7 +131,9 @@ func (r *release) tarball(files []entry) ([]byte, error) {
 	}
 	w := tar.NewWriter(compressed)
 	for _, f := range files {
-		header := tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: r.source.time, Format: tar.FormatUSTAR}
+		header := tar.Header{
+			Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: r.source.time, Format: tar.FormatUSTAR,
+		}
 		if err := w.WriteHeader(&header); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
-// Command release makes a release: the commit to tag, both modules as a module proxy serves them, the command for each platform in
-// an archive, their checksums, and the manifest with which krew installs the command. It uploads nothing and changes no branch, tag
-// or file of the repository.
+// Command release makes a release: the commit to tag, both modules as a module proxy serves them, the command for each platform
+// in an archive, their checksums, and the manifest with which krew installs the command. It uploads nothing, and changes no
+// branch, tag or file of the repository.
 //
 //	go run . VERSION FOLDER
 //
@@ -90,8 +90,8 @@ type release struct {
 	work   string // a folder for what nobody keeps
 }
 
-// make makes the release of what is checked out in the repository that holds a folder. The folder of the release appears when all of
-// it is there.
+// make makes the release of what is checked out in the repository that holds a folder. The folder of the release appears when all
+// of it is there.
 func (r *release) make(folder string) (err error) {
 	if _, err := os.Lstat(r.out); err == nil {
 		return fmt.Errorf("%s is there already; remove it, or choose another folder with OUT=", r.out)

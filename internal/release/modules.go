@@ -21,10 +21,11 @@ import (
 // proxy is the folder of the release that has both modules as GOPROXY=file://… reads them.
 func (r *release) proxy() string { return filepath.Join(r.part, "proxy") }
 
-// modules makes the commit to tag, in which the command requires the library by version and not by folder, and writes both modules to
-// the proxy.
+// modules makes the commit to tag, in which the command requires the library by version and not by folder, and writes both
+// modules to the proxy.
 func (r *release) modules() error {
-	// A clone, because the package that makes modules of commits knows no work trees beside the first. It has no files of its own.
+	// A clone, because the package that makes modules of commits knows no work trees beside the first. It has no files of its
+	// own.
 	clone := filepath.Join(r.work, "clone")
 	if _, err := r.source.git("clone", "--quiet", "--no-checkout", "--shared", r.source.root, clone); err != nil {
 		return err
@@ -55,7 +56,8 @@ func (r *release) modules() error {
 	if err != nil {
 		return err
 	}
-	// A module that requires the command, to build it as those do who install it: the version that it prints is that of its module.
+	// A module that requires the command, to build it as those do who install it: the version that it prints is that of its
+	// module.
 	for name, data := range map[string][]byte{
 		"go.mod": fmt.Appendf(nil, "module release\n\ngo 1.26.0\n\nrequire %s %s\n", commandPath, r.version),
 		"go.sum": withSums(files[commandFolder+"/go.sum"], sums),
@@ -95,12 +97,12 @@ func (r *release) commandMod() ([]byte, error) {
 }
 
 // publish writes a module of a commit to the proxy, as the go command makes it of a repository, and returns its lines of go.sum.
-func (r *release) publish(repo, modulePath, commit, folder string, goMod []byte) (map[module.Version]string, error) {
-	dir := filepath.Join(r.proxy(), filepath.FromSlash(modulePath), "@v")
+func (r *release) publish(repo, path, commit, folder string, goMod []byte) (map[module.Version]string, error) {
+	dir := filepath.Join(r.proxy(), filepath.FromSlash(path), "@v")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	m := module.Version{Path: modulePath, Version: r.version}
+	m := module.Version{Path: path, Version: r.version}
 	var content bytes.Buffer
 	if err := zip.CreateFromVCS(&content, m, repo, commit, folder); err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func (r *release) publish(repo, modulePath, commit, folder string, goMod []byte)
 	}
 	return map[module.Version]string{
 		m: sum,
-		{Path: modulePath, Version: r.version + "/go.mod"}: modSum,
+		{Path: path, Version: r.version + "/go.mod"}: modSum,
 	}, nil
 }
 

@@ -180,7 +180,11 @@ func TestRelease(t *testing.T) {
 			t.Errorf("checksums.txt is %q, want %q", files["checksums.txt"], line)
 		}
 		unpacked := t.TempDir()
-		for name, content := range untar(t, files[name], r.source.time) {
+		packed := untar(t, files[name], r.source.time)
+		if names := slices.Sorted(maps.Keys(packed)); !slices.Equal(names, []string{"LICENSE", commandName, completion}) {
+			t.Errorf("it holds %q", names)
+		}
+		for name, content := range packed {
 			write(t, unpacked, name, content)
 		}
 		if read(t, unpacked, "LICENSE") != read(t, root, "LICENSE") {

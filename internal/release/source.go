@@ -41,8 +41,8 @@ func open(folder string) (source, error) {
 	return s, nil
 }
 
-// ready refuses to make a release of what no commit holds, one whose changes are written down nowhere, and one that has been made of
-// something else.
+// ready refuses to make a release of what no commit holds, one whose changes are written down nowhere, and one that has been made
+// of something else.
 func (s source) ready(version string) error {
 	changed, err := s.git("status", "--porcelain")
 	if err != nil {
@@ -63,7 +63,8 @@ func (s source) ready(version string) error {
 	for _, tag := range []string{version, commandFolder + "/" + version} {
 		commit, err := s.git("rev-parse", "--quiet", "--verify", "refs/tags/"+tag+"^{commit}")
 		if err == nil && commit != s.head {
-			return fmt.Errorf("there is a tag %s, of another commit (%s); check that out, or choose another version", tag, commit[:12])
+			return fmt.Errorf("there is a tag %s, of another commit (%s); check that out, or choose another version", tag,
+				commit[:12])
 		}
 	}
 	return nil
@@ -75,8 +76,8 @@ func (s source) file(name string) ([]byte, error) {
 	return text, err
 }
 
-// commit makes a commit of what is checked out with other content for some files, and returns its name. It is on no branch. If the
-// files have that content already, it is the commit that is checked out.
+// commit makes a commit of what is checked out with other content for some files, and returns its name. It is on no branch. If
+// the files have that content already, it is the commit that is checked out.
 func (s source) commit(index, message string, files map[string][]byte) (string, error) {
 	env := []string{"GIT_INDEX_FILE=" + index}
 	if _, err := s.run(env, nil, "read-tree", "HEAD"); err != nil {
@@ -124,8 +125,8 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...), " "), err,
-			strings.TrimSpace(stderr.String()))
+		line := strings.Join(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...), " ")
+		return nil, fmt.Errorf("%s: %w\n%s", line, err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.Bytes(), nil
 }
