@@ -1,4 +1,5 @@
-// Command kubectl-daemonplan tells what a DaemonSet would do next on every node of a cluster, and why, and how a rollout would go.
+// Command kubectl-daemonplan tells what a DaemonSet would do next on every node of a cluster, and why, and how a rollout would
+// go.
 // Put into the PATH, it is called as kubectl daemonplan.
 //
 //	plan [SET]              what the set would do next on every node, and what nodes wait for
@@ -14,9 +15,9 @@
 //	suggest                 the smallest budget that meets a deadline
 //	study                   simulations that are ready made
 //
-// It reads the cluster of the kubeconfig, dumps that kubectl printed (-f), or an embedded fleet (--example). A set is one of apps/v1,
-// of OpenKruise (daemonsets.apps.kruise.io) or of Datadog (extendeddaemonsets.datadoghq.com). Only the commands that say what they
-// patch change anything, and they ask first.
+// It reads the cluster of the kubeconfig, dumps that kubectl printed (-f), or an embedded fleet (--example). A set is one of
+// apps/v1, of OpenKruise (daemonsets.apps.kruise.io) or of Datadog (extendeddaemonsets.datadoghq.com). Only the commands that say
+// what they patch change anything, and they ask first.
 package main
 
 import (

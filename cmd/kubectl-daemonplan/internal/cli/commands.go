@@ -19,14 +19,14 @@ SET is NAME, ds/NAME, daemonset.apps/NAME, daemonset.apps.kruise.io/NAME, eds/NA
 be left out if there is only one set. With -f and without -n the sets of all namespaces of the files are looked at.`
 
 // reading makes a command that reads a set and prints something about it.
-func (p *program) reading(use, short, long, example string, print func(*plan.Result, io.Writer) error) *cobra.Command {
+func (p *program) reading(use, short, example string, show func(*plan.Result, io.Writer) error) *cobra.Command {
 	s := &source{program: p}
-	c := newCommand(use+" [SET]", short, long+setHelp, example, func(ctx context.Context, args []string) error {
+	c := newCommand(use+" [SET]", short, setHelp, example, func(ctx context.Context, args []string) error {
 		result, err := s.decide(ctx, first(args))
 		if err != nil {
 			return err
 		}
-		return print(result, &p.out)
+		return show(result, &p.out)
 	})
 	s.flags(c)
 	c.Args = oneSet
@@ -219,8 +219,8 @@ const diffExample = `
 
 func (p *program) diffCommand() *cobra.Command {
 	s := &source{program: p}
-	c := newCommand("diff [SET]", "Show what the update changes in the pods, and whether it restarts them", diffLong+setHelp, diffExample,
-		func(ctx context.Context, args []string) error {
+	c := newCommand("diff [SET]", "Show what the update changes in the pods, and whether it restarts them",
+		diffLong+setHelp, diffExample, func(ctx context.Context, args []string) error {
 			result, err := s.decide(ctx, first(args))
 			if err != nil {
 				return err
@@ -236,13 +236,13 @@ func (p *program) diffCommand() *cobra.Command {
 }
 
 func (p *program) getCommand() *cobra.Command {
-	return p.reading("get", "Show a set in one line, with its active revision and its canary", "", `
+	return p.reading("get", "Show a set in one line, with its active revision and its canary", `
   kubectl daemonplan get ds/node-agent -n kube-system
   kubectl daemonplan get --example eds`, (*plan.Result).Get)
 }
 
 func (p *program) revisionsCommand() *cobra.Command {
-	c := p.reading("revisions", "Show the revisions of a set, one to a line", "", `
+	c := p.reading("revisions", "Show the revisions of a set, one to a line", `
   kubectl daemonplan revisions ds/node-agent -n kube-system
   kubectl daemonplan revisions --example eds`, (*plan.Result).ListRevisions)
 	c.Aliases = []string{"get-ers"}
@@ -250,7 +250,7 @@ func (p *program) revisionsCommand() *cobra.Command {
 }
 
 func (p *program) podsCommand() *cobra.Command {
-	return p.reading("pods", "Show the pods of a set that are not ready, with reasons", "", `
+	return p.reading("pods", "Show the pods of a set that are not ready, with reasons", `
   kubectl daemonplan pods ds/node-agent -n kube-system
   kubectl daemonplan pods --example kubernetes`, (*plan.Result).NotReadyPods)
 }

@@ -21,7 +21,7 @@ func (p *program) canaryCommand() *cobra.Command {
 		Long: "Show the canary of a set, or give it a command: promote the revision on trial, pause it, or give it up.",
 	}
 	c.AddCommand(
-		p.reading("pods", "Show the pods of the canary, with nodes, restarts and reasons", "", `
+		p.reading("pods", "Show the pods of the canary, with nodes, restarts and reasons", `
   kubectl daemonplan canary pods eds/foo -n default
   kubectl daemonplan canary pods --example eds`, (*plan.Result).CanaryPods),
 		p.giving(command.CanaryValidate, "validate", "Promote the revision on trial"),
@@ -39,7 +39,7 @@ func (p *program) rolloutCommand() *cobra.Command {
 		Long: "Show how far the rollout of a set is, or give it a command: pause it, or freeze the set.",
 	}
 	c.AddCommand(
-		p.reading("status", "Show how far the rollout is, and what nodes wait for", "", `
+		p.reading("status", "Show how far the rollout is, and what nodes wait for", `
   kubectl daemonplan rollout status ds/node-agent -n kube-system
   kubectl daemonplan rollout status --example kubernetes`, (*plan.Result).Status),
 		p.giving(command.Pause, "pause", "Begin no further node; lost pods are replaced", "pause-rolling-update"),
@@ -98,8 +98,8 @@ func (s *source) give(ctx context.Context, result *plan.Result, give command.Com
 		if patch, err = plan.NativePatch(give, set); err != nil {
 			return fmt.Errorf("%s: %w", result.Input.SetPlace(set), err)
 		}
-		fmt.Fprintf(&s.out, "%s\n\nDatadog's own controller runs this set, and obeys this patch. What it does then is not planned here.\n",
-			text.Printable(patch.Kubectl(set.Spec)))
+		fmt.Fprintf(&s.out, "%s\n\nDatadog's own controller runs this set, and obeys this patch. "+
+			"What it does then is not planned here.\n", text.Printable(patch.Kubectl(set.Spec)))
 	} else {
 		var next *plan.Result
 		if patch, next, err = result.Give(give, s.settings); err != nil {

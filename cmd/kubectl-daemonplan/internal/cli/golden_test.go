@@ -41,7 +41,7 @@ func planned(args []string) []string {
 	if c, _, err := Root().Find(args); err != nil || c.Flags().Lookup("example") == nil {
 		return args
 	}
-	return append(args[:len(args):len(args)], "--example", "kubernetes")
+	return append(slices.Clip(args), "--example", "kubernetes")
 }
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -173,6 +173,52 @@ func TestBadInput(t *testing.T) {
 		{"file for a set", "the same", "", []string{"plan", "dump.yaml"}, `unexpected argument "dump.yaml": SET is the name of a set; files are given with -f dump.yaml`},
 		{"format of an explanation", "usage: it would be ignored", "", []string{"explain", "a", "-o", "json"}, "unknown shorthand flag: 'o' in -o; see kubectl daemonplan explain --help"},
 		{"format of the changes", "usage: it would be ignored", "", []string{"diff", "-o", "table"}, "unknown shorthand flag: 'o' in -o; see kubectl daemonplan diff --help"},
+		{"template of Helm", "says what it is, and the line", "apiVersion: v1\nkind: {{ .Values.kind }}\n", []string{"-f", "-"},
+			`standard input: line 2: "{{" begins no YAML: this looks like an unrendered Helm template; render the chart first: helm template CHART > rendered.yaml`},
+		{"block of a Helm template", "the same", smallNode + "{{- if .Values.x }}\n---\n" + smallSet + "{{- end }}\n", []string{"-f", "-"},
+			`standard input: line 4: "{{" begins no YAML: this looks like an unrendered Helm template; render the chart first: helm template CHART > rendered.yaml`},
+		{"Latin-1 in the middle", "names the byte and the line", smallNode + "# caf\xe9\n", []string{"-f", "-"}, "standard input: byte 51 (line 4) is 0xe9, which is not UTF-8 text"},
+		{"UTF-16", "what PowerShell writes", "\xff\xfea\x00", []string{"-f", "-"}, "standard input: document 1: the text is UTF-16; it must be UTF-8"},
+		{"gzip", "says what it is", "\x1f\x8b\x08", []string{"-f", "-"}, "standard input: document 1: the data is compressed with gzip; it must be plain text"},
+		{"nothing on standard input", "a pipe from a command that failed", " \n", []string{"-f", "-"},
+			"standard input: it is empty; it is to hold objects in YAML or JSON, as kubectl get -o yaml prints them"},
+		{"set of an old version", "how to convert it", join(smallNode, strings.Replace(smallSet, "apps/v1", "extensions/v1beta1", 1)), []string{"-f", "-"},
+			"standard input: document 2 (DaemonSet web/agent): no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, " +
+				"add spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"},
+		{"no budget", "advises what the kind has", join(smallNode, smallSet+"  updateStrategy: {rollingUpdate: {maxUnavailable: 0}}\n"), []string{"-f", "-"},
+			`standard input: document 2 (DaemonSet web/agent): spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "0": ` +
+				"must not be 0 while maxSurge is 0: no node could ever be updated; updateStrategy.type: OnDelete stops a rollout"},
+		{"no budget of Datadog", "the same", join(smallNode, smallEDS+"  strategy: {rollingUpdate: {maxUnavailable: 0}}\n"), []string{"-f", "-"},
+			`standard input: document 2 (ExtendedDaemonSet default/foo): spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "0": ` +
+				`must not be 0 while maxSurge is 0: no node could ever be updated; the annotation extendeddaemonset.datadoghq.com/rolling-update-paused: "true" stops a rollout`},
+		{"item of a list", "its kind and name beside its number", `{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}},` +
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"web"},"spec":{"nodeName":7}}]}`, []string{"-f", "-"},
+			"standard input: document 1, item 2 (Pod web/p): spec.nodeName: Invalid value: 7: must be a string"},
+		{"revision of the wrong type", "names the field", join(smallSet, smallNode, strings.Replace(smallRevision, "revision: 1", "revision: one", 1)), []string{"-f", "-"},
+			`standard input: document 3 (ControllerRevision web/agent-abc): revision: Invalid value: "one": must be a number`},
+		{"set of another resource", "lists how SET is written", smallSet, []string{"plan", "deploy/agent", "-f", "-"},
+			`there is no set "deploy/agent": it is NAME, ds/NAME, daemonset.apps/NAME, daemonset.apps.kruise.io/NAME, eds/NAME or ` +
+				"extendeddaemonset.datadoghq.com/NAME; the namespace is given with -n"},
+		{"namespace before the name", "the same", smallSet, []string{"plan", "web/agent", "-f", "-"},
+			`there is no set "web/agent": it is NAME, ds/NAME, daemonset.apps/NAME, daemonset.apps.kruise.io/NAME, eds/NAME or ` +
+				"extendeddaemonset.datadoghq.com/NAME; the namespace is given with -n"},
+		{"kind without a name", "the same", smallSet, []string{"plan", "ds/", "-f", "-"},
+			`there is no set "ds/": it is NAME, ds/NAME, daemonset.apps/NAME, daemonset.apps.kruise.io/NAME, eds/NAME or ` +
+				"extendeddaemonset.datadoghq.com/NAME; the namespace is given with -n"},
+		{"explain without a node", "says where it comes", smallSet, []string{"explain", "ds/agent", "-f", "-"},
+			"there is no node to explain; it comes after the set: kubectl daemonplan explain ds/agent NODE"},
+		{"explain without anything", "the same", smallSet, []string{"explain", "-f", "-"}, "there is no node to explain; it comes after the set: kubectl daemonplan explain NODE"},
+		{"misspelt node", "suggests", "", []string{"explain", "memory-1b-5"}, `there is no node "memory-1b-5"; did you mean memory-1b-05, memory-1a-05 or memory-1b-01?`},
+		{"empty namespace", "a variable that is not set", smallSet, []string{"-f", "-", "-n", ""}, "--namespace must not be empty"},
+		{"empty change", "the same", smallSet, []string{"-f", "-", "--change", ""}, "--change must not be empty"},
+		{"no number", "says what would be right", "", []string{"simulate", "--nodes", "many"}, "--nodes many: must be a whole number such as 12"},
+		{"number out of range", "the same", "", []string{"simulate", "--nodes", "99999999999999999999"}, "--nodes 99999999999999999999: must be a whole number such as 12"},
+		{"negative seed", "the same", "", []string{"simulate", "--seed", "-1"}, "--seed -1: must be a whole number such as 12, not negative"},
+		{"no share", "the same", "", []string{"simulate", "--scale", "half"}, "--scale half: must be a number such as 0.1"},
+		{"no duration", "the same", "", []string{"suggest", "--deadline", "30"}, "--deadline 30: must be a duration such as 90s, 30m or 2h"},
+		{"no boolean", "the same", "", []string{"--resize=perhaps"}, "--resize perhaps: must be true or false"},
+		{"flag without a value", "where the flags are told", "", []string{"plan", "--example", "eds", "--memory"}, "flag needs an argument: --memory; see kubectl daemonplan plan --help"},
+		{"single dash", "as in earlier versions", "", []string{"plan", "-explain", "a"}, "unknown shorthand flag: 'e' in -explain; see kubectl daemonplan plan --help"},
 		{"no node to explain", "usage: a variable that is not set", "", []string{"explain", ""}, "the name of a node or a set must not be empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -69,6 +69,9 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
+// name is what the command is called, before the words of a command below it.
+const name = "kubectl daemonplan "
+
 // forGroups gives commands that only hold others an error for words that are none of those. Cobra has it for the root only, and
 // prints help for the others as if nothing was wrong.
 func forGroups(c *cobra.Command) {
@@ -88,12 +91,13 @@ func forGroups(c *cobra.Command) {
 		if strings.ContainsAny(args[0], "./\\") {
 			hint = "; files are given with -f"
 		}
-		return fmt.Errorf("there is no command %q; there are: %s%s", strings.TrimPrefix(c.CommandPath()+" ", "kubectl daemonplan ")+args[0],
+		return fmt.Errorf("there is no command %q; there are: %s%s", strings.TrimPrefix(c.CommandPath()+" ", name)+args[0],
 			strings.Join(known, ", "), hint)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if c.HasParent() {
-			return fmt.Errorf("%s is followed by one of: %s", strings.TrimPrefix(c.CommandPath(), "kubectl daemonplan "), strings.Join(known, ", "))
+			return fmt.Errorf("%s is followed by one of: %s",
+				strings.TrimPrefix(c.CommandPath(), name), strings.Join(known, ", "))
 		}
 		return c.Help()
 	}
@@ -106,7 +110,8 @@ func flagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	}
 	flag := invalid.GetFlag()
-	return fmt.Errorf("--%s %s: %s", flag.Name, cmp.Or(invalid.GetValue(), `""`), cmp.Or(rightValues[flag.Value.Type()], rightCause(invalid)))
+	right := cmp.Or(rightValues[flag.Value.Type()], rightCause(invalid))
+	return fmt.Errorf("--%s %s: %s", flag.Name, cmp.Or(invalid.GetValue(), `""`), right)
 }
 
 // rightValues are what flags of a type take.

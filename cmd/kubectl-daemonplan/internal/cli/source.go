@@ -43,8 +43,8 @@ type source struct {
 // flags adds the flags of a command that reads a set.
 func (s *source) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&s.files, "filename", "f", nil, "read objects from a `FILE` that kubectl printed, from every .yaml, .yml and .json "+
-		"file of a directory, or from standard input (-), instead of the cluster; repeatable")
+	f.StringArrayVarP(&s.files, "filename", "f", nil, "read objects from a `FILE` that kubectl printed, from every "+
+		".yaml, .yml and .json file of a directory, or from standard input (-), instead of the cluster; repeatable")
 	f.BoolVarP(&s.all, "all-namespaces", "A", false, "look for the set in all namespaces")
 	f.StringVar(&s.example, "example", "", "take an embedded `FLEET` instead of the cluster: kubernetes, kruise or eds")
 	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
@@ -53,8 +53,8 @@ func (s *source) flags(c *cobra.Command) {
 		"Advanced DaemonSet: cpu and memory are changed in place (feature gate InPlaceWorkloadVerticalScaling)")
 	f.BoolVar(&s.settings.CgroupV1, "cgroup-v1", false,
 		"Advanced DaemonSet, with --resize: there are nodes with cgroup v1, where a resize and a new image take two rollouts")
-	f.BoolVar(&s.settings.PreDownload, "pre-download", false, "Advanced DaemonSet: images are pulled ahead even if no annotation "+
-		"of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
+	f.BoolVar(&s.settings.PreDownload, "pre-download", false, "Advanced DaemonSet: images are pulled ahead even if no "+
+		"annotation of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
 	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
 	s.kube = genericclioptions.NewConfigFlags(true)
 	s.kube.CacheDir = nil // nothing is cached
@@ -67,16 +67,20 @@ func (s *source) flags(c *cobra.Command) {
 
 // changeFlags adds the flags of commands that plan other things than what is there.
 func (s *source) changeFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.change, "change", "", "plan the set with the spec that it has in this `FILE`, a manifest as helm template or "+
-		"kustomize prints it (- is standard input)")
-	f.StringVar(&s.caseFile, "case", "", "plan a `FILE` with the case that a simulation left behind, in its own time and with its own memory")
+	f.StringVar(&s.change, "change", "", "plan the set with the spec that it has in this `FILE`, a manifest as helm "+
+		"template or kustomize prints it (- is standard input)")
+	f.StringVar(&s.caseFile, "case", "", "plan a `FILE` with the case that a simulation left behind, "+
+		"in its own time and with its own memory")
 }
 
 // check refuses flags that contradict each other.
 func (s *source) check(c *cobra.Command) error {
 	given := func(name string) bool { f := c.Flags().Lookup(name); return f != nil && f.Changed }
-	for _, name := range []string{"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace"} {
-		if f := c.Flags().Lookup(name); given(name) && (f.Value.String() == "" || slices.Contains(s.files, "") && name == "filename") {
+	for _, name := range []string{
+		"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace",
+	} {
+		isEmpty := given(name) && c.Flags().Lookup(name).Value.String() == ""
+		if isEmpty || name == "filename" && slices.Contains(s.files, "") {
 			return fmt.Errorf("--%s must not be empty", name)
 		}
 	}
@@ -97,7 +101,8 @@ func (s *source) check(c *cobra.Command) error {
 	}
 	if s.caseFile != "" {
 		for _, name := range []string{
-			"filename", "example", "namespace", "all-namespaces", "now", "memory", "resize", "pre-download", "change", "context", "kubeconfig",
+			"filename", "example", "namespace", "all-namespaces", "now", "memory", "resize", "pre-download", "change", "context",
+			"kubeconfig",
 		} {
 			if given(name) {
 				return fmt.Errorf("--case is all the input there is; --%s is for other input", name)
@@ -244,7 +249,10 @@ func (s *source) changed(ctx context.Context, in *objects.Input, of *objects.Set
 	for _, path := range change.Unknown {
 		fmt.Fprintf(&s.notes, "warning: %s: ignored unknown field %s\n", change.Place, text.Printable(path))
 	}
-	note := "the defaults that an API server fills in are taken to be those of Kubernetes v1.36, and no webhook was asked"
+	note := "no webhook was asked"
+	if change.HasDefaults() {
+		note = "the defaults that an API server fills in are taken to be those of Kubernetes v1.36, and no webhook was asked"
+	}
 	if s.live() {
 		stored, err := s.cluster.DryRun(ctx, of, change.JSON)
 		switch {

@@ -1,4 +1,4 @@
-// Package cluster reads what a plan is made from from an API server. It reads the namespace of the set only, and the nodes, in
+// Package cluster reads from an API server what a plan is made of. It reads the namespace of the set only, and the nodes, in
 // pages. It writes nothing but the patches that it is asked to send.
 package cluster
 
@@ -129,7 +129,8 @@ func (c *Cluster) Sets(ctx context.Context, namespace string) (*objects.Input, e
 	read := make(map[schema.GroupResource]bool)
 	for i, kind := range kinds {
 		if refused[i] != nil {
-			input.Warnings = append(input.Warnings, fmt.Sprintf("%s cannot be read, and are left out: %v", resourceName(kind), refused[i]))
+			input.Warnings = append(input.Warnings,
+				fmt.Sprintf("%s cannot be read, and are left out: %v", resourceName(kind), refused[i]))
 		}
 		if missing[i] || !served[kind.Group] || read[kind.GroupResource()] {
 			continue
@@ -180,7 +181,8 @@ func (c *Cluster) where(ref objects.Ref, input *objects.Input) string {
 	if ref.Namespace == "" || len(input.Sets) > 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s at %s, namespace %s; choose another one with -n, or look at all with -A)", Origin, c.host, ref.Namespace)
+	return fmt.Sprintf(" (%s at %s, namespace %s; choose another one with -n, or look at all with -A)",
+		Origin, c.host, ref.Namespace)
 }
 
 // around reads the nodes, and the pods and revisions of the namespace.
@@ -190,9 +192,7 @@ func (c *Cluster) around(ctx context.Context, input *objects.Input, namespace st
 	var revisions []*appsv1.ControllerRevision
 	var all errgroup.Group
 	all.Go(func() (err error) {
-		nodes, err = listAll[*corev1.Node](ctx, "nodes", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return c.core.Nodes().List(ctx, o)
-		})
+		nodes, err = c.nodes(ctx)
 		return err
 	})
 	all.Go(func() (err error) {
@@ -204,9 +204,10 @@ func (c *Cluster) around(ctx context.Context, input *objects.Input, namespace st
 	})
 	all.Go(func() (err error) {
 		what := "controllerrevisions" + in(namespace)
-		revisions, err = listAll[*appsv1.ControllerRevision](ctx, what, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return c.apps.ControllerRevisions(namespace).List(ctx, o)
-		})
+		}
+		revisions, err = listAll[*appsv1.ControllerRevision](ctx, what, page)
 		return err
 	})
 	if err := all.Wait(); err != nil {
@@ -218,11 +219,15 @@ func (c *Cluster) around(ctx context.Context, input *objects.Input, namespace st
 	return nil
 }
 
-// Nodes lists the names of the nodes.
-func (c *Cluster) Nodes(ctx context.Context) ([]string, error) {
-	nodes, err := listAll[*corev1.Node](ctx, "nodes", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (c *Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
+	return listAll[*corev1.Node](ctx, "nodes", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.core.Nodes().List(ctx, o)
 	})
+}
+
+// Nodes lists the names of the nodes.
+func (c *Cluster) Nodes(ctx context.Context) ([]string, error) {
+	nodes, err := c.nodes(ctx)
 	var names []string
 	for _, node := range nodes {
 		names = append(names, node.Name)
@@ -250,7 +255,9 @@ func listAll[T runtime.Object](
 }
 
 // list lists all objects of a kind of sets.
-func (c *Cluster) list(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
+func (c *Cluster) list(
+	ctx context.Context, kind schema.GroupVersionResource, namespace string,
+) ([]unstructured.Unstructured, error) {
 	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.dynamic.Resource(kind).Namespace(namespace).List(ctx, o)
 	}
@@ -288,7 +295,8 @@ func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) (
 	if err := json.Unmarshal(object, &changed.Object); err != nil {
 		return nil, err
 	}
-	stored, err := client.Update(ctx, &changed, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
+	options := metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager}
+	stored, err := client.Update(ctx, &changed, options)
 	if err != nil {
 		return nil, err
 	}

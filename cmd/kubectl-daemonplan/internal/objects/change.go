@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
@@ -70,7 +70,8 @@ func ReadChange(of *Set, file string, stdin io.Reader) (*Change, error) {
 	case err != nil:
 		return nil, err
 	case found == nil && len(others) == 0:
-		return nil, fmt.Errorf("%s: there is no object in it; it is to have the manifest of %s %s", name, KindOf(of.Group), of.FullName())
+		return nil, fmt.Errorf("%s: there is no object in it; it is to have the manifest of %s %s",
+			name, KindOf(of.Group), text.Printable(of.FullName()))
 	case found == nil:
 		return nil, fmt.Errorf("%s: there is no manifest of %s %s in it; there are: %s",
 			name, KindOf(of.Group), text.Printable(of.FullName()), text.Some(others))
@@ -99,7 +100,8 @@ func newChange(of *Set, object manifest.Object, at string) (*Change, error) {
 	}
 	if of.Group != GroupEDS && !apiequality.Semantic.DeepEqual(set.Spec.Selector, of.Spec.Selector) {
 		return nil, fmt.Errorf("%s: spec.selector: Invalid value: %q: the field is immutable, and the set has %q; "+
-			"the API server would refuse the change", at, metav1.FormatLabelSelector(set.Spec.Selector), metav1.FormatLabelSelector(of.Spec.Selector))
+			"the API server would refuse the change", at, metav1.FormatLabelSelector(set.Spec.Selector),
+			metav1.FormatLabelSelector(of.Spec.Selector))
 	}
 	var there, wanted tree
 	if err := json.Unmarshal(of.Object.JSON, &there); err != nil {
@@ -153,8 +155,8 @@ func (c *Change) Stored(object []byte) (*Set, error) {
 	return set, nil
 }
 
-// Defaulted is the changed set as an API server would store it, as far as that is known here: with the defaults of a pod template,
-// and new generations if anything changes. Datadog's CRD has no defaults.
+// Defaulted is the changed set as an API server would store it, as far as that is known here: with the defaults of a pod template
+// if there are any, and new generations if anything changes.
 func (c *Change) Defaulted() (*Set, error) {
 	set, err := c.of.With(c.JSON)
 	if err != nil {
@@ -176,10 +178,10 @@ func (c *Change) Defaulted() (*Set, error) {
 	case sameTemplate:
 		// What is there may have been stored with other defaults. A manifest that says the same does not change it.
 		spec["template"] = child(there, "spec")["template"]
-	case c.of.Group != GroupEDS:
+	case c.HasDefaults():
 		spec["template"] = after
 	}
-	if !sameTemplate || !reflect.DeepEqual(set.Spec.Strategy, c.of.Spec.Strategy) {
+	if !sameTemplate || !sameBesides(set.Spec, c.of.Spec) {
 		metadata["generation"] = c.of.Spec.Generation + 1
 	}
 	if number := c.of.Spec.TemplateGeneration; number != nil && !sameTemplate {
@@ -190,4 +192,18 @@ func (c *Change) Defaulted() (*Set, error) {
 		return nil, err
 	}
 	return c.Stored(data)
+}
+
+// HasDefaults reports whether somebody fills defaults into the template of the set. For a DaemonSet of Kubernetes that is the API
+// server. For others it depends on webhooks, and is seen by what is there.
+func (c *Change) HasDefaults() bool {
+	template := c.of.Spec.Template.DeepCopy()
+	SetDefaults(template)
+	return c.of.Group == GroupApps || apiequality.Semantic.DeepEqual(template, &c.of.Spec.Template)
+}
+
+// sameBesides reports whether two specs differ in their templates only, which are compared with defaults, or not at all.
+func sameBesides(a, b rollout.Spec) bool {
+	a.Template, a.Generation, a.TemplateGeneration = b.Template, b.Generation, b.TemplateGeneration
+	return apiequality.Semantic.DeepEqual(a.Default(), b.Default())
 }

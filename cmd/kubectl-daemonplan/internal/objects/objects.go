@@ -42,7 +42,10 @@ type Input struct {
 
 // New is an input without objects.
 func New() *Input {
-	return &Input{Ignored: make(map[string]int), origins: make(map[any]string), places: make(map[*Set]string), seen: make(map[string]string)}
+	return &Input{
+		Ignored: make(map[string]int),
+		origins: make(map[any]string), places: make(map[*Set]string), seen: make(map[string]string),
+	}
 }
 
 // Origin is where the object was read; empty if it was not read. The object is a pointer of one of the lists of the input.

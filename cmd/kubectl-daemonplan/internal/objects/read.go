@@ -133,7 +133,7 @@ func checkText(data []byte) error {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("byte %d (line %d) is 0x%02x, which is not UTF-8 text", i, 1+bytes.Count(data[:i], []byte("\n")), data[i])
+			return fmt.Errorf("byte %d (line %d) is 0x%02x, which is not UTF-8 text", i, lineAt(data[:i]), data[i])
 		}
 		i += size
 	}
@@ -142,9 +142,12 @@ func checkText(data []byte) error {
 
 // templateLine is the first line that has an action of a Helm template; 0 if none has.
 func templateLine(data []byte) int {
-	at := bytes.Index(data, []byte("{{"))
-	if at < 0 {
+	before, _, found := bytes.Cut(data, []byte("{{"))
+	if !found {
 		return 0
 	}
-	return 1 + bytes.Count(data[:at], []byte("\n"))
+	return lineAt(before)
 }
+
+// lineAt is the number of the line that begins, or goes on, after the text.
+func lineAt(before []byte) int { return 1 + bytes.Count(before, []byte("\n")) }

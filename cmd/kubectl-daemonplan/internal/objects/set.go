@@ -152,7 +152,7 @@ func (r Ref) means(s *Set) bool {
 func names(sets []*Set) string {
 	var list []string
 	for _, s := range sets {
-		list = append(list, fmt.Sprintf("%s (-n %s)", text.Printable(ResourceOf(s.Group)+"/"+s.Spec.Name), text.Printable(s.Spec.Namespace)))
+		list = append(list, text.Printable(fmt.Sprintf("%s/%s (-n %s)", ResourceOf(s.Group), s.Spec.Name, s.Spec.Namespace)))
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", ")

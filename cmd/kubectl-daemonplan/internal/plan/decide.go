@@ -1,5 +1,5 @@
-// Package plan makes the plan of a set, and prints it: as a report, as the explanation of a node, as what changes in the pods, as a
-// document for programs, and as the effect of a command.
+// Package plan makes the plan of a set, and prints it: as a report, as the explanation of a node, as what changes in the pods,
+// as a document for programs, and as the effect of a command.
 package plan
 
 import (
@@ -32,7 +32,8 @@ type Result struct {
 // Decide makes the plan. These four calls are all that a program needs of the library: New, Claim, ClaimRevisions, Plan.
 func Decide(in *objects.Input, s *objects.Set, now time.Time) (*Result, error) {
 	if len(in.Nodes) == 0 {
-		return nil, errors.New("there is no Node in the input; a dump has them: kubectl get nodes,pods,controllerrevisions,ds -A -o json")
+		return nil, errors.New("there is no Node in the input; a dump has them: " +
+			"kubectl get nodes,pods,controllerrevisions,ds -A -o json")
 	}
 	planner, err := rollout.New(s.Spec)
 	if err != nil {

@@ -64,10 +64,18 @@ func NativePatch(c command.Command, set *objects.Set) (command.Patch, error) {
 		return command.Patch{}, fmt.Errorf("%s: Datadog's own controller has no such command; it takes another template", c)
 	}
 	if tried == "" && strings.HasPrefix(c.String(), "canary ") {
-		return command.Patch{}, fmt.Errorf("%s: no canary is under way: status.canary of %s names no replica set", c, set.FullName())
+		return command.Patch{}, fmt.Errorf("%s: no canary is under way: status.canary of %s names no replica set",
+			c, set.FullName())
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	return command.Patch{Type: types.MergePatchType, Data: data}, err
+}
+
+// annotated is the patch that sets an annotation to a plain word.
+func annotated(key, word string) command.Patch {
+	return command.Patch{
+		Type: types.MergePatchType, Data: fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, word),
+	}
 }
 
 // ObeyedBy says which controllers obey the patch of a command, and how the others are told.
@@ -77,15 +85,13 @@ func ObeyedBy(c command.Command, set *objects.Set) string {
 	case set.Group == objects.GroupKruise:
 		return "Obeyed by OpenKruise's controller, and by " + ours + "."
 	case c == command.CanaryFail:
-		native := command.Patch{Type: types.MergePatchType, Data: []byte(`{"metadata":{"annotations":{"` + edsCanaryFailed + `":"true"}}}`)}
-		return "Obeyed by " + ours + ". Datadog's own controller obeys this instead:\n" + native.Kubectl(set.Spec)
+		return "Obeyed by " + ours + ". Datadog's own controller obeys this instead:\n" +
+			annotated(edsCanaryFailed, "true").Kubectl(set.Spec)
 	case c == command.CanaryRetry:
 		return "Obeyed by " + ours + ". Datadog's own controller has no such command; it takes another template."
 	case c == command.CanaryValidate:
-		native := command.Patch{Type: types.MergePatchType, Data: []byte(`{"metadata":{"annotations":{"` +
-			manifest.EDSCanaryValidAnnotation + `":"REPLICASET"}}}`)}
-		return "Obeyed by " + ours + ". Datadog's own controller wants the name of its replica set, which its status.canary has:\n" +
-			native.Kubectl(set.Spec)
+		return "Obeyed by " + ours + ". Datadog's own controller wants the name of its replica set, " +
+			"which status.canary has:\n" + annotated(manifest.EDSCanaryValidAnnotation, "REPLICASET").Kubectl(set.Spec)
 	default:
 		return "Obeyed by Datadog's own controller, and by " + ours + "."
 	}

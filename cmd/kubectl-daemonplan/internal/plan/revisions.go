@@ -109,7 +109,8 @@ func (r *Result) Diff(out io.Writer) error {
 	newest := known[r.Plan.Status.UpdateRevision]
 	outdated := r.outdated()
 	if len(outdated) == 0 {
-		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n", text.Cells(newest.Number, newest.Name)...)
+		fmt.Fprintf(out, "Every pod is at revision %d (%s): the update restarts nothing.\n",
+			text.Cells(newest.Number, newest.Name)...)
 	}
 	for _, group := range outdated {
 		from, ok := known[group.hash]
@@ -123,7 +124,8 @@ func (r *Result) Diff(out io.Writer) error {
 		if err != nil {
 			// The planner cannot read the revision either, so no pod of it counts as updated.
 			fmt.Fprintf(out, "%s at revision %d (%s), whose data cannot be read (%s): what changes is not known, %s.\n",
-				text.Cells(text.Agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin, restart(group.pods))...)
+				text.Cells(text.Agree(group.pods, "pod is", "pods are"), from.Number, from.Name, from.origin,
+					restart(group.pods))...)
 			continue
 		}
 		update := r.verdict(from.data)

@@ -38,7 +38,8 @@ func (r *Result) warnings() []string {
 		line += fmt.Sprintf(", as %s does to %s %s", one.Name, of.Kind, of.Name)
 	}
 	if r.Set.Spec.UID == "" {
-		return append(lines, line+"; the "+strings.TrimPrefix(objects.KindOf(r.Set.Group), objects.GroupKruise+" ")+" in the input has no uid.")
+		kind := strings.TrimPrefix(objects.KindOf(r.Set.Group), objects.GroupKruise+" ")
+		return append(lines, line+"; the "+kind+" in the input has no uid.")
 	}
 	return append(lines, line+".")
 }

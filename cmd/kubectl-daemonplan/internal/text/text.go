@@ -76,7 +76,10 @@ func Duration(d time.Duration) string {
 	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}}
 	for i, unit := range units[:len(units)-1] {
 		next := units[i+1]
-		up := (d + next.size - 1) / next.size * next.size
+		up := d.Truncate(next.size)
+		if up < d {
+			up += next.size
+		}
 		if up < unit.size {
 			continue
 		}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+)
+
+// agentManifest is the manifest of the fleet's set as people write it, without what the API server fills in.
+const agentManifest = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: node-agent}
+---
+# Source: agent/templates/daemonset.yaml
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: node-agent, labels: {team: observability}}
+spec:
+  selector: {matchLabels: {app.kubernetes.io/name: node-agent, app.kubernetes.io/instance: prod}}
+  minReadySeconds: 30
+  updateStrategy: {rollingUpdate: {maxUnavailable: 10%}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: node-agent, app.kubernetes.io/instance: prod, app.kubernetes.io/version: VERSION}}
+    spec:
+      nodeSelector: {kubernetes.io/os: linux}
+      terminationGracePeriodSeconds: 60
+      tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]
+      containers:
+      - name: agent
+        image: registry.example.com/observability/node-agent:VERSION
+        ports: [{name: metrics, containerPort: 9100}]
+        resources: {requests: {cpu: 0.1, memory: 180Mi}}
+`
+
+func agentAt(version string) string { return strings.ReplaceAll(agentManifest, "VERSION", version) }
+
+// TestChangeOfNothing plans the manifest of what is there: no node restarts but those that would without it.
+func TestChangeOfNothing(t *testing.T) {
+	want := plans(t, "", "plan", "--example", "kubernetes", "-o", "wide")
+	got := plans(t, agentAt("2.14.0"), "plan", "--example", "kubernetes", "-o", "wide", "--change", "-")
+	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "With the spec of standard input: document 2 (DaemonSet observability/node-agent); the defaults that ") {
+		t.Errorf("got\n%s\nwant at its end\n%s", got, want)
+	}
+	if _, after, _ := strings.Cut(got, "\n\n"); !strings.HasPrefix(after, plans(t, "", "diff", "--example", "kubernetes")) {
+		t.Errorf("other changes than without:\n%s", got)
+	}
+}
+
+func TestChangeGolden(t *testing.T) {
+	golden(t, "change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-"))
+	kruise := strings.ReplaceAll(string(newKruiseFleet().yaml(t)), "log-agent:2.14.0", "log-agent:2.15.0")
+	golden(t, "kruise-change.txt", plans(t, kruise, "plan", "--example", "kruise", "--change", "-"))
+	golden(t, "eds-change.txt", plans(t, strings.ReplaceAll(string(edsFile), "pause:3.1", "pause:3.2"), "plan", "--example", "eds", "--change", "-"))
+}
+
+// TestChangeOrder checks that the first group of nodes is what the plan begins at once.
+func TestChangeOrder(t *testing.T) {
+	out := plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-")
+	_, first, _ := strings.Cut(out, "  first: ")
+	first, _, _ = strings.Cut(first, "\n")
+	_, deletes, _ := strings.Cut(out, "Delete 5 pods:\n")
+	for node := range strings.SplitSeq(first, ", ") {
+		if !strings.Contains(deletes, "  "+node+" ") {
+			t.Errorf("%s is not begun now:\n%s", node, out)
+		}
+	}
+	if strings.Count(first, ",") != 3 {
+		t.Errorf("first: %s", first)
+	}
+}
+
+// TestChangeKeeps checks what of the set that is there stays: uid, labels and annotations that the manifest does not have, and the
+// annotation of "kubectl rollout restart".
+func TestChangeKeeps(t *testing.T) {
+	f := newFleet()
+	f.set.Annotations["example.com/note"] = "kept"
+	template := fleetTemplate("2.14.0")
+	template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-03-01T00:00:00Z"}
+	f.set.Spec.Template = template
+	in := objects.New()
+	if err := in.Add("dump", f.yaml(t)); err != nil {
+		t.Fatal(err)
+	}
+	set, err := in.Choose(objects.Ref{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, generation := range map[string]int64{"2.14.0": 2, "2.15.0": 3} {
+		change, err := objects.ReadChange(set, "-", strings.NewReader(agentAt(version)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := change.Defaulted()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Spec.UID != set.Spec.UID || next.Meta.Annotations["example.com/note"] != "kept" || next.Meta.Labels["team"] != "observability" ||
+			next.Meta.Labels["app.kubernetes.io/name"] != "node-agent" || next.Spec.Generation != generation || *next.Spec.TemplateGeneration != generation ||
+			next.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || !next.Meta.CreationTimestamp.Equal(&set.Meta.CreationTimestamp) {
+			t.Errorf("%s: %+v\n%+v", version, next.Meta, next.Spec)
+		}
+	}
+}
+
+// TestLiveChange asks the API server what it would store. It fills in more than is known here.
+func TestLiveChange(t *testing.T) {
+	server := fakeapi.New(t, fleetFile)
+	kubeconfig := server.Kubeconfig(t, "observability")
+	server.Store = func(object map[string]any) {
+		template := object["spec"].(map[string]any)["template"].(map[string]any)
+		data, _ := yaml.Marshal(template)
+		var typed corev1.PodTemplateSpec
+		if err := yaml.Unmarshal(data, &typed); err != nil {
+			t.Error(err)
+		}
+		objects.SetDefaults(&typed)
+		typed.Spec.PriorityClassName = "by-a-webhook"
+		object["spec"].(map[string]any)["template"] = typed
+	}
+	dir := files(t, map[string]string{"new.yaml": agentAt("2.15.0")})
+	file := filepath.Join(dir, "new.yaml")
+	code, stdout, stderr := live(kubeconfig, "-", "diff", "--change", file)
+	if code != 0 || stderr != "" || !strings.Contains(stdout, `spec.priorityClassName: added "by-a-webhook" (restarts)`) ||
+		!strings.HasPrefix(stdout, "With the spec of "+file+": document 2 (DaemonSet observability/node-agent), as the API server would store it (dry run).\n") {
+		t.Errorf("exit code %d, %q:\n%s", code, stderr, stdout)
+	}
+	dry := false
+	for _, request := range server.Requests() {
+		if strings.HasPrefix(request, "PUT ") {
+			dry = strings.Contains(request, "dryRun=All")
+		}
+	}
+	if !dry {
+		t.Errorf("no dry run, or an update that is none: %q", server.Requests())
+	}
+	var d plan.Document
+	code, stdout, stderr = live(kubeconfig, "-", "plan", "--change", file, "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &d); code != 0 || err != nil || len(d.Actions.Revisions) != 1 || !strings.HasPrefix(stderr, "With the spec of ") {
+		t.Errorf("json: exit code %d, %v, %q", code, err, stderr)
+	}
+	server.Store = func(object map[string]any) { object["refuse"] = "DaemonSet.apps \"node-agent\" is invalid: spec.x: no" }
+	code, stdout, stderr = live(kubeconfig, "-", "plan", "--change", file)
+	if want := ": the API server would refuse the change: DaemonSet.apps \"node-agent\" is invalid: spec.x: no\n"; code != 2 || stdout != "" || !strings.HasSuffix(stderr, want) {
+		t.Errorf("refused: exit code %d, %q", code, stderr)
+	}
+	server.Forbidden = []string{"update daemonsets"}
+	code, stdout, stderr = live(kubeconfig, "-", "plan", "--change", file)
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "; you may not update the set, so that the API server could not be asked; the defaults ") {
+		t.Errorf("forbidden: exit code %d, %q:\n%s", code, stderr, stdout)
+	}
+}
+
+func TestBadChanges(t *testing.T) {
+	agent := agentAt("2.15.0")
+	for _, c := range []struct{ name, why, change, want string }{
+		{"empty", "nothing to plan", "", "standard input: it is empty; it is to hold objects in YAML or JSON, as kubectl get -o yaml prints them"},
+		{"comments", "no object", "# nothing\n---\n", "standard input: there is no object in it; it is to have the manifest of DaemonSet observability/node-agent"},
+		{"another set", "names what there is", strings.Replace(agent, "kind: DaemonSet\nmetadata: {name: node-agent,", "kind: DaemonSet\nmetadata: {name: agent,", 1),
+			"standard input: there is no manifest of DaemonSet observability/node-agent in it; there are: ConfigMap node-agent, apps/v1 DaemonSet agent"},
+		{"another namespace", "the same", strings.Replace(agent, "{name: node-agent, labels", "{name: node-agent, namespace: other, labels", 1),
+			"standard input: there is no manifest of DaemonSet observability/node-agent in it; there are: ConfigMap node-agent, apps/v1 DaemonSet other/node-agent"},
+		{"another kind", "the same", strings.Replace(agent, "apps/v1\n", "apps.kruise.io/v1beta1\n", 1),
+			"standard input: there is no manifest of DaemonSet observability/node-agent in it; there are: ConfigMap node-agent, apps.kruise.io/v1beta1 DaemonSet node-agent"},
+		{"old version", "how to convert it", strings.Replace(agent, "apps/v1\n", "extensions/v1beta1\n", 1),
+			"standard input: document 2 (DaemonSet observability/node-agent): no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, " +
+				"add spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"},
+		{"twice", "one would be ignored", join(agent, agent), "standard input: document 4: observability/node-agent was there before, in standard input: document 2 (DaemonSet observability/node-agent)"},
+		{"template of Helm", "with the line", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  {{- include \"labels\" . | nindent 4 }}\n",
+			`standard input: line 4: "{{" begins no YAML: this looks like an unrendered Helm template; render the chart first: helm template CHART > rendered.yaml`},
+		{"value of Helm", "the same, where a name is to be", strings.Replace(agent, "name: node-agent, labels", "name: {{ .Release.Name }}, labels", 1),
+			`standard input: line 8: "{{" begins no YAML: this looks like an unrendered Helm template; render the chart first: helm template CHART > rendered.yaml`},
+		{"wrong type", "names the field", strings.Replace(agent, "minReadySeconds: 30", "minReadySeconds: soon", 1),
+			`standard input: document 2 (DaemonSet observability/node-agent): spec.minReadySeconds: Invalid value: "soon": must be a number`},
+		{"no image", "names the field", strings.Replace(agent, "image: registry.example.com/observability/node-agent:2.15.0", "image: ''", 1),
+			"standard input: document 2 (DaemonSet observability/node-agent): spec.template.spec.containers[0].image: Required value: every container needs an image"},
+		{"another selector", "immutable", strings.ReplaceAll(agent, "instance: prod", "instance: test"),
+			`standard input: document 2 (DaemonSet observability/node-agent): spec.selector: Invalid value: "app.kubernetes.io/instance=test,app.kubernetes.io/name=node-agent": ` +
+				`the field is immutable, and the set has "app.kubernetes.io/instance=prod,app.kubernetes.io/name=node-agent"; the API server would refuse the change`},
+		{"no budget", "a field that the kind has", strings.Replace(agent, "maxUnavailable: 10%", "maxUnavailable: 0", 1),
+			`standard input: document 2 (DaemonSet observability/node-agent): spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "0": ` +
+				"must not be 0 while maxSurge is 0: no node could ever be updated; updateStrategy.type: OnDelete stops a rollout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "" || c.why == "" {
+				t.Fatal("a row needs a name and a reason")
+			}
+			code, stdout, stderr := call(c.change, "plan", "--example", "kubernetes", "--change", "-")
+			if code != 2 || stdout != "" || stderr != "error: "+c.want+"\n" {
+				t.Errorf("exit code %d, standard output %q\ngot  %swant error: %s (%s)", code, stdout, stderr, c.want, c.why)
+			}
+		})
+	}
+	code, _, stderr := call(smallSet, "plan", "-f", "-", "--change", "-")
+	if want := "error: standard input can be read only once: --filename - and --change - exclude each other\n"; code != 2 || stderr != want {
+		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
+	}
+}
+
+func TestChangeUnknownFields(t *testing.T) {
+	code, _, stderr := call(strings.Replace(agentAt("2.15.0"), "minReadySeconds", "minReadySecond", 1), "plan", "--example", "kubernetes", "--change", "-")
+	if want := "warning: standard input: document 2 (DaemonSet observability/node-agent): ignored unknown field spec.minReadySecond\n"; code != 0 || stderr != want {
+		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
+	}
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// troubled is a pod of smallSet on node a, with that status.
+func troubled(status string) string {
+	return ownedPod("x") + "status: " + status + "\n"
+}
+
+func TestExplainCauses(t *testing.T) {
+	now := []string{"-f", "-", "--now", "2026-03-02T09:15:00Z"}
+	for _, c := range []struct {
+		name, why, node, pod string
+		want                 string // the lines after the first
+	}{
+		{"crashes", "the reason, how often, and how it ended", smallNode,
+			troubled(`{phase: Running, containerStatuses: [{name: agent, image: agent:v1, restartCount: 17,
+ state: {waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting failed container}},
+ lastState: {terminated: {exitCode: 137, reason: OOMKilled, finishedAt: "2026-03-02T09:13:00Z"}}}]}`),
+			"  pod agent-x: container agent waits: CrashLoopBackOff: back-off 5m0s restarting failed container; 17 restarts; last exit code 137 (OOMKilled), 2m ago\n"},
+		{"image", "which one", smallNode,
+			troubled(`{phase: Pending, containerStatuses: [{name: agent, image: "agent:v9", state: {waiting: {reason: ImagePullBackOff, message: Back-off pulling image "r.example/agent:v9"}}}]}`),
+			"  pod agent-x: container agent waits: ImagePullBackOff: Back-off pulling image \"r.example/agent:v9\"\n"},
+		{"image without a message", "the kubelet's own name of it", smallNode,
+			troubled(`{phase: Pending, containerStatuses: [{name: agent, image: "agent:v9", state: {waiting: {reason: ErrImagePull}}}]}`),
+			"  pod agent-x: container agent waits: ErrImagePull (image agent:v9)\n"},
+		{"init container", "it is a container, too", smallNode,
+			troubled(`{phase: Pending, initContainerStatuses: [{name: setup, state: {terminated: {exitCode: 1, reason: Error}}}], containerStatuses: [{name: agent, state: {waiting: {reason: PodInitializing}}}]}`),
+			"  pod agent-x: container setup ended; last exit code 1 (Error)\n  pod agent-x: container agent waits: PodInitializing\n"},
+		{"not ready", "after a restart", smallNode,
+			troubled(`{phase: Running, containerStatuses: [{name: agent, restartCount: 1, state: {running: {}}, lastState: {terminated: {exitCode: 2}}}]}`),
+			"  pod agent-x: container agent runs, and is not ready; 1 restart; last exit code 2\n"},
+		{"unschedulable", "what the scheduler says", smallNode,
+			troubled(`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient cpu."}]}`),
+			"  pod agent-x: not scheduled: Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.\n"},
+		{"evicted", "what the kubelet says", smallNode, troubled(`{phase: Failed, reason: Evicted, message: The node was low on memory.}`),
+			"  pod agent-x: failed: Evicted: The node was low on memory.\n"},
+		{"node", "since when", smallNode + `status: {conditions: [{type: Ready, status: Unknown, lastTransitionTime: "2026-03-02T08:03:00Z", reason: NodeStatusUnknown, message: Kubelet stopped posting node status.}]}` + "\n",
+			troubled(`{phase: Running, conditions: [{type: Ready, status: "True"}]}`),
+			"  node NotReady since 2026-03-02T08:03:00Z (1h12m): NodeStatusUnknown: Kubelet stopped posting node status.\n"},
+		{"nothing", "a pod that is ready has no cause", smallNode,
+			troubled(`{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: agent, ready: true, restartCount: 3, state: {running: {}}, lastState: {terminated: {exitCode: 2}}}]}`), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "" || c.why == "" {
+				t.Fatal("a row needs a name and a reason")
+			}
+			out := plans(t, join(smallSet, c.node, c.pod), append([]string{"explain", "a"}, now...)...)
+			first, rest, _ := strings.Cut(out, "\n")
+			if !strings.HasPrefix(first, "a: ") || rest != c.want {
+				t.Errorf("%s: got\n%s\nwant\n%s", c.why, out, c.want)
+			}
+		})
+	}
+}
+
+func TestExplainHostNames(t *testing.T) {
+	node := func(name string) string { return strings.Replace(smallNode, "name: a", "name: "+name, 1) }
+	stdin := join(smallSet, node("node-17.eu.example"), node("node-18.eu.example"), node("node-18.us.example"), node("node-19"), node("node-19.eu.example"))
+	for _, c := range []struct{ name, why, node, want string }{
+		{"full name", "as it is", "node-17.eu.example", "node-17.eu.example: "},
+		{"host name", "said, and taken", "node-17", "node-17 is taken for node-17.eu.example.\nnode-17.eu.example: "},
+		{"with a part of the domain", "the same", "node-17.eu", "node-17.eu is taken for node-17.eu.example.\n"},
+		{"exact", "before any other", "node-19", "node-19: "},
+		{"two hosts", "a choice", "node-18", `error: there is no node "node-18"; did you mean node-18.eu.example or node-18.us.example?` + "\n"},
+		{"not a whole name", "no node is guessed", "node-1", `error: there is no node "node-1"; did you mean node-17.eu.example, node-18.eu.example or node-18.us.example?` + "\n"},
+		{"misspelt", "a suggestion", "nod-17", `error: there is no node "nod-17"; did you mean node-17.eu.example, `},
+		{"nothing like it", "a list", "gateway", `error: there is no node "gateway" among the 5 nodes: node-17.eu.example, `},
+	} {
+		_, stdout, stderr := call(stdin, "explain", c.node, "-f", "-")
+		if !strings.HasPrefix(stdout+stderr, c.want) {
+			t.Errorf("%s (%s): got %q %q, want %q", c.name, c.why, stdout, stderr, c.want)
+		}
+	}
+}
+
+// TestExplainSeveral names sets and nodes in every way.
+func TestExplainSeveral(t *testing.T) {
+	b := strings.Replace(smallNode, "name: a", "name: b", 1)
+	stdin := join(smallSet, smallNode, b)
+	for _, args := range [][]string{{"a", "b"}, {"agent", "a", "b"}, {"ds/agent", "a", "b"}} {
+		out := plans(t, stdin, append(append([]string{"explain"}, args...), "-f", "-")...)
+		if !strings.HasPrefix(out, "a: ") || !strings.Contains(out, "\nb: ") || strings.Count(out, "Warning: ") != 1 {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	two := join(stdin, strings.Replace(smallSet, "name: agent,", "name: other,", 1))
+	for want, args := range map[string][]string{
+		"error: there is no set a; there are: daemonset.apps/agent (-n web), daemonset.apps/other (-n web)\n":             {"a", "b"},
+		"error: there are several sets; name one of them: daemonset.apps/agent (-n web), daemonset.apps/other (-n web)\n": {"a"},
+	} {
+		if code, _, stderr := call(two, append(append([]string{"explain"}, args...), "-f", "-")...); code != 2 || stderr != want {
+			t.Errorf("%q: exit code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+}
+
+// TestCompletion asks for names as a shell does.
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		name, why string
+		args      []string
+		want      []string
+	}{
+		{"sets", "of the input", []string{"get", "--example", "kubernetes", ""}, []string{"daemonset/node-agent"}},
+		{"sets of OpenKruise", "with their group", []string{"rollout", "status", "--example", "kruise", ""}, []string{"daemonset.apps.kruise.io/log-agent"}},
+		{"nodes", "and sets", []string{"explain", "--example", "eds", ""}, []string{"extendeddaemonset.datadoghq.com/foo", "kind-control-plane", "kind-worker", "kind-worker2"}},
+		{"nodes after a set", "no set", []string{"explain", "--example", "eds", "eds/foo", ""}, []string{"kind-control-plane", "kind-worker", "kind-worker2"}},
+		{"nothing more", "there is one set", []string{"get", "--example", "eds", "foo", ""}, nil},
+		{"fleets", "by name", []string{"plan", "--example", ""}, []string{"kubernetes", "kruise", "eds"}},
+		{"formats", "by name", []string{"plan", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
+		{"commands", "with their help lines", []string{"canary", "f"}, []string{"fail\tGive the revision on trial up: all nodes go back to the stable one"}},
+	} {
+		_, stdout, _ := call("", append([]string{"__complete"}, c.args...)...)
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		if got := lines[:len(lines)-1]; strings.Join(got, ";") != strings.Join(c.want, ";") {
+			t.Errorf("%s (%s): %q, want %q", c.name, c.why, got, c.want)
+		}
+	}
+}
+
+func TestDiffIgnoresLeftovers(t *testing.T) {
+	revision := strings.NewReplacer("{spec: 5}", "{spec: {template: {$patch: replace, metadata: {creationTimestamp: null, labels: {app: agent}}, "+
+		"spec: {containers: [{name: agent, image: agent:v0, resources: {}}]}}}}").Replace(smallRevision)
+	pod := strings.Replace(ownedPod("x"), "app: agent}", "app: agent, controller-revision-hash: abc}", 1)
+	out := plans(t, join(smallSet, smallNode, revision, pod), "diff", "-f", "-")
+	if !strings.Contains(out, " 1 value changes, and pods restart:\n") || strings.Contains(out, "creationTimestamp") {
+		t.Errorf("the timestamp that old versions left in revisions counts:\n%s", out)
+	}
+}
