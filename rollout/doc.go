@@ -35,7 +35,7 @@
 // calls them in this order. A file stands beside the first step that calls what is in it:
 //
 //   - place has the nodes read and evaluated (rollout/internal/fleet/nodes.go): place.go
-//   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go): join.go
+//   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go, change.go): join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, record.go
 //   - classify gives each node one state: classify.go

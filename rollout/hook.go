@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Hooks are part of step 8: deletes and in-place updates go through them (L rules).
+// Steps 6 and 7 delete pods and update them in place through hooks (L rules).
 
 // prepareDelete labels a pod that a preDelete hook holds as PreparingDelete, once. From then on the pod waits for its hook to let
 // it go (L2). prepareDelete reports whether this plan labels it.

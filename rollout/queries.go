@@ -12,7 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
-// These are the questions that several steps ask of what was found out before. None of them writes anything
+// These are the questions that several steps or files ask of what was found out before. None of them writes anything
 // (TestQueriesDoNotWrite).
 
 // inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).

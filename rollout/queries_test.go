@@ -184,8 +184,8 @@ var lifetimes = map[string][]string{
 	"aim":       {"place", "resolve", "target"}, // step 1 knows the effects of overrides for the template of the update revision
 	"nodeAim":   {"place", "resolve", "target"},
 	"nodeState": {"classify"},
-	"draft":     {"target", "classify", "repair", "admit", "act"}, // step 4 says how many nodes a first installation leaves empty
-	"nodeDraft": {"repair", "admit", "act"},
+	"draft":     {"target", "classify", "repair", "admit"}, // step 4 says how many nodes a first installation leaves empty
+	"nodeDraft": {"repair", "admit"},
 }
 
 // TestLifetimes: after the steps that find them out, facts and aim are only read, and so is the state of a node.

@@ -54,7 +54,7 @@ type facts struct {
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
 	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
-	// Whatever counts nodes adds them: desired and the partition (step 4), slow start and excess (6), pulls (8), the status (9).
+	// Whatever counts nodes adds them: desired and the partition (step 4), excess (6), pulls (8), the status (9).
 	settledAside int32
 }
 
@@ -74,7 +74,7 @@ type aim struct {
 	otherCreates map[int32][]string
 }
 
-// draft is what steps 5 to 9 remember of the plan that they write, such as what is left of its limits.
+// draft is what steps 4 to 7 remember of the plan that they write, such as what is left of its limits.
 type draft struct {
 	backoffs  backoffs
 	allowance allowance
@@ -131,7 +131,7 @@ type nodeState struct {
 	leavesByHook bool
 }
 
-// nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 to 8 set it.
+// nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 and 7 set it.
 type nodeDraft struct {
 	// waiting reports whether the node could be updated now if the budget, slow start or burst let it. Budget.Waiting is the
 	// number of such nodes.

@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Updating a pod in place is part of step 8 (I rules).
+// Updating a pod in place is part of step 7 (I rules).
 
 // updateInPlace takes the next step of an in-place update of the node's outdated pod. First the hook has to let it go (L3), then
 // the pod is made unready, and after the grace period it is changed (I4). Nothing is spent on a pod that turns out to differ

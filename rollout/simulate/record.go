@@ -16,9 +16,9 @@ type Record struct {
 	Node string `json:"node,omitempty"`
 	Zone string `json:"zone,omitempty"`
 	Pod  string `json:"pod,omitempty"`
-	// Revision is the hash of the pod's revision, or the name of the revision that an action is about. For [NodeChanged] it is the
-	// hash of the revision that serves on the node in state To, so that it tells which version a node has after the spec has
-	// changed, too; empty: none serves.
+	// Revision is the hash of the pod's revision, or the name of the revision that an action is about. For [NodeChanged] it
+	// is the hash of the revision that serves on the node in state To, so that it tells which version a node has after the
+	// spec has changed, too; empty: none serves.
 	Revision string `json:"revision,omitempty"`
 	// From and To are the states of the node before and after, for [NodeChanged]; 0: the node did not exist.
 	From NodeState `json:"from,omitempty"`
