@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -54,6 +55,15 @@ func (a axis) edge(column int) time.Duration {
 		return time.Duration(math.Exp(from + share*(to-from)))
 	}
 	return time.Duration(share * float64(a.To))
+}
+
+// share is where an instant is on the axis, from 0 to 1.
+func (a axis) share(at time.Duration) float64 {
+	if a.Log {
+		from, to := math.Log(float64(a.From)), math.Log(float64(a.To))
+		return (math.Log(float64(max(at, a.From))) - from) / (to - from)
+	}
+	return float64(at) / float64(a.To)
 }
 
 // x is the coordinate of an instant on the plot.
@@ -133,6 +143,8 @@ type chart struct {
 	Axis   axis
 	Lines  []line
 	Limits []limit
+	// Marks are the happenings that explain the lines.
+	Marks []mark
 	// Top is the upper end of the vertical axis. If it is 0, the lines determine the end.
 	Top float64
 	// Show prints a value, for the page.
@@ -198,10 +210,24 @@ func (c *chart) steps(values []float64) plotter.XYs {
 // draw draws the chart and returns where its data area is, from the top left corner.
 func (c *chart) draw(canvas draw.Canvas) area {
 	fillRect(canvas, white, canvas.Min.X, canvas.Min.Y, canvas.Max.X, canvas.Max.Y)
+	width := canvas.Max.X - canvas.Min.X
 	var entries []legendEntry
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		entries = append(entries, legendEntry{Text: l.Label, Color: l.Color, Dashes: l.Dashes})
+	}
+	for _, l := range c.Limits {
+		entries = append(entries, legendEntry{Text: l.Label, Color: l.Color, Dashes: l.Dashes})
+	}
+	rest := drawHead(canvas, c.Title, entries)
+	rest = draw.Crop(rest, 4, -14, 2, 0)
 	p := plot.New()
 	p.BackgroundColor = nil
-	c.axes(p)
+	c.axes(p, width)
+	data := p.DataCanvas(rest)
+	labels, rows := c.labels(data.Min.X, data.Max.X)
+	rest = draw.Crop(rest, 0, 0, 0, -vg.Length(rows)*markLine)
+	data = p.DataCanvas(rest)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.NRGBA{}, lightGrey
 	grid.Vertical.Width, grid.Horizontal.Width = 0, 0.5
@@ -212,30 +238,138 @@ func (c *chart) draw(canvas draw.Canvas) area {
 			p.Add(c.band(l))
 		}
 	}
-	for _, l := range c.Limits {
-		style := draw.LineStyle{Color: l.Color, Width: 1, Dashes: l.Dashes}
-		points := plotter.XYs{{X: p.X.Min, Y: l.Value}, {X: p.X.Max, Y: l.Value}}
-		if l.Values != nil {
-			points = c.steps(l.Values)
-		}
-		p.Add(&plotter.Line{XYs: points, LineStyle: style})
-	}
+	point := c.top() / float64(data.Max.Y-data.Min.Y)
+	ranks := c.ranks()
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		p.Add(&plotter.Line{XYs: c.steps(l.Values), LineStyle: draw.LineStyle{Color: l.Color, Width: 1.6, Dashes: l.Dashes}})
-		entries = append(entries, legendEntry{Text: l.Label, Color: l.Color, Dashes: l.Dashes})
+		points := raised(c.steps(l.Values), float64(ranks[i])*apart*point)
+		p.Add(&plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: l.Color, Width: 1.6, Dashes: l.Dashes}})
 	}
-	for _, l := range c.Limits {
-		entries = append(entries, legendEntry{Text: l.Label, Color: l.Color, Dashes: l.Dashes})
+	for i, l := range c.Limits {
+		style := draw.LineStyle{Color: l.Color, Width: 1, Dashes: l.Dashes}
+		points := c.steps(l.values())
+		p.Add(&plotter.Line{XYs: raised(points, float64(ranks[len(c.Lines)+i])*apart*point), LineStyle: style})
 	}
-	rest := drawHead(canvas, c.Title, entries)
-	rest = draw.Crop(rest, 4, -14, 2, 0)
 	p.Draw(rest)
-	data := p.DataCanvas(rest)
+	drawLabels(canvas, labels, data)
 	height := canvas.Max.Y
 	return area{
 		X0: float64(data.Min.X), X1: float64(data.Max.X),
 		Y0: float64(height - data.Max.Y), Y1: float64(height - data.Min.Y),
+	}
+}
+
+// values are the limits by column.
+func (l limit) values() []float64 {
+	if l.Values != nil {
+		return l.Values
+	}
+	return slices.Repeat([]float64{l.Value}, columns)
+}
+
+// apart is how many points a line is drawn above another one that it would hide.
+const apart = 2
+
+// ranks are by how many steps each line, and behind them each limit, is drawn higher than its value, so that lines with equal
+// values do not hide each other. 0: at its value.
+func (c *chart) ranks() []int {
+	var all [][]float64
+	for i := range c.Lines {
+		all = append(all, c.Lines[i].Values)
+	}
+	for _, l := range c.Limits {
+		all = append(all, l.values())
+	}
+	ranks := make([]int, len(all))
+	for i := range all {
+		for j := range i {
+			if hides(all[i], all[j]) {
+				ranks[i] = max(ranks[i], ranks[j]+1)
+			}
+		}
+	}
+	return ranks
+}
+
+// hides reports whether two lines are on each other in so many columns that a reader would miss one of them.
+func hides(a, b []float64) bool {
+	equal := 0
+	for column := range a {
+		equal += one(a[column] == b[column])
+	}
+	return equal >= columns/20
+}
+
+func raised(points plotter.XYs, by float64) plotter.XYs {
+	for i := range points {
+		points[i].Y += by
+	}
+	return points
+}
+
+// markLabel is the text of a mark, and where it is.
+type markLabel struct {
+	Text string
+	// X is that of the mark, Left and Right are the ends of the text.
+	X, Left, Right vg.Length
+	// Row is the line of text, from the top; -1: there is no room for the text, only for the mark.
+	Row int
+}
+
+const (
+	markLine    = 12 // points
+	maxMarkRows = 4
+)
+
+// labels places the texts of the marks above the plot so that they do not overlap, and returns on how many lines they are.
+func (c *chart) labels(left, right vg.Length) ([]markLabel, int) {
+	style := textStyle(textSize-1, false)
+	var list []markLabel
+	rows := 0
+	for _, m := range c.Marks {
+		x := left + vg.Length(c.Axis.share(m.From))*(right-left)
+		l := markLabel{Text: shortened(style, m.label(), (right-left)*0.9), X: x, Left: x + 3, Row: -1}
+		l.Right = l.Left + style.Width(l.Text)
+		if width := l.Right - l.Left; l.Right > right { // the text goes to the other side, as far as there is room
+			l.Left = max(left, x-3-width)
+			l.Right = l.Left + width
+		}
+		for row := range maxMarkRows {
+			free := !slices.ContainsFunc(list, func(o markLabel) bool {
+				return o.Row == row && l.Left < o.Right+6 && o.Left < l.Right+6
+			})
+			if free {
+				l.Row, rows = row, max(rows, row+1)
+				break
+			}
+		}
+		list = append(list, l)
+	}
+	return list, rows
+}
+
+// drawLabels draws the marks through the plot, and their texts above it.
+func drawLabels(canvas draw.Canvas, labels []markLabel, data draw.Canvas) {
+	style := textStyle(textSize-1, false)
+	style.YAlign = text.YBottom
+	rows := 0
+	for _, l := range labels {
+		rows = max(rows, l.Row+1)
+	}
+	bottom := func(l markLabel) vg.Length { return data.Max.Y + vg.Length(rows-1-l.Row)*markLine + 2 }
+	thin := draw.LineStyle{Color: darkGrey, Width: 0.8, Dashes: []vg.Length{3, 2}}
+	for _, l := range labels {
+		top := data.Max.Y + 3
+		if l.Row >= 0 {
+			top = bottom(l) + markLine - 3
+		}
+		canvas.StrokeLine2(thin, l.X, data.Min.Y, l.X, top)
+	}
+	for _, l := range labels {
+		if l.Row >= 0 { // the mark of another text may be behind this one
+			fillRect(canvas, white, l.Left-1, bottom(l), l.Right+1, bottom(l)+markLine-2)
+			canvas.FillText(style, vg.Point{X: l.Left, Y: bottom(l)}, l.Text)
+		}
 	}
 }
 
@@ -244,7 +378,7 @@ type area struct {
 	X0, Y0, X1, Y1 float64
 }
 
-func (c *chart) axes(p *plot.Plot) {
+func (c *chart) axes(p *plot.Plot, width vg.Length) {
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle = withAlign(a.Label.TextStyle, textSize)
 		a.Tick.Label = withAlign(a.Tick.Label, textSize-1)
@@ -263,7 +397,7 @@ func (c *chart) axes(p *plot.Plot) {
 		return
 	}
 	p.X.Label.Text = unitFor(c.Axis.To).Name + " since the beginning"
-	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, 12))
+	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, int(width/60)))
 }
 
 func (c *chart) band(l *line) *plotter.Polygon {

@@ -19,14 +19,26 @@ func charts(e *experiment, outcomes []*outcome) []*chart {
 	if c := registryChart(e, a, outcomes); c != nil {
 		list = append(list, c)
 	}
+	for _, c := range list {
+		c.Marks = marks(a, outcomes)
+		if c.overlap() {
+			c.Note = strings.TrimSpace(c.Note + " Lines with equal values are drawn side by side.")
+		}
+		if len(c.Marks) > 0 && len(outcomes[0].Traces) > 1 {
+			c.Note = strings.TrimSpace(c.Note + " The marks are those of the first seed.")
+		}
+	}
 	return list
 }
+
+// overlap reports whether a line is not drawn where its values are.
+func (c *chart) overlap() bool { return slices.Max(append(c.ranks(), 0)) > 0 }
 
 // progressChart shows the share of the nodes that have the new version.
 func progressChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
 		File: "progress", Title: "Progress: nodes where the new version is available",
-		YLabel: "% of the nodes that are to run it", Axis: a, Top: 103,
+		YLabel: "% of the nodes that are to run it", Axis: a, Top: 104,
 		Show: func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" },
 	}
 	for i, o := range outcomes {
@@ -46,7 +58,7 @@ func progressChart(a axis, outcomes []*outcome) *chart {
 func unavailableChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
 		File: "unavailable", Title: "Unavailable: nodes without a pod that serves", YLabel: "nodes", Axis: a,
-		Show: asCount,
+		Show: func(v float64) string { return plural(int(v), "node", "nodes") },
 	}
 	highest := 0.0
 	for i, o := range outcomes {

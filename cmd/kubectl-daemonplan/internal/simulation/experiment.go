@@ -27,6 +27,8 @@ type question struct {
 	Seed  uint64
 	Seeds int
 	Until time.Duration
+	// Study is the study that the flags are from; empty: none.
+	Study studyText
 
 	defaultSeeds int
 }

@@ -94,20 +94,23 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 	return h
 }
 
-// newPanel arranges the nodes by zone. Within a zone it orders them by the time at which they got the new version, so that the
-// nodes of a row have had similar states. Nodes that never got it come last.
-func newPanel(nodes []simulate.NodeHistory, span time.Duration, height int) *panel {
+// inRows are the nodes by zone. Within a zone they are ordered by the time at which they got the new version, so that nodes side
+// by side have had similar states. Nodes that never got it come last.
+func inRows(nodes []simulate.NodeHistory) []simulate.NodeHistory {
 	nodes = slices.Clone(nodes)
-	updated := make(map[string]time.Duration, len(nodes))
+	slices.SortFunc(nodes, func(a, b simulate.NodeHistory) int {
+		return cmp.Or(strings.Compare(a.Zone, b.Zone), cmp.Compare(updatedAt(a), updatedAt(b)), strings.Compare(a.Node, b.Node))
+	})
+	return nodes
+}
+
+// newPanel arranges the nodes in rows.
+func newPanel(nodes []simulate.NodeHistory, span time.Duration, height int) *panel {
+	nodes = inRows(nodes)
 	zones := make(map[string]int)
 	for _, n := range nodes {
-		updated[n.Node] = updatedAt(n)
 		zones[n.Zone]++
 	}
-	slices.SortFunc(nodes, func(a, b simulate.NodeHistory) int {
-		return cmp.Or(strings.Compare(a.Zone, b.Zone), cmp.Compare(updated[a.Node], updated[b.Node]),
-			strings.Compare(a.Node, b.Node))
-	})
 	p := &panel{Span: span, PerRow: max(1, (len(nodes)+height-1)/height)}
 	for first := 0; first < len(nodes); {
 		zone := zoneRows{Zone: nodes[first].Zone, Nodes: zones[nodes[first].Zone], From: len(p.Rows)}
@@ -266,7 +269,7 @@ func fitted(style text.Style, names []string) []string {
 	seen := make(map[string]bool)
 	var long []int
 	for i, name := range names {
-		if cut[i] = shortened(style, name); cut[i] != name {
+		if cut[i] = shortened(style, name, zoneWidth); cut[i] != name {
 			long = append(long, i)
 		}
 		seen[cut[i]] = true
@@ -282,20 +285,20 @@ func fitted(style text.Style, names []string) []string {
 	}
 	common = common[:strings.LastIndexByte(common, '-')+1]
 	for _, i := range long {
-		cut[i] = shortened(style, "…"+names[i][len(common):])
+		cut[i] = shortened(style, "…"+names[i][len(common):], zoneWidth)
 	}
 	return cut
 }
 
-// shortened is the beginning and the end of the name, as much as there is room for, because the names of zones differ at the end.
-func shortened(style text.Style, name string) string {
-	if style.Width(name) <= zoneWidth {
+// shortened is the beginning and the end of a text, as much as there is room for, because the names of zones differ at the end.
+func shortened(style text.Style, name string, width vg.Length) string {
+	if style.Width(name) <= width {
 		return name
 	}
 	runes := []rune(name)
 	for keep := len(runes) - 1; keep > 0; keep-- {
 		cut := string(runes[:keep/2]) + "…" + string(runes[len(runes)-(keep-keep/2):])
-		if style.Width(cut) <= zoneWidth {
+		if style.Width(cut) <= width {
 			return cut
 		}
 	}

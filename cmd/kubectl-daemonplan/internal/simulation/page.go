@@ -2,15 +2,27 @@ package simulation
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"image/color"
 	"math"
+	"slices"
+	"strings"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 //go:embed page.html
 var pageText string
+
+// pageScript is the only script that the policy of the page allows, by its hash.
+//
+//go:embed page.js
+var pageScript string
 
 // page is report.html, which contains everything that it shows.
 type page struct {
@@ -18,7 +30,9 @@ type page struct {
 	Command  string
 	Outcomes []*outcome
 	Charts   []pageChart
-	Heatmap  string
+	Heatmap  *heatmap
+	// Still is the heat map as a picture, for readers without scripts.
+	Still string
 }
 
 // pageChart is a chart with what the page needs to show the values under the pointer.
@@ -26,10 +40,15 @@ type pageChart struct {
 	*chart
 	SVG  string
 	Area area
+	// Phone is the picture for narrow screens, PhoneArea where its data area is.
+	Phone     string
+	PhoneArea area
 }
 
 func (p *page) render() ([]byte, error) {
-	t, err := template.New("report.html").Parse(pageText)
+	sum := sha256.Sum256([]byte(pageScript))
+	hash := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	t, err := template.New("report.html").Parse(strings.Replace(pageText, "SCRIPT-HASH", hash, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -37,32 +56,126 @@ func (p *page) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodes, err := json.Marshal(newPageNodes(p.Outcomes, p.Heatmap))
+	if err != nil {
+		return nil, err
+	}
 	type picture struct {
-		Title, Note, File string
-		SVG               template.HTML
+		Note       string
+		SVG, Phone template.HTML
 	}
 	var pictures []picture
 	for _, c := range p.Charts {
 		// The SVG was drawn by this program, which escaped what came from files.
-		pictures = append(pictures, picture{c.Title, c.Note, c.File, template.HTML(c.SVG)})
+		pictures = append(pictures, picture{c.Note, template.HTML(c.SVG), template.HTML(c.Phone)})
 	}
+	warnings := p.warnings(p.Outcomes)
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
-		"Title":    p.title(),
+		"Title":    p.heading(),
+		"Finding":  p.Study.Finding,
+		"Changed":  p.Study.Name != "" && p.Command != command+" study "+p.Study.Name+" --out DIR",
 		"Verdict":  p.verdict(),
 		"Labels":   p.labels(),
 		"Figures":  figures(p.Outcomes),
 		"Seeds":    p.Seeds,
 		"Seed":     p.Seed,
 		"Pictures": pictures,
-		"Heatmap":  template.HTML(p.Heatmap),
+		"Legend":   p.legend(),
+		"Heatmap":  template.HTML(p.Still),
 		"Registry": len(p.Charts) > 2,
 		"Command":  p.Command,
 		"Texts":    p.Texts,
 		"Charts":   template.JS(charts),
+		"Nodes":    template.JS(nodes),
+		"Script":   template.JS(pageScript),
 		"Failures": p.failures(),
+		"Warnings": warnings,
+		"Notes":    slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return slices.Contains(warnings, note) }),
+		"Marks":    marks(newAxis(p.Outcomes), p.Outcomes),
+		"Worst":    p.worst(),
+		"Light":    lineVariables(lineColors[:]),
+		"Dark":     lineVariables(darkLineColors[:]),
+		"Outside":  template.CSS(hex(lookOf(simulate.NodeOutside).Color)),
 	})
 	return out.Bytes(), err
+}
+
+// lineVariables are the declarations of the colours of the lines.
+func lineVariables(colors []color.NRGBA) template.CSS {
+	var b strings.Builder
+	for i, c := range colors {
+		fmt.Fprintf(&b, "--line-%d: %s; ", i, hex(c))
+	}
+	return template.CSS(b.String())
+}
+
+// themed is a chart in the colours of the page instead of its own.
+func themed(svg string) string {
+	names := map[string]string{hex(black): "ink", hex(white): "paper", hex(lightGrey): "grid", hex(darkGrey): "soft"}
+	for i, c := range lineColors {
+		if c != black {
+			names[hex(c)] = fmt.Sprintf("line-%d", i)
+		}
+	}
+	var pairs []string
+	for _, property := range []string{"fill:", "stroke:"} {
+		for from, to := range names {
+			pairs = append(pairs, property+from, property+"var(--"+to+")")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(svg)
+}
+
+// worstNodes are the nodes of one candidate that were down longest.
+type worstNodes struct {
+	Label   string
+	Outages []pageOutage
+}
+
+// pageOutage is an outage in words.
+type pageOutage struct {
+	Node, Zone, Total, Longest, State, Why string
+}
+
+// mostWorst is how many nodes the page lists for each candidate.
+const mostWorst = 10
+
+func (p *page) worst() []worstNodes {
+	var list []worstNodes
+	for _, o := range p.Outcomes {
+		w := worstNodes{Label: o.Label}
+		for _, out := range o.longestDown(mostWorst) {
+			longest := fmt.Sprintf("%s, from %s to %s", asDuration(float64(out.To-out.From)), asDuration(float64(out.From)),
+				asDuration(float64(out.To)))
+			if !out.Ended {
+				longest = fmt.Sprintf("from %s on, not over at the end", asDuration(float64(out.From)))
+			}
+			w.Outages = append(w.Outages, pageOutage{
+				Node: printable(out.Node), Zone: zoneName(out.Zone), Total: asDuration(float64(out.Total)), Longest: longest,
+				State: out.State, Why: out.Why,
+			})
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// legend has the states that occur.
+func (p *page) legend() []pageState {
+	var list []pageState
+	for _, entry := range p.Heatmap.legend() {
+		list = append(list, pageState{Text: entry.Text, Color: hex(entry.Color)})
+	}
+	return list
+}
+
+// heading is the title of the study, or else what is compared.
+func (p *page) heading() string {
+	if p.Study.Title != "" {
+		return p.Study.Title
+	}
+	return p.title()
 }
 
 func (p *page) labels() []string {
@@ -99,6 +212,7 @@ func (p *page) failures() []string {
 // hoverChart is what the script of the page needs of a chart.
 type hoverChart struct {
 	Area  area        `json:"area"`
+	Phone area        `json:"phone"`
 	Log   bool        `json:"log"`
 	From  float64     `json:"from"` // seconds
 	To    float64     `json:"to"`
@@ -107,7 +221,7 @@ type hoverChart struct {
 
 type hoverLine struct {
 	Label string   `json:"label"`
-	Color string   `json:"color"`
+	Color int      `json:"color"` // which of the colours of lines
 	Texts []string `json:"texts"` // the different texts, to which Index points
 	Index []int    `json:"index"` // index of the text of each column
 }
@@ -116,13 +230,15 @@ type hoverLine struct {
 func (p *page) hover() []hoverChart {
 	var list []hoverChart
 	for _, c := range p.Charts {
-		h := hoverChart{Area: c.Area, Log: c.Axis.Log, From: c.Axis.From.Seconds(), To: c.Axis.To.Seconds()}
-		for _, key := range []*float64{&h.Area.X0, &h.Area.X1, &h.Area.Y0, &h.Area.Y1} {
+		h := hoverChart{Area: c.Area, Phone: c.PhoneArea, Log: c.Axis.Log, From: c.Axis.From.Seconds(), To: c.Axis.To.Seconds()}
+		for _, key := range []*float64{
+			&h.Area.X0, &h.Area.X1, &h.Area.Y0, &h.Area.Y1, &h.Phone.X0, &h.Phone.X1, &h.Phone.Y0, &h.Phone.Y1,
+		} {
 			*key = math.Round(*key*100) / 100
 		}
 		for i := range c.Lines {
 			l := &c.Lines[i]
-			line := hoverLine{Label: l.Label, Color: fmt.Sprintf("#%02x%02x%02x", l.Color.R, l.Color.G, l.Color.B)}
+			line := hoverLine{Label: l.Label, Color: slices.Index(lineColors[:], l.Color)}
 			known := make(map[string]int)
 			for column, value := range l.Values {
 				text := c.Show(value)

@@ -22,7 +22,14 @@ func writeReport(dir, command string, e *experiment, outcomes []*outcome) error 
 		if err != nil {
 			return err
 		}
-		page.Charts = append(page.Charts, pageChart{chart: c, SVG: inline(document, c.Title), Area: at})
+		var narrow area
+		phone, err := svg(phoneWidth, phoneHeight, func(canvas draw.Canvas) { narrow = c.draw(canvas) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
+		}
+		page.Charts = append(page.Charts, pageChart{
+			chart: c, SVG: themed(inline(document, c.Title)), Area: at, Phone: themed(inline(phone, c.Title)), PhoneArea: narrow,
+		})
 	}
 	h := newHeatmap(outcomes)
 	width, height := h.size()
@@ -30,7 +37,7 @@ func writeReport(dir, command string, e *experiment, outcomes []*outcome) error 
 	if err != nil {
 		return err
 	}
-	page.Heatmap = inline(document, "Nodes over time, by zone")
+	page.Heatmap, page.Still = h, inline(document, "Nodes over time, by zone")
 	text, err := page.render()
 	if err != nil {
 		return err

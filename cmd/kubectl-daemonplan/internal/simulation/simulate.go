@@ -114,9 +114,7 @@ func (p *program) run(q *question, f *files, out output, line string) (e *experi
 	if err != nil {
 		return nil, nil, err
 	}
-	if e.NoTimes != nil {
-		e.Notes = append(e.Notes, "nothing takes any time, so only waves and numbers of nodes mean anything: "+e.NoTimes.Error())
-	}
+	e.Notes = append(e.Notes, e.timeless()...)
 	p.warn(e)
 	var kept histories
 	defer func() { err = errors.Join(err, kept.close()) }()
@@ -156,10 +154,8 @@ func (p *program) warn(e *experiment) {
 	for _, note := range e.Notes {
 		fmt.Fprintln(p.Stderr, note)
 	}
-	for _, c := range e.Candidates {
-		if len(c.Set.Unknown) > 0 {
-			p.tell(e, fmt.Sprintf("%s: ignored, as its controller would: %s", c.File, strings.Join(c.Set.Unknown, ", ")))
-		}
+	for _, line := range e.ignored() {
+		p.tell(e, line)
 	}
 }
 

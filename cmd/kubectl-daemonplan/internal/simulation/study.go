@@ -82,13 +82,38 @@ func study(name string) (*question, *files, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	q := &question{defaultSeeds: 1}
+	readme, err := fs.ReadFile(dir, "README.md")
+	if err != nil {
+		return nil, nil, err
+	}
+	q := &question{defaultSeeds: 1, Study: readStudy(name, string(readme))}
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	q.flags(flags)
 	if err := flags.Parse(strings.Fields(string(text))); err != nil {
 		return nil, nil, fmt.Errorf("studies/%s/%s: %w", name, studyFile, err)
 	}
 	return q, &files{FS: dir}, nil
+}
+
+// studyText is what the page says of a study.
+type studyText struct {
+	// Finding is the paragraph of the README that says what came out.
+	Name, Title, Finding string
+}
+
+// readStudy takes the title and the finding from a README.
+func readStudy(name, readme string) studyText {
+	text := studyText{Name: name}
+	for paragraph := range strings.SplitSeq(readme, "\n\n") {
+		if title, ok := strings.CutPrefix(paragraph, "# "); ok && text.Title == "" {
+			text.Title = strings.TrimSpace(title)
+		}
+		if finding, ok := strings.CutPrefix(paragraph, "**Finding.**"); ok {
+			plain := strings.NewReplacer("`", "", "*", "").Replace(finding)
+			text.Finding = strings.Join(strings.Fields(plain), " ")
+		}
+	}
+	return text
 }
 
 func unknownStudy(name string) error {
@@ -117,8 +142,7 @@ func (p *program) listStudies() error {
 		if err != nil {
 			return err
 		}
-		title, _, _ := strings.Cut(string(text), "\n")
-		rows = append(rows, []string{name, strings.TrimPrefix(title, "# ")})
+		rows = append(rows, []string{name, readStudy(name, string(text)).Title})
 	}
 	for _, row := range rows {
 		fmt.Fprintf(p.Stdout, "%-22s %s\n", row[0], row[1])

@@ -17,26 +17,31 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// This is the palette of Okabe and Ito, whose colours people with any kind of colour vision can distinguish.
+// These colours are for paper, grids and text. The page shows them in other colours where the reader prefers a dark page.
 var (
-	orange    = color.NRGBA{R: 0xE6, G: 0x9F, A: 0xFF}
-	skyBlue   = color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF}
-	green     = color.NRGBA{G: 0x9E, B: 0x73, A: 0xFF}
-	yellow    = color.NRGBA{R: 0xF0, G: 0xE4, B: 0x42, A: 0xFF}
-	blue      = color.NRGBA{G: 0x72, B: 0xB2, A: 0xFF}
-	vermilion = color.NRGBA{R: 0xD5, G: 0x5E, A: 0xFF}
-	purple    = color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 0xFF}
-	black     = color.NRGBA{A: 0xFF}
-	white     = color.NRGBA{R: 0xFF, G: 0xFF, B: 0xFF, A: 0xFF}
-	lightGrey = color.NRGBA{R: 0xDD, G: 0xDD, B: 0xDD, A: 0xFF}
-	paleGrey  = color.NRGBA{R: 0xF2, G: 0xF2, B: 0xF2, A: 0xFF}
-	darkGrey  = color.NRGBA{R: 0x77, G: 0x77, B: 0x77, A: 0xFF}
+	black     = rgb(0x000000)
+	white     = rgb(0xFFFFFF)
+	lightGrey = rgb(0xDDDDDD)
+	darkGrey  = rgb(0x777777)
 )
 
-// lineColors are the colours of the candidates. lineDashes distinguish the candidates without colour.
+func rgb(n uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(n >> 16), G: uint8(n >> 8), B: uint8(n), A: 0xFF}
+}
+
+// hex is the colour as the pictures and the page write it.
+func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
+
+// lineColors are the colours of the candidates, darkLineColors those on a dark page. The lines stand out from the paper, and
+// people who do not see green can tell them apart; a test measures both. lineDashes distinguish the candidates without colour.
 var (
-	lineColors = [...]color.NRGBA{blue, vermilion, green, purple, orange, skyBlue, black}
-	lineDashes = [...][]vg.Length{nil, {8, 3}, {2, 2}, {8, 3, 2, 3}, {14, 4}, {5, 2, 5, 2, 1, 2}, {1, 3}}
+	lineColors = [...]color.NRGBA{
+		rgb(0x5985E4), rgb(0xFD4C52), rgb(0x157780), rgb(0x905012), rgb(0x4D21A9), rgb(0x638F76), black,
+	}
+	darkLineColors = [len(lineColors)]color.NRGBA{
+		rgb(0x3AABFA), rgb(0xCB6A01), rgb(0x84B77C), rgb(0xF3D273), rgb(0xCD7FAB), rgb(0x5EEBF9), rgb(0xE6E6E6),
+	}
+	lineDashes = [len(lineColors)][]vg.Length{nil, {8, 3}, {2, 2}, {8, 3, 2, 3}, {14, 4}, {5, 2, 5, 2, 1, 2}, {1, 3}}
 )
 
 func colorOf(candidate int) color.NRGBA { return lineColors[candidate%len(lineColors)] }
@@ -50,19 +55,21 @@ type look struct {
 	Text  string
 }
 
-// looks has every state, in the order of the legend. States in which a pod serves have quiet colours, the others bright ones.
+// looks has every state, in the order of the legend. States in which a pod serves are light, those in which none does are dark,
+// and a node that needs none is between them. Any two colours are far apart, for people who do not see green, too: a test
+// measures them. They are the same on a dark page.
 var looks = [...]look{
-	{simulate.NodeOld, lightGrey, "old version serves"},
-	{simulate.NodeSurging, skyBlue, "old serves, new on its way"},
-	{simulate.NodeNew, green, "new version available"},
-	{simulate.NodeTerminating, yellow, "terminating"},
-	{simulate.NodeEmpty, darkGrey, "no pod"},
-	{simulate.NodePending, purple, "not bound"},
-	{simulate.NodePulling, blue, "pulling the image"},
-	{simulate.NodeStarting, orange, "starting, not ready"},
-	{simulate.NodeBroken, vermilion, "crashing or failed"},
+	{simulate.NodeOld, rgb(0xD3CDD0), "old version serves"},
+	{simulate.NodeSurging, rgb(0x93CCFB), "old serves, new on its way"},
+	{simulate.NodeNew, rgb(0xACE07F), "new version available"},
+	{simulate.NodeTerminating, rgb(0xBC5C0B), "terminating"},
+	{simulate.NodeEmpty, rgb(0x666D6E), "no pod"},
+	{simulate.NodePending, rgb(0x4545A2), "not bound"},
+	{simulate.NodePulling, rgb(0x5166F2), "pulling the image"},
+	{simulate.NodeStarting, rgb(0x1E483F), "starting, not ready"},
+	{simulate.NodeBroken, rgb(0xB54352), "crashing or failed"},
 	{simulate.NodeLost, black, "node not ready"},
-	{simulate.NodeOutside, paleGrey, "needs no pod, or is gone"},
+	{simulate.NodeOutside, rgb(0x989896), "needs no pod, or is gone"},
 }
 
 func lookOf(state simulate.NodeState) look {
@@ -78,8 +85,11 @@ func lookOf(state simulate.NodeState) look {
 const (
 	pictureWidth = 760
 	chartHeight  = 330
-	titleSize    = 12
-	textSize     = 10
+	// A chart on a phone has its own size, so that its text is not scaled down.
+	phoneWidth  = 360
+	phoneHeight = 320
+	titleSize   = 12
+	textSize    = 10
 )
 
 func init() {
@@ -185,6 +195,7 @@ func flow(entries []legendEntry, width vg.Length, place func(entry legendEntry, 
 	style := textStyle(textSize, false)
 	x, line := vg.Length(0), 0
 	for _, entry := range entries {
+		entry.Text = shortened(style, entry.Text, width-swatch(entry)-swatchGap)
 		w := swatch(entry) + swatchGap + style.Width(entry.Text)
 		if x > 0 && x+w > width {
 			x, line = 0, line+1
@@ -206,7 +217,7 @@ func drawHead(c draw.Canvas, title string, entries []legendEntry) draw.Canvas {
 	style := textStyle(titleSize, true)
 	style.YAlign = text.YTop
 	top := c.Max.Y - 4
-	c.FillText(style, vg.Point{X: c.Min.X + legendMargin, Y: top}, title)
+	c.FillText(style, vg.Point{X: c.Min.X + legendMargin, Y: top}, shortened(style, title, c.Max.X-c.Min.X-2*legendMargin))
 	top -= titleSize + 8
 	label := textStyle(textSize, false)
 	label.YAlign = text.YCenter

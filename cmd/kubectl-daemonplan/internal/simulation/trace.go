@@ -20,6 +20,10 @@ type trace struct {
 	// that is not done.
 	Version newVersion
 	Left    []leftNodes
+	// Happened is what explains the curves, in order of time. Only the trace of the first seed has it.
+	Happened []happening
+	// Explanations are what the plans said of each node. Only the trace of the first seed has them.
+	Explanations *explanations
 
 	sampled  time.Duration // when the last sample was taken; pulled is what the registry had sent by then
 	pulled   int64
@@ -41,15 +45,25 @@ type limitFrom struct {
 	Surge bool // the budget is maxSurge, and Limit is 0
 }
 
-// newTrace begins a trace. If it is detailed, it has the history of each node.
+// newTrace begins a trace. If it is detailed, it has the history of each node, with explanations.
 func newTrace(detailed bool) *trace {
-	return &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}}
+	t := &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}}
+	if detailed {
+		t.Explanations = newExplanations()
+	}
+	return t
 }
 
 // add adds the next record.
 func (t *trace) add(r simulate.Record) {
 	t.recorder.Record(r)
 	t.Version.record(r)
+	if h, ok := happened(&r); ok && t.Explanations != nil {
+		t.Happened = append(t.Happened, h)
+		if h.Node != "" {
+			t.Explanations.event(h)
+		}
+	}
 	if r.Kind == simulate.NodeChanged {
 		if r.To == simulate.NodeNew {
 			t.reached = r.At
@@ -79,9 +93,12 @@ func (t *trace) ended(at time.Duration, pulled func() (registry, peers int64)) {
 	t.sampled = at
 }
 
-// plan records the budget of a plan, and which version it works towards.
+// plan records the budget of a plan, which version it works towards, and what it says of each node.
 func (t *trace) plan(at time.Duration, plan *rollout.Plan) {
 	t.Version.plan(at, plan.Status.UpdateRevision)
+	if t.Explanations != nil {
+		t.Explanations.plan(at, plan)
+	}
 	b := &plan.Budget
 	now := limitFrom{At: at, Limit: int(b.MaxUnavailable), Surge: b.MaxSurge > 0}
 	n := len(t.Limits)

@@ -25,9 +25,41 @@ func (u *unused) add(reports []simulate.Report) {
 	}
 }
 
-// warnUnused prints which rules and events in the world file applied to nothing under any seed. Most often a name or label is
-// misspelt.
+// warnUnused prints which rules and events in the world file applied to nothing, and keeps that for the answer.
 func (p *program) warnUnused(e *experiment, outcomes []*outcome) {
+	for _, line := range e.unused(outcomes) {
+		p.tell(e, line)
+	}
+}
+
+// warnings are what the page warns of: that nothing takes any time, fields of the manifests that have no effect, and what applied
+// to nothing.
+func (e *experiment) warnings(outcomes []*outcome) []string {
+	return slices.Concat(e.timeless(), e.ignored(), e.unused(outcomes))
+}
+
+// timeless says that nothing takes any time, if so.
+func (e *experiment) timeless() []string {
+	if e.NoTimes == nil {
+		return nil
+	}
+	return []string{"nothing takes any time, so only waves and numbers of nodes mean anything: " + e.NoTimes.Error()}
+}
+
+// ignored says which fields of the manifests have no effect.
+func (e *experiment) ignored() []string {
+	var lines []string
+	for _, c := range e.Candidates {
+		if len(c.Set.Unknown) > 0 {
+			fields := strings.Join(c.Set.Unknown, ", ")
+			lines = append(lines, fmt.Sprintf("%s: ignored, as its controller would: %s", c.File, fields))
+		}
+	}
+	return lines
+}
+
+// unused says which rules and events in the world file applied to nothing under any seed. Most often a name or label is misspelt.
+func (e *experiment) unused(outcomes []*outcome) []string {
 	var paths []string // in the order of the file, as each report has them
 	labels := make(map[string][]string)
 	for _, o := range outcomes {
@@ -40,20 +72,27 @@ func (p *program) warnUnused(e *experiment, outcomes []*outcome) {
 			labels[path] = append(labels[path], o.Label)
 		}
 	}
+	var lines []string
 	for _, path := range paths {
 		of := ""
 		if len(labels[path]) < len(outcomes) {
 			of = " of " + strings.Join(labels[path], ", ")
 		}
-		p.warnPath(e, path, of)
+		lines = append(lines, e.unusedPath(path, of))
 	}
+	return lines
 }
 
-// warnPath prints one path. Of is empty, or names the candidates in whose runs it applied to nothing.
-func (p *program) warnPath(e *experiment, path, of string) {
+// unusedPath says it of one path. Of is empty, or names the candidates in whose runs it applied to nothing.
+func (e *experiment) unusedPath(path, of string) string {
 	what := "this rule applied to no pod"
 	if strings.HasPrefix(path, "events") {
 		what = "this event happened to no node"
 	}
-	p.tell(e, fmt.Sprintf("%s: %s: %s%s", e.question.World, path, what, of))
+	return fmt.Sprintf("%s: %s: %s%s", e.question.World, path, what, of)
+}
+
+// warnPath prints it of one path, and keeps it for the answer.
+func (p *program) warnPath(e *experiment, path, of string) {
+	p.tell(e, e.unusedPath(path, of))
 }
