@@ -217,7 +217,7 @@ func TestBadInput(t *testing.T) {
 		{"no share", "the same", "", []string{"simulate", "--scale", "half"}, "--scale half: must be a number such as 0.1"},
 		{"no duration", "the same", "", []string{"suggest", "--deadline", "30"}, "--deadline 30: must be a duration such as 90s, 30m or 2h"},
 		{"no boolean", "the same", "", []string{"--resize=perhaps"}, "--resize perhaps: must be true or false"},
-		{"flag without a value", "where the flags are told", "", []string{"plan", "--example", "eds", "--memory"}, "flag needs an argument: --memory; see kubectl daemonplan plan --help"},
+		{"flag without a value", "where the flags are told", "", []string{"plan", "--example", "eds", "--memory"}, "--memory needs a value: --memory FILE"},
 		{"single dash", "as in earlier versions", "", []string{"plan", "-explain", "a"}, "unknown shorthand flag: 'e' in -explain; see kubectl daemonplan plan --help"},
 		{"no node to explain", "usage: a variable that is not set", "", []string{"explain", ""}, "the name of a node or a set must not be empty"},
 	} {

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 // version is set when a release is built. Without it the version of the module counts.
@@ -60,7 +59,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(text.FlagError)
 	root.SetVersionTemplate("kubectl-daemonplan {{.Version}}\n")
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
 		p.canaryCommand(), p.rolloutCommand())
@@ -101,32 +100,4 @@ func forGroups(c *cobra.Command) {
 		}
 		return c.Help()
 	}
-}
-
-// flagError says what is wrong with a flag, and what would be right. Pflag's own messages are those of package strconv.
-func flagError(c *cobra.Command, err error) error {
-	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
-	}
-	flag := invalid.GetFlag()
-	right := cmp.Or(rightValues[flag.Value.Type()], rightCause(invalid))
-	return fmt.Errorf("--%s %s: %s", flag.Name, cmp.Or(invalid.GetValue(), `""`), right)
-}
-
-// rightValues are what flags of a type take.
-var rightValues = map[string]string{
-	"int":      "must be a whole number such as 12",
-	"uint64":   "must be a whole number such as 12, not negative",
-	"float64":  "must be a number such as 0.1",
-	"duration": "must be a duration such as 90s, 30m or 2h",
-	"bool":     "must be true or false",
-}
-
-// rightCause is the message of a flag's own type.
-func rightCause(err *pflag.InvalidValueError) string {
-	if cause := errors.Unwrap(err); cause != nil {
-		return cause.Error()
-	}
-	return err.Error()
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 // program is the commands with their connections to the outside: standard input and output, and the engine.
@@ -66,7 +67,7 @@ func (p *program) commands() []*cobra.Command {
 	list := []*cobra.Command{p.simulateCommand(), p.forecastCommand(), p.suggestCommand(), p.studyCommand()}
 	for _, c := range list {
 		c.SilenceErrors, c.SilenceUsage = true, true
-		c.SetFlagErrorFunc(flagError)
+		c.SetFlagErrorFunc(text.FlagError)
 	}
 	return list
 }
@@ -112,33 +113,4 @@ func noArgs(c *cobra.Command, args []string) error {
 			args[0], args[0], c.CommandPath())
 	}
 	return nil
-}
-
-// flagError says what is wrong with a flag and what would be right, without words of Go.
-func flagError(c *cobra.Command, err error) error {
-	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		flag := wrong.GetFlag()
-		right, example := "a value", ""
-		switch flag.Value.Type() {
-		case "int":
-			right, example = "a whole number", "20"
-		case "uint64":
-			right, example = "a whole number from 0 on", "7"
-		case "float64":
-			right, example = "a number", "0.1"
-		case "duration":
-			right, example = "a duration with a unit", "90s, 5m or 2h30m"
-		case "bool":
-			right, example = "true or false", ""
-		}
-		if example != "" {
-			right += " such as " + example
-		}
-		return fmt.Errorf("--%s %s: it is %s", flag.Name, printable(wrong.GetValue()), right)
-	}
-	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		name, _ := pflag.UnquoteUsage(missing.GetFlag())
-		return fmt.Errorf("--%s needs a value: --%s %s", missing.GetFlag().Name, missing.GetFlag().Name, name)
-	}
-	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 }

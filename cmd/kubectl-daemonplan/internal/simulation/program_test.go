@@ -20,7 +20,7 @@ func TestCommandsUnderAnotherRoot(t *testing.T) {
 		{"simulate --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn, exitOK, ""},
 		{"forecast --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn + " --fail-if peak>0 --seeds 1", exitNo,
 			"--fail-if 'peak>0': v2: at most 1 node is down at once (25 %)"},
-		{"forecast --nodes x", exitUsage, "--nodes x: it is a whole number such as 20"},
+		{"forecast --nodes x", exitUsage, "--nodes x: must be a whole number such as 12"},
 		{"suggest --nope", exitUsage, "unknown flag: --nope; see root suggest --help"},
 		{"study a b", exitUsage, `unexpected argument "b": run one study at a time`},
 	} {
