@@ -1,7 +1,8 @@
 package rollout
 
 import "time"
-//  What a plan says of a node: the verb, the reason, and the limit behind it. The steps from repair on write it, of nodes
+
+// What a plan says of a node: the verb, the reason, and the limit behind it. The steps from repair on write it, of nodes
 // that were not set aside.
 
 // precedence decides which verb a decision shows if several things are done about its node: that of the highest precedence. What

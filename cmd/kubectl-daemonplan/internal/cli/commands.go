@@ -12,6 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 )
 
 const setHelp = `
@@ -86,12 +87,16 @@ const planExample = `
   # What would restart if this manifest was applied
   kubectl daemonplan plan node-agent -n kube-system --change new.yaml
 
+  # The same, with how long it would take
+  kubectl daemonplan plan node-agent -n kube-system --change new.yaml --forecast
+
   # An embedded fleet, without a cluster
   kubectl daemonplan plan --example kruise`
 
 func (p *program) planCommand() *cobra.Command {
 	s := &source{program: p}
 	output := "table"
+	var forecast bool
 	c := newCommand("plan [SET]", "Tell what a set would do next on every node, and why", planLong+setHelp, planExample,
 		func(ctx context.Context, args []string) error {
 			result, err := s.decide(ctx, first(args))
@@ -109,14 +114,23 @@ func (p *program) planCommand() *cobra.Command {
 					}
 				}
 				result.Report(&p.out, output == "wide")
-				return nil
 			}
+			if forecast {
+				fmt.Fprintln(&p.out)
+				return forecasted(simulation.ForecastPlan(&p.out, result.Set.Set, result.Snapshot))
+			}
+			return nil
 		})
 	c.Flags().StringVarP(&output, "output", "o", output, "`FORMAT`: table, wide (every node), json or yaml")
+	c.Flags().BoolVar(&forecast, "forecast", false, "simulate the rollout, and print how long it takes, "+
+		"with times that are derived from nodes and pods")
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = oneSet
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if forecast && (output == "json" || output == "yaml") {
+			return errors.New("--forecast prints text; for JSON there is: kubectl daemonplan forecast -o json")
+		}
 		if !slices.Contains(formats, output) {
 			return fmt.Errorf("--output %s: must be table, wide, json or yaml", output)
 		}
@@ -124,6 +138,14 @@ func (p *program) planCommand() *cobra.Command {
 	}
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// forecasted is the error of a forecast, as one of the flag.
+func forecasted(err error) error {
+	if err != nil {
+		return fmt.Errorf("--forecast: %w", err)
+	}
+	return nil
 }
 
 var formats = []string{"table", "wide", "json", "yaml"}

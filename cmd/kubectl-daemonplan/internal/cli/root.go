@@ -63,7 +63,8 @@ func (p *program) root() *cobra.Command {
 	root.SetVersionTemplate("kubectl-daemonplan {{.Version}}\n")
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
 		p.canaryCommand(), p.rolloutCommand())
-	root.AddCommand(simulation.Commands(p.streams.In, p.streams.Out, p.streams.ErrOut, isTerminal(p.streams.ErrOut), runtime.GOMAXPROCS(0))...)
+	in, out, notes := p.streams.In, p.streams.Out, p.streams.ErrOut
+	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0))...)
 	forGroups(root)
 	return root
 }

@@ -1,9 +1,9 @@
 package simulation
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -101,7 +101,7 @@ func (v *newVersion) plan(at time.Duration, update string) {
 
 // at is how many nodes had the new version at an instant.
 func (v *newVersion) at(instant time.Duration) int {
-	after := sort.Search(len(v.kept), func(i int) bool { return v.kept[i].At > instant })
+	after, _ := slices.BinarySearchFunc(v.kept, instant+1, func(k having, to time.Duration) int { return cmp.Compare(k.At, to) })
 	if after == 0 {
 		return 0
 	}
