@@ -33,6 +33,10 @@ type entry struct {
 // archives builds the command for each platform, and writes the archives and their checksums. Equal commits, versions and
 // versions of Go give equal bytes: the files have the time of the commit, and programs no path of this machine.
 func (r *release) archives() ([]archive, error) {
+	manuals, err := r.manuals()
+	if err != nil {
+		return nil, err
+	}
 	var archives []archive
 	var sums strings.Builder
 	for _, p := range r.platforms {
@@ -48,7 +52,7 @@ func (r *release) archives() ([]archive, error) {
 		if err != nil {
 			return nil, err
 		}
-		files, err := r.besides(p)
+		files, err := r.besides(p, manuals)
 		if err != nil {
 			return nil, err
 		}
@@ -70,36 +74,69 @@ func (r *release) archives() ([]archive, error) {
 // completion is what kubectl runs to complete the arguments of the command. It has to be in the PATH.
 const completion = "kubectl_complete-daemonplan"
 
-// besides are the files that go into the archive for a platform beside the program.
-func (r *release) besides(p platform) ([]entry, error) {
+// besides are the files that go into the archive for a platform beside the program. Windows has neither scripts of a shell nor
+// manual pages.
+func (r *release) besides(p platform, manuals []entry) ([]entry, error) {
 	license, err := r.source.file("LICENSE")
 	if err != nil {
 		return nil, err
 	}
 	files := []entry{{"LICENSE", 0o644, license}}
-	if p.os != "windows" { // which runs no scripts of a shell
+	if p.os != "windows" {
 		files = append(files, entry{completion, 0o755, []byte("#!/bin/sh\nexec " + commandName + " __complete \"$@\"\n")})
+		files = append(files, manuals...)
 	}
 	return files, nil
 }
 
-// build builds the command for a platform from the proxy. All other modules come from the cache of modules, whose folder of
-// downloads is a proxy, too, or else from where the go command gets them. What is downloaded is kept apart, so that no cache on
-// this machine ever has a version that is not published.
-func (r *release) build(p platform) ([]byte, error) {
-	env, err := goEnv(r.proxy(), r.work)
+// manuals are the manual pages.
+func (r *release) manuals() ([]entry, error) {
+	folder := filepath.Join(r.work, "man")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return nil, err
+	}
+	date := fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.source.time.Unix())
+	if err := r.goCommand([]string{date}, "run", "-trimpath", commandPath+"/internal/man", folder); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
+	var manuals []entry
+	for _, page := range pages { // in the order of names
+		data, err := os.ReadFile(filepath.Join(folder, page.Name()))
+		if err != nil {
+			return nil, err
+		}
+		manuals = append(manuals, entry{"man/man1/" + page.Name(), 0o644, data})
+	}
+	return manuals, nil
+}
+
+// build builds the command for a platform.
+func (r *release) build(p platform) ([]byte, error) {
 	path := filepath.Join(r.work, "program")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath)
-	cmd.Dir = r.work
-	cmd.Env = append(env, "GOFLAGS=-mod=mod -modcacherw", "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch,
-		"GOAMD64=v1", "GOARM64=v8.0")
-	if _, err := output(cmd); err != nil {
+	env := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOAMD64=v1", "GOARM64=v8.0"}
+	if err := r.goCommand(env, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
+}
+
+// goCommand runs the go command on the modules of the release. All other modules come from the cache of modules, whose folder of
+// downloads is a proxy, too, or else from where the go command gets them. What is downloaded is kept apart, so that no cache on
+// this machine ever has a version that is not published.
+func (r *release) goCommand(env []string, args ...string) error {
+	base, err := goEnv(r.proxy(), r.work)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = r.work
+	cmd.Env = append(append(base, "GOFLAGS=-mod=mod -modcacherw"), env...)
+	_, err = output(cmd)
+	return err
 }
 
 // goEnv is an environment in which the go command finds the modules of a release, and keeps what it downloads below a folder.
