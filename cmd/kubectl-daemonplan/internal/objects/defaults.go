@@ -7,8 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SetDefaults fills in what the API server of Kubernetes fills into a pod template that lacks it. Without it, a manifest from a
-// file would differ from every stored revision, and seem to restart every pod.
+// SetDefaults fills in what the API server of Kubernetes v1.36 fills into a pod template that lacks it. Without it, a manifest
+// from a file would differ from every stored revision, and seem to restart every pod. A template gets less than a pod: no
+// requests from limits, no enableServiceLinks and, since v1.28, no ports of the host.
 func SetDefaults(template *corev1.PodTemplateSpec) {
 	spec := &template.Spec
 	spec.DNSPolicy = cmp.Or(spec.DNSPolicy, corev1.DNSClusterFirst)
@@ -24,7 +25,7 @@ func SetDefaults(template *corev1.PodTemplateSpec) {
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			setContainerDefaults(&containers[i], spec.HostNetwork)
+			setContainerDefaults(&containers[i])
 		}
 	}
 }
@@ -35,16 +36,12 @@ func setDefault[T any](field **T, value T) {
 	}
 }
 
-func setContainerDefaults(c *corev1.Container, hostNetwork bool) {
+func setContainerDefaults(c *corev1.Container) {
 	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, pullPolicy(c.Image))
 	c.TerminationMessagePath = cmp.Or(c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	c.TerminationMessagePolicy = cmp.Or(c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {
-		port := &c.Ports[i]
-		port.Protocol = cmp.Or(port.Protocol, corev1.ProtocolTCP)
-		if hostNetwork {
-			port.HostPort = cmp.Or(port.HostPort, port.ContainerPort)
-		}
+		c.Ports[i].Protocol = cmp.Or(c.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 	for i := range c.Env {
 		if from := c.Env[i].ValueFrom; from != nil {
@@ -104,7 +101,7 @@ func setFieldRefDefaults(ref *corev1.ObjectFieldSelector) {
 	}
 }
 
-// setVolumeDefaults does not know the volumes of storage systems that Kubernetes has dropped: iSCSI, RBD, ScaleIO, Azure.
+// setVolumeDefaults leaves out RBD, ScaleIO and Azure disks, whose drivers Kubernetes has dropped.
 func setVolumeDefaults(v *corev1.Volume) {
 	source := &v.VolumeSource
 	if *source == (corev1.VolumeSource{}) {
@@ -118,6 +115,9 @@ func setVolumeDefaults(v *corev1.Volume) {
 	}
 	if s := source.HostPath; s != nil {
 		setDefault(&s.Type, corev1.HostPathUnset)
+	}
+	if s := source.ISCSI; s != nil {
+		s.ISCSIInterface = cmp.Or(s.ISCSIInterface, "default")
 	}
 	if s := source.Image; s != nil {
 		s.PullPolicy = cmp.Or(s.PullPolicy, pullPolicy(s.Reference))

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDefaults compares with what kube-apiserver v1.36 stores for a DaemonSet with that template.
+// TestDefaults has the rules of the API server (pkg/apis/core/v1/defaults.go of Kubernetes), and the fields that people use.
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ name, why, given, want string }{
 		{"nothing", "the defaults of a pod", "spec: {}", `spec: {restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler,
@@ -25,8 +25,10 @@ func TestDefaults(t *testing.T) {
 			"spec: {initContainers: [{name: a, image: b, imagePullPolicy: Always, terminationMessagePath: /x, terminationMessagePolicy: FallbackToLogsOnError}]}"},
 		{"ports", "TCP", "spec: {containers: [{name: a, ports: [{containerPort: 1}, {containerPort: 2, protocol: UDP}]}]}",
 			"spec: {containers: [{name: a, ports: [{containerPort: 1, protocol: TCP}, {containerPort: 2, protocol: UDP}]}]}"},
-		{"host network", "the port of the host is the same", "spec: {hostNetwork: true, containers: [{name: a, ports: [{containerPort: 1}]}]}",
-			"spec: {hostNetwork: true, containers: [{name: a, ports: [{containerPort: 1, hostPort: 1, protocol: TCP}]}]}"},
+		{"host network", "only pods get the port of the host, since v1.28", "spec: {hostNetwork: true, containers: [{name: a, ports: [{containerPort: 1}]}]}",
+			"spec: {hostNetwork: true, containers: [{name: a, ports: [{containerPort: 1, protocol: TCP}]}]}"},
+		{"limits", "only pods get requests of them", "spec: {containers: [{name: a, resources: {limits: {cpu: 1}}}]}", "spec: {containers: [{name: a, resources: {limits: {cpu: 1}}}]}"},
+		{"iSCSI", "its interface", "spec: {volumes: [{name: a, iscsi: {targetPortal: x, iqn: q, lun: 0}}]}", "spec: {volumes: [{name: a, iscsi: {targetPortal: x, iqn: q, lun: 0, iscsiInterface: default}}]}"},
 		{"fieldRef", "v1", "spec: {containers: [{name: a, env: [{name: N, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}]}",
 			"spec: {containers: [{name: a, env: [{name: N, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: spec.nodeName}}}]}]}"},
 		{"probe", "four numbers, scheme and path", "spec: {containers: [{name: a, livenessProbe: {httpGet: {port: 1}}}]}",
