@@ -190,14 +190,9 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// The version is that of the module, which a test binary does not have. internal/release sees that of a release.
 func TestVersion(t *testing.T) {
-	version = "v1.2.3"
-	defer func() { version = "" }()
-	if code, stdout, stderr := call("", "--version"); code != 0 || stdout != "kubectl-daemonplan v1.2.3\n" || stderr != "" {
+	if code, stdout, stderr := call("", "--version"); code != 0 || stdout != "kubectl-daemonplan devel\n" || stderr != "" {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
-	}
-	version = ""
-	if _, stdout, _ := call("", "--version"); !strings.HasPrefix(stdout, "kubectl-daemonplan ") || len(stdout) < len("kubectl-daemonplan devel\n") {
-		t.Errorf("without a release: %q", stdout)
 	}
 }

@@ -13,14 +13,12 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
-// version is set when a release is built. Without it the version of the module counts.
-var version string
-
+// versionText is the version of the module, which the go command writes into programs.
 func versionText() string {
-	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+	if info, ok := debug.ReadBuildInfo(); ok {
 		return cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
 	}
-	return cmp.Or(version, "devel")
+	return "devel"
 }
 
 const rootLong = `

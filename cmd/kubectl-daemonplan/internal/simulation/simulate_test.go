@@ -164,7 +164,7 @@ func TestHistoryFile(t *testing.T) {
 	}
 }
 
-// A run that breaks an invariant gives no answer. The error names the seed and the step, and the case is kept for examples/plan.
+// A run that breaks an invariant gives no answer. The error names the seed and the step, and the case is kept for plan --case.
 func TestBrokenRun(t *testing.T) {
 	var out, errs strings.Builder
 	dir := t.TempDir()
