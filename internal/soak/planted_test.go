@@ -27,6 +27,8 @@ type planted struct {
 	spoil func(*simulate.Step)
 	// wanted is what the user asked for, and the planner does not know of.
 	wanted func(rollout.Spec) rollout.Spec
+	// where reports whether the rule concerns a world. Nil: it concerns all. Worlds that it does not concern are passed over.
+	where func(simulate.Scenario) bool
 }
 
 // strategy changes the strategy of a spec.
@@ -95,6 +97,7 @@ var plantedBugs = []planted{
 			_, hooked := p.Labels[worlds.HookLabel]
 			return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !hooked && len(p.Finalizers) == 0
 		}),
+		where: func(s simulate.Scenario) bool { return s.Spec.Lifecycle.PreDelete != nil },
 	},
 	{
 		rule: judge.Surge, name: "surges everywhere", why: "each old pod gets a new one beside it",
@@ -270,7 +273,8 @@ func flicker() func(*simulate.Step) {
 	}
 }
 
-// TestPlantedBugsAreFound: the judge finds each of these bugs within a few hundred seeds, and says which rule it breaks.
+// TestPlantedBugsAreFound: the judge finds each of these bugs within a few hundred worlds that its rule concerns, and says which
+// rule it breaks.
 func TestPlantedBugsAreFound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, test := range plantedBugs {
@@ -280,14 +284,20 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		seen[test.name] = true
 		t.Run(test.rule.String()+": "+test.name, func(t *testing.T) {
 			const most = 300
-			for seed := range uint64(most) {
-				out := check(worlds.Scenario(seed), checkOptions{spoil: test.spoil, wanted: test.wanted})
+			looked := 0
+			for seed := uint64(0); looked < most; seed++ {
+				scenario := worlds.Scenario(seed)
+				if test.where != nil && !test.where(scenario) {
+					continue
+				}
+				looked++
+				out := check(scenario, checkOptions{spoil: test.spoil, wanted: test.wanted})
 				if out.failure != nil && out.failure.kind == test.rule.String() {
 					t.Logf("found by seed no. %d: %s", seed+1, out.failure.text)
 					return
 				}
 			}
-			t.Errorf("not found within %d seeds", most)
+			t.Errorf("not found in %d worlds", most)
 		})
 	}
 }
