@@ -1,5 +1,5 @@
-// Command man writes the manual pages of kubectl daemonplan into a folder. They are of the time that SOURCE_DATE_EPOCH says, or of
-// now. Releases are made with it.
+// Command man writes the manual pages of kubectl daemonplan into a folder. They are of the time that SOURCE_DATE_EPOCH says,
+// or of now. Releases are made with it.
 package main
 
 import (
