@@ -87,10 +87,6 @@ func (p *program) giving(give command.Command, name, short string, aliases ...st
 
 // give prints the patch and its effect, and sends it to a cluster if that is wanted.
 func (s *source) give(ctx context.Context, result *plan.Result, give command.Command, yes bool) error {
-	if s.live() && !yes && !s.terminal() {
-		return errors.New("the patch is not sent: standard input is no terminal, where it could be asked for; " +
-			"--yes sends it without a question, and with -f it is only printed")
-	}
 	set := result.Set
 	var patch command.Patch
 	var err error
@@ -114,6 +110,10 @@ func (s *source) give(ctx context.Context, result *plan.Result, give command.Com
 	}
 	if !s.live() {
 		return nil
+	}
+	if s.live() && !yes && !s.terminal() {
+		return errors.New("the patch is not sent: standard input is no terminal, where it could be asked for; " +
+			"--yes sends it without a question, and with -f it is only printed")
 	}
 	if err := s.flush(); err != nil {
 		return err

@@ -3,9 +3,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +28,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
@@ -41,6 +47,7 @@ type Cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.ServerGroupsInterface
 	host      string
+	hint      string // what may be wrong if the host cannot be read
 }
 
 // New connects to the cluster that the kubeconfig and the flags name. Nothing is sent yet.
@@ -49,8 +56,25 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no cluster to read: %w; give a kubeconfig with --kubeconfig, or a dump with -f", err)
 	}
-	return ForConfig(config)
+	c, err := ForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	// Without a kubeconfig the client takes an address on this machine, where a proxy may listen. Nobody has chosen it.
+	loader := getter.ToRawKubeConfigLoader()
+	if raw, err := loader.RawConfig(); err == nil && len(raw.Clusters) == 0 {
+		c.hint = fmt.Sprintf("; there is no kubeconfig with a cluster in it (%s): give one with --kubeconfig, or a dump with -f",
+			strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
+	}
+	return c, nil
 }
+
+// These are limits for a server that does not answer. Discovery comes first, and its limit is kubectl's: a plugin that lets
+// the user log in needs time. A network that drops what is sent is noticed sooner.
+const (
+	dialTime      = 5 * time.Second
+	discoveryTime = 32 * time.Second
+)
 
 // ForConfig connects to the cluster of a client's configuration.
 func ForConfig(config *rest.Config) (*Cluster, error) {
@@ -58,21 +82,28 @@ func ForConfig(config *rest.Config) (*Cluster, error) {
 	// These are kubectl's limits. The defaults of the client would make a large cluster wait after ten pages.
 	config.QPS, config.Burst = 50, 300
 	config.WarningHandler = rest.NoWarnings{}
+	config.Dial = (&net.Dialer{Timeout: dialTime}).DialContext
+	// All clients share one, and so its connection.
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config.Host, err)
+	}
+	first := *client
+	first.Timeout = cmp.Or(config.Timeout, discoveryTime)
 	objectsConfig := rest.CopyConfig(config)
 	// Nodes and pods are most of what is read. Protobuf takes a third of the time of JSON.
 	objectsConfig.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	c := &Cluster{host: config.Host}
-	var err error
-	if c.core, err = coreclient.NewForConfig(objectsConfig); err != nil {
+	if c.core, err = coreclient.NewForConfigAndClient(objectsConfig, client); err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Host, err)
 	}
-	if c.apps, err = appsclient.NewForConfig(objectsConfig); err != nil {
+	if c.apps, err = appsclient.NewForConfigAndClient(objectsConfig, client); err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Host, err)
 	}
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+	if c.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Host, err)
 	}
-	if c.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, &first); err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Host, err)
 	}
 	return c, nil
@@ -88,11 +119,23 @@ var kinds = []schema.GroupVersionResource{
 	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsetsettings"},
 }
 
-// Sets reads the sets of a namespace, or of all namespaces if it is empty, and the settings.
+// Sets reads the sets of a namespace, or of all namespaces if it is empty, and the settings. Those that cannot be understood are
+// left out, with warnings.
 func (c *Cluster) Sets(ctx context.Context, namespace string) (*objects.Input, error) {
+	input, _, err := c.sets(ctx, namespace)
+	return input, err
+}
+
+// broken is a set that cannot be understood, and why.
+type broken struct {
+	ref objects.Ref
+	err error
+}
+
+func (c *Cluster) sets(ctx context.Context, namespace string) (*objects.Input, []broken, error) {
 	groups, err := c.discovery.ServerGroups()
 	if err != nil {
-		return nil, fmt.Errorf("%s at %s cannot be read: %w", Origin, c.host, err)
+		return nil, nil, fmt.Errorf("%s at %s cannot be read: %w%s", Origin, c.host, err, c.hint)
 	}
 	served := make(map[string]bool)
 	for _, group := range groups.Groups {
@@ -123,8 +166,9 @@ func (c *Cluster) Sets(ctx context.Context, namespace string) (*objects.Input, e
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var unclear []broken
 	input := objects.New()
 	read := make(map[schema.GroupResource]bool)
 	for i, kind := range kinds {
@@ -137,12 +181,20 @@ func (c *Cluster) Sets(ctx context.Context, namespace string) (*objects.Input, e
 		}
 		read[kind.GroupResource()] = true
 		for j := range lists[i] {
-			if err := add(input, &lists[i][j]); err != nil {
-				return nil, err
+			object := &lists[i][j]
+			err := add(input, object)
+			if err == nil {
+				continue
+			}
+			// It is nothing to those who ask for another set, of another team perhaps.
+			ref := objects.Ref{Group: kind.Group, Namespace: object.GetNamespace(), Name: object.GetName()}
+			unclear = append(unclear, broken{ref, err})
+			for line := range strings.Lines(err.Error()) {
+				input.Warnings = append(input.Warnings, "ignored set: "+strings.TrimSuffix(line, "\n"))
 			}
 		}
 	}
-	return input, nil
+	return input, unclear, nil
 }
 
 func resourceName(kind schema.GroupVersionResource) string { return kind.GroupResource().String() }
@@ -165,15 +217,29 @@ func add(input *objects.Input, object *unstructured.Unstructured) error {
 
 // Read reads the set that is meant, and what a plan for it is made from.
 func (c *Cluster) Read(ctx context.Context, ref objects.Ref) (*objects.Input, *objects.Set, error) {
-	input, err := c.Sets(ctx, ref.Namespace)
+	input, unclear, err := c.sets(ctx, ref.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 	set, err := input.Choose(ref)
 	if err != nil {
+		if why := meant(ref, unclear); why != nil {
+			return nil, nil, why
+		}
 		return nil, nil, fmt.Errorf("%w%s", err, c.where(ref, input))
 	}
 	return input, set, c.around(ctx, input, set.Spec.Namespace)
+}
+
+// meant is why the set that is meant cannot be understood; nil if it is none of these.
+func meant(ref objects.Ref, unclear []broken) error {
+	var why []error
+	for _, set := range unclear {
+		if (ref.Group == "" || ref.Group == set.ref.Group) && (ref.Name == "" || ref.Name == set.ref.Name) {
+			why = append(why, set.err)
+		}
+	}
+	return errors.Join(why...)
 }
 
 // where adds to the message that there is no set where it was looked for.
@@ -271,9 +337,9 @@ func (c *Cluster) list(
 	return list, err
 }
 
-// of is the client for the kind of a set, in its namespace.
-func (c *Cluster) of(set *objects.Set) (dynamic.ResourceInterface, error) {
-	version, err := schema.ParseGroupVersion(set.Spec.APIVersion)
+// of is the client for the kind of a set in a version of its API, in its namespace.
+func (c *Cluster) of(set *objects.Set, apiVersion string) (dynamic.ResourceInterface, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -287,16 +353,26 @@ func (c *Cluster) of(set *objects.Set) (dynamic.ResourceInterface, error) {
 // DryRun is the set as the API server would store it with this JSON in the place of its object: with all defaults, and changed by
 // admission. The server stores nothing.
 func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) ([]byte, error) {
-	client, err := c.of(set)
-	if err != nil {
-		return nil, err
-	}
 	var changed unstructured.Unstructured
 	if err := json.Unmarshal(object, &changed.Object); err != nil {
 		return nil, err
 	}
+	client, err := c.of(set, changed.GetAPIVersion()) // which may be another one than the set was read in
+	if err != nil {
+		return nil, err
+	}
 	options := metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager}
-	stored, err := client.Update(ctx, &changed, options)
+	var stored *unstructured.Unstructured
+	// In the middle of a rollout the status changes all the time, and with it the version that an update has to name.
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		stored, err = client.Update(ctx, &changed, options)
+		if apierrors.IsConflict(err) {
+			if latest, err := client.Get(ctx, set.Spec.Name, metav1.GetOptions{}); err == nil {
+				changed.SetResourceVersion(latest.GetResourceVersion())
+			}
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +381,7 @@ func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) (
 
 // Patch sends a patch of the set.
 func (c *Cluster) Patch(ctx context.Context, set *objects.Set, kind types.PatchType, data []byte) error {
-	client, err := c.of(set)
+	client, err := c.of(set, set.Spec.APIVersion)
 	if err != nil {
 		return err
 	}
