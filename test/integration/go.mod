@@ -3,6 +3,7 @@ module github.com/daemonplan/daemonplan/test/integration
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/daemonplan/daemonplan v0.0.0-00010101000000-000000000000
 	github.com/daemonplan/daemonplan/examples/controller v0.0.0-00010101000000-000000000000
 	github.com/daemonplan/daemonplan/examples/minimal-controller v0.0.0-00010101000000-000000000000

@@ -17,6 +17,7 @@ import (
 // long each command takes is logged, and judged by nobody.
 func TestThousandNodes(t *testing.T) {
 	w := newWorld(t)
+	t.Parallel()
 	w.addFleet(1000)
 	w.apply(set("v1", "large"))
 	w.installed(1000)
