@@ -23,6 +23,7 @@ BUGS      ?=
 WRITE     ?=
 NODES     ?=
 SCHEDULER ?=
+ROLLOUT   ?=
 VERSION   ?=
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
@@ -101,10 +102,12 @@ guards: ## take what the example controller takes care of away, one thing at a t
 	cd test/integration && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager)" \
 		$(GO) test -count 1 -timeout 1h -v -run 'Removals$$' . -args -guards
 
-# With COMPONENTS=kubectl there is a kubectl, too.
+# With COMPONENTS=kubectl there is a kubectl, too; with ROLLOUT=1 it is there anyway.
 .PHONY: playground
-playground: ## bring up a small cluster of NODES (20) nodes that exist as objects only, and print how to use it; runs until interrupted
-	@cd test/integration && KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . $(COMPONENTS))" $(GO) run ./playground -nodes $(or $(NODES),20)
+playground: ## bring up a cluster of NODES (20) nodes that exist as objects only, and print how to use it; ROLLOUT=1: with a DaemonSet in a rollout
+	@cd test/integration && \
+		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . $(COMPONENTS) $(if $(ROLLOUT),kubectl kube-controller-manager))" \
+		$(GO) run ./playground -nodes $(or $(NODES),20) $(if $(ROLLOUT),-rollout)
 
 .PHONY: sidebyside
 sidebyside: ## have the real DaemonSet controller and the example install and update NODES (300) nodes; SCHEDULER=1: with the real scheduler

@@ -67,7 +67,7 @@ func TestCluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := start(ctx, t, controlplane.Options{Audit: []string{"somebody"}})
-	if err := c.AddNodes(ctx, 3, map[string]string{"fleet": "yes"}); err != nil {
+	if err := c.AddNodes(ctx, 3, func(int) map[string]string { return map[string]string{"fleet": "yes"} }); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.RunKubelet(&kubelet.Agent{}); err != nil {

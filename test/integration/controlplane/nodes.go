@@ -21,8 +21,8 @@ import (
 // atOnce is how many nodes are made at a time.
 const atOnce = 16
 
-// AddNodes makes so many nodes, node-0000 and so on, that are ready and have these labels.
-func (c *Cluster) AddNodes(ctx context.Context, count int, labels map[string]string) error {
+// AddNodes makes so many nodes, node-0000 and so on, that are ready. Labels are those of the node with that number; nil: none.
+func (c *Cluster) AddNodes(ctx context.Context, count int, labels func(i int) map[string]string) error {
 	api, err := client.New(c.Config, client.Options{})
 	if err != nil {
 		return err
@@ -31,7 +31,10 @@ func (c *Cluster) AddNodes(ctx context.Context, count int, labels map[string]str
 	group.SetLimit(atOnce)
 	for i := range count {
 		group.Go(func() error {
-			node := kubelet.Node(fmt.Sprintf("node-%04d", i), labels)
+			node := kubelet.Node(fmt.Sprintf("node-%04d", i), nil)
+			if labels != nil {
+				node.Labels = labels(i)
+			}
 			if err := api.Create(ctx, node); err != nil {
 				return fmt.Errorf("node %s: %w", node.Name, err)
 			}

@@ -1,8 +1,9 @@
-// Command playground brings up a small cluster on this machine, for those who want to see the example controller at work, and
-// runs it until it is interrupted. Nodes exist as objects only; what happens to pods is up to the kubelet of the integration
-// tests.
+// Command playground brings up a small cluster on this machine, and runs it until it is interrupted: for those who want to see the
+// example controller at work, or with -rollout the command kubectl daemonplan. Nodes exist as objects only; what happens to pods
+// is up to the kubelet of the integration tests. From the folder test/integration:
 //
-//	KUBEBUILDER_ASSETS=$(make -s cluster) go run ./playground -nodes 20
+//	KUBEBUILDER_ASSETS=$(cd ../cluster && go run . kubectl) go run ./playground
+//	KUBEBUILDER_ASSETS=$(cd ../cluster && go run . kubectl kube-controller-manager) go run ./playground -rollout
 package main
 
 import (
@@ -43,8 +44,8 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) (err
 	flags.SetOutput(stderr)
 	nodes := flags.Int("nodes", 20, "how `many` nodes")
 	start := flags.Duration("pod-start", 2*time.Second, "how `long` containers take to be ready")
-	daemonSets := flags.Bool("daemonsets", false, "run the DaemonSet controller of Kubernetes, too")
-	example := flags.String("example", filepath.Join("..", "..", "examples", "controller"), "`folder` of the example controller")
+	rollout := flags.Bool("rollout", false, "run the DaemonSet controller of Kubernetes, and have it get stuck in a rollout")
+	root := flags.String("root", filepath.Join("..", ".."), "`folder` of the library")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -53,36 +54,51 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) (err
 		return fmt.Errorf("%q is no flag", flags.Arg(0))
 	case *nodes < 0 || *nodes > 9999:
 		return fmt.Errorf("-nodes %d: want 0 to 9999", *nodes)
+	case *rollout && *nodes < leastNodes:
+		return fmt.Errorf("-nodes %d: want %d or more with -rollout", *nodes, leastNodes)
 	case *start < 0:
 		return fmt.Errorf("-pod-start %v: want no less than 0", *start)
 	}
-	controller, err := filepath.Abs(*example)
+	folder, err := filepath.Abs(*root)
 	if err != nil {
 		return err
 	}
+	controller := filepath.Join(folder, "examples", "controller")
 	log.SetLogger(logr.Discard())
 	cluster, err := controlplane.Start(ctx, controlplane.Options{CRDs: []string{filepath.Join(controller, "config", "crd")}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	if err := cluster.AddNodes(ctx, *nodes, map[string]string{"topology.kubernetes.io/zone": "a"}); err != nil {
+	if err := cluster.AddNodes(ctx, *nodes, inZone); err != nil {
 		return err
 	}
-	if err := cluster.RunKubelet(&kubelet.Agent{Start: *start, Stop: *start / 2, Behaves: kubelet.ByTag}); err != nil {
+	agent := &kubelet.Agent{Start: *start, Stop: *start / 2, Behaves: kubelet.ByTag}
+	if *rollout {
+		agent.Behaves = (&fleet{}).behaves
+	}
+	if err := cluster.RunKubelet(agent); err != nil {
 		return err
 	}
-	if *daemonSets {
-		if _, err := cluster.DaemonSetController("daemonset-controller"); err != nil {
+	if *rollout {
+		fmt.Fprintln(stderr, "A DaemonSet is installed, and updated until it gets stuck.")
+		if err := getStuck(ctx, cluster, *nodes); err != nil {
 			return err
 		}
+		fmt.Fprintf(stdout, rolloutGuide, *nodes, cluster.Kubeconfig, kubectl(), filepath.Join(folder, "cmd", "kubectl-daemonplan"))
+	} else {
+		fmt.Fprintf(stdout, guide, *nodes, cluster.Kubeconfig, kubectl(), controller)
 	}
-	fmt.Fprintf(stdout, guide, *nodes, cluster.Kubeconfig, kubectl(), controller)
 	<-cluster.Context().Done()
 	if ctx.Err() == nil {
 		return context.Cause(cluster.Context())
 	}
 	return nil
+}
+
+// inZone spreads nodes over three zones.
+func inZone(i int) map[string]string {
+	return map[string]string{"topology.kubernetes.io/zone": [...]string{"a", "b", "c"}[i%3]}
 }
 
 // kubectl says where there is one.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,10 +19,11 @@ import (
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/test/integration/controlplane"
 )
 
 func TestArguments(t *testing.T) {
-	for _, arguments := range [][]string{{"-nodes", "-1"}, {"-nodes", "10000"}, {"-pod-start", "-1s"}, {"20"}} {
+	for _, arguments := range [][]string{{"-nodes", "-1"}, {"-nodes", "10000"}, {"-pod-start", "-1s"}, {"20"}, {"-rollout", "-nodes", "14"}} {
 		err := run(t.Context(), arguments, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), arguments[len(arguments)-1]) {
 			t.Errorf("%v: %v, want an error that names it", arguments, err)
@@ -49,40 +50,88 @@ func TestGuide(t *testing.T) {
 
 // The cluster is there when one is told so, and gone when it is interrupted.
 func TestPlayground(t *testing.T) {
+	kubeconfig := ""
+	play(t, []string{"-nodes", "3"}, func(text string) {
+		kubeconfig = regexp.MustCompile(`export KUBECONFIG=(.*)\n`).FindStringSubmatch(text)[1]
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api, err := client.New(config, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nodes corev1.NodeList
+		if err := api.List(t.Context(), &nodes); err != nil || len(nodes.Items) != 3 {
+			t.Errorf("%d nodes, %v", len(nodes.Items), err)
+		}
+	})
+	if _, err := os.Stat(kubeconfig); kubeconfig != "" && !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", kubeconfig, err)
+	}
+}
+
+// Whoever pastes all that one is told to paste installs the command, and sees what the text promises.
+func TestRollout(t *testing.T) {
+	for _, component := range []string{"kubectl", "kube-controller-manager"} {
+		if _, err := controlplane.Binary(component); err != nil {
+			t.Skip(err)
+		}
+	}
+	play(t, []string{"-nodes", "15", "-pod-start", "100ms", "-rollout"}, func(text string) {
+		var script strings.Builder
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "  ") {
+				script.WriteString(line)
+			}
+		}
+		shell := exec.CommandContext(t.Context(), "sh", "-e")
+		shell.Stdin, shell.Dir = strings.NewReader(script.String()), t.TempDir()
+		modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What is installed goes away with the test.
+		shell.Env = append(os.Environ(), "GOBIN=", "GOPATH="+t.TempDir(), "GOMODCACHE="+strings.TrimSpace(string(modules)))
+		output, err := shell.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		for _, want := range []string{
+			"Updating (WaitingForAvailability): 6 of 14 nodes updated and available, 5 waiting for the budget",
+			"3 pods are not ready.", "CrashLoopBackOff", "node-0003: ineligible", "Kubelet stopped posting node status.",
+			`"registry.example/agent:v1" -> "registry.example/agent:v2" (restarts)`, "14 nodes are updated:",
+			"as the API server would store it (dry run)", "every node that can be reached", "image updated",
+		} {
+			if !strings.Contains(string(output), want) {
+				t.Errorf("lacks %q:\n%s", want, output)
+			}
+		}
+	})
+}
+
+// play runs a playground, does something when it has said all, and interrupts it.
+func play(t *testing.T, arguments []string, do func(text string)) {
+	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS does not say where etcd and kube-apiserver are")
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, []string{"-nodes", "3", "-example", filepath.Join("..", "..", "..", "examples", "controller")}, writer, os.Stderr)
+		err := run(ctx, append(arguments, "-root", filepath.Join("..", "..", "..")), writer, io.Discard)
 		_ = writer.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	var text bytes.Buffer
-	kubeconfig := ""
-	for buffer := make([]byte, 4096); kubeconfig == ""; {
-		n, err := reader.Read(buffer)
-		text.Write(buffer[:n])
-		if found := regexp.MustCompile(`export KUBECONFIG=(.*)\n`).FindSubmatch(text.Bytes()); found != nil {
-			kubeconfig = string(found[1])
-		} else if err != nil {
-			t.Fatalf("it said\n%s\nand ended: %v", text.String(), <-ended)
-		}
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	// All of it is written at once.
+	buffer := make([]byte, 64<<10)
+	n, err := reader.Read(buffer)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("it ended: %v", <-ended)
 	}
-	api, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes corev1.NodeList
-	if err := api.List(ctx, &nodes); err != nil || len(nodes.Items) != 3 {
-		t.Errorf("%d nodes, %v", len(nodes.Items), err)
-	}
+	do(string(buffer[:n]))
 	interrupt()
 	select {
 	case err := <-ended:
@@ -91,8 +140,5 @@ func TestPlayground(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
-	}
-	if _, err := os.Stat(kubeconfig); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is still there: %v", kubeconfig, err)
 	}
 }
