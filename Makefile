@@ -93,7 +93,7 @@ cluster: ## build etcd and kube-apiserver, and COMPONENTS, from their modules in
 	@cd test/cluster && $(GO) run . $(COMPONENTS)
 
 .PHONY: integration
-integration: ## run the example controllers against a real API server, with faults between the two
+integration: ## run the example controllers and kubectl daemonplan against a real API server, with faults between it and controllers
 	cd test/integration && $(GO) vet ./... && \
 		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager kubectl)" $(GO) test -count 1 -timeout 30m ./...
 

@@ -1,6 +1,6 @@
-// Command playground brings up a small cluster on this machine, and runs it until it is interrupted: for those who want to see the
-// example controller at work, or with -rollout the command kubectl daemonplan. Nodes exist as objects only; what happens to pods
-// is up to the kubelet of the integration tests. From the folder test/integration:
+// Command playground brings up a small cluster on this machine, and runs it until it is interrupted: for those who want to see
+// the example controller at work, or with -rollout the command kubectl daemonplan. Nodes exist as objects only; what happens to
+// pods is up to the kubelet of the integration tests. In the folder test/integration:
 //
 //	KUBEBUILDER_ASSETS=$(cd ../cluster && go run . kubectl) go run ./playground
 //	KUBEBUILDER_ASSETS=$(cd ../cluster && go run . kubectl kube-controller-manager) go run ./playground -rollout

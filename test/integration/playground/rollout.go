@@ -131,8 +131,8 @@ func until(ctx context.Context, reached func() (bool, error)) error {
 	}
 }
 
-const rolloutGuide = `A cluster of %d nodes runs. They exist as objects only. In the namespace ` + namespace + ` an update of the DaemonSet ` + name + `
-to v2 is stuck, because its pods crash. Interrupt it (Ctrl-C) to end it; nothing remains.
+const rolloutGuide = `A cluster of %d nodes runs. They exist as objects only. An update of the DaemonSet ` + name + ` in the namespace
+` + namespace + ` to v2 is stuck, because its pods crash. Interrupt it (Ctrl-C) to end it; nothing remains.
 
 In another terminal:
 
