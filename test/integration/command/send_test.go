@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -149,7 +148,7 @@ func (w *world) typing(command *exec.Cmd, question, typed string) string {
 		n, err := terminal.Read(part)
 		screen.Write(part[:n])
 		if typed != "" && strings.Contains(screen.String(), question) {
-			if _, err := io.WriteString(terminal, typed); err != nil {
+			if _, err := terminal.WriteString(typed); err != nil {
 				w.Fatal(err)
 			}
 			typed = ""

@@ -63,7 +63,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) (err
 	if err != nil {
 		return err
 	}
-	controller := filepath.Join(folder, "examples", "controller")
+	controller, command := filepath.Join(folder, "examples", "controller"), filepath.Join(folder, "cmd", "kubectl-daemonplan")
 	log.SetLogger(logr.Discard())
 	cluster, err := controlplane.Start(ctx, controlplane.Options{CRDs: []string{filepath.Join(controller, "config", "crd")}})
 	if err != nil {
@@ -85,7 +85,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) (err
 		if err := getStuck(ctx, cluster, *nodes); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, rolloutGuide, *nodes, cluster.Kubeconfig, kubectl(), filepath.Join(folder, "cmd", "kubectl-daemonplan"))
+		fmt.Fprintf(stdout, rolloutGuide, *nodes, cluster.Kubeconfig, kubectl(), command)
 	} else {
 		fmt.Fprintf(stdout, guide, *nodes, cluster.Kubeconfig, kubectl(), controller)
 	}

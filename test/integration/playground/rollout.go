@@ -131,8 +131,8 @@ func until(ctx context.Context, reached func() (bool, error)) error {
 	}
 }
 
-const rolloutGuide = `A cluster of %d nodes runs. They exist as objects only. An update of the DaemonSet ` + name + ` in the namespace
-` + namespace + ` to v2 is stuck, because its pods crash. Interrupt it (Ctrl-C) to end it; nothing remains.
+const rolloutGuide = `A cluster of %d nodes runs. They exist as objects only. An update of the DaemonSet node-agent in the
+namespace kube-system to v2 is stuck, because its pods crash. Interrupt it (Ctrl-C) to end it; nothing remains.
 
 In another terminal:
 
@@ -143,18 +143,18 @@ In another terminal:
 
 What does the rollout wait for, and what is wrong with its nodes and pods?
 
-  kubectl daemonplan plan ` + name + ` -n ` + namespace + `
-  kubectl daemonplan pods ` + name + ` -n ` + namespace + `
-  kubectl daemonplan explain ` + lost + ` -n ` + namespace + `
-  kubectl daemonplan diff ` + name + ` -n ` + namespace + `
+  kubectl daemonplan plan node-agent -n kube-system
+  kubectl daemonplan pods node-agent -n kube-system
+  kubectl daemonplan explain node-0003 -n kube-system
+  kubectl daemonplan diff node-agent -n kube-system
 
 What would v3 restart, where, in what order, and how long would it take?
 
-  kubectl set image ds ` + name + ` agent=registry.example/agent:v3 -n ` + namespace + ` --dry-run=client -o yaml > v3.yaml
-  kubectl daemonplan plan ` + name + ` -n ` + namespace + ` --change v3.yaml --forecast
+  kubectl set image ds node-agent agent=registry.example/agent:v3 -n kube-system --dry-run=client -o yaml > v3.yaml
+  kubectl daemonplan plan node-agent -n kube-system --change v3.yaml --forecast
 
 Then let it go through, and look again:
 
-  kubectl set image ds ` + name + ` agent=registry.example/agent:v3 -n ` + namespace + `
-  kubectl daemonplan rollout status ` + name + ` -n ` + namespace + `
+  kubectl set image ds node-agent agent=registry.example/agent:v3 -n kube-system
+  kubectl daemonplan rollout status node-agent -n kube-system
 `
