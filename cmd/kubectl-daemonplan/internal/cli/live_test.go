@@ -102,6 +102,44 @@ func TestLiveForbidden(t *testing.T) {
 	}
 }
 
+// TestLiveBrokenSet has a set beside that cannot be understood. It is an error only for those who ask for it.
+func TestLiveBrokenSet(t *testing.T) {
+	const broken = "apiVersion: datadoghq.com/v1alpha1\nkind: ExtendedDaemonSet\nmetadata: {name: broken, namespace: web}\n" +
+		"spec: {strategy: {canary: {duration: soon}}, template: {}}\n"
+	server := fakeapi.New(t, []byte(join(smallSet, broken, smallNode)))
+	kubeconfig := server.Kubeconfig(t, "web")
+	const why = "the cluster (ExtendedDaemonSet web/broken): spec.strategy.canary.duration: Invalid value: \"soon\""
+	for _, c := range []struct {
+		set  string
+		code int
+		want string
+	}{
+		{"agent", 0, "ignored set: " + why},
+		{"", 0, "ignored set: " + why},
+		{"ds/agent", 0, "agent   1 "},
+		{"eds/broken", 2, "error: " + why},
+		{"broken", 2, "error: " + why},
+		{"other", 2, "error: there is no set other in namespace web; there are: daemonset.apps/agent (-n web)"},
+	} {
+		code, stdout, stderr := live(kubeconfig, "-", strings.Fields("plan "+c.set)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("plan %s: exit code %d, want %q\n%s%s", c.set, code, c.want, stdout, stderr)
+		}
+	}
+}
+
+// TestNoKubeconfig is told that there is none, beside the address that a client takes then.
+func TestNoKubeconfig(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/none/such")
+	var out, errs bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errs}
+	code := run([]string{"plan", "-n", "web", "-s", "http://127.0.0.1:1"}, streams, fleetTime)
+	const want = "; there is no kubeconfig with a cluster in it (/none/such): give one with --kubeconfig, or a dump with -f\n"
+	if code != 2 || out.Len() > 0 || !strings.HasSuffix(errs.String(), want) {
+		t.Errorf("exit code %d, want %q\n%s%s", code, want, &out, &errs)
+	}
+}
+
 // TestLiveCommands gives commands to a cluster.
 func TestLiveCommands(t *testing.T) {
 	const sets = "/apis/datadoghq.com/v1alpha1/extendeddaemonsets"
