@@ -17,12 +17,13 @@ import (
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/watch"
 )
 
 // These are the exit codes.
 const (
 	exitOK = 0
-	// exitFailed: the output could not be written, or a simulation gave a negative answer.
+	// exitFailed: the output could not be written, a simulation gave a negative answer, or a rollout that was watched stopped.
 	exitFailed = 1
 	// exitInput: the arguments or what was read is wrong, or the cluster cannot be read.
 	exitInput = 2
@@ -30,7 +31,7 @@ const (
 
 // Main runs the command with these arguments, without the name of the program, and returns the exit code: 0 for an answer, 2 for
 // bad usage or input, which standard error explains, one mistake to a line, while nothing is printed on standard output, and 1 if
-// the output cannot be written or a simulation gave a negative answer.
+// the output cannot be written, a simulation gave a negative answer, or a rollout that was watched did not become complete.
 func Main(args []string, streams genericiooptions.IOStreams) int {
 	return run(args, streams, time.Now)
 }
@@ -78,6 +79,9 @@ func (p *program) run(args []string) int {
 		fmt.Fprintf(p.streams.ErrOut, "error: %s\n", text.Printable(strings.TrimSuffix(line, "\n")))
 	}
 	if _, ok := errors.AsType[*writeError](err); ok {
+		return exitFailed
+	}
+	if _, ok := errors.AsType[*watch.StoppedError](err); ok {
 		return exitFailed
 	}
 	return simulation.ExitCode(err)

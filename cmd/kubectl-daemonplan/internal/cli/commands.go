@@ -15,9 +15,11 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 )
 
-const setHelp = `
+const setHelp = setHelpLive + ` With -f and without -n the sets of all namespaces of the files are looked at.`
+
+const setHelpLive = `
 SET is NAME, ds/NAME, daemonset.apps/NAME, daemonset.apps.kruise.io/NAME, eds/NAME or extendeddaemonset.datadoghq.com/NAME. It may
-be left out if there is only one set. With -f and without -n the sets of all namespaces of the files are looked at.`
+be left out if there is only one set.`
 
 // reading makes a command that reads a set and prints something about it.
 func (p *program) reading(use, short, example string, show func(*plan.Result, io.Writer) error) *cobra.Command {

@@ -60,7 +60,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(text.FlagError)
 	root.SetVersionTemplate("kubectl-daemonplan {{.Version}}\n")
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
-		p.canaryCommand(), p.rolloutCommand())
+		p.watchCommand(), p.canaryCommand(), p.rolloutCommand())
 	in, out, notes := p.streams.In, p.streams.Out, p.streams.ErrOut
 	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0))...)
 	forGroups(root)

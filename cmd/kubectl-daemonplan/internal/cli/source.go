@@ -43,26 +43,41 @@ type source struct {
 // flags adds the flags of a command that reads a set.
 func (s *source) flags(c *cobra.Command) {
 	f := c.Flags()
+	s.inputFlags(f)
+	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
+	f.StringVar(&s.memory, "memory", "", "begin with the memory of an earlier plan, a `FILE` that plan -o json printed")
+	s.settingFlags(f)
+	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
+	s.clusterFlags(f)
+	c.ValidArgsFunction = s.complete
+	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(examples[:], cobra.ShellCompDirectiveNoFileComp))
+}
+
+// inputFlags adds the flags that say where objects are read from, and in which namespace the set is.
+func (s *source) inputFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.files, "filename", "f", nil, "read objects from a `FILE` that kubectl printed, from every "+
 		".yaml, .yml and .json file of a directory, or from standard input (-), instead of the cluster; repeatable")
 	f.BoolVarP(&s.all, "all-namespaces", "A", false, "look for the set in all namespaces")
 	f.StringVar(&s.example, "example", "", "take an embedded `FLEET` instead of the cluster: kubernetes, kruise or eds")
-	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
-	f.StringVar(&s.memory, "memory", "", "begin with the memory of an earlier plan, a `FILE` that plan -o json printed")
+}
+
+// settingFlags adds the flags for what a manifest does not contain.
+func (s *source) settingFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.settings.Resize, "resize", false,
 		"Advanced DaemonSet: cpu and memory are changed in place (feature gate InPlaceWorkloadVerticalScaling)")
 	f.BoolVar(&s.settings.CgroupV1, "cgroup-v1", false,
 		"Advanced DaemonSet, with --resize: there are nodes with cgroup v1, where a resize and a new image take two rollouts")
 	f.BoolVar(&s.settings.PreDownload, "pre-download", false, "Advanced DaemonSet: images are pulled ahead even if no "+
 		"annotation of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
-	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
+}
+
+// clusterFlags adds the flags that kubectl has for connections.
+func (s *source) clusterFlags(f *pflag.FlagSet) {
 	s.kube = genericclioptions.NewConfigFlags(true)
 	s.kube.CacheDir = nil // nothing is cached
 	kube := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.kube.AddFlags(kube)
 	f.AddFlagSet(kube)
-	c.ValidArgsFunction = s.complete
-	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(examples[:], cobra.ShellCompDirectiveNoFileComp))
 }
 
 // changeFlags adds the flags of commands that plan other things than what is there.

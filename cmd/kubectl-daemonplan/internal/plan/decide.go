@@ -31,6 +31,17 @@ type Result struct {
 
 // Decide makes the plan. These four calls are all that a program needs of the library: New, Claim, ClaimRevisions, Plan.
 func Decide(in *objects.Input, s *objects.Set, now time.Time) (*Result, error) {
+	return decide(in, s, now, nil)
+}
+
+// Next makes the plan that follows this one, from what has become of the same set. It remembers what this plan remembers, and
+// does not read objects again that this plan has read.
+func (r *Result) Next(in *objects.Input, s *objects.Set, now time.Time) (*Result, error) {
+	s.Memory = r.Plan.Memory
+	return decide(in, s, now, r.Plan.Reading)
+}
+
+func decide(in *objects.Input, s *objects.Set, now time.Time, reading *rollout.Reading) (*Result, error) {
 	if len(in.Nodes) == 0 {
 		return nil, errors.New("there is no Node in the input; a dump has them: " +
 			"kubectl get nodes,pods,controllerrevisions,ds -A -o json")
@@ -56,6 +67,7 @@ func Decide(in *objects.Input, s *objects.Set, now time.Time) (*Result, error) {
 		Pods:      claims.Pods,
 		Revisions: revisionClaims.Revisions,
 		Memory:    s.Memory,
+		Reading:   reading,
 	}
 	plan, err := planner.Plan(snapshot)
 	if err != nil {

@@ -112,13 +112,15 @@ func (r *Result) stateLine() string {
 
 // budgetLine shows how many nodes the rollout may make unavailable, and how many count as unavailable. The second number may be
 // higher, as at a first installation, where no node has an available pod yet.
-func (r *Result) budgetLine() string {
+func (r *Result) budgetLine() string { return "Budget: " + r.budgetText() }
+
+func (r *Result) budgetText() string {
 	b, strategy := r.Plan.Budget, r.Set.Spec.Default().Strategy
 	limit, spent := "maxUnavailable", text.Agree(int(b.Unavailable), "node counts as unavailable", "nodes count as unavailable")
 	value, most := strategy.MaxUnavailable, b.MaxUnavailable
 	switch {
 	case strategy.Type != rollout.RollingUpdate:
-		return "Budget: none, the strategy is " + string(strategy.Type)
+		return "none, the strategy is " + string(strategy.Type)
 	case b.MaxSurge > 0:
 		limit, spent = "maxSurge", text.Agree(int(b.Surging), "node holds a place of it", "nodes hold a place of it")
 		value, most = strategy.MaxSurge, b.MaxSurge
@@ -126,7 +128,7 @@ func (r *Result) budgetLine() string {
 	if value.Type == intstr.String {
 		limit = fmt.Sprintf("%s %s of %d =", limit, value, b.Desired)
 	}
-	return fmt.Sprintf("Budget: %s %d; %s after this plan%s", limit, most, spent, r.partitionText())
+	return fmt.Sprintf("%s %d; %s after this plan%s", limit, most, spent, r.partitionText())
 }
 
 // partitionText shows how many nodes are to stay at their old revision; empty without a partition.

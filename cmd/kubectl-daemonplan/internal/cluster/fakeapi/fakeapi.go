@@ -1,4 +1,5 @@
-// Package fakeapi is an API server for tests: it serves the objects of a dump, in pages, and takes updates and patches.
+// Package fakeapi is an API server for tests: it serves the objects of a dump, in pages and as watches, and takes updates and
+// patches.
 package fakeapi
 
 import (
@@ -21,20 +22,24 @@ import (
 // Server is an API server.
 type Server struct {
 	*httptest.Server
-	// Forbidden are the resources that nobody may list, such as "pods", or update, such as "update daemonsets".
+	// Forbidden are the resources that nobody may list, such as "pods", watch, such as "watch pods", or update, such as "update
+	// daemonsets".
 	Forbidden []string
+	// NoListStreams is a server of before Kubernetes v1.34: a watch cannot begin with the objects that there are.
+	NoListStreams bool
 	// Store changes an object that an update sends, as defaults and webhooks do.
 	Store func(object map[string]any)
 
 	mu       sync.Mutex
 	objects  map[string][]map[string]any // by group and resource
 	requests []string
+	history  // of changes, for watches
 }
 
 // New serves the objects of a dump until the test ends.
 func New(t testing.TB, dump []byte) *Server {
 	t.Helper()
-	s := &Server{objects: make(map[string][]map[string]any)}
+	s := &Server{objects: make(map[string][]map[string]any), history: newHistory()}
 	for object, err := range manifest.Objects(dump) {
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +52,10 @@ func New(t testing.TB, dump []byte) *Server {
 		s.objects[key] = append(s.objects[key], tree)
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.Disconnect() // Close waits for requests to end
+		s.Close()
+	})
 	return s
 }
 
@@ -86,6 +94,10 @@ func path(apiVersion string) string {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.down {
+		hangUp(w)
+		return
+	}
 	s.requests = append(s.requests, strings.TrimSuffix(r.Method+" "+r.URL.Path+"?"+r.URL.RawQuery, "?"))
 	switch r.URL.Path {
 	case "/api":
@@ -105,13 +117,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	resource, name, _ := strings.Cut(rest, "/")
 	all, known := s.objects[base+"/"+resource]
 	verb := strings.TrimSpace(map[string]string{http.MethodPut: "update", http.MethodPatch: "patch"}[r.Method] + " " + resource)
+	if r.URL.Query().Get("watch") == "true" {
+		verb = "watch " + resource
+	}
 	switch {
 	case slices.Contains(s.Forbidden, verb):
 		failed(w, http.StatusForbidden, "Forbidden", verb+" is forbidden: User \"u\" cannot do that")
 	case !known && (kinds[resource] == "" || strings.Contains(base, ".")):
 		failed(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	case strings.HasPrefix(verb, "watch "):
+		s.watch(w, r, base, resource, namespace)
 	case r.Method == http.MethodGet:
-		list(w, r, base, kinds[resource], all, namespace)
+		s.list(w, r, base, kinds[resource], all, namespace)
 	default:
 		s.write(w, r, all, namespace, name)
 	}
@@ -143,16 +160,16 @@ func (s *Server) groups(w http.ResponseWriter) {
 }
 
 // list answers with a page. The token of the next one is its offset.
-func list(w http.ResponseWriter, r *http.Request, base, kind string, all []map[string]any, namespace string) {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, base, kind string, all []map[string]any, namespace string) {
 	items := []map[string]any{}
 	for _, object := range all {
-		if namespace == "" || metadata(object)["namespace"] == namespace {
+		if selected(r, object, namespace) {
 			items = append(items, object)
 		}
 	}
 	offset, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-	meta := map[string]any{"resourceVersion": "1"}
+	meta := map[string]any{"resourceVersion": strconv.Itoa(s.version())}
 	items = items[min(offset, len(items)):]
 	if limit > 0 && len(items) > limit {
 		items = items[:limit]

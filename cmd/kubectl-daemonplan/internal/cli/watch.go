@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/watch"
+)
+
+const watchLong = `
+On a terminal it is one screen: how far the rollout is, how much of the budget is taken, the states of the nodes by zone, what nodes
+wait for, which nodes are not available and why, how much time is left at the pace that was seen, and when a plan looks again. It
+plans again when the cluster changes, at most once a second. The arrow keys scroll; q, Esc or Ctrl-C end it, with exit code 0.
+
+If standard input or output is no terminal, it prints a line when something that matters has changed, and ends by itself: with exit
+code 0 when the rollout is complete, or as complete as partition and nodeSelector let it be, and with 1 when it goes on only when
+somebody acts (it is stuck, paused or frozen, its canary has failed or is paused, or the strategy is OnDelete), when no further node
+was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, or when the set is deleted.
+
+It only reads: it lists and watches the set, nodes, and in the namespace of the set pods and controllerrevisions (and
+extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be allowed. The clock of a canary starts
+with the watch.
+`
+
+const watchExample = `
+  # The screen
+  kubectl daemonplan watch ds/node-agent -n kube-system
+
+  # In a script: wait until the rollout is complete, and fail if it stops
+  kubectl daemonplan watch ds/node-agent -n kube-system > rollout.log && ./smoke-test`
+
+func (p *program) watchCommand() *cobra.Command {
+	s := &source{program: p}
+	c := newCommand("watch [SET]", "Watch a rollout while it goes on", watchLong+setHelpLive, watchExample,
+		func(ctx context.Context, args []string) error { return s.watch(ctx, first(args)) })
+	f := c.Flags()
+	s.inputFlags(f)
+	_ = f.MarkHidden("filename") // both are there for the error that says why they are no use
+	_ = f.MarkHidden("example")
+	s.settingFlags(f)
+	s.clusterFlags(f)
+	c.ValidArgsFunction = s.complete
+	c.Args = oneSet
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed("filename") || c.Flags().Changed("example") {
+			return errors.New("watch follows a cluster: what --filename and --example read does not change; " +
+				"plan prints what is in it, and simulate plays a rollout")
+		}
+		return s.check(c)
+	}
+	return c
+}
+
+// watch shows the rollout of the set.
+func (s *source) watch(ctx context.Context, set string) error {
+	ref, err := s.ref(set)
+	if err != nil {
+		return err
+	}
+	if s.cluster, err = cluster.New(s.kube); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watched, err := s.cluster.Watch(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if isTerminal(s.streams.In) && isTerminal(s.streams.Out) && os.Getenv("TERM") != "dumb" {
+		return watch.Screen(ctx, watched, s.settings, s.streams.In, s.streams.Out)
+	}
+	return watch.Lines(ctx, watched, s.settings, answer{s.streams.Out})
+}
+
+// answer is standard output. An error to write to it is a *writeError.
+type answer struct{ io.Writer }
+
+func (a answer) Write(data []byte) (int, error) {
+	n, err := a.Writer.Write(data)
+	if err != nil {
+		err = &writeError{err}
+	}
+	return n, err
+}

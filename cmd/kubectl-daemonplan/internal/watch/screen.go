@@ -1,0 +1,118 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+)
+
+// Screen shows the rollout on a terminal, until a key ends it or the cluster can no longer be watched. The terminal is then as it
+// was before.
+func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	program := tea.NewProgram(&screen{}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out))
+	frames := make(chan Frame)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- Follow(ctx, source, settings, frames)
+		program.Quit()
+	}()
+	go func() {
+		for {
+			select {
+			case frame := <-frames:
+				program.Send(frame)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	_, err := program.Run()
+	stop()
+	failed := <-followed
+	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
+		err = nil // it was interrupted
+	}
+	return errors.Join(failed, err)
+}
+
+// screen is the state of the view: what bubbletea calls a model.
+type screen struct {
+	frame         *Frame // nil: none yet
+	width, height int
+	first         int // the line of the body that is shown first
+	page          page
+}
+
+// tick comes once a second, because the screen says how long ago things were.
+type tick struct{}
+
+func second() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tick{} }) }
+
+// Init starts the clock.
+func (s *screen) Init() tea.Cmd { return second() }
+
+// Update takes what has happened: a frame, a key, another size, or that a second has passed.
+func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch message := message.(type) {
+	case Frame:
+		s.frame = &message
+	case tea.WindowSizeMsg:
+		s.width, s.height = message.Width, message.Height
+	case tick:
+		s.describe()
+		return s, second()
+	case tea.KeyPressMsg:
+		return s, s.press(message.String())
+	default:
+		return s, nil
+	}
+	s.describe()
+	return s, nil
+}
+
+// describe makes the page anew.
+func (s *screen) describe() {
+	if s.frame != nil && s.width > 0 {
+		s.page = newPage(s.frame, time.Now(), s.width)
+		_, s.first = s.page.draw(s.first, s.width, s.height)
+	}
+}
+
+// press does what a key asks for.
+func (s *screen) press(key string) tea.Cmd {
+	screenful := max(1, s.height-len(s.page.head)-2)
+	switch key {
+	case "q", "esc", "ctrl+c":
+		return tea.Quit
+	case "down", "j":
+		s.first++
+	case "up", "k":
+		s.first--
+	case "pgdown", "space":
+		s.first += screenful
+	case "pgup", "b":
+		s.first -= screenful
+	case "home", "g":
+		s.first = 0
+	case "end", "G":
+		s.first = len(s.page.body)
+	}
+	_, s.first = s.page.draw(s.first, s.width, s.height)
+	return nil
+}
+
+// View draws the page.
+func (s *screen) View() tea.View {
+	content := ""
+	if s.width > 0 && s.height > 0 {
+		content, _ = s.page.draw(s.first, s.width, s.height)
+	}
+	return tea.View{Content: content, AltScreen: true}
+}
