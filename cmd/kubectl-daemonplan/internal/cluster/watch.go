@@ -65,7 +65,7 @@ type source struct {
 	synced   func() bool
 	stop     context.CancelFunc
 
-	mu     sync.Mutex
+	mu    sync.Mutex
 	open  bool // the watch has been begun
 	since time.Time
 	err   error // of the last attempt; nil: it went well
@@ -96,7 +96,9 @@ func (c *Cluster) Watch(ctx context.Context, ref objects.Ref) (*Watch, error) {
 	namespace := set.Spec.Namespace
 	w.set = w.followSet(version)
 	w.nodes = w.follow("nodes", "", &corev1.Node{}, lister{
-		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.core.Nodes().List(ctx, o) },
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.core.Nodes().List(ctx, o)
+		},
 		watch: c.core.Nodes().Watch,
 	})
 	revisions := c.apps.ControllerRevisions(namespace)
@@ -186,7 +188,7 @@ func (w *Watch) follow(what, namespace string, kind runtime.Object, l lister) *s
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				restrict(&o)
 				stream, err := l.watch(ctx, o)
-				if isListing(o) && err != nil && !apierrors.IsForbidden(err) {
+				if isListing(o) && apierrors.IsInvalid(err) {
 					return stream, err // a server that cannot stream lists is asked for a list next
 				}
 				w.attempted(s, err)

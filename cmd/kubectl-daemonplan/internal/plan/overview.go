@@ -25,7 +25,7 @@ type Overview struct {
 	Set string
 	// Revision is the revision that is rolled out: its number and name.
 	Revision string
-	// State is the state of the rollout, the reason for it, and how far it is.
+	// State is the state of the rollout, and how far it is.
 	State string
 	// Progress is whether the rollout goes on by itself.
 	Progress Progress
@@ -102,14 +102,14 @@ func (r *Result) overview() Overview {
 	o := Overview{
 		Set:      fmt.Sprintf("%s/%s in namespace %s", objects.ResourceOf(r.Set.Group), r.Set.Spec.Name, r.Set.Spec.Namespace),
 		Revision: r.updateText(),
-		State:    r.stateLine(),
+		State:    r.progressText(),
 		Progress: r.progress(),
 		OnTrial:  r.Plan.Status.State == status.Canary,
 		Desired:  int(s.Desired), Updated: int(s.Updated), Available: int(s.Available),
 		Budget: r.budgetText(),
 		More:   slices.Concat(r.strategyLines(), r.paceLines(), r.canaryLines(), r.claimLines()),
 		Waits:  r.waitLines(),
-		Wake:   r.wakeLine(),
+		Wake:   r.wakeText(),
 	}
 	for _, line := range r.warnings() {
 		o.More = append(o.More, "Warning: "+line)
@@ -209,7 +209,7 @@ func (r *Result) troubles() []Trouble {
 	for _, node := range r.Snapshot.Nodes {
 		if trouble := found[node.Name]; trouble != nil {
 			for _, cause := range r.nodeCauses(node) {
-				causes[node.Name] = append(causes[node.Name], strings.TrimSpace(cause))
+				causes[node.Name] = append(causes[node.Name], strings.Trim(cause, " ."))
 				trouble.Starting = false
 			}
 		}

@@ -101,7 +101,20 @@ func (r *Result) age() string {
 
 // stateLine is the state, the reason for it, and how far the rollout is.
 func (r *Result) stateLine() string {
-	line := fmt.Sprintf("%s (%s)", r.Plan.Status.State, r.Plan.Status.Reason)
+	return r.progressOf(fmt.Sprintf("%s (%s)", r.Plan.Status.State, r.Plan.Status.Reason))
+}
+
+// progressText is the same for a small screen, with the reason only if the state and how far it is do not tell it.
+func (r *Result) progressText() string {
+	switch reason := r.Plan.Status.Reason; reason {
+	case status.RolloutInProgress, status.WaitingForAvailability, status.PausedBySpec, status.FrozenBySpec, status.CanaryOnTrial:
+		return r.progressOf(r.Plan.Status.State.String())
+	default:
+		return r.stateLine()
+	}
+}
+
+func (r *Result) progressOf(line string) string {
 	for _, condition := range r.Plan.Status.Conditions {
 		if condition.Type == status.ConditionProgressing {
 			return line + ": " + condition.Message
@@ -112,23 +125,49 @@ func (r *Result) stateLine() string {
 
 // budgetLine shows how many nodes the rollout may make unavailable, and how many count as unavailable. The second number may be
 // higher, as at a first installation, where no node has an available pod yet.
-func (r *Result) budgetLine() string { return "Budget: " + r.budgetText() }
+func (r *Result) budgetLine() string {
+	b := r.Plan.Budget
+	limit, most, taken := r.budget()
+	spent := text.Agree(int(taken), "node counts as unavailable", "nodes count as unavailable")
+	switch {
+	case limit == "":
+		return "Budget: " + r.noBudget()
+	case b.MaxSurge > 0:
+		spent = text.Agree(int(taken), "node holds a place of it", "nodes hold a place of it")
+	}
+	if strings.Contains(limit, "%") {
+		limit += " ="
+	}
+	return fmt.Sprintf("Budget: %s %d; %s after this plan%s", limit, most, spent, r.partitionText())
+}
 
+// budgetText is the same for a small screen.
 func (r *Result) budgetText() string {
+	limit, most, taken := r.budget()
+	if limit == "" {
+		return r.noBudget()
+	}
+	return fmt.Sprintf("%d of %s taken after this plan (%s)%s", taken, text.Counted(int(most), "node"), limit, r.partitionText())
+}
+
+// budget is the limit in words, how many nodes it allows, and how many take it up. Without a limit it is empty.
+func (r *Result) budget() (limit string, most, taken int32) {
 	b, strategy := r.Plan.Budget, r.Set.Spec.Default().Strategy
-	limit, spent := "maxUnavailable", text.Agree(int(b.Unavailable), "node counts as unavailable", "nodes count as unavailable")
-	value, most := strategy.MaxUnavailable, b.MaxUnavailable
+	limit, value, most, taken := "maxUnavailable", strategy.MaxUnavailable, b.MaxUnavailable, b.Unavailable
 	switch {
 	case strategy.Type != rollout.RollingUpdate:
-		return "none, the strategy is " + string(strategy.Type)
+		return "", 0, 0
 	case b.MaxSurge > 0:
-		limit, spent = "maxSurge", text.Agree(int(b.Surging), "node holds a place of it", "nodes hold a place of it")
-		value, most = strategy.MaxSurge, b.MaxSurge
+		limit, value, most, taken = "maxSurge", strategy.MaxSurge, b.MaxSurge, b.Surging
 	}
 	if value.Type == intstr.String {
-		limit = fmt.Sprintf("%s %s of %d =", limit, value, b.Desired)
+		limit = fmt.Sprintf("%s %s of %d", limit, value, b.Desired)
 	}
-	return fmt.Sprintf("%s %d; %s after this plan%s", limit, most, spent, r.partitionText())
+	return limit, most, taken
+}
+
+func (r *Result) noBudget() string {
+	return "none, the strategy is " + string(r.Set.Spec.Default().Strategy.Type)
 }
 
 // partitionText shows how many nodes are to stay at their old revision; empty without a partition.
@@ -281,10 +320,7 @@ func (r *Result) wakeLine() string {
 	if wake.IsZero() {
 		return "Look again when something changes: time alone changes nothing."
 	}
-	in := wake.Sub(r.Snapshot.Now)
-	if rest := in % time.Second; rest > 0 {
-		in += time.Second - rest
-	}
+	in := roundUp(wake.Sub(r.Snapshot.Now))
 	line := fmt.Sprintf("Look again at %s (in %s)", r.Snapshot.Now.Add(in).UTC().Format(time.RFC3339), text.Duration(in))
 	for i := range r.Plan.Decisions {
 		d := &r.Plan.Decisions[i]
@@ -293,6 +329,23 @@ func (r *Result) wakeLine() string {
 		}
 	}
 	return line + "."
+}
+
+func roundUp(d time.Duration) time.Duration {
+	if rest := d % time.Second; rest > 0 {
+		d += time.Second - rest
+	}
+	return d
+}
+
+// wakeText is the same for a small screen, without the reason, which is among what nodes wait for.
+func (r *Result) wakeText() string {
+	if r.Plan.NextWake.IsZero() {
+		return "when something changes"
+	}
+	in := max(0, roundUp(r.Plan.NextWake.Sub(r.Snapshot.Now)))
+	return fmt.Sprintf("in %s, at %s, or when something changes", text.Duration(in),
+		r.Snapshot.Now.Add(in).UTC().Format(time.TimeOnly))
 }
 
 func (r *Result) claimLines() []string {

@@ -119,7 +119,7 @@ func (h *history) stalled(r *plan.Result, o *plan.Overview, now time.Time) bool 
 func (h *history) estimate(o *plan.Overview, now time.Time) string {
 	switch {
 	case o.Progress == plan.Complete:
-		return "complete"
+		return "none, the rollout is complete"
 	case o.Progress == plan.Stopped:
 		return "never by itself: it goes on when somebody acts"
 	case o.OnTrial:

@@ -43,8 +43,8 @@ func newPage(f *Frame, now time.Time, width int) page {
 		return p
 	}
 	o := f.Result.Overview(now)
-	p.body = slices.Concat(f.summary(&o, now, width), zoneLines(&o, width), listed("Waiting", o.Waits, width),
-		troubleLines(&o, width), listed("More", f.more(&o), width))
+	p.body = slices.Concat(f.summary(&o, now, width), zoneLines(&o, width), troubleLines(&o, width),
+		listed("Waiting", o.Waits, width), listed("More", f.more(&o), width))
 	return p
 }
 
@@ -85,8 +85,8 @@ func (f *Frame) brokenLine(now time.Time) string {
 	for _, one := range f.Broken {
 		names = append(names, one.What)
 	}
-	return text.Printable(fmt.Sprintf("No connection for %s since %s (%s), so that they may be old; trying again: %v",
-		strings.Join(names, ", "), clockText(first.Since), text.Duration(now.Sub(first.Since)), first.Err))
+	return text.Printable(fmt.Sprintf("Connection lost at %s (%s ago), trying again. What is shown of %s may be old. %v",
+		clockText(first.Since), text.Duration(now.Sub(first.Since)), strings.Join(names, " and "), first.Err))
 }
 
 // clockText is a time of today.
@@ -97,7 +97,7 @@ func labelled(label, words string, width int, style ansi.Style) []line {
 	return wrapped(fmt.Sprintf("%-*s", labelWidth, label), words, width, style)
 }
 
-const labelWidth = 11
+const labelWidth = 12
 
 // summary is how far the rollout is, and when it goes on.
 func (f *Frame) summary(o *plan.Overview, now time.Time, width int) []line {
@@ -119,7 +119,7 @@ func (f *Frame) summary(o *plan.Overview, now time.Time, width int) []line {
 		bar("Available", o.Available, o.Desired, width, green),
 		labelled("Budget", o.Budget, width, nil),
 		labelled("Time left", f.history.estimate(o, now), width, nil),
-		labelled("Next look", strings.TrimPrefix(o.Wake, "Look again "), width, nil),
+		labelled("Next look", o.Wake, width, nil),
 		labelled("Last change", last, width, nil))
 }
 
@@ -194,8 +194,9 @@ func zoneLines(o *plan.Overview, width int) []line {
 				counts = append(counts, fmt.Sprintf("%d %s", n, state))
 			}
 		}
-		lines = append(lines, wrapped("", fmt.Sprintf("%s: %s: %s", zone.Name, text.Counted(zone.Nodes, "node"),
-			strings.Join(counts, ", ")), width, nil)...)
+		pad := strings.Repeat(" ", widths[0]-ansi.StringWidth(zone.Name)+2)
+		words := fmt.Sprintf("%s: %s", text.Counted(zone.Nodes, "node"), strings.Join(counts, ", "))
+		lines = append(lines, wrapped(zone.Name+pad, words, width, nil)...)
 	}
 	return lines
 }
@@ -212,8 +213,8 @@ func listed(heading string, items []string, width int) []line {
 	return lines
 }
 
-// troublesShown is how many nodes with troubles are listed. More are only counted.
-const troublesShown = 100
+// troublesShown is how many nodes with troubles are listed. More are only counted, so that what follows them is near.
+const troublesShown = 10
 
 // troubleLines list the nodes that are not available, with what is wrong with them.
 func troubleLines(o *plan.Overview, width int) []line {
@@ -223,7 +224,7 @@ func troubleLines(o *plan.Overview, width int) []line {
 	lines := []line{{}, {cut(fmt.Sprintf("Not available (%d)", len(o.Troubles)), width), faint}}
 	for i, trouble := range o.Troubles {
 		if i == troublesShown {
-			lines = append(lines, wrapped("  ", fmt.Sprintf("and %d more", len(o.Troubles)-i), width, nil)...)
+			lines = append(lines, wrapped("  ", fmt.Sprintf("and %d more: see kubectl daemonplan pods", len(o.Troubles)-i), width, nil)...)
 			break
 		}
 		style := red
@@ -249,17 +250,17 @@ func (f *Frame) expiredLine() string {
 }
 
 // wrapped breaks text into lines of a width, between words where it can. The first begins with the label, the others are
-// indented by as much, or on a narrow screen by less.
+// indented by as much, or on a narrow screen by less. After a label of spaces, or none, they
+// are indented by two more.
 func wrapped(label, words string, width int, style ansi.Style) []line {
 	width = max(width, 1)
 	indent := ansi.StringWidth(label)
 	if label != "" && width < 60 {
 		indent = 2
 	}
-	if strings.TrimSpace(label) != "" {
-		words = label + words
-	} else {
-		words = strings.Repeat(" ", indent) + words
+	words = label + words
+	if strings.TrimSpace(label) == "" {
+		indent += 2
 	}
 	indent = min(indent, width/2)
 	var lines []line

@@ -168,7 +168,7 @@ func TestEstimate(t *testing.T) {
 		{"late", "the pace is another", []seen{{0, 10}, {5, 16}, {65, 22}}, 200, going, "unknown: no node was updated for 2m15s"},
 		{"flapping", "a node that comes back is no progress", []seen{{0, 10}, {5, 16}, {10, 14}, {15, 16}, {20, 15}, {25, 16}}, 26, going, "unknown: the pace shows when the next nodes are updated"},
 		{"canary", "it ends by the clock", []seen{{0, 10}, {5, 16}, {65, 22}}, 65, plan.Overview{Progress: plan.GoesOn, OnTrial: true, Left: 30}, "unknown: a canary is on trial"},
-		{"complete", "nothing is left", []seen{{0, 10}}, 20, plan.Overview{Progress: plan.Complete}, "complete"},
+		{"complete", "nothing is left", []seen{{0, 10}}, 20, plan.Overview{Progress: plan.Complete}, "none, the rollout is complete"},
 		{"stopped", "no time will do", []seen{{0, 10}, {5, 16}, {65, 22}}, 65, plan.Overview{Progress: plan.Stopped, Left: 30}, "never by itself: it goes on when somebody acts"},
 	} {
 		var h history

@@ -1,0 +1,293 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
+)
+
+// set is a DaemonSet whose update revision, v2, is stored beside the old one, v1.
+func set(strategy string) string {
+	template := func(image string) string {
+		return fmt.Sprintf(`{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"agent","image":%q,"resources":{},`+
+			`"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent"}],`+
+			`"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}}`, image)
+	}
+	revision := func(hash, image string, number int) string {
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"namespace":"web","name":"agent-%s","uid":"r-%s",`+
+			`"labels":{"app":"agent","controller-revision-hash":%q},"ownerReferences":[%s]},"revision":%d,`+
+			`"data":{"spec":{"template":%s}}}`, hash, hash, hash, owner, number, withReplace(template(image)))
+	}
+	return strings.Join([]string{
+		fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"namespace":"web","name":"agent","uid":"d-1"},"spec":{`+
+			`"selector":{"matchLabels":{"app":"agent"}},"template":%s,"updateStrategy":%s}}`, template("agent:2"), strategy),
+		revision("v1", "agent:1", 1), revision("v2", "agent:2", 2),
+	}, "\n---\n")
+}
+
+const owner = `{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d-1","controller":true}`
+
+// withReplace is the template as revisions have it.
+func withReplace(template string) string {
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(template), &tree); err != nil {
+		panic(err)
+	}
+	tree["$patch"] = "replace"
+	data, _ := json.Marshal(tree)
+	return string(data)
+}
+
+const (
+	rolling  = `{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1}}`
+	onDelete = `{"type":"OnDelete"}`
+)
+
+func node(name string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"uid":%q,"labels":{"topology.kubernetes.io/zone":"z"}},`+
+		`"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, name, "n-"+name)
+}
+
+// pod is a pod of the set on a node, at a revision, and ready or with a container that crashes.
+func pod(node, hash string, ready bool) string {
+	status := `"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2020-01-01T00:00:00Z"}]`
+	if !ready {
+		status = `"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"agent","restartCount":17,` +
+			`"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`
+	}
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"agent-%s","uid":"p-%s-%s","labels":{"app":"agent",`+
+		`"controller-revision-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":%q,"containers":[{"name":"agent","image":"agent:1"}]},"status":{%s}}`,
+		node, node, hash, hash, owner, node, status)
+}
+
+// serve begins an API server with three nodes, each with an old pod.
+func serve(t *testing.T, strategy string) *fakeapi.Server {
+	objects := []string{set(strategy)}
+	for _, name := range []string{"a", "b", "c"} {
+		objects = append(objects, node(name), pod(name, "v1", true))
+	}
+	return fakeapi.New(t, []byte(strings.Join(objects, "\n---\n")))
+}
+
+// output collects what is written.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(data []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(data)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// lines is a watch that prints lines.
+type lines struct {
+	out  output
+	done chan error
+	stop context.CancelFunc
+}
+
+// watchLines begins to watch the set.
+func watchLines(t *testing.T, server *fakeapi.Server) *lines {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l := &lines{done: make(chan error, 1), stop: stop}
+	c, err := cluster.ForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched, err := c.Watch(ctx, objects.Ref{Group: objects.GroupApps, Namespace: "web", Name: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { l.done <- Lines(ctx, watched, plan.Settings{}, &l.out) }()
+	t.Cleanup(func() {
+		stop()
+		<-l.done
+	})
+	return l
+}
+
+// see waits for text in what is printed.
+func (l *lines) see(t *testing.T, want string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !regexp.MustCompile(want).MatchString(l.out.String()); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %q in\n%s", want, l.out.String())
+		}
+	}
+}
+
+// end waits for the end.
+func (l *lines) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-l.done:
+		l.done <- err
+		return err
+	case <-time.After(time.Minute):
+		t.Fatalf("no end:\n%s", l.out.String())
+		return nil
+	}
+}
+
+// stopped checks that the error is the answer that a rollout has stopped, for this reason.
+func stopped(t *testing.T, err error, want string) {
+	t.Helper()
+	if one, ok := errors.AsType[*StoppedError](err); !ok || !strings.Contains(one.Error(), want) {
+		t.Errorf("the end is %v, want %s", err, want)
+	}
+}
+
+func TestLinesOfARollout(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	server.NoListStreams = true
+	l := watchLines(t, server)
+	l.see(t, `Z Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 0 unavailable; 2 nodes wait for maxUnavailable\n`)
+	server.Delete("/api/v1/pods", "web", "agent-a")
+	server.Put(pod("a", "v2", false))
+	l.see(t, `Z Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 1 unavailable; 2 nodes wait for maxUnavailable; `+
+		`a: container agent waits: CrashLoopBackOff; 17 restarts; last exit code 137 \(OOMKilled\)\n`)
+	for range 20 { // heartbeats are no news
+		server.Put(node("b"))
+	}
+	server.Put(pod("a", "v2", true))
+	l.see(t, `Z Updating: 1 of 3 nodes updated and available, 1 waiting for the budget; 0 unavailable; `)
+	server.Put(pod("b", "v2", true))
+	server.Put(pod("c", "v2", true))
+	if err := l.end(t); err != nil {
+		t.Error(err)
+	}
+	l.see(t, `Z Running \(RolloutComplete\): 3 of 3 nodes updated and available; 0 unavailable\n$`)
+	if n := strings.Count(l.out.String(), "\n"); n > 5 {
+		t.Errorf("%d lines:\n%s", n, l.out.String())
+	}
+	for _, request := range server.Requests() {
+		allowed := `^GET /apis?\?|/daemonsets\?limit=500$|^GET /(api/v1/nodes|api/v1/namespaces/web/pods|apis/apps/v1/namespaces/web/(daemonsets|controllerrevisions))\?`
+		if !regexp.MustCompile(allowed).MatchString(request) {
+			t.Errorf("request %s", request)
+		}
+		if strings.Contains(request, "/pods?") && !strings.Contains(request, "labelSelector=app%3Dagent") ||
+			strings.Contains(request, "/daemonsets?") && strings.Contains(request, "watch") && !strings.Contains(request, "fieldSelector=metadata.name%3Dagent") {
+			t.Errorf("request %s is for too much", request)
+		}
+	}
+}
+
+func TestLinesOfAStoppedRollout(t *testing.T) {
+	t.Parallel()
+	l := watchLines(t, serve(t, onDelete))
+	stopped(t, l.end(t), "the rollout of daemonset.apps/agent in namespace web goes on only when somebody acts: Running (OnDelete): 0 of 3 nodes")
+}
+
+func TestLinesOfADeletedSet(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	l := watchLines(t, server)
+	l.see(t, "Updating")
+	server.Delete("/apis/apps/v1/daemonsets", "web", "agent")
+	stopped(t, l.end(t), "daemonset.apps/agent in namespace web has been deleted")
+	l.see(t, "Z The set has been deleted.\n$")
+}
+
+func TestLinesInterrupted(t *testing.T) {
+	t.Parallel()
+	l := watchLines(t, serve(t, rolling))
+	l.see(t, "Updating")
+	l.stop()
+	stopped(t, l.end(t), "the watch of daemonset.apps/agent was interrupted before the rollout was complete")
+}
+
+// TestLinesForbidden refuses verbs one by one.
+func TestLinesForbidden(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		for _, forbidden := range []string{"pods", "watch pods", "nodes", "watch nodes", "watch controllerrevisions", "watch daemonsets"} {
+			t.Run(forbidden, func(t *testing.T) {
+				t.Parallel()
+				server := serve(t, rolling)
+				server.NoListStreams = !streams
+				server.Forbidden = []string{forbidden, "watch " + forbidden}
+				err := watchLines(t, server).end(t)
+				words := strings.Fields(forbidden)
+				if err == nil || !strings.Contains(err.Error(), "the cluster: "+words[len(words)-1]) ||
+					!strings.Contains(err.Error(), " cannot be watched, for which the verbs list and watch must be allowed: ") {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestLinesReconnect(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	l := watchLines(t, server)
+	l.see(t, "Updating: 0 of 3")
+	server.Disconnect()
+	l.see(t, `Z Connection lost at \d\d:\d\d:\d\d \(\d+s ago\), trying again\. What is shown of .* may be old\. `)
+	server.Put(pod("a", "v2", true))
+	server.Reconnect()
+	l.see(t, `Z Connected again\.\n`)
+	l.see(t, "Updating: 1 of 3")
+	server.Disconnect()
+	server.Close() // nobody listens any more
+	l.see(t, "connection refused")
+}
+
+func TestLinesExpired(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	l := watchLines(t, server)
+	l.see(t, "Updating: 0 of 3")
+	server.Expire()
+	l.see(t, `Z The watch of .* had expired at \d\d:\d\d:\d\d; they were listed anew\.\n`)
+	server.Put(pod("a", "v2", true))
+	l.see(t, "Updating: 1 of 3")
+}
+
+// TestLinesOfAnotherSelector deletes the set, and creates it with other labels while nobody looks.
+func TestLinesOfAnotherSelector(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	l := watchLines(t, server)
+	l.see(t, "Updating: 0 of 3")
+	other := strings.ReplaceAll(strings.Split(set(rolling), "\n---\n")[0], `"app":"agent"`, `"app":"other"`)
+	server.Put(strings.ReplaceAll(other, "d-1", "d-2"))
+	l.see(t, "Updating: 0 of 3 nodes updated and available; 3 unavailable")
+	server.Put(strings.Split(set(rolling), "\n---\n")[0])
+	l.see(t, "(?s)3 unavailable.*Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 0 unavailable")
+}
+
+// TestLinesOfABadSpec has the set get a spec that is none, and mends it.
+func TestLinesOfABadSpec(t *testing.T) {
+	t.Parallel()
+	server := serve(t, rolling)
+	l := watchLines(t, server)
+	l.see(t, "Updating: 0 of 3")
+	server.Put(strings.Split(set(`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"x"}}`), "\n---\n")[0])
+	l.see(t, `Z No plan: the cluster \(DaemonSet web/agent\): spec.updateStrategy.rollingUpdate.maxUnavailable: `)
+	server.Put(strings.Split(set(onDelete), "\n---\n")[0])
+	stopped(t, l.end(t), "OnDelete")
+}
