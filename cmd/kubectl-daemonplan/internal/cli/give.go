@@ -119,7 +119,10 @@ func (s *source) give(ctx context.Context, result *plan.Result, give command.Com
 		return err
 	}
 	name := text.Printable(objects.ResourceOf(set.Group) + "/" + set.Spec.Name + " in namespace " + set.Spec.Namespace)
-	if !yes && !s.ask("\nSend this patch to "+name+"?") {
+	if !yes && !s.ask(ctx, "\nSend this patch to "+name+"?") {
+		if ctx.Err() != nil {
+			return errors.New("interrupted: nothing was sent")
+		}
 		fmt.Fprintln(&s.out, "Nothing was sent.")
 		return nil
 	}
@@ -130,10 +133,20 @@ func (s *source) give(ctx context.Context, result *plan.Result, give command.Com
 	return nil
 }
 
-// ask asks for a yes.
-func (p *program) ask(question string) bool {
+// ask asks for a yes. An interrupt is none.
+func (p *program) ask(ctx context.Context, question string) bool {
 	fmt.Fprintf(p.streams.ErrOut, "%s [y/N] ", question)
-	line, _ := bufio.NewReader(p.streams.In).ReadString('\n') // without an answer it is a no
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	lines := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(p.streams.In).ReadString('\n') // without an answer it is a no
+		lines <- line
+	}()
+	select {
+	case line := <-lines:
+		answer := strings.ToLower(strings.TrimSpace(line))
+		return answer == "y" || answer == "yes"
+	case <-ctx.Done():
+		fmt.Fprintln(p.streams.ErrOut)
+		return false
+	}
 }

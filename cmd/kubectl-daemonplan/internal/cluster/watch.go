@@ -191,6 +191,11 @@ func (w *Watch) follow(what, namespace string, kind runtime.Object, l lister) *s
 				if isListing(o) && apierrors.IsInvalid(err) {
 					return stream, err // a server that cannot stream lists is asked for a list next
 				}
+				if _, open := stream.(*watch.StreamWatcher); err == nil && !open {
+					// For a connection that was closed before the answer the client returns a watch that has ended.
+					w.attempted(s, errClosed)
+					return stream, nil
+				}
 				w.attempted(s, err)
 				if err != nil {
 					return stream, err
@@ -219,6 +224,8 @@ func (w *Watch) follow(what, namespace string, kind runtime.Object, l lister) *s
 	}()
 	return s
 }
+
+var errClosed = errors.New("the connection was closed without an answer")
 
 // isListing reports whether a watch is to begin with all objects that there are.
 func isListing(o metav1.ListOptions) bool { return o.SendInitialEvents != nil && *o.SendInitialEvents }

@@ -3,9 +3,7 @@ package watch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,69 +17,6 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
-
-// set is a DaemonSet whose update revision, v2, is stored beside the old one, v1.
-func set(strategy string) string {
-	template := func(image string) string {
-		return fmt.Sprintf(`{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"agent","image":%q,"resources":{},`+
-			`"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent"}],`+
-			`"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}}`, image)
-	}
-	revision := func(hash, image string, number int) string {
-		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"namespace":"web","name":"agent-%s","uid":"r-%s",`+
-			`"labels":{"app":"agent","controller-revision-hash":%q},"ownerReferences":[%s]},"revision":%d,`+
-			`"data":{"spec":{"template":%s}}}`, hash, hash, hash, owner, number, withReplace(template(image)))
-	}
-	return strings.Join([]string{
-		fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"namespace":"web","name":"agent","uid":"d-1"},"spec":{`+
-			`"selector":{"matchLabels":{"app":"agent"}},"template":%s,"updateStrategy":%s}}`, template("agent:2"), strategy),
-		revision("v1", "agent:1", 1), revision("v2", "agent:2", 2),
-	}, "\n---\n")
-}
-
-const owner = `{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d-1","controller":true}`
-
-// withReplace is the template as revisions have it.
-func withReplace(template string) string {
-	var tree map[string]any
-	if err := json.Unmarshal([]byte(template), &tree); err != nil {
-		panic(err)
-	}
-	tree["$patch"] = "replace"
-	data, _ := json.Marshal(tree)
-	return string(data)
-}
-
-const (
-	rolling  = `{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1}}`
-	onDelete = `{"type":"OnDelete"}`
-)
-
-func node(name string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"uid":%q,"labels":{"topology.kubernetes.io/zone":"z"}},`+
-		`"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, name, "n-"+name)
-}
-
-// pod is a pod of the set on a node, at a revision, and ready or with a container that crashes.
-func pod(node, hash string, ready bool) string {
-	status := `"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2020-01-01T00:00:00Z"}]`
-	if !ready {
-		status = `"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"agent","restartCount":17,` +
-			`"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`
-	}
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"agent-%s","uid":"p-%s-%s","labels":{"app":"agent",`+
-		`"controller-revision-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":%q,"containers":[{"name":"agent","image":"agent:1"}]},"status":{%s}}`,
-		node, node, hash, hash, owner, node, status)
-}
-
-// serve begins an API server with three nodes, each with an old pod.
-func serve(t *testing.T, strategy string) *fakeapi.Server {
-	objects := []string{set(strategy)}
-	for _, name := range []string{"a", "b", "c"} {
-		objects = append(objects, node(name), pod(name, "v1", true))
-	}
-	return fakeapi.New(t, []byte(strings.Join(objects, "\n---\n")))
-}
 
 // output collects what is written.
 type output struct {
@@ -162,21 +97,21 @@ func stopped(t *testing.T, err error, want string) {
 
 func TestLinesOfARollout(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	server.NoListStreams = true
 	l := watchLines(t, server)
 	l.see(t, `Z Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 0 unavailable; 2 nodes wait for maxUnavailable\n`)
 	server.Delete("/api/v1/pods", "web", "agent-a")
-	server.Put(pod("a", "v2", false))
+	server.Put(fakeapi.Pod("a", "v2", false))
 	l.see(t, `Z Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 1 unavailable; 2 nodes wait for maxUnavailable; `+
 		`a: container agent waits: CrashLoopBackOff; 17 restarts; last exit code 137 \(OOMKilled\)\n`)
 	for range 20 { // heartbeats are no news
-		server.Put(node("b"))
+		server.Put(fakeapi.Node("b"))
 	}
-	server.Put(pod("a", "v2", true))
+	server.Put(fakeapi.Pod("a", "v2", true))
 	l.see(t, `Z Updating: 1 of 3 nodes updated and available, 1 waiting for the budget; 0 unavailable; `)
-	server.Put(pod("b", "v2", true))
-	server.Put(pod("c", "v2", true))
+	server.Put(fakeapi.Pod("b", "v2", true))
+	server.Put(fakeapi.Pod("c", "v2", true))
 	if err := l.end(t); err != nil {
 		t.Error(err)
 	}
@@ -198,13 +133,13 @@ func TestLinesOfARollout(t *testing.T) {
 
 func TestLinesOfAStoppedRollout(t *testing.T) {
 	t.Parallel()
-	l := watchLines(t, serve(t, onDelete))
+	l := watchLines(t, fakeapi.NewRollout(t, fakeapi.OnDelete))
 	stopped(t, l.end(t), "the rollout of daemonset.apps/agent in namespace web goes on only when somebody acts: Running (OnDelete): 0 of 3 nodes")
 }
 
 func TestLinesOfADeletedSet(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	l := watchLines(t, server)
 	l.see(t, "Updating")
 	server.Delete("/apis/apps/v1/daemonsets", "web", "agent")
@@ -214,7 +149,7 @@ func TestLinesOfADeletedSet(t *testing.T) {
 
 func TestLinesInterrupted(t *testing.T) {
 	t.Parallel()
-	l := watchLines(t, serve(t, rolling))
+	l := watchLines(t, fakeapi.NewRollout(t, fakeapi.Rolling))
 	l.see(t, "Updating")
 	l.stop()
 	stopped(t, l.end(t), "the watch of daemonset.apps/agent was interrupted before the rollout was complete")
@@ -226,7 +161,7 @@ func TestLinesForbidden(t *testing.T) {
 		for _, forbidden := range []string{"pods", "watch pods", "nodes", "watch nodes", "watch controllerrevisions", "watch daemonsets"} {
 			t.Run(forbidden, func(t *testing.T) {
 				t.Parallel()
-				server := serve(t, rolling)
+				server := fakeapi.NewRollout(t, fakeapi.Rolling)
 				server.NoListStreams = !streams
 				server.Forbidden = []string{forbidden, "watch " + forbidden}
 				err := watchLines(t, server).end(t)
@@ -242,12 +177,12 @@ func TestLinesForbidden(t *testing.T) {
 
 func TestLinesReconnect(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	l := watchLines(t, server)
 	l.see(t, "Updating: 0 of 3")
 	server.Disconnect()
 	l.see(t, `Z Connection lost at \d\d:\d\d:\d\d \(\d+s ago\), trying again\. What is shown of .* may be old\. `)
-	server.Put(pod("a", "v2", true))
+	server.Put(fakeapi.Pod("a", "v2", true))
 	server.Reconnect()
 	l.see(t, `Z Connected again\.\n`)
 	l.see(t, "Updating: 1 of 3")
@@ -258,36 +193,36 @@ func TestLinesReconnect(t *testing.T) {
 
 func TestLinesExpired(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	l := watchLines(t, server)
 	l.see(t, "Updating: 0 of 3")
 	server.Expire()
 	l.see(t, `Z The watch of .* had expired at \d\d:\d\d:\d\d; they were listed anew\.\n`)
-	server.Put(pod("a", "v2", true))
+	server.Put(fakeapi.Pod("a", "v2", true))
 	l.see(t, "Updating: 1 of 3")
 }
 
 // TestLinesOfAnotherSelector deletes the set, and creates it with other labels while nobody looks.
 func TestLinesOfAnotherSelector(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	l := watchLines(t, server)
 	l.see(t, "Updating: 0 of 3")
-	other := strings.ReplaceAll(strings.Split(set(rolling), "\n---\n")[0], `"app":"agent"`, `"app":"other"`)
+	other := strings.ReplaceAll(fakeapi.Set(fakeapi.Rolling), `"app":"agent"`, `"app":"other"`)
 	server.Put(strings.ReplaceAll(other, "d-1", "d-2"))
 	l.see(t, "Updating: 0 of 3 nodes updated and available; 3 unavailable")
-	server.Put(strings.Split(set(rolling), "\n---\n")[0])
+	server.Put(fakeapi.Set(fakeapi.Rolling))
 	l.see(t, "(?s)3 unavailable.*Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 0 unavailable")
 }
 
 // TestLinesOfABadSpec has the set get a spec that is none, and mends it.
 func TestLinesOfABadSpec(t *testing.T) {
 	t.Parallel()
-	server := serve(t, rolling)
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	l := watchLines(t, server)
 	l.see(t, "Updating: 0 of 3")
-	server.Put(strings.Split(set(`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"x"}}`), "\n---\n")[0])
+	server.Put(fakeapi.Set(`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"x"}}`))
 	l.see(t, `Z No plan: the cluster \(DaemonSet web/agent\): spec.updateStrategy.rollingUpdate.maxUnavailable: `)
-	server.Put(strings.Split(set(onDelete), "\n---\n")[0])
+	server.Put(fakeapi.Set(fakeapi.OnDelete))
 	stopped(t, l.end(t), "OnDelete")
 }
