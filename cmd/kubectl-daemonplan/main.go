@@ -4,6 +4,7 @@
 //
 //	plan [SET]              what the set would do next on every node, and what nodes wait for
 //	explain [SET] NODE...   why nodes are where they are, and what is wrong with them
+//	watch [SET]             the rollout while it goes on
 //	diff [SET]              what the update changes in the pods, and whether it restarts them
 //	get [SET]               the set in one line
 //	revisions [SET]         one line for each revision

@@ -169,7 +169,7 @@ func TestBadInput(t *testing.T) {
 			"--now 0001-01-01T00:00:00Z: must be a time such as 2026-03-02T09:15:00Z"},
 		{"empty file name", "usage", "", []string{"-f", ""}, "--filename must not be empty"},
 		{"argument", "usage: a forgotten -f", "", []string{"dump.yaml"}, `there is no command "dump.yaml"; there are: canary, diff, explain, forecast, get, ` +
-			"plan, pods, revisions, rollout, simulate, study, suggest; files are given with -f"},
+			"plan, pods, revisions, rollout, simulate, study, suggest, watch; files are given with -f"},
 		{"file for a set", "the same", "", []string{"plan", "dump.yaml"}, `unexpected argument "dump.yaml": SET is the name of a set; files are given with -f dump.yaml`},
 		{"format of an explanation", "usage: it would be ignored", "", []string{"explain", "a", "-o", "json"}, "unknown shorthand flag: 'o' in -o; see kubectl daemonplan explain --help"},
 		{"format of the changes", "usage: it would be ignored", "", []string{"diff", "-o", "table"}, "unknown shorthand flag: 'o' in -o; see kubectl daemonplan diff --help"},
@@ -219,6 +219,10 @@ func TestBadInput(t *testing.T) {
 		{"no boolean", "the same", "", []string{"--resize=perhaps"}, "--resize perhaps: must be true or false"},
 		{"flag without a value", "where the flags are told", "", []string{"plan", "--example", "eds", "--memory"}, "--memory needs a value: --memory FILE"},
 		{"single dash", "as in earlier versions", "", []string{"plan", "-explain", "a"}, "unknown shorthand flag: 'e' in -explain; see kubectl daemonplan plan --help"},
+		{"watch a dump", "it does not change", smallSet, []string{"watch", "-f", "-"}, "watch follows a cluster: what --filename and --example read does not change; plan prints what is in it, and simulate plays a rollout"},
+		{"watch an example", "the same", "", []string{"watch", "ds/agent", "--example", "eds"}, "watch follows a cluster: what --filename and --example read does not change; plan prints what is in it, and simulate plays a rollout"},
+		{"watch a file", "the same", "", []string{"watch", "dump.yaml"}, `unexpected argument "dump.yaml": SET is the name of a set; files are given with -f dump.yaml`},
+		{"watch at a time", "its clock is that of the cluster", "", []string{"watch", "--now", "2026-03-02T09:15:00Z"}, "unknown flag: --now; see kubectl daemonplan watch --help"},
 		{"no node to explain", "usage: a variable that is not set", "", []string{"explain", ""}, "the name of a node or a set must not be empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,6 +40,9 @@ const rootExample = `
   # What a change would restart
   helm template agent ./chart | kubectl daemonplan plan ds/node-agent -n kube-system --change -
 
+  # A rollout while it goes on
+  kubectl daemonplan watch ds/node-agent -n kube-system
+
   # Why a node is where it is
   kubectl daemonplan explain node-17 -n kube-system`
 

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+)
+
+// TestWatchLines watches rollouts off a terminal, and checks what is printed last, and the exit code.
+func TestWatchLines(t *testing.T) {
+	t.Parallel()
+	const complete = `^\S+Z Running \(RolloutComplete\): 3 of 3 nodes updated and available; 0 unavailable\n$`
+	for _, c := range []struct {
+		name, why string
+		arrange   func(*fakeapi.Server)
+		strategy  string
+		code      int
+		stdout    string
+		stderr    string
+	}{
+		{"complete", "0", func(s *fakeapi.Server) {
+			for _, node := range []string{"a", "b", "c"} {
+				s.Put(fakeapi.Pod(node, "v2", true))
+			}
+		}, fakeapi.Rolling, 0, complete, `^$`},
+		{"stopped", "somebody has to delete the pods", nil, fakeapi.OnDelete, 1,
+			`^\S+Z Running \(OnDelete\): 0 of 3 nodes updated and available, 3 held back; 0 unavailable; 3 nodes wait for onDelete\n$`,
+			`^error: the rollout of daemonset.apps/agent in namespace web goes on only when somebody acts: Running \(OnDelete\): 0 of 3 .*\n$`},
+		{"forbidden", "names verb and resource", func(s *fakeapi.Server) { s.Forbidden = []string{"watch nodes"} }, fakeapi.Rolling, 2,
+			`^(\S+Z Updating.*\n)?$`, `^error: the cluster: nodes cannot be watched, for which the verbs list and watch must be allowed: watch nodes is forbidden`},
+		{"no set", "says where it was looked for", func(s *fakeapi.Server) { s.Delete("/apis/apps/v1/daemonsets", "web", "agent") }, fakeapi.Rolling, 2,
+			`^$`, `^error: there is no DaemonSet .* \(the cluster at .*, namespace web; choose another one with -n`},
+	} {
+		server := fakeapi.NewRollout(t, c.strategy)
+		if c.arrange != nil {
+			c.arrange(server)
+		}
+		code, stdout, stderr := live(server.Kubeconfig(t, "web"), "-", "watch")
+		if code != c.code || !regexp.MustCompile(c.stdout).MatchString(stdout) || !regexp.MustCompile(c.stderr).MatchString(stderr) {
+			t.Errorf("%s (%s): exit code %d\n%s%s", c.name, c.why, code, stdout, stderr)
+		}
+	}
+}
+
+func TestWatchBrokenOutput(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	var stderr strings.Builder
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: broken{}, ErrOut: &stderr}
+	if code := Main([]string{"watch", "--kubeconfig", server.Kubeconfig(t, "web")}, streams); code != 1 || !strings.HasPrefix(stderr.String(), "error: ") {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+}
+
+// TestWatchKinds watches the sets of all three kinds.
+func TestWatchKinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file            []byte
+		namespace, name string
+		want            string
+	}{
+		{fleetFile, "observability", "daemonset.apps/node-agent", "Updating"},
+		{kruiseFile, "logging", "daemonset.apps.kruise.io/log-agent", "Updating"},
+		{edsFile, "default", "extendeddaemonset.datadoghq.com/foo", "Canary"},
+	} {
+		server := fakeapi.New(t, c.file)
+		reader, writer := io.Pipe()
+		done := make(chan int)
+		var stderr strings.Builder
+		go func() {
+			streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &stderr}
+			done <- Main([]string{"watch", c.name, "--kubeconfig", server.Kubeconfig(t, c.namespace)}, streams)
+		}()
+		line := make([]byte, 4096)
+		n, err := reader.Read(line)
+		if err != nil || !strings.Contains(string(line[:n]), "Z "+c.want+": ") {
+			t.Errorf("%s: %v, %q", c.name, err, line[:n])
+		}
+		_ = reader.Close() // the next line cannot be written
+		plural := strings.Replace(c.name[:strings.Index(c.name, "/")], "set", "sets", 1)
+		resource, group, _ := strings.Cut(plural, ".")
+		version := map[string]string{"apps": "v1", "apps.kruise.io": "v1beta1", "datadoghq.com": "v1alpha1"}[group]
+		server.Delete("/apis/"+group+"/"+version+"/"+resource, c.namespace, c.name[strings.Index(c.name, "/")+1:])
+		if code := <-done; code != 1 {
+			t.Errorf("%s: exit code %d, %s", c.name, code, stderr.String())
+		}
+	}
+}
