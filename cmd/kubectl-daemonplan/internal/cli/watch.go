@@ -13,14 +13,15 @@ import (
 )
 
 const watchLong = `
-On a terminal it is one screen: how far the rollout is, how much of the budget is taken, the states of the nodes by zone, what nodes
-wait for, which nodes are not available and why, how much time is left at the pace that was seen, and when a plan looks again. It
-plans again when the cluster changes, at most once a second. The arrow keys scroll; q, Esc or Ctrl-C end it, with exit code 0.
+On a terminal it is one screen: how far the rollout is, how much of the budget is taken, the states of the nodes by zone, which
+nodes are not available and why, what nodes wait for, how much time is left at the pace that was seen, and when a plan looks
+again. It plans again when the cluster changes, at most once a second. The arrow keys scroll; q, Esc or Ctrl-C end it, with exit
+code 0.
 
-If standard input or output is no terminal, it prints a line when something that matters has changed, and ends by itself: with exit
-code 0 when the rollout is complete, or as complete as partition and nodeSelector let it be, and with 1 when it goes on only when
-somebody acts (it is stuck, paused or frozen, its canary has failed or is paused, or the strategy is OnDelete), when no further node
-was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, or when the set is deleted.
+If standard input or output is no terminal, it prints a line when something that matters has changed, and ends by itself: with
+exit code 0 when the rollout is complete, or as complete as partition and nodeSelector let it be; with 1 when it goes on only when
+somebody acts (it is stuck, paused or frozen, its canary has failed or is paused, or the strategy is OnDelete), when no further
+node was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, or when the set is deleted.
 
 It only reads: it lists and watches the set, nodes, and in the namespace of the set pods and controllerrevisions (and
 extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be allowed. The clock of a canary starts

@@ -83,10 +83,10 @@ func TestWatchKinds(t *testing.T) {
 			t.Errorf("%s: %v, %q", c.name, err, line[:n])
 		}
 		_ = reader.Close() // the next line cannot be written
-		plural := strings.Replace(c.name[:strings.Index(c.name, "/")], "set", "sets", 1)
-		resource, group, _ := strings.Cut(plural, ".")
+		kind, name, _ := strings.Cut(c.name, "/")
+		resource, group, _ := strings.Cut(strings.Replace(kind, "set", "sets", 1), ".")
 		version := map[string]string{"apps": "v1", "apps.kruise.io": "v1beta1", "datadoghq.com": "v1alpha1"}[group]
-		server.Delete("/apis/"+group+"/"+version+"/"+resource, c.namespace, c.name[strings.Index(c.name, "/")+1:])
+		server.Delete("/apis/"+group+"/"+version+"/"+resource, c.namespace, name)
 		if code := <-done; code != 1 {
 			t.Errorf("%s: exit code %d, %s", c.name, code, stderr.String())
 		}

@@ -265,7 +265,8 @@ func (w *Watch) attempted(s *source, err error) {
 		s.left = err
 		s.stop()
 	case apierrors.IsForbidden(err):
-		w.fail(fmt.Errorf("%s: %s cannot be watched, for which the verbs list and watch must be allowed: %w", Origin, s.what, err))
+		const why = "%s: %s cannot be watched, for which the verbs list and watch must be allowed: %w"
+		w.fail(fmt.Errorf(why, Origin, s.what, err))
 	case s.err == nil:
 		s.err, s.since = err, time.Now()
 	default:

@@ -200,8 +200,8 @@ func (r *Result) troubles() []Trouble {
 	for i := range r.Plan.Decisions {
 		d := &r.Plan.Decisions[i]
 		missing := d.Facts.Has(status.Desired) && !d.Facts.Has(status.Available)
-		holds := (d.Unavailable || d.Surging) && (d.Verb == rollout.VerbNone || d.Verb == rollout.VerbWait || d.Verb == rollout.VerbHold)
-		if d.Node != "" && (missing || holds) {
+		before := d.Verb == rollout.VerbNone || d.Verb == rollout.VerbWait || d.Verb == rollout.VerbHold
+		if d.Node != "" && (missing || before && (d.Unavailable || d.Surging)) {
 			found[d.Node] = &Trouble{Node: text.Printable(d.Node), Starting: true}
 		}
 	}

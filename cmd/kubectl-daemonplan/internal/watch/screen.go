@@ -69,7 +69,8 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		s.describe()
 		return s, second()
 	case tea.KeyPressMsg:
-		return s, s.press(message.String())
+		command := s.press(message.String())
+		return s, command
 	default:
 		return s, nil
 	}

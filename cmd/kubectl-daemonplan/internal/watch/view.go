@@ -67,7 +67,7 @@ func (f *Frame) head(now time.Time, width int) []line {
 func (f *Frame) problems(now time.Time) []string {
 	var lines []string
 	if f.Deleted {
-		lines = append(lines, "The set has been deleted. What is shown is how it was before; if it is created again, so is this view.")
+		lines = append(lines, "The set has been deleted. What is shown is how it was before. A new one of its name is shown, too.")
 	}
 	if f.Problem != nil {
 		lines = append(lines, "No plan: "+text.Printable(strings.ReplaceAll(f.Problem.Error(), "\n", "; ")))
@@ -93,8 +93,8 @@ func (f *Frame) brokenLine(now time.Time) string {
 func clockText(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // labelled is a line of the summary with a label before it, which takes up labelWidth columns.
-func labelled(label, words string, width int, style ansi.Style) []line {
-	return wrapped(fmt.Sprintf("%-*s", labelWidth, label), words, width, style)
+func labelled(label, words string, width int) []line {
+	return wrapped(fmt.Sprintf("%-*s", labelWidth, label), words, width, nil)
 }
 
 const labelWidth = 12
@@ -105,7 +105,8 @@ func (f *Frame) summary(o *plan.Overview, now time.Time, width int) []line {
 	if f.history.stalled(f.Result, o, now) {
 		style = red
 	}
-	last := fmt.Sprintf("none since this watch began at %s (%s)", clockText(f.history.began), text.Duration(now.Sub(f.history.began)))
+	began := f.history.began
+	last := fmt.Sprintf("none since this watch began at %s (%s)", clockText(began), text.Duration(now.Sub(began)))
 	if at := f.history.changed; !at.IsZero() {
 		last = fmt.Sprintf("%s (%s ago): %s", clockText(at), text.Duration(now.Sub(at)), f.history.change)
 	}
@@ -114,13 +115,13 @@ func (f *Frame) summary(o *plan.Overview, now time.Time, width int) []line {
 		lines = append(lines, wrapped("", stuck, width, red)...)
 	}
 	return slices.Concat(lines,
-		labelled("Revision", o.Revision, width, nil),
+		labelled("Revision", o.Revision, width),
 		bar("Updated", o.Updated, o.Desired, width, green),
 		bar("Available", o.Available, o.Desired, width, green),
-		labelled("Budget", o.Budget, width, nil),
-		labelled("Time left", f.history.estimate(o, now), width, nil),
-		labelled("Next look", o.Wake, width, nil),
-		labelled("Last change", last, width, nil))
+		labelled("Budget", o.Budget, width),
+		labelled("Time left", f.history.estimate(o, now), width),
+		labelled("Next look", o.Wake, width),
+		labelled("Last change", last, width))
 }
 
 // stuck says that the rollout has not got any further for too long; empty: it has.
@@ -140,7 +141,7 @@ func bar(label string, n, of, width int, style ansi.Style) []line {
 	const most = 40
 	size := min(most, width-labelWidth-len(numbers)-3)
 	if of == 0 || size < 5 {
-		return labelled(label, numbers, width, nil)
+		return labelled(label, numbers, width)
 	}
 	full := size * min(n, of) / of
 	words := fmt.Sprintf("%-*s[%s%s] %s", labelWidth, label, strings.Repeat("#", full), strings.Repeat("-", size-full), numbers)
@@ -224,7 +225,8 @@ func troubleLines(o *plan.Overview, width int) []line {
 	lines := []line{{}, {cut(fmt.Sprintf("Not available (%d)", len(o.Troubles)), width), faint}}
 	for i, trouble := range o.Troubles {
 		if i == troublesShown {
-			lines = append(lines, wrapped("  ", fmt.Sprintf("and %d more: see kubectl daemonplan pods", len(o.Troubles)-i), width, nil)...)
+			rest := fmt.Sprintf("and %d more: see kubectl daemonplan pods", len(o.Troubles)-i)
+			lines = append(lines, wrapped("  ", rest, width, nil)...)
 			break
 		}
 		style := red

@@ -12,8 +12,8 @@ const (
 	OnDelete = `{"type":"OnDelete"}`
 )
 
-// NewRollout serves DaemonSet agent of namespace web, which is to be updated from revision v1 to v2, until the test ends. Its nodes
-// are a, b and c. Each has an old pod, which is ready.
+// NewRollout serves DaemonSet agent of namespace web, which is to be updated from revision v1 to v2, until the test ends. Its
+// nodes are a, b and c. Each has an old pod, which is ready.
 func NewRollout(t testing.TB, strategy string) *Server {
 	objects := []string{Set(strategy), revision("v1", 1), revision("v2", 2)}
 	for _, name := range []string{"a", "b", "c"} {
