@@ -52,11 +52,11 @@ func newPage(f *Frame, now time.Time, width int) page {
 func (f *Frame) head(now time.Time, width int) []line {
 	name := text.Printable(fmt.Sprintf("%s/%s -n %s", objects.ResourceOf(f.Ref.Group), f.Ref.Name, f.Ref.Namespace))
 	clock := now.UTC().Format("2006-01-02 15:04:05") + " UTC"
-	title := cut(name, width)
+	title := name
 	if gap := width - ansi.StringWidth(name) - len(clock); gap > 0 {
 		title = name + strings.Repeat(" ", gap) + clock
 	}
-	lines := []line{{title, bold}}
+	lines := wrapped("", title, width, bold)
 	for _, problem := range f.problems(now) {
 		lines = append(lines, wrapped("", problem, width, red)...)
 	}

@@ -234,3 +234,21 @@ func TestLastChange(t *testing.T) {
 		t.Errorf("%q, want %q", f.history.change, want)
 	}
 }
+
+// TestLogOfAStalledRollout has a rollout that goes on by itself, but does not get any further.
+func TestLogOfAStalledRollout(t *testing.T) {
+	f := framed(planned(t, "fleet.yaml"))
+	var l log
+	said, end, err := l.add(f, fleetTime)
+	if len(said) != 1 || end || err != nil {
+		t.Errorf("%q, %v, %v", said, end, err)
+	}
+	if said, end, err = l.add(f, fleetTime.Add(9*time.Minute)); len(said) != 0 || end || err != nil {
+		t.Errorf("nothing has changed, but %q, %v, %v", said, end, err)
+	}
+	said, end, err = l.add(f, fleetTime.Add(12*time.Minute))
+	if len(said) != 1 || said[0] != "2026-03-02T09:27:00Z Stuck: no further node was updated and available for 12m." || !end {
+		t.Errorf("%q, %v", said, end)
+	}
+	stopped(t, err, "the rollout of daemonset.apps/node-agent in namespace observability is stuck: Updating: 14 of 56 nodes")
+}
