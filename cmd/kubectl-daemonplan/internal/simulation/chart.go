@@ -238,17 +238,15 @@ func (c *chart) draw(canvas draw.Canvas) area {
 			p.Add(c.band(l))
 		}
 	}
-	point := c.top() / float64(data.Max.Y-data.Min.Y)
-	ranks := c.ranks()
+	heights := c.heights()
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		points := raised(c.steps(l.Values), float64(ranks[i])*apart*point)
-		p.Add(&plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: l.Color, Width: 1.6, Dashes: l.Dashes}})
+		style := draw.LineStyle{Color: l.Color, Width: 1.6, Dashes: l.Dashes}
+		p.Add(&plotter.Line{XYs: c.steps(heights[i]), LineStyle: style})
 	}
 	for i, l := range c.Limits {
 		style := draw.LineStyle{Color: l.Color, Width: 1, Dashes: l.Dashes}
-		points := c.steps(l.values())
-		p.Add(&plotter.Line{XYs: raised(points, float64(ranks[len(c.Lines)+i])*apart*point), LineStyle: style})
+		p.Add(&plotter.Line{XYs: c.steps(heights[len(c.Lines)+i]), LineStyle: style})
 	}
 	p.Draw(rest)
 	drawLabels(canvas, labels, data)
@@ -267,44 +265,44 @@ func (l limit) values() []float64 {
 	return slices.Repeat([]float64{l.Value}, columns)
 }
 
-// apart is how many points a line is drawn above another one that it would hide.
-const apart = 2
+// apart is how far above another line a line is drawn that it would hide, as a share of the vertical axis: about two points.
+const apart = 1. / 110
 
-// ranks are by how many steps each line, and behind them each limit, is drawn higher than its value, so that lines with equal
-// values do not hide each other. 0: at its value.
-func (c *chart) ranks() []int {
-	var all [][]float64
+// heights are where each line, and behind them each limit, is drawn, by column: at its value, but where it would hide a line
+// before it, just above that line. Everywhere else it stays at its value, so that it is never above a limit that it keeps.
+func (c *chart) heights() [][]float64 {
+	var values [][]float64
 	for i := range c.Lines {
-		all = append(all, c.Lines[i].Values)
+		values = append(values, c.Lines[i].Values)
 	}
 	for _, l := range c.Limits {
-		all = append(all, l.values())
+		values = append(values, l.values())
 	}
-	ranks := make([]int, len(all))
-	for i := range all {
+	gap := apart * c.top()
+	heights := make([][]float64, len(values))
+	for i := range values {
+		heights[i] = slices.Clone(values[i])
 		for j := range i {
-			if hides(all[i], all[j]) {
-				ranks[i] = max(ranks[i], ranks[j]+1)
+			if !hides(values[i], values[j], gap) {
+				continue
+			}
+			for column := range heights[i] {
+				if math.Abs(values[i][column]-values[j][column]) < gap {
+					heights[i][column] = max(heights[i][column], heights[j][column]+gap)
+				}
 			}
 		}
 	}
-	return ranks
+	return heights
 }
 
-// hides reports whether two lines are on each other in so many columns that a reader would miss one of them.
-func hides(a, b []float64) bool {
-	equal := 0
+// hides reports whether two lines are less than the gap apart in so many columns that a reader would miss one of them.
+func hides(a, b []float64, gap float64) bool {
+	near := 0
 	for column := range a {
-		equal += one(a[column] == b[column])
+		near += one(math.Abs(a[column]-b[column]) < gap)
 	}
-	return equal >= columns/20
-}
-
-func raised(points plotter.XYs, by float64) plotter.XYs {
-	for i := range points {
-		points[i].Y += by
-	}
-	return points
+	return near >= columns/20
 }
 
 // markLabel is the text of a mark, and where it is.

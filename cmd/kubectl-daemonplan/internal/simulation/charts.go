@@ -22,7 +22,7 @@ func charts(e *experiment, outcomes []*outcome) []*chart {
 	for _, c := range list {
 		c.Marks = marks(a, outcomes)
 		if c.overlap() {
-			c.Note = strings.TrimSpace(c.Note + " Lines with equal values are drawn side by side.")
+			c.Note = strings.TrimSpace(c.Note + " Where a line would hide another, it is drawn just above it.")
 		}
 		if len(c.Marks) > 0 && len(outcomes[0].Traces) > 1 {
 			c.Note = strings.TrimSpace(c.Note + " The marks are those of the first seed.")
@@ -32,7 +32,20 @@ func charts(e *experiment, outcomes []*outcome) []*chart {
 }
 
 // overlap reports whether a line is not drawn where its values are.
-func (c *chart) overlap() bool { return slices.Max(append(c.ranks(), 0)) > 0 }
+func (c *chart) overlap() bool {
+	heights := c.heights()
+	for i := range c.Lines {
+		if !slices.Equal(heights[i], c.Lines[i].Values) {
+			return true
+		}
+	}
+	for i, l := range c.Limits {
+		if !slices.Equal(heights[len(c.Lines)+i], l.values()) {
+			return true
+		}
+	}
+	return false
+}
 
 // progressChart shows the share of the nodes that have the new version.
 func progressChart(a axis, outcomes []*outcome) *chart {

@@ -113,6 +113,18 @@ func TestLinesLookDifferent(t *testing.T) {
 	}
 }
 
+// No two of many candidates have both the same colour and the same dashes.
+func TestManyLinesLookDifferent(t *testing.T) {
+	seen := make(map[string]int)
+	for i := range 20 {
+		key := fmt.Sprint(colorOf(i), dashesOf(i))
+		if other, ok := seen[key]; ok {
+			t.Errorf("lines %d and %d look alike", other, i)
+		}
+		seen[key] = i
+	}
+}
+
 // The page uses the colours that were measured.
 func TestPageUsesThePapers(t *testing.T) {
 	for _, want := range []string{"--paper: #fff;", fmt.Sprintf("--paper: #%02x%02x%02x;", darkPaper.R, darkPaper.G, darkPaper.B)} {

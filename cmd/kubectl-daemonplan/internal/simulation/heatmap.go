@@ -29,6 +29,8 @@ type heatmap struct {
 type panel struct {
 	Title string
 	Span  time.Duration
+	// Own reports whether the time axis is not that of the other panels.
+	Own bool
 	// PerRow is how many nodes a row stands for.
 	PerRow int
 	Zones  []zoneRows
@@ -82,6 +84,7 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 			p.Title += fmt.Sprintf(", a row is %d of them", p.PerRow)
 		}
 		if own {
+			p.Own = true
 			p.Title += ", on a time axis of its own"
 		}
 		for i := range p.Rows {
@@ -95,11 +98,12 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 }
 
 // inRows are the nodes by zone. Within a zone they are ordered by the time at which they got the new version, so that nodes side
-// by side have had similar states. Nodes that never got it come last.
+// by side have had similar states. Nodes that did not keep it, or never got it, come last.
 func inRows(nodes []simulate.NodeHistory) []simulate.NodeHistory {
 	nodes = slices.Clone(nodes)
 	slices.SortFunc(nodes, func(a, b simulate.NodeHistory) int {
-		return cmp.Or(strings.Compare(a.Zone, b.Zone), cmp.Compare(updatedAt(a), updatedAt(b)), strings.Compare(a.Node, b.Node))
+		return cmp.Or(strings.Compare(a.Zone, b.Zone), cmp.Compare(updatedAt(a), updatedAt(b)),
+			cmp.Compare(firstUpdatedAt(a), firstUpdatedAt(b)), strings.Compare(a.Node, b.Node))
 	})
 	return nodes
 }
@@ -132,6 +136,15 @@ func updatedAt(n simulate.NodeHistory) time.Duration {
 		return math.MaxInt64
 	}
 	return n.Changes[last].At
+}
+
+// firstUpdatedAt is when the node got the new version for the first time. It is later than any time if the node never got it.
+func firstUpdatedAt(n simulate.NodeHistory) time.Duration {
+	i := slices.IndexFunc(n.Changes, func(c simulate.Change) bool { return c.State == simulate.NodeNew })
+	if i < 0 {
+		return math.MaxInt64
+	}
+	return n.Changes[i].At
 }
 
 // row is the state of the nodes in each column: the one that they were in for the most time, or of two such states the worse one.

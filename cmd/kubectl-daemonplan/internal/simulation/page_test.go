@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -382,32 +383,53 @@ func TestChartShowsMarks(t *testing.T) {
 	}
 }
 
-// Lines with equal values are drawn apart, limits above lines, and what differs is drawn at its value.
+// Lines with nearly equal values are drawn apart, limits above lines. Where a line hides nothing, it is drawn at its value: a line
+// that shares its zeros with others is not drawn above the limit that it keeps.
 func TestLinesDoNotHideEachOther(t *testing.T) {
 	flat := func(v float64) []float64 { return slices.Repeat([]float64{v}, columns) }
-	rising := make([]float64, columns)
+	rising, burst := make([]float64, columns), make([]float64, columns)
 	for i := range rising {
 		rising[i] = float64(i) + 100
+		if i < columns/4 {
+			burst[i] = 99
+		}
 	}
+	const first, last = 0, columns - 1
 	for _, tt := range []struct {
 		name   string
 		lines  [][]float64
 		limits []limit
-		want   []int
+		column int
+		want   []float64 // how far above the values, in gaps
 	}{
-		{"one", [][]float64{flat(1)}, nil, []int{0}},
-		{"different", [][]float64{flat(1), flat(2), rising}, nil, []int{0, 0, 0}},
-		{"three equal", [][]float64{flat(1), flat(1), flat(1)}, nil, []int{0, 1, 2}},
-		{"two pairs", [][]float64{flat(1), flat(2), flat(1), flat(2)}, nil, []int{0, 0, 1, 1}},
-		{"at the limit", [][]float64{flat(3), flat(2)}, []limit{{Value: 3}}, []int{0, 0, 1}},
+		{"one", [][]float64{flat(1)}, nil, first, []float64{0}},
+		{"different", [][]float64{flat(1), flat(50), rising}, nil, last, []float64{0, 0, 0}},
+		{"three equal", [][]float64{flat(1), flat(1), flat(1)}, nil, first, []float64{0, 1, 2}},
+		{"two pairs", [][]float64{flat(1), flat(2), flat(1), flat(2)}, nil, first, []float64{0, 0, 1, 1}},
+		{"at the limit", [][]float64{flat(3), flat(2)}, []limit{{Value: 3}}, first, []float64{0, 0, 1}},
+		{"nearly equal", [][]float64{flat(100), flat(100.1)}, nil, first, []float64{0, 0.9}},
+		{"equal at the end", [][]float64{flat(0), burst}, []limit{{Value: 100}}, last, []float64{0, 1, 0}},
+		{"and not at the beginning", [][]float64{flat(0), burst}, []limit{{Value: 100}}, first, []float64{0, 0, 0}},
+		{"a crossing", [][]float64{flat(200), rising}, nil, columns / 4, []float64{0, 0}},
 	} {
 		c := &chart{}
-		for _, values := range tt.lines {
-			c.Lines = append(c.Lines, line{Values: values})
+		var values [][]float64
+		for _, v := range tt.lines {
+			c.Lines = append(c.Lines, line{Values: v})
+			values = append(values, v)
+		}
+		for _, l := range tt.limits {
+			values = append(values, l.values())
 		}
 		c.Limits = tt.limits
-		if got := c.ranks(); !slices.Equal(got, tt.want) || c.overlap() != (slices.Max(tt.want) > 0) {
-			t.Errorf("%s: ranks %v, want %v", tt.name, got, tt.want)
+		gap := apart * c.top()
+		for i, height := range c.heights() {
+			if above := (height[tt.column] - values[i][tt.column]) / gap; math.Abs(above-tt.want[i]) > 0.05 {
+				t.Errorf("%s: line %d is drawn %.2f gaps above its value, want %v", tt.name, i, above, tt.want[i])
+			}
+		}
+		if want := slices.Max(tt.want) > 0; tt.name != "and not at the beginning" && c.overlap() != want {
+			t.Errorf("%s: overlap is %v", tt.name, !want)
 		}
 	}
 	same := []*outcome{recorded("a", updates("x", "", 1, 60)...), recorded("b", updates("x", "", 1, 60)...)}
@@ -423,7 +445,7 @@ func TestLinesDoNotHideEachOther(t *testing.T) {
 		if a, b := path(hex(lineColors[0])), path(hex(lineColors[1])); a == b || !strings.HasPrefix(a, `d="M`) {
 			t.Errorf("%s: both lines are at %.80s", c.File, a)
 		}
-		if !strings.Contains(c.Note, "Lines with equal values are drawn side by side.") {
+		if !strings.Contains(c.Note, "Where a line would hide another, it is drawn just above it.") {
 			t.Errorf("%s: the note is %q", c.File, c.Note)
 		}
 	}
@@ -531,9 +553,9 @@ func TestScriptDescribes(t *testing.T) {
 		{`nodes.map(n => n.name).join()`, "first,second,gone"},
 		{`describe(data, panel, {nodes: [nodes[2]]}, tick(60)).join("; ")`,
 			"gone, b, at 60 s; node not ready since 30 s, for 60 s; 30 s: event: lost (NotReady)"},
-		{`describe(data, panel, {nodes: [nodes[2]]}, tick(10)).join("; ")`, "gone, b, at 10 s; old version serves since 0.0 s, for 30 s"},
+		{`describe(data, panel, {nodes: [nodes[2]]}, tick(10)).join("; ")`, "gone, b, at 10 s; another version serves since 0.0 s, for 30 s"},
 		{`describe(data, panel, {label: "b", nodes: nodes.slice(1)}, tick(25)).join("; ")`,
-			"b, at 25 s; 1 of 2 nodes: old version serves; 1 of 2 nodes: starting, not ready"},
+			"b, at 25 s; 1 of 2 nodes: another version serves; 1 of 2 nodes: starting, not ready"},
 		{`count(999) + " " + count(15000) + " " + count(1234567)`, "999 15,000 1,234,567"},
 		{`ticksOf(0, 100).map(t => t[0]).join()`, "0 s,20 s,40 s,60 s,80 s,100 s"},
 		{`ticksOf(3600, 7200).map(t => t.join("@")).join()`, "60 min@0,70 min@0.16666666666666666,80 min@0.3333333333333333,90 min@0.5," +

@@ -46,7 +46,10 @@ var (
 
 func colorOf(candidate int) color.NRGBA { return lineColors[candidate%len(lineColors)] }
 
-func dashesOf(candidate int) []vg.Length { return lineDashes[candidate%len(lineDashes)] }
+// dashesOf are the dashes of a candidate. When the colours begin anew, each has other dashes than before.
+func dashesOf(candidate int) []vg.Length {
+	return lineDashes[(candidate+candidate/len(lineColors))%len(lineDashes)]
+}
 
 // look is how the pictures show a state of a node.
 type look struct {
@@ -59,8 +62,8 @@ type look struct {
 // and a node that needs none is between them. Any two colours are far apart, for people who do not see green, too: a test
 // measures them. They are the same on a dark page.
 var looks = [...]look{
-	{simulate.NodeOld, rgb(0xD3CDD0), "old version serves"},
-	{simulate.NodeSurging, rgb(0x93CCFB), "old serves, new on its way"},
+	{simulate.NodeOld, rgb(0xD3CDD0), "another version serves"},
+	{simulate.NodeSurging, rgb(0x93CCFB), "another serves, new on its way"},
 	{simulate.NodeNew, rgb(0xACE07F), "new version available"},
 	{simulate.NodeTerminating, rgb(0xBC5C0B), "terminating"},
 	{simulate.NodeEmpty, rgb(0x666D6E), "no pod"},
@@ -85,9 +88,9 @@ func lookOf(state simulate.NodeState) look {
 const (
 	pictureWidth = 760
 	chartHeight  = 330
-	// A chart on a phone has its own size, so that its text is not scaled down.
-	phoneWidth  = 360
-	phoneHeight = 320
+	// A chart on a phone has its own size, which is less than the screen's, so that its text is scaled up.
+	phoneWidth  = 280
+	phoneHeight = 270
 	titleSize   = 12
 	textSize    = 10
 )

@@ -56,8 +56,8 @@ func newTrace(detailed bool) *trace {
 
 // add adds the next record.
 func (t *trace) add(r simulate.Record) {
-	t.recorder.Record(r)
 	t.Version.record(r)
+	t.recorder.Record(t.Version.seen(r))
 	if h, ok := happened(&r); ok && t.Explanations != nil {
 		t.Happened = append(t.Happened, h)
 		if h.Node != "" {

@@ -54,6 +54,19 @@ func (v *newVersion) record(r simulate.Record) {
 	}
 }
 
+// seen is the record as a picture about the new version shows it. After another version was put in force, "new" and "old" in
+// records are about that one; in the picture a node that serves is still new if it serves with the new version, and else old.
+func (v *newVersion) seen(r simulate.Record) simulate.Record {
+	if r.Kind != simulate.NodeChanged || !v.Replaced || !r.To.Serving() {
+		return r
+	}
+	r.To = simulate.NodeOld
+	if v.nodes[r.Node].has {
+		r.To = simulate.NodeNew
+	}
+	return r
+}
+
 func (v *newVersion) set(at time.Duration, name string, has bool) {
 	n := v.nodes[name]
 	if n.has == has {

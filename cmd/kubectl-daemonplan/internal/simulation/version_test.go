@@ -86,6 +86,45 @@ func TestNewVersionIsFollowed(t *testing.T) {
 	}
 }
 
+// The heat map, too, is about the new version: a node that never got it does not show it because an older one was put back.
+func TestHeatmapIsAboutTheNewVersion(t *testing.T) {
+	tr := newTrace(true)
+	changed := func(at time.Duration, node string, to simulate.NodeState, revision string) {
+		tr.add(simulate.Record{At: at, Kind: simulate.NodeChanged, Node: node, To: to, Revision: revision})
+	}
+	changed(0, "never", simulate.NodeOld, "v1")
+	changed(0, "got", simulate.NodeOld, "v1")
+	tr.Version.plan(0, "v2")
+	changed(1*time.Minute, "got", simulate.NodeNew, "v2")
+	tr.Version.plan(2*time.Minute, "v1")
+	changed(2*time.Minute, "never", simulate.NodeNew, "v1")
+	changed(2*time.Minute, "got", simulate.NodeOld, "v2")
+	changed(3*time.Minute, "got", simulate.NodeBroken, "")
+	changed(4*time.Minute, "got", simulate.NodeSurging, "v2")
+	changed(5*time.Minute, "got", simulate.NodeNew, "v1")
+	tr.finish()
+	want := map[string][]simulate.Change{
+		"never": {{At: 0, State: simulate.NodeOld}},
+		"got": {
+			{At: 0, State: simulate.NodeOld}, {At: 1 * time.Minute, State: simulate.NodeNew}, {At: 3 * time.Minute, State: simulate.NodeBroken},
+			{At: 4 * time.Minute, State: simulate.NodeNew}, {At: 5 * time.Minute, State: simulate.NodeOld},
+		},
+	}
+	for _, n := range tr.Nodes {
+		if !slices.Equal(n.Changes, want[n.Node]) {
+			t.Errorf("%s: %v, want %v", n.Node, n.Changes, want[n.Node])
+		}
+	}
+	// Nodes that had it are in the order in which they got it, before those that never did.
+	late := simulate.NodeHistory{Node: "a-late", Changes: []simulate.Change{{At: 9, State: simulate.NodeNew}, {At: 10, State: simulate.NodeOld}}}
+	early := simulate.NodeHistory{Node: "b-early", Changes: []simulate.Change{{At: 1, State: simulate.NodeNew}, {At: 10, State: simulate.NodeOld}}}
+	never := simulate.NodeHistory{Node: "a-never", Changes: []simulate.Change{{At: 0, State: simulate.NodeOld}}}
+	rows := inRows([]simulate.NodeHistory{never, late, early})
+	if rows[0].Node != "b-early" || rows[1].Node != "a-late" || rows[2].Node != "a-never" {
+		t.Errorf("the rows are %s, %s, %s", rows[0].Node, rows[1].Node, rows[2].Node)
+	}
+}
+
 // madeUp is a candidate with one run that ended so.
 func madeUp(label string, finished time.Duration, peak int, down time.Duration) *outcome {
 	return &outcome{
