@@ -38,6 +38,9 @@ func figures(outcomes []*outcome) []figure {
 			after, ok := o.reached(seed, percent)
 			return float64(after), ok
 		})
+		if t.withdrawn() {
+			t.unmark() // to bring a version to all nodes quickly is no merit if it was taken back
+		}
 	}
 	t.number("waves", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
 	t.number("peak unavailable nodes", asCount,
@@ -339,17 +342,24 @@ func (*comparison) updated(o *outcome) string {
 
 // given adds a line with how many nodes were ever given a pod of the new version, if a run replaced that version or gave it up.
 func (t *comparison) given() {
-	withdrawn := func(o *outcome) bool {
-		return o.count(endGivenUp, endReplaced) > 0
-	}
-	if slices.ContainsFunc(t.outcomes, withdrawn) {
+	if t.withdrawn() {
 		t.traced("  ever given a pod of it", asCount, func(o *outcome, seed int) (float64, bool) {
 			return float64(o.Traces[seed].Version.Given), true
 		})
-		cells := t.lines[len(t.lines)-1].Cells
-		for i := range cells {
-			cells[i].Best = false // whether more or less is better depends on the version
-		}
+		t.unmark() // whether more or less is better depends on the version
+	}
+}
+
+// withdrawn reports whether a run replaced the new version or gave it up.
+func (t *comparison) withdrawn() bool {
+	return slices.ContainsFunc(t.outcomes, func(o *outcome) bool { return o.count(endGivenUp, endReplaced) > 0 })
+}
+
+// unmark says of the last line that less is not better.
+func (t *comparison) unmark() {
+	cells := t.lines[len(t.lines)-1].Cells
+	for i := range cells {
+		cells[i].Best = false
 	}
 }
 

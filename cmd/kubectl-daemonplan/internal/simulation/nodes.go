@@ -32,6 +32,8 @@ type pagePanel struct {
 	// Span is the length of the time axis in seconds. Ticks is how many ticks that is.
 	Span  float64 `json:"span"`
 	Ticks int     `json:"ticks"`
+	// Own reports whether the time axis is not that of the other panels.
+	Own bool `json:"own,omitempty"`
 	// Zones are runs of nodes in one zone: the index of the zone, and how many nodes there are.
 	Zones [][2]int `json:"zones"`
 	// Nodes are indexes in the names, in the order of the rows.
@@ -67,7 +69,7 @@ func newPageNodes(outcomes []*outcome, h *heatmap) *pageNodes {
 	names, zones := make(map[string]int), make(map[string]int)
 	for i, o := range outcomes {
 		t := o.Traces[0]
-		panel := pagePanel{Label: o.Label, Span: h.Panels[i].Span.Seconds(), Ticks: mostTicks}
+		panel := pagePanel{Label: o.Label, Span: h.Panels[i].Span.Seconds(), Ticks: mostTicks, Own: h.Panels[i].Own}
 		patterns := make(map[string]int)
 		tick := func(at time.Duration) string {
 			return digits(int(float64(at) / float64(h.Panels[i].Span) * mostTicks))

@@ -10,10 +10,9 @@ import (
 	"html/template"
 	"image/color"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 //go:embed page.html
@@ -74,8 +73,9 @@ func (p *page) render() ([]byte, error) {
 	err = t.Execute(&out, map[string]any{
 		"Title":    p.heading(),
 		"Finding":  p.Study.Finding,
-		"Changed":  p.Study.Name != "" && p.Command != command+" study "+p.Study.Name+" --out DIR",
-		"Verdict":  p.verdict(),
+		"Changed":  p.changed(),
+		"Stories":  p.stories(),
+		"Contrast": p.contrasts(),
 		"Labels":   p.labels(),
 		"Figures":  figures(p.Outcomes),
 		"Seeds":    p.Seeds,
@@ -89,14 +89,12 @@ func (p *page) render() ([]byte, error) {
 		"Charts":   template.JS(charts),
 		"Nodes":    template.JS(nodes),
 		"Script":   template.JS(pageScript),
-		"Failures": p.failures(),
 		"Warnings": warnings,
 		"Notes":    slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return slices.Contains(warnings, note) }),
 		"Marks":    marks(newAxis(p.Outcomes), p.Outcomes),
 		"Worst":    p.worst(),
 		"Light":    lineVariables(lineColors[:]),
 		"Dark":     lineVariables(darkLineColors[:]),
-		"Outside":  template.CSS(hex(lookOf(simulate.NodeOutside).Color)),
 	})
 	return out.Bytes(), err
 }
@@ -172,10 +170,22 @@ func (p *page) legend() []pageState {
 
 // heading is the title of the study, or else what is compared.
 func (p *page) heading() string {
-	if p.Study.Title != "" {
+	switch {
+	case p.Study.Title == "":
+		return p.title()
+	case p.changed(): // the title counts the nodes of the study as it is
+		return countedNodes.ReplaceAllString(p.Study.Title, plural(p.Outcomes[0].Reports[0].Nodes, "node", "nodes"))
+	default:
 		return p.Study.Title
 	}
-	return p.title()
+}
+
+// countedNodes is a number of nodes in the title of a study.
+var countedNodes = regexp.MustCompile(`[0-9][0-9,]* nodes`)
+
+// changed reports whether the page is of a study, run with other flags than its own.
+func (p *page) changed() bool {
+	return p.Study.Name != "" && p.Command != command+" study "+p.Study.Name+" --out DIR"
 }
 
 func (p *page) labels() []string {
@@ -195,16 +205,31 @@ func (p *page) title() string {
 	return fmt.Sprintf("%d policies on %s", len(p.Outcomes), nodes)
 }
 
-// verdict says what happened to the new version, and which candidate is better at what.
-func (p *page) verdict() string { return verdict(p.Outcomes) }
+// headline is a line of those that come first, with the words that say what it is about.
+type headline struct {
+	About, Text string
+	// Causes are the causes for which nodes do not have the new version.
+	Causes []string
+	// Bad marks a rollout that did not come to its end.
+	Bad bool
+}
 
-// failures lists how the runs of each candidate ended, unless all are done.
-func (p *page) failures() []string {
-	var list []string
+// stories say what happened to the new version with each candidate.
+func (p *page) stories() []headline {
+	var list []headline
 	for _, o := range p.Outcomes {
-		if text := (*comparison)(nil).ends(o); text != "done" {
-			list = append(list, o.Label+": "+text)
-		}
+		bad := o.count(endStuck, endLimit, endViolation, endStopped) > 0
+		list = append(list, headline{About: o.Label, Text: o.story(), Causes: o.whyLeft(), Bad: bad})
+	}
+	return list
+}
+
+// contrasts say which candidate is better at what.
+func (p *page) contrasts() []headline {
+	var list []headline
+	for _, line := range contrasts(p.Outcomes) {
+		about, text, _ := strings.Cut(line, ": ")
+		list = append(list, headline{About: about, Text: text})
 	}
 	return list
 }

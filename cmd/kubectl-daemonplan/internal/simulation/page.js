@@ -63,7 +63,8 @@ function rowsOf(nodes, most) {
   const rows = [], size = Math.ceil(nodes.length / Math.min(24, Math.max(2, Math.ceil(nodes.length / most))));
   for (let i = 0; i < nodes.length; i += size) {
     const list = nodes.slice(i, i + size);
-    rows.push({ label: "nodes " + count(i + 1) + " to " + count(i + list.length), nodes: list });
+    const first = count(i + 1), end = count(i + list.length);
+    rows.push({ label: "nodes " + first + " to " + end, short: first + "–" + end, nodes: list });
   }
   return rows;
 }
@@ -96,8 +97,38 @@ function countsAt(nodes, tick, states) {
 // count is a number with groups of digits.
 const count = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
-const time = s => s < 60 ? s.toFixed(s < 10 ? 1 : 0) + " s" : s < 7200 ? (s / 60).toFixed(1) + " min" : s < 172800 ?
-  (s / 3600).toFixed(2) + " h" : (s / 86400).toFixed(2) + " days";
+// time is a duration in the words of the tables.
+function time(s) {
+  const two = n => String(n).padStart(2, "0");
+  if (s < 10) {
+    const hundredths = Math.round(s * 100);
+    return hundredths > 0 && hundredths < 100 ? hundredths * 10 + "ms" : +(hundredths / 100).toFixed(2) + "s";
+  }
+  if (s < 3600) {
+    s = Math.round(s);
+    if (s === 3600) return "1h0m";
+    return s < 60 ? s + "s" : Math.floor(s / 60) + "m" + (s % 60 ? s % 60 + "s" : "");
+  }
+  if (s >= 172800) {
+    const hours = Math.round(s / 3600);
+    return Math.floor(hours / 24) + "d" + two(hours % 24) + "h";
+  }
+  const minutes = Math.round(s / 60);
+  return Math.floor(minutes / 60) + "h" + two(minutes % 60) + "m";
+}
+
+// shortened is a name in so many characters: its beginning, and more of its end, where names of nodes and zones differ.
+function shortened(name, most) {
+  if (name.length <= most) return name;
+  const begin = Math.floor((most - 1) / 3);
+  return name.slice(0, begin) + "…" + name.slice(name.length - (most - 1 - begin));
+}
+
+// found says how many nodes each panel shows; nothing if that is all of them.
+function found(panels) {
+  if (panels.every(p => p.found === p.all)) return "";
+  return panels.map(p => (panels.length > 1 ? p.label + ": " : "") + count(p.found) + " of " + count(p.all)).join(", ") + " nodes match";
+}
 
 // ticksOf are at most about six labels at round times between two instants in seconds, with their places from 0 to 1.
 function ticksOf(from, to) {
@@ -188,20 +219,24 @@ function drawNodes(data) {
   data.states.forEach((state, i) => form.state.append(new Option(state.text, i)));
   const panels = [...document.querySelectorAll("[data-panel]")].map(box => nodePanel(data, data.panels[box.dataset.panel], box));
   const filter = () => {
-    for (const panel of panels) panel.filter({ name: form.node.value, zone: form.zone.value, state: form.state.value });
-    form.found.value = panels.every(p => p.found() === p.all) ? "" :
-      panels.map(p => count(p.found()) + " of " + count(p.all)).join(", ") + " nodes match";
+    const filtered = panels.map(panel => panel.filter({ name: form.node.value, zone: form.zone.value, state: form.state.value }));
+    form.found.value = found(filtered);
+  };
+  const whole = () => {
+    for (const panel of panels) panel.whole();
+    filter();
   };
   form.hidden = false;
   form.addEventListener("input", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.addEventListener("reset", () => setTimeout(whole));
   form.addEventListener("submit", event => event.preventDefault());
   for (const button of document.querySelectorAll("button[data-node]")) {
     button.addEventListener("click", () => {
-      form.reset();
+      for (const control of [form.zone, form.state]) control.value = "";
       form.node.value = button.dataset.node;
-      filter();
+      whole(); // the outage may be outside of the time shown
       form.scrollIntoView();
+      form.node.focus({ preventScroll: true });
     });
   }
   filter();
@@ -214,7 +249,10 @@ function nodePanel(data, panel, box) {
   let filter = { name: "", zone: "", state: "" }, shown = nodes, opened = [], rows = [], rowHeight = 1;
   let from = 0, to = panel.ticks, cursor = null, drag = null;
 
+  if (panel.own) add(box.querySelector("h3"), "small", "", ", on a time axis of its own");
   const bar = add(box, "div", "bar");
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", "Time shown of " + panel.label);
   const button = (text, does) => { add(bar, "button", "", text).addEventListener("click", () => { does(); draw(); }); };
   const zoom = (a, b) => {
     [from, to] = [Math.max(0, a), Math.min(panel.ticks, b)];
@@ -230,7 +268,7 @@ function nodePanel(data, panel, box) {
   button("all the time", () => zoom(0, panel.ticks));
   const up = add(bar, "button", "", "back");
   up.addEventListener("click", () => { opened.pop(); draw(); });
-  const where = add(bar, "span", "where");
+  const where = add(bar, "span", "where"), hint = add(bar, "span", "where screen");
   const grid = add(box, "div", "grid"), names = add(grid, "div", "names"), field = add(grid, "div", "field");
   const canvas = add(field, "canvas"), mark = add(field, "div", "mark"), tip = add(field, "div", "tip");
   const scaleLine = add(field, "div", "ticks");
@@ -249,7 +287,12 @@ function nodePanel(data, panel, box) {
     canvas.width = columns;
     canvas.height = Math.max(rows.length, 1) * rowHeight * dots;
     canvas.style.height = canvas.height / dots + "px";
-    rows.forEach((row, i) => row.nodes.length === 1 ? drawNode(row.nodes[0], i) : drawShares(row.nodes, i));
+    grid.hidden = rows.length === 0;
+    rows.forEach((row, i) => {
+      c.fillStyle = data.states[data.states.length - 1].color; // before a node is there
+      c.fillRect(0, i * rowHeight * dots, columns, rowHeight * dots - (single ? (rowHeight > 4 ? 1 : 0) : 3));
+      if (row.nodes.length === 1) drawNode(row.nodes[0], i); else drawShares(row.nodes, i);
+    });
     function drawNode(node, i) {
       const gap = rowHeight > 4 ? 1 : 0;
       for (const down of [false, true]) { // a short outage is at least as wide as can be seen
@@ -288,15 +331,19 @@ function nodePanel(data, panel, box) {
       zone = row.nodes[0].zone;
       if (i * rowHeight - lowest < 13) return;
       lowest = i * rowHeight;
-      const label = add(names, single ? "span" : "button", "", own ? row.label : zone);
-      label.title = own ? row.label : zone;
+      const name = own ? row.label : zone;
+      const label = add(names, single ? "span" : "button", "", shortened(own && row.short || name, Math.floor(names.clientWidth / 6.5)));
+      label.title = name;
       label.style.top = lowest + (own ? rowHeight / 2 - 8 : 0) + "px";
-      if (!single) label.addEventListener("click", () => open(row));
+      if (single) return;
+      label.setAttribute("aria-label", name);
+      label.addEventListener("click", () => open(row));
     });
     up.hidden = opened.length === 0;
     where.textContent = ["all"].concat(opened.map(o => o.label)).join(" › ") + ": " + count(list.length) +
       (list.length === 1 ? " node, " : " nodes, ") + time(seconds(from)) + " to " + time(seconds(to)) +
-      (rows.length === 0 ? "; no node matches" : single ? "" : "; shares of nodes by state, a row opens on click");
+      (rows.length === 0 ? "; no node matches" : single ? "" : "; shares of nodes by state");
+    hint.textContent = single ? "" : "A row opens on click.";
     scaleLine.replaceChildren();
     for (const [text, share] of ticksOf(seconds(from), seconds(to))) {
       const label = add(scaleLine, "span", "", text);
@@ -375,8 +422,13 @@ function nodePanel(data, panel, box) {
     if (rows.length) show(); // a filter by state may leave none in the time shown
   });
   return {
-    all: nodes.length,
-    found: () => shown.length,
-    filter: f => { filter = f; shown = matching(data, nodes, f, from, to, panel.ticks); opened = []; draw(); },
+    whole: () => { [from, to] = [0, panel.ticks]; },
+    filter: f => {
+      filter = f;
+      shown = matching(data, nodes, f, from, to, panel.ticks);
+      opened = [];
+      draw();
+      return { label: panel.label, found: shown.length, all: nodes.length };
+    },
   };
 }

@@ -191,6 +191,104 @@ func TestPageParts(t *testing.T) {
 	}
 }
 
+// What happened with each candidate is an item of a list, with the causes below it. Only a rollout that did not come to its end is
+// marked: a version that a canary gave up is what canaries are for.
+func TestPageHeadlines(t *testing.T) {
+	done, given, stuck := madeUp("careful", time.Minute, 1, time.Minute), madeUp("canary", 0, 1, time.Minute), madeUp("bold", 0, 9, time.Hour)
+	given.Reports[0].Canary = simulate.CanaryReport{Failed: time.Minute}
+	stuck.Reports[0].End = simulate.EndStuck
+	stuck.Traces[0].Left = []leftNodes{{Cause: "NotReady", Nodes: []string{"w-13"}}}
+	page := rendered(t, &experiment{}, done, given, stuck)
+	var about, marked []string
+	for _, item := range page.all("ul", "class", "verdict")[0].all("li", "", "") {
+		if strong := item.all("strong", "", ""); len(strong) > 0 {
+			about = append(about, strong[0].text())
+		}
+		if item.attribute("class") == "warning" {
+			marked = append(marked, item.text())
+		}
+	}
+	if want := []string{
+		"careful:", "canary:", "bold:", "Most nodes down at once:", "Time without a serving pod, summed over nodes:",
+	}; !slices.Equal(about, want) {
+		t.Errorf("the list is about %q, want %q", about, want)
+	}
+	if len(marked) != 1 || !strings.HasPrefix(marked[0], "bold: stuck") || !strings.Contains(marked[0], "1 node: NotReady: w-13") {
+		t.Errorf("marked are %q", marked)
+	}
+	if again := page.all("p", "class", "warning"); len(again) > 0 {
+		t.Errorf("below the list is once more: %s", again[0].text())
+	}
+}
+
+// A quick way to a version that was taken back is not the best one.
+func TestTakenBackIsNotBest(t *testing.T) {
+	quick, slow := madeUp("quick", 0, 3, time.Minute), madeUp("slow", 0, 3, time.Minute)
+	for i, o := range []*outcome{quick, slow} {
+		o.Traces[0].Version.Arrivals = slices.Repeat([]time.Duration{time.Duration(i+1) * time.Minute}, 10)
+	}
+	best := func() int {
+		n := 0
+		for _, f := range figures([]*outcome{quick, slow}) {
+			if strings.HasPrefix(f.Name, "time to ") {
+				n += one(f.Cells[0].Best) + one(f.Cells[1].Best)
+			}
+		}
+		return n
+	}
+	for _, o := range []*outcome{quick, slow} {
+		o.Reports[0].Reached = []simulate.Reached{{Percent: 50, After: o.Traces[0].Version.Arrivals[0]}}
+	}
+	if n := best(); n != 1 {
+		t.Errorf("%d times are the best of rollouts that are done, want 1", n)
+	}
+	quick.Traces[0].Version.Replaced = true
+	if n := best(); n != 0 {
+		t.Errorf("%d times to a version that was replaced are the best", n)
+	}
+}
+
+// Tables say which cells head what. What scrolls can be reached without a pointer, and has a name.
+func TestPageTables(t *testing.T) {
+	page := rendered(t, &experiment{}, troubled("careful"), troubled("bold"))
+	for _, cell := range page.all("th", "", "") {
+		if scope := cell.attribute("scope"); scope != "col" && scope != "row" || cell.text() == "" {
+			t.Errorf("the head %q has the scope %q", cell.text(), scope)
+		}
+	}
+	tables, rows := page.all("table", "", ""), page.all("tr", "", "")
+	if len(tables) != 4 || len(page.all("th", "scope", "row")) != len(rows)-len(tables) {
+		t.Errorf("%d tables with %d rows have %d heads of rows", len(tables), len(rows), len(page.all("th", "scope", "row")))
+	}
+	var names []string
+	for _, box := range page.all("div", "class", "scroll") {
+		if box.attribute("tabindex") != "0" || box.attribute("role") != "region" {
+			t.Errorf("the keyboard cannot scroll %v", box.Attr)
+		}
+		names = append(names, box.attribute("aria-label"))
+	}
+	if want := []string{"Comparison", "Events", "Longest down: careful", "Longest down: bold"}; !slices.Equal(names, want) {
+		t.Errorf("the parts that scroll are %q, want %q", names, want)
+	}
+	for _, panel := range page.all("figure", "data-panel", "") {
+		if id := panel.attribute("aria-labelledby"); id == "" || len(page.all("h3", "id", id)) != 1 {
+			t.Errorf("a panel has no name: %v", panel.Attr)
+		}
+	}
+}
+
+// Candidates with times of their own are on the page with axes of their own, and it says so.
+func TestPageSaysWhichAxisIsItsOwn(t *testing.T) {
+	slow, quick := recorded("slow", updates("x", "", 1, 1000)...), recorded("quick", updates("x", "", 1, 60)...)
+	panels := newPageNodes([]*outcome{slow, quick}, newHeatmap([]*outcome{slow, quick})).Panels
+	if panels[0].Own || !panels[1].Own {
+		t.Errorf("own axes: %v and %v", panels[0].Own, panels[1].Own)
+	}
+	if !strings.Contains(pageScript, ", on a time axis of its own") {
+		t.Error("the script does not say so")
+	}
+}
+
 // The style has a rule for each way in which the page is read. What the rules do was looked at in a browser.
 func TestPageStyle(t *testing.T) {
 	style := rendered(t, &experiment{}, troubled("a")).all("style", "", "")[0].FirstChild.Data
@@ -199,6 +297,10 @@ func TestPageStyle(t *testing.T) {
 		{"paper cannot scroll", ".scroll { overflow: visible"}, {"dark", "@media screen and (prefers-color-scheme: dark)"},
 		{"phone", "@media screen and (max-width: 640px)"}, {"print", "@media print"},
 		{"folded parts are printed", "details::details-content { content-visibility: visible"},
+		{"paper has every column", ".words .why, .words .when { position: static; min-width: 0;"},
+		{"paper has nothing to click", ".screen, .bar button, #filter, .tip, .mark, .cross { display: none !important; }"},
+		{"a long command is seen whole", ".command { white-space: pre-wrap;"},
+		{"a table shows that there is more", "linear-gradient(to left, var(--shade)"},
 		{"lines", "--line-0: " + hex(lineColors[0]) + ";"}, {"lines on a dark page", "--line-0: " + hex(darkLineColors[0]) + ";"},
 	} {
 		if !strings.Contains(style, want.rule) {
@@ -243,9 +345,13 @@ func TestPageSaysWhatStudyFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := rendered(t, e, troubled("a"))
-	if page.all("h1", "", "")[0].text() != q.Study.Title || page.all("title", "", "")[0].text() != q.Study.Title {
-		t.Error("the page has another title than the study")
+	few := troubled("a")
+	few.Reports[0].Nodes = 60
+	page := rendered(t, e, few)
+	for _, element := range []string{"h1", "title"} { // of the nodes of this run
+		if got, want := page.all(element, "", "")[0].text(), "3 % of the nodes are not ready when the rollout begins: 60 nodes"; got != want {
+			t.Errorf("%s: %q, want %q", element, got, want)
+		}
 	}
 	finding := page.all("p", "class", "finding")[0].text()
 	if !strings.Contains(finding, q.Study.Finding) || !strings.Contains(finding, "other flags") {
@@ -255,8 +361,12 @@ func TestPageSaysWhatStudyFound(t *testing.T) {
 	if err := writeReport(dir, command+" study not-ready-nodes --out DIR", e, []*outcome{troubled("a")}); err != nil {
 		t.Fatal(err)
 	}
-	if text := parsed(t, tree(t, dir)["report.html"]).all("p", "class", "finding")[0].text(); strings.Contains(text, "other flags") {
+	page = parsed(t, tree(t, dir)["report.html"])
+	if text := page.all("p", "class", "finding")[0].text(); strings.Contains(text, "other flags") {
 		t.Errorf("of the study as it is the page says %q", text)
+	}
+	if got := page.all("h1", "", "")[0].text(); got != q.Study.Title {
+		t.Errorf("the page has another title than the study: %q", got)
 	}
 	dir = t.TempDir()
 	answer(t, "study", "bad-version", "--scale", "0.01", "--out", dir)
@@ -552,20 +662,60 @@ func TestScriptDescribes(t *testing.T) {
 	for _, tt := range []struct{ expression, want string }{
 		{`nodes.map(n => n.name).join()`, "first,second,gone"},
 		{`describe(data, panel, {nodes: [nodes[2]]}, tick(60)).join("; ")`,
-			"gone, b, at 60 s; node not ready since 30 s, for 60 s; 30 s: event: lost (NotReady)"},
-		{`describe(data, panel, {nodes: [nodes[2]]}, tick(10)).join("; ")`, "gone, b, at 10 s; another version serves since 0.0 s, for 30 s"},
+			"gone, b, at 1m; node not ready since 30s, for 1m; 30s: event: lost (NotReady)"},
+		{`describe(data, panel, {nodes: [nodes[2]]}, tick(10)).join("; ")`, "gone, b, at 10s; another version serves since 0s, for 30s"},
 		{`describe(data, panel, {label: "b", nodes: nodes.slice(1)}, tick(25)).join("; ")`,
-			"b, at 25 s; 1 of 2 nodes: another version serves; 1 of 2 nodes: starting, not ready"},
+			"b, at 25s; 1 of 2 nodes: another version serves; 1 of 2 nodes: starting, not ready"},
 		{`count(999) + " " + count(15000) + " " + count(1234567)`, "999 15,000 1,234,567"},
 		{`ticksOf(0, 100).map(t => t[0]).join()`, "0 s,20 s,40 s,60 s,80 s,100 s"},
 		{`ticksOf(3600, 7200).map(t => t.join("@")).join()`, "60 min@0,70 min@0.16666666666666666,80 min@0.3333333333333333,90 min@0.5," +
 			"100 min@0.6666666666666666,110 min@0.8333333333333334,120 min@1"},
 	} {
-		got := fmt.Sprint(run(tt.expression))
-		// An instant is rounded to a tick, of which there are 46,655.
-		got = strings.NewReplacer("10.0 s", "10 s", "1.0 min", "60 s").Replace(got)
-		if got != tt.want {
+		if got := fmt.Sprint(run(tt.expression)); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.expression, got, tt.want)
+		}
+	}
+}
+
+// The script writes durations as the tables do, so that a reader can compare them.
+func TestScriptTimes(t *testing.T) {
+	run := script(t, troubled("a"))
+	for _, seconds := range []float64{
+		0, 0.004, 0.09, 0.994, 0.999, 1, 1.23, 9.994, 9.999, 10, 59.4, 59.6, 60, 61, 90, 3599, 3599.7, 3600, 3630, 5400, 86_399, 172_799, 172_800,
+		1_000_000,
+	} {
+		want := asDuration(seconds * 1e9)
+		if got := run(fmt.Sprintf("time(%v)", seconds)); got != want {
+			t.Errorf("%v seconds: the script says %v, the tables %v", seconds, got, want)
+		}
+	}
+}
+
+// Names that differ at the end still differ when they are cut.
+func TestScriptShortens(t *testing.T) {
+	run := script(t, troubled("a"))
+	for _, tt := range []struct{ expression, want string }{
+		{`shortened("zone-a", 11)`, "zone-a"},
+		{`shortened("eu-central-1a-availability-zone", 11)`, "eu-…ty-zone"},
+		{`shortened("gke-prod-pool-1-3f9c-x7k2", 11)`, "gke…9c-x7k2"},
+		{`shortened("gke-prod-pool-1-3f9c-x7k3", 11)`, "gke…9c-x7k3"},
+	} {
+		if got := run(tt.expression); got != tt.want {
+			t.Errorf("%s: got %v, want %s", tt.expression, got, tt.want)
+		}
+	}
+}
+
+// The form says of which candidate how many nodes are shown.
+func TestScriptCountsMatches(t *testing.T) {
+	run := script(t, troubled("a"))
+	for _, tt := range []struct{ panels, want string }{
+		{`[{label: "a", found: 3, all: 3}, {label: "b", found: 3, all: 3}]`, ""},
+		{`[{label: "a", found: 1, all: 3}]`, "1 of 3 nodes match"},
+		{`[{label: "a", found: 0, all: 15000}, {label: "b", found: 2000, all: 15000}]`, "a: 0 of 15,000, b: 2,000 of 15,000 nodes match"},
+	} {
+		if got := run("found(" + tt.panels + ")"); got != tt.want {
+			t.Errorf("got %v, want %s", got, tt.want)
 		}
 	}
 }
@@ -602,6 +752,7 @@ func TestScriptRows(t *testing.T) {
 		{`rowsOf(many, 300).map(r => r.label + " " + r.nodes.length).join()`, "z0 5000,z1 5000,z2 5000"},
 		{`const one = rowsOf(many, 300)[0].nodes, parts = rowsOf(one, 300); parts.length + " " + parts[0].label + " " + parts[16].label`,
 			"17 nodes 1 to 295 nodes 4,721 to 5,000"},
+		{`parts[16].short`, "4,721–5,000"},
 		{`parts.reduce((sum, p) => sum + p.nodes.length, 0)`, "5000"},
 		{`rowsOf(parts[0].nodes, 300).length`, "295"},
 		{`rowsOf(nodes, 300).map(r => r.label).join()`, "first,second,gone"},

@@ -20,18 +20,6 @@ func headlines(outcomes []*outcome) []string {
 	return append(lines, contrasts(outcomes)...)
 }
 
-// verdict are the headlines as one text.
-func verdict(outcomes []*outcome) string {
-	lines := headlines(outcomes)
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-		if !strings.HasSuffix(lines[i], ".") {
-			lines[i] += "."
-		}
-	}
-	return strings.Join(lines, " ")
-}
-
 func indented(lines []string) []string {
 	for i := range lines {
 		lines[i] = "  " + lines[i]
