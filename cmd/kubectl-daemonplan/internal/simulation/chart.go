@@ -395,7 +395,7 @@ func (c *chart) axes(p *plot.Plot, width vg.Length) {
 		return
 	}
 	p.X.Label.Text = unitFor(c.Axis.To).Name + " since the beginning"
-	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, int(width/60)))
+	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, max(int(width/60), 5)))
 }
 
 func (c *chart) band(l *line) *plotter.Polygon {

@@ -50,7 +50,7 @@ func (c *chart) overlap() bool {
 // progressChart shows the share of the nodes that have the new version.
 func progressChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
-		File: "progress", Title: "Progress: nodes where the new version is available",
+		File: "progress", Title: "Progress: nodes with the new version",
 		YLabel: "% of the nodes that are to run it", Axis: a, Top: 104,
 		Show: func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" },
 	}

@@ -332,7 +332,7 @@ function nodePanel(data, panel, box) {
       if (i * rowHeight - lowest < 13) return;
       lowest = i * rowHeight;
       const name = own ? row.label : zone;
-      const label = add(names, single ? "span" : "button", "", shortened(own && row.short || name, Math.floor(names.clientWidth / 6.5)));
+      const label = add(names, single ? "span" : "button", "", shortened(own && row.short || name, Math.floor(names.clientWidth / 7)));
       label.title = name;
       label.style.top = lowest + (own ? rowHeight / 2 - 8 : 0) + "px";
       if (single) return;
@@ -342,7 +342,7 @@ function nodePanel(data, panel, box) {
     up.hidden = opened.length === 0;
     where.textContent = ["all"].concat(opened.map(o => o.label)).join(" › ") + ": " + count(list.length) +
       (list.length === 1 ? " node, " : " nodes, ") + time(seconds(from)) + " to " + time(seconds(to)) +
-      (rows.length === 0 ? "; no node matches" : single ? "" : "; shares of nodes by state");
+      (rows.length === 0 ? "; no node matches" : single ? "" : "; shares of nodes by state.");
     hint.textContent = single ? "" : "A row opens on click.";
     scaleLine.replaceChildren();
     for (const [text, share] of ticksOf(seconds(from), seconds(to))) {

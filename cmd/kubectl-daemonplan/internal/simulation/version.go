@@ -54,15 +54,15 @@ func (v *newVersion) record(r simulate.Record) {
 	}
 }
 
-// seen is the record as a picture about the new version shows it. After another version was put in force, "new" and "old" in
-// records are about that one; in the picture a node that serves is still new if it serves with the new version, and else old.
+// seen is the record, which was noted before, as a picture about the new version shows it. When another version is put in force,
+// "new" and "old" in records are about that one; in the picture a node that serves is new if it serves with the new version.
 func (v *newVersion) seen(r simulate.Record) simulate.Record {
-	if r.Kind != simulate.NodeChanged || !v.Replaced || !r.To.Serving() {
-		return r
-	}
-	r.To = simulate.NodeOld
-	if v.nodes[r.Node].has {
+	switch {
+	case r.Kind != simulate.NodeChanged || !r.To.Serving():
+	case v.nodes[r.Node].has:
 		r.To = simulate.NodeNew
+	case v.Replaced || r.To == simulate.NodeNew:
+		r.To = simulate.NodeOld
 	}
 	return r
 }

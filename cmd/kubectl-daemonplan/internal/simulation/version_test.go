@@ -96,9 +96,9 @@ func TestHeatmapIsAboutTheNewVersion(t *testing.T) {
 	changed(0, "got", simulate.NodeOld, "v1")
 	tr.Version.plan(0, "v2")
 	changed(1*time.Minute, "got", simulate.NodeNew, "v2")
+	changed(2*time.Minute-1, "never", simulate.NodeNew, "v1") // the spec is changed, and the next plan is made soon
+	changed(2*time.Minute-1, "got", simulate.NodeOld, "v2")
 	tr.Version.plan(2*time.Minute, "v1")
-	changed(2*time.Minute, "never", simulate.NodeNew, "v1")
-	changed(2*time.Minute, "got", simulate.NodeOld, "v2")
 	changed(3*time.Minute, "got", simulate.NodeBroken, "")
 	changed(4*time.Minute, "got", simulate.NodeSurging, "v2")
 	changed(5*time.Minute, "got", simulate.NodeNew, "v1")
