@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 //go:embed page.html
@@ -159,11 +161,23 @@ func (p *page) worst() []worstNodes {
 	return list
 }
 
-// legend has the states that occur.
+// legend has the states that any node was in, also if most of the nodes beside it were not.
 func (p *page) legend() []pageState {
+	occurs := make(map[simulate.NodeState]bool)
+	for _, o := range p.Outcomes {
+		for _, n := range o.Traces[0].Nodes {
+			for i, c := range n.Changes {
+				occurs[c.State] = true
+				occurs[0] = occurs[0] || i == 0 && c.At > 0 // it was not there yet
+			}
+		}
+	}
+	occurs[simulate.NodeOutside] = occurs[simulate.NodeOutside] || occurs[0]
 	var list []pageState
-	for _, entry := range p.Heatmap.legend() {
-		list = append(list, pageState{Text: entry.Text, Color: hex(entry.Color)})
+	for _, l := range looks {
+		if occurs[l.State] {
+			list = append(list, pageState{Text: l.Text, Color: hex(l.Color)})
+		}
 	}
 	return list
 }

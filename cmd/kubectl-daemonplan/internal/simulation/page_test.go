@@ -248,6 +248,27 @@ func TestTakenBackIsNotBest(t *testing.T) {
 	}
 }
 
+// The legend has every state that the page shows: in a large fleet also those of a few nodes.
+func TestPageLegend(t *testing.T) {
+	var all [][]simulate.Record
+	for i := range 3000 {
+		all = append(all, updates(fmt.Sprintf("n%04d", i), "a", 10, 20))
+	}
+	all = append(all, []simulate.Record{
+		changed(0, "sick", "a", 0, simulate.NodeOld), changed(12, "sick", "a", simulate.NodeOld, simulate.NodeBroken),
+	}, []simulate.Record{changed(50, "joins", "a", 0, simulate.NodeNew)})
+	var got []string
+	for _, item := range rendered(t, &experiment{}, recorded("a", inOrder(all...)...)).all("ul", "class", "legend")[0].all("li", "", "") {
+		got = append(got, item.text())
+	}
+	want := []string{
+		"another version serves", "new version available", "starting, not ready", "crashing or failed", "needs no pod, or is gone",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the legend has %q, want %q", got, want)
+	}
+}
+
 // Tables say which cells head what. What scrolls can be reached without a pointer, and has a name.
 func TestPageTables(t *testing.T) {
 	page := rendered(t, &experiment{}, troubled("careful"), troubled("bold"))
