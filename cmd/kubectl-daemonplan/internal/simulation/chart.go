@@ -57,6 +57,14 @@ func (a axis) edge(column int) time.Duration {
 	return time.Duration(share * float64(a.To))
 }
 
+// name is what the axis shows.
+func (a axis) name() string {
+	if a.Log {
+		return "time since the beginning (logarithmic)"
+	}
+	return unitFor(a.To).Name + " since the beginning"
+}
+
 // share is where an instant is on the axis, from 0 to 1.
 func (a axis) share(at time.Duration) float64 {
 	if a.Log {
@@ -220,7 +228,7 @@ func (c *chart) draw(canvas draw.Canvas) area {
 		entries = append(entries, legendEntry{Text: l.Label, Color: l.Color, Dashes: l.Dashes})
 	}
 	rest := drawHead(canvas, c.Title, entries)
-	rest = draw.Crop(rest, 4, -14, 2, 0)
+	rest = draw.Crop(rest, 4, -14, textSize+4, 0)
 	p := plot.New()
 	p.BackgroundColor = nil
 	c.axes(p, width)
@@ -250,6 +258,9 @@ func (c *chart) draw(canvas draw.Canvas) area {
 	}
 	p.Draw(rest)
 	drawLabels(canvas, labels, data)
+	name := textStyle(textSize, false)
+	name.XAlign, name.YAlign = text.XCenter, text.YBottom
+	canvas.FillText(name, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: canvas.Min.Y + 3}, c.Axis.name())
 	height := canvas.Max.Y
 	return area{
 		X0: float64(data.Min.X), X1: float64(data.Max.X),
@@ -389,12 +400,10 @@ func (c *chart) axes(p *plot.Plot, width vg.Length) {
 	p.Y.Tick.Marker = plot.ConstantTicks(niceTicks(top, 6))
 	p.X.Min, p.X.Max = c.Axis.x(c.Axis.From), c.Axis.x(c.Axis.To)
 	if c.Axis.Log {
-		p.X.Label.Text = "time since the beginning (logarithmic)"
 		p.X.Scale = plot.LogScale{}
 		p.X.Tick.Marker = plot.ConstantTicks(logTicks(c.Axis.From, c.Axis.To))
 		return
 	}
-	p.X.Label.Text = unitFor(c.Axis.To).Name + " since the beginning"
 	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, max(int(width/60), 5)))
 }
 

@@ -255,7 +255,8 @@ func TestPageLegend(t *testing.T) {
 		all = append(all, updates(fmt.Sprintf("n%04d", i), "a", 10, 20))
 	}
 	all = append(all, []simulate.Record{
-		changed(0, "sick", "a", 0, simulate.NodeOld), changed(12, "sick", "a", simulate.NodeOld, simulate.NodeBroken),
+		changed(0, "n1500-sick", "a", 0, simulate.NodeOld), changed(12, "sick", "a", simulate.NodeOld, simulate.NodeBroken),
+		changed(20, "n1500-sick", "a", simulate.NodeBroken, simulate.NodeNew),
 	}, []simulate.Record{changed(50, "joins", "a", 0, simulate.NodeNew)})
 	var got []string
 	for _, item := range rendered(t, &experiment{}, recorded("a", inOrder(all...)...)).all("ul", "class", "legend")[0].all("li", "", "") {
@@ -491,6 +492,26 @@ func TestMarkLabelsDoNotOverlap(t *testing.T) {
 						t.Errorf("%v: %q overlaps %q", instants, l.Text, o.Text)
 					}
 				}
+			}
+		}
+	}
+}
+
+// The data take the width of the picture, on a logarithmic axis, too.
+func TestChartsAreWide(t *testing.T) {
+	for _, a := range []axis{{To: time.Hour}, {From: time.Second, To: 10 * time.Hour, Log: true}} {
+		for _, width := range []vg.Length{pictureWidth, phoneWidth} {
+			c := progressChart(a, []*outcome{troubled("a")})
+			var at area
+			drawn, err := svg(width, chartHeight, func(canvas draw.Canvas) { at = c.draw(canvas) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at.X0 > 50 || at.X1 < float64(width)-25 {
+				t.Errorf("logarithmic %v, %v points wide: the data are from %.0f to %.0f", a.Log, width, at.X0, at.X1)
+			}
+			if !strings.Contains(string(drawn), a.name()) {
+				t.Errorf("the picture lacks %q", a.name())
 			}
 		}
 	}
