@@ -255,7 +255,7 @@ func TestPageLegend(t *testing.T) {
 		all = append(all, updates(fmt.Sprintf("n%04d", i), "a", 10, 20))
 	}
 	all = append(all, []simulate.Record{
-		changed(0, "n1500-sick", "a", 0, simulate.NodeOld), changed(12, "sick", "a", simulate.NodeOld, simulate.NodeBroken),
+		changed(0, "n1500-sick", "a", 0, simulate.NodeOld), changed(12, "n1500-sick", "a", simulate.NodeOld, simulate.NodeBroken),
 		changed(20, "n1500-sick", "a", simulate.NodeBroken, simulate.NodeNew),
 	}, []simulate.Record{changed(50, "joins", "a", 0, simulate.NodeNew)})
 	var got []string
