@@ -72,15 +72,28 @@ function rowsOf(nodes, most) {
 // sharesOf are the shares of the nodes in each state, by state and column. The states of a column add up to 1, less the time during
 // which nodes did not exist yet.
 function sharesOf(nodes, from, to, ticks, columns, states) {
-  const shares = Array.from({ length: states }, () => new Float64Array(columns)), width = (to - from) / columns;
+  const zeros = () => Array.from({ length: states }, () => new Float64Array(columns));
+  const shares = zeros(), rise = zeros(), width = (to - from) / columns; // rise: by how many whole nodes more than in the column before
   for (const node of nodes) {
     spans(node, from, to, ticks, (state, begin, end) => {
       const a = (begin - from) / width, b = (end - from) / width;
-      for (let c = Math.floor(a); c < Math.min(Math.ceil(b), columns); c++) {
-        shares[state][c] += (Math.min(b, c + 1) - Math.max(a, c)) / nodes.length;
+      const first = Math.min(Math.floor(a), columns - 1), final = Math.min(Math.floor(b), columns - 1);
+      if (first === final) {
+        shares[state][first] += b - a;
+        return;
       }
+      shares[state][first] += first + 1 - a;
+      rise[state][first + 1]++;
+      rise[state][final]--;
+      shares[state][final] += b - final;
     });
   }
+  shares.forEach((list, state) => {
+    for (let c = 0, whole = 0; c < columns; c++) {
+      whole += rise[state][c];
+      list[c] = (list[c] + whole) / nodes.length;
+    }
+  });
   return shares;
 }
 
@@ -316,6 +329,7 @@ function nodePanel(data, panel, box) {
         if (rest > 0) order.forEach((state, k) => { if (!data.states[state].down) heights[k] *= Math.max(0, 1 - more / rest); });
         let y = i * rowHeight * dots + all;
         order.forEach((state, k) => {
+          if (heights[k] <= 0) return;
           c.fillStyle = data.states[state].color;
           c.fillRect(x, y - heights[k], 1, heights[k]);
           y -= heights[k];
