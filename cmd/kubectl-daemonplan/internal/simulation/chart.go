@@ -401,7 +401,7 @@ func (c *chart) axes(p *plot.Plot, width vg.Length) {
 	p.X.Min, p.X.Max = c.Axis.x(c.Axis.From), c.Axis.x(c.Axis.To)
 	if c.Axis.Log {
 		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = plot.ConstantTicks(logTicks(c.Axis.From, c.Axis.To))
+		p.X.Tick.Marker = plot.ConstantTicks(logTicks(c.Axis, width-60))
 		return
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(niceTicks(p.X.Max, max(int(width/60), 5)))

@@ -146,10 +146,13 @@ func (p *page) worst() []worstNodes {
 	for _, o := range p.Outcomes {
 		w := worstNodes{Label: o.Label}
 		for _, out := range o.longestDown(mostWorst) {
-			longest := fmt.Sprintf("%s, from %s to %s", asDuration(float64(out.To-out.From)), asDuration(float64(out.From)),
-				asDuration(float64(out.To)))
-			if !out.Ended {
-				longest = fmt.Sprintf("from %s on, not over at the end", asDuration(float64(out.From)))
+			lasted, from, to := asDuration(float64(out.To-out.From)), asDuration(float64(out.From)), asDuration(float64(out.To))
+			longest := fmt.Sprintf("%s, from %s to %s", lasted, from, to)
+			switch {
+			case !out.Ended:
+				longest = fmt.Sprintf("from %s on, not over at the end", from)
+			case from == to: // it was short, and late in a long run
+				longest = fmt.Sprintf("%s, after %s", lasted, from)
 			}
 			w.Outages = append(w.Outages, pageOutage{
 				Node: printable(out.Node), Zone: zoneName(out.Zone), Total: asDuration(float64(out.Total)), Longest: longest,

@@ -346,7 +346,8 @@ function nodePanel(data, panel, box) {
       if (i * rowHeight - lowest < 13) return;
       lowest = i * rowHeight;
       const name = own ? row.label : zone;
-      const label = add(names, single ? "span" : "button", "", shortened(own && row.short || name, Math.floor(names.clientWidth / 7)));
+      const text = row.short || shortened(name, Math.floor(names.clientWidth / 7));
+      const label = add(names, single ? "span" : "button", "", text);
       label.title = name;
       label.style.top = lowest + (own ? rowHeight / 2 - 8 : 0) + "px";
       if (single) return;

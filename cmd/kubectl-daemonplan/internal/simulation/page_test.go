@@ -248,6 +248,25 @@ func TestTakenBackIsNotBest(t *testing.T) {
 	}
 }
 
+// The longest outage is told so that its time can be found in the heat map.
+func TestPageTellsOutages(t *testing.T) {
+	for _, tt := range []struct {
+		records []simulate.Record
+		want    string
+	}{
+		{updates("x", "", 60, 90), "30s, from 1m to 1m30s"},
+		{updates("x", "", 260_000, 260_100), "1m40s, after 3d00h"},
+		{[]simulate.Record{
+			changed(0, "x", "", 0, simulate.NodeOld), changed(60, "x", "", simulate.NodeOld, simulate.NodeLost),
+			changed(90, "y", "", 0, simulate.NodeNew),
+		}, "from 1m on, not over at the end"},
+	} {
+		if got := rendered(t, &experiment{}, recorded("a", tt.records...)).all("td", "class", "when")[0].text(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 // The legend has every state that the page shows: in a large fleet also those of a few nodes.
 func TestPageLegend(t *testing.T) {
 	var all [][]simulate.Record

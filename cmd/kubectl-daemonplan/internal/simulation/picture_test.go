@@ -222,6 +222,22 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// Texts of a logarithmic axis do not overlap on a phone.
+func TestLogTicks(t *testing.T) {
+	a := axis{From: 35 * time.Second, To: 146 * time.Hour, Log: true}
+	for width, want := range map[vg.Length]string{
+		phoneWidth - 60: "1 min,10 min,1 h,10 h,", pictureWidth - 60: "1 min,10 min,1 h,10 h,1 day",
+	} {
+		var texts []string
+		for _, tick := range logTicks(a, width) {
+			texts = append(texts, tick.Label)
+		}
+		if got := strings.Join(texts, ","); got != want {
+			t.Errorf("%v points wide: %s, want %s", width, got, want)
+		}
+	}
+}
+
 // Pictures of nothing, of one instant and of a single column can be drawn.
 func TestDrawsAnything(t *testing.T) {
 	for _, tt := range []struct {

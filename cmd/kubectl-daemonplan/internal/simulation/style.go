@@ -154,18 +154,25 @@ func tickText(value, step float64) string {
 	return strconv.FormatFloat(value, 'f', int(math.Ceil(-math.Log10(step)-1e-9)), 64)
 }
 
-// logTicks are ticks at familiar durations, with their units.
-func logTicks(from, to time.Duration) []plot.Tick {
+// logTicks are ticks at familiar durations, with their units, on an axis of that width. A tick too near to another has no text.
+func logTicks(a axis, width vg.Length) []plot.Tick {
 	marks := []time.Duration{
 		time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour,
 		24 * time.Hour, 7 * 24 * time.Hour,
 	}
 	texts := []string{"1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 day", "7 days"}
+	const apart = 40 // points
 	var ticks []plot.Tick
+	last := -vg.Length(apart)
 	for i, mark := range marks {
-		if mark >= from && mark <= to {
-			ticks = append(ticks, plot.Tick{Value: mark.Seconds(), Label: texts[i]})
+		if mark < a.From || mark > a.To {
+			continue
 		}
+		tick := plot.Tick{Value: mark.Seconds()}
+		if at := vg.Length(a.share(mark)) * width; at-last >= apart {
+			tick.Label, last = texts[i], at
+		}
+		ticks = append(ticks, tick)
 	}
 	return ticks
 }
