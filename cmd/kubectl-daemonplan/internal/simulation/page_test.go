@@ -340,6 +340,7 @@ func TestPageStyle(t *testing.T) {
 		{"folded parts are printed", "details::details-content { content-visibility: visible"},
 		{"paper has every column", ".words .why, .words .when { position: static; min-width: 0;"},
 		{"paper has nothing to click", ".screen, .bar button, #filter, .tip, .mark, .cross { display: none !important; }"},
+		{"paper has the legend beside the picture", "h2, h3, summary, .legend { break-after: avoid; }"},
 		{"a long command is seen whole", ".command { white-space: pre-wrap;"},
 		{"a table shows that there is more", "linear-gradient(to left, var(--shade)"},
 		{"lines", "--line-0: " + hex(lineColors[0]) + ";"}, {"lines on a dark page", "--line-0: " + hex(darkLineColors[0]) + ";"},
