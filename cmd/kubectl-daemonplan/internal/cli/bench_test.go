@@ -33,7 +33,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := objects.New().Add("dump", data); err != nil {
+		if err := objects.New().Add(objects.File{Name: "dump", Text: data}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func BenchmarkPlanShare(b *testing.B) {
 	for b.Loop() {
 		begin := time.Now()
 		in := objects.New()
-		if err := in.ReadFiles([]string{"-"}, strings.NewReader(data)); err != nil {
+		if err := in.Read(&objects.Files{Stdin: strings.NewReader(data)}, []string{"-"}); err != nil {
 			b.Fatal(err)
 		}
 		target, err := in.Choose(objects.Ref{})

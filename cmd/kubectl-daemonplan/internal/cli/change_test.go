@@ -86,7 +86,7 @@ func TestChangeKeeps(t *testing.T) {
 	template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-03-01T00:00:00Z"}
 	f.set.Spec.Template = template
 	in := objects.New()
-	if err := in.Add("dump", f.yaml(t)); err != nil {
+	if err := in.Add(objects.File{Name: "dump", Text: f.yaml(t)}); err != nil {
 		t.Fatal(err)
 	}
 	set, err := in.Choose(objects.Ref{})
@@ -94,7 +94,7 @@ func TestChangeKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for version, generation := range map[string]int64{"2.14.0": 2, "2.15.0": 3} {
-		change, err := objects.ReadChange(set, "-", strings.NewReader(agentAt(version)))
+		change, err := objects.ReadChange(set, &objects.Files{Stdin: strings.NewReader(agentAt(version))}, "-")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestBadChanges(t *testing.T) {
 		{"another kind", "the same", strings.Replace(agent, "apps/v1\n", "apps.kruise.io/v1beta1\n", 1),
 			"standard input: there is no manifest of DaemonSet observability/node-agent in it; there are: ConfigMap node-agent, apps.kruise.io/v1beta1 DaemonSet node-agent"},
 		{"old version", "how to convert it", strings.Replace(agent, "apps/v1\n", "extensions/v1beta1\n", 1),
-			"standard input: document 2 (DaemonSet observability/node-agent): no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, " +
+			"standard input: document 2 (DaemonSet observability/node-agent): apiVersion: no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, " +
 				"add spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"},
 		{"twice", "one would be ignored", join(agent, agent), "standard input: document 4: observability/node-agent was there before, in standard input: document 2 (DaemonSet observability/node-agent)"},
 		{"template of Helm", "with the line", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  {{- include \"labels\" . | nindent 4 }}\n",
@@ -223,7 +223,7 @@ func TestBadChanges(t *testing.T) {
 		})
 	}
 	code, _, stderr := call(smallSet, "plan", "-f", "-", "--change", "-")
-	if want := "error: standard input can be read only once: --filename - and --change - exclude each other\n"; code != 2 || stderr != want {
+	if want := "error: standard input: it can be read only once, and - is given twice\n"; code != 2 || stderr != want {
 		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
 	}
 }

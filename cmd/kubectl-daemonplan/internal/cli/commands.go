@@ -119,7 +119,7 @@ func (p *program) planCommand() *cobra.Command {
 			}
 			if forecast {
 				fmt.Fprintln(&p.out)
-				return forecasted(simulation.ForecastPlan(&p.out, result.Set.Set, result.Snapshot))
+				return forecasted(simulation.ForecastPlan(&p.out, result.Set, result.Snapshot))
 			}
 			return nil
 		})

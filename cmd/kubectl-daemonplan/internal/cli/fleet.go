@@ -50,10 +50,10 @@ func fleetTime() time.Time {
 func addExample(in *objects.Input, name string) error {
 	switch name {
 	case exampleKruise:
-		return in.Add(kruiseName, kruiseFile)
+		return in.Add(objects.File{Name: kruiseName, Text: kruiseFile})
 	case exampleEDS:
-		return in.Add(edsName, edsFile)
+		return in.Add(objects.File{Name: edsName, Text: edsFile})
 	default:
-		return in.Add(fleetName, fleetFile)
+		return in.Add(objects.File{Name: fleetName, Text: fleetFile})
 	}
 }

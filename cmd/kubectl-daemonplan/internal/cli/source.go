@@ -36,12 +36,14 @@ type source struct {
 	changeNote string // what was planned instead of the set that is there
 	caseFile   string
 
+	reader  objects.Files
 	input   *objects.Input   // what was read from files, which can be read only once
 	cluster *cluster.Cluster // nil: files, or not connected yet
 }
 
 // flags adds the flags of a command that reads a set.
 func (s *source) flags(c *cobra.Command) {
+	s.reader.Stdin = s.streams.In
 	f := c.Flags()
 	s.inputFlags(f)
 	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
@@ -167,7 +169,7 @@ func (s *source) load(ctx context.Context, namespace string) (in *objects.Input,
 		return s.input, addExample(s.input, s.example)
 	case len(s.files) > 0:
 		s.input = objects.New()
-		return s.input, s.input.ReadFiles(s.files, s.streams.In)
+		return s.input, s.input.Read(&s.reader, s.files)
 	}
 	if s.cluster == nil {
 		if s.cluster, err = cluster.New(s.kube); err != nil {
@@ -254,10 +256,7 @@ func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
 
 // changed is the set with the spec of --change, as the API server would store it.
 func (s *source) changed(ctx context.Context, in *objects.Input, of *objects.Set) (*objects.Set, error) {
-	if s.change == "-" && slices.Contains(s.files, "-") {
-		return nil, errors.New("standard input can be read only once: --filename - and --change - exclude each other")
-	}
-	change, err := objects.ReadChange(of, s.change, s.streams.In)
+	change, err := objects.ReadChange(of, &s.reader, s.change)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"strconv"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -39,23 +37,23 @@ type Change struct {
 }
 
 // ReadChange finds the manifest of the set in a file that may have many documents.
-func ReadChange(of *Set, file string, stdin io.Reader) (*Change, error) {
-	name, data, err := readFile(file, stdin)
+func ReadChange(of *Set, f *Files, name string) (*Change, error) {
+	file, err := f.Read(name)
 	if err != nil {
 		return nil, err
 	}
 	var found *Change
 	var others []string
-	err = eachObject(name, data, func(object manifest.Object, origin string) error {
+	err = eachObject(file, func(object manifest.Object, origin string) error {
 		var meta metav1.PartialObjectMetadata
 		if err := object.Decode(&meta); err != nil {
 			return At(origin, err)
 		}
-		group, _, _ := strings.Cut(object.APIVersion, "/")
+		group := groupOf(object)
 		same := meta.Name == of.Spec.Name && (meta.Namespace == "" || meta.Namespace == of.Spec.Namespace)
 		switch {
-		case object.Kind == "DaemonSet" && group == "extensions" && same && of.Group == GroupApps:
-			return fmt.Errorf("%s: %s", place(origin, object.Kind, of.Spec.Namespace, meta.Name), convertIt)
+		case same && of.Group == GroupApps && outdated(object) != nil:
+			return At(place(origin, object.Kind, of.Spec.Namespace, meta.Name), outdated(object))
 		case !IsSet(object) || group != of.Group || !same:
 			others = append(others, described(object, &meta))
 			return nil
@@ -71,17 +69,13 @@ func ReadChange(of *Set, file string, stdin io.Reader) (*Change, error) {
 		return nil, err
 	case found == nil && len(others) == 0:
 		return nil, fmt.Errorf("%s: there is no object in it; it is to have the manifest of %s %s",
-			name, KindOf(of.Group), text.Printable(of.FullName()))
+			file.Name, KindOf(of.Group), text.Printable(of.FullName()))
 	case found == nil:
 		return nil, fmt.Errorf("%s: there is no manifest of %s %s in it; there are: %s",
-			name, KindOf(of.Group), text.Printable(of.FullName()), text.Some(others))
+			file.Name, KindOf(of.Group), text.Printable(of.FullName()), text.Some(others))
 	}
 	return found, nil
 }
-
-// convertIt is what to do with a manifest that no API server takes any more.
-const convertIt = "no API server takes extensions/v1beta1 any more; convert it to apps/v1: set apiVersion: apps/v1, add " +
-	"spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"
 
 // described is an object in a list of those that there are.
 func described(object manifest.Object, meta *metav1.PartialObjectMetadata) string {

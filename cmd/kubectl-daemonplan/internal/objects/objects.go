@@ -37,7 +37,6 @@ type Input struct {
 	origins map[any]string    // where each object above was read
 	places  map[*Set]string   // where the manifest of a changed set is
 	seen    map[string]string // where the object of a kind, namespace and name was read
-	old     []string          // sets of versions that are served no more, with their origins
 }
 
 // New is an input without objects.
@@ -66,13 +65,10 @@ func (in *Input) SetPlace(s *Set) string {
 
 // place joins an origin with a kind and a name, as in "dump.json: document 1, item 401 (Pod web/agent-x)".
 func place(origin, kind, namespace, name string) string {
-	if name == "" {
-		return origin
-	}
-	if namespace != "" {
+	if namespace != "" && name != "" {
 		name = namespace + "/" + name
 	}
-	return fmt.Sprintf("%s (%s %s)", origin, kind, text.Printable(name))
+	return fmt.Sprintf("%s (%s)", origin, text.Printable(strings.TrimSpace(kind+" "+name)))
 }
 
 // Adopt makes the set one of the input, in the place of another one.
@@ -105,47 +101,32 @@ func At(origin string, err error) error {
 
 // AddObject adds an object that was found at the origin. Objects of kinds that no plan needs are counted.
 func (in *Input) AddObject(object manifest.Object, origin string) error {
-	err := in.addObject(object, origin)
-	if err == nil {
-		return nil
-	}
-	var meta metav1.PartialObjectMetadata
-	if object.Decode(&meta) != nil { // broken syntax, or a name that is none
-		meta = metav1.PartialObjectMetadata{}
-	}
-	kind := object.Kind
-	if IsSet(object) {
-		group, _, _ := strings.Cut(object.APIVersion, "/")
-		kind = KindOf(group)
-	}
-	return At(place(origin, kind, meta.Namespace, meta.Name), err)
+	return placed(object, origin, in.addObject(object, origin))
 }
 
 func (in *Input) addObject(object manifest.Object, origin string) error {
-	group, _, _ := strings.Cut(object.APIVersion, "/")
 	switch {
 	case object.Kind == "Node" && object.APIVersion == "v1":
 		return take(in, object, origin, &in.Nodes)
 	case object.Kind == "Pod" && object.APIVersion == "v1":
 		return take(in, object, origin, &in.Pods)
-	case object.Kind == "ControllerRevision" && group == GroupApps:
+	case object.Kind == "ControllerRevision" && groupOf(object) == GroupApps:
 		return take(in, object, origin, &in.Revisions)
+	case outdated(object) != nil:
+		return outdated(object)
 	case IsSet(object):
-		return in.addSet(object, group, origin)
+		return in.addSet(object, origin)
 	case object.IsSetting():
 		return in.addSetting(object, origin)
-	case object.Kind == "DaemonSet" && group == "extensions":
-		var meta metav1.PartialObjectMetadata
-		if err := object.Decode(&meta); err != nil {
-			return err
-		}
-		in.old = append(in.old, place(origin, object.Kind, meta.Namespace, meta.Name))
-		fallthrough
 	default:
-		in.Ignored[kindName(object)]++
-		// Nothing of the object is used, but a file that cannot be decoded must be reported.
-		return object.Decode(&struct{}{})
+		return in.ignore(object)
 	}
+}
+
+// ignore counts the object. Nothing of it is used, but a file that cannot be decoded must be reported.
+func (in *Input) ignore(object manifest.Object) error {
+	in.Ignored[kindName(object)]++
+	return object.Decode(&struct{}{})
 }
 
 // kindName is the kind with its apiVersion, except for kinds of the core with apiVersion v1.
@@ -210,7 +191,7 @@ func (in *Input) enter(kind string, object metav1.Object, origin string) error {
 	return nil
 }
 
-// IgnoredKinds counts the objects that were ignored, the most frequent kind first.
+// IgnoredKinds counts the objects that were ignored, by kind, the most frequent kinds first.
 func (in *Input) IgnoredKinds() string {
 	kinds := slices.SortedFunc(maps.Keys(in.Ignored), func(a, b string) int {
 		return cmp.Or(cmp.Compare(in.Ignored[b], in.Ignored[a]), cmp.Compare(a, b))
@@ -219,7 +200,7 @@ func (in *Input) IgnoredKinds() string {
 	for _, kind := range kinds {
 		counts = append(counts, fmt.Sprintf("%s %d", text.Printable(kind), in.Ignored[kind]))
 	}
-	return strings.Join(counts, ", ")
+	return text.Some(counts)
 }
 
 // FromSnapshot is the input that a snapshot was made from, as far as the snapshot has it, with its set. All of it has the origin.

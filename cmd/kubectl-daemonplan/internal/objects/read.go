@@ -2,48 +2,41 @@ package objects
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
-// stdinName is the name of standard input in messages.
-const stdinName = "standard input"
-
-// ReadFiles reads files, the .yaml, .yml and .json files of directories, and standard input (-).
-func (in *Input) ReadFiles(files []string, stdin io.Reader) error {
-	for i, file := range files {
-		if file == "-" && slices.Contains(files[:i], "-") {
-			return errors.New("standard input can be read only once")
+// Read adds the objects of files, of the .yaml, .yml and .json files of directories, and of standard input (-).
+func (in *Input) Read(f *Files, names []string) error {
+	for _, name := range names {
+		if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
+			if err := in.readDir(f, name); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := in.readPath(file, stdin); err != nil {
+		if err := in.readFile(f, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (in *Input) readPath(path string, stdin io.Reader) error {
-	info, err := os.Stat(path)
-	if path != "-" && err == nil && info.IsDir() {
-		return in.readDir(path)
-	}
-	name, data, err := readFile(path, stdin)
+func (in *Input) readFile(f *Files, name string) error {
+	file, err := f.Read(name)
 	if err != nil {
 		return err
 	}
-	return in.Add(name, data)
+	return in.Add(file)
 }
 
-func (in *Input) readDir(dir string) error {
+func (in *Input) readDir(f *Files, dir string) error {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return Reading(dir, err)
@@ -55,7 +48,7 @@ func (in *Input) readDir(dir string) error {
 			continue
 		}
 		found = true
-		if err := in.readPath(filepath.Join(dir, entry.Name()), nil); err != nil {
+		if err := in.readFile(f, filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}
@@ -65,54 +58,37 @@ func (in *Input) readDir(dir string) error {
 	return nil
 }
 
-// readFile reads a file or standard input, and returns its name in messages, too.
-func readFile(file string, stdin io.Reader) (name string, data []byte, err error) {
-	if file == "-" {
-		if data, err = io.ReadAll(stdin); err != nil {
-			return "", nil, fmt.Errorf("%s: %w", stdinName, err)
+// Add adds the objects of a file.
+func (in *Input) Add(file File) error {
+	in.Bytes += len(file.Text)
+	return eachObject(file, in.AddObject)
+}
+
+// AddSets adds the sets of a file. All other objects of it are counted, as those of other kinds.
+func (in *Input) AddSets(file File) error {
+	in.Bytes += len(file.Text)
+	return eachObject(file, func(object manifest.Object, origin string) error {
+		if IsSet(object) || outdated(object) != nil {
+			return in.AddObject(object, origin)
 		}
-		return stdinName, data, nil
-	}
-	if data, err = os.ReadFile(file); err != nil {
-		return "", nil, Reading(file, err)
-	}
-	return file, data, nil
-}
-
-// Reading is the error that a file could not be read, without the name of the system call.
-func Reading(file string, err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}
-
-// Add adds the objects of one file.
-func (in *Input) Add(file string, data []byte) error {
-	in.Bytes += len(data)
-	return eachObject(file, data, func(object manifest.Object, origin string) error {
-		return in.AddObject(object, origin)
+		return placed(object, origin, in.ignore(object))
 	})
 }
 
-// eachObject calls do with every object of a file and its origin, until there is an error. A file without objects is one, because
-// whoever names it expects some.
-func eachObject(file string, data []byte, do func(manifest.Object, string) error) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return fmt.Errorf("%s: it is empty; it is to hold objects in YAML or JSON, as kubectl get -o yaml prints them", file)
+// eachObject calls do with every object of a file and its origin, until there is an error. A file without any text is one,
+// because whoever names it expects some.
+func eachObject(file File, do func(manifest.Object, string) error) error {
+	if len(bytes.TrimSpace(file.Text)) == 0 {
+		return fmt.Errorf("%s: it is empty; it is to hold objects in YAML or JSON, as kubectl get -o yaml prints them", file.Name)
 	}
-	if err := checkText(data); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	for object, err := range manifest.Objects(data) {
+	for object, err := range manifest.Objects(file.Text) {
 		if err != nil {
-			if line := templateLine(data); line > 0 {
-				return fmt.Errorf("%s: line %d: \"{{\" begins no YAML: this looks like an unrendered Helm template; "+
-					"render the chart first: helm template CHART > rendered.yaml", file, line)
+			if template := TemplateError(file.Text); template != nil {
+				err = template
 			}
-			return fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", file.Name, err)
 		}
-		origin := fmt.Sprintf("%s: document %d", file, object.Document)
+		origin := fmt.Sprintf("%s: document %d", file.Name, object.Document)
 		if object.Item > 0 {
 			origin += fmt.Sprintf(", item %d", object.Item)
 		}
@@ -123,31 +99,22 @@ func eachObject(file string, data []byte, do func(manifest.Object, string) error
 	return nil
 }
 
-// checkText finds the first byte that is not UTF-8. Package manifest knows the usual reasons better: UTF-16, and gzip.
-func checkText(data []byte) error {
-	for _, start := range []string{"\xff\xfe", "\xfe\xff", "\x1f\x8b"} {
-		if bytes.HasPrefix(data, []byte(start)) {
-			return nil
+// placed puts the origin of the object, and its kind and name as far as they can be read, before each mistake.
+func placed(object manifest.Object, origin string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var named struct {
+		Metadata struct {
+			Name, Namespace any
 		}
 	}
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("byte %d (line %d) is 0x%02x, which is not UTF-8 text", i, lineAt(data[:i]), data[i])
-		}
-		i += size
+	_ = json.Unmarshal(object.JSON, &named) // what cannot be read has no name
+	name, _ := named.Metadata.Name.(string)
+	namespace, _ := named.Metadata.Namespace.(string)
+	kind := object.Kind
+	if IsSet(object) {
+		kind = KindOf(groupOf(object))
 	}
-	return nil
+	return At(place(origin, kind, namespace, name), err)
 }
-
-// templateLine is the first line that has an action of a Helm template; 0 if none has.
-func templateLine(data []byte) int {
-	before, _, found := bytes.Cut(data, []byte("{{"))
-	if !found {
-		return 0
-	}
-	return lineAt(before)
-}
-
-// lineAt is the number of the line that begins, or goes on, after the text.
-func lineAt(before []byte) int { return 1 + bytes.Count(before, []byte("\n")) }

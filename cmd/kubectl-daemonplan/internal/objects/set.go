@@ -31,9 +31,29 @@ type Set struct {
 
 // IsSet reports whether a controller of daemon pods would handle the object.
 func IsSet(object manifest.Object) bool {
-	group, _, _ := strings.Cut(object.APIVersion, "/")
+	group := groupOf(object)
 	return object.Kind == "DaemonSet" && (group == GroupApps || group == GroupKruise) ||
 		object.Kind == "ExtendedDaemonSet" && group == GroupEDS
+}
+
+// groupOf is the API group of an object; that of the core has none, so that it is the version.
+func groupOf(object manifest.Object) string {
+	group, _, _ := strings.Cut(object.APIVersion, "/")
+	return group
+}
+
+// outdated is the mistake of a DaemonSet of a version that no API server takes any more; nil: it is none.
+func outdated(object manifest.Object) error {
+	how := ""
+	switch object.APIVersion + " " + object.Kind {
+	case "extensions/v1beta1 DaemonSet":
+		how = ", add spec.selector.matchLabels with labels of spec.template.metadata.labels, and drop spec.templateGeneration"
+	case "apps/v1beta2 DaemonSet":
+	default:
+		return nil
+	}
+	return fmt.Errorf("apiVersion: no API server takes %s any more; convert it to apps/v1: set apiVersion: apps/v1%s",
+		object.APIVersion, how)
 }
 
 // decodeSet reads the object.
@@ -42,8 +62,7 @@ func decodeSet(object manifest.Object) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, _, _ := strings.Cut(object.APIVersion, "/")
-	s := &Set{Set: decoded, Group: group, Object: object}
+	s := &Set{Set: decoded, Group: groupOf(object), Object: object}
 	var meta metav1.PartialObjectMetadata
 	if err := object.Decode(&meta); err != nil {
 		return nil, err
@@ -66,12 +85,12 @@ func (s *Set) With(object []byte) (*Set, error) {
 	return next, nil
 }
 
-func (in *Input) addSet(object manifest.Object, group, origin string) error {
+func (in *Input) addSet(object manifest.Object, origin string) error {
 	s, err := decodeSet(object)
 	if err != nil {
 		return err
 	}
-	if err := in.enter(KindOf(group), &s.Meta, origin); err != nil {
+	if err := in.enter(KindOf(s.Group), &s.Meta, origin); err != nil {
 		return err
 	}
 	in.origins[s] = origin
@@ -164,20 +183,24 @@ type NoSetError struct{ text string }
 // Error returns what was meant, and what there is.
 func (e *NoSetError) Error() string { return e.text }
 
-// Choose picks the set that is meant.
-func (in *Input) Choose(ref Ref) (*Set, error) {
-	var chosen []*Set
+// Find lists the sets that are meant.
+func (in *Input) Find(ref Ref) []*Set {
+	var found []*Set
 	for _, s := range in.Sets {
 		if ref.means(s) {
-			chosen = append(chosen, s)
+			found = append(found, s)
 		}
 	}
+	return found
+}
+
+// Choose picks the set that is meant.
+func (in *Input) Choose(ref Ref) (*Set, error) {
+	chosen := in.Find(ref)
 	const none = "there is no DaemonSet of apps/v1 or apps.kruise.io, and no ExtendedDaemonSet, in the input"
 	switch {
 	case len(chosen) == 1:
 		return chosen[0], nil
-	case len(in.Sets) == 0 && len(in.old) > 0:
-		return nil, fmt.Errorf("%s: %s", in.old[0], convertIt)
 	case len(in.Sets) == 0 && len(in.Ignored) > 0:
 		return nil, fmt.Errorf("%s (ignored: %s)", none, in.IgnoredKinds())
 	case len(in.Sets) == 0:

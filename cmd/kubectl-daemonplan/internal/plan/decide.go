@@ -5,16 +5,11 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
 // Result is a plan with what it was made from.
@@ -48,73 +43,18 @@ func decide(in *objects.Input, s *objects.Set, now time.Time, reading *rollout.R
 	}
 	planner, err := rollout.New(s.Spec)
 	if err != nil {
-		return nil, Invalid(in.SetPlace(s), s, err)
+		return nil, objects.Invalid(in.SetPlace(s), s.Spec, err)
 	}
-	claims, err := rollout.Claim(s.Spec, in.Pods)
+	snapshot, claims, err := in.Snapshot(s, now)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.SetPlace(s), err)
-	}
-	if err := checkUIDs(in, claims.Pods); err != nil {
 		return nil, err
 	}
-	revisionClaims, err := rollout.ClaimRevisions(s.Spec, in.Revisions)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.SetPlace(s), err)
-	}
-	snapshot := rollout.Snapshot{
-		Now:       now,
-		Nodes:     in.Nodes,
-		Pods:      claims.Pods,
-		Revisions: revisionClaims.Revisions,
-		Memory:    s.Memory,
-		Reading:   reading,
-	}
+	snapshot.Reading = reading
 	plan, err := planner.Plan(snapshot)
 	if err != nil {
 		return nil, err
 	}
 	return &Result{Set: s, Snapshot: snapshot, claims: claims, Plan: plan, Input: in}, nil
-}
-
-// checkUIDs refuses objects that the planner would refuse, because here the error can name the file.
-func checkUIDs(in *objects.Input, pods []*corev1.Pod) error {
-	seen := make(map[types.UID]*corev1.Pod, len(pods))
-	for _, pod := range pods {
-		if pod.UID == "" {
-			return fmt.Errorf("%s: metadata.uid: Required value: deletes use it as precondition", in.Place("Pod", pod))
-		}
-		if first, taken := seen[pod.UID]; taken {
-			return fmt.Errorf("%s: metadata.uid: Duplicate value: Pod %s/%s has it too, in %s", in.Place("Pod", pod),
-				text.Printable(first.Namespace), text.Printable(first.Name), in.Origin(first))
-		}
-		seen[pod.UID] = pod
-	}
-	return nil
-}
-
-// Invalid lists every mistake in a spec, with the paths of its manifest.
-func Invalid(place string, s *objects.Set, err error) error {
-	var lines []error
-	for _, mistake := range manifest.FieldErrors(s.Spec, err) {
-		mistake.Detail = strings.Replace(mistake.Detail, "strategy.paused stops a rollout", stopOf(s.Group), 1)
-		lines = append(lines, fmt.Errorf("%s: %w", place, mistake))
-	}
-	if len(lines) == 0 {
-		return fmt.Errorf("%s: %w", place, err)
-	}
-	return errors.Join(lines...)
-}
-
-// stopOf is how a rollout of a set of the group is stopped, with fields that its manifest has.
-func stopOf(group string) string {
-	switch group {
-	case objects.GroupKruise:
-		return "updateStrategy.rollingUpdate.paused: true stops a rollout"
-	case objects.GroupEDS:
-		return "the annotation " + manifest.EDSRollingUpdatePausedAnnotation + ": \"true\" stops a rollout"
-	default:
-		return "updateStrategy.type: OnDelete stops a rollout"
-	}
 }
 
 // ignoredLine lists the objects that were ignored; empty if none were.

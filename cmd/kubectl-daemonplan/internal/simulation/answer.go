@@ -100,7 +100,7 @@ func specAnswerOf(o *outcome) specAnswer {
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
 	worst := o.worst()
 	a := specAnswer{
-		Label: o.Label, File: o.File, Headline: o.story(),
+		Label: o.Label, File: o.File.Name, Headline: o.story(),
 		Endings: endingCounts{
 			Done: o.count(endDone), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced), Stuck: o.count(endStuck),
 			Limit: o.count(endLimit), Late: o.count(endStopped),

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -77,18 +78,18 @@ func (e *experiment) blame(c *candidate, err error) error {
 	for _, mistake := range mistakes {
 		part, _, _ := strings.Cut(mistake.Field, ".")
 		part, _, _ = strings.Cut(part, "[")
-		file := c.File
+		file := c.File.Name
 		switch part {
 		case "model", "controller", "events":
-			file = cmp.Or(e.question.World, file)
+			file = cmp.Or(objects.Shown(e.question.World), file)
 		case "fleet":
-			file = cmp.Or(e.Fleet, e.Dump, "--nodes")
+			file = objects.Shown(cmp.Or(e.Fleet, e.Dump, "--nodes"))
 		}
 		in := *mistake
 		if part == "fleet" && e.Fleet != "" { // the file has the fields of the fleet at its top
 			in.Field = strings.TrimPrefix(in.Field, "fleet.")
 		}
-		lines = append(lines, fmt.Errorf("%s: %w", shownName(file), &in))
+		lines = append(lines, fmt.Errorf("%s: %w", file, &in))
 	}
 	return errors.Join(lines...)
 }

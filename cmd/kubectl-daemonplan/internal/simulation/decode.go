@@ -8,17 +8,19 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/internal/quantities"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -34,9 +36,9 @@ type decoder struct {
 	mistakes []error
 }
 
-// decode reads the only document of data into the value that into points to.
-func (d *decoder) decode(file string, data []byte, into any) error {
-	file = shownName(file)
+// decode reads the only document of the file into the value that into points to.
+func (d *decoder) decode(read objects.File, into any) error {
+	file, data := read.Name, read.Text
 	if n := documents(data); n > 1 {
 		return fmt.Errorf("%s: there are %d documents in the file; it is to have one, with: %s",
 			file, n, names(reflect.TypeOf(into).Elem()))
@@ -168,7 +170,7 @@ func (d *decoder) table(path string, tree any, v reflect.Value) {
 	out := reflect.MakeMapWithSize(v.Type(), len(table))
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		value := reflect.New(v.Type().Elem()).Elem()
-		d.value(fmt.Sprintf("%s[%s]", path, printable(key)), table[key], value)
+		d.value(fmt.Sprintf("%s[%s]", path, text.Printable(key)), table[key], value)
 		out.SetMapIndex(reflect.ValueOf(key), value)
 	}
 	v.Set(out)
@@ -267,7 +269,7 @@ func (d *decoder) resources(path string, tree any, v reflect.Value) {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		quantity, err := parseQuantity(table[key], strings.Trim(show(table[key]), `"`))
 		if err != nil || quantity.Sign() < 0 {
-			d.wrong(fmt.Sprintf("%s[%s]", path, printable(key)), "%s is no amount such as 500m, 4 or 16Gi", show(table[key]))
+			d.wrong(fmt.Sprintf("%s[%s]", path, text.Printable(key)), "%s is no amount such as 500m, 4 or 16Gi", show(table[key]))
 			continue
 		}
 		list[corev1.ResourceName(key)] = quantity
@@ -361,9 +363,9 @@ func isText(v reflect.Value) bool {
 
 func join(path, key string) string {
 	if path == "" {
-		return printable(key)
+		return text.Printable(key)
 	}
-	return path + "." + printable(key)
+	return path + "." + text.Printable(key)
 }
 
 // show prints a value for a message, on one line.
@@ -387,10 +389,33 @@ func trimmed(err error) string {
 	return text
 }
 
-// printable is the text if a terminal can show it as it is, else the quoted text.
-func printable(text string) string {
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(text)
+// unparsed explains why a text could not be parsed, if the reason is a common one that parsers have no words for.
+func unparsed(data []byte, err error) error {
+	if template := objects.TemplateError(data); template != nil {
+		return template
 	}
-	return text
+	if at := notFinite.FindIndex(data); at != nil {
+		found := bytes.Trim(data[at[0]:at[1]], " \t:,[-")
+		line := 1 + bytes.Count(data[:at[1]-1], []byte("\n"))
+		return fmt.Errorf("line %d: %s is no number that can be used here; one is 0.5 or 3%%", line, found)
+	}
+	return err
 }
+
+var (
+	notFinite = regexp.MustCompile(`[:,\[\s-]\s*[-+]?\.(nan|NaN|NAN|inf|Inf|INF)\b`)
+	separator = regexp.MustCompile(`(?m)^---([ \t].*)?$`)
+	content   = regexp.MustCompile(`(?m)^\s*[^\s#]`)
+)
+
+// documents is how many YAML documents are in the text that are not empty.
+func documents(data []byte) int {
+	n := 0
+	for _, part := range separator.Split(string(data), -1) {
+		n += one(content.MatchString(part))
+	}
+	return n
+}
+
+// printable is the text as a terminal may show it.
+func printable(value string) string { return text.Printable(value) }

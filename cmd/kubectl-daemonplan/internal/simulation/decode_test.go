@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -37,7 +38,7 @@ events:
 - {at: 2h, what: GiveCommands, commands: {validate: agent-1}}
 - {at: 3h, what: AddNodes, join: {name: late, nodes: 2, used: {cpu: "1"}}}
 `)
-	w, err := (&files{}).readWorld(file)
+	w, err := readWorld(&objects.Files{}, opened(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ pools:
   images: [registry.example/agent:v2]
 - {name: db, nodes: 5}
 `)
-	fleet, err := (&files{}).readFleet(file)
+	fleet, err := readFleet(opened(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +111,8 @@ func FuzzReadWorld(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var w world
 		var fleet fleetFile
-		errWorld := new(decoder).decode("world.yaml", data, &w)
-		errFleet := new(decoder).decode("fleet.yaml", data, &fleet)
+		errWorld := new(decoder).decode(objects.File{Name: "world.yaml", Text: data}, &w)
+		errFleet := new(decoder).decode(objects.File{Name: "fleet.yaml", Text: data}, &fleet)
 		if errWorld == nil && errFleet == nil {
 			t.Errorf("%q is a world and a fleet", data)
 		}

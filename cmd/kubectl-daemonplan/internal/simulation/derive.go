@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -49,7 +50,7 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 			scheduled = append(scheduled, wait)
 		}
 	}
-	name := printable(spec.Default().Name)
+	name := text.Printable(spec.Default().Name)
 	if len(started) == 0 {
 		return Derived{}, fmt.Errorf("of the %s of %s none tells how long a start takes "+
 			"(conditions PodScheduled and Ready, both True, and no restart): give --world FILE, which says how long pods take",
@@ -101,16 +102,16 @@ func (d *Derived) sizes(nodes []*corev1.Node, template *corev1.PodSpec) {
 		if size == 0 {
 			size, like = byRepository[repository(image)], ", as other versions of it"
 		}
-		switch text := printable(image); {
-		case slices.Contains(unknown, text) || d.Model.Registry.Sizes[image] > 0:
+		switch name := text.Printable(image); {
+		case slices.Contains(unknown, name) || d.Model.Registry.Sizes[image] > 0:
 		case size <= 0:
-			unknown = append(unknown, text)
+			unknown = append(unknown, name)
 		default:
 			if d.Model.Registry.Sizes == nil {
 				d.Model.Registry.Sizes = make(map[string]int64)
 			}
 			d.Model.Registry.Sizes[image] = size
-			known = append(known, fmt.Sprintf("%s has %s%s", text, asBytes(float64(size)), like))
+			known = append(known, fmt.Sprintf("%s has %s%s", name, asBytes(float64(size)), like))
 		}
 	}
 	if len(known) > 0 {

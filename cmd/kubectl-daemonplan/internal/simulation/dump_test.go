@@ -108,3 +108,14 @@ func TestFrom(t *testing.T) {
 		t.Errorf("%v, %+v: %v", report.End, report.Canary, err)
 	}
 }
+
+// A setting of the dump that has no effect in the cluster has none here, and whoever relies on it is told.
+func TestDumpSaysWhatItIgnores(t *testing.T) {
+	setting := "apiVersion: datadoghq.com/v1alpha1\nkind: ExtendedDaemonsetSetting\nmetadata: {name: big, namespace: default}\nspec: {reference: 5}\n"
+	e := loaded(t, func(q *question) {
+		q.Dump, q.Name = write(t, "dump.yaml", read(t, someDump)+"---\n"+setting), "node-agent"
+	})
+	if !strings.Contains(e.Notes[0], "ignored setting: ") || !strings.Contains(e.Notes[0], "spec.reference: Invalid value: 5") {
+		t.Errorf("the notes are %q", e.Notes)
+	}
+}

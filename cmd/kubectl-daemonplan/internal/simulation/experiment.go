@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -117,65 +118,57 @@ type source struct {
 }
 
 // load reads the files that the question names.
-func (q *question) load(f *files) (*experiment, error) {
+func (q *question) load(f *objects.Files) (*experiment, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
 	e := &experiment{question: *q}
-	var err error
-	var fleet simulate.Fleet
-	var cluster *dump
-	switch {
-	case q.Fleet != "":
-		fleet, err = f.readFleet(q.Fleet)
-		e.note(f, "Fleet", q.Fleet)
-	case q.Dump != "":
-		cluster, err = f.readDump(q.Dump)
-	default:
-		fleet, err = generated(q.Nodes, q.Zones)
-	}
+	fleet, cluster, err := e.readNodes(f)
 	if err != nil {
 		return nil, err
 	}
-	fleet = scaled(fleet, q.Scale)
-	if e.Candidates, err = f.readCandidates(q.Specs, q.Name); err != nil {
+	if e.Candidates, err = readCandidates(f, q.Specs, q.Name); err != nil {
 		return nil, err
 	}
 	if len(e.Candidates) == 0 {
-		c, err := cluster.set(q.Dump, q.Name)
+		c, err := choose(cluster, objects.File{Name: objects.Shown(q.Dump)}, q.Name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; a set that is not there is given with --spec", err)
 		}
 		e.Candidates = []*candidate{c}
 	}
 	for _, c := range e.Candidates {
 		c.Fleet = fleet
-		if c.Text != nil {
-			e.Texts = append(e.Texts, source{Title: "Spec " + c.Label, File: c.File, Text: string(c.Text)})
+		if len(c.File.Text) > 0 {
+			e.keep("Spec "+c.Label, c.File)
 		}
 		if cluster != nil {
-			if err := cluster.place(c); err != nil {
+			if err := c.place(cluster); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if q.From != "" {
-		old, _, err := f.readManifest(q.From, q.Name)
+		old, err := readManifest(f, q.From, q.Name)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range e.Candidates {
-			if err := c.runs(q.From, old.Spec); err != nil {
+			if err := c.runs(old); err != nil {
 				return nil, err
 			}
 		}
-		e.note(f, "Running before", q.From)
+		e.keep("Running before", old.File)
 	}
 	if q.World != "" {
-		if e.World, err = f.readWorld(q.World); err != nil {
+		file, err := f.Read(q.World)
+		if err != nil {
 			return nil, err
 		}
-		e.note(f, "World", q.World)
+		if e.World, err = readWorld(f, file); err != nil {
+			return nil, err
+		}
+		e.keep("World", file)
 	} else {
 		e.derive(cluster)
 	}
@@ -186,8 +179,28 @@ func (q *question) load(f *files) (*experiment, error) {
 	return e, nil
 }
 
+// readNodes reads or generates the nodes: a fleet, or a cluster.
+func (e *experiment) readNodes(f *objects.Files) (fleet simulate.Fleet, cluster *objects.Input, err error) {
+	switch {
+	case e.Dump != "":
+		if cluster, err = readDump(f, e.Dump); err == nil {
+			e.Notes = append(e.Notes, cluster.Warnings...)
+		}
+		return fleet, cluster, err
+	case e.Fleet != "":
+		var file objects.File
+		if file, err = f.Read(e.Fleet); err == nil {
+			fleet, err = readFleet(file)
+		}
+		e.keep("Fleet", file)
+	default:
+		fleet, err = generated(e.Nodes, e.Zones)
+	}
+	return scaled(fleet, e.Scale), nil, err
+}
+
 // derive reads the world of each candidate off the dump. Without a dump, or if it tells no times, the experiment has no times.
-func (e *experiment) derive(cluster *dump) {
+func (e *experiment) derive(cluster *objects.Input) {
 	if cluster == nil {
 		e.NoTimes = errors.New("generated nodes have no times of their own: give --world FILE, which says how long pods take")
 		return
@@ -195,12 +208,12 @@ func (e *experiment) derive(cluster *dump) {
 	for _, c := range e.Candidates {
 		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec)
 		if err != nil {
-			e.NoTimes = fmt.Errorf("%s: %w", e.Dump, err)
+			e.NoTimes = fmt.Errorf("%s: %w", objects.Shown(e.Dump), err)
 			return
 		}
 		c.Derived = &derived
 		for _, sentence := range derived.Sentences {
-			note := fmt.Sprintf("derived from %s for %s: %s", e.Dump, c.Label, sentence)
+			note := fmt.Sprintf("derived from %s for %s: %s", objects.Shown(e.Dump), c.Label, sentence)
 			e.Notes = append(e.Notes, note)
 		}
 	}
@@ -214,14 +227,9 @@ func (e *experiment) timed() error {
 	return nil
 }
 
-// note keeps the text of a file, unless it is standard input, which cannot be read again.
-func (e *experiment) note(f *files, title, file string) {
-	if file == "-" {
-		return
-	}
-	if data, err := f.read(file); err == nil {
-		e.Texts = append(e.Texts, source{Title: title, File: file, Text: string(data)})
-	}
+// keep keeps the text of a file for the page.
+func (e *experiment) keep(title string, file objects.File) {
+	e.Texts = append(e.Texts, source{Title: title, File: file.Name, Text: string(file.Text)})
 }
 
 // scenario is the scenario of one run.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -227,7 +228,7 @@ func zoneName(zone string) string {
 	if zone == "" {
 		return "no zone"
 	}
-	return printable(zone)
+	return text.Printable(zone)
 }
 
 // budget shows how much of the budget was used, and the limit in force at the peak, under the first seed.

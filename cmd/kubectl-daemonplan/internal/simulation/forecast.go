@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -30,7 +32,7 @@ func (p *program) forecastCommand() *cobra.Command {
 	var form format
 	c := &cobra.Command{
 		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &files{Stdin: p.Stdin}, form) },
+		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, form) },
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
@@ -38,7 +40,7 @@ func (p *program) forecastCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) forecast(q *question, f *files, form format) error {
+func (p *program) forecast(q *question, f *objects.Files, form format) error {
 	gates, err := parseGates(form.FailIf)
 	if err := errors.Join(q.check(), form.check(), err); err != nil {
 		return err
@@ -131,7 +133,7 @@ func (p *program) suggestCommand() *cobra.Command {
 		Use: "suggest", Short: "Suggest the smallest budget that meets a deadline", Long: suggestLong, Example: suggestExample,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.suggest(&q, &files{Stdin: p.Stdin}, form, knob, deadline)
+			return p.suggest(&q, &objects.Files{Stdin: p.Stdin}, form, knob, deadline)
 		},
 	}
 	c.Flags().SortFlags = false
@@ -143,12 +145,12 @@ func (p *program) suggestCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) suggest(q *question, f *files, form format, knobName string, deadline time.Duration) error {
+func (p *program) suggest(q *question, f *objects.Files, form format, knobName string, deadline time.Duration) error {
 	var knob simulate.Knob
 	wrong := []error{form.check()}
 	if err := knob.UnmarshalText([]byte(knobName)); knobName != "" && (err != nil || knob == 0) {
 		wrong = append(wrong, fmt.Errorf("--knob %s: there is no such knob; there are: maxUnavailable, maxSurge, slowStart",
-			printable(knobName)))
+			text.Printable(knobName)))
 	}
 	if deadline <= 0 {
 		wrong = append(wrong, fmt.Errorf("--deadline %s: give a time from the beginning, such as 30m",

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -15,7 +16,7 @@ func loaded(t *testing.T, set func(*question)) *experiment {
 	t.Helper()
 	q := question{Scale: 1, Seeds: 10, Seed: 1}
 	set(&q)
-	e, err := q.load(&files{})
+	e, err := q.load(&objects.Files{})
 	if err != nil {
 		t.Fatal(err)
 	}

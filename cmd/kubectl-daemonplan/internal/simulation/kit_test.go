@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -72,6 +74,16 @@ func write(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// opened is a file of the disk.
+func opened(t *testing.T, name string) objects.File {
+	t.Helper()
+	file, err := new(objects.Files).Read(name)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -117,7 +118,7 @@ func brokenCause(pod *corev1.Pod) string {
 		c := &pod.Status.ContainerStatuses[i]
 		waiting := c.State.Waiting
 		if waiting != nil && strings.Contains(waiting.Reason, "Image") {
-			return fmt.Sprintf("the image %s cannot be pulled (%s)", printable(c.Image), printable(waiting.Reason))
+			return fmt.Sprintf("the image %s cannot be pulled (%s)", text.Printable(c.Image), text.Printable(waiting.Reason))
 		}
 		ended := c.LastTerminationState.Terminated
 		if c.State.Terminated != nil {
@@ -130,16 +131,16 @@ func brokenCause(pod *corev1.Pod) string {
 		if ended != nil && ended.ExitCode != 0 {
 			why += fmt.Sprintf(", last exit code %d", ended.ExitCode)
 		}
-		return fmt.Sprintf("container %s crashes again and again (%s)", printable(c.Name), why)
+		return fmt.Sprintf("container %s crashes again and again (%s)", text.Printable(c.Name), why)
 	}
 	return ""
 }
 
-func inParentheses(text string) string {
-	if text == "" {
+func inParentheses(message string) string {
+	if message == "" {
 		return ""
 	}
-	return " (" + printable(text) + ")"
+	return " (" + text.Printable(message) + ")"
 }
 
 // waitCause says what a node waits for, without the name of its pod. It reports whether that is other nodes.
@@ -168,7 +169,7 @@ func (g *leftNodes) named() string {
 	const most = 5
 	var names []string
 	for i, name := range g.Nodes[:min(most, len(g.Nodes))] {
-		name = printable(name)
+		name = text.Printable(name)
 		if i < len(g.Since) {
 			name += " " + g.Since[i]
 		}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -12,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -21,117 +21,64 @@ import (
 type candidate struct {
 	// Label is the candidate's name in the table and in the pictures. It is unique.
 	Label string
-	// File is the file of the manifest, and Text its content.
-	File string
-	Text []byte
-	Set  manifest.Set
+	// File is the file of the manifest; its text is empty if the set is that of the dump.
+	File objects.File
+	// Place is where in the file the set is.
+	Place string
+	Set   *objects.Set
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
 	// Derived is the world that was read off the dump; nil: it is that of the experiment.
 	Derived *Derived
 }
 
-// readManifest reads the set of a manifest. If the manifest has several sets, it reads the one of that name. It ignores all other
-// objects.
-func (f *files) readManifest(file, name string) (manifest.Set, []byte, error) {
-	data, err := f.read(file)
+// readManifest reads the set of a manifest. If the manifest has several sets, it reads the one of that name.
+func readManifest(f *objects.Files, name, set string) (*candidate, error) {
+	file, err := f.Read(name)
 	if err != nil {
-		return manifest.Set{}, nil, err
+		return nil, err
 	}
-	file = shownName(file)
-	if documents(data) == 0 {
-		return manifest.Set{}, nil, fmt.Errorf("%s: the file is empty; it is to have a DaemonSet, as kubectl apply takes it",
-			file)
+	in := objects.New()
+	if err := in.AddSets(file); err != nil {
+		return nil, err
 	}
-	var found []manifest.Set
-	var all, others []string
-	for object, err := range manifest.Objects(data) {
-		if err == nil {
-			err = outdatedAPI(object)
-		}
-		if err != nil {
-			return manifest.Set{}, nil, placed(file, data, object, err)
-		}
-		if !isSet(object) {
-			others = append(others, printable(object.Kind+" of "+object.APIVersion))
-			continue
-		}
-		set, err := object.Set()
-		if err != nil {
-			return manifest.Set{}, nil, placed(file, data, object, err)
-		}
-		all = append(all, printable(set.Spec.Name))
-		if name == "" || meant(set.Spec, name) {
-			found = append(found, set)
-		}
+	c, err := choose(in, file, set)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case len(all) == 0:
-		return manifest.Set{}, nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, "+
-			"and no ExtendedDaemonSet, in the file; it has: %s", file, shortList(others))
+	if _, err := rollout.New(c.Set.Spec); err != nil {
+		return nil, objects.Invalid(c.Place, c.Set.Spec, err)
+	}
+	return c, nil
+}
+
+// choose is the only set of the input, which was read from the file, or the set of that name.
+func choose(in *objects.Input, file objects.File, name string) (*candidate, error) {
+	ref := objects.Ref{Name: name}
+	if namespace, short, found := strings.Cut(name, "/"); found {
+		ref = objects.Ref{Namespace: namespace, Name: short}
+	}
+	var all []string
+	for _, set := range in.Sets {
+		all = append(all, text.Printable(set.FullName()))
+	}
+	switch found := in.Find(ref); {
+	case len(in.Sets) == 0 && len(in.Ignored) == 0:
+		return nil, fmt.Errorf("%s: there is no set in it; a set is a DaemonSet, as kubectl apply takes it", file.Name)
+	case len(in.Sets) == 0:
+		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, and no ExtendedDaemonSet, in it; it has: %s",
+			file.Name, in.IgnoredKinds())
 	case len(found) == 0:
-		return manifest.Set{}, nil, fmt.Errorf("%s: no set is called %s; there are: %s", file, printable(name),
-			strings.Join(all, ", "))
+		return nil, fmt.Errorf("%s: no set is called %s; there are: %s", file.Name, text.Printable(name), text.Some(all))
 	case len(found) > 1:
-		return manifest.Set{}, nil, fmt.Errorf("%s: there are several sets; choose one with --name: %s",
-			file, strings.Join(all, ", "))
+		return nil, fmt.Errorf("%s: there are several sets; choose one with --name: %s", file.Name, text.Some(all))
+	default:
+		return &candidate{Label: text.Printable(found[0].Spec.Name), File: file, Place: in.SetPlace(found[0]), Set: found[0]}, nil
 	}
-	set := found[0]
-	if _, err := rollout.New(set.Spec); err != nil {
-		return manifest.Set{}, nil, located(file, translated(set.Spec, err))
-	}
-	return set, data, nil
-}
-
-// isSet reports whether a controller of daemon pods would handle the object.
-func isSet(object manifest.Object) bool {
-	group, _, _ := strings.Cut(object.APIVersion, "/")
-	return object.Kind == "DaemonSet" && (group == "apps" || group == "apps.kruise.io") ||
-		object.Kind == "ExtendedDaemonSet" && group == "datadoghq.com"
-}
-
-// shortList joins the different texts, at most five of them.
-func shortList(texts []string) string {
-	slices.Sort(texts)
-	texts = slices.Compact(texts)
-	if more := len(texts) - 5; more > 0 {
-		texts = append(texts[:5], fmt.Sprintf("and %d more", more))
-	}
-	if len(texts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(texts, ", ")
-}
-
-// meant reports whether the name, with or without the namespace, is that of the set.
-func meant(spec rollout.Spec, name string) bool {
-	spec = spec.Default()
-	return name == spec.Name || name == spec.Namespace+"/"+spec.Name
-}
-
-// translated replaces the paths of the mistakes by those of the manifest.
-func translated(spec rollout.Spec, err error) error {
-	if list := manifest.FieldErrors(spec, err); len(list) > 0 {
-		return list.ToAggregate()
-	}
-	return err
-}
-
-// located puts the name of the file before each mistake. Each mistake is one line.
-func located(file string, err error) error {
-	mistakes := rollout.FieldErrors(err)
-	if len(mistakes) == 0 {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	var lines []error
-	for _, mistake := range mistakes {
-		lines = append(lines, fmt.Errorf("%s: %w", file, mistake))
-	}
-	return errors.Join(lines...)
 }
 
 // readCandidates reads the manifests of --spec. Each argument is a file, or a label and a file.
-func (f *files) readCandidates(arguments []string, name string) ([]*candidate, error) {
+func readCandidates(f *objects.Files, arguments []string, name string) ([]*candidate, error) {
 	var list []*candidate
 	for _, argument := range arguments {
 		label, file, labelled := strings.Cut(argument, "=")
@@ -141,7 +88,7 @@ func (f *files) readCandidates(arguments []string, name string) ([]*candidate, e
 		if file == "" {
 			return nil, fmt.Errorf("--spec %s: there is no file; it is FILE or LABEL=FILE", quoted(argument))
 		}
-		set, text, err := f.readManifest(file, name)
+		c, err := readManifest(f, file, name)
 		if err != nil {
 			return nil, err
 		}
@@ -149,23 +96,23 @@ func (f *files) readCandidates(arguments []string, name string) ([]*candidate, e
 			base := path.Base(filepath.ToSlash(file))
 			label = strings.TrimSuffix(base, path.Ext(base))
 		}
-		label = printable(label)
-		if slices.ContainsFunc(list, func(c *candidate) bool { return c.Label == label }) {
-			return nil, fmt.Errorf("--spec %s: %s is there twice; write --spec LABEL=%s", argument, label, file)
+		c.Label = text.Printable(label)
+		if slices.ContainsFunc(list, func(other *candidate) bool { return other.Label == c.Label }) {
+			return nil, fmt.Errorf("--spec %s: %s is there twice; write --spec LABEL=%s", argument, c.Label, file)
 		}
-		list = append(list, &candidate{Label: label, File: file, Text: text, Set: set})
+		list = append(list, c)
 	}
 	return list, nil
 }
 
 // runs sets what runs on the generated nodes when the rollout begins: the template of an older manifest. All else is the
 // candidate's, because only the template changes.
-func (c *candidate) runs(file string, old rollout.Spec) error {
+func (c *candidate) runs(old *candidate) error {
 	running := c.Set.Spec
-	running.Template = *old.Template.DeepCopy()
-	running.Template.Labels = withLabels(old.Template.Labels, c.Set.Spec)
+	running.Template = *old.Set.Spec.Template.DeepCopy()
+	running.Template.Labels = withLabels(running.Template.Labels, c.Set.Spec)
 	if _, err := rollout.New(running); err != nil {
-		return fmt.Errorf("--from %s: its template does not fit %s: %w", file, c.File, translated(running, err))
+		return objects.Invalid(fmt.Sprintf("--from %s: its template does not fit %s", old.File.Name, c.File.Name), running, err)
 	}
 	c.Fleet.Running = &running
 	return nil

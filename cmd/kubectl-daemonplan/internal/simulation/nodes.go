@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -81,7 +82,7 @@ func newPageNodes(outcomes []*outcome, h *heatmap) *pageNodes {
 			} else {
 				panel.Zones = append(panel.Zones, [2]int{zone, 1})
 			}
-			panel.Nodes = append(panel.Nodes, numbered(names, &p.Names, printable(n.Node)))
+			panel.Nodes = append(panel.Nodes, numbered(names, &p.Names, text.Printable(n.Node)))
 			pattern := &pagePattern{Said: []int{}}
 			var times strings.Builder
 			for _, c := range n.Changes {

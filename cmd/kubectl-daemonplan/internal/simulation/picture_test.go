@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -23,7 +24,7 @@ func recorded(label string, records ...simulate.Record) *outcome {
 		t.add(r)
 	}
 	t.finish()
-	return &outcome{candidate: &candidate{Label: label}, Reports: make([]simulate.Report, 1), Traces: []*trace{t}}
+	return &outcome{candidate: &candidate{Label: label, Set: new(objects.Set)}, Reports: make([]simulate.Report, 1), Traces: []*trace{t}}
 }
 
 // changed is the record of a node whose state changes after so many seconds.

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -75,7 +76,7 @@ func (h *histories) open(outcomes int, name func(candidate int) string) error {
 	for i := range outcomes {
 		file, err := os.Create(name(i))
 		if err != nil {
-			return reading(name(i), err)
+			return objects.Reading(name(i), err)
 		}
 		h.files = append(h.files, file)
 		if strings.EqualFold(filepath.Ext(name(i)), ".csv") {

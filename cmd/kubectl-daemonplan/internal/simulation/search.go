@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -62,9 +63,10 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 	c := *s.Candidates[0]
 	spec, err := s.knob.Set(s.spec, int32(value))
 	if err != nil {
-		return simulate.Prediction{}, located(c.File, translated(s.spec, err))
+		return simulate.Prediction{}, objects.Invalid(c.Place, s.spec, err)
 	}
-	c.Set.Spec = spec
+	turned := *c.Set
+	turned.Spec, c.Set = spec, &turned
 	tried := *s.experiment
 	tried.Candidates = []*candidate{&c}
 	outcomes, err := s.compare(&tried, nil)

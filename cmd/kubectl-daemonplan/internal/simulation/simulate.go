@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 // output is where simulate writes to, in addition to the table.
@@ -38,7 +41,7 @@ func (p *program) simulateCommand() *cobra.Command {
 		Use: "simulate", Short: "Compare specs on one fleet", Long: runLong,
 		Example: strings.TrimPrefix(runExample, "\n"), Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.simulate(&q, &files{Stdin: p.Stdin}, out, form, q.command("simulate"))
+			return p.simulate(&q, &objects.Files{Stdin: p.Stdin}, out, form, q.command("simulate"))
 		},
 	}
 	c.Flags().SortFlags = false
@@ -82,13 +85,13 @@ func (f *format) flags(flags *pflag.FlagSet, gates bool) {
 
 func (f *format) check() error {
 	if f.Output != "" && f.Output != "json" {
-		return fmt.Errorf("--output %s: there is no such format; there is: json", printable(f.Output))
+		return fmt.Errorf("--output %s: there is no such format; there is: json", text.Printable(f.Output))
 	}
 	return nil
 }
 
 // simulate compares the specs, and judges the result.
-func (p *program) simulate(q *question, f *files, out output, form format, line string) error {
+func (p *program) simulate(q *question, f *objects.Files, out output, form format, line string) error {
 	gates, err := parseGates(form.FailIf)
 	if err := errors.Join(q.check(), out.check(), form.check(), err); err != nil {
 		return err
@@ -109,7 +112,7 @@ func (p *program) simulate(q *question, f *files, out output, form format, line 
 }
 
 // run makes the runs that the question asks for, and writes what out names.
-func (p *program) run(q *question, f *files, out output, line string) (e *experiment, outcomes []*outcome, err error) {
+func (p *program) run(q *question, f *objects.Files, out output, line string) (e *experiment, outcomes []*outcome, err error) {
 	if err := errors.Join(q.check(), out.check()); err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +126,7 @@ func (p *program) run(q *question, f *files, out output, line string) (e *experi
 	defer func() { err = errors.Join(err, kept.close()) }()
 	if out.Out != "" {
 		if err := os.MkdirAll(out.Out, 0o755); err != nil {
-			return nil, nil, reading(out.Out, err)
+			return nil, nil, objects.Reading(out.Out, err)
 		}
 		for _, extension := range []string{".jsonl", ".csv"} {
 			name := historyNames(filepath.Join(out.Out, "history"+extension), e.Candidates)

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/studies"
 )
 
@@ -70,7 +72,7 @@ func (p *program) studyCommand() *cobra.Command {
 }
 
 // study reads the flags of a study.
-func study(name string) (*question, *files, error) {
+func study(name string) (*question, *objects.Files, error) {
 	dir, err := fs.Sub(studies.FS, name)
 	if err != nil || !fs.ValidPath(name) || name == "." {
 		return nil, nil, unknownStudy(name)
@@ -92,7 +94,7 @@ func study(name string) (*question, *files, error) {
 	if err := flags.Parse(strings.Fields(string(text))); err != nil {
 		return nil, nil, fmt.Errorf("studies/%s/%s: %w", name, studyFile, err)
 	}
-	return q, &files{FS: dir}, nil
+	return q, &objects.Files{FS: dir}, nil
 }
 
 // studyText is what the page says of a study.
@@ -117,7 +119,7 @@ func readStudy(name, readme string) studyText {
 }
 
 func unknownStudy(name string) error {
-	return fmt.Errorf("there is no study %s; there are: %s", printable(name), strings.Join(studyNames(), ", "))
+	return fmt.Errorf("there is no study %s; there are: %s", text.Printable(name), strings.Join(studyNames(), ", "))
 }
 
 func studyNames() []string {

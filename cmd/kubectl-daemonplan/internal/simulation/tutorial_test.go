@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 )
 
 const tutorial = "../../../../docs/simulate-your-fleet.md"
@@ -42,7 +44,7 @@ func TestTutorial(t *testing.T) {
 			}
 			return match
 		case language == "yaml": // a part of a file, which must be readable by itself
-			if _, err := (&files{}).readWorld(write(t, "world.yaml", strings.Replace(body, "v1.yaml", abs(t, "v1.yaml"), 1))); err != nil {
+			if _, err := readWorld(&objects.Files{}, opened(t, write(t, "world.yaml", strings.Replace(body, "v1.yaml", abs(t, "v1.yaml"), 1)))); err != nil {
 				t.Error(err)
 			}
 			return match

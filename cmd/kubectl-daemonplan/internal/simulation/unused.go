@@ -52,7 +52,7 @@ func (e *experiment) ignored() []string {
 	for _, c := range e.Candidates {
 		if len(c.Set.Unknown) > 0 {
 			fields := strings.Join(c.Set.Unknown, ", ")
-			lines = append(lines, fmt.Sprintf("%s: ignored, as its controller would: %s", c.File, fields))
+			lines = append(lines, fmt.Sprintf("%s: ignored, as its controller would: %s", c.Place, fields))
 		}
 	}
 	return lines

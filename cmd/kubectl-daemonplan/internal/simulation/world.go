@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -26,19 +27,15 @@ type world struct {
 // probably a typing error.
 const maxNodes = 200_000
 
-func (f *files) readFleet(name string) (simulate.Fleet, error) {
-	data, err := f.read(name)
-	if err != nil {
-		return simulate.Fleet{}, err
-	}
+func readFleet(file objects.File) (simulate.Fleet, error) {
 	var read fleetFile
-	if err := new(decoder).decode(name, data, &read); err != nil {
+	if err := new(decoder).decode(file, &read); err != nil {
 		return simulate.Fleet{}, err
 	}
 	if len(read.Pools) == 0 {
-		return simulate.Fleet{}, fmt.Errorf("%s: pools: there must be one at least", name)
+		return simulate.Fleet{}, fmt.Errorf("%s: pools: there must be one at least", file.Name)
 	}
-	return simulate.Fleet{Now: read.Now, Pools: read.Pools}, checkSize(name, read.Pools)
+	return simulate.Fleet{Now: read.Now, Pools: read.Pools}, checkSize(file.Name, read.Pools)
 }
 
 // checkSize refuses pools that are so large that they are probably a mistake.
@@ -95,19 +92,16 @@ func scaled(fleet simulate.Fleet, factor float64) simulate.Fleet {
 	return fleet
 }
 
-func (f *files) readWorld(name string) (world, error) {
-	data, err := f.read(name)
-	if err != nil {
-		return world{}, err
-	}
+// readWorld reads a world, and the manifests that its events name.
+func readWorld(f *objects.Files, file objects.File) (world, error) {
 	var read world
-	d := decoder{Spec: func(file string) (*rollout.Spec, error) {
-		set, _, err := f.readManifest(f.beside(name, file), "")
+	d := decoder{Spec: func(name string) (*rollout.Spec, error) {
+		c, err := readManifest(f, f.Beside(file, name), "")
 		if err != nil {
 			return nil, err
 		}
-		return &set.Spec, nil
+		return &c.Set.Spec, nil
 	}}
-	err = d.decode(name, data, &read)
+	err := d.decode(file, &read)
 	return read, err
 }
