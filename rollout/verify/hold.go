@@ -12,7 +12,6 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // observeHolds finds out which nodes the spec holds at what they have (T2, T3, T5).
@@ -249,7 +248,7 @@ func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
 	}
 	var template *corev1.PodTemplateSpec
 	if revisions := v.history.byHash[hash]; hash != "" && len(revisions) == 1 {
-		template, _ = history.Template(revisions[0])
+		template = v.kept.template(revisions[0])
 	}
 	v.templates[hash] = template
 	return template

@@ -43,7 +43,7 @@ func Plan(spec rollout.Spec, snapshot rollout.Snapshot, plan *rollout.Plan) []Vi
 	return v.sorted()
 }
 
-// Verifier checks plan after plan as [Plan] does. It keeps what it has read from the nodes and pods of the snapshot before, by
+// Verifier checks plan after plan as [Plan] does. It keeps what it has read from the objects of the snapshot before, by
 // their pointers, so that what has not changed is not read again, and of nodes that are alike it judges one. Whoever uses one
 // owes it what [rollout.Snapshot.Reading] asks for: objects that were in a snapshot are never changed in place, but replaced by
 // others, as in a cache of client-go. It finds what Plan finds, whatever the snapshots before were: the order of the lists is

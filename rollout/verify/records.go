@@ -2,14 +2,17 @@ package verify
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // kept is what a [Verifier] has from the snapshot before. It depends on nothing but the spec and the objects.
@@ -21,8 +24,23 @@ type kept struct {
 	byName []*nodeRecord
 	kinds  []kind
 	strays podList // the pods of no node, or of one that is not in the snapshot
+	// templates are those of revisions, as they were asked for; nil: it cannot be read.
+	templates map[*appsv1.ControllerRevision]*corev1.PodTemplateSpec
 
 	room room
+}
+
+// template is the template of a revision of the snapshot; nil: it cannot be read. To decode it is a large part of a check.
+func (k *kept) template(revision *appsv1.ControllerRevision) *corev1.PodTemplateSpec {
+	template, ok := k.templates[revision]
+	if !ok {
+		template, _ = history.Template(revision)
+		if k.templates == nil {
+			k.templates = make(map[*appsv1.ControllerRevision]*corev1.PodTemplateSpec)
+		}
+		k.templates[revision] = template
+	}
+	return template
 }
 
 // room is where the records of one plan are made, in the place of those of the plan before.
@@ -120,6 +138,9 @@ func (v *verifier) read() {
 	v.observeHistory()
 	v.updates, v.newest = v.updateRevision()
 	k := v.kept
+	maps.DeleteFunc(k.templates, func(revision *appsv1.ControllerRevision, _ *corev1.PodTemplateSpec) bool {
+		return !slices.Contains(v.snapshot.Revisions, revision)
+	})
 	for _, r := range k.nodes.changed {
 		r.nodeFacts = v.readNode(r.object)
 	}

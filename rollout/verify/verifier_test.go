@@ -7,6 +7,7 @@ import (
 	"time"
 	"weak"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -123,9 +124,14 @@ func TestVerifierKeepsNoOthers(t *testing.T) {
 	var verifier verify.Verifier
 	var nodes []weak.Pointer[corev1.Node]
 	var pods []weak.Pointer[corev1.Pod]
+	var revisions []weak.Pointer[appsv1.ControllerRevision]
 	for turn := range 3 {
 		s := snapshot
-		s.Nodes, s.Pods = nil, nil
+		s.Nodes, s.Pods, s.Revisions = nil, nil, nil
+		for _, r := range snapshot.Revisions {
+			s.Revisions = append(s.Revisions, r.DeepCopy())
+			revisions = append(revisions, weak.Make(s.Revisions[len(s.Revisions)-1]))
+		}
 		for _, n := range snapshot.Nodes[turn:] { // fewer each time
 			s.Nodes = append(s.Nodes, n.DeepCopy())
 			nodes = append(nodes, weak.Make(s.Nodes[len(s.Nodes)-1]))
@@ -144,6 +150,7 @@ func TestVerifierKeepsNoOthers(t *testing.T) {
 	}
 	alive(count(nodes), len(snapshot.Nodes)-2)
 	alive(count(pods), len(snapshot.Pods)-2)
+	alive(count(revisions), len(snapshot.Revisions))
 	runtime.KeepAlive(&verifier)
 }
 

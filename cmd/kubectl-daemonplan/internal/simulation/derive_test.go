@@ -74,7 +74,7 @@ func TestDerive(t *testing.T) {
 		"a pod takes 20s, and 19 of 20 no more than 29s from PodScheduled to Ready, with the pull of its image: from 20 pods of agent",
 		"it takes 1s to be scheduled: from 20 pods of agent", "it takes 45s to stop: its grace period",
 		"r.example:5000/agent:v2 has 210 MB, as other versions of it: from the images that nodes report", "the size of other:v1 is unknown",
-		"--world FILE has all of that",
+		"the controller plans every 2s at most",
 	}
 	if all := strings.Join(d.Sentences, "\n"); len(d.Sentences) != len(want) {
 		t.Errorf("it says\n%s", all)
@@ -85,12 +85,21 @@ func TestDerive(t *testing.T) {
 		}
 	}
 	if _, err := Derive(nodes, []*corev1.Pod{restarted, back, waiting}, derivedSpec("a:v1")); err == nil ||
-		!strings.Contains(err.Error(), "of the 3 pods of agent none tells how long a start takes") || !strings.Contains(err.Error(), "--world FILE") {
+		!strings.Contains(err.Error(), "of the 3 pods of agent none tells how long a start takes") {
 		t.Errorf("with nothing to go by: %v", err)
 	}
 	one, err := Derive(nil, []*corev1.Pod{startedPod("", 0)}, derivedSpec("a:v1"))
 	if err != nil || one.Model.Kubelets[0].Ready != simulate.Uniform(0, time.Second) || !strings.Contains(one.Sentences[0], "less than 1s from PodScheduled to Ready") {
 		t.Errorf("times below a second: %v %+v", err, one)
+	}
+}
+
+// A large fleet gets fewer runs, and never so few that they say nothing of chance.
+func TestPlanRuns(t *testing.T) {
+	for nodes, want := range map[int]int{0: 20, 3: 20, 200: 20, 400: 10, 1000: 4, 15_000: 4} {
+		if got := planRuns(nodes); got != want {
+			t.Errorf("%d runs for %d nodes, want %d", got, nodes, want)
+		}
 	}
 }
 
@@ -107,7 +116,7 @@ func TestRepository(t *testing.T) {
 // A forecast of 0s 0s 0s answers nothing. Without a world the times come from the dump, which is said, or the answer is refused.
 func TestForecastWithoutAWorld(t *testing.T) {
 	_, stdout, stderr := call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "2")
-	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached  15m30s") {
+	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached  15m32s") {
 		t.Errorf("got %s\n%s", stdout, stderr)
 	}
 	for _, command := range []string{"forecast", "suggest --deadline 1h"} {

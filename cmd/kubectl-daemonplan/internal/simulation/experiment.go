@@ -208,7 +208,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 	for _, c := range e.Candidates {
 		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec)
 		if err != nil {
-			e.NoTimes = fmt.Errorf("%s: %w", objects.Shown(e.Dump), err)
+			e.NoTimes = fmt.Errorf("%s: %w: give --world FILE, which says how long pods take", objects.Shown(e.Dump), err)
 			return
 		}
 		c.Derived = &derived
@@ -217,6 +217,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 			e.Notes = append(e.Notes, note)
 		}
 	}
+	e.Notes = append(e.Notes, "give --world FILE for what cannot be derived; the file then has all times")
 }
 
 // timed refuses an experiment in which nothing takes any time, because an answer about times would be 0.
@@ -234,13 +235,13 @@ func (e *experiment) keep(title string, file objects.File) {
 
 // scenario is the scenario of one run.
 func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
-	model := e.World.Model
+	model, controller := e.World.Model, e.World.Controller
 	if c.Derived != nil {
-		model = c.Derived.Model
+		model, controller = c.Derived.Model, c.Derived.Controller
 	}
 	return simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
-		Model: model, Controller: e.World.Controller, Events: e.World.Events,
+		Model: model, Controller: controller, Events: e.World.Events,
 	}
 }
 
