@@ -54,7 +54,7 @@
 //   - fail patches the status of a replica set there, and nothing revives the revision. Here it is an annotation, and
 //     retry takes it back;
 //   - pause and freeze are refused there while there is a canary. Here they stop it (C7);
-//   - diff starts a program on two files. Here it is a list of changes;
+//   - diff starts a program on two files. Here history.DiffData lists the changes;
 //   - the column UP-TO-DATE counts available pods of the active and the canary's replica set there, two for a node with two.
 //     Here it counts nodes, each once, that have a pod of the revision that is to be theirs, available or not;
 //   - CURRENT counts available pods there. Here it is what kubectl shows of a DaemonSet.

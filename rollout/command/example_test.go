@@ -55,21 +55,6 @@ func ExampleNotReadyPods() {
 	// Output: kind-worker2 foo-8z7lr-bp9w8 Terminating
 }
 
-func ExampleCompareRevisions() {
-	difference, err := command.CompareRevisions(demo(canary.Running))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(difference.From, "->", difference.To)
-	for _, change := range difference.Changes {
-		fmt.Println(change)
-	}
-	// Output:
-	// foo-8z7lr -> foo-xdj4b
-	// spec.containers[main].image: "k8s.gcr.io/pause:3.0" -> "k8s.gcr.io/pause:3.1" (restarts)
-}
-
 func ExampleCommand_Patch() {
 	view := demo(canary.Running)
 	patch, err := command.CanaryPause.Patch(view)

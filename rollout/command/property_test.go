@@ -37,8 +37,6 @@ func viewOf(t *rapid.T, spec rollout.Spec, snapshot rollout.Snapshot) command.Vi
 func tables(v command.View) string {
 	text := command.Table(command.Get(v)) + command.Table(command.Revisions(v)...) + command.Table(command.CanaryPods(v)...) +
 		command.Table(command.NotReadyPods(v)...)
-	difference, err := command.CompareRevisions(v)
-	text += fmt.Sprint(difference, err)
 	for _, c := range command.All() {
 		patch, err := c.Patch(v)
 		text += string(patch.Data)

@@ -5,52 +5,9 @@ import (
 	"testing"
 
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/command"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
-
-func TestDiff(t *testing.T) {
-	for _, c := range []struct {
-		name, why string
-		phase     canary.Phase
-		change    func(*command.View)
-		want      string
-	}{
-		{"running", "active and on trial", canary.Running, nil, "foo-8z7lr foo-xdj4b 1"},
-		{"failed", "active and failed", canary.Failed, nil, "foo-8z7lr foo-xdj4b 1"},
-		{"rolling out", "stable and update", canary.Idle, nil, "foo-8z7lr foo-xdj4b 1"},
-		{"rolled out", "nothing is left", canary.Idle, func(v *command.View) { v.Plan.Status.StableRevision = newHash }, newName + " " + newName + " 0"},
-		{"update not stored", "it is in the spec", canary.Idle, func(v *command.View) { v.Snapshot.Revisions = v.Snapshot.Revisions[:1] }, "foo-8z7lr xdj4b 1"},
-		{"stable not stored", "nobody knows what it was", canary.Running, func(v *command.View) { v.Snapshot.Revisions = v.Snapshot.Revisions[1:] },
-			`there is no revision with the hash "8z7lr"`},
-		{"failed not stored", "nobody knows what it is, if the spec is another by now", canary.Failed, func(v *command.View) {
-			v.Snapshot.Revisions, v.Plan.Status.UpdateRevision = v.Snapshot.Revisions[:1], "next"
-		}, `there is no revision with the hash "xdj4b"`},
-		{"unreadable", "says which", canary.Running, func(v *command.View) { v.Snapshot.Revisions[0].Data.Raw = []byte("x") }, "foo-8z7lr or foo-xdj4b: old: "},
-		{"no plan", "nothing is nothing", canary.Idle, func(v *command.View) { v.Plan = rollout.Plan{} }, "  0"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.name == "" || c.why == "" {
-				t.Fatal("a row needs a name and a reason")
-			}
-			view := demo(c.phase)
-			if c.change != nil {
-				c.change(&view)
-			}
-			d, err := command.CompareRevisions(view)
-			got := d.From + " " + d.To + " " + string(rune('0'+len(d.Changes)))
-			if err != nil {
-				if got = err.Error(); d.From != "" || d.To != "" || d.Changes != nil {
-					t.Errorf("%+v beside an error", d)
-				}
-			}
-			if !strings.HasPrefix(got, c.want) {
-				t.Errorf("%s: %q, want %q", c.why, got, c.want)
-			}
-		})
-	}
-}
 
 func TestEffects(t *testing.T) {
 	decision := func(node, pod string, state rollout.NodeState, verb rollout.Verb) rollout.Decision {
