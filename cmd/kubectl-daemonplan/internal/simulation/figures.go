@@ -43,24 +43,24 @@ func figures(outcomes []*outcome) []figure {
 			t.unmark() // to bring a version to all nodes quickly is no merit if it was taken back
 		}
 	}
-	t.number("waves", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
-	t.number("peak unavailable nodes", asCount,
+	t.number("waves", counted("wave", "waves"), func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
+	t.number("peak unavailable nodes", counted("node", "nodes"),
 		func(r *simulate.Report) (float64, bool) { return float64(r.Unavailable.Peak), true })
 	t.line("  most in one zone", t.worstZone)
-	t.number("unavailable node-minutes", asMinutes,
+	t.number("time without a serving pod", asNodeMinutes,
 		func(r *simulate.Report) (float64, bool) { return r.Unavailable.NodeTime.Minutes(), true })
 	t.serving()
 	t.broken()
 	t.line("budget used", t.budget)
-	t.number("pods created", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Created), true })
-	t.number("API calls", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Calls), true })
-	t.optional("  failed", asCount, func(r *simulate.Report) float64 { return float64(r.FailedCalls) })
+	t.number("pods created", counted("pod", "pods"), func(r *simulate.Report) (float64, bool) { return float64(r.Created), true })
+	t.number("API calls", counted("call", "calls"), func(r *simulate.Report) (float64, bool) { return float64(r.Calls), true })
+	t.optional("  failed", counted("call", "calls"), func(r *simulate.Report) float64 { return float64(r.FailedCalls) })
 	t.number("pulled from the registry", asBytes,
 		func(r *simulate.Report) (float64, bool) { return float64(r.PulledBytes), true })
 	t.optional("  from peers", asBytes, func(r *simulate.Report) float64 { return float64(r.PeerBytes) })
-	t.number("container restarts", asCount, func(r *simulate.Report) (float64, bool) { return float64(r.Restarts), true })
-	t.optional("  crashes", asCount, func(r *simulate.Report) float64 { return float64(r.Crashes) })
-	t.optional("controller crashes", asCount, func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
+	t.number("container restarts", counted("restart", "restarts"), func(r *simulate.Report) (float64, bool) { return float64(r.Restarts), true })
+	t.optional("  crashes", counted("crash", "crashes"), func(r *simulate.Report) float64 { return float64(r.Crashes) })
+	t.optional("controller crashes", counted("crash", "crashes"), func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
 	t.line("longest wait", t.wait)
 	t.line("nodes with the new version", t.updated)
@@ -141,7 +141,7 @@ func (t *comparison) broken() {
 	if slices.Max(sick) == 0 {
 		return
 	}
-	t.line("nodes that broke", func(o *outcome) string { return asCount(float64(sick[slices.Index(t.outcomes, o)])) })
+	t.line("nodes that broke", func(o *outcome) string { return plural(sick[slices.Index(t.outcomes, o)], "node", "nodes") })
 	cells := t.lines[len(t.lines)-1].Cells
 	for i := range cells {
 		cells[i].Best = sick[i] == slices.Min(sick) && slices.Min(sick) < slices.Max(sick)
@@ -160,7 +160,8 @@ func (t *comparison) optional(name string, show func(float64) string, of func(*s
 	}
 }
 
-// spread shows the median, and with several runs also the value that nine of ten runs do not exceed.
+// spread shows the median, and with several runs also the value that nine of ten runs do not exceed. A unit that both have is
+// written once.
 func spread(sorted []float64, show func(float64) string) string {
 	text := func(value float64) string {
 		if math.IsInf(value, 1) {
@@ -172,10 +173,15 @@ func spread(sorted []float64, show func(float64) string) string {
 	if len(sorted) == 1 {
 		return median
 	}
-	if most := text(quantile(sorted, 0.9)); most != median {
-		return median + " .. " + most
+	most := text(quantile(sorted, 0.9))
+	if most == median {
+		return median
 	}
-	return median
+	number, unit, _ := strings.Cut(median, " ")
+	if _, same, _ := strings.Cut(most, " "); same == unit {
+		median = number
+	}
+	return median + " .. " + most
 }
 
 // quantile is the smallest of the sorted values that at least this share of them does not exceed.
@@ -238,7 +244,7 @@ func (*comparison) budget(o *outcome) string {
 	if b.Peak == 0 { // without a peak there is no limit at it
 		limit = b.Limit
 	}
-	return fmt.Sprintf("%s of %s, mean %s", asCount(float64(b.Peak)), plural(limit, "node", "nodes"),
+	return fmt.Sprintf("%s of %s, mean %s nodes", asCount(float64(b.Peak)), plural(limit, "node", "nodes"),
 		strconv.FormatFloat(b.Mean, 'f', 1, 64))
 }
 
@@ -326,7 +332,7 @@ func (*comparison) wait(o *outcome) string {
 	if longest.limit != 0 {
 		text = longest.limit.String()
 	}
-	return fmt.Sprintf("%s: %s node-minutes", text, asMinutes(most/float64(len(o.Reports))))
+	return fmt.Sprintf("%s: %s", text, asNodeMinutes(most/float64(len(o.Reports))))
 }
 
 // updated shows how many nodes have the new version in the end, in the run with most nodes that do not, and how many had it at
@@ -334,9 +340,9 @@ func (*comparison) wait(o *outcome) string {
 func (*comparison) updated(o *outcome) string {
 	worst := o.worst()
 	v, desired := &o.Traces[worst].Version, o.Reports[worst].Desired
-	text := fmt.Sprintf("%s of %s", asCount(float64(v.Now)), asCount(float64(desired)))
+	text := fmt.Sprintf("%s of %s", asCount(float64(v.Now)), plural(desired, "node", "nodes"))
 	if v.Most > v.Now && v.Replaced {
-		text += fmt.Sprintf(", at most %s", asCount(float64(v.Most)))
+		text += fmt.Sprintf(", at most %s", plural(v.Most, "node", "nodes"))
 	}
 	return text
 }
@@ -344,7 +350,7 @@ func (*comparison) updated(o *outcome) string {
 // given adds a line with how many nodes were ever given a pod of the new version, if a run replaced that version or gave it up.
 func (t *comparison) given() {
 	if t.withdrawn() {
-		t.traced("  ever given a pod of it", asCount, func(o *outcome, seed int) (float64, bool) {
+		t.traced("  ever given a pod of it", counted("node", "nodes"), func(o *outcome, seed int) (float64, bool) {
 			return float64(o.Traces[seed].Version.Given), true
 		})
 		t.unmark() // whether more or less is better depends on the version
@@ -381,6 +387,14 @@ func asDuration(nanoseconds float64) string {
 	}
 	return strings.Replace(d.String(), "m0s", "m", 1)
 }
+
+// counted shows whole numbers with what is counted.
+func counted(one, many string) func(float64) string {
+	return func(n float64) string { return plural(int(n), one, many) }
+}
+
+// asNodeMinutes shows a time that is summed over nodes, in minutes.
+func asNodeMinutes(minutes float64) string { return asMinutes(minutes) + " node-minutes" }
 
 // asCount groups the digits of a whole number.
 func asCount(n float64) string {

@@ -102,8 +102,8 @@ func printForecast(out io.Writer, o *outcome) {
 		rows = append(rows, row("  every node that can be reached", asDuration, o.reachable))
 	}
 	rows = append(rows,
-		row("waves", asCount, func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
-		row("peak unavailable nodes", asCount, func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
+		row("waves", counted("wave", "waves"), func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
+		row("peak unavailable nodes", counted("node", "nodes"), func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
 	printRows(out, rows)
 	if o.count(endDone) < len(o.Reports) {
 		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())

@@ -64,11 +64,11 @@ func TestStuckRunDoesNotExit0(t *testing.T) {
 func TestForecastOverNodesThatCanBeReached(t *testing.T) {
 	_, got, _ := call(2, false, "forecast", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3")
 	//nolint:dupword // a table
-	const want = `v2, 3 runs                          p50    p90    max
-time until every node is updated  never  never  never
-  every node that can be reached    20s    20s    20s
-waves                                 4      4      4
-peak unavailable nodes                4      4      4
+	const want = `v2, 3 runs                            p50      p90      max
+time until every node is updated    never    never    never
+  every node that can be reached      20s      20s      20s
+waves                             4 waves  4 waves  4 waves
+peak unavailable nodes            4 nodes  4 nodes  4 nodes
 
 v2: stuck: 11 of 12 nodes have the new version; 1 node cannot be updated.
   1 node: NotReady: node-00003 since 1s

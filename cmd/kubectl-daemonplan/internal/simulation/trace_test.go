@@ -115,8 +115,8 @@ func TestBudgetIsThatOfThePeak(t *testing.T) {
 		budget simulate.BudgetReport
 		want   string
 	}{
-		{simulate.BudgetReport{Limit: 15, PeakLimit: 30, Peak: 14, Mean: 2}, "14 of 30 nodes, mean 2.0"},
-		{simulate.BudgetReport{Limit: 15}, "0 of 15 nodes, mean 0.0"},
+		{simulate.BudgetReport{Limit: 15, PeakLimit: 30, Peak: 14, Mean: 2}, "14 of 30 nodes, mean 2.0 nodes"},
+		{simulate.BudgetReport{Limit: 15}, "0 of 15 nodes, mean 0.0 nodes"},
 	} {
 		o := &outcome{Reports: []simulate.Report{{Budget: tt.budget}}}
 		if got := (*comparison)(nil).budget(o); got != tt.want {

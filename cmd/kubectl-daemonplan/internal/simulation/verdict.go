@@ -154,7 +154,7 @@ var measures = []measure{
 	{"most nodes down at once", func(n float64) string { return plural(int(n), "node", "nodes") }, func(o *outcome) float64 {
 		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) })
 	}, false},
-	{"time without a serving pod, summed over nodes", func(m float64) string { return asMinutes(m) + " node-minutes" },
+	{"time without a serving pod, summed over nodes", asNodeMinutes,
 		func(o *outcome) float64 {
 			return o.median(func(seed int) float64 { return o.Reports[seed].Unavailable.NodeTime.Minutes() })
 		}, false},

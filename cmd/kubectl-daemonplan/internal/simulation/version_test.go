@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -37,8 +39,8 @@ func TestHeadlineIsAboutTheNewVersion(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"ends": {"replaced", "given", "up"}, "time to 50 %": {"2m13s", "never"}, "time to 100 %": {"4m16s", "never"},
-		"nodes with the new version": {"0", "of", "200,", "at", "most", "200", "0", "of", "200,", "at", "most", "10"},
-		"  ever given a pod of it":   {"200", "10"},
+		"nodes with the new version": strings.Fields("0 of 200 nodes, at most 200 nodes 0 of 200 nodes, at most 10 nodes"),
+		"  ever given a pod of it":   {"200", "nodes", "10", "nodes"},
 	} {
 		if !slices.Equal(line(name), want) {
 			t.Errorf("%s: %q, want %q", name, line(name), want)
@@ -122,6 +124,27 @@ func TestHeatmapIsAboutTheNewVersion(t *testing.T) {
 	rows := inRows([]simulate.NodeHistory{never, late, early})
 	if rows[0].Node != "b-early" || rows[1].Node != "a-late" || rows[2].Node != "a-never" {
 		t.Errorf("the rows are %s, %s, %s", rows[0].Node, rows[1].Node, rows[2].Node)
+	}
+
+// A number alone does not say what it counts.
+func TestEveryFigureHasItsUnit(t *testing.T) {
+	printed := answer(t, "study", "bad-version", "--scale", "0.1", "--seeds", "3") + answer(t, small()...) +
+		answer(t, "forecast", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--seeds", "3")
+	alone := regexp.MustCompile(`  [\d.,]+(?:  |\n)`)
+	for line := range strings.Lines(printed) {
+		if alone.MatchString(line) {
+			t.Errorf("a number has no unit: %s", line)
+		}
+	}
+}
+
+func TestSpreadHasTheUnitOnce(t *testing.T) {
+	for want, values := range map[string][2]float64{
+		"4 waves": {4, 4}, "4 .. 5 waves": {4, 5}, "1 wave .. 2 waves": {1, 2}, "5 waves .. never": {5, math.Inf(1)}, "never": {math.Inf(1), math.Inf(1)},
+	} {
+		if got := spread(values[:], counted("wave", "waves")); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
