@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -71,7 +72,7 @@ func progressChart(a axis, outcomes []*outcome) *chart {
 func unavailableChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
 		File: "unavailable", Title: "Unavailable: nodes without a pod that serves", YLabel: "nodes", Axis: a,
-		Show: func(v float64) string { return plural(int(v), "node", "nodes") },
+		Show: func(v float64) string { return text.Counted(int(v), "node") },
 	}
 	highest := 0.0
 	for i, o := range outcomes {
@@ -120,18 +121,18 @@ func limits(a axis, outcomes []*outcome) []limit {
 		for _, l := range inForce {
 			lowest, highest = min(lowest, l.Limit), max(highest, l.Limit)
 		}
-		text := plural(highest, "node", "nodes")
+		words := text.Counted(highest, "node")
 		if lowest < highest {
-			text = fmt.Sprintf("%s to %s", asCount(float64(lowest)), text)
+			words = fmt.Sprintf("%s to %s", asCount(float64(lowest)), words)
 		}
 		known := slices.IndexFunc(drawn, func(l []limitFrom) bool { return sameLimits(l, inForce) })
 		if known >= 0 {
-			list[known].Label = "maxUnavailable: " + text
+			list[known].Label = "maxUnavailable: " + words
 			list[known].Color = black
 			continue
 		}
 		l := limit{
-			Label: fmt.Sprintf("maxUnavailable of %s: %s", o.Label, text),
+			Label: fmt.Sprintf("maxUnavailable of %s: %s", o.Label, words),
 			Value: float64(highest), Color: colorOf(i), Dashes: []vg.Length{1, 2},
 		}
 		if lowest < highest {

@@ -416,6 +416,3 @@ func documents(data []byte) int {
 	}
 	return n
 }
-
-// printable is the text as a terminal may show it.
-func printable(value string) string { return text.Printable(value) }

@@ -58,18 +58,18 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 	if len(started) == 0 {
 		return Derived{}, fmt.Errorf("of the %s of %s none tells how long a start takes "+
 			"(conditions PodScheduled and Ready, both True, and no restart)",
-			plural(len(pods), "pod", "pods"), name)
+			text.Counted(len(pods), "pod"), name)
 	}
 	d := Derived{
 		Model:      simulate.Model{Schedule: distributionOf(scheduled)},
 		Controller: simulate.Controller{Interval: derivedInterval},
 	}
-	from := fmt.Sprintf("%s of %s", plural(len(started), "pod", "pods"), name)
+	from := fmt.Sprintf("%s of %s", text.Counted(len(started), "pod"), name)
 	ready := distributionOf(started)
 	d.say("a pod takes %s from PodScheduled to Ready, with the pull of its image: from %s", inWords(started), from)
 	if !d.Model.Schedule.IsZero() {
 		d.say("it takes %s to be scheduled: from %s of %s", inWords(scheduled),
-			plural(len(scheduled), "pod", "pods"), name)
+			text.Counted(len(scheduled), "pod"), name)
 	}
 	stop := 30 * time.Second
 	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil {

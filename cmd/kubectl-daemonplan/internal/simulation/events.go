@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -128,7 +129,7 @@ func grouped(a axis, list []happening) []mark {
 func (m mark) Text() string {
 	switch {
 	case m.Nodes > 1:
-		return plural(m.Nodes, "node", "nodes") + " " + m.What
+		return text.Counted(m.Nodes, "node") + " " + m.What
 	case m.Nodes == 1:
 		return m.Node + " " + m.What
 	default:

@@ -141,7 +141,7 @@ func (t *comparison) broken() {
 	if slices.Max(sick) == 0 {
 		return
 	}
-	t.line("nodes that broke", func(o *outcome) string { return plural(sick[slices.Index(t.outcomes, o)], "node", "nodes") })
+	t.line("nodes that broke", func(o *outcome) string { return text.Counted(sick[slices.Index(t.outcomes, o)], "node") })
 	cells := t.lines[len(t.lines)-1].Cells
 	for i := range cells {
 		cells[i].Best = sick[i] == slices.Min(sick) && slices.Min(sick) < slices.Max(sick)
@@ -226,7 +226,7 @@ func (*comparison) worstZone(o *outcome) string {
 	if !several || worst.Unavailable.Peak == 0 {
 		return "-"
 	}
-	peak, nodes := asCount(float64(worst.Unavailable.Peak)), plural(worst.Nodes, "node", "nodes")
+	peak, nodes := asCount(float64(worst.Unavailable.Peak)), text.Counted(worst.Nodes, "node")
 	return fmt.Sprintf("%s of %s in %s", peak, nodes, zoneName(worst.Zone))
 }
 
@@ -244,7 +244,7 @@ func (*comparison) budget(o *outcome) string {
 	if b.Peak == 0 { // without a peak there is no limit at it
 		limit = b.Limit
 	}
-	return fmt.Sprintf("%s of %s, mean %s nodes", asCount(float64(b.Peak)), plural(limit, "node", "nodes"),
+	return fmt.Sprintf("%s of %s, mean %s nodes", asCount(float64(b.Peak)), text.Counted(limit, "node"),
 		strconv.FormatFloat(b.Mean, 'f', 1, 64))
 }
 
@@ -292,7 +292,7 @@ func canaryWord(r *simulate.CanaryReport) string {
 
 func canaryText(r *simulate.CanaryReport) string {
 	word := canaryWord(r)
-	nodes := " on " + plural(r.Nodes, "node", "nodes")
+	nodes := " on " + text.Counted(r.Nodes, "node")
 	switch word {
 	case "promoted":
 		return "promoted after " + asDuration(float64(r.Promoted)) + nodes
@@ -340,11 +340,11 @@ func (*comparison) wait(o *outcome) string {
 func (*comparison) updated(o *outcome) string {
 	worst := o.worst()
 	v, desired := &o.Traces[worst].Version, o.Reports[worst].Desired
-	text := fmt.Sprintf("%s of %s", asCount(float64(v.Now)), plural(desired, "node", "nodes"))
+	now := fmt.Sprintf("%s of %s", asCount(float64(v.Now)), text.Counted(desired, "node"))
 	if v.Most > v.Now && v.Replaced {
-		text += fmt.Sprintf(", at most %s", plural(v.Most, "node", "nodes"))
+		now += fmt.Sprintf(", at most %s", text.Counted(v.Most, "node"))
 	}
-	return text
+	return now
 }
 
 // given adds a line with how many nodes were ever given a pod of the new version, if a run replaced that version or gave it up.
@@ -390,20 +390,14 @@ func asDuration(nanoseconds float64) string {
 
 // counted shows whole numbers with what is counted.
 func counted(one, many string) func(float64) string {
-	return func(n float64) string { return plural(int(n), one, many) }
+	return func(n float64) string { return text.Agree(int(n), one, many) }
 }
 
 // asNodeMinutes shows a time that is summed over nodes, in minutes.
 func asNodeMinutes(minutes float64) string { return asMinutes(minutes) + " node-minutes" }
 
 // asCount groups the digits of a whole number.
-func asCount(n float64) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func asCount(n float64) string { return text.Number(int(n)) }
 
 // asMinutes shows minutes, small ones with a decimal.
 func asMinutes(minutes float64) string {

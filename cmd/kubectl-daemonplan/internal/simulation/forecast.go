@@ -90,7 +90,7 @@ func printForecast(out io.Writer, o *outcome) {
 		return cells
 	}
 	rows := [][]string{
-		{fmt.Sprintf("%s, %s", o.Label, plural(len(o.Reports), "run", "runs")), "p50", "p90", "max"},
+		{fmt.Sprintf("%s, %s", o.Label, text.Counted(len(o.Reports), "run")), "p50", "p90", "max"},
 		row("time until every node is updated", asDuration, func(seed int) float64 {
 			if o.ending(seed) != endDone {
 				return math.Inf(1)

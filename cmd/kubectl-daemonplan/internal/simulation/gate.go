@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 // gate is a condition of --fail-if. If it holds for a candidate, the command ends with exit code 1.
@@ -40,7 +42,7 @@ const (
 // metrics are all that a gate can compare.
 var metrics = []metric{
 	{"peak", unitNodes, peakOf, func(o *outcome) string {
-		return fmt.Sprintf("at most %s down at once (%s %%)", plural(int(peakOf(o, false)), "node is", "nodes are"),
+		return fmt.Sprintf("at most %s down at once (%s %%)", text.Agree(int(peakOf(o, false)), "node is", "nodes are"),
 			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64))
 	}},
 	{"duration", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 1) }, func(o *outcome) string {
@@ -53,10 +55,10 @@ var metrics = []metric{
 		return "nine of ten runs until every node is updated: " + orNever(quantile(o.durations(), 0.9))
 	}},
 	{"stuck", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endStuck)) }, func(o *outcome) string {
-		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), plural(len(o.Reports), "run is", "runs are"))
+		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), text.Agree(len(o.Reports), "run is", "runs are"))
 	}},
 	{"violations", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endViolation)) }, func(o *outcome) string {
-		return fmt.Sprintf("%d of %s an invariant", o.count(endViolation), plural(len(o.Reports), "run broke", "runs broke"))
+		return fmt.Sprintf("%d of %s an invariant", o.count(endViolation), text.Agree(len(o.Reports), "run broke", "runs broke"))
 	}},
 }
 

@@ -79,7 +79,7 @@ func newHeatmap(outcomes []*outcome) *heatmap {
 			span = longest
 		}
 		p := newPanel(o.Traces[0].Nodes, span+span/50, panelHeight(len(outcomes))*pixels)
-		p.Title = fmt.Sprintf("%s: %s", o.Label, plural(len(o.Traces[0].Nodes), "node", "nodes"))
+		p.Title = fmt.Sprintf("%s: %s", o.Label, counted("node", "nodes")(float64(len(o.Traces[0].Nodes))))
 		if p.PerRow > 1 {
 			p.Title += fmt.Sprintf(", a row is %d of them", p.PerRow)
 		}

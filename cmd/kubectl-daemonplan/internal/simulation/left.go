@@ -187,7 +187,7 @@ func causes(groups []leftNodes) []string {
 	var lines []string
 	for i := range groups {
 		g := &groups[i]
-		lines = append(lines, fmt.Sprintf("%s: %s: %s", plural(len(g.Nodes), "node", "nodes"), g.Cause, g.named()))
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", text.Counted(len(g.Nodes), "node"), g.Cause, g.named()))
 	}
 	return lines
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -155,7 +156,7 @@ func (p *page) worst() []worstNodes {
 				longest = fmt.Sprintf("%s, after %s", lasted, from)
 			}
 			w.Outages = append(w.Outages, pageOutage{
-				Node: printable(out.Node), Zone: zoneName(out.Zone), Total: asDuration(float64(out.Total)), Longest: longest,
+				Node: text.Printable(out.Node), Zone: zoneName(out.Zone), Total: asDuration(float64(out.Total)), Longest: longest,
 				State: out.State, Why: out.Why,
 			})
 		}
@@ -215,7 +216,7 @@ func (p *page) labels() []string {
 
 func (p *page) title() string {
 	report := &p.Outcomes[0].Reports[0]
-	nodes := plural(report.Nodes, "node", "nodes")
+	nodes := text.Counted(report.Nodes, "node")
 	if len(p.Outcomes) == 1 {
 		return fmt.Sprintf("%s on %s", p.Outcomes[0].Label, nodes)
 	}

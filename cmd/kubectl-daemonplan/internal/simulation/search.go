@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -114,7 +115,7 @@ func (s *search) whyNone() ([]string, error) {
 		return []string{no + "no setting can help: " + largest + strings.TrimSuffix(o.story(), ".")}, nil
 	}
 	return []string{fmt.Sprintf("%s%s%d of %s late; nine of ten runs need %s", no, largest, late,
-		plural(len(o.Reports), "run is", "runs are"), asDuration(quantile(o.durations(), 0.9)))}, nil
+		text.Agree(len(o.Reports), "run is", "runs are"), asDuration(quantile(o.durations(), 0.9)))}, nil
 }
 
 // meets reports whether nine of ten runs finished by the deadline.

@@ -255,14 +255,6 @@ func outline(x0, y0, x1, y1 vg.Length) []vg.Point {
 	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}, {X: x0, Y: y0}}
 }
 
-// plural is the number with the word in singular or plural.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%s %s", asCount(float64(n)), many)
-}
-
 // withAlign is a style in the font of the pictures, with the alignment of the given style.
 func withAlign(style text.Style, size vg.Length) text.Style {
 	mine := textStyle(size, false)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 // headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not
@@ -74,12 +76,12 @@ func (o *outcome) storyOf(end ending) string {
 	case endGivenUp:
 		failed := times(func(seed int) time.Duration { return o.Reports[seed].Canary.Failed })
 		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s of %s were given it, %s never",
-			failed, r.Canary.Reason, asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"),
+			failed, r.Canary.Reason, asCount(float64(v.Given)), text.Counted(r.Desired, "node"),
 			asCount(float64(max(r.Desired-v.Given, 0))))
 	case endReplaced:
 		at := times(func(seed int) time.Duration { return o.Traces[seed].Version.ReplacedAt })
 		text := fmt.Sprintf("another version replaced the new one after %s: %s of %s had been given it by then", at,
-			asCount(float64(v.Given)), plural(r.Desired, "node", "nodes"))
+			asCount(float64(v.Given)), text.Counted(r.Desired, "node"))
 		if after, ok := o.reached(first, 100); ok {
 			text += ", all after " + asDuration(float64(after))
 		}
@@ -87,10 +89,10 @@ func (o *outcome) storyOf(end ending) string {
 	case endStuck:
 		n := sum(o.Traces[first].Left)
 		return fmt.Sprintf("stuck: %s of %s have the new version; %s cannot be updated", asCount(float64(v.Now)),
-			plural(r.Desired, "node", "nodes"), plural(n, "node", "nodes"))
+			text.Counted(r.Desired, "node"), text.Counted(n, "node"))
 	case endLimit:
 		return fmt.Sprintf("not done after %s: %s of %s have the new version", asDuration(float64(r.Elapsed)),
-			asCount(float64(v.Now)), plural(r.Desired, "node", "nodes"))
+			asCount(float64(v.Now)), text.Counted(r.Desired, "node"))
 	default:
 		return string(end)
 	}
@@ -99,9 +101,9 @@ func (o *outcome) storyOf(end ending) string {
 // share is how many of the nodes, in words if they are all.
 func share(n, of int) string {
 	if n >= of {
-		return "all " + plural(of, "node", "nodes")
+		return "all " + text.Counted(of, "node")
 	}
-	return fmt.Sprintf("%s of %s", asCount(float64(n)), plural(of, "node", "nodes"))
+	return fmt.Sprintf("%s of %s", asCount(float64(n)), text.Counted(of, "node"))
 }
 
 // others says that nodes without the new version are not to have it.
@@ -151,7 +153,7 @@ var measures = []measure{
 			return float64(after)
 		})
 	}, true},
-	{"most nodes down at once", func(n float64) string { return plural(int(n), "node", "nodes") }, func(o *outcome) float64 {
+	{"most nodes down at once", func(n float64) string { return text.Counted(int(n), "node") }, func(o *outcome) float64 {
 		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) })
 	}, false},
 	{"time without a serving pod, summed over nodes", asNodeMinutes,

@@ -36,3 +36,14 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
+		if got := Number(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := Counted(1, "node") + ", " + Counted(2500, "node"); got != "1 node, 2,500 nodes" {
+		t.Errorf("got %q", got)
+	}
+}
