@@ -98,7 +98,8 @@ func checkText(data []byte) error {
 	for {
 		r, size := utf8.DecodeRune(data[at:])
 		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("line %d: byte %d of the file is 0x%02x, which is not UTF-8; the file must be text in UTF-8", lineOf(data, at), at, data[at])
+			return fmt.Errorf("line %d: byte %d of the file is 0x%02x, which is not UTF-8; the file must be text in UTF-8",
+				lineOf(data, at), at, data[at])
 		}
 		at += size
 	}

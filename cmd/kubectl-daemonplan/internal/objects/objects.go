@@ -159,8 +159,8 @@ func take[T any, P interface {
 	return nil
 }
 
-// addRevision adds a ControllerRevision. Its data lose the spaces with which kubectl prints them, and are the bytes again that the
-// API server stores: those are compared several times faster than data that differ in spaces.
+// addRevision adds a ControllerRevision. Its data lose the spaces with which kubectl prints them, and are again the bytes that
+// the API server stores: those are compared several times faster than data that differ in spaces.
 func (in *Input) addRevision(object manifest.Object, origin string) error {
 	if err := take(in, object, origin, &in.Revisions); err != nil {
 		return err

@@ -27,7 +27,8 @@ func readDump(f *objects.Files, name string) (*objects.Input, error) {
 func (c *candidate) place(cluster *objects.Input) error {
 	spec := &c.Set.Spec
 	for _, set := range cluster.Sets {
-		if same := set.Spec; same.Namespace == spec.Namespace && same.Name == spec.Name && same.Kind == spec.Kind && same.UID != "" {
+		same := set.Spec
+		if same.Namespace == spec.Namespace && same.Name == spec.Name && same.Kind == spec.Kind && same.UID != "" {
 			spec.UID = same.UID
 			spec.Generation = max(spec.Generation, same.Generation)
 		}

@@ -58,9 +58,11 @@ func figures(outcomes []*outcome) []figure {
 	t.number("pulled from the registry", asBytes,
 		func(r *simulate.Report) (float64, bool) { return float64(r.PulledBytes), true })
 	t.optional("  from peers", asBytes, func(r *simulate.Report) float64 { return float64(r.PeerBytes) })
-	t.number("container restarts", counted("restart", "restarts"), func(r *simulate.Report) (float64, bool) { return float64(r.Restarts), true })
+	t.number("container restarts", counted("restart", "restarts"),
+		func(r *simulate.Report) (float64, bool) { return float64(r.Restarts), true })
 	t.optional("  crashes", counted("crash", "crashes"), func(r *simulate.Report) float64 { return float64(r.Crashes) })
-	t.optional("controller crashes", counted("crash", "crashes"), func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
+	t.optional("controller crashes", counted("crash", "crashes"),
+		func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
 	t.line("longest wait", t.wait)
 	t.line("nodes with the new version", t.updated)

@@ -103,7 +103,8 @@ func printForecast(out io.Writer, o *outcome) {
 	}
 	rows = append(rows,
 		row("waves", counted("wave", "waves"), func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
-		row("peak unavailable nodes", counted("node", "nodes"), func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
+		row("peak unavailable nodes", counted("node", "nodes"),
+			func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
 	printRows(out, rows)
 	if o.count(endDone) < len(o.Reports) {
 		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())

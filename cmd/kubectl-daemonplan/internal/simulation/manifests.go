@@ -66,8 +66,8 @@ func choose(in *objects.Input, file objects.File, name string) (*candidate, erro
 	case len(in.Sets) == 0 && len(in.Ignored) == 0:
 		return nil, fmt.Errorf("%s: there is no set in it; a set is a DaemonSet, as kubectl apply takes it", file.Name)
 	case len(in.Sets) == 0:
-		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, and no ExtendedDaemonSet, in it; it has: %s",
-			file.Name, in.IgnoredKinds())
+		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io, and no ExtendedDaemonSet, in it; "+
+			"it has: %s", file.Name, in.IgnoredKinds())
 	case len(found) == 0:
 		return nil, fmt.Errorf("%s: no set is called %s; there are: %s", file.Name, text.Printable(name), text.Some(all))
 	case len(found) > 1:
