@@ -192,7 +192,7 @@ func (p *page) heading() string {
 	case p.Study.Title == "":
 		return p.title()
 	case p.changed(): // the title counts the nodes of the study as it is
-		return countedNodes.ReplaceAllString(p.Study.Title, plural(p.Outcomes[0].Reports[0].Nodes, "node", "nodes"))
+		return countedNodes.ReplaceAllString(p.Study.Title, text.Counted(p.Outcomes[0].Reports[0].Nodes, "node"))
 	default:
 		return p.Study.Title
 	}

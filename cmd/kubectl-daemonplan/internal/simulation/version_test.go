@@ -125,6 +125,7 @@ func TestHeatmapIsAboutTheNewVersion(t *testing.T) {
 	if rows[0].Node != "b-early" || rows[1].Node != "a-late" || rows[2].Node != "a-never" {
 		t.Errorf("the rows are %s, %s, %s", rows[0].Node, rows[1].Node, rows[2].Node)
 	}
+}
 
 // A number alone does not say what it counts.
 func TestEveryFigureHasItsUnit(t *testing.T) {

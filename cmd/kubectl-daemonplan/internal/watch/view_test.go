@@ -46,7 +46,7 @@ var fleetTime = time.Date(2026, 3, 2, 9, 15, 0, 0, time.UTC)
 func planned(t *testing.T, file string) *plan.Result {
 	t.Helper()
 	in := objects.New()
-	if err := in.ReadFiles([]string{filepath.Join("..", "cli", file)}, nil); err != nil {
+	if err := in.Read(&objects.Files{}, []string{filepath.Join("..", "cli", file)}); err != nil {
 		t.Fatal(err)
 	}
 	set := in.Sets[0]
