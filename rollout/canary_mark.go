@@ -22,12 +22,8 @@ import (
 func (r *run) markRevisions() {
 	update := r.revision.Update
 	if r.spec.Strategy.Canary == nil {
-		if r.revision.Marked && !history.Promoted(update.Existing) {
-			var failed []string // without a canary a failed revision is rolled out, so that its marks of a fail go
-			if history.Failed(update.Existing) {
-				failed = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
-			}
-			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, failed)
+		if r.revision.Marked && !history.Promoted(update.Existing) { // even a failed one is rolled out
+			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
 		}
 		return
 	}
@@ -43,13 +39,17 @@ func (r *run) markRevisions() {
 // stamp returns the value of a mark: the time of the plan.
 func (r *run) stamp() string { return r.snapshot.Now.UTC().Format(time.RFC3339) }
 
-// annotate plans marks on a revision. A revision that this plan creates gets them at once.
+// annotate plans marks on a revision. A revision that this plan creates gets them at once. What is promoted loses the marks of a
+// fail, so that a revision has one verdict (C6).
 func (r *run) annotate(revision history.Revision, set map[string]string, remove []string) {
 	if revision.Existing == nil {
 		if object := r.revision.Create; object != nil && object.Name == revision.Name { // else there is no object to mark
 			object.Annotations = maps.Clone(set)
 		}
 		return
+	}
+	if _, promotes := set[history.PromotedAnnotation]; promotes && history.Failed(revision.Existing) {
+		remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
 	}
 	if !r.revisionsInFlight[revision.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{

@@ -38,6 +38,15 @@ func TestCanaryMarks(t *testing.T) {
 		{"no canary any more, and it failed", "it is rolled out all the same, so that the mark of the fail goes",
 			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, all(withMark("old", history.PromotedAnnotation, "x"), failedRevision),
 			[]string{"annotate update set promoted=" + now + " remove failed remove failed-message"}},
+		{"promoted after a retry, and the fail is seen only now", "C5, C6: the retry is on record, and the fail is not",
+			[]kit.SpecOption{kit.Command(canary.Commands{Validate: canary.Any, Retry: canary.Any})}, all(failedRevision, rememberedPromotion),
+			[]string{"annotate update set promoted=" + now + " set retried=* remove failed remove failed-message"}},
+		{"promoted after a retry that is withdrawn, and the fail is seen only now", "C6: a revision has one verdict", nil,
+			all(failedRevision, rememberedPromotion),
+			[]string{"annotate update set promoted=" + now + " remove failed remove failed-message"}},
+		{"promoted after a retry, and another template comes before the fail is seen", "C6: the stable revision has no mark of a fail", nil,
+			all(failedRevision, rememberedPromotion, func(l *lab) { kit.Image("agent:v3")(&l.spec) }),
+			[]string{"annotate update set promoted=" + now + " remove failed remove failed-message"}},
 		{"frozen", "C6: a verdict is written down, whatever else rests", []kit.SpecOption{kit.Frozen()}, tryingOn("a"),
 			[]string{"annotate old set promoted=" + now}},
 		{"in flight", "what was asked for is not asked for again", nil, func(l *lab) {
@@ -55,10 +64,22 @@ func TestCanaryMarks(t *testing.T) {
 			if tt.set != nil {
 				tt.set(l)
 			}
-			if diff := cmp.Diff(tt.want, l.marks(l.plan(t))); diff != "" {
+			plan := l.plan(t)
+			if diff := cmp.Diff(tt.want, l.marks(plan)); diff != "" {
 				t.Errorf("actions on revisions, -want +got:\n%s why: %s", diff, tt.why)
 			}
+			for _, violation := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(violation)
+			}
 		})
+	}
+}
+
+// rememberedPromotion is the memory of a promotion whose mark is not seen yet.
+func rememberedPromotion(l *lab) {
+	l.snapshot.Memory.Version = rollout.MemoryVersion
+	l.snapshot.Memory.Canary = canary.Record{
+		Revision: l.update, Verdict: &canary.Finding{Phase: canary.Idle, Reason: canary.Validated, At: kit.Noon()},
 	}
 }
 
@@ -104,6 +125,9 @@ func TestCanaryPromotedDuplicate(t *testing.T) {
 			plan := l.plan(t)
 			if got := l.revise(plan); got != tt.revise || plan.Canary.Phase != tt.phase {
 				t.Errorf("\n got: %s, %s\nwant: %s, %s\n why: %s", got, plan.Canary.Phase, tt.revise, tt.phase, tt.why)
+			}
+			for _, violation := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(violation)
 			}
 		})
 	}

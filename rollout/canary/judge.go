@@ -119,11 +119,11 @@ func (t *trial) judge(retry string) Judgement {
 	}
 	retries := failed && t.retry && t.in.Annotations[history.RetriedAnnotation] != retry
 	switch {
-	case marked, promoted, t.in.Known != NotKnown && !failed:
-		return t.idle(record.Verdict, marked, promoted)
-	case retries && t.in.Known != NotKnown:
-		j := t.idle(nil, false, false)
-		j.retried(retry)
+	case marked, promoted, t.in.Known != NotKnown && (!failed || retries):
+		j := t.idle(record.Verdict, marked, promoted)
+		if retries && !marked {
+			j.retried(retry)
+		}
 		return j
 	case retries:
 		j := t.tried(t.begin)
@@ -155,14 +155,22 @@ func (t *trial) idle(verdict *Finding, marked, promoted bool) Judgement {
 	return t.promote(f)
 }
 
-// promote is the judgement that the revision is promoted, with f as the finding.
+// promote is the judgement that the revision is promoted, with f as the finding. The mark of a fail goes: a retry may have been
+// obeyed before that mark was seen.
 func (t *trial) promote(f Finding) Judgement {
-	return Judgement{
+	j := Judgement{
 		Finding: f,
 		Set:     map[string]string{history.PromotedAnnotation: f.At.UTC().Format(time.RFC3339)},
 		Record:  Record{Revision: t.in.Revision, Verdict: &f},
 	}
+	if _, failed := t.in.Annotations[history.FailedAnnotation]; failed {
+		j.Remove = failMarks()
+	}
+	return j
 }
+
+// failMarks are the annotations that record a fail.
+func failMarks() []string { return []string{history.FailedAnnotation, history.FailedMessageAnnotation} }
 
 // failed is the judgement on a revision whose fail is on record. The canary nodes are kept for the next template (C1).
 func (t *trial) failed(record Record) Judgement {
@@ -216,7 +224,7 @@ func (j *Judgement) retried(value string) {
 	if j.Phase == Failed {
 		maps.Copy(j.Set, j.annotations())
 	} else {
-		j.Remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+		j.Remove = failMarks()
 	}
 	j.Set[history.RetriedAnnotation] = value
 }

@@ -200,6 +200,15 @@ func TestJudgeVerdicts(t *testing.T) {
 			s.o.Commands.Retry, s.o.Commands.Validate = onTrial, onTrial
 			s.marks(history.FailedAnnotation, "TimedOut")
 		}, `Idle Validated at now; set promoted=2026-01-15T12:00:00Z; set retried=5d8f7b9c4; remove failed; remove failed-message`},
+		{"retry and validate, and the fail is seen only now", "C5: the retry that was obeyed is on record", func(s *situation) {
+			s.o.Commands.Retry, s.o.Commands.Validate = onTrial, onTrial
+			s.marks(history.FailedAnnotation, "TimedOut")
+			s.in.Record.Verdict = &canary.Finding{Phase: canary.Idle, Reason: canary.Validated, At: ago(time.Minute)}
+		}, `Idle Validated at -1m0s; set promoted=2026-01-15T11:59:00Z; set retried=5d8f7b9c4; remove failed; remove failed-message`},
+		{"promoted, and a fail is seen only now", "C6: what was decided last counts", func(s *situation) {
+			s.marks(history.FailedAnnotation, "TimedOut")
+			s.in.Record.Verdict = &canary.Finding{Phase: canary.Idle, Reason: canary.Validated, At: ago(time.Minute)}
+		}, `Idle Validated at -1m0s; set promoted=2026-01-15T11:59:00Z; remove failed; remove failed-message`},
 		{"retry what is stable by now", "C5, C6: revived, it needs no trial", func(s *situation) {
 			s.o.Commands.Retry, s.in.Known = onTrial, canary.KnownStable
 			s.marks(history.FailedAnnotation, "TimedOut")

@@ -70,6 +70,11 @@ func TestJudgePropertiesReject(t *testing.T) {
 				in.Known = canary.KnownStable
 			}
 		})},
+		{"two verdicts", "C6: a revision has one", "final", spoiling(func(_ canary.Input, j *canary.Judgement) {
+			if j.Phase == canary.Idle {
+				j.Remove = nil
+			}
+		})},
 		{"record trusted", "C6: losing it starts the clock again", "lost", reading(func(_ *canary.Options, in *canary.Input) {
 			if in.Record.Revision == "" {
 				in.Record = canary.Record{Revision: in.Revision, Began: in.Now, Elapsed: time.Hour}
@@ -191,7 +196,7 @@ func TestJudgePropertiesReject(t *testing.T) {
 	for _, m := range mutants {
 		unique.check(t, m.name, m.why)
 		t.Run(m.name, func(t *testing.T) {
-			for seed := range 3000 {
+			for seed := range 5000 {
 				if properties[m.property](m.judge, anyStory().Example(seed)) != "" {
 					found[m.property] = true
 					return

@@ -53,8 +53,8 @@ func checkSafe(judge judger, s story) string {
 	return ""
 }
 
-// checkFinal holds that a revision is promoted once and stays promoted, and that a failed one stays failed until a retry
-// (C5, C6).
+// checkFinal holds that a revision is promoted once and stays promoted, that a failed one stays failed until a retry, and that none
+// gets the mark of a promotion beside that of a fail (C5, C6).
 func checkFinal(judge judger, s story) string {
 	var last *moment
 	for i, m := range tell(judge, s) {
@@ -66,8 +66,10 @@ func checkFinal(judge judger, s story) string {
 		_, wasFailed := m.in.Annotations[history.FailedAnnotation]
 		switch {
 		case last.j.Phase == canary.Idle && m.lost && !wasMarked: // nobody knows any more
-		case last.j.Phase == canary.Idle && (m.j.Phase != canary.Idle || len(m.j.Remove) > 0 || !wasMarked && !m.j.At.Equal(last.j.At)):
+		case last.j.Phase == canary.Idle && (m.j.Phase != canary.Idle || len(m.j.Remove) > 0 && !wasFailed || !wasMarked && !m.j.At.Equal(last.j.At)):
 			return fmt.Sprintf("moment %d: promoted, then judged %s", i, say(m.j))
+		case m.j.Phase == canary.Idle && wasFailed && len(m.j.Set) > 0 && len(m.j.Remove) == 0:
+			return fmt.Sprintf("moment %d: promoted beside the mark of a fail: %s", i, say(m.j))
 		case wasMarked && len(m.j.Set) > 0:
 			return fmt.Sprintf("moment %d: promoted again: %s", i, say(m.j))
 		case last.j.Phase == canary.Failed && m.lost && !wasFailed: // the same

@@ -24,7 +24,8 @@ type judgedCanary struct {
 	record canary.Record
 	// fresh: there is no such record.
 	fresh bool
-	// known: the revision needs no trial. promoted and failed: that is on record. retried: a fail is, but is taken back.
+	// known: the revision needs no trial. promoted and failed: that is on record. retried: a fail is, but is taken back, by this
+	// plan or by the one before that promoted the revision.
 	known, promoted, failed, retried      bool
 	pause, unpause, validate, fail, retry bool
 	chosen                                map[string]bool // the nodes chosen before
@@ -88,7 +89,7 @@ func (c *judgedCanary) observeCommands() {
 		names(commands.Validate), names(commands.Fail), names(revived)
 }
 
-// observeVerdict finds what is on record about the revision (C6). A retry that was not obeyed before wipes a fail out (C5).
+// observeVerdict finds what is on record about the revision (C6). A retry that is not on record wipes a fail out (C5).
 func (c *judgedCanary) observeVerdict() {
 	var annotations map[string]string
 	if c.object != nil {
@@ -101,8 +102,8 @@ func (c *judgedCanary) observeVerdict() {
 		c.failed = c.failed || verdict.Phase == canary.Failed
 	}
 	c.known = c.trial.before[c.plan.Status.UpdateRevision]
-	if c.retry && c.failed && !c.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry {
-		c.retried = true
+	c.retried = c.retry && c.failed && !c.history.promoted && annotations[history.RetriedAnnotation] != c.options.Commands.Retry
+	if c.retried && !c.promoted {
 		c.record, c.fresh = canary.Record{}, true
 	}
 }

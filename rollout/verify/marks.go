@@ -20,6 +20,10 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		return
 	}
 	v.checkSetMarks(action.Name, update, action.Annotations)
+	_, promotes := action.Annotations[history.PromotedAnnotation]
+	if promotes && history.Failed(revision) && !slices.Contains(action.RemoveAnnotations, history.FailedAnnotation) {
+		v.report(4, "", "C6: marks revision %s as promoted beside the mark of a fail; right is to remove that", action.Name)
+	}
 	changes := false
 	for key, value := range action.Annotations {
 		now, has := revision.Annotations[key]
@@ -31,10 +35,10 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		_, sets := action.Annotations[key]
 		failure := key == history.FailedAnnotation || key == history.FailedMessageAnnotation
 		// Without a canary the revision is rolled out all the same.
-		takenBack := v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate()
-		if sets || !update || !failure || !takenBack {
-			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried", key,
-				action.Name)
+		takenBack := update && (v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate())
+		if sets || !failure || !takenBack && !promotes {
+			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried, "+
+				"or of what is promoted", key, action.Name)
 		}
 	}
 	if !changes {

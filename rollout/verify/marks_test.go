@@ -74,6 +74,8 @@ func TestVerifyAcceptsMarks(t *testing.T) {
 		}},
 		{name: "promoted in spite of a fail, as only the memory knows", why: "C6: what was decided last counts", scene: handRejected(
 			handRecorded(func(r *canary.Record) { r.Verdict = &canary.Finding{} }))},
+		{name: "promoted after a retry, and the fail is seen only now", why: "C5: the retry is on record", scene: handRejected(
+			handRetrying(freshHash), handRecorded(func(r *canary.Record) { r.Verdict = &canary.Finding{} }))},
 		{name: "a duplicate was promoted, without a canary", why: "C6: marks are kept up", scene: handTrial(handWithoutCanary, handDuplicate(promoted))},
 		{name: "a duplicate was promoted", why: "C6: so is the revision, and says so", scene: handTrial(handDuplicate(promoted))},
 		{name: "a duplicate was promoted, and the revision has failed", why: "C6: a promotion counts more", scene: handRejected(handDuplicate(promoted))},
@@ -166,6 +168,18 @@ func TestVerifyMarks(t *testing.T) {
 				s.plan.Revisions = nil
 			}),
 			plant: marks(staleHash, map[string]string{history.PromotedAnnotation: "!"}), want: 4, mention: "which is no verdict on it",
+		},
+		{
+			name: "a promotion beside a fail", why: "C6: a revision has one verdict", scene: handRejected(handDuplicate(promoted)),
+			plant: func(s *handmade) { s.plan.Revisions[0].RemoveAnnotations = nil },
+			want:  4, mention: "C6: marks revision agent-fresh as promoted beside the mark of a fail",
+		},
+		{
+			name: "a retry that was obeyed before", why: "C5: once for each value",
+			scene: handRejected(handRetrying(freshHash), handMarkedBy(history.RetriedAnnotation, freshHash),
+				handRecorded(func(r *canary.Record) { r.Verdict = &canary.Finding{} })),
+			plant: func(s *handmade) { s.plan.Revisions[0].Annotations[history.RetriedAnnotation] = freshHash },
+			want:  4, mention: "sets annotation " + history.RetriedAnnotation,
 		},
 		{
 			name: "a retry on the stable revision", why: "C5: the update revision is retried", scene: handRejected(handRetrying(freshHash)),
