@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -119,8 +121,15 @@ type sight struct {
 	// promoted ones were.
 	marked, failed map[string]bool
 	when           map[string]time.Time
-	marks          int // how often a revision was promoted
-	read           int // events
+	// waiting are the names of the revisions for which a request was in flight when the last plan was made: what it found about
+	// one of them is remembered, and written on the revision later (C6).
+	waiting map[string]bool
+	// verdicts says, by the name of the revision, what may be remembered so.
+	verdicts map[string]verdict
+	// givenUp is the name of the revision in force if the memory knows that it has failed.
+	givenUp string
+	marks   int // how often a revision was promoted
+	read    int // events
 	// lost is when the memory was lost last; zero: never. losses is how often it was.
 	lost   time.Time
 	losses int
@@ -164,6 +173,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 	}
 	s := &sight{
 		tale: &c, cluster: cluster, spec: c.Spec, marked: map[string]bool{}, failed: map[string]bool{}, when: map[string]time.Time{},
+		waiting: map[string]bool{}, verdicts: map[string]verdict{},
 		of: revisionFor(c.Spec), stable: revisionFor(c.Stable), now: revisionFor(c.Spec),
 	}
 	for _, r := range c.Snapshot.Revisions {
@@ -176,6 +186,9 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 			if err := o(s); err != nil {
 				return err
 			}
+		}
+		if s.planned {
+			s.readCommands()
 		}
 		return nil
 	}
@@ -218,8 +231,12 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 					return err
 				}
 				s.now = revisionFor(*turn.spec)
+				if s.now.name != s.givenUp {
+					s.givenUp = ""
+				}
 			case turn.mishap.Kind == harness.LoseMemory:
-				s.lost, s.losses = cluster.Now(), s.losses+1
+				s.lost, s.losses, s.givenUp = cluster.Now(), s.losses+1, ""
+				clear(s.verdicts)
 				fallthrough
 			default:
 				cluster.Befall(turn.mishap)
@@ -256,13 +273,52 @@ func (s *sight) readMarks() {
 				}
 				s.marked[e.Object], s.when[e.Object] = true, e.At
 			case history.FailedAnnotation:
-				s.failed[e.Object] = true
+				s.failed[e.Object], s.givenUp = true, e.Object
 			case history.FailedAnnotation + "-":
-				s.failed[e.Object] = false
+				s.failed[e.Object], s.givenUp = false, ""
 			}
 		}
 	}
 	s.read = len(events)
+}
+
+// verdict is what was so when some plan was made since the one that could last write on the revision: the one that writes a
+// promotion may be later than the one that decided on it.
+type verdict struct {
+	// promotable: commands and pauses let the revision be promoted (C5).
+	promotable bool
+	// retry is the command retry that named the revision.
+	retry string
+	// unaware: the fail of the revision was neither in the memory, which was lost or is that of another revision, nor shown by a
+	// lagging watch.
+	unaware bool
+}
+
+// readCommands reads what the plan that has just been made was told about the revision in force.
+func (s *sight) readCommands() {
+	o, name, hash, seen := s.spec.Strategy.Canary, s.now.name, s.now.hash, s.cluster.Snapshot()
+	var v verdict
+	if s.waiting[name] {
+		v = s.verdicts[name]
+	}
+	if s.failed[name] && slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
+		return r.Name == name && history.Failed(r)
+	}) {
+		s.givenUp = name
+	}
+	v.unaware = v.unaware || s.failed[name] && s.givenUp != name
+	if o != nil {
+		rests := o.Commands.Pause == hash || s.spec.Strategy.Paused || o.Mode == canary.Manual
+		v.promotable = v.promotable || o.Commands.Fail != hash && (o.Commands.Validate == hash || !rests)
+		if o.Commands.Retry == hash {
+			v.retry = hash
+		}
+	}
+	s.verdicts[name] = v
+	clear(s.waiting)
+	for _, name := range seen.InFlight.Revisions {
+		s.waiting[name] = true
+	}
 }
 
 func (s *sight) recently() string {

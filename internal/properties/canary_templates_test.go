@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
@@ -24,6 +25,7 @@ import (
 var (
 	untriedFew  = statement{"V6 few nodes at what was not promoted", busyTales(), observed(observeUntried)}
 	obeyed      = statement{"C5 only what did not fail is promoted", busyTales(), observed(observeObeyed)}
+	hastyObeyed = statement{"C5, C6 commands in quick succession", hastyTales(), observed(observeUntried, observeObeyed)}
 	busyServing = statement{"V1 and V2 all the while", busyTales(), observed(observeServing)}
 	validated   = statement{"C2, C5 manual: promoted by command only", manualWorlds(), observed(observeObeyed, observeValidated)}
 	busyAll     = statement{"V1, V2, V6, V16, C5 canary after canary", busyTales(), observed(observeUntried, observeObeyed, observeServing, observeRest)}
@@ -31,12 +33,23 @@ var (
 )
 
 func TestCanaryAfterCanary(t *testing.T) {
-	testTales(t, busyAll, validated)
+	testTales(t, busyAll, validated, hastyObeyed)
 }
 
 // busyTales generates tales in which users bring new templates, go back to old ones, and give commands. In the end
 // nothing is paused.
 func busyTales() *rapid.Generator[tale] {
+	return talesOf(rapid.IntRange(1, 4), rapid.IntRange(0, 15), drawWish)
+}
+
+// hastyTales generates tales of a user who gives one command after the other, before a lagging watch shows what became of the
+// last.
+func hastyTales() *rapid.Generator[tale] {
+	return talesOf(rapid.IntRange(2, 8), rapid.IntRange(0, 3), drawCommand)
+}
+
+// talesOf generates tales with that many wishes of users. Each comes so many plans after the one before.
+func talesOf(wishes, after *rapid.Generator[int], drawWish func(*rapid.T) rollouttest.SpecOption) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		first := rollouttest.Spec("agent", drawBudget(t))
 		replicas := rapid.SampledFrom([]string{"1", "1", "2", "30%"}).Draw(t, "replicas")
@@ -48,8 +61,8 @@ func busyTales() *rapid.Generator[tale] {
 			last = altered(last, rollouttest.CanaryManual(), rollouttest.AutoFail(canary.AutoFail{}))
 		}
 		c.Spec = last
-		for range rapid.IntRange(1, 4).Draw(t, "turns") {
-			turn := turn{after: rapid.IntRange(0, 15).Draw(t, "after")}
+		for range wishes.Draw(t, "turns") {
+			turn := turn{after: after.Draw(t, "after")}
 			if rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "loses memory") {
 				turn.mishap = harness.Mishap{Kind: harness.LoseMemory}
 			} else {
@@ -106,6 +119,11 @@ func drawWish(t *rapid.T) rollouttest.SpecOption {
 	if rapid.SampledFrom([]bool{true, true, false}).Draw(t, "template") {
 		return rollouttest.Image(rapid.SampledFrom(images).Draw(t, "image"))
 	}
+	return drawCommand(t)
+}
+
+// drawCommand draws what a user says of the template that there is.
+func drawCommand(t *rapid.T) rollouttest.SpecOption {
 	return func(s *rollout.Spec) {
 		commands := s.Strategy.Canary.Commands
 		hash := rollouttest.Hash(*s)
@@ -135,15 +153,23 @@ func nameOfPod(spec rollout.Spec, p *corev1.Pod) string { return spec.Name + "-"
 
 // observeUntried counts the nodes at revisions that were not promoted, all of them together: who brings one template after
 // another, or fails one and tries the next, risks no more nodes than with one. The revision of the beginning is good, and so
-// is what is rolled out without a canary.
+// is what is rolled out without a canary. A revision counts once its mark need not wait for the watch any more. If until then the
+// memory is lost, nobody can tell whether it was promoted, and the pods that it has by then stay (T6).
 func observeUntried(c tale) observer {
-	good := map[string]bool{nameOf(c.Stable): true}
+	type podAt struct {
+		uid  types.UID
+		name string // of its revision
+	}
+	good, spared, losses := map[string]bool{nameOf(c.Stable): true}, map[podAt]bool{}, 0
 	return func(s *sight) error {
 		var untried []string
+		spares := s.losses > losses
+		losses = s.losses
 		for _, n := range s.Snapshot.Nodes {
 			if slices.ContainsFunc(s.alive(n.Name), func(p *corev1.Pod) bool {
-				name := nameOfPod(s.Spec, p)
-				return !good[name] && !s.marked[name]
+				at := podAt{p.UID, nameOfPod(s.Spec, p)}
+				spared[at] = spared[at] || spares && s.waiting[at.name]
+				return !good[at.name] && !s.marked[at.name] && !s.waiting[at.name] && !spared[at]
 			}) {
 				untried = append(untried, n.Name)
 			}
@@ -156,31 +182,30 @@ func observeUntried(c tale) observer {
 }
 
 // observeObeyed sees to it that a revision is promoted once, and not while a command, or the pause of the set, says
-// otherwise, and that a fail is taken back by the command only, once for each value (C5). A plan that was asked to promote a
-// revision remembers that, and the mark follows when a lagging watch shows the revision, also if the command is gone by then.
+// otherwise, and that a fail is taken back by the command only, once for each value (C5). What commands say counts when the plan
+// is made that decides on the revision, however long its mark has to wait for a lagging watch.
 func observeObeyed(tale) observer {
-	failed, marked, obeyed, asked := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	failed, marked, obeyed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	return func(s *sight) error {
-		commands, hash := s.spec.Strategy.Canary.Commands, s.now.hash
-		rests := commands.Pause == hash || s.spec.Strategy.Paused
-		if s.planned && commands.Validate == hash {
-			asked[s.now.name] = true
-		}
-		if name := s.now.name; s.marked[name] && !marked[name] && name != s.stable.name {
+		commands := s.spec.Strategy.Canary.Commands
+		promoted := func(name string) bool { return s.marked[name] && !marked[name] }
+		if name := s.now.name; promoted(name) && name != s.stable.name {
 			switch {
 			case failed[name] && s.failed[name]:
 				return fmt.Errorf("C5: %s has failed, and is promoted", name)
-			case commands.Fail == hash:
-				return fmt.Errorf("C5: %s is promoted, and the command is to fail it", name)
-			case s.spec.Strategy.Canary.Mode == canary.Manual && commands.Validate != hash && !asked[name]:
-				return fmt.Errorf("C2: %s is promoted, and nobody has asked for that", name)
-			case rests && commands.Validate != hash && !asked[name]:
-				return fmt.Errorf("C5: %s is promoted, and it is paused", name)
+			case !s.verdicts[name].promotable:
+				return fmt.Errorf("C2, C5: %s is promoted, and nobody has asked for that: %s, commands %+v, the set is paused: %t",
+					name, s.spec.Strategy.Canary.Mode, commands, s.spec.Strategy.Paused)
 			}
 		}
 		for name, is := range s.failed {
-			if retry := commands.Retry; failed[name] && !is {
-				if s.spec.Name+"-"+retry != name || obeyed[retry] {
+			if failed[name] && !is {
+				retry, v := commands.Retry, s.verdicts[name]
+				if promoted(name) {
+					retry = v.retry
+				}
+				unaware := promoted(name) && v.unaware
+				if !unaware && (s.spec.Name+"-"+retry != name || obeyed[retry]) {
 					return fmt.Errorf("C5: the fail of %s is taken back, and the command is %q, obeyed before: %t", name, retry, obeyed[retry])
 				}
 				obeyed[retry] = true

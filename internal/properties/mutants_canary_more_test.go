@@ -163,6 +163,33 @@ var templateMutants = []taleMutant{
 		promoteIf(func(_ rollout.Snapshot, p *rollout.Plan) bool { return p.Canary.Phase == canary.Failed }),
 	},
 	{
+		"validates what is to fail", "validate comes before fail", hastyObeyed,
+		asIf(trying(func(o *canary.Options) {
+			if o.Commands.Validate == o.Commands.Fail {
+				o.Commands.Fail = ""
+			}
+		})),
+	},
+	{
+		"the mark of a promotion is never late", "what the memory knows is not written down", hastyObeyed,
+		spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
+			if v := s.Memory.Canary.Verdict; v != nil && v.Phase == canary.Idle {
+				p.Revisions = nil
+			}
+		}),
+	},
+	{
+		"two verdicts on a revision", "a promotion leaves the mark of the fail that was retried", hastyObeyed,
+		spoiling(func(_ rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
+			p.Revisions = slices.Clone(p.Revisions)
+			for i := range p.Revisions {
+				if _, promotes := p.Revisions[i].Annotations[history.PromotedAnnotation]; promotes {
+					p.Revisions[i].RemoveAnnotations = nil
+				}
+			}
+		}),
+	},
+	{
 		"does not validate", "the command is read, and not obeyed", validated,
 		asIf(trying(func(o *canary.Options) { o.Commands.Validate = "" })),
 	},
