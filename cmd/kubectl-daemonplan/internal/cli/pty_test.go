@@ -88,7 +88,6 @@ func onTerminal(t *testing.T, environment []string, args ...string) *terminal {
 	}()
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill() // it may have ended
-		_ = c.screen.Close()
 		_ = tty.Close()
 		_ = file.Close()
 	})
@@ -251,13 +250,27 @@ func TestWatchKeys(t *testing.T) {
 	}
 }
 
-// TestWatchForbiddenOnATerminal leaves the screen before it says what is wrong.
+// TestWatchForbiddenOnATerminal says what is wrong without a screen of its own.
 func TestWatchForbiddenOnATerminal(t *testing.T) {
 	t.Parallel()
 	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	server.Forbidden = []string{"watch pods"}
 	c := onTerminal(t, nil, watchArgs(t, server)...)
-	c.see(`error: the cluster: pods in namespace web cannot be watched, for which the verbs`)
+	c.see(`^error: the cluster: pods in namespace web cannot be watched, for which the verbs`)
+	if code := c.end(); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestWatchForbiddenLater leaves the screen before it says what is wrong.
+func TestWatchForbiddenLater(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	c := onTerminal(t, nil, watchArgs(t, server)...)
+	c.see(`Updating: 0 of 3`)
+	server.Forbid("pods", "watch pods")
+	server.Expire()
+	c.see(`^error: the cluster: pods in namespace web cannot be watched, for whi`)
 	if code := c.end(); code != 2 {
 		t.Errorf("exit code %d", code)
 	}

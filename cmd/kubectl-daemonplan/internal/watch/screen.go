@@ -16,11 +16,28 @@ import (
 func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	program := tea.NewProgram(&screen{}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out))
 	frames := make(chan Frame)
 	followed := make(chan error, 1)
+	go func() { followed <- Follow(ctx, source, settings, frames) }()
+	// What is wrong from the start needs no screen. A program that ends at once would also leave the answers of the terminal to its
+	// questions to the shell.
+	frame := Frame{Ref: source.Ref()}
+	for late := time.After(longestRead); late != nil; {
+		select {
+		case err := <-followed:
+			return err
+		case frame = <-frames:
+			if len(frame.Missing) == 0 {
+				late = nil
+			}
+		case <-late:
+			late = nil
+		}
+	}
+	program := tea.NewProgram(&screen{frame: &frame}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out))
+	failed := make(chan error, 1)
 	go func() {
-		followed <- Follow(ctx, source, settings, frames)
+		failed <- <-followed
 		program.Quit()
 	}()
 	go func() {
@@ -35,16 +52,19 @@ func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Re
 	}()
 	_, err := program.Run()
 	stop()
-	failed := <-followed
+	end := <-failed
 	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 		err = nil // it was interrupted
 	}
-	return errors.Join(failed, err)
+	return errors.Join(end, err)
 }
+
+// longestRead is how long the screen waits for the first plan.
+const longestRead = time.Second
 
 // screen is the state of the view: what bubbletea calls a model.
 type screen struct {
-	frame         *Frame // nil: none yet
+	frame         *Frame
 	width, height int
 	first         int // the line of the body that is shown first
 	page          page
@@ -80,7 +100,7 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 
 // describe makes the page anew.
 func (s *screen) describe() {
-	if s.frame != nil && s.width > 0 {
+	if s.width > 0 {
 		s.page = newPage(s.frame, time.Now(), s.width)
 		_, s.first = s.page.draw(s.first, s.width, s.height)
 	}

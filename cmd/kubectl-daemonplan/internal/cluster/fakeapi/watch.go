@@ -109,6 +109,13 @@ func (s *Server) Expire() {
 	s.wake()
 }
 
+// Forbid refuses more, as Forbidden does, while the server is in use.
+func (s *Server) Forbid(what ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Forbidden = append(s.Forbidden, what...)
+}
+
 // Disconnect breaks all watches, and does not answer any more until Reconnect.
 func (s *Server) Disconnect() {
 	s.mu.Lock()
