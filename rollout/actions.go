@@ -36,6 +36,20 @@ func (l *allowance) take(of *int32) Limit {
 	}
 }
 
+// handsOff returns what keeps every pod from being created or deleted on node i, which is none for pods without a node: the set
+// is frozen (T4), or the node is departing (M8). LimitNone: nothing does. What was begun on the node is finished or taken back
+// as under frozen, because either may last.
+func (r *run) handsOff(i int32) Limit {
+	switch {
+	case r.allowance.frozen:
+		return LimitFrozen
+	case i != none && r.nodes[i].departing:
+		return LimitDeparting
+	default:
+		return LimitNone
+	}
+}
+
 // create asks for a pod on node i, of the revision that the node should get (M7). It reports whether the plan has the create; if
 // not, the decision says why.
 func (r *run) create(i int32, verb Verb, reason Reason) bool {
@@ -47,6 +61,10 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		return false
 	}
 	n, hash := &r.nodes[i], r.revisionFor(i)
+	if n.departing {
+		r.refuse(i, nil, r.handsOff(i))
+		return false
+	}
 	var template *corev1.PodTemplateSpec
 	if hash != r.revision.Update.Hash {
 		if template = r.templateOf(hash); template == nil {
@@ -91,7 +109,11 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
-	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
+	limit := r.handsOff(i)
+	if limit == LimitNone {
+		limit = r.allowance.take(&r.allowance.deletes)
+	}
+	if limit != LimitNone {
 		r.refuseDelete(i, j, limit)
 		return false
 	}
@@ -103,25 +125,26 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	return true
 }
 
-// refuseDelete leaves the deletion of a pod to a later plan. Because frozen may last, what was begun on the pod is finished or
-// taken back in the meantime, as on a pod that stays (T4).
+// refuseDelete leaves the deletion of a pod to a later plan. Unless it is only burst that refuses it, that may be long, so that
+// what was begun on the pod is finished or taken back in the meantime, as on a pod that stays (T4, M8).
 func (r *run) refuseDelete(i, j int32, limit Limit) {
 	p := &r.pods[j]
 	r.refuse(i, p, limit)
 	switch {
-	case limit != LimitFrozen || p.traits.has(finished):
+	case limit == LimitBurst || p.traits.has(finished):
 	case !p.traits.has(preparingDelete):
 		r.continuePod(i, j)
 	default:
 		if patches := r.unmarkNotReady(p); len(patches) > 0 {
-			r.note(i, VerbPatch, ReasonFrozen, p)
-			r.patch(r.decision(i), p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+			r.note(i, VerbPatch, refusal(limit), p)
+			r.patch(r.decision(i), p, r.hashes[p.hash].value, refusal(limit), patches...)
 		}
 	}
 	p.traits |= deleteDeferred
 }
 
-// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): frozen may keep it for long.
+// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): what refuses its deletion may
+// keep it for long.
 func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
 	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
 	if err != nil {

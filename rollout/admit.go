@@ -7,11 +7,11 @@ import (
 // admit is step 7. It counts what the budgets have spent after this plan's own repairs (M7), and spends the rest on update
 // candidates: first those whose pod is not Ready, then the others, each group by descending node name (B6).
 func (r *run) admit() {
-	budget := &r.plan.Budget
+	budget, spare := &r.plan.Budget, r.newSpare()
 	for i := range r.nodes {
 		d := r.decision(int32(i))
 		d.Unavailable, d.Surging = r.budgetUse(int32(i))
-		r.exempt(int32(i))
+		r.exempt(int32(i), &spare)
 		if d.Unavailable {
 			budget.Unavailable++
 		}
@@ -38,7 +38,7 @@ func (r *run) budgetFull() (bool, Limit) {
 }
 
 // tryUpdate begins one candidate, if nothing holds it and the budget allows it (B3, B4). A candidate whose pod is not Ready needs
-// no room in the budget, nor does one that B8 leaves out, nor without surge one whose node is unavailable already.
+// no room in the budget, nor does one that B8 or B9 leaves out, nor without surge one whose node is unavailable already.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
 	outdated := &r.pods[n.outdatedPod]
@@ -63,10 +63,15 @@ func (r *run) tryUpdate(i int32) {
 		r.holdBack(i, LimitInPlaceOnly)
 		return
 	}
+	if n.departing {
+		r.noteWait(i, ReasonGated, outdated, LimitDeparting)
+		r.continuePod(i, n.outdatedPod) // what was begun is taken back, as nobody knows how long the node departs
+		return
+	}
 	reason := ReasonOutdatedNotReady
 	if outdated.traits.has(ready) {
 		reason = ReasonOutdated
-		if full, limit := r.budgetFull(); full && !d.Exempt && (r.surge() || !d.Unavailable) {
+		if full, limit := r.budgetFull(); full && !d.Exempt() && (r.surge() || !d.Unavailable) {
 			r.countWaiting(i)
 			r.noteWait(i, ReasonBudget, outdated, limit)
 			r.continuePod(i, n.outdatedPod)
@@ -86,7 +91,7 @@ func (r *run) tryUpdate(i int32) {
 	}
 	switch r.begin(i, reason, found) {
 	case updateBegun:
-		if !r.surge() && !d.Unavailable && !d.Exempt {
+		if !r.surge() && !d.Unavailable && !d.Exempt() {
 			d.Unavailable = true
 			r.plan.Budget.Unavailable++
 			r.downNow++
@@ -137,7 +142,7 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 			return updateDeferred
 		}
 		r.slow.takePlace(&r.nodes[i])
-		if !d.Exempt {
+		if !d.Exempt() {
 			d.Surging = true
 			r.plan.Budget.Surging++
 		}
@@ -165,18 +170,21 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	return updateBegun
 }
 
-// exempt leaves a node out of the budgets, if nothing that is done there would help now and fewer than maxUnschedulable nodes
-// are left out so far.
-func (r *run) exempt(i int32) {
+// exempt leaves a node out of the budgets that would count, if B8 or B9 allows it.
+func (r *run) exempt(i int32, spare *spare) {
 	budget, d := &r.plan.Budget, r.decision(i)
-	if !d.Unavailable && !d.Surging || budget.Exempt >= budget.MaxUnschedulable {
+	if !d.Unavailable && !d.Surging {
 		return
 	}
-	isolated, changes := r.isolated(&r.nodes[i])
+	exemption, changes := r.exemption(i, *spare)
 	r.wake(changes)
-	if !isolated {
+	if exemption == ExemptionNone {
 		return
 	}
+	*spare = spare.without(exemption)
 	budget.Exempt++
-	d.Exempt, d.Unavailable, d.Surging = true, false, false
+	if exemption == ExemptionOut {
+		budget.ExemptOut++
+	}
+	d.Exemption, d.Unavailable, d.Surging = exemption, false, false
 }

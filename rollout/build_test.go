@@ -313,7 +313,7 @@ func line(d rollout.Decision) string {
 	if d.Surging {
 		s += " S"
 	}
-	if d.Exempt {
+	if d.Exempt() {
 		s += " X"
 	}
 	if d.Canary {

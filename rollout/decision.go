@@ -35,8 +35,8 @@ type Decision struct {
 	// ResourcesDiffer reports whether the node's pod is of the right revision, but outdated because its resources are not
 	// those wanted on the node (P8).
 	ResourcesDiffer bool
-	// Exempt reports whether the node would count, but is left out of the budgets (B8).
-	Exempt bool
+	// Exemption says by which rule the node is left out of the budgets although it would count. ExemptionNone: it is not.
+	Exemption Exemption
 	// Canary reports whether the node is a canary node.
 	Canary bool
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
@@ -51,6 +51,9 @@ type Decision struct {
 	// Until is when the clock alone ends the wait. Zero: it does not.
 	Until time.Time
 }
+
+// Exempt reports whether the node is left out of the budgets although it would count (B8, B9).
+func (d *Decision) Exempt() bool { return d.Exemption != ExemptionNone }
 
 // obstructed reports whether something keeps the pod from being updated in place.
 func (d *Decision) obstructed() bool { return d.Obstruction != 0 || d.Diff != nil }
@@ -164,6 +167,28 @@ func (v Verb) String() string {
 var verbNames = [verbs]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace",
 	"update", "surge"}
 
+// Exemption names the rule that leaves a node out of the budgets.
+type Exemption uint8
+
+// The exemptions.
+const (
+	// ExemptionNone: the node is not left out.
+	ExemptionNone Exemption = iota
+	// ExemptionUnschedulable: nothing that is done to the node would help now (B8).
+	ExemptionUnschedulable
+	// ExemptionOut: the node was down before its update began, or its update is not what took it down (B9).
+	ExemptionOut
+
+	exemptions // count
+)
+
+// String returns the exemption in one word; "unknown" for a value that was never declared.
+func (e Exemption) String() string {
+	return name(exemptionNames[:], e)
+}
+
+var exemptionNames = [exemptions]string{"none", "unschedulable", "out"}
+
 // Limit names a bound that kept a plan from doing more for a node.
 type Limit uint8
 
@@ -203,6 +228,8 @@ const (
 	LimitCanary
 	// LimitSlowStart: as many nodes are under way as slow start allows now (B7).
 	LimitSlowStart
+	// LimitDeparting: the node is on its way out of the cluster, and is left alone (M8).
+	LimitDeparting
 
 	limits // count
 )
@@ -215,5 +242,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
-	"canary", "slowStart",
+	"canary", "slowStart", "departing",
 }

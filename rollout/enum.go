@@ -15,6 +15,9 @@ func (t Target) MarshalText() ([]byte, error) { return marshal(targetNames[:], t
 func (v Verb) MarshalText() ([]byte, error) { return marshal(verbNames[:], v) }
 
 // MarshalText is String, but fails for a value that was never declared.
+func (e Exemption) MarshalText() ([]byte, error) { return marshal(exemptionNames[:], e) }
+
+// MarshalText is String, but fails for a value that was never declared.
 func (l Limit) MarshalText() ([]byte, error) { return marshal(limitNames[:], l) }
 
 // MarshalText is String, but fails for a value that was never declared.

@@ -59,8 +59,8 @@ func (p *Plan) explain(d *Decision) string {
 		b.WriteString("; holds a place of maxSurge")
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
-	case d.Exempt:
-		b.WriteString("; is left out of the budget by maxUnschedulable")
+	case d.Exempt():
+		b.WriteString("; is left out of the budget " + exemptionTexts[min(d.Exemption, exemptions-1)])
 	}
 	if d.Canary {
 		b.WriteString("; is a canary node")
@@ -133,6 +133,8 @@ func (p *Plan) Because(d *Decision) string {
 		return d.Placement.String() + ", but its pod " + d.Pod + " serves until available pods outnumber desired"
 	case ReasonBudget:
 		return "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d.Limit) + p.notInPlace(d)
+	case ReasonGated:
+		return "its pod " + d.Pod + outdated(d) + ", but " + text(gateTexts[:], d.Limit)
 	case ReasonPrepared:
 		return "pod " + d.Pod + " is prepared and no hook holds it, but it is ready: " + p.noRoom(d.Limit)
 	case ReasonHeld:
@@ -145,7 +147,7 @@ func (p *Plan) Because(d *Decision) string {
 		return "the pod" + outdated(d) + ", and the budget allows it" + p.notInPlace(d)
 	case ReasonOutdatedNotReady:
 		return text(reasonTexts[:], d.Reason) + p.notInPlace(d)
-	case ReasonTerminating, ReasonFrozen, ReasonBurst, ReasonSlowStart:
+	case ReasonTerminating, ReasonFrozen, ReasonDeparting, ReasonBurst, ReasonSlowStart:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
 		}
@@ -260,6 +262,7 @@ var reasonTexts = [reasons]string{
 	ReasonRequested:          "an earlier request is not observed yet",
 	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
 	ReasonFrozen:             "the set is frozen",
+	ReasonDeparting:          gateTexts[LimitDeparting],
 	ReasonVanished:           "the pod's node does not exist, which is for the pod garbage collector to mend",
 	ReasonUnattributable:     "no node can be read off the pod, so it is left alone",
 }
@@ -284,6 +287,18 @@ var goalTexts = [reasons]string{
 	ReasonOutdatedFailed:    "the outdated pod has failed, and %s may mend it",
 	ReasonNotReady:          "of %s is not ready yet",
 	ReasonMinReadySeconds:   "of %s has not been ready for minReadySeconds",
+}
+
+// gateTexts say why a policy keeps a node from being begun.
+var gateTexts = [limits]string{
+	LimitDeparting: "the node is on its way out of the cluster or under maintenance, and is left alone",
+}
+
+// exemptionTexts follow "is left out of the budget".
+var exemptionTexts = [exemptions]string{
+	ExemptionNone:          "",
+	ExemptionUnschedulable: "by maxUnschedulable",
+	ExemptionOut:           "by maxExempt: its update is not what took it down",
 }
 
 var holdTexts = [limits]string{

@@ -15,8 +15,8 @@ import (
 // it go (L2). prepareDelete reports whether this plan labels it.
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
-	if r.allowance.frozen && !p.traits.has(preparingDelete|patchInFlight) {
-		r.refuseDelete(i, j, LimitFrozen)
+	if limit := r.handsOff(i); limit != LimitNone && !p.traits.has(preparingDelete|patchInFlight) {
+		r.refuseDelete(i, j, limit)
 		return false
 	}
 	known := p.traits.has(deleteDeferred) // repair or admit asked for its deletion before, and this plan has patched it if needed
@@ -68,11 +68,12 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	}
 }
 
-// leaveStep returns the next step of a pod's way out through its hook. Frozen brings no deletion forward (T4): under it the step
-// does not mark the pod as not ready, but may take such a mark off, where the hook asks for none any more (L4).
+// leaveStep returns the next step of a pod's way out through its hook. Frozen brings no deletion forward (T4), nor does a
+// departing node (M8): the step then does not mark the pod as not ready, but may take such a mark off, where the hook asks for
+// none any more (L4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	step := r.spec.Lifecycle.Next(p.Object, lifecycle.Delete, false)
-	if r.allowance.frozen && step.Mark == lifecycle.SetMark {
+	if r.handsOff(p.node) != LimitNone && step.Mark == lifecycle.SetMark {
 		return lifecycle.Transition{}
 	}
 	return step

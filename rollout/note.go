@@ -51,6 +51,8 @@ func refusal(limit Limit) Reason {
 	switch limit {
 	case LimitFrozen:
 		return ReasonFrozen
+	case LimitDeparting:
+		return ReasonDeparting
 	case LimitSlowStart:
 		return ReasonSlowStart
 	default:

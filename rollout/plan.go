@@ -256,8 +256,13 @@ type Budget struct {
 	// replacements. Both are 0 without slow start and while no rollout is under way. While no node waits for them, they may
 	// change before Plan.NextWake.
 	SlowStart, UnderWay int32
-	// MaxUnschedulable in nodes, with a percentage resolved. Exempt is the number of nodes it leaves out of the budgets (B8).
-	MaxUnschedulable, Exempt int32
+	// MaxUnschedulable in nodes, with a percentage resolved (B8).
+	MaxUnschedulable int32
+	// MaxExempt of Outages in nodes, with a percentage resolved (B9). 0 without Outages.
+	MaxExempt int32
+	// Exempt is the number of nodes that are left out of the budgets, and ExemptOut is how many of them B9 leaves out:
+	// 0 <= ExemptOut <= MaxExempt, and Exempt - ExemptOut <= MaxUnschedulable.
+	Exempt, ExemptOut int32
 	// Waiting is the number of nodes that would be updated now if the budget, slow start or burst let them. Some pods turn
 	// out only when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count
 	// until then.

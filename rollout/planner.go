@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
@@ -28,6 +29,8 @@ type Planner struct {
 	increase       count.Quantity         // of SlowStart
 	maxParallel    count.Quantity         // of SlowStart
 	unschedulable  count.Quantity         // MaxUnschedulable
+	outages        *outage.Options        // nil: they are off
+	maxExempt      count.Quantity         // of outages
 	rules          *fleet.Rules           // for reading nodes and pods
 	owner          owner                  // whose pods and revisions are claimed
 	noOwner        error                  // why nothing can be claimed; nil: it can
@@ -87,6 +90,10 @@ var errNoPlanner = errors.New("planner: must come from rollout.New")
 // compile prepares a spec that has its defaults and was validated.
 func compile(spec Spec) (*Planner, error) {
 	p := &Planner{spec: spec}
+	maxExempt := intstr.FromInt32(0)
+	if outages := spec.Strategy.Policy.Outages; outages != nil && spec.Strategy.Type == RollingUpdate {
+		p.outages, maxExempt = outages, *outages.MaxExempt
+	}
 	for _, q := range []struct {
 		to   *count.Quantity
 		from intstr.IntOrString
@@ -96,6 +103,7 @@ func compile(spec Spec) (*Planner, error) {
 		{&p.burst, *spec.Burst},
 		{&p.partitionSize, *spec.Strategy.Partition},
 		{&p.unschedulable, *spec.Strategy.MaxUnschedulable},
+		{&p.maxExempt, maxExempt},
 		{&p.increase, *spec.Strategy.slowStart().Increase},
 		{&p.maxParallel, *spec.Strategy.slowStart().MaxParallel},
 	} {

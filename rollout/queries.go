@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // These are the questions that several steps or files ask of what was found out before. None of them writes anything
@@ -301,6 +302,77 @@ func (r *run) ignoredOn(i int32) []pod {
 		end++
 	}
 	return r.ignored[first:end]
+}
+
+// spare is how many more nodes may be left out of the budgets: by B8 (maxUnschedulable) and by B9 (outages).
+type spare struct{ unschedulable, out int32 }
+
+func (s spare) none() bool { return s.unschedulable <= 0 && s.out <= 0 }
+
+// without returns what is left when the rule has left out one node more.
+func (s spare) without(by Exemption) spare {
+	switch by {
+	case ExemptionUnschedulable:
+		s.unschedulable--
+	case ExemptionOut:
+		s.out--
+	}
+	return s
+}
+
+func (r *run) newSpare() spare {
+	return spare{unschedulable: r.plan.Budget.MaxUnschedulable, out: r.plan.Budget.MaxExempt}
+}
+
+// exemption returns the rule that leaves a node which would count out of the budgets, if there is one of which a place is left.
+// A node that B9 leaves out takes no place of B8. changes is when the clock may change that; zero: never.
+func (r *run) exemption(i int32, left spare) (by Exemption, changes time.Time) {
+	if left.out > 0 {
+		var excused bool
+		if excused, changes = r.excused(i); excused {
+			return ExemptionOut, changes
+		}
+	}
+	if left.unschedulable > 0 {
+		isolated, at := r.isolated(&r.nodes[i])
+		changes = earlier(changes, at)
+		if isolated {
+			return ExemptionUnschedulable, changes
+		}
+	}
+	return ExemptionNone, changes
+}
+
+// excused reports whether the node is out, and the update is not what took it down (B9). changes is when the clock may change
+// that; zero: never.
+func (r *run) excused(i int32) (excused bool, changes time.Time) {
+	n, now := &r.nodes[i], r.snapshot.Now
+	out := r.outages.Of(n.Object)
+	if !out.Out {
+		return false, changes
+	}
+	var update outage.Update
+	requested := n.expects == expectsGoalPod
+	look := func(p *pod) {
+		if r.hasGoalRevision(n, p) {
+			update.NewPod(p.Object)
+			return
+		}
+		update.OutdatedPod(p.Object)
+		requested = requested || p.traits.has(patchInFlight) || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
+	}
+	for j := n.first; j < n.end; j++ {
+		look(&r.pods[j])
+	}
+	ignored := r.ignoredOn(i)
+	for j := range ignored {
+		look(&ignored[j])
+	}
+	if requested {
+		update.Requested(now)
+		changes = out.Since.Truncate(time.Second).Add(time.Second) // an update that is requested then begins later than the outage
+	}
+	return r.outages.Excuses(out, &update), changes
 }
 
 // isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the

@@ -242,7 +242,7 @@ func (r *run) awaitAvailable(node int32, at time.Time) {
 }
 
 func (r *run) remembersIgnored() bool {
-	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil
+	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0
 }
 
 // atGeneration reports whether a pod without a revision hash is at the update revision by its template generation label (R5).

@@ -43,6 +43,7 @@ func (r *run) scaleLimits() {
 	budget.MaxUnavailable = r.maxUnavailable.RoundUp(budget.Desired)
 	budget.MaxSurge = r.maxSurge.RoundUp(budget.Desired)
 	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
+	budget.MaxExempt = r.maxExempt.RoundUp(budget.Desired)
 }
 
 // clear deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget: mend
@@ -137,7 +138,7 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 		r.delete(i, j, VerbDelete, ReasonFailed)
 	case n.goalPod != none || n.outdatedPod != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
-	case !n.tookPlace && !r.slow.hasPlace():
+	case !n.departing && !n.tookPlace && !r.slow.hasPlace():
 		r.slowed()
 		r.refuse(i, &r.pods[j], LimitSlowStart)
 	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
@@ -178,7 +179,7 @@ func (r *run) createMissing(i int32) {
 
 // excessAvailable returns by how many the nodes with an available pod outnumber desired. So many leave nodes with
 // an available pod may be vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run
-// nodes without an available pod that B8 (maxUnschedulable) leaves out do not count as desired. changes is when the clock may
+// nodes without an available pod that B8 or B9 leaves out do not count as desired. changes is when the clock may
 // change the number; zero: never.
 func (r *run) excessAvailable() (excess int32, changes time.Time) {
 	withAvailable := r.settledAside
@@ -201,8 +202,10 @@ func (r *run) evict(i int32, excess *int32) {
 		stays = r.bestAvailable(n)
 	}
 	if stays != none && *excess > 0 {
-		*excess--
 		stays = none
+		if !r.nodes[i].departing { // where the pod is not deleted it goes on serving, and another may go
+			*excess--
+		}
 	}
 	for j := n.first; j < n.end; j++ {
 		switch {
@@ -218,15 +221,15 @@ func (r *run) evict(i int32, excess *int32) {
 // exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with desired
 // (M4). changes is when the clock may change the count; zero: never.
 func (r *run) exemptMissing() (count int32, changes time.Time) {
-	limit := r.plan.Budget.MaxUnschedulable
-	for i := 0; i < len(r.nodes) && count < limit; i++ {
-		n := &r.nodes[i]
-		if r.outcome(int32(i)) != placement.Run || r.bestAvailable(n) != none {
+	spare := r.newSpare()
+	for i := 0; i < len(r.nodes) && !spare.none(); i++ {
+		if r.outcome(int32(i)) != placement.Run || r.bestAvailable(&r.nodes[i]) != none {
 			continue
 		}
-		isolated, at := r.isolated(n)
+		exemption, at := r.exemption(int32(i), spare)
 		changes = earlier(changes, at)
-		if isolated {
+		if exemption != ExemptionNone {
+			spare = spare.without(exemption)
 			count++
 		}
 	}

@@ -27,20 +27,18 @@ func (r *run) countDownNodes() {
 	if !r.hasPrepared {
 		return // nothing needs room
 	}
-	spare := r.plan.Budget.MaxUnschedulable
+	spare := r.newSpare()
 	for i := range r.nodes {
 		i, n := int32(i), &r.nodes[i]
 		if unavailable, _ := r.budgetUse(i); !unavailable {
 			continue
 		}
-		if spare > 0 {
-			isolated, changes := r.isolated(n)
-			r.wake(changes)
-			if isolated {
-				spare--
-				n.exemptFromDown = true
-				continue
-			}
+		exemption, changes := r.exemption(i, spare)
+		r.wake(changes)
+		if exemption != ExemptionNone {
+			spare = spare.without(exemption)
+			n.exemptFromDown = true
+			continue
 		}
 		if !r.reliesOnPrepared(i) {
 			r.downNow++
@@ -65,7 +63,7 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 }
 
 // needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it
-// does not alone keep its node up, or if B8 leaves the node out.
+// does not alone keep its node up, or if B8 or B9 leaves the node out.
 func (r *run) needsRoom(i int32, p *pod) bool {
 	n := &r.nodes[i]
 	if n.exemptFromDown || !p.isPrepared() || !r.reliesOnPrepared(i) {
@@ -121,11 +119,11 @@ func (r *run) deletePrepared(i, j int32, reason Reason) {
 }
 
 // goesNow reports whether delete may take the pod away in this plan, so that it needs room: it is deleted, or its preDelete hook
-// is asked to let it go, which may mark it as not ready (L4). Frozen and burst keep a pod from going. A pod that has asked its
+// is asked to let it go, which may mark it as not ready (L4). Frozen, a departing node and burst keep a pod from going. A pod that has asked its
 // hook before stays until that lets it go; prepareDelete itself asks for room before it marks such a pod.
 func (r *run) goesNow(p *pod) bool {
 	switch {
-	case r.allowance.frozen:
+	case r.handsOff(p.node) != LimitNone:
 		return false
 	case r.spec.Lifecycle.PreDelete.Matches(p.Object):
 		return !p.traits.has(preparingDelete)

@@ -49,7 +49,7 @@ type facts struct {
 	nodes     []node // those that were not set aside, ascending by name
 	pods      []pod  // of these nodes, grouped by node, node.first to node.end
 	strays    []pod  // pods on no known node
-	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision or a canary
+	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision, a canary or outages
 	hashes    []hash // the distinct revision hashes that pods carry
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
@@ -82,7 +82,7 @@ type draft struct {
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
-	// rely on prepared pods and nodes that B8 leaves out are not counted. Only what takes a prepared pod away asks for it, so
+	// rely on prepared pods and nodes that B8 or B9 leaves out are not counted. Only what takes a prepared pod away asks for it, so
 	// that it stays 0 while no pod is prepared.
 	downNow int32
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
@@ -112,6 +112,8 @@ type nodeAim struct {
 	goal goal
 	// canary reports whether it is a canary node.
 	canary bool
+	// departing reports whether the node is on its way out of the cluster, and nothing is created, deleted or begun there (M8).
+	departing bool
 	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
 	// (T5). LimitNone: nothing does. run.beginHeldBy adds what stops the whole rollout, such as paused.
 	heldBy Limit
@@ -140,7 +142,7 @@ type nodeDraft struct {
 	underWay bool
 	// tookPlace reports whether this plan begins the node, and slow start has counted it (B7).
 	tookPlace bool
-	// exemptFromDown reports whether B8 (maxUnschedulable) leaves the node out of run.downNow. countDownNodes sets it.
+	// exemptFromDown reports whether B8 (maxUnschedulable) or B9 (outages) leaves the node out of run.downNow. countDownNodes sets it.
 	exemptFromDown bool
 	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool

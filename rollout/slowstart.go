@@ -76,7 +76,7 @@ func (r *run) openSlowStart() {
 			s.expiry = earlier(s.expiry, at.until)
 		}
 		switch {
-		case n.underWay || !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
+		case n.underWay || n.departing || !r.misses(n) || !r.isReadable(r.revisionFor(int32(i))):
 		case r.installsLeft == unlimited || r.isFilled(n):
 			s.missing++
 		case installs > 0: // the others stay empty (T7)

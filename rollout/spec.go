@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // Spec says what is to run on the nodes and how changes reach them. It is a plain value in the library's own
@@ -104,11 +105,20 @@ type Strategy struct {
 	// their pod does not terminate, or they are unreachable (B8): an integer, or a percentage of desired, rounded up.
 	// Default (nil): 0.
 	MaxUnschedulable *intstr.IntOrString
+	// Policy says how the rollout goes about the fleet. It takes no effect with OnDelete. Default (zero): no policy.
+	Policy Policy
 	// Paused stops the rollout: no node is begun. Begun nodes finish, and repair goes on (T4). Default: false.
 	Paused bool
 	// Frozen stops repair as well: in addition to what Paused does, no pod is created or deleted, and no revision is created,
 	// renumbered or deleted (T4). Default: false.
 	Frozen bool
+}
+
+// Policy groups the rules for fleets. Each is off if it is unset.
+type Policy struct {
+	// Outages leaves nodes out of the budgets that were down before their update, and leaves departing nodes alone (B9, M8).
+	// Default (nil): nodes that are down count, and departing nodes are repaired and updated like any other.
+	Outages *outage.Options
 }
 
 // SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
@@ -194,6 +204,9 @@ func (s Spec) Default() Spec {
 	}
 	if s.Strategy.SlowStart != nil {
 		s.Strategy.SlowStart = s.Strategy.slowStart()
+	}
+	if s.Strategy.Policy.Outages != nil {
+		s.Strategy.Policy.Outages = new(s.Strategy.Policy.Outages.Default())
 	}
 	if s.PreDownload != nil {
 		s.PreDownload = new(s.PreDownload.Default())

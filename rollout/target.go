@@ -19,6 +19,7 @@ func (r *run) target() {
 		r.setGoals()
 		return
 	}
+	r.findDeparting()
 	r.holdUnselected()
 	r.tryCanary()
 	r.record = r.rolloutRecord()
@@ -118,6 +119,17 @@ func (r *run) goesStable(n *node) bool {
 		return false
 	default:
 		return !r.hasUpdate(n)
+	}
+}
+
+// findDeparting finds the nodes that M8 leaves alone.
+func (r *run) findDeparting() {
+	if r.outages == nil || r.outages.Touch {
+		return
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.departing = r.outages.Of(n.Object).Departing
 	}
 }
 

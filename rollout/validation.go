@@ -193,6 +193,9 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.validateSlowStart(path.Child("slowStart"))...)
+	if s.Type == RollingUpdate && s.Policy.Outages != nil { // OnDelete does not use policies
+		errs = append(errs, s.Policy.Outages.Validate(path.Child("policy", "outages"))...)
+	}
 	if s.Canary != nil {
 		if s.Type == OnDelete {
 			errs = append(errs, field.Forbidden(path.Child("canary"),

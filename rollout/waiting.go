@@ -127,4 +127,5 @@ var waitTexts = [limits]string{
 	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
 	LimitPartition:       "a first installation leaves the partition empty",
 	LimitFrozen:          "repair is due, but the set is frozen",
+	LimitDeparting:       "they are on their way out of the cluster or under maintenance",
 }

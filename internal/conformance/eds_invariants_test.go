@@ -149,7 +149,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 	edsMarkedIsGone: func(s edsSight, n *edsNode) (bool, string) {
 		gone := n.ours == placement.Run && len(n.pods) > 0 && len(s.live(n)) == 0
 		facts := s.decision(n.name)
-		return gone, edsProblem(gone && !facts.Unavailable && !facts.Exempt,
+		return gone, edsProblem(gone && !facts.Unavailable && !facts.Exempt(),
 			"a node with terminating pods only counts as available")
 	},
 	edsAnyPodCounts: func(s edsSight, n *edsNode) (bool, string) {
@@ -167,7 +167,7 @@ var edsInvariants = [edsRuleCount]edsAssertion{
 				c != nil && c.Reason == corev1.PodReasonUnschedulable
 		})
 		b := s.plan.Budget
-		return d.Exempt, edsProblem(d.Exempt && !stuck || b.Exempt > b.MaxUnschedulable, "exempt without cause: %d of %d",
+		return d.Exempt(), edsProblem(d.Exempt() && !stuck || b.Exempt > b.MaxUnschedulable, "exempt without cause: %d of %d",
 			b.Exempt, b.MaxUnschedulable)
 	},
 	edsBrokenInFull: func(s edsSight, n *edsNode) (bool, string) {

@@ -61,7 +61,17 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	for i := range plan.Decisions {
 		r.decision(plan, &plan.Decisions[i])
 	}
-	r.line("budget", plan.Budget)
+	b := &plan.Budget
+	r.line("budget", struct {
+		Desired, MaxUnavailable, Unavailable, MaxSurge, Surging, Burst, Partition, Partitioned, SlowStart, UnderWay,
+		MaxUnschedulable, Exempt, Waiting int32
+	}{
+		b.Desired, b.MaxUnavailable, b.Unavailable, b.MaxSurge, b.Surging, b.Burst, b.Partition, b.Partitioned, b.SlowStart, b.UnderWay,
+		b.MaxUnschedulable, b.Exempt, b.Waiting,
+	})
+	if b.MaxExempt > 0 { // what policies add is taken down where there is one, so that plans without say what they said before
+		r.line("outages", b.MaxExempt, b.ExemptOut)
+	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
 	r.line("canary", plan.Canary)
@@ -75,8 +85,11 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 
 func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 	r.line("decision", d.Node, d.Pod, d.Placement, uint16(d.Facts), d.State, d.Target, d.Verb, d.Reason, d.Limit, d.Unavailable,
-		d.Surging, d.ResourcesDiffer, d.Exempt, d.Canary, d.Obstruction,
+		d.Surging, d.ResourcesDiffer, d.Exempt(), d.Canary, d.Obstruction,
 		d.Diff != nil, d.Creates, d.Deletes, d.Patches, d.Pulls, d.Until)
+	if d.Exemption > rollout.ExemptionUnschedulable {
+		r.line("exemption", d.Exemption)
+	}
 	if d.Node != "" {
 		r.line("because", plan.Explain(d.Node))
 	}

@@ -133,7 +133,7 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "unknown reason", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Reason = rollout.ReasonUnattributable + 1 }, want: 12, mention: "without a known reason",
+			plant: func(s *handmade) { s.decision("a").Reason = rollout.ReasonDeparting + 1 }, want: 12, mention: "without a known reason",
 		},
 		{
 			name: "unknown state", why: "codes are declared ones", scene: handSteady,
@@ -149,7 +149,7 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "unknown limit", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitSlowStart + 1 }, want: 12, mention: "unknown code", raw: true,
+			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitDeparting + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "a node in the state of a vanished one", why: "it is in the snapshot", scene: handSteady,

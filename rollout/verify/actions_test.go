@@ -46,7 +46,7 @@ func TestVerifyActions(t *testing.T) {
 		},
 		{
 			name: "a create with an unknown reason", why: "codes are declared ones", scene: handSurging,
-			plant: func(s *handmade) { s.plan.Creates[0].Reason = rollout.ReasonUnattributable + 1 }, want: 12, mention: "node d: action",
+			plant: func(s *handmade) { s.plan.Creates[0].Reason = rollout.ReasonDeparting + 1 }, want: 12, mention: "node d: action",
 		},
 		{
 			name: "a patch without a reason", why: "each action names one", scene: duplicated,

@@ -38,7 +38,7 @@ func (k *kept) settle(r *nodeRecord) {
 	if r == nil {
 		return
 	}
-	of := kind{name: r.name, plain: !r.concerned}
+	of := kind{name: r.name, plain: !r.concerned && !r.out && !r.leftAlone}
 	of.traits = traits{
 		tried: r.tried, triedTainted: r.triedTainted, cutOff: r.cutOff, selected: r.selected, empty: r.pods.count == 0,
 	}

@@ -14,7 +14,7 @@ import (
 
 // limits are the numbers of the spec, percentages resolved.
 type limits struct {
-	desired, maxUnavailable, maxSurge, maxUnschedulable, burst, partition int
+	desired, maxUnavailable, maxSurge, maxUnschedulable, maxExempt, burst, partition int
 	// partitioned nodes take a place of partition.
 	partitioned int
 	// surge: the spec asks for maxSurge, even if a percentage of no nodes makes it 0.
@@ -32,6 +32,9 @@ func (v *verifier) resolveLimits() limits {
 		l.maxUnavailable = ofDesired(v.spec.Strategy.MaxUnavailable, l.desired, 99)
 		l.maxSurge = ofDesired(v.spec.Strategy.MaxSurge, l.desired, 99)
 		l.maxUnschedulable = ofDesired(v.spec.Strategy.MaxUnschedulable, l.desired, 99)
+		if outages := v.spec.Strategy.Policy.Outages; outages != nil {
+			l.maxExempt = ofDesired(outages.MaxExempt, l.desired, 99)
+		}
 		l.surge = ofDesired(v.spec.Strategy.MaxSurge, 1, 99) > 0
 	}
 	l.burst = max(1, ofDesired(v.spec.Burst, l.desired, 0))

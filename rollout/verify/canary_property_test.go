@@ -116,7 +116,7 @@ func plantedCanaryBugs() []plantedBug {
 			count := 0
 			for i := range p.Decisions {
 				if d := &p.Decisions[i]; d.State < rollout.StateVanished {
-					d.Exempt = true
+					d.Exemption = rollout.ExemptionUnschedulable
 					count++
 				}
 			}
@@ -190,7 +190,8 @@ func anyTrialOf(t *rapid.T, plan *rollout.Plan, nodes, revisions []string) {
 		Elapsed: time.Duration(rapid.Int64().Draw(t, "elapsed")),
 	}
 	for i := range plan.Decisions {
-		plan.Decisions[i].Exempt, plan.Decisions[i].Canary = rapid.Bool().Draw(t, "exempt"), rapid.Bool().Draw(t, "is canary")
+		plan.Decisions[i].Exemption = rollout.Exemption(rapid.IntRange(0, int(rollout.ExemptionOut)).Draw(t, "exemption"))
+		plan.Decisions[i].Canary = rapid.Bool().Draw(t, "is canary")
 	}
 	for i := range plan.Creates {
 		plan.Creates[i].Canary = rapid.Bool().Draw(t, "create for the canary")

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -94,6 +95,8 @@ func (v *verifier) checkReported() {
 	equal("budget.surging", int64(b.Surging), v.surging())
 	equal("budget.maxUnschedulable", int64(b.MaxUnschedulable), v.limits.maxUnschedulable)
 	equal("budget.exempt", int64(b.Exempt), v.count(func(node *node) bool { return node.exempt }))
+	equal("budget.maxExempt", int64(b.MaxExempt), v.limits.maxExempt)
+	equal("budget.exemptOut", int64(b.ExemptOut), v.count(func(n *node) bool { return n.exemption == rollout.ExemptionOut }))
 	equal("budget.slowStart", int64(b.SlowStart), v.slow.limit)
 	equal("budget.underWay", int64(b.UnderWay), v.slow.underWay)
 	equal("budget.partition", int64(b.Partition), v.limits.partition)

@@ -6,41 +6,66 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// observeExempt finds which of the nodes that the plan leaves out of the budgets may be: nothing done there would help now,
-// and they would count (B8). Which of several they are is for the plan to say.
+// observeExempt finds which of the nodes that the plan leaves out of the budgets may be: they would count, and nothing done there
+// would help now (B8), or their outage is not put down to their update (B9, V24). Which of several they are is for the plan to
+// say.
 func (v *verifier) observeExempt() {
 	invariant := 1
 	if v.surges() {
 		invariant = 2
 	}
-	count := 0
+	unschedulable, out := 0, 0
 	for _, d := range v.statements {
 		node := d.node
-		if node == nil || !d.Exempt || node.exempt {
+		if node == nil || node.exempt {
 			continue
 		}
-		if !node.isolated() || !node.unavailable && !node.surging {
-			v.report(invariant, d.Node, "B8: left out of the budgets, although it can be reached, or does not count")
+		switch d.Exemption {
+		case rollout.ExemptionNone:
+			continue
+		case rollout.ExemptionUnschedulable:
+			if !node.isolated() || !node.unavailable && !node.surging {
+				v.report(invariant, d.Node, "B8: left out of the budgets, although it can be reached, or does not count")
+				continue
+			}
+			if unschedulable++; unschedulable > v.limits.maxUnschedulable {
+				v.report(invariant, d.Node, "B8: left out of the budgets as number %d, right are at most %d", unschedulable,
+					v.limits.maxUnschedulable)
+				continue
+			}
+		case rollout.ExemptionOut:
+			if !v.excused(node) || !node.unavailable && !node.surging {
+				v.report(24, d.Node, "B9: left out of the budgets, although it does not count, or its update may have taken it down")
+				continue
+			}
+			if out++; out > v.limits.maxExempt {
+				v.report(24, d.Node, "B9: left out of the budgets as number %d, right are at most %d", out, v.limits.maxExempt)
+				continue
+			}
+		default:
+			v.report(12, d.Node, "decision with an unknown exemption (code %d)", uint8(d.Exemption))
 			continue
 		}
-		if count++; count > v.limits.maxUnschedulable {
-			v.report(invariant, d.Node, "B8: left out of the budgets as number %d, right are at most %d", count,
-				v.limits.maxUnschedulable)
-			continue
-		}
-		node.exempt = true
+		node.exempt, node.exemption = true, d.Exemption
 	}
 }
 
 // exemptMissing is how many nodes without an available pod do not count where available pods are compared with desired (M4).
 func (v *verifier) exemptMissing() int {
-	bare := v.count(func(node *node) bool {
-		return node.outcome == placement.Run && node.isolated() &&
-			!node.any(func(p *pod) bool { return p.active() && p.avail && !p.leaving })
-	})
-	return min(bare, v.limits.maxUnschedulable)
+	out, isolated := 0, 0
+	for _, node := range v.nodes {
+		switch {
+		case node.outcome != placement.Run || node.any(func(p *pod) bool { return p.active() && p.avail && !p.leaving }):
+		case out < v.limits.maxExempt && v.excused(node):
+			out++
+		case node.isolated():
+			isolated += node.weight
+		}
+	}
+	return out + min(isolated, v.limits.maxUnschedulable)
 }
 
 // isolated reports whether nothing done to the node would help now (B8): it is unreachable, the scheduler finds no room for its

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // handDeselected makes the template's node selector exclude the named nodes.
@@ -37,7 +39,7 @@ func TestVerifyLeftOut(t *testing.T) {
 		{
 			name: "one beside one that is right", why: "B8: each is judged by itself", scene: handFleet(handPods("available", "a-new"),
 				handPods("unready", "b-new"), handUnreachable("b"), handLeavingOut("2")),
-			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "node a: B8: left out of the budgets, although it can be reached",
+			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 1, mention: "node a: B8: left out of the budgets, although it can be reached",
 		},
 		{
 			name: "a deselected pod goes, for a node that can be reached", why: "M4: that one is waited for", scene: handFleet(

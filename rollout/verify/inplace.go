@@ -218,9 +218,10 @@ func (c *patchedPod) checkConditions() {
 			switch {
 			case !gated(c.pod.object, kind):
 				c.wrong(9, "sets condition %s of a pod without that readiness gate", kind)
-			case c.spec.Strategy.Frozen && c.pod.leaving && lifecycle.StateOf(c.last) == lifecycle.PreparingDelete &&
-				markedNotReady(c.last) && !markedNotReady(c.first):
+			case c.spec.Strategy.Frozen && c.bringsForward():
 				c.wrong(7, "L4: marks a pod that is to leave as not ready, although the set is frozen")
+			case c.pod.node != nil && c.pod.node.leftAlone && c.bringsForward():
+				c.wrong(26, "M8: marks a pod that is to leave as not ready, although its node departs")
 			}
 		case lifecycle.InPlaceUpdateReady:
 			switch {
@@ -235,6 +236,12 @@ func (c *patchedPod) checkConditions() {
 			c.wrong(9, "sets condition %s, which is not for a rollout to set", kind)
 		}
 	}
+}
+
+// bringsForward reports whether the patches mark a pod as not ready that leaves through its hook.
+func (c *patchedPod) bringsForward() bool {
+	return c.pod.leaving && lifecycle.StateOf(c.last) == lifecycle.PreparingDelete && markedNotReady(c.last) &&
+		!markedNotReady(c.first)
 }
 
 func markedNotReady(pod *corev1.Pod) bool {

@@ -78,7 +78,8 @@ type node struct {
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
-	exempt               bool // the plan leaves it out of the budgets, and may (B8)
+	exempt               bool // the plan leaves it out of the budgets, and may: by exemption
+	exemption            rollout.Exemption
 	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it;
 	// saysHeld: the plan says that it is held.
 	saysWaits, mayWait, saysHeld bool
@@ -108,7 +109,8 @@ type pod struct {
 	marked   bool // for deletion, in the snapshot or in flight
 	atUpdate bool // carries the update revision
 	updated  bool // and has the resources that its node wants there (P8)
-	current  bool // is where its node is to end: at that revision, with the resources wanted there
+	atGoal   bool // carries the revision where its node is to end
+	current  bool // and has the resources wanted there
 	avail    bool // as B5 has it
 	// availableAt is when it becomes available by the clock alone; zero: never.
 	availableAt time.Time

@@ -97,6 +97,7 @@ func (v *verifier) judge() {
 	v.checkPatches()
 	v.checkRevisions()
 	v.checkFrozen()
+	v.checkDeparting()
 	v.checkBurst()
 	v.checkPulls()
 	v.checkDecisions()

@@ -12,9 +12,9 @@ import (
 // to end, and what of the budgets it takes.
 func (v *verifier) checkReading(d *rollout.Decision, node *node) {
 	if node == nil {
-		if d.Target != rollout.TargetNone || d.Unavailable || d.Surging || d.Exempt || d.Canary {
+		if d.Target != rollout.TargetNone || d.Unavailable || d.Surging || d.Exempt() || d.Canary {
 			v.report(12, d.Node, "stray pod %s with target %s, unavailable %t, surging %t, exempt %t and canary %t, right are "+
-				"none: it is on no node", d.Pod, d.Target, d.Unavailable, d.Surging, d.Exempt, d.Canary)
+				"none: it is on no node", d.Pod, d.Target, d.Unavailable, d.Surging, d.Exempt(), d.Canary)
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func (v *verifier) target(node *node) (rollout.Target, rollout.Limit) {
 		// the pod itself when its turn comes. Where the plan says something more important, only its word shows whether
 		// that was so.
 		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.goalTemplate(node) != nil &&
-			(v.plainlyObstructed(best) || !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
+			(v.plainlyObstructed(best) || !node.leftAlone && !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
 			return rollout.TargetHeld, rollout.LimitInPlaceOnly
 		}
 	case rollout.StateMissing, rollout.StateTerminating, rollout.StateBroken:
@@ -157,7 +157,7 @@ func (v *verifier) waits(node *node) bool {
 // mightWait reports whether the outdated pod of the node is up for its update, nothing holds it, and nothing is begun.
 func (v *verifier) mightWait(node *node) bool {
 	best := node.bestOutdated
-	if !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
+	if node.leftAlone || !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
 		v.holdsUpdate(node, best) != rollout.LimitNone {
 		return false
 	}

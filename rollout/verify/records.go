@@ -111,6 +111,7 @@ type nodeFacts struct {
 	cutOff       bool // it is unreachable (B8)
 	concerned    bool // something overrides something there (P8)
 	selected     bool // by the nodeSelector of the strategy (T3)
+	outageFacts
 }
 
 // podFacts are what the object of a pod says under the spec, whatever else there is, and whenever it is asked.
@@ -219,6 +220,8 @@ func (v *verifier) readNode(object *corev1.Node) nodeFacts {
 		cutOff:    isCutOff(object),
 		concerned: v.overrides.concerns(object),
 		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
+
+		outageFacts: v.readOutage(object),
 	}
 	facts.tried, facts.triedTainted = v.place(object)
 	return facts

@@ -51,7 +51,7 @@ func (v *verifier) observeSlow() {
 			}
 		}
 		switch {
-		case under || !v.misses(node) || !v.canCreate(node):
+		case under || node.leftAlone || !v.misses(node) || !v.canCreate(node):
 		case !limited || node.filled():
 			s.missing += node.weight
 		case left > 0: // the others stay empty (T7)

@@ -274,7 +274,7 @@ func TestVerifyExempt(t *testing.T) {
 	exempt := func(node string) func(*handmade) {
 		return func(s *handmade) {
 			d := s.decision(node)
-			d.Exempt, d.Unavailable, d.Surging = true, false, false
+			d.Exemption, d.Unavailable, d.Surging = rollout.ExemptionUnschedulable, false, false
 			s.plan.Budget.Exempt++
 		}
 	}
@@ -284,23 +284,23 @@ func TestVerifyExempt(t *testing.T) {
 	runViolations(t, []violationRow{
 		{
 			name: "a node that can be reached", why: "B8", scene: handFleet(handPods("unready", "a-new"), handLeavingOut("1")),
-			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "node a: B8: left out of the budgets, although it can be reached",
+			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 1, mention: "node a: B8: left out of the budgets, although it can be reached",
 		},
 		{
 			name: "a node that does not count", why: "B8", scene: handFleet(handPods("available", "a-new"), handUnreachable("a"), handLeavingOut("1")),
-			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "or does not count",
+			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 1, mention: "or does not count",
 		},
 		{
 			name: "too many", why: "B8", scene: handFleet(handPods("unready", "a-new", "b-new"), handUnreachable("a", "b"), handLeavingOut("1")),
-			plant: func(s *handmade) { s.decision("b").Exempt = true }, want: 1, mention: "node b: B8: left out of the budgets as number 2, right are at most 1",
+			plant: func(s *handmade) { s.decision("b").Exemption = rollout.ExemptionUnschedulable }, want: 1, mention: "node b: B8: left out of the budgets as number 2, right are at most 1",
 		},
 		{
 			name: "under surge", why: "B8", scene: handFleet(handPods("unready", "a-new"), handSurgingBy(1), handLeavingOut("1")),
-			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 2, mention: "node a: B8",
+			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 2, mention: "node a: B8",
 		},
 		{
 			name: "with maxUnschedulable 0", why: "B8: none", scene: handFleet(handPods("unready", "a-new"), handUnreachable("a")),
-			plant: func(s *handmade) { s.decision("a").Exempt = true }, want: 1, mention: "right are at most 0",
+			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 1, mention: "right are at most 0",
 		},
 		{
 			name: "not counted", why: "V12", scene: handFleet(handPods("unready", "a-new"), handUnreachable("a"), handLeavingOut("1")),
@@ -333,7 +333,7 @@ func TestVerifyExempt(t *testing.T) {
 			name: "chosen otherwise", why: "B8: any of them will do, but the counters must agree", scene: handFleet(
 				handPods("unready", "a-new", "b-new"), handUnreachable("a", "b"), handLeavingOut("2")),
 			plant: both(func(s *handmade) {
-				s.decision("b").Exempt, s.plan.Budget.Exempt = false, 0
+				s.decision("b").Exemption, s.plan.Budget.Exempt = rollout.ExemptionNone, 0
 			}, exempt("a")), want: 12, mention: "node b: B2: unavailable is false, right is true",
 		},
 	})

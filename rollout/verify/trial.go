@@ -223,6 +223,7 @@ func (v *verifier) observeGoals() {
 		if pod.node.goesStable {
 			carries = !pod.atUpdate && pod.hash == v.trial.stable
 		}
+		pod.atGoal = carries
 		pod.current = carries && v.fits(pod)
 	}
 	for _, create := range v.snapshot.InFlight.Creates {

@@ -38,6 +38,7 @@ func (v *verifier) checkNextWake() {
 	v.checkPullWakes()
 	v.checkTrialWake()
 	v.checkSlowWake()
+	v.checkOutageWake()
 }
 
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
@@ -179,7 +180,8 @@ func (v *verifier) checkSlowWake() {
 		v.checkWake("", v.slow.rises, "B7: the limit rises")
 		v.checkWake("", v.slow.ends, "B7: a node is no longer under way")
 	}
-	spare := v.count(func(node *node) bool { return node.exempt }) < v.limits.maxUnschedulable
+	isolated := func(node *node) bool { return node.exemption == rollout.ExemptionUnschedulable }
+	spare := v.count(isolated) < v.limits.maxUnschedulable
 	for _, node := range v.nodes {
 		under := false
 		if waits && v.slow.on && node.outcome == placement.Run {
@@ -187,7 +189,7 @@ func (v *verifier) checkSlowWake() {
 		}
 		// What the plan itself makes of the node does not tell what it will leave out.
 		untouched := len(node.creates) == 0 && !node.any(func(p *pod) bool { return p.goes() || p.begun })
-		counts := spare && untouched && (node.unavailable || node.surging)
+		counts := spare && untouched && node.exemption != rollout.ExemptionOut && (node.unavailable || node.surging)
 		if !under && !counts || node.isolated() {
 			continue
 		}

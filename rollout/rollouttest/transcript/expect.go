@@ -197,7 +197,7 @@ func (s *stage) expectDecision(a *arguments) error {
 	truths := []string{"true", "false"}
 	e.code("unavailable", strconv.FormatBool(d.Unavailable), truths)
 	e.code("surging", strconv.FormatBool(d.Surging), truths)
-	e.code("exempt", strconv.FormatBool(d.Exempt), truths)
+	e.code("exempt", strconv.FormatBool(d.Exempt()), truths)
 	e.code("canary", strconv.FormatBool(d.Canary), truths)
 	e.word("pod", d.Pod)
 	failed, err := e.check(a)

@@ -111,7 +111,7 @@ func (r *Result) paceLines() []string {
 	if b.Exempt > 0 {
 		var nodes []string
 		for i := range r.Plan.Decisions {
-			if d := &r.Plan.Decisions[i]; d.Exempt {
+			if d := &r.Plan.Decisions[i]; d.Exempt() {
 				nodes = append(nodes, d.Node)
 			}
 		}

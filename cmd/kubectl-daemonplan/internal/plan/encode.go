@@ -270,7 +270,7 @@ func (r *Result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until),
-		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt,
+		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(),
 	}
 	if d.Limit != rollout.LimitNone {
 		one.Limit = d.Limit.String()

@@ -1,0 +1,234 @@
+package outage
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+)
+
+// Outage is how a node is out. The zero value is a node that is not.
+type Outage struct {
+	// Out reports whether the node is departing, or its condition Ready is not True (B9). A node without the condition is out.
+	Out bool
+	// Departing reports whether the node is on its way out of the cluster, or under maintenance (M8).
+	Departing bool
+	// Since is when the node was first seen to be out. Zero: unknown.
+	Since time.Time
+}
+
+// Of returns how the node is out. A nil node is not.
+func (o Options) Of(node *corev1.Node) Outage {
+	var out Outage
+	if node == nil {
+		return out
+	}
+	if deleted := node.DeletionTimestamp; deleted != nil {
+		out.depart(requested(node.DeletionTimestamp, node.DeletionGracePeriodSeconds))
+	}
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if !slices.Contains(departingTaints[:], taint.Key) && !slices.Contains(o.Taints, taint.Key) {
+			continue
+		}
+		var since time.Time
+		if taint.TimeAdded != nil {
+			since = taint.TimeAdded.Time
+		}
+		out.depart(since)
+	}
+	ready := false
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		switch kind := string(c.Type); {
+		case c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue:
+			ready = true
+		case c.Type == corev1.NodeReady:
+			out.add(c.LastTransitionTime.Time)
+		case c.Status != corev1.ConditionTrue:
+		case slices.Contains(departingConditions[:], kind) || slices.Contains(o.Conditions, kind):
+			out.depart(c.LastTransitionTime.Time)
+		}
+	}
+	out.Out = out.Out || !ready
+	return out
+}
+
+// add records a sign that the node is out, since an instant that is zero if it is unknown.
+func (out *Outage) add(since time.Time) {
+	out.Out = true
+	if !since.IsZero() && (out.Since.IsZero() || since.Before(out.Since)) {
+		out.Since = since
+	}
+}
+
+func (out *Outage) depart(since time.Time) {
+	out.Departing = true
+	out.add(since)
+}
+
+// Update is what the pods of a node say of its update. The zero value is that of a node without pods.
+type Update struct {
+	// began is when the update of the node began, if it has; zero: it has not.
+	began time.Time
+	// someBegan reports whether the update has begun, also if it is not known when.
+	someBegan bool
+	// started reports whether a kubelet has started a pod of the new revision.
+	started bool
+	// inHook reports whether a pod is in a hook, or is prepared for its update in place. What the hook's handlers do may have
+	// taken the node down.
+	inHook bool
+	// news counts the new pods. ranSince is when the last container of the only one started; zero: not all have.
+	news     int
+	ranSince time.Time
+}
+
+// NewPod adds a pod of the revision where the node is to end, also one that is marked for deletion or has ended. A nil pod is
+// passed over.
+func (u *Update) NewPod(pod *corev1.Pod) {
+	if pod == nil {
+		return
+	}
+	u.look(pod)
+	u.news++
+	u.ranSince = containersRunSince(pod)
+	state, err := inplace.StateOf(pod)
+	switch {
+	case err != nil:
+		u.begin(time.Time{})
+		u.started = true
+	case state != nil:
+		updated := state.UpdateTimestamp.Time
+		u.begin(updated)
+		if !u.ranSince.IsZero() && u.ranSince.Before(updated) {
+			u.ranSince = updated // what ran before was another revision, also in containers that were not restarted
+		}
+		u.started = u.started || inplace.Completed(pod).Done || anyStartedSince(pod, updated)
+	default:
+		u.begin(pod.CreationTimestamp.Time)
+		u.started = u.started || pod.Status.StartTime != nil
+	}
+}
+
+// OutdatedPod adds a pod of any other revision. If its deletion was requested, the update of the node has begun. A nil pod is
+// passed over.
+func (u *Update) OutdatedPod(pod *corev1.Pod) {
+	if pod == nil {
+		return
+	}
+	u.look(pod)
+	if pod.DeletionTimestamp != nil {
+		u.begin(requested(pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds))
+	}
+}
+
+// Requested records that the deletion of an outdated pod, or the creation of a new one, was requested and is not seen yet.
+// The update of the node then began not later than now.
+func (u *Update) Requested(now time.Time) { u.begin(now) }
+
+// Began returns when the update of the node began. It is zero if that is unknown, and ok is false if it has not begun.
+func (u *Update) Began() (at time.Time, ok bool) { return u.began, u.someBegan }
+
+// begin records that the update has begun, at an instant that is zero if it is unknown. An unknown one is earlier than any other.
+func (u *Update) begin(at time.Time) {
+	if !u.someBegan || at.Before(u.began) {
+		u.began = at
+	}
+	u.someBegan = true
+}
+
+func (u *Update) look(pod *corev1.Pod) {
+	switch lifecycle.StateOf(pod) {
+	case "", lifecycle.Normal:
+		u.inHook = u.inHook || inplace.Preparing(pod)
+	default:
+		u.inHook = true
+	}
+}
+
+// Excuses reports whether the update has not caused the outage of its node (B9): no pod of the node is in a hook; and the node
+// went down before its update began, and no kubelet has started the new pod; or, with ProvenAfter, the containers of the node's
+// new pod had all run for so long when it went down. A node that is not out is not excused.
+func (o Options) Excuses(out Outage, u *Update) bool {
+	switch {
+	case !out.Out || u.inHook:
+		return false
+	case !u.someBegan:
+		return true
+	case out.Since.IsZero():
+		return false
+	case out.Since.Unix() < u.began.Unix() && !u.started:
+		return true
+	default:
+		return o.ProvenAfter > 0 && u.news == 1 && !u.ranSince.IsZero() && !u.ranSince.Add(o.ProvenAfter).After(out.Since)
+	}
+}
+
+// requested returns when the deletion of an object was requested. The timestamp on the object is when its grace period ends.
+func requested(deletion *metav1.Time, graceSeconds *int64) time.Time {
+	at := deletion.Time
+	if graceSeconds != nil && *graceSeconds > 0 {
+		at = at.Add(-time.Duration(min(*graceSeconds, maxGraceSeconds)) * time.Second)
+	}
+	return at
+}
+
+// maxGraceSeconds is more than any grace period, and keeps a duration from overflowing.
+const maxGraceSeconds = 1 << 32
+
+// containersRunSince returns when the last of the pod's containers started; zero: one has not, or it is not known.
+func containersRunSince(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for i := range pod.Spec.Containers {
+		s := statusOf(pod.Status.ContainerStatuses, pod.Spec.Containers[i].Name)
+		if s == nil {
+			return time.Time{}
+		}
+		started := startedAt(&s.State)
+		if started.IsZero() {
+			return time.Time{}
+		}
+		if started.After(last) {
+			last = started
+		}
+	}
+	return last
+}
+
+// anyStartedSince reports whether a container of the pod started at an instant or later, in whole seconds.
+func anyStartedSince(pod *corev1.Pod, at time.Time) bool {
+	for _, statuses := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			for _, state := range [...]*corev1.ContainerState{&statuses[i].State, &statuses[i].LastTerminationState} {
+				if started := startedAt(state); !started.IsZero() && started.Unix() >= at.Unix() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func startedAt(state *corev1.ContainerState) time.Time {
+	switch {
+	case state.Running != nil:
+		return state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		return state.Terminated.StartedAt.Time
+	default:
+		return time.Time{}
+	}
+}
+
+func statusOf(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range statuses {
+		if statuses[i].Name == name {
+			return &statuses[i]
+		}
+	}
+	return nil
+}

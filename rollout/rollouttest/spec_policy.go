@@ -1,0 +1,32 @@
+package rollouttest
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/outage"
+)
+
+// Options for policies.
+
+// MaxExempt leaves so many nodes out of the budgets that were down before their update (B9): "2", or a percentage such as "10%",
+// rounded up. Departing nodes are left alone then (M8), also with "0". What was set of [Outages] before stays.
+func MaxExempt(quantity string) SpecOption {
+	return outages(func(o *outage.Options) { o.MaxExempt = new(intstr.Parse(quantity)) })
+}
+
+// Outages sets how nodes are dealt with that are down or departing (B9, M8).
+func Outages(options outage.Options) SpecOption {
+	return outages(func(o *outage.Options) { *o = options.DeepCopy() })
+}
+
+func outages(change func(*outage.Options)) SpecOption {
+	return func(s *rollout.Spec) {
+		var options outage.Options
+		if s.Strategy.Policy.Outages != nil {
+			options = s.Strategy.Policy.Outages.DeepCopy()
+		}
+		change(&options)
+		s.Strategy.Policy.Outages = &options
+	}
+}

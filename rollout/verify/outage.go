@@ -1,0 +1,236 @@
+package verify
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// outageFacts are what the object of a node says of outages (B9, M8). They are zero where the spec asks for no such policy.
+type outageFacts struct {
+	out      bool      // it is departing, or not Ready
+	outSince time.Time // zero: unknown
+	// leftAlone: it departs, so that nothing is created, deleted or begun there.
+	leftAlone bool
+}
+
+// departs names what the policy goes by beside the deletion mark (M8).
+var (
+	departingTaints     = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service"}
+	departingConditions = []corev1.NodeConditionType{"GracefulNodeShutdownInProgress", "MaintenanceInProgress"}
+)
+
+func (t *terms) readOutage(node *corev1.Node) outageFacts {
+	options := t.spec.Strategy.Policy.Outages
+	if options == nil || t.spec.Strategy.Type != rollout.RollingUpdate {
+		return outageFacts{}
+	}
+	var signs []time.Time
+	if mark := node.DeletionTimestamp; mark != nil {
+		signs = append(signs, deletionRequested(node.DeletionTimestamp.Time, node.DeletionGracePeriodSeconds))
+	}
+	for _, taint := range node.Spec.Taints {
+		if slices.Contains(departingTaints, taint.Key) || slices.Contains(options.Taints, taint.Key) {
+			at := time.Time{}
+			if taint.TimeAdded != nil {
+				at = taint.TimeAdded.Time
+			}
+			signs = append(signs, at)
+		}
+	}
+	ready := false
+	var notReady []time.Time
+	for _, c := range node.Status.Conditions {
+		departs := slices.Contains(departingConditions, c.Type) || slices.Contains(options.Conditions, string(c.Type))
+		isTrue := c.Status == corev1.ConditionTrue
+		if c.Type == corev1.NodeReady {
+			ready = ready || isTrue
+			if !isTrue {
+				notReady = append(notReady, c.LastTransitionTime.Time)
+			}
+		} else if departs && isTrue {
+			signs = append(signs, c.LastTransitionTime.Time)
+		}
+	}
+	facts := outageFacts{out: !ready || len(signs)+len(notReady) > 0, leftAlone: len(signs) > 0 && !options.Touch}
+	known := slices.DeleteFunc(append(signs, notReady...), time.Time.IsZero)
+	if len(known) > 0 {
+		facts.outSince = slices.MinFunc(known, time.Time.Compare)
+	}
+	return facts
+}
+
+// deletionRequested is when a deletion was asked for: the mark is at the end of the grace period.
+func deletionRequested(mark time.Time, grace *int64) time.Time {
+	if grace == nil || *grace < 0 {
+		return mark
+	}
+	return mark.Add(-time.Duration(min(*grace, 1<<32)) * time.Second)
+}
+
+// excused is B9: the node is out, and what its pods show is that the update has not taken it down.
+func (v *verifier) excused(node *node) bool {
+	excused, _ := v.evidence(node)
+	return excused
+}
+
+// evidence is excused, and the instant from which a request that is not seen yet is later than the outage; zero: there is none.
+func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
+	if !node.out {
+		return false, tie
+	}
+	var begins []time.Time
+	var news []*pod
+	started, requested, hooked := false, node.requestsGoal, false
+	for _, p := range slices.Concat(node.pods, node.ignored) {
+		state := lifecycle.StateOf(p.object)
+		hooked = hooked || state != "" && state != lifecycle.Normal || inplace.Preparing(p.object)
+		switch at, seen := v.updateSeen(p); {
+		case p.atGoal:
+			news = append(news, p)
+			begins, started = append(begins, at), started || seen
+		case p.isDeleted:
+			begins = append(begins, at)
+		case p.marked || p.patched:
+			requested = true
+		}
+		requested = requested || !p.atGoal && p.patched
+	}
+	if requested {
+		begins = append(begins, v.snapshot.Now)
+		tie = node.outSince.Truncate(time.Second).Add(time.Second)
+	}
+	if hooked {
+		return false, time.Time{}
+	}
+	if len(begins) == 0 {
+		return true, tie
+	}
+	if node.outSince.IsZero() {
+		return false, time.Time{}
+	}
+	first := slices.MinFunc(begins, time.Time.Compare)
+	if node.outSince.Unix() < first.Unix() && !started {
+		return true, tie
+	}
+	if after := v.spec.Strategy.Policy.Outages.ProvenAfter; after > 0 && len(news) == 1 {
+		ran := ranSince(news[0].object)
+		return !ran.IsZero() && node.outSince.Sub(ran) >= after, tie
+	}
+	return false, tie
+}
+
+// updateSeen is when the pod of a node shows that the node's update began, and whether a kubelet has started the new revision:
+// for a pod of another revision when its deletion was requested.
+func (v *verifier) updateSeen(p *pod) (at time.Time, started bool) {
+	if !p.atGoal {
+		if p.isDeleted {
+			at = deletionRequested(p.gone, p.object.DeletionGracePeriodSeconds)
+		}
+		return at, false
+	}
+	state, err := inplace.StateOf(p.object)
+	if err != nil {
+		return time.Time{}, true
+	}
+	if state == nil {
+		return p.object.CreationTimestamp.Time, p.object.Status.StartTime != nil
+	}
+	at = state.UpdateTimestamp.Time
+	for _, s := range slices.Concat(p.object.Status.InitContainerStatuses, p.object.Status.ContainerStatuses) {
+		for _, of := range []corev1.ContainerState{s.State, s.LastTerminationState} {
+			if begin := containerBegan(of); !begin.IsZero() && begin.Unix() >= at.Unix() {
+				started = true
+			}
+		}
+	}
+	return at, started || inplace.Completed(p.object).Done
+}
+
+// ranSince is when the last container of a pod started, or the update in place that all of them have gone through since; zero:
+// one has not started.
+func ranSince(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, c := range pod.Spec.Containers {
+		i := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
+		if i < 0 {
+			return time.Time{}
+		}
+		began := containerBegan(pod.Status.ContainerStatuses[i].State)
+		if began.IsZero() {
+			return time.Time{}
+		}
+		last = latest(last, began)
+	}
+	if state, err := inplace.StateOf(pod); err == nil && state != nil && !last.IsZero() {
+		last = latest(last, state.UpdateTimestamp.Time)
+	}
+	return last
+}
+
+func containerBegan(state corev1.ContainerState) time.Time {
+	if state.Running != nil {
+		return state.Running.StartedAt.Time
+	}
+	if state.Terminated != nil {
+		return state.Terminated.StartedAt.Time
+	}
+	return time.Time{}
+}
+
+// checkDeparting is the part of V26 about departing nodes: nothing is created, deleted, begun or pulled there, and no deletion is
+// prepared (M8).
+func (v *verifier) checkDeparting() {
+	alone := func(name string) bool {
+		node := v.nodeOf(name)
+		return node != nil && node.leftAlone
+	}
+	for i := range v.plan.Creates {
+		if name := v.plan.Creates[i].Node; alone(name) {
+			v.report(26, name, "M8: create on a node that departs")
+		}
+	}
+	for _, p := range v.pods {
+		switch {
+		case p.node == nil || !p.node.leftAlone:
+		case p.deleted:
+			v.report(26, p.name, "M8: delete of pod %s on a node that departs", p.object.Name)
+		case p.dismissed:
+			v.report(26, p.name, "M8: patch of pod %s begins a deletion on a node that departs", p.object.Name)
+		case p.begun:
+			v.report(26, p.name, "M8: update in place of pod %s on a node that departs", p.object.Name)
+		}
+	}
+	for i := range v.plan.Pulls {
+		if name := v.plan.Pulls[i].Node; alone(name) {
+			v.report(26, name, "M8: pull on a node that departs")
+		}
+	}
+	for _, d := range v.statements {
+		departs := d.Limit == rollout.LimitDeparting || d.Reason == rollout.ReasonDeparting
+		if departs && (d.node == nil || !d.node.leftAlone) {
+			v.report(26, d.Node, "M8: the plan says that the node departs, and it does not")
+		}
+	}
+}
+
+// checkOutageWake is the part of V15 about B9: a request that is not seen yet is later than the outage from the next second on.
+func (v *verifier) checkOutageWake() {
+	if v.count(func(n *node) bool { return n.exemption == rollout.ExemptionOut }) >= v.limits.maxExempt {
+		return
+	}
+	for _, node := range v.nodes {
+		untouched := len(node.creates) == 0 && !node.any(func(p *pod) bool { return p.goes() || p.begun })
+		if node.exempt || !untouched || !node.unavailable && !node.surging {
+			continue
+		}
+		if excused, tie := v.evidence(node); !excused {
+			v.checkWake(node.name, tie, "B9: what was requested is later than the outage")
+		}
+	}
+}
