@@ -31,8 +31,8 @@ type Event struct {
 	Count int     `json:"count,omitempty"`
 	Share float64 `json:"share,omitempty"`
 
-	// For is the time after which the event is undone. It is for [NodeNotReady], [CordonNode], [TaintNode], [DrainNode] and
-	// [LabelNode] only. Unset: the event is not undone.
+	// For is the time after which the event is undone. It is for [NodeNotReady], [CordonNode], [TaintNode], [DrainNode],
+	// [MaintainNode] and [LabelNode] only. Unset: the event is not undone.
 	For Distribution `json:"for,omitzero"`
 	// Labels are for [LabelNode]; an empty value removes the label. Taint is for [TaintNode], and for [UntaintNode], which goes
 	// by key and effect.
@@ -72,6 +72,9 @@ const (
 	TaintNode
 	// UntaintNode removes a taint.
 	UntaintNode
+	// MaintainNode gives the node the condition MaintenanceInProgress, by which policies take it for departing (M8). Nothing else
+	// happens to it. A node that is deleted soon is tainted before: see [TaintNode] and [RemoveNode].
+	MaintainNode
 	// EvictPod ends the pods on the node as a kubelet does that is short of a resource: phase Failed, reason Evicted.
 	EvictPod
 	// DeletePod deletes the pods on the node by hand.

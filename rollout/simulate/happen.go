@@ -172,6 +172,9 @@ func (s *Simulation) befall(h *happening, n *node) {
 		delete(n.begun, effectOf(e))
 		s.taint(n, e.Taint, false)
 		return
+	case MaintainNode:
+		n.beginEffect(effectOf(e))
+		s.maintain(n, corev1.ConditionTrue)
 	case EvictPod:
 		s.eachPod(n, s.evict)
 		return
@@ -209,6 +212,8 @@ func (u *undoing) fire(s *Simulation) {
 		s.silence(n, false)
 	case e.what == CordonNode:
 		s.cordon(n, false)
+	case e.what == MaintainNode:
+		s.maintain(n, corev1.ConditionFalse)
 	case e.what == TaintNode:
 		s.taint(n, u.event.Taint, false)
 	}
@@ -305,15 +310,29 @@ func unreachable(effect corev1.TaintEffect) corev1.Taint {
 }
 
 func setNodeReady(n *corev1.Node, status corev1.ConditionStatus, now time.Time) {
+	setNodeCondition(n, corev1.NodeReady, status, now)
+}
+
+// setNodeCondition sets a condition of the node. One that has the status already keeps its time.
+func setNodeCondition(n *corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus, now time.Time) {
 	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			c.Status, c.LastTransitionTime = status, metav1.NewTime(now)
+		if c := &n.Status.Conditions[i]; c.Type == kind {
+			if c.Status != status {
+				c.Status, c.LastTransitionTime = status, metav1.NewTime(now)
+			}
 			return
 		}
 	}
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now),
+		Type: kind, Status: status, LastTransitionTime: metav1.NewTime(now),
 	})
+}
+
+// maintenanceInProgress is the condition of a node under maintenance.
+const maintenanceInProgress corev1.NodeConditionType = "MaintenanceInProgress"
+
+func (s *Simulation) maintain(n *node, status corev1.ConditionStatus) {
+	s.changeNode(n, func(object *corev1.Node) { setNodeCondition(object, maintenanceInProgress, status, s.stamp()) })
 }
 
 func (s *Simulation) cordon(n *node, cordoned bool) {
@@ -331,6 +350,7 @@ func (s *Simulation) taint(n *node, taint corev1.Taint, on bool) {
 	s.changeNode(n, func(object *corev1.Node) {
 		object.Spec.Taints = withoutTaint(object.Spec.Taints, taint)
 		if on {
+			taint.TimeAdded = new(metav1.NewTime(s.stamp()))
 			object.Spec.Taints = append(object.Spec.Taints, taint)
 		}
 	})

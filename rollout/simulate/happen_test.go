@@ -31,10 +31,13 @@ func simTainted(n *corev1.Node, key string) bool {
 }
 
 // simReady is the status of the node's condition Ready.
-func simReady(n *corev1.Node) corev1.ConditionStatus {
+func simReady(n *corev1.Node) corev1.ConditionStatus { return simCondition(n, corev1.NodeReady) }
+
+// simCondition is the status of a condition of the node.
+func simCondition(n *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
 	status := corev1.ConditionStatus("")
 	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
+		if c.Type == kind {
 			status += c.Status // a node has at most one such condition
 		}
 	}
@@ -140,6 +143,16 @@ func TestEvents(t *testing.T) {
 			event: simulate.Event{What: simulate.TaintNode, Node: node, Taint: dedicated, For: simulate.Fixed(time.Minute)},
 			then:  func(s *simulate.Simulation) bool { return s.NodeState(node) == simulate.NodeOutside },
 			last:  func(s *simulate.Simulation) bool { return len(s.Pods()) == 3 }, end: simulate.EndDone, created: 1,
+		},
+		{
+			name: "a node is under maintenance for a while", why: "its pod stays", event: simulate.Event{What: simulate.MaintainNode, Node: node, For: simulate.Fixed(time.Minute)},
+			then: func(s *simulate.Simulation) bool {
+				return simCondition(simNode(s, node), "MaintenanceInProgress") == corev1.ConditionTrue && s.NodeState(node) == simulate.NodeNew
+			},
+			last: func(s *simulate.Simulation) bool {
+				return simCondition(simNode(s, node), "MaintenanceInProgress") == corev1.ConditionFalse && len(s.Pods()) == 3
+			},
+			end: simulate.EndDone,
 		},
 		{
 			name: "pods are evicted", why: "Failed pods are replaced (M2)", event: simulate.Event{What: simulate.EvictPod, Share: 0.6},

@@ -21,6 +21,7 @@ var whatNames = [whats]string{
 	LabelNode:       "LabelNode",
 	TaintNode:       "TaintNode",
 	UntaintNode:     "UntaintNode",
+	MaintainNode:    "MaintainNode",
 	EvictPod:        "EvictPod",
 	DeletePod:       "DeletePod",
 	CrashPod:        "CrashPod",

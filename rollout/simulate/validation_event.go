@@ -20,7 +20,7 @@ func (w What) onNodes() bool {
 
 // ends reports whether the event can be undone after some time (Event.For).
 func (w What) ends() bool {
-	return slices.Contains([]What{NodeNotReady, CordonNode, TaintNode, DrainNode, LabelNode}, w)
+	return slices.Contains([]What{NodeNotReady, CordonNode, TaintNode, DrainNode, LabelNode, MaintainNode}, w)
 }
 
 func (w What) known() bool { return w > 0 && w < whats }

@@ -25,7 +25,8 @@ type happening struct {
 var eventWords = map[string]string{
 	"AddNodes": "nodes join:", "RemoveNode": "removed", "NodeNotReady": "lost (NotReady)", "NodeReady": "ready again",
 	"CordonNode": "cordoned", "UncordonNode": "uncordoned", "DrainNode": "drained", "LabelNode": "labels changed",
-	"TaintNode": "tainted", "UntaintNode": "taint removed", "EvictPod": "pod evicted", "DeletePod": "pod deleted by hand",
+	"MaintainNode": "under maintenance",
+	"TaintNode":    "tainted", "UntaintNode": "taint removed", "EvictPod": "pod evicted", "DeletePod": "pod deleted by hand",
 	"CrashPod": "pod crashed", "SetSpec": "spec changed", "GiveCommands": "canary command given",
 	"CrashController": "controller crashed", "SetClock": "controller's clock set:",
 }
