@@ -18,6 +18,9 @@ func (r *run) admit() {
 		if d.Surging {
 			budget.Surging++
 		}
+		if r.takesBudget(d) {
+			r.domains.Add(r.nodes[i].Cell)
+		}
 	}
 	for _, wantReady := range [...]bool{false, true} {
 		for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
@@ -37,7 +40,7 @@ func (r *run) budgetFull() (bool, Limit) {
 	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
 }
 
-// tryUpdate begins one candidate, if nothing holds it and the budget allows it (B3, B4). A candidate whose pod is not Ready needs
+// tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate whose pod is not Ready needs
 // no room in the budget, nor does one that B8 or B9 leaves out, nor without surge one whose node is unavailable already.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
@@ -77,6 +80,13 @@ func (r *run) tryUpdate(i int32) {
 			r.continuePod(i, n.outdatedPod)
 			return
 		}
+		if r.isDomainFull(i, &r.domains) && !d.Exempt() && !r.takesBudget(d) {
+			r.countWaiting(i)
+			r.noteWait(i, ReasonBudget, outdated, LimitDomain)
+			r.noteDomain(i, &r.domains)
+			r.continuePod(i, n.outdatedPod)
+			return
+		}
 	}
 	if !r.slow.hasPlace() {
 		begun, beginning := r.isBegunInPlace(i) // an update that was begun holds a place already
@@ -94,7 +104,8 @@ func (r *run) tryUpdate(i int32) {
 		if !r.surge() && !d.Unavailable && !d.Exempt() {
 			d.Unavailable = true
 			r.plan.Budget.Unavailable++
-			r.downNow++
+			r.domains.Add(n.Cell)
+			r.goesDown(i)
 		}
 	case updateDeferred:
 		r.countWaiting(i)
@@ -144,6 +155,7 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 		r.slow.takePlace(&r.nodes[i])
 		if !d.Exempt() {
 			d.Surging = true
+			r.domains.Add(r.nodes[i].Cell)
 			r.plan.Budget.Surging++
 		}
 		return updateBegun

@@ -39,6 +39,8 @@ type Decision struct {
 	Exemption Exemption
 	// Canary reports whether the node is a canary node.
 	Canary bool
+	// Domain says for which domain the node waits: its place in [Plan.Domains], counted from 1. 0: for none (B10).
+	Domain int32
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
 	// nothing does, or the plan did not need to know.
 	Obstruction inplace.Obstruction
@@ -230,6 +232,8 @@ const (
 	LimitSlowStart
 	// LimitDeparting: the node is on its way out of the cluster, and is left alone (M8).
 	LimitDeparting
+	// LimitDomain: as many nodes of a domain, or in as many places, are disturbed as may be; Decision.Domain says of which (B10).
+	LimitDomain
 
 	limits // count
 )
@@ -242,5 +246,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
-	"canary", "slowStart", "departing",
+	"canary", "slowStart", "departing", "domain",
 }

@@ -31,7 +31,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "domain",
 		}},
 		{"Exemption", "in the order of the rules", func(v uint8) string { return rollout.Exemption(v).String() },
 			[]string{"none", "unschedulable", "out"}},
@@ -70,10 +70,10 @@ func TestStringsAreExhaustive(t *testing.T) {
 	// The last constants of each, so that a new one cannot be added without its name above.
 	last := []string{
 		rollout.StateUnattributed.String(), rollout.TargetHeld.String(), rollout.VerbSurge.String(),
-		rollout.LimitDeparting.String(), rollout.DeleteRevision.String(), rollout.ReasonDeparting.String(),
+		rollout.LimitDomain.String(), rollout.DeleteRevision.String(), rollout.ReasonDeparting.String(),
 		rollout.ExemptionOut.String(),
 	}
-	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "departing", "delete", "Departing", "out"}, last); diff != "" {
+	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "domain", "delete", "Departing", "out"}, last); diff != "" {
 		t.Errorf("last constants, -want +got:\n%s", diff)
 	}
 }
@@ -88,7 +88,7 @@ func TestMarshalText(t *testing.T) {
 		{"State", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.NodeState(v) }, uint8(rollout.StateUnattributed)},
 		{"Target", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Target(v) }, uint8(rollout.TargetHeld)},
 		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
-		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitDeparting)},
+		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitDomain)},
 		{"Reason", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Reason(v) }, uint8(rollout.ReasonDeparting)},
 		{"Exemption", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Exemption(v) }, uint8(rollout.ExemptionOut)},
 		{"RevisionVerb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.RevisionVerb(v) },
@@ -120,7 +120,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
 		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
-		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(),
+		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

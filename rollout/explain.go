@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,11 +133,11 @@ func (p *Plan) Because(d *Decision) string {
 	case ReasonServing:
 		return d.Placement.String() + ", but its pod " + d.Pod + " serves until available pods outnumber desired"
 	case ReasonBudget:
-		return "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d.Limit) + p.notInPlace(d)
+		return "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d) + p.notInPlace(d)
 	case ReasonGated:
 		return "its pod " + d.Pod + outdated(d) + ", but " + text(gateTexts[:], d.Limit)
 	case ReasonPrepared:
-		return "pod " + d.Pod + " is prepared and no hook holds it, but it is ready: " + p.noRoom(d.Limit)
+		return "pod " + d.Pod + " is prepared and no hook holds it, but it is ready: " + p.noRoom(d)
 	case ReasonHeld:
 		return "its pod " + d.Pod + outdated(d) + ", but " + p.held(d)
 	case ReasonStable:
@@ -181,8 +182,11 @@ func (p *Plan) notInPlace(d *Decision) string {
 }
 
 // noRoom returns why a prepared pod has to wait.
-func (p *Plan) noRoom(limit Limit) string {
-	switch limit {
+func (p *Plan) noRoom(d *Decision) string {
+	if domain := p.domainOf(d); domain != nil {
+		return domain.spent()
+	}
+	switch d.Limit {
 	case LimitMaxSurge:
 		return "it goes when the node's new pod is available"
 	case LimitSlowStart:
@@ -229,7 +233,35 @@ func (p *Plan) slow() string {
 	return fmt.Sprintf("slow start allows %d under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
 }
 
-func (p *Plan) spent(limit Limit) string {
+// limit returns the bound that nodes of the value wait for: Max, or if that has room, AtOnce.
+func (s *DomainState) limit() int32 {
+	if s.Max > 0 && s.Taken >= s.Max {
+		return s.Max
+	}
+	return s.AtOnce
+}
+
+// spent returns what of the domain is used up, by whom.
+func (s *DomainState) spent() string {
+	where := "of domain " + strconv.Itoa(int(s.Index)+1)
+	switch {
+	case s.Key != "" && s.Value != "":
+		where = "with " + s.Key + "=" + s.Value
+	case s.Key != "":
+		where = "without the label " + s.Key
+	}
+	if s.Max > 0 && s.Taken >= s.Max {
+		return fmt.Sprintf("at most %d nodes %s may be disturbed at once, and are: %s", s.Max, where, list(s.Users, int(s.Taken)))
+	}
+	return fmt.Sprintf("nodes may be disturbed at %d values of %s at once, and are at others than nodes %s: %s", s.AtOnce, s.Key, where,
+		list(s.Users, len(s.Users)))
+}
+
+func (p *Plan) spent(d *Decision) string {
+	limit := d.Limit
+	if domain := p.domainOf(d); domain != nil {
+		return domain.spent()
+	}
 	if limit == LimitSlowStart {
 		return p.slow()
 	}

@@ -44,6 +44,8 @@ type Plan struct {
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget
+	// Domains say how each value of each domain stands, by domain and value (B10). Nil without domains.
+	Domains []DomainState
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
 	BudgetUsers []string
@@ -232,6 +234,23 @@ func (v RevisionVerb) String() string {
 }
 
 var revisionVerbNames = [revisionVerbs]string{"create", "renumber", "annotate", "delete"}
+
+// DomainState is how one value of a domain stands after a plan's repairs and admissions (B10).
+type DomainState struct {
+	// Index is the place of the domain in Policy.Domains, Key its key, and Value the value that these nodes have; "" for nodes
+	// without the label, and for a domain without a key.
+	Index      int32
+	Key, Value string
+	// Desired is how many nodes of the value are to run the pod, and Taken how many count as disturbed: those that are
+	// unavailable (B2), or with surge hold a place (B4). Max is how many may be, or 0 if their number has no bound.
+	Desired, Max, Taken int32
+	// AtOnce is in how many values of the domain nodes may be disturbed, or 0 if in any number. Disturbed is in how many they
+	// are.
+	AtOnce, Disturbed int32
+	// Users are the first nodes, at most five and in ascending order, that use up what others wait for: nodes of the value, or
+	// if AtOnce is used up, of the domain. Nil: nobody waits for the value.
+	Users []string
+}
 
 // Budget shows the limits of a plan and what is spent of them, after its repairs and admissions.
 type Budget struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
@@ -122,6 +123,11 @@ func compile(spec Spec) (*Planner, error) {
 	if spec.Strategy.NodeSelector != nil {
 		if p.rules.NodeSelector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {
 			return nil, fmt.Errorf("spec.strategy.nodeSelector: %w", err)
+		}
+	}
+	if spec.Strategy.Type == RollingUpdate { // OnDelete does not use policies
+		if p.rules.Domains, err = domain.Compile(spec.Strategy.Policy.Domains); err != nil {
+			return nil, fmt.Errorf("spec.strategy.policy.%w", err)
 		}
 	}
 	if p.rules.Predecessor, err = newPredecessor(spec); err != nil {

@@ -186,6 +186,14 @@ func (r *run) budgetUse(i int32) (unavailable, surging bool) {
 	}
 }
 
+// takesBudget reports whether the node counts against the budget in use.
+func (r *run) takesBudget(d *Decision) bool {
+	if r.surge() {
+		return d.Surging
+	}
+	return d.Unavailable
+}
+
 // misses reports whether a run node is to get a pod at once (M1): it has none, or under surge only pods on their way out.
 func (r *run) misses(n *node) bool {
 	if n.goalPod != none || n.outdatedPod != none || n.hasFinished || n.expects != expectsNothing {

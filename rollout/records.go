@@ -31,6 +31,7 @@ func (r *run) makeRecords(updates map[string]bool) {
 	} else {
 		r.setAside(&aside, requests)
 	}
+	r.countCells()
 	for j := r.podFacts.Strays; j != none; j = r.podFacts.List.At(j).Next {
 		if p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j)); !p.traits.has(marked) || !p.traits.has(finished) {
 			r.strays = append(r.strays, p)
@@ -68,6 +69,19 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 			Node: n, ordinal: ordinal, nodeAim: nodeAim{effect: n.Effect}, nodeState: nodeState{goalPod: none, outdatedPod: none},
 		}
 		r.addPods(int32(i), requests)
+	}
+}
+
+// countCells counts the settled nodes of each cell.
+func (r *run) countCells() {
+	if r.nodeFacts.Cells == nil {
+		return
+	}
+	r.settledByCell = make([]int32, r.nodeFacts.Cells.Len())
+	for i := range r.plan.Decisions {
+		if d := &r.plan.Decisions[i]; d.State == StateUpdated { // by now only settled nodes have a state
+			r.settledByCell[r.nodeFacts.List.At(int32(i)).Cell]++
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
 // repair is step 6. It does what must happen regardless of any rollout (M rules): for the nodes in ascending order of their
@@ -44,6 +46,16 @@ func (r *run) scaleLimits() {
 	budget.MaxSurge = r.maxSurge.RoundUp(budget.Desired)
 	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
 	budget.MaxExempt = r.maxExempt.RoundUp(budget.Desired)
+	if r.rules.Domains.Len() > 0 {
+		desired := slices.Clone(r.settledByCell)
+		for i := range r.nodes {
+			if r.outcome(int32(i)) == placement.Run {
+				desired[r.nodes[i].Cell]++
+			}
+		}
+		r.domains = domain.NewLedger(r.rules.Domains, r.nodeFacts.Cells, desired)
+		r.domainsNow = domain.NewLedger(r.rules.Domains, r.nodeFacts.Cells, desired)
+	}
 }
 
 // clear deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget: mend

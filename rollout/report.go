@@ -1,10 +1,14 @@
 package rollout
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -21,6 +25,7 @@ func (r *run) report() {
 		counts.Add(settledFacts)
 	}
 	r.nameUsers()
+	r.reportDomains()
 	r.reportOverrides()
 	r.plan.Status = status.Summarize(r.statusInput(counts))
 	r.plan.Memory = r.memory()
@@ -41,6 +46,60 @@ func (r *run) nameUsers() {
 			r.plan.BudgetUsers = append(r.plan.BudgetUsers, d.Node)
 		}
 	}
+}
+
+// reportDomains lists how each value of the domains stands, and makes places in that list of the values that nodes wait for.
+func (r *run) reportDomains() {
+	if r.rules.Domains.Len() == 0 {
+		return
+	}
+	values := r.nodeFacts.Cells.Values()
+	var order []int32 // ordinals of the values that nodes have
+	for v := range values {
+		if use := r.domains.Usage(int32(v)); use.Desired > 0 || use.Taken > 0 {
+			order = append(order, int32(v))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(values[a].Domain, values[b].Domain), cmp.Compare(values[a].Text, values[b].Text))
+	})
+	places := make([]int32, len(values))
+	r.plan.Domains = make([]DomainState, len(order))
+	for place, v := range order {
+		places[v] = int32(place)
+		use, index := r.domains.Usage(v), values[v].Domain
+		r.plan.Domains[place] = DomainState{
+			Index: index, Key: r.spec.Strategy.Policy.Domains[index].Key, Value: values[v].Text,
+			Desired: use.Desired, Max: use.Max, Taken: use.Taken, AtOnce: use.AtOnce, Disturbed: use.Disturbed,
+		}
+	}
+	for i := range r.nodes {
+		d := r.decision(int32(i))
+		if d.Domain == 0 {
+			continue
+		}
+		v := d.Domain - 1
+		d.Domain = places[v] + 1
+		if state := &r.plan.Domains[places[v]]; state.Users == nil {
+			state.Users = r.domainUsers(v)
+		}
+	}
+}
+
+// domainUsers returns the first nodes that use up what nodes of a value wait for: nodes of the value, or if it has room of its
+// own, of all values of the domain.
+func (r *run) domainUsers(value int32) []string {
+	use := r.domains.Usage(value)
+	inAll := use.Max == 0 || use.Taken < use.Max
+	users := make([]string, 0, usersShown)
+	for i := range r.nodes {
+		d := r.decision(int32(i))
+		v := r.nodeFacts.Cells.Value(r.nodes[i].Cell, r.nodeFacts.Cells.Values()[value].Domain)
+		if len(users) < usersShown && r.takesBudget(d) && (v == value || inAll && v != domain.None) {
+			users = append(users, d.Node)
+		}
+	}
+	return users
 }
 
 // explainRest gives a reason to a node on which nothing is done.

@@ -1,6 +1,9 @@
 package rollout
 
-import "github.com/daemonplan/daemonplan/placement"
+import (
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
+)
 
 // A pod that an earlier plan has prepared needs room in the budget when its turn comes (B3). Its node counts as unavailable from
 // the moment on that it is prepared, so that no more pods are prepared than may go at once. That alone is no bound: pods that
@@ -41,7 +44,7 @@ func (r *run) countDownNodes() {
 			continue
 		}
 		if !r.reliesOnPrepared(i) {
-			r.downNow++
+			r.goesDown(i)
 		}
 	}
 }
@@ -58,8 +61,28 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 	if r.isLetGo(i) {
 		r.slow.takePlace(&r.nodes[i])
 	}
-	r.downNow++
+	r.goesDown(i)
 	return true
+}
+
+// isDomainFull reports whether a domain has no room for one more disturbed node of the node's cell (B10).
+func (r *run) isDomainFull(i int32, ledger *domain.Ledger) bool {
+	_, full := ledger.Full(r.nodes[i].Cell)
+	return full
+}
+
+// noteDomain records the domain that a node waits for, if its decision says that it waits for one.
+func (r *run) noteDomain(i int32, ledger *domain.Ledger) {
+	d := r.decision(i)
+	if value, full := ledger.Full(r.nodes[i].Cell); full && d.Limit == LimitDomain {
+		d.Domain = value + 1 // report makes the place in Plan.Domains of it
+	}
+}
+
+// goesDown counts a node that is down from now on.
+func (r *run) goesDown(i int32) {
+	r.downNow++
+	r.domainsNow.Add(r.nodes[i].Cell)
 }
 
 // needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it
@@ -77,10 +100,13 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 	return true
 }
 
-// hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable has room (B3), and slow start
-// has a place if the node needs one.
+// hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable and the domains have room (B3,
+// B10), and slow start has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
 	if r.downNow >= r.plan.Budget.MaxUnavailable {
+		return false
+	}
+	if r.isDomainFull(i, &r.domainsNow) {
 		return false
 	}
 	return !r.isLetGo(i) || r.slow.hasPlace()
@@ -144,6 +170,9 @@ func (r *run) waitForRoom(i int32, p *pod) {
 		d.Limit = LimitMaxSurge
 	case r.downNow >= r.plan.Budget.MaxUnavailable:
 		d.Limit = LimitMaxUnavailable
+	case r.isDomainFull(i, &r.domainsNow):
+		d.Limit = LimitDomain
+		r.noteDomain(i, &r.domainsNow)
 	default:
 		d.Limit = LimitSlowStart
 		r.slowed()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
@@ -56,6 +57,8 @@ type facts struct {
 	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
 	// Whatever counts nodes adds them: desired and the partition (step 4), excess (6), pulls (8), the status (9).
 	settledAside int32
+	// settledByCell is how many of them are in each cell; nil without domains.
+	settledByCell []int32
 }
 
 // aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for
@@ -85,6 +88,9 @@ type draft struct {
 	// rely on prepared pods and nodes that B8 or B9 leaves out are not counted. Only what takes a prepared pod away asks for it, so
 	// that it stays 0 while no pod is prepared.
 	downNow int32
+	// domains count the nodes that are disturbed in each domain (B10). Step 7 fills them. domainsNow are what downNow is for
+	// maxUnavailable: those that are down at this instant.
+	domains, domainsNow domain.Ledger
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	// Step 4 sets it.
 	installsLeft int32

@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -119,6 +120,9 @@ type Policy struct {
 	// Outages leaves nodes out of the budgets that were down before their update, and leaves departing nodes alone (B9, M8).
 	// Default (nil): nodes that are down count, and departing nodes are repaired and updated like any other.
 	Outages *outage.Options
+	// Domains bound how many nodes are disturbed at once by label, and in how many places, beside maxUnavailable or maxSurge
+	// (B10). At most 16. Default (nil): none.
+	Domains []domain.Domain
 }
 
 // SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
@@ -205,9 +209,7 @@ func (s Spec) Default() Spec {
 	if s.Strategy.SlowStart != nil {
 		s.Strategy.SlowStart = s.Strategy.slowStart()
 	}
-	if s.Strategy.Policy.Outages != nil {
-		s.Strategy.Policy.Outages = new(s.Strategy.Policy.Outages.Default())
-	}
+	s.Strategy.Policy = s.Strategy.Policy.withDefaults()
 	if s.PreDownload != nil {
 		s.PreDownload = new(s.PreDownload.Default())
 	}
@@ -219,6 +221,17 @@ func (s Spec) Default() Spec {
 		s.Strategy.MaxUnavailable = &unavailable
 	}
 	return s
+}
+
+func (p Policy) withDefaults() Policy {
+	if p.Outages != nil {
+		p.Outages = new(p.Outages.Default())
+	}
+	p.Domains = slices.Clone(p.Domains)
+	for i := range p.Domains {
+		p.Domains[i] = p.Domains[i].DeepCopy()
+	}
+	return p
 }
 
 // slowStart returns the slow start with its defaults. If there is none, it returns one that has defaults only.

@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
@@ -193,8 +194,8 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.validateSlowStart(path.Child("slowStart"))...)
-	if s.Type == RollingUpdate && s.Policy.Outages != nil { // OnDelete does not use policies
-		errs = append(errs, s.Policy.Outages.Validate(path.Child("policy", "outages"))...)
+	if s.Type == RollingUpdate { // OnDelete does not use policies
+		errs = append(errs, s.Policy.validate(path.Child("policy"))...)
 	}
 	if s.Canary != nil {
 		if s.Type == OnDelete {
@@ -213,6 +214,14 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("inPlace", "gracePeriodSeconds"), grace, "must not be negative"))
 	}
 	return errs
+}
+
+func (p Policy) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if p.Outages != nil {
+		errs = p.Outages.Validate(path.Child("outages"))
+	}
+	return append(errs, domain.Validate(p.Domains, path.Child("domains"))...)
 }
 
 // validateSlowStart checks the bounds of slow start: with a limit of 0 no pod could ever be created (B7).

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -13,6 +14,9 @@ type WaitingNodes struct {
 	// Size of the limit: in nodes for maxUnavailable, maxSurge, partition and slow start, in actions of each kind for burst.
 	// 0 for other limits.
 	Size int32
+	// Domain that they wait for, if the limit is [LimitDomain]; nil: it is another. Because then lists the first five nodes that
+	// use it up.
+	Domain *DomainState
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
@@ -27,6 +31,7 @@ func (p *Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
 		limit  Limit
+		domain int32
 	}
 	groups := make(map[key]int)
 	var waits []WaitingNodes
@@ -35,24 +40,39 @@ func (p *Plan) Waits() []WaitingNodes {
 		if d.Limit == LimitNone || d.Verb != VerbWait && d.Verb != VerbHold {
 			continue
 		}
-		k := key{d.Reason, d.Limit}
+		k := key{d.Reason, d.Limit, d.Domain}
 		at, ok := groups[k]
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			waits = append(waits, WaitingNodes{
-				Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit),
-			})
+			w := WaitingNodes{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit)}
+			if domain := p.domainOf(d); domain != nil {
+				w.Domain, w.Size, w.Because = domain, domain.limit(), domain.Users
+			}
+			waits = append(waits, w)
 		}
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
 	slices.SortFunc(waits, func(a, b WaitingNodes) int {
-		if a.Reason != b.Reason {
-			return int(a.Reason) - int(b.Reason)
-		}
-		return int(a.Limit) - int(b.Limit)
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Limit, b.Limit), compareDomains(a.Domain, b.Domain))
 	})
 	return waits
+}
+
+// compareDomains compares by domain and value. Nil ones are not compared: the limit decides.
+func compareDomains(a, b *DomainState) int {
+	if a == nil || b == nil {
+		return 0 // a limit is a domain for all of its groups, or for none
+	}
+	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Value, b.Value))
+}
+
+// domainOf returns the domain that a node waits for; nil: it waits for none.
+func (p *Plan) domainOf(d *Decision) *DomainState {
+	if d.Domain <= 0 || int(d.Domain) > len(p.Domains) {
+		return nil
+	}
+	return &p.Domains[d.Domain-1]
 }
 
 func (p *Plan) size(limit Limit) int32 {
@@ -106,6 +126,8 @@ func (w WaitingNodes) because() string {
 		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
 	case w.Limit == LimitSlowStart:
 		return fmt.Sprintf("slow start allows %d under way now", w.Size)
+	case w.Domain != nil:
+		return w.Domain.spent()
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

@@ -211,7 +211,7 @@ func TestRecorderKnowsAllFields(t *testing.T) {
 	for _, known := range []struct {
 		of     any
 		fields int
-	}{{rollout.Plan{}, 19}, {rollout.Decision{}, 21}, {rollout.Budget{}, 15}, {rollout.Patch{}, 8}} {
+	}{{rollout.Plan{}, 20}, {rollout.Decision{}, 22}, {rollout.Budget{}, 15}, {rollout.Patch{}, 8}} {
 		if has := reflect.TypeOf(known.of).NumField(); has != known.fields {
 			t.Errorf("%T has %d fields, and %d are taken down", known.of, has, known.fields)
 		}

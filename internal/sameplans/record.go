@@ -72,6 +72,9 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	if b.MaxExempt > 0 { // what policies add is taken down where there is one, so that plans without say what they said before
 		r.line("outages", b.MaxExempt, b.ExemptOut)
 	}
+	if len(plan.Domains) > 0 {
+		r.line("domains", plan.Domains)
+	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
 	r.line("canary", plan.Canary)
@@ -89,6 +92,9 @@ func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 		d.Diff != nil, d.Creates, d.Deletes, d.Patches, d.Pulls, d.Until)
 	if d.Exemption > rollout.ExemptionUnschedulable {
 		r.line("exemption", d.Exemption)
+	}
+	if d.Domain > 0 {
+		r.line("domain", d.Domain)
 	}
 	if d.Node != "" {
 		r.line("because", plan.Explain(d.Node))

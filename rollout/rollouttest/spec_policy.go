@@ -1,9 +1,12 @@
 package rollouttest
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -28,5 +31,12 @@ func outages(change func(*outage.Options)) SpecOption {
 		}
 		change(&options)
 		s.Strategy.Policy.Outages = &options
+	}
+}
+
+// Domains adds domains, each of which bounds how much is disturbed at once (B10).
+func Domains(domains ...domain.Domain) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.Policy.Domains = append(slices.Clip(s.Strategy.Policy.Domains), domains...)
 	}
 }

@@ -149,7 +149,7 @@ func TestVerifyDecisions(t *testing.T) {
 		},
 		{
 			name: "unknown limit", why: "codes are declared ones", scene: handSteady,
-			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitDeparting + 1 }, want: 12, mention: "unknown code", raw: true,
+			plant: func(s *handmade) { s.decision("a").Limit = rollout.LimitDomain + 1 }, want: 12, mention: "unknown code", raw: true,
 		},
 		{
 			name: "a node in the state of a vanished one", why: "it is in the snapshot", scene: handSteady,

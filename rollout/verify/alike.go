@@ -31,6 +31,7 @@ type traits struct {
 	triedTainted, cutOff, selected bool
 	empty                          bool
 	hash                           string // of the revision of the pod
+	cell                           string
 }
 
 // settle finds out anew what makes a node alike to others, after it or its pods have changed. Nil is no node.
@@ -41,6 +42,7 @@ func (k *kept) settle(r *nodeRecord) {
 	of := kind{name: r.name, plain: !r.concerned && !r.out && !r.leftAlone}
 	of.traits = traits{
 		tried: r.tried, triedTainted: r.triedTainted, cutOff: r.cutOff, selected: r.selected, empty: r.pods.count == 0,
+		cell: r.cell,
 	}
 	if p := r.pods.first; p != nil {
 		of.hash, of.plain = p.hash, of.plain && r.pods.count == 1 && p.plain()

@@ -107,10 +107,7 @@ func (v *verifier) isSurging(node *node) bool {
 func (v *verifier) checkBudget() {
 	var chosen []string
 	for _, node := range v.nodes {
-		taken := func(p *pod) bool {
-			return p.serves() && !p.current && (p.begun || p.goes() && !v.surplus(p) && !v.superseded(p))
-		}
-		if node.outcome == placement.Run && node.any(taken) && !node.any((*pod).goesOnServing) {
+		if v.isTakenByChoice(node) {
 			chosen = append(chosen, node.name)
 		}
 	}
@@ -119,6 +116,19 @@ func (v *verifier) checkBudget() {
 			"right would be %d fewer, or none", n, v.limits.maxUnavailable, strings.Join(chosen, ", "),
 			n-v.limits.maxUnavailable)
 	}
+}
+
+// isTakenByChoice reports whether the plan takes a node its last serving pod for the sake of the rollout.
+func (v *verifier) isTakenByChoice(node *node) bool {
+	taken := func(p *pod) bool {
+		return p.serves() && !p.current && (p.begun || p.goes() && !v.surplus(p) && !v.superseded(p))
+	}
+	return node.outcome == placement.Run && node.any(taken) && !node.any((*pod).goesOnServing)
+}
+
+// isTakenNow reports whether the plan takes away the prepared pods that alone keep a node up.
+func (v *verifier) isTakenNow(node *node) bool {
+	return node.outcome == placement.Run && node.any((*pod).prepared) && !node.any((*pod).serves)
 }
 
 // checkTaken is V1 at this instant, for nodes that only prepared pods keep up (B3): they have counted as unavailable since they
@@ -131,7 +141,7 @@ func (v *verifier) checkTaken() {
 			continue
 		}
 		down += node.weight
-		if node.outcome == placement.Run && node.any((*pod).prepared) && !node.any((*pod).serves) {
+		if v.isTakenNow(node) {
 			taken = append(taken, node.name)
 		}
 	}

@@ -92,6 +92,7 @@ func (v *verifier) judge() {
 	v.checkBudget()
 	v.checkTaken()
 	v.checkSurge()
+	v.checkDomains()
 	v.checkCreates()
 	v.checkDeletes()
 	v.checkPatches()

@@ -112,6 +112,7 @@ type nodeFacts struct {
 	concerned    bool // something overrides something there (P8)
 	selected     bool // by the nodeSelector of the strategy (T3)
 	outageFacts
+	cell string // the values of the domains of the policy, of those that select it (B10)
 }
 
 // podFacts are what the object of a pod says under the spec, whatever else there is, and whenever it is asked.
@@ -222,6 +223,7 @@ func (v *verifier) readNode(object *corev1.Node) nodeFacts {
 		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
 
 		outageFacts: v.readOutage(object),
+		cell:        v.cellOf(object),
 	}
 	facts.tried, facts.triedTainted = v.place(object)
 	return facts

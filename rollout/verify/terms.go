@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -24,6 +25,7 @@ type terms struct {
 	// predecessor reports whether a pod is of the set that this one takes over from.
 	predecessor func(*corev1.Pod) bool
 	overrides   overrides
+	domains     domainTerms
 	// given is another copy of spec, which is compared with the spec of the next plan and used for nothing else.
 	given rollout.Spec
 }
@@ -53,5 +55,17 @@ func termsOf(spec rollout.Spec, before *terms) *terms {
 	}
 	t.predecessor = predecessors(&t.spec)
 	t.overrides = compileOverrides(&t.spec)
+	if t.spec.Strategy.Type == rollout.RollingUpdate { // OnDelete does not use policies
+		for _, d := range t.spec.Strategy.Policy.Domains {
+			selector := labels.Everything()
+			if d.Selector != nil {
+				selector, _ = metav1.LabelSelectorAsSelector(d.Selector) // that it can be read is part of the validation
+			}
+			t.domains = append(t.domains, struct {
+				domain.Domain
+				selector labels.Selector
+			}{d, selector})
+		}
+	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
 // None stands for no ordinal.
@@ -22,6 +23,8 @@ type Node struct {
 	Verdict placement.Verdict
 	// Effect is the ordinal in Nodes.Effects of what overrides give the node (P8), or None.
 	Effect int32
+	// Cell is the ordinal in Nodes.Cells of the node's cell, by which it is in domains (B10). 0 without domains.
+	Cell int32
 	// Unselected reports whether the node selector of the strategy does not match the node (T3).
 	Unselected bool
 }
@@ -32,6 +35,8 @@ type Nodes struct {
 	List List[Node]
 	// Effects of overrides that nodes have, in no particular order.
 	Effects []placement.Overridden
+	// Cells of the nodes, and maybe some that no node has any more; nil without domains. They are not written any more.
+	Cells *domain.Cells
 	// Runs is how many nodes run the pod by the template of the update revision.
 	Runs int32
 
@@ -212,6 +217,7 @@ func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh
 		n := list.write(i)
 		n.Unselected = !rules.NodeSelector.Empty() && !rules.NodeSelector.Matches(labels.Set(n.Object.Labels))
 	}
+	f.divide(list, earlier, fresh)
 	f.List = list.List
 	for _, nodes := range f.List.chunks {
 		for i := range nodes {
@@ -235,6 +241,31 @@ func (f *Nodes) judge(list *edited[Node], nodes []int32) {
 			list.write(now[k]).Verdict = verdict
 		}
 		nodes = nodes[len(now):]
+	}
+}
+
+// divide gives each node its cell: the fresh nodes, and if the domains are others, all nodes. So it does if many cells are those
+// of nodes that are gone or have other labels by now.
+func (f *Nodes) divide(list *edited[Node], earlier *Nodes, fresh []int32) {
+	domains := f.rules.Domains
+	if domains.Len() == 0 {
+		return
+	}
+	if earlier != nil && earlier.Cells != nil && domains.SameCells(earlier.rules.Domains) &&
+		earlier.Cells.Len()+len(fresh) <= 2*list.Len()+block {
+		if f.Cells = earlier.Cells; len(fresh) > 0 {
+			f.Cells = f.Cells.Clone()
+		}
+		for _, i := range fresh {
+			n := list.write(i)
+			n.Cell = f.Cells.Of(n.Object.Labels)
+		}
+		return
+	}
+	f.Cells = domains.NewCells()
+	for i := range int32(list.Len()) {
+		n := list.write(i)
+		n.Cell = f.Cells.Of(n.Object.Labels)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
 // Rules are what facts depend on beside the objects: parts of a spec. They are immutable.
@@ -26,6 +27,8 @@ type Rules struct {
 	Compiled  *placement.Overrides
 	// NodeSelector of the strategy (T3). An empty one selects all nodes.
 	NodeSelector labels.Selector
+	// Domains of the policy (B10); nil: none.
+	Domains *domain.Domains
 	// CanaryLabel is the label on the pods of canary nodes.
 	CanaryLabel string
 	// Predecessor is the set that this one takes over from; nil: there is none.
