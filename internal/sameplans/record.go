@@ -82,7 +82,7 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	r.line("status", plan.Status)
 	r.line("memory", plan.Memory)
 	r.line("failed pulls", plan.FailedPulls, plan.PullWaits)
-	r.line("waits", plan.Waits())
+	r.waits(plan)
 	r.line("wake", plan.NextWake)
 }
 
@@ -99,6 +99,21 @@ func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 	if d.Node != "" {
 		r.line("because", plan.Explain(d.Node))
 	}
+}
+
+// waits are taken down without what domains add, which stands elsewhere.
+func (r *Recorder) waits(plan *rollout.Plan) {
+	type group struct {
+		Reason         rollout.Reason
+		Limit          rollout.Limit
+		Size           int32
+		Nodes, Because []string
+	}
+	var groups []group
+	for _, w := range plan.Waits() {
+		groups = append(groups, group{w.Reason, w.Limit, w.Size, w.Nodes, w.Because})
+	}
+	r.line("waits", groups)
 }
 
 // diffs are in no order that means anything.
