@@ -208,7 +208,7 @@ var mutants = []mutant{
 
 func TestPropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(mutants, purityMutants(), liveMutants, holdMutants, hookMutants, inPlaceMutants, pullMutants)
+	all := slices.Concat(mutants, purityMutants(), liveMutants, holdMutants, hookMutants, inPlaceMutants, pullMutants, domainMutants)
 	seen := map[string]bool{}
 	for _, m := range all {
 		if m.name == "" || m.why == "" || seen[m.name] {
