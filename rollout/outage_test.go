@@ -42,14 +42,15 @@ func unstarted(d time.Duration) podOf {
 }
 
 // startedPod returns a pod of the update revision that was created so long ago, was started, and is not ready.
-func startedPod(d time.Duration) podOf {
-	return newPod(kit.Unready(), kit.Created(ago(d)), func(p *corev1.Pod) {
+func startedPod(d time.Duration, options ...kit.PodOption) podOf {
+	started := func(p *corev1.Pod) {
 		p.Spec.Containers = []corev1.Container{{Name: "main"}}
 		p.Status.StartTime = new(metav1.NewTime(ago(d)))
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(ago(d))}},
 		}}
-	})
+	}
+	return newPod(append([]kit.PodOption{kit.Unready(), kit.Created(ago(d)), started}, options...)...)
 }
 
 // deletedFor returns an outdated pod whose deletion was requested so long ago, with a grace period of 30 s.
@@ -205,6 +206,11 @@ func outageScenes() []scene {
 			name: "not proven for long enough", why: "B9: by a second", spec: proven(time.Hour),
 			fleet: []spot{on("a", startedPod(2*time.Hour)).with(downFor(time.Hour + time.Second)), b},
 			want:  []string{"a: starting>update wait NotReady a0 U", waits},
+		},
+		{
+			name: "proven by what cannot be read", why: "B9: nobody knows since when its containers run what they should", spec: proven(time.Hour),
+			fleet: []spot{on("a", startedPod(2*time.Hour, unreadableRecord)).with(downFor(time.Hour)), b},
+			want:  []string{"a: starting>update wait InPlaceUnreadable a0 U", waits},
 		},
 		{
 			name: "prepared pods go while it is down", why: "B3: a node left out is not down for the budget",

@@ -100,7 +100,7 @@ func (u *Update) NewPod(pod *corev1.Pod) {
 	switch {
 	case err != nil:
 		u.begin(time.Time{})
-		u.started = true
+		u.started, u.ranSince = true, time.Time{} // nor is it known since when its containers run what they should
 	case state != nil:
 		updated := state.UpdateTimestamp.Time
 		u.begin(updated)
@@ -170,11 +170,10 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 
 // requested returns when the deletion of an object was requested. The timestamp on the object is when its grace period ends.
 func requested(deletion *metav1.Time, graceSeconds *int64) time.Time {
-	at := deletion.Time
-	if graceSeconds != nil && *graceSeconds > 0 {
-		at = at.Add(-time.Duration(min(*graceSeconds, maxGraceSeconds)) * time.Second)
+	if graceSeconds == nil {
+		return deletion.Time
 	}
-	return at
+	return deletion.Add(-time.Duration(max(min(*graceSeconds, maxGraceSeconds), 0)) * time.Second)
 }
 
 // maxGraceSeconds is more than any grace period, and keeps a duration from overflowing.

@@ -153,7 +153,7 @@ func (v *verifier) updateSeen(p *pod) (at time.Time, started bool) {
 }
 
 // ranSince is when the last container of a pod started, or the update in place that all of them have gone through since; zero:
-// one has not started.
+// one has not started, or that update cannot be read.
 func ranSince(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range pod.Spec.Containers {
@@ -167,7 +167,11 @@ func ranSince(pod *corev1.Pod) time.Time {
 		}
 		last = latest(last, began)
 	}
-	if state, err := inplace.StateOf(pod); err == nil && state != nil && !last.IsZero() {
+	state, err := inplace.StateOf(pod)
+	if err != nil {
+		return time.Time{}
+	}
+	if state != nil && !last.IsZero() {
 		last = latest(last, state.UpdateTimestamp.Time)
 	}
 	return last
