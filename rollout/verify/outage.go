@@ -187,15 +187,12 @@ func containerBegan(state corev1.ContainerState) time.Time {
 	return time.Time{}
 }
 
-// checkDeparting is the part of V26 about departing nodes: nothing is created, deleted, begun or pulled there, and no deletion is
-// prepared (M8).
+// checkDeparting is the part of V26 about departing nodes: nothing is created, deleted or begun there, and no deletion is
+// prepared (M8). That nothing is pulled there is a part of D1, because such a node does not wait.
 func (v *verifier) checkDeparting() {
-	alone := func(name string) bool {
-		node := v.nodeOf(name)
-		return node != nil && node.leftAlone
-	}
 	for i := range v.plan.Creates {
-		if name := v.plan.Creates[i].Node; alone(name) {
+		name := v.plan.Creates[i].Node
+		if node := v.nodeOf(name); node != nil && node.leftAlone {
 			v.report(26, name, "M8: create on a node that departs")
 		}
 	}
@@ -208,11 +205,6 @@ func (v *verifier) checkDeparting() {
 			v.report(26, p.name, "M8: patch of pod %s begins a deletion on a node that departs", p.object.Name)
 		case p.begun:
 			v.report(26, p.name, "M8: update in place of pod %s on a node that departs", p.object.Name)
-		}
-	}
-	for i := range v.plan.Pulls {
-		if name := v.plan.Pulls[i].Node; alone(name) {
-			v.report(26, name, "M8: pull on a node that departs")
 		}
 	}
 	for _, d := range v.statements {
