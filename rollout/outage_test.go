@@ -220,6 +220,12 @@ func outageScenes() []scene {
 			want:  []string{"a: starting>update wait NotReady a0 X", "b: terminating>update delete Released b0 U"},
 		},
 		{
+			name: "long down and requested", why: "V15: what B9 does not wait for any more does not hide what B8 waits for",
+			spec:     []kit.SpecOption{kit.MaxExempt("1"), kit.MaxUnschedulable("1")},
+			fleet:    []spot{on("a", oldPod(kit.Unready(), kit.Terminating(ago(0))), oldPod(kit.Unready())).with(nodeReady(corev1.ConditionFalse)), b},
+			deleting: []string{"a1"}, want: []string{"a: terminating>update wait Terminating U", waits},
+		},
+		{
 			name: "OnDelete", why: "T5: it uses no policy", spec: []kit.SpecOption{kit.OnDelete(), kit.MaxExempt("1")},
 			fleet: []spot{on("a", unstarted(time.Minute)).with(downFor(2 * time.Minute))},
 			want:  []string{"a: starting>update wait NotReady a0 U"},
@@ -311,6 +317,17 @@ func departingScenes() []scene {
 			name: "a pod that was let go stays", why: "M8: it is deleted when the node is back", spec: with(kit.PreDelete(drains)),
 			fleet: []spot{on("a", oldPod(leaves)).with(departingFor(0))},
 			want:  []string{"a: terminating>update wait Departing a0 departing U"},
+		},
+		{
+			name: "an update in place that waits for its hook", why: "M8: nobody knows how long it would be out of service for nothing",
+			spec:  with(kit.InPlace(), kit.InPlaceUpdate(drains)),
+			fleet: []spot{on("a", oldPod(updatable, kit.PodLabel("hook", "on"), kit.PodLabel(lifecycle.StateLabel, "PreparingUpdate"))).with(departingFor(0))},
+			acts:  "patch a0 TakenBack", want: []string{"a: outdated>update patch TakenBack a0 departing U"},
+		},
+		{
+			name: "a first installation with a partition", why: "T7: another node gets the pod", spec: with(kit.Partition("1"), kit.PartitionedScaling()),
+			fleet: []spot{on("a").with(departingFor(0)), on("b").with(up)}, acts: "create b Missing",
+			want: []string{"a: missing>update wait Departing departing U", "b: missing>update create Missing U"},
 		},
 		{
 			name: "a create of surge", why: "M8", spec: with(kit.MaxSurge("1")),

@@ -378,7 +378,9 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	}
 	if requested {
 		update.Requested(now)
-		changes = out.Since.Truncate(time.Second).Add(time.Second) // an update that is requested then begins later than the outage
+		if tie := out.Since.Truncate(time.Second).Add(time.Second); tie.After(now) {
+			changes = tie // an update that is requested then begins later than the outage
+		}
 	}
 	return r.outages.Excuses(out, &update), changes
 }

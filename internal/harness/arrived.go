@@ -54,12 +54,15 @@ func (c *Cluster) arrived(begin rollout.Snapshot) error {
 	for _, name := range r.names {
 		var err error
 		pods := r.on[name]
+		if r.leftAlone(name) {
+			continue // it stays as it is, and what leaves it does not come back (M8)
+		}
 		switch r.outcome[name] {
 		case placement.Run:
 			err = r.runs(name, pods)
 		case placement.Leave:
-			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7).
-			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && r.leftEmpty()
+			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7, M8).
+			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && (r.leftEmpty() || r.anyLeftAlone())
 			if len(pods) > 0 && !serves {
 				err = fmt.Errorf("has %d pods and should have none", len(pods))
 			}
@@ -292,7 +295,7 @@ func (r *rest) desired() int {
 func (r *rest) lost() int {
 	lost := 0
 	for _, name := range r.names {
-		if r.outcome[name] == placement.Run && len(r.on[name]) == 0 {
+		if r.outcome[name] == placement.Run && (len(r.on[name]) == 0 || r.leftAlone(name) && !slices.ContainsFunc(r.on[name], lifecycle.Ready)) {
 			lost++
 		} else if r.outcome[name] != placement.Leave && slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
 			// One of the update revision is taken for incomplete, and one that is being prepared does not serve either (B2).

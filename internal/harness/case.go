@@ -32,7 +32,7 @@ func (s Case) String() string {
 	if hash := objects.Hash(s.Spec); hash != "" {
 		names[hash] = hash + "(update)"
 	}
-	w := writer{Builder: &b, now: s.Snapshot.Now, names: names}
+	w := writer{Builder: &b, now: s.Snapshot.Now, names: names, outages: s.Spec.Strategy.Policy.Outages != nil}
 	for _, r := range s.Snapshot.Revisions {
 		w.revision(r, s.Spec)
 	}
@@ -117,6 +117,8 @@ type writer struct {
 	*strings.Builder
 	now   time.Time
 	names map[string]string // of hashes
+	// outages: the spec has a policy for them, so that it matters when something happened.
+	outages bool
 }
 
 func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
@@ -154,6 +156,7 @@ func (w writer) node(n *corev1.Node) {
 	for _, image := range n.Status.Images {
 		fmt.Fprintf(w, " has%v", image.Names)
 	}
+	w.outage(n)
 	w.overrides(n)
 	w.WriteByte('\n')
 }
@@ -196,6 +199,7 @@ func (w writer) pod(p *corev1.Pod) {
 	if p.DeletionTimestamp != nil {
 		w.WriteString(" terminating")
 	}
+	w.start(p)
 	w.kruise(p)
 	w.trial(p)
 	w.WriteByte('\n')

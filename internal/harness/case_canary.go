@@ -58,6 +58,7 @@ func (s Case) writeCanary(b *strings.Builder) {
 	if q := strategy.MaxUnschedulable; q != nil {
 		fmt.Fprintf(b, " maxUnschedulable=%s", q)
 	}
+	s.writeOutages(b)
 	for _, o := range s.Spec.Overrides {
 		fmt.Fprintf(b, " override %s{%s -%v", o.Name, metav1.FormatLabelSelector(&o.NodeSelector), s.Snapshot.Now.Sub(o.Created))
 		for _, name := range sortedKeys(o.Containers) {

@@ -50,6 +50,23 @@ func StartedAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(at)) }
 }
 
+// RunningSince makes the containers of the pod ones that have been running since the given instant, unless they wait or have ended.
+// It is for after the options that say which there are.
+func RunningSince(at time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
+		for i := range p.Spec.Containers {
+			name := p.Spec.Containers[i].Name
+			if kubelet.StatusOf(p, name) == nil {
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: name})
+			}
+			if state := &kubelet.StatusOf(p, name).State; state.Waiting == nil && state.Terminated == nil {
+				state.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}
+			}
+		}
+	}
+}
+
 // Evicted makes the pod one that a kubelet threw out at the given instant: it has Failed for good.
 func Evicted(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { kubelet.Evict(p, at) }

@@ -88,7 +88,9 @@ func podOf(options ...podOption) *corev1.Pod {
 	return p
 }
 
-func created(d time.Duration) podOption { return func(p *corev1.Pod) { p.CreationTimestamp = *mark(d) } }
+func created(d time.Duration) podOption {
+	return func(p *corev1.Pod) { p.CreationTimestamp = *mark(d) }
+}
 
 // noticed: a kubelet has started the pod.
 func noticed(p *corev1.Pod) { p.Status.StartTime = mark(time.Minute) }

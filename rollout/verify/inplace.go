@@ -106,7 +106,7 @@ func (c *patchedPod) checkState() {
 // waitsForUpdate reports whether the update of the pod in place is to go on.
 func (c *patchedPod) waitsForUpdate() bool {
 	node := c.pod.node
-	return node != nil && node.bestOutdated == c.pod && c.isCandidate(node, c.pod) &&
+	return node != nil && !node.leftAlone && node.bestOutdated == c.pod && c.isCandidate(node, c.pod) &&
 		c.spec.Strategy.Method != inplace.Recreate && !c.obstructed(c.pod) && c.holdsUpdate(node, c.pod) == rollout.LimitNone
 }
 

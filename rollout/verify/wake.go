@@ -44,7 +44,7 @@ func (v *verifier) checkNextWake() {
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
 // that this plan makes unready shows itself when it is observed.
 func (v *verifier) graceEnd(node *node, pod *pod) time.Time {
-	if node.bestOutdated != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
+	if node.leftAlone || node.bestOutdated != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
 		v.holdsUpdate(node, pod) != rollout.LimitNone {
 		return time.Time{}
 	}

@@ -44,6 +44,9 @@ func AnyCase(options ...kit.SpecOption) *rapid.Generator[harness.Case] {
 // of an override that is gone, have restarted, wait for one reason or another, or are unschedulable, and a canary is
 // remembered, well or badly.
 //
+// If the spec has a policy for outages, nodes are down or departing, by every sign, since before the pods there were created, in
+// the same second, or since later, and pods have been started or not.
+//
 // The spec must be valid. Older revisions have its template with the image agent:v2, agent:v1 or agent:v0, and differ in
 // resources, labels, annotations or environment too if the spec updates in place.
 func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
@@ -114,10 +117,10 @@ type drawnNode struct {
 type drawnPod struct {
 	where   func(node string) kit.PodOption
 	options []kit.PodOption
-	// revision is the hash, or whatever says which revision the pod is of; dress, motion and trial are for after the
+	// revision is the hash, or whatever says which revision the pod is of; dress, motion, trial and start are for after the
 	// options.
-	revision, dress, motion, trial kit.PodOption
-	resources                      resourcesKind
+	revision, dress, motion, trial, start kit.PodOption
+	resources                             resourcesKind
 }
 
 // settle names the nodes and puts the pods on them.
@@ -149,6 +152,7 @@ func (f *fleet) place(node string, pods []drawnPod) {
 		}
 		p.motion(pod)
 		p.trial(pod)
+		p.start(pod)
 		f.pods = append(f.pods, pod)
 	}
 }
@@ -206,6 +210,7 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 		}
 		n.options = append(n.options, f.drawImages(t)...)
 		n.options = append(n.options, f.drawNodeOverride(t)...)
+		n.options = append(n.options, f.drawOutage(t)...)
 		if f.messy {
 			n.pods = rapid.SliceOfN(f.anyPod(), 0, 4).Draw(t, "pods")
 		} else {
@@ -224,7 +229,8 @@ func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
 			options: []kit.PodOption{
 				pick(t, "life", healthy, healthy, healthy, healthy, kit.Unready(), kit.Ready(kit.Noon()), kit.Failed()),
 			},
-			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
+			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), start: f.drawStart(t),
+			resources: f.drawResources(t),
 		}
 	})
 }
@@ -249,7 +255,8 @@ func (f *fleet) anyPodAt(wheres ...func(string) kit.PodOption) *rapid.Generator[
 				kit.Created(kit.Noon().Add(-pick(t, "age", time.Hour, time.Minute, 2*time.Hour))),
 				pick(t, "mark", unmarked, unmarked, unmarked, unmarked, kit.Terminating(kit.Noon().Add(-time.Second))),
 			},
-			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), resources: f.drawResources(t),
+			dress: f.drawDress(t), motion: f.drawMotion(t), trial: f.drawTrial(t), start: f.drawStart(t),
+			resources: f.drawResources(t),
 		}
 	})
 }

@@ -1,0 +1,39 @@
+package harness
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// leftAlone reports whether the rules leave the node alone, because it is on its way out of the cluster (M8).
+func (r *rest) leftAlone(name string) bool { return leftAlone(&r.spec, r.nodes[name]) }
+
+func (r *rest) anyLeftAlone() bool { return slices.ContainsFunc(r.names, r.leftAlone) }
+
+// leftAlone reads M8 off the node, one sign after the other.
+func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
+	options := spec.Strategy.Policy.Outages
+	if options == nil || options.Touch || spec.Strategy.Type == rollout.OnDelete {
+		return false
+	}
+	if node.DeletionTimestamp != nil {
+		return true
+	}
+	for _, t := range node.Spec.Taints {
+		switch {
+		case t.Key == "ToBeDeletedByClusterAutoscaler", t.Key == "karpenter.sh/disrupted", t.Key == "node.kubernetes.io/out-of-service",
+			slices.Contains(options.Taints, t.Key):
+			return true
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		says := c.Type == "GracefulNodeShutdownInProgress" || c.Type == "MaintenanceInProgress" || slices.Contains(options.Conditions, string(c.Type))
+		if says && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
