@@ -13,7 +13,9 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // BenchmarkFeatures is a plan in the middle of a rollout on 15,000 nodes, with one feature after another, and with all of
@@ -33,6 +35,14 @@ func BenchmarkFeatures(b *testing.B) {
 	hooks := func(s *rollout.Spec) {
 		s.Lifecycle.PreDelete = &lifecycle.Hook{Labels: map[string]string{"drain": "wanted"}, MarkPodNotReady: true}
 	}
+	outages := func(s *rollout.Spec) {
+		s.Strategy.Policy.Outages = &outage.Options{MaxExempt: new(intstr.FromString("5%"))}
+	}
+	domains := func(s *rollout.Spec) {
+		s.Strategy.Policy.Domains = []domain.Domain{
+			{Key: corev1.LabelTopologyZone, AtOnce: 1}, {Key: "example.com/rack", Max: new(intstr.FromInt32(2))},
+		}
+	}
 	for _, bench := range []struct {
 		name     string
 		features []func(*rollout.Spec)
@@ -43,13 +53,16 @@ func BenchmarkFeatures(b *testing.B) {
 		{"inplace", []func(*rollout.Spec){inPlace}},
 		{"predownload", []func(*rollout.Spec){preDownload}},
 		{"hooks", []func(*rollout.Spec){hooks}},
+		{"outages", []func(*rollout.Spec){outages}},
+		{"domains", []func(*rollout.Spec){domains}},
 		{"all", []func(*rollout.Spec){partition, selector, inPlace, preDownload, hooks}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			spec := benchSpec()
 			snapshot := benchSnapshot(b, spec, n)
-			for _, node := range snapshot.Nodes {
+			for i, node := range snapshot.Nodes {
 				node.Status.Images = benchImages()
+				node.Labels["example.com/rack"] = fmt.Sprintf("r%03d", i/40)
 			}
 			for i, p := range snapshot.Pods {
 				updatableBench(p)

@@ -73,6 +73,7 @@ func (r *run) reportDomains() {
 			Desired: use.Desired, Max: use.Max, Taken: use.Taken, AtOnce: use.AtOnce, Disturbed: use.Disturbed,
 		}
 	}
+	users := r.domainUsers()
 	for i := range r.nodes {
 		d := r.decision(int32(i))
 		if d.Domain == 0 {
@@ -80,26 +81,41 @@ func (r *run) reportDomains() {
 		}
 		v := d.Domain - 1
 		d.Domain = places[v] + 1
-		if state := &r.plan.Domains[places[v]]; state.Users == nil {
-			state.Users = r.domainUsers(v)
+		state := &r.plan.Domains[places[v]]
+		if state.Max > 0 && state.Taken >= state.Max {
+			state.Users = users.ofValue[v]
+		} else {
+			state.Users = users.ofDomain[state.Index]
 		}
 	}
 }
 
-// domainUsers returns the first nodes that use up what nodes of a value wait for: nodes of the value, or if it has room of its
-// own, of all values of the domain.
-func (r *run) domainUsers(value int32) []string {
-	use := r.domains.Usage(value)
-	inAll := use.Max == 0 || use.Taken < use.Max
-	users := make([]string, 0, usersShown)
+// domainUsers are the first disturbed nodes of each value, and of each domain.
+type domainUsers struct{ ofValue, ofDomain [][]string }
+
+func (r *run) domainUsers() domainUsers {
+	cells := r.nodeFacts.Cells
+	users := domainUsers{make([][]string, len(cells.Values())), make([][]string, r.rules.Domains.Len())}
 	for i := range r.nodes {
 		d := r.decision(int32(i))
-		v := r.nodeFacts.Cells.Value(r.nodes[i].Cell, r.nodeFacts.Cells.Values()[value].Domain)
-		if len(users) < usersShown && r.takesBudget(d) && (v == value || inAll && v != domain.None) {
-			users = append(users, d.Node)
+		if !r.takesBudget(d) {
+			continue
+		}
+		for index := range users.ofDomain {
+			if v := cells.Value(r.nodes[i].Cell, int32(index)); v != domain.None {
+				users.ofValue[v] = appendUser(users.ofValue[v], d.Node)
+				users.ofDomain[index] = appendUser(users.ofDomain[index], d.Node)
+			}
 		}
 	}
 	return users
+}
+
+func appendUser(users []string, node string) []string {
+	if len(users) == usersShown {
+		return users
+	}
+	return append(users, node)
 }
 
 // explainRest gives a reason to a node on which nothing is done.

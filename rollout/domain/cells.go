@@ -3,8 +3,6 @@ package domain
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -27,20 +25,23 @@ type Cells struct {
 	values  []Value
 	ofValue map[Value]int32 // ordinals of values
 	cells   [][]int32       // for each cell and domain the ordinal of the value, or None
-	ofCell  map[string]int32
-	scratch []int32
+	ofCell  map[cellKey]int32
+	last    [MaxDomains]int32 // for each domain the value that was asked for last
 }
+
+// cellKey has, for each domain, 1 more than the ordinal of the value, or 0 where the domain does not select the nodes.
+type cellKey [MaxDomains]int32
 
 // NewCells returns a table without any cell.
 func (d *Domains) NewCells() *Cells {
-	return &Cells{domains: d, ofValue: map[Value]int32{}, ofCell: map[string]int32{}, scratch: make([]int32, d.Len())}
+	return &Cells{domains: d, ofValue: map[Value]int32{}, ofCell: map[cellKey]int32{}}
 }
 
 // Clone returns a table with the same cells, which can be changed by itself.
 func (c *Cells) Clone() *Cells {
 	return &Cells{
 		domains: c.domains, values: slices.Clone(c.values), ofValue: maps.Clone(c.ofValue), cells: slices.Clone(c.cells),
-		ofCell: maps.Clone(c.ofCell), scratch: make([]int32, len(c.scratch)),
+		ofCell: maps.Clone(c.ofCell),
 	}
 }
 
@@ -55,31 +56,38 @@ func (c *Cells) Value(cell, domain int32) int32 { return c.cells[cell][domain] }
 
 // Of returns the cell of a node with the labels, which is added if it is not known.
 func (c *Cells) Of(set map[string]string) int32 {
-	var key strings.Builder
+	var in cellKey
 	for i := range c.domains.list {
 		d := &c.domains.list[i]
-		c.scratch[i] = None
-		if d.selector.Matches(labels.Set(set)) {
-			c.scratch[i] = c.value(Value{int32(i), set[d.key]})
+		if d.all || d.selector.Matches(labels.Set(set)) {
+			in[i] = c.value(int32(i), set[d.key]) + 1
 		}
-		key.WriteString(strconv.Itoa(int(c.scratch[i])))
-		key.WriteByte(' ')
 	}
-	cell, known := c.ofCell[key.String()]
+	cell, known := c.ofCell[in]
 	if !known {
 		cell = int32(len(c.cells))
-		c.ofCell[key.String()] = cell
-		c.cells = append(c.cells, slices.Clone(c.scratch))
+		c.ofCell[in] = cell
+		values := make([]int32, len(c.domains.list))
+		for i := range values {
+			values[i] = in[i] - 1
+		}
+		c.cells = append(c.cells, values)
 	}
 	return cell
 }
 
-func (c *Cells) value(v Value) int32 {
+// value returns the ordinal of a value, which is added if it is not known. Mostly it is the one that was asked for last.
+func (c *Cells) value(domain int32, text string) int32 {
+	if last := c.last[domain]; last < int32(len(c.values)) && c.values[last] == (Value{domain, text}) {
+		return last
+	}
+	v := Value{domain, text}
 	ordinal, known := c.ofValue[v]
 	if !known {
 		ordinal = int32(len(c.values))
 		c.ofValue[v] = ordinal
 		c.values = append(c.values, v)
 	}
+	c.last[domain] = ordinal
 	return ordinal
 }

@@ -95,6 +95,7 @@ type Domains struct{ list []compiled }
 
 type compiled struct {
 	selector labels.Selector
+	all      bool // the selector selects all nodes
 	key      string
 	// max is Max, if bounded.
 	max     count.Quantity
@@ -121,7 +122,7 @@ func Compile(domains []Domain) (*Domains, error) {
 		if d.Selector == nil {
 			selector = labels.Everything()
 		}
-		c.list[i] = compiled{selector: selector, key: d.Key, atOnce: d.AtOnce}
+		c.list[i] = compiled{selector: selector, all: selector.Empty(), key: d.Key, atOnce: d.AtOnce}
 		if d.Max != nil {
 			c.list[i].bounded = true
 			c.list[i].max, _ = d.max() // it is valid
