@@ -54,10 +54,17 @@ func startedPod(d time.Duration, options ...kit.PodOption) podOf {
 }
 
 // deletedFor returns an outdated pod whose deletion was requested so long ago, with a grace period of 30 s.
-func deletedFor(d time.Duration) podOf {
-	return oldPod(kit.Unready(), kit.Terminating(ago(d)), func(p *corev1.Pod) {
-		p.DeletionGracePeriodSeconds = new(int64(30))
-	})
+func deletedFor(d time.Duration, options ...kit.PodOption) podOf {
+	grace := func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(30)) }
+	return oldPod(append([]kit.PodOption{kit.Unready(), kit.Terminating(ago(d)), grace}, options...)...)
+}
+
+// letGo gives the pod a preDelete hook that was asked so long ago.
+func letGo(asked time.Duration) kit.PodOption {
+	return func(p *corev1.Pod) {
+		kit.PodLabel(lifecycle.StateLabel, "PreparingDelete")(p)
+		kit.PodAnnotation(lifecycle.TimestampAnnotation, ago(asked).Format(time.RFC3339))(p)
+	}
 }
 
 // drains is a preDelete hook by label.
@@ -159,6 +166,16 @@ func outageScenes() []scene {
 			fleet: []spot{on("a", unstarted(time.Minute), oldPod(kit.Unready(), kit.PodLabel(lifecycle.StateLabel, "PreparingDelete"))).with(downFor(2 * time.Minute)), b},
 			acts:  "delete a1 Released",
 			want:  []string{"a: starting>update delete Released a1 U", waits},
+		},
+		{
+			name: "let go by its hook", why: "B9: it was down when the hook was asked, and its pod does not go because nobody ends it", spec: limit("1"),
+			fleet: []spot{on("a", deletedFor(time.Minute, letGo(2*time.Minute))).with(downFor(3 * time.Minute)), b}, acts: "delete b0 Outdated",
+			want: []string{"a: terminating>update wait Terminating X", goes},
+		},
+		{
+			name: "down while its hook was asked", why: "B9: what the hook's handlers did may have taken it down", spec: limit("1"),
+			fleet: []spot{on("a", deletedFor(time.Minute, letGo(2*time.Minute))).with(downFor(90 * time.Second)), b},
+			want:  []string{"a: terminating>update wait Terminating U", waits},
 		},
 		{
 			name: "more than the limit", why: "B9: the first by name are left out; in a mass outage the rest stops the rollout", spec: limit("1"),

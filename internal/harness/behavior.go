@@ -50,8 +50,10 @@ type Behavior struct {
 	// Full are nodes without room for another pod: the scheduler reports those that are pinned there as unschedulable.
 	Full []string
 	// Silent are nodes whose kubelet does nothing any more: pods there neither start nor end, nor do pulls. That the node
-	// looks so is for [objects.Unreachable] to say.
+	// looks so is for [objects.Unreachable] to say. A pod that is bound there has no start time until it is found again.
 	Silent []string
+	// Breaking are images that take their node down as soon as a container starts them, for good, except on the nodes Robust.
+	Breaking, Robust []string
 	// Failing are hashes of revisions whose pods Fail when they should become Ready.
 	Failing []string
 	// Stuck are images that cannot be pulled: containers that are to run them in the place of another go on as they are.

@@ -81,6 +81,9 @@ func (c *Cluster) moveContainer(p *simulated, i int, kind EventKind) {
 	}
 	c.replace(p, changed)
 	c.recordDetail(kind, p.Pod, changed.Spec.Containers[i].Name)
+	if kind == ContainerRestarted {
+		c.breakNode(p)
+	}
 }
 
 // startContainers makes all containers ready, and starts those that have not run yet.

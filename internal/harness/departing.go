@@ -37,3 +37,6 @@ func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
 	}
 	return false
 }
+
+// maintenance is the condition by which nodes depart in mishaps.
+const maintenance = "MaintenanceInProgress"

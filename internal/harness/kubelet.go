@@ -20,6 +20,8 @@ type simulated struct {
 	since time.Time
 	// changed is when what its containers are to run was changed last, asked when its hooks were given something to do.
 	changed, asked time.Time
+	// unnoticed: the pod was bound while the kubelet of its node was silent.
+	unnoticed bool
 	// up: all containers are ready; whether the pod is Ready is then up to its readiness gates.
 	up bool
 	// running is what the containers were made from, in their order.
@@ -217,6 +219,9 @@ func (c *Cluster) happen(h happening) {
 		case PodBound:
 			node, _ := placement.TargetNode(p.Pod)
 			kubelet.Bind(changed, node, c.now)
+			if p.unnoticed = c.silent(node); p.unnoticed {
+				changed.Status.StartTime = nil
+			}
 			if c.behavior.Create != 0 {
 				kubelet.SetWaiting(changed, kubelet.ContainerCreating)
 			}
@@ -239,4 +244,9 @@ func (c *Cluster) happen(h happening) {
 	}
 	p.since = c.now
 	c.record(h.kind, p.Pod)
+	switch h.kind {
+	case PodStarted, PodReady, ContainersCreated:
+		c.breakNode(p)
+	default: // nothing has started
+	}
 }

@@ -51,6 +51,18 @@ func (c *Cluster) Drain(name string) bool {
 	return true
 }
 
+// notice lets the kubelet of a node that was silent start the pods that were bound in the meantime.
+func (c *Cluster) notice(node string) {
+	for _, p := range c.pods {
+		if p.Spec.NodeName == node && p.unnoticed {
+			changed := p.DeepCopy()
+			objects.StartedAt(c.now)(changed)
+			c.replace(p, changed)
+			p.unnoticed = false
+		}
+	}
+}
+
 // Evict lets the pod of that name fail, as a kubelet does whose node is short of something. It reports whether there is such
 // a pod that runs.
 func (c *Cluster) Evict(pod string) bool {

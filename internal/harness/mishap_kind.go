@@ -64,6 +64,9 @@ const (
 	// PauseSet, UnpauseSet: the spec is paused or not (T4).
 	PauseSet
 	UnpauseSet
+	// DepartNode: the node is under maintenance, and goes on working. ReturnNode: it is not any more.
+	DepartNode
+	ReturnNode
 
 	mishapKinds // count
 )
@@ -81,13 +84,14 @@ func (k MishapKind) String() string {
 
 var mishapNames = [mishapKinds]string{
 	"cordon node", "uncordon node", "drain node", "delete node", "add node", "move node", "taint node", "lose node", "find node",
-	"override node", "restore node", "crash pods", "evict pods", "lose memory", "pause set", "unpause set",
+	"override node", "restore node", "crash pods", "evict pods", "lose memory", "pause set", "unpause set", "depart node",
+	"return node",
 }
 
 // Harmless reports whether the node stays one to be a canary node.
 func (k MishapKind) Harmless() bool {
 	switch k {
-	case DrainNode, DeleteNode, MoveNode, TaintNode, LoseNode:
+	case DrainNode, DeleteNode, MoveNode, TaintNode, LoseNode, DepartNode:
 		return false
 	default:
 		return true
@@ -121,12 +125,13 @@ func (c *Cluster) Befall(m Mishap) {
 	case TaintNode:
 		c.ChangeNode(m.Node, objects.Tainted(TaintKey, "x", corev1.TaintEffectNoExecute))
 	case LoseNode:
-		if c.ChangeNode(m.Node, objects.Recovered(c.now), objects.Unreachable()) {
+		if c.ChangeNode(m.Node, objects.Recovered(c.now), objects.Unreachable(), objects.NodeCondition(corev1.NodeReady, corev1.ConditionUnknown, c.now)) {
 			c.behavior.Silent = append(slices.Clone(c.behavior.Silent), m.Node)
 		}
 	case FindNode:
 		c.ChangeNode(m.Node, objects.Recovered(c.now))
 		c.behavior.Silent = slices.DeleteFunc(slices.Clone(c.behavior.Silent), func(node string) bool { return node == m.Node })
+		c.notice(m.Node)
 	case OverrideNode:
 		c.ChangeNode(m.Node, objects.ResourcesFor(c.spec, objects.MainContainer, `{"requests":{"cpu":"600m"}}`))
 	case RestoreNode:
@@ -145,6 +150,10 @@ func (c *Cluster) Befall(m Mishap) {
 		set(func(s *rollout.Spec) { s.Strategy.Paused = true })
 	case UnpauseSet:
 		set(objects.Rolling())
+	case DepartNode:
+		c.ChangeNode(m.Node, objects.NodeCondition(maintenance, corev1.ConditionTrue, c.now))
+	case ReturnNode:
+		c.ChangeNode(m.Node, objects.NodeCondition(maintenance, corev1.ConditionFalse, c.now))
 	case mishapKinds:
 	}
 }

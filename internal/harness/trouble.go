@@ -25,6 +25,38 @@ func (c *Cluster) silent(node string) bool {
 	return c.nodes[node] != nil && slices.Contains(c.behavior.Silent, node)
 }
 
+// breakNode takes the node of a pod down whose containers have started, if one of them runs an image that does that: its kubelet
+// falls silent, and the pods there are not Ready any more.
+func (c *Cluster) breakNode(p *simulated) {
+	name := p.Spec.NodeName
+	breaks := slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil && slices.Contains(c.behavior.Breaking, s.Image)
+	})
+	if !breaks || slices.Contains(c.behavior.Robust, name) || c.silent(name) {
+		return
+	}
+	c.TakeDown(name, c.now)
+}
+
+// TakeDown makes the node not Ready since the given instant, and its pods as well. Its kubelet is silent from now on. It reports
+// whether there is such a node.
+func (c *Cluster) TakeDown(name string, since time.Time) bool {
+	if !c.ChangeNode(name, objects.Recovered(since), objects.NotReady(), objects.NodeCondition(corev1.NodeReady, corev1.ConditionFalse, since)) {
+		return false
+	}
+	c.behavior.Silent = append(slices.Clone(c.behavior.Silent), name)
+	for _, p := range c.pods {
+		if p.Spec.NodeName == name && kubelet.ConditionStatus(p.Pod, corev1.PodReady) == corev1.ConditionTrue {
+			changed := p.DeepCopy()
+			kubelet.Unready(changed, c.now)
+			c.replace(p, changed)
+			p.up = false
+			c.record(PodUnready, p.Pod)
+		}
+	}
+	return true
+}
+
 // dueTrouble is what happens next to a pod that something keeps from coming up; false if nothing does.
 func (c *Cluster) dueTrouble(p *simulated, hash string) (happening, bool) {
 	waits, reason := kubelet.WaitingFor(p.Pod), c.behavior.Waiting[hash]

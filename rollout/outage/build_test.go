@@ -173,6 +173,14 @@ func inState(state string) podOption {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"lifecycle.apps.kruise.io/state": state} }
 }
 
+// asked is in its preDelete hook for so long.
+func asked(d time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		inState("PreparingDelete")(p)
+		annotation("lifecycle.apps.kruise.io/timestamp", ago(d).Format(time.RFC3339))(p)
+	}
+}
+
 // preparing was made not ready for its update in place.
 func preparing(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{

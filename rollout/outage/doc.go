@@ -30,5 +30,7 @@
 //   - A pod that was updated in place to the revision that is rolled out began to be updated at the time in its state
 //     annotation, not when it was created. It was started at the new revision if one of its containers has started since then,
 //     or if its update is complete.
+//   - A pod whose preDelete hook has let it go is in no hook any more once its deletion was requested. The update of its node
+//     began when the hook was asked to, by the time in its annotation.
 //   - A node that shows several signs is out since the earliest that has a time.
 package outage

@@ -142,9 +142,15 @@ func (u *Update) begin(at time.Time) {
 }
 
 func (u *Update) look(pod *corev1.Pod) {
-	switch lifecycle.StateOf(pod) {
-	case "", lifecycle.Normal:
+	switch state := lifecycle.StateOf(pod); {
+	case state == "" || state == lifecycle.Normal:
 		u.inHook = u.inHook || inplace.Preparing(pod)
+	case state == lifecycle.PreparingDelete && pod.DeletionTimestamp != nil: // its hook has let it go, and the label stays
+		asked, err := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation])
+		if err != nil {
+			asked = time.Time{}
+		}
+		u.begin(asked)
 	default:
 		u.inHook = true
 	}

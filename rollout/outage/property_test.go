@@ -43,7 +43,7 @@ func drawPod(t *rapid.T) *corev1.Pod {
 		created(age.Draw(t, "age")), noticed, needs("more"), ran("main", age.Draw(t, "age")), ran("more", age.Draw(t, "age")),
 		ended("main", age.Draw(t, "age")), restarted("main", age.Draw(t, "age")), initially(ran("init", age.Draw(t, "age"))),
 		updatedInPlace(age.Draw(t, "age")), annotation("apps.kruise.io/inplace-update-state", "["), deleted(age.Draw(t, "age")),
-		inState("PreparingUpdate"), inState("Normal"), preparing,
+		asked(age.Draw(t, "age")), inState("PreparingUpdate"), inState("Normal"), preparing,
 	)...)...)
 }
 

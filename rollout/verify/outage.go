@@ -89,7 +89,15 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	started, requested, hooked := false, node.requestsGoal, false
 	for _, p := range slices.Concat(node.pods, node.ignored) {
 		state := lifecycle.StateOf(p.object)
-		hooked = hooked || state != "" && state != lifecycle.Normal || inplace.Preparing(p.object)
+		if state == lifecycle.PreparingDelete && p.isDeleted { // its hook is over, and began when it was asked
+			asked, err := time.Parse(time.RFC3339, p.object.Annotations[lifecycle.TimestampAnnotation])
+			if err != nil {
+				asked = time.Time{}
+			}
+			begins = append(begins, asked)
+		} else {
+			hooked = hooked || state != "" && state != lifecycle.Normal || inplace.Preparing(p.object)
+		}
 		switch at, seen := v.updateSeen(p); {
 		case p.atGoal:
 			news = append(news, p)

@@ -141,6 +141,12 @@ func TestVerifyOutages(t *testing.T) {
 		row("deleted before", "B9", handBroken(handDown(time.Minute, "b"), handTerminating(-2*time.Minute, "b-old")), leftOut("b"), "node b: B9"),
 		row("deleted before, with a grace period", "B9: the request counts", handBroken(handDown(time.Minute, "b"), handTerminating(30*time.Second, "b-old"),
 			onPods(func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(90)) }, "b-old")), leftOut("b"), "node b: B9"),
+		row("down while its hook was asked", "B9", handBroken(handDown(time.Minute, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old"),
+			onPods(func(p *corev1.Pod) {
+				p.Annotations = map[string]string{lifecycle.TimestampAnnotation: handNow().Add(-2 * time.Minute).Format(time.RFC3339)}
+			}, "b-old")), leftOut("b"), "node b: B9"),
+		row("in a hook that was asked nobody knows when", "B9", handBroken(handDown(time.Hour, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old")),
+			leftOut("b"), "node b: B9"),
 		row("in flight, and down right now", "B9: a tie", handBroken(handDown(0, "b"), handInFlight("b-old")), leftOut("b"), "node b: B9"),
 		row("updated in place before", "B9", handBroken(handDown(30*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new")), a, noEvidence),
 		row("updated in place after, and started since", "B9", handBroken(handDown(50*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new"),
