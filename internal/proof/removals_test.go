@@ -135,6 +135,12 @@ var removals = []removal{
 		test: "TestBudgetB4MaxSurge/missing",
 	},
 	{
+		rule: "M8", what: "no node departs", file: "rollout/target.go",
+		old:  "n.departing = r.outages.Of(n.Object).Departing",
+		new:  "n.departing = false",
+		test: "TestDepartingM8/nothing_is_begun",
+	},
+	{
 		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/queries.go",
 		old:  "if !r.spec.Strategy.HoldRevision || n.heldBy",
 		new:  "if true || n.heldBy",
@@ -227,10 +233,22 @@ var removals = []removal{
 		test: "TestSlowStartB7",
 	},
 	{
-		rule: "B8", what: "nobody is left out", file: "rollout/admit.go",
-		old:  "|| budget.Exempt >= budget.MaxUnschedulable {",
-		new:  "|| true {",
+		rule: "B8", what: "nobody is left out", file: "rollout/queries.go",
+		old:  "if left.unschedulable > 0 {",
+		new:  "if false {",
 		test: "TestExemptB8/unschedulable",
+	},
+	{
+		rule: "B9", what: "every node that is out is left out", file: "rollout/outage/outage.go",
+		old:  "case !u.someBegan:",
+		new:  "case true:",
+		test: "TestExcuses",
+	},
+	{
+		rule: "B9", what: "nobody is left out", file: "rollout/queries.go",
+		old:  "if left.out > 0 {",
+		new:  "if false {",
+		test: "TestOutagesB9/down_before_its_update",
 	},
 	{
 		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",

@@ -25,7 +25,9 @@ var (
 	endsOutages       = statement{"V16 nodes that stay down do not stop the others", quietOutageWorlds(), observed(observeOutages, observeDeparting, observeOutlasted)}
 )
 
-func TestOutagesAreExcusedByEvidence(t *testing.T) { test(t, excusedByEvidence, excusedOnTrial, leftAlone) }
+func TestOutagesAreExcusedByEvidence(t *testing.T) {
+	test(t, excusedByEvidence, excusedOnTrial, leftAlone)
+}
 
 func TestOutagesAllTheWay(t *testing.T) { testTales(t, passesOutages, passesDeparting, endsOutages) }
 

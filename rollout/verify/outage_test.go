@@ -122,54 +122,147 @@ func TestVerifyAcceptsOutages(t *testing.T) {
 }
 
 func TestVerifyOutages(t *testing.T) {
-	row := func(name, why string, scene func() *handmade, plant func(*handmade), mention string) violationRow {
-		return violationRow{name: name, why: why, scene: scene, plant: plant, want: 24, mention: mention}
-	}
 	proving := handOutages("1", outage.Options{ProvenAfter: time.Minute})
 	a := leftOut("a")
 	b8 := handLeavingOut("1")
 	runViolations(t, []violationRow{
-		row("a node that is up", "B9: it is not out", handBroken(), a, noEvidence),
-		row("a node that does not count", "B9: it is not down for the budget", handBroken(handPods("available", "c-new"), handDown(2*time.Hour, "c")), leftOut("c"),
-			"node c: B9: left out of the budgets, although it does not count"),
-		row("down in the second of its update", "B9: a tie is no evidence", handBroken(handDown(time.Minute, "a")), a, noEvidence),
-		row("down after its update", "B9", handBroken(handDown(time.Minute-time.Second, "a")), a, noEvidence),
-		row("down since when nobody knows", "B9", handBroken(handDown(-1, "a")), a, noEvidence),
-		row("started", "B9", handBroken(handDown(time.Hour, "a"), handStarted(0, "a-new")), a, noEvidence),
-		row("in a hook", "B9", handBroken(handDown(time.Hour, "a"), inStateOf(lifecycle.PreparingDelete, "a-new")), a, noEvidence),
-		row("in a hook that is not asked for", "B9", handBroken(handDown(time.Hour, "a"), inStateOf("Unheard", "a-new")), a, noEvidence),
-		row("deleted before", "B9", handBroken(handDown(time.Minute, "b"), handTerminating(-2*time.Minute, "b-old")), leftOut("b"), "node b: B9"),
-		row("deleted before, with a grace period", "B9: the request counts", handBroken(handDown(time.Minute, "b"), handTerminating(30*time.Second, "b-old"),
-			onPods(func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(90)) }, "b-old")), leftOut("b"), "node b: B9"),
-		row("down while its hook was asked", "B9", handBroken(handDown(time.Minute, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old"),
-			onPods(func(p *corev1.Pod) {
-				p.Annotations = map[string]string{lifecycle.TimestampAnnotation: handNow().Add(-2 * time.Minute).Format(time.RFC3339)}
-			}, "b-old")), leftOut("b"), "node b: B9"),
-		row("in a hook that was asked nobody knows when", "B9", handBroken(handDown(time.Hour, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old")),
-			leftOut("b"), "node b: B9"),
-		row("in flight, and down right now", "B9: a tie", handBroken(handDown(0, "b"), handInFlight("b-old")), leftOut("b"), "node b: B9"),
-		row("updated in place before", "B9", handBroken(handDown(30*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new")), a, noEvidence),
-		row("updated in place after, and started since", "B9", handBroken(handDown(50*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new"),
-			handStarted(30*time.Second, "a-new")), a, noEvidence),
-		row("updated in place after, and complete", "B9: a kubelet has done it", handBroken(handDown(50*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new")), a, noEvidence),
-		row("updated in place, which cannot be read", "B9", handBroken(handDown(time.Hour, "a"), onPods(func(p *corev1.Pod) {
-			p.Annotations = map[string]string{inplace.StateKey: "?"}
-		}, "a-new")), a, noEvidence),
-		row("not proven for long enough", "B9: by a second", handBroken(handDown(time.Second, "a"), handCreated(time.Hour, "a-new"), handStarted(time.Minute, "a-new"), proving), a, noEvidence),
-		row("never proven", "B9: the default", handBroken(handDown(time.Second, "a"), handCreated(time.Hour, "a-new"), handStarted(time.Hour, "a-new")), a, noEvidence),
-		row("proven by the pod before its update in place", "B9", handBroken(handDown(time.Second, "a"), handStarted(time.Hour, "a-new"), handUpdatedInPlace(time.Minute, "a-new"), proving), a, noEvidence),
-		row("proven by one of two containers", "B9", handBroken(handDown(time.Second, "a"), handStarted(time.Hour, "a-new"), proving, onPods(func(p *corev1.Pod) {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more"})
-		}, "a-new")), a, noEvidence),
-		row("the place of B8", "B9: it is for nodes that are out", handBroken(handHomeless("a-new"), b8, handStrategy(func(s *rollout.Strategy) { s.Paused = true })),
-			both(a, func(s *handmade) {
+		{
+			name: "a node that is up", why: "B9: it is not out", want: 24,
+			scene: handBroken(),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "a node that does not count", why: "B9: it is not down for the budget", want: 24,
+			scene: handBroken(handPods("available", "c-new"), handDown(2*time.Hour, "c")),
+			plant: leftOut("c"), mention: "node c: B9: left out of the budgets, although it does not count",
+		},
+		{
+			name: "down in the second of its update", why: "B9: a tie is no evidence", want: 24,
+			scene: handBroken(handDown(time.Minute, "a")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "down after its update", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Minute-time.Second, "a")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "down since when nobody knows", why: "B9", want: 24,
+			scene: handBroken(handDown(-1, "a")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "started", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), handStarted(0, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "in a hook", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), inStateOf(lifecycle.PreparingDelete, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "in a hook that is not asked for", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), inStateOf("Unheard", "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "deleted before", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Minute, "b"), handTerminating(-2*time.Minute, "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
+		},
+		{
+			name: "deleted before, with a grace period", why: "B9: the request counts", want: 24,
+			scene: handBroken(handDown(time.Minute, "b"), handTerminating(30*time.Second, "b-old"),
+				onPods(func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(90)) }, "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
+		},
+		{
+			name: "down while its hook was asked", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Minute, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old"),
+				onPods(func(p *corev1.Pod) {
+					p.Annotations = map[string]string{lifecycle.TimestampAnnotation: handNow().Add(-2 * time.Minute).Format(time.RFC3339)}
+				}, "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
+		},
+		{
+			name: "in a hook that was asked nobody knows when", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "b"), handTerminating(0, "b-old"), inStateOf(lifecycle.PreparingDelete, "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
+		},
+		{
+			name: "in flight, and down right now", why: "B9: a tie", want: 24,
+			scene: handBroken(handDown(0, "b"), handInFlight("b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
+		},
+		{
+			name: "updated in place before", why: "B9", want: 24,
+			scene: handBroken(handDown(30*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "updated in place after, and started since", why: "B9", want: 24,
+			scene: handBroken(handDown(50*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new"),
+				handStarted(30*time.Second, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "updated in place after, and complete", why: "B9: a kubelet has done it", want: 24,
+			scene: handBroken(handDown(50*time.Second, "a"), handUpdatedInPlace(30*time.Second, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "updated in place, which cannot be read", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), onPods(func(p *corev1.Pod) {
+				p.Annotations = map[string]string{inplace.StateKey: "?"}
+			}, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "not proven for long enough", why: "B9: by a second", want: 24,
+			scene: handBroken(handDown(time.Second, "a"), handCreated(time.Hour, "a-new"), handStarted(time.Minute, "a-new"), proving),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "never proven", why: "B9: the default", want: 24,
+			scene: handBroken(handDown(time.Second, "a"), handCreated(time.Hour, "a-new"), handStarted(time.Hour, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "proven by the pod before its update in place", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Second, "a"), handStarted(time.Hour, "a-new"), handUpdatedInPlace(time.Minute, "a-new"), proving),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "proven by one of two containers", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Second, "a"), handStarted(time.Hour, "a-new"), proving, onPods(func(p *corev1.Pod) {
+				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more"})
+			}, "a-new")),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "the place of B8", why: "B9: it is for nodes that are out", want: 24,
+			scene: handBroken(handHomeless("a-new"), b8, handStrategy(func(s *rollout.Strategy) { s.Paused = true })),
+			plant: both(a, func(s *handmade) {
 				s.decision("a").Unavailable, s.plan.Budget.Exempt = true, 0
 				s.spend(1, 0)
-			}), noEvidence),
-		row("without the policy", "B9", handBroken(handDown(time.Hour, "a"), handStrategy(func(s *rollout.Strategy) { s.Policy.Outages = nil })), a, noEvidence),
-		row("none", "B9: at most 0", handBroken(handDown(time.Hour, "a"), handExempting("0")), a, "node a: B9: left out of the budgets as number 1, right are at most 0"),
-		row("too many", "B9: at most 1", handBroken(handPods("unready", "c-new"), handCreated(time.Minute, "c-new"), handExempting("1"), handDown(time.Hour, "a", "c")), leftOut("c"),
-			"node c: B9: left out of the budgets as number 2, right are at most 1"),
+			}), mention: noEvidence,
+		},
+		{
+			name: "without the policy", why: "B9", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), handStrategy(func(s *rollout.Strategy) { s.Policy.Outages = nil })),
+			plant: a, mention: noEvidence,
+		},
+		{
+			name: "none", why: "B9: at most 0", want: 24,
+			scene: handBroken(handDown(time.Hour, "a"), handExempting("0")),
+			plant: a, mention: "node a: B9: left out of the budgets as number 1, right are at most 0",
+		},
+		{
+			name: "too many", why: "B9: at most 1", want: 24,
+			scene: handBroken(handPods("unready", "c-new"), handCreated(time.Minute, "c-new"), handExempting("1"), handDown(time.Hour, "a", "c")),
+			plant: leftOut("c"), mention: "node c: B9: left out of the budgets as number 2, right are at most 1",
+		},
 		{
 			name: "B8 for what only B9 excuses", why: "B8: the node can be reached", scene: handBroken(handDown(time.Hour, "a"), handExempting("0"), b8),
 			plant: func(s *handmade) { s.decision("a").Exemption = rollout.ExemptionUnschedulable }, want: 1,
@@ -222,9 +315,6 @@ func TestVerifyOutages(t *testing.T) {
 }
 
 func TestVerifyDeparting(t *testing.T) {
-	row := func(name, why string, scene func() *handmade, plant func(*handmade), mention string) violationRow {
-		return violationRow{name: name, why: why, scene: scene, plant: plant, want: 26, mention: mention}
-	}
 	stays := onNodes(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[:1] }, "b")
 	departs := func(s *handmade) { s.decision("c").Reason = rollout.ReasonDeparting }
 	// Node b, whose pod is outdated, departs.
@@ -245,27 +335,64 @@ func TestVerifyDeparting(t *testing.T) {
 		}
 	}
 	runViolations(t, []violationRow{
-		row("a create", "M8", departing(handPods("", "d"), handExempting("1"), handDeparting("d")), func(s *handmade) { s.create("d") }, "node d: M8: create on a node that departs"),
-		row("a delete", "M8", departing(), deletes("b-old"), "node b: M8: delete of pod b-old on a node that departs"),
-		row("a delete of a failed pod", "M8", departing(handPods("failed", "d-new"), handExempting("1"), handDeparting("d")), deletes("d-new"), "node d: M8: delete of pod d-new on a node that departs"),
-		row("a delete of a surplus pod", "M8", departing(handPods("available", "b-new")), deletes("b-old"), "node b: M8: delete of pod b-old on a node that departs"),
-		row("a deletion that is prepared", "M8: the hook is not asked", departing(preDelete, hookedBy("b-old")),
-			both(func(s *handmade) { labelPatch(s, "b-old", lifecycle.PreparingDelete) }, (*handmade).bring), "node b: M8: patch of pod b-old begins a deletion on a node that departs"),
-		row("an update in place", "M8", departing(inPlaceBy(inplace.IfPossible), stays), func(s *handmade) { handDeparting("b")(s) }, "node b: M8: update in place of pod b-old on a node that departs"),
-		row("a node that is marked", "M8", departing(stays), changed(func(n *corev1.Node) {
-			n.DeletionTimestamp = &metav1.Time{Time: handNow()}
-		}), "node b: M8: delete"),
-		row("a node with a taint", "M8", departing(stays, tolerant), changed(func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}
-		}), "node b: M8: delete"),
-		row("a node with a taint of the policy", "M8", departing(stays, tolerant, handOutages("1", outage.Options{Taints: []string{"drain"}})),
-			changed(func(n *corev1.Node) {
+		{
+			name: "a create", why: "M8", want: 26,
+			scene: departing(handPods("", "d"), handExempting("1"), handDeparting("d")),
+			plant: func(s *handmade) { s.create("d") }, mention: "node d: M8: create on a node that departs",
+		},
+		{
+			name: "a delete", why: "M8", want: 26,
+			scene: departing(),
+			plant: deletes("b-old"), mention: "node b: M8: delete of pod b-old on a node that departs",
+		},
+		{
+			name: "a delete of a failed pod", why: "M8", want: 26,
+			scene: departing(handPods("failed", "d-new"), handExempting("1"), handDeparting("d")),
+			plant: deletes("d-new"), mention: "node d: M8: delete of pod d-new on a node that departs",
+		},
+		{
+			name: "a delete of a surplus pod", why: "M8", want: 26,
+			scene: departing(handPods("available", "b-new")),
+			plant: deletes("b-old"), mention: "node b: M8: delete of pod b-old on a node that departs",
+		},
+		{
+			name: "a deletion that is prepared", why: "M8: the hook is not asked", want: 26,
+			scene: departing(preDelete, hookedBy("b-old")),
+			plant: both(func(s *handmade) { labelPatch(s, "b-old", lifecycle.PreparingDelete) }, (*handmade).bring), mention: "node b: M8: patch of pod b-old begins a deletion on a node that departs",
+		},
+		{
+			name: "an update in place", why: "M8", want: 26,
+			scene: departing(inPlaceBy(inplace.IfPossible), stays),
+			plant: func(s *handmade) { handDeparting("b")(s) }, mention: "node b: M8: update in place of pod b-old on a node that departs",
+		},
+		{
+			name: "a node that is marked", why: "M8", want: 26,
+			scene: departing(stays),
+			plant: changed(func(n *corev1.Node) {
+				n.DeletionTimestamp = &metav1.Time{Time: handNow()}
+			}), mention: "node b: M8: delete",
+		},
+		{
+			name: "a node with a taint", why: "M8", want: 26,
+			scene: departing(stays, tolerant),
+			plant: changed(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}
+			}), mention: "node b: M8: delete",
+		},
+		{
+			name: "a node with a taint of the policy", why: "M8", want: 26,
+			scene: departing(stays, tolerant, handOutages("1", outage.Options{Taints: []string{"drain"}})),
+			plant: changed(func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "drain", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: handNow()}}}
-			}), "node b: M8: delete"),
-		row("a node with a condition of the policy", "M8", departing(stays, handOutages("1", outage.Options{Conditions: []string{"Drained"}})),
-			changed(func(n *corev1.Node) {
+			}), mention: "node b: M8: delete",
+		},
+		{
+			name: "a node with a condition of the policy", why: "M8", want: 26,
+			scene: departing(stays, handOutages("1", outage.Options{Conditions: []string{"Drained"}})),
+			plant: changed(func(n *corev1.Node) {
 				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: "Drained", Status: corev1.ConditionTrue})
-			}), "node b: M8: delete"),
+			}), mention: "node b: M8: delete",
+		},
 		{
 			name: "a pull", why: "D1: the node does not wait for an update", scene: departing(func(s *handmade) {
 				s.spec.PreDownload = &predownload.Options{Parallelism: new(intstr.FromInt32(2))}
@@ -273,13 +400,26 @@ func TestVerifyDeparting(t *testing.T) {
 				s.snapshot.Revisions[1] = handRevision(freshHash, 2, s.spec.Template)
 			}), plant: handPull("b", newImage), want: 10, mention: "node b: D1: pull of " + newImage + " on a node that does not wait for an update",
 		},
-		row("said of a node that stays", "M8", departing(), departs, "node c: M8: the plan says that the node departs, and it does not"),
-		row("said of a node that is down", "M8: NotReady alone is not departing", departing(handDown(time.Hour, "c")), departs,
-			"node c: M8: the plan says that the node departs, and it does not"),
-		row("said of a node that is to be touched", "M8", departing(handDeparting("c"), handOutages("1", outage.Options{Touch: true})), departs,
-			"node c: M8: the plan says that the node departs, and it does not"),
-		row("said of a node without the policy", "M8", departing(handDeparting("c"), handStrategy(func(s *rollout.Strategy) { s.Policy.Outages = nil })), departs,
-			"node c: M8: the plan says that the node departs, and it does not"),
+		{
+			name: "said of a node that stays", why: "M8", want: 26,
+			scene: departing(),
+			plant: departs, mention: "node c: M8: the plan says that the node departs, and it does not",
+		},
+		{
+			name: "said of a node that is down", why: "M8: NotReady alone is not departing", want: 26,
+			scene: departing(handDown(time.Hour, "c")),
+			plant: departs, mention: "node c: M8: the plan says that the node departs, and it does not",
+		},
+		{
+			name: "said of a node that is to be touched", why: "M8", want: 26,
+			scene: departing(handDeparting("c"), handOutages("1", outage.Options{Touch: true})),
+			plant: departs, mention: "node c: M8: the plan says that the node departs, and it does not",
+		},
+		{
+			name: "said of a node without the policy", why: "M8", want: 26,
+			scene: departing(handDeparting("c"), handStrategy(func(s *rollout.Strategy) { s.Policy.Outages = nil })),
+			plant: departs, mention: "node c: M8: the plan says that the node departs, and it does not",
+		},
 	})
 }
 
