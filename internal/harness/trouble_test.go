@@ -308,7 +308,7 @@ func TestMishapKindsHaveNames(t *testing.T) {
 		}
 		seen[kind.String()] = true
 	}
-	if last := harness.UnpauseSet; kind != last+1 {
+	if last := harness.ReturnNode; kind != last+1 {
 		t.Errorf("names end before kind %d, kinds after %d", kind, last)
 	}
 }

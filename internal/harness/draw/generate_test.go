@@ -58,7 +58,7 @@ func reachesEveryCase(
 	t *testing.T, gen *rapid.Generator[harness.Case], look func(func(string, bool), harness.Case, rollout.Plan),
 ) {
 	t.Helper()
-	const examples = 2000
+	const examples = 3000
 	seen := map[string]int{}
 	note := func(what string, is bool) {
 		if is {
@@ -138,7 +138,9 @@ func noteNodes(note func(string, bool), s harness.Case) {
 			note("taint "+string(effect), slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == effect }))
 		}
 		for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown} {
-			note("node Ready "+string(status), n.Status.Conditions[0].Status == status)
+			note("node Ready "+string(status), slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == status
+			}))
 		}
 	}
 }
