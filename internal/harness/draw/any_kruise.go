@@ -293,7 +293,7 @@ func (f *fleet) hookMotions() []kit.PodOption {
 				kit.PodLabel(key, value)(p)
 			}
 		}
-		list = append(list, wait, wait, wait, wait, wait, wait)
+		list = append(list, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait)
 	}
 	if !hooks.MarksNotReady() {
 		return list
