@@ -77,6 +77,7 @@ func (f features) ofSpec(spec *rollout.Spec) {
 	f.add(s.InPlace.GracePeriodSeconds > 0, "grace period")
 	f.add(s.SlowStart != nil, "slow start")
 	f.add(s.MaxUnschedulable != nil, "maxUnschedulable")
+	f.add(s.Policy.Outages != nil, "outages")
 	f.add(spec.MinReadySeconds > 0, "minReadySeconds")
 	f.add(spec.Burst != nil, "burst")
 	f.add(spec.RevisionHistoryLimit != nil, "history limit")
@@ -99,6 +100,8 @@ func (f features) ofStep(step *simulate.Step) {
 		f.add(d.Reason == rollout.ReasonBackoff, "waited for a back-off")
 		f.add(d.Reason == rollout.ReasonPreDelete, "waited for preDelete")
 		f.add(d.Reason == rollout.ReasonTakenBack, "taken back")
+		f.add(d.Exemption == rollout.ExemptionOut, "left out because it was down")
+		f.add(d.Limit == rollout.LimitDeparting, "left alone")
 	}
 	f.add(step.Plan.Canary.Phase == canary.Paused, "canary paused")
 	f.add(step.Plan.Canary.Phase == canary.Failed, "canary failed")

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -93,10 +95,38 @@ func TestShrink(t *testing.T) {
 	t.Error("no seed fails with a few events and rules")
 }
 
+func everyOutageOption() *outage.Options {
+	return &outage.Options{
+		MaxExempt: new(intstr.FromInt32(1)), ProvenAfter: time.Hour, Touch: true, Taints: []string{"a", "b"}, Conditions: []string{"c"},
+	}
+}
+
+// TestShrinkKnowsOutages: the policy for outages, and each of its options, can be taken away alone.
+func TestShrinkKnowsOutages(t *testing.T) {
+	spec := worlds.Scenario(1).Spec
+	spec.Strategy.Policy.Outages = everyOutageOption()
+	left := map[string]bool{}
+	for _, change := range specFields {
+		shrunk := spec
+		if change(&shrunk) {
+			text, err := yaml.Marshal(shrunk.Strategy.Policy.Outages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left[string(text)] = true
+		}
+	}
+	const asItWas, without, options = 1, 1, 5
+	if len(left) != asItWas+without+options {
+		t.Errorf("what is left is one of %v", left)
+	}
+}
+
 // TestShrinkKeepsItsHandsOff: what is given is not written to.
 func TestShrinkKeepsItsHandsOff(t *testing.T) {
 	for seed := range uint64(20) {
 		s := worlds.Scenario(seed)
+		s.Spec.Strategy.Policy.Outages = everyOutageOption()
 		before, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -248,6 +249,12 @@ var specFields = []func(*rollout.Spec) bool{
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Canary) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.SlowStart) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.MaxUnschedulable) },
+	func(s *rollout.Spec) bool { return unset(&s.Strategy.Policy.Outages) },
+	inOutages(func(o *outage.Options) bool { return unset(&o.MaxExempt) }),
+	inOutages(func(o *outage.Options) bool { return unset(&o.ProvenAfter) }),
+	inOutages(func(o *outage.Options) bool { return unset(&o.Touch) }),
+	inOutages(func(o *outage.Options) bool { return drop(&o.Taints, len(o.Taints)) }),
+	inOutages(func(o *outage.Options) bool { return drop(&o.Conditions, len(o.Conditions)) }),
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Partition) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.NodeSelector) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.PartitionedScaling) },
@@ -310,6 +317,17 @@ func inCanary(change func(*canary.Options) bool) func(*rollout.Spec) bool {
 		}
 		options := *s.Strategy.Canary
 		s.Strategy.Canary = &options
+		return change(&options)
+	}
+}
+
+func inOutages(change func(*outage.Options) bool) func(*rollout.Spec) bool {
+	return func(s *rollout.Spec) bool {
+		if s.Strategy.Policy.Outages == nil {
+			return false
+		}
+		options := *s.Strategy.Policy.Outages
+		s.Strategy.Policy.Outages = &options
 		return change(&options)
 	}
 }
