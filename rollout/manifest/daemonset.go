@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -25,11 +26,12 @@ var daemonSetPaths = [...][2]string{
 	{"spec.strategy.maxUnavailable", "spec.updateStrategy.rollingUpdate.maxUnavailable"},
 	{"spec.strategy.maxSurge", "spec.updateStrategy.rollingUpdate.maxSurge"},
 	{"spec.strategy.type", "spec.updateStrategy.type"},
+	{"spec.strategy.policy", "metadata.annotations[" + PolicyAnnotation + "]"},
 }
 
 // FromDaemonSet translates a DaemonSet of the Kubernetes API. Its apiVersion and kind need not be set, because clients
 // leave them out. The spec shares no memory with ds, has no defaults filled in, and is not validated: rollout.New does
-// both. The only error is that ds is nil.
+// both. It is an error if ds is nil, or if its [PolicyAnnotation] cannot be read; then the error is that of [Decode].
 //
 // Some fields follow the controller or the API server:
 //   - a template-generation annotation that is no number counts as absent, as in the controller;
@@ -57,9 +59,15 @@ func FromDaemonSet(ds *appsv1.DaemonSet) (rollout.Spec, error) {
 		RevisionHistoryLimit: clone(ds.Spec.RevisionHistoryLimit),
 	}
 	spec.TemplateGeneration, _ = templateGeneration(ds.Annotations)
+	var mistakes field.ErrorList
+	spec.Strategy.Policy, mistakes = policyOf(ds.Annotations)
 	if update := ds.Spec.UpdateStrategy.RollingUpdate; update != nil {
 		spec.Strategy.MaxUnavailable = clone(update.MaxUnavailable)
 		spec.Strategy.MaxSurge = clone(update.MaxSurge)
+	}
+	if len(mistakes) > 0 {
+		// The caller cannot go on to New, which would find the other mistakes, so they are reported here.
+		return rollout.Spec{}, append(mistakes, inManifest(spec, spec.Validate(field.NewPath("spec")))...).ToAggregate()
 	}
 	return spec, nil
 }

@@ -31,6 +31,27 @@
 // their data), and to restart every pod. Read manifests as the API server stores them: with "kubectl get -o yaml", or with
 // "kubectl apply --dry-run=server -o yaml" for one that is to be applied. OpenKruise leaves the template as it is written.
 //
+// # Policy
+//
+// None of the three kinds has fields for the rules of fleets. The annotation daemonplan.io/policy has them, on an object of any
+// of these kinds, in YAML or JSON:
+//
+//	metadata:
+//	  annotations:
+//	    daemonplan.io/policy: |
+//	      outages:                                      Strategy.Policy.Outages
+//	        maxExempt: 5%                                 MaxExempt
+//	        provenAfter: 1h                               ProvenAfter
+//	        taints: [example.com/retiring]                Taints
+//	        conditions: [example.com/Draining]            Conditions
+//	        touch: false                                  Touch
+//
+// Durations are written as in Go: 90s, 10m, 1h30m. A field that is left out or null is unset, and without the annotation, or with
+// an empty one, there is no policy. Because nobody but this library reads it, an unknown field in it is a mistake, and not
+// listed in Set.Unknown. The value is one document of at most 256 KiB. Mistakes in it have the path of the annotation and, below
+// it, of the field, as in metadata.annotations[daemonplan.io/policy].outages.maxExempt. Those that prevent it from being read
+// name the line of the value, too.
+//
 // # Advanced DaemonSet
 //
 // OpenKruise calls its kind DaemonSet too; apiVersion is apps.kruise.io/v1alpha1 or apps.kruise.io/v1beta1, and

@@ -137,6 +137,7 @@ var edsPaths = [...][2]string{
 	{"spec.strategy.canary.commands.validate", "metadata.annotations[" + EDSCanaryValidAnnotation + "]"},
 	{"spec.strategy.canary.commands.fail", "metadata.annotations[" + CanaryFailAnnotation + "]"},
 	{"spec.strategy.canary.commands.retry", "metadata.annotations[" + CanaryRetryAnnotation + "]"},
+	{"spec.strategy.policy", "metadata.annotations[" + PolicyAnnotation + "]"},
 	{"spec.strategy.paused", "metadata.annotations[" + EDSRollingUpdatePausedAnnotation + "]"},
 	{"spec.strategy.frozen", "metadata.annotations[" + EDSRolloutFrozenAnnotation + "]"},
 }

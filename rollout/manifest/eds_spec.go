@@ -74,6 +74,8 @@ func (t *edsTranslation) translate() rollout.Spec {
 		t.errs = append(t.errs, field.TooLong(field.NewPath("metadata", "name"), t.meta.Name, utilvalidation.LabelValueMaxLength))
 	}
 	template := t.template()
+	policy, mistakes := policyOf(t.meta.Annotations)
+	t.errs = append(t.errs, mistakes...)
 	return rollout.Spec{
 		Name:       t.meta.Name,
 		Namespace:  t.meta.Namespace,
@@ -88,6 +90,7 @@ func (t *edsTranslation) translate() rollout.Spec {
 			MaxUnschedulable: t.spec.Strategy.RollingUpdate.MaxPodSchedulerFailure,
 			SlowStart:        t.slowStart(),
 			Canary:           t.canary(),
+			Policy:           policy,
 			Paused:           t.isOn(EDSRollingUpdatePausedAnnotation),
 			Frozen:           t.isOn(EDSRolloutFrozenAnnotation) || t.meta.DeletionTimestamp != nil,
 		},

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
@@ -33,6 +35,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(edsSetting{reference: toFoo, selector: "{matchLabels: {a: b}}", containers: "{name: daemon, resources: {limits: {cpu: 1}}}"}.text() +
 		"---\n" + eds{canary: "replicas: 1", spec: "  selector: {matchLabels: {zone: a}}\n", status: "canary: {nodes: [a]}"}.text()))
+	for _, text := range policied("outages:\n  maxExempt: 5%\n  provenAfter: 1h\n  taints: [a]\n  conditions: [b]\n  touch: true\n") {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		var settings []manifest.Setting
@@ -63,6 +68,38 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		mustPlan(t, set)
+	})
+}
+
+// FuzzDecodePolicy reads the value of the annotation. A mistake in it names the annotation; what is read is what its own JSON says,
+// and does not prevent a plan.
+func FuzzDecodePolicy(f *testing.F) {
+	for _, seed := range []string{
+		"", "outages: {maxExempt: 5%, provenAfter: 1h, taints: [a], conditions: &c [b], touch: yes}", `{"outages": {"maxExempt": 1}}`, "---\noutages: {}\n---\n",
+		"outages: {taints: [*a]}", "a: &a [*a]", "<<: {outages: {}}", "? [a]\n: b", "outages:\n  x: 1\n  x: 2", "outages: null", "[", "{a.b: {c[0]: 1}}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, policy string) {
+		ds := full()
+		ds.Annotations[manifest.PolicyAnnotation] = policy
+		spec, err := manifest.FromDaemonSet(ds)
+		if err != nil {
+			mistakes := rollout.FieldErrors(err)
+			if len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].Field, "metadata.annotations["+manifest.PolicyAnnotation+"]") {
+				t.Fatalf("the error does not name the annotation: %v", err)
+			}
+			return
+		}
+		object, err := yaml.YAMLToJSON([]byte(policy))
+		if err != nil {
+			t.Fatalf("it was read, and is no YAML: %v", err)
+		}
+		ds.Annotations[manifest.PolicyAnnotation] = string(object)
+		if again, err := manifest.FromDaemonSet(ds); err != nil || !reflect.DeepEqual(again, spec) {
+			t.Fatalf("as JSON it is another policy: %+v instead of %+v, error %v", again.Strategy.Policy, spec.Strategy.Policy, err)
+		}
+		mustPlan(t, manifest.Set{Spec: spec})
 	})
 }
 

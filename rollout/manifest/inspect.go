@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,9 +21,15 @@ import (
 
 // findings are what is in an object's text and does not fit its Go type.
 type findings struct {
-	unknown  []string        // paths of fields that the type does not have
+	unknown  []unknownField
 	twice    field.ErrorList // keys that an object has more than once
 	mistyped field.ErrorList // values that the type cannot hold
+}
+
+// unknownField is one that the type does not have.
+type unknownField struct {
+	path  string
+	known []string // the fields that it does have, sorted
 }
 
 // The ends of error messages that say what a value must be.
@@ -42,13 +49,13 @@ const (
 	wholeNumberOf = "must be a whole number of at most %d bits"
 )
 
-// inspect walks the text along the type of into, and returns everything that does not fit, with its path. The decoder of
-// apimachinery reports only the first misfit, and its path without indices. The text must be correct JSON; the decoder
-// limits its depth.
-func inspect(text []byte, into any) findings {
+// inspect walks the text along the type of into, and returns everything that does not fit, with its path below at, which may be
+// nil. The decoder of apimachinery reports only the first misfit, and its path without indices. The text must be correct JSON;
+// the decoder limits its depth.
+func inspect(text []byte, into any, at *field.Path) findings {
 	in := inspector{decoder: json.NewDecoder(bytes.NewReader(text))}
 	in.decoder.UseNumber()
-	in.value(reflect.TypeOf(into), nil)
+	in.value(reflect.TypeOf(into), at)
 	return in.findings
 }
 
@@ -58,11 +65,12 @@ type inspector struct {
 }
 
 func (in *inspector) value(t reflect.Type, path *field.Path) {
+	optional := false
 	for t.Kind() == reflect.Pointer && !decodesItself(t) {
-		t = t.Elem()
+		t, optional = t.Elem(), true
 	}
 	if decodesItself(t) || t.Kind() == reflect.Interface {
-		in.opaque(t, path)
+		in.opaque(t, optional, path)
 		return
 	}
 	token, err := in.decoder.Token()
@@ -105,7 +113,7 @@ func (in *inspector) object(t reflect.Type, path *field.Path) {
 			in.twice = append(in.twice, field.Forbidden(below, mustBeOnce))
 		}
 		if !known {
-			in.unknown = append(in.unknown, below.String())
+			in.unknown = append(in.unknown, unknownField{below.String(), slices.Sorted(maps.Keys(fields))})
 			of = reflect.TypeFor[any]()
 		}
 		seen[key] = true
@@ -155,10 +163,10 @@ func (in *inspector) scalar(t reflect.Type, path *field.Path, token json.Token) 
 	in.misfit(path, token, want)
 }
 
-// opaque checks a value of a type that decodes itself by decoding it.
-func (in *inspector) opaque(t reflect.Type, path *field.Path) {
+// opaque checks a value of a type that decodes itself by decoding it. For one that is optional, null is not decoded.
+func (in *inspector) opaque(t reflect.Type, optional bool, path *field.Path) {
 	var raw json.RawMessage
-	if in.decoder.Decode(&raw) != nil || t.Kind() == reflect.Interface {
+	if in.decoder.Decode(&raw) != nil || t.Kind() == reflect.Interface || optional && string(raw) == "null" {
 		return
 	}
 	if t == reflect.TypeFor[resource.Quantity]() && isUnbounded(raw) {
@@ -250,6 +258,10 @@ func excerpt(raw []byte) string {
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
+	return shortened(text)
+}
+
+func shortened(text string) string {
 	runes := []rune(text)
 	if len(runes) > maxExcerpt {
 		return string(runes[:maxExcerpt]) + "…"

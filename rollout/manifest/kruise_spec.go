@@ -96,9 +96,12 @@ func (t *kruiseTranslation) set(collisions *int32) (Set, error) {
 }
 
 func (t *kruiseTranslation) strategy() rollout.Strategy {
+	policy, mistakes := policyOf(t.meta.Annotations)
+	t.errs = append(t.errs, mistakes...)
 	strategy := rollout.Strategy{
 		Type:               rollout.StrategyType(t.spec.UpdateStrategy.Type),
 		PartitionedScaling: t.partitionedScaling,
+		Policy:             policy,
 		Frozen:             t.meta.DeletionTimestamp != nil,
 	}
 	if strategy.Type == rollout.OnDelete {

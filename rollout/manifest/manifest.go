@@ -148,12 +148,15 @@ func decode(o Object, into any) (unknown []string, err error) {
 	if err := o.Decode(into); err != nil {
 		return nil, err
 	}
-	found := inspect(o.JSON, into)
+	found := inspect(o.JSON, into, nil)
 	if len(found.twice) > 0 {
 		return nil, found.twice.ToAggregate()
 	}
-	slices.Sort(found.unknown)
-	return found.unknown, nil
+	for _, u := range found.unknown {
+		unknown = append(unknown, u.path)
+	}
+	slices.Sort(unknown)
+	return unknown, nil
 }
 
 // translate replaces the beginning of a path by the tables. The first entry that fits counts.

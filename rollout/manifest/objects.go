@@ -75,7 +75,7 @@ func Objects(data []byte) iter.Seq2[Object, error] {
 // *field.Error as rollout.New does; [rollout.FieldErrors] lists them. It is an error if into is no pointer.
 func (o Object) Decode(into any) error {
 	if mayBeUnbounded(o.JSON) && o.syntaxError() == nil {
-		if found := inspect(o.JSON, into); len(found.mistyped) > 0 {
+		if found := inspect(o.JSON, into, nil); len(found.mistyped) > 0 {
 			return found.mistyped.ToAggregate()
 		}
 	}
@@ -90,7 +90,7 @@ func (o Object) Decode(into any) error {
 		return err
 	}
 	// The decoder's own message names Go types and at most one field, without indices.
-	if found := inspect(o.JSON, into); len(found.mistyped) > 0 {
+	if found := inspect(o.JSON, into, nil); len(found.mistyped) > 0 {
 		return found.mistyped.ToAggregate()
 	}
 	return err
@@ -106,10 +106,10 @@ func (o Object) DecodeStrict(into any) error {
 	if err := o.syntaxError(); err != nil {
 		return err
 	}
-	found := inspect(o.JSON, into)
+	found := inspect(o.JSON, into, nil)
 	mistakes := found.mistyped
-	for _, path := range found.unknown {
-		mistakes = append(mistakes, &field.Error{Type: field.ErrorTypeForbidden, Field: path, Detail: "unknown field"})
+	for _, u := range found.unknown {
+		mistakes = append(mistakes, &field.Error{Type: field.ErrorTypeForbidden, Field: u.path, Detail: "unknown field"})
 	}
 	if mistakes = append(mistakes, found.twice...); len(mistakes) > 0 {
 		return mistakes.ToAggregate()

@@ -81,9 +81,14 @@ func yamlToJSON(document, lead []byte) ([]byte, error) {
 	if err == nil {
 		return text, nil
 	}
+	return nil, errors.New(shiftLines(yamlMessage(err), lineAfter(lead)-1))
+}
+
+// yamlMessage is what an error of the YAML parser says, in one line.
+func yamlMessage(err error) string {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
-	return nil, errors.New(shiftLines(strings.ReplaceAll(message, "\n  ", "; "), lineAfter(lead)-1))
+	return strings.ReplaceAll(message, "\n  ", "; ")
 }
 
 // shiftLines adds by to every line number that the YAML parser's message mentions.
