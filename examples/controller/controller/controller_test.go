@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +15,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 func TestIsNormal(t *testing.T) {
@@ -127,6 +132,33 @@ func strategy(text string) func(*appsv1.DaemonSet) {
 	return func(ds *appsv1.DaemonSet) { ds.Annotations[StrategyAnnotation] = text }
 }
 
+func policy(text string) func(*appsv1.DaemonSet) {
+	return func(ds *appsv1.DaemonSet) { ds.Annotations[manifest.PolicyAnnotation] = text }
+}
+
+// A policy is written alike in the strategy and in the annotation for policies, and has a field for everything that the library has.
+func TestPolicyForms(t *testing.T) {
+	const written = `{"outages":{"maxExempt":"5%","provenAfter":"1h","taints":["a"],"conditions":["b"],"touch":true}}`
+	want := rollout.Policy{Outages: &outage.Options{
+		MaxExempt: new(intstr.FromString("5%")), ProvenAfter: time.Hour, Taints: []string{"a"}, Conditions: []string{"b"}, Touch: true,
+	}}
+	for name, ds := range map[string]*appsv1.DaemonSet{
+		"strategy": daemonSet(strategy(`{"policy":` + written + `}`)), "annotation": daemonSet(policy(written)),
+	} {
+		if spec, _, err := (Annotated{}).Read(ds); err != nil || !reflect.DeepEqual(spec.Strategy.Policy, want) {
+			t.Errorf("%s: %+v, %v", name, spec.Strategy.Policy, err)
+		}
+	}
+	for _, forms := range [][2]reflect.Type{
+		{reflect.TypeFor[v1alpha1.Policy](), reflect.TypeFor[rollout.Policy]()},
+		{reflect.TypeFor[v1alpha1.Outages](), reflect.TypeFor[outage.Options]()},
+	} {
+		if forms[0].NumField() != forms[1].NumField() {
+			t.Errorf("%s has %d fields, and %s has %d", forms[0], forms[0].NumField(), forms[1], forms[1].NumField())
+		}
+	}
+}
+
 func TestAnnotatedRead(t *testing.T) {
 	spec, memory, err := (Annotated{}).Read(daemonSet())
 	if err != nil || spec.Strategy.MaxUnavailable.String() != "10%" || *memory.CollisionCount != 3 || spec.Strategy.Type == rollout.OnDelete {
@@ -146,6 +178,9 @@ func TestAnnotatedRead(t *testing.T) {
 		{"frozen", "frozen", daemonSet(strategy(`{"frozen":true}`))},
 		{"hold", "holdRevision", daemonSet(strategy(`{"holdRevision":true}`))},
 		{"scaling", "partitionedScaling", daemonSet(strategy(`{"partitionedScaling":true}`))},
+		{"unknown rule", "policy.windows", daemonSet(strategy(`{"policy":{"windows":[]}}`))},
+		{"two policies", StrategyAnnotation + "].policy", daemonSet(strategy(`{"policy":{}}`), policy("outages: {}"))},
+		{"unreadable policy", manifest.PolicyAnnotation + "].outages.maxExempt", daemonSet(policy("outages: {maxExempt: []}"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -173,10 +173,17 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 				"whose controller creates all pods, at once and at the newest revision", StrategyAnnotation, field.name))
 		}
 	}
+	if _, found := ds.Annotations[manifest.PolicyAnnotation]; found && strategy.Policy != nil {
+		refused = append(refused, fmt.Errorf("metadata.annotations[%s].policy: must be unset with the annotation %s",
+			StrategyAnnotation, manifest.PolicyAnnotation))
+	}
 	if err := errors.Join(refused...); err != nil {
 		return rollout.Spec{}, memory, err
 	}
-	spec.Strategy = strategy.RolloutStrategy()
+	policy := spec.Strategy.Policy
+	if spec.Strategy = strategy.RolloutStrategy(); strategy.Policy == nil {
+		spec.Strategy.Policy = policy
+	}
 	_ = json.Unmarshal([]byte(ds.Annotations[MemoryAnnotation]), &memory) // to plan without a memory is always safe
 	memory.CollisionCount = ds.Status.CollisionCount
 	return spec, memory, nil

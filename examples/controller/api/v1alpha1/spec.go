@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // RolloutSpec is the object in the library's words. It shares memory with the object.
@@ -68,6 +69,9 @@ func (u UpdateStrategy) RolloutStrategy() rollout.Strategy {
 		InPlace: inplace.Options(u.InPlace),
 		Paused:  u.Paused, Frozen: u.Frozen,
 	}
+	if u.Policy != nil {
+		s.Policy = u.Policy.policy()
+	}
 	if c := u.Canary; c != nil {
 		s.Canary = c.options()
 	}
@@ -78,6 +82,17 @@ func (u UpdateStrategy) RolloutStrategy() rollout.Strategy {
 		}
 	}
 	return s
+}
+
+func (p *Policy) policy() rollout.Policy {
+	var policy rollout.Policy
+	if o := p.Outages; o != nil {
+		policy.Outages = &outage.Options{MaxExempt: o.MaxExempt, Taints: o.Taints, Conditions: o.Conditions, Touch: o.Touch}
+		if o.ProvenAfter != nil {
+			policy.Outages.ProvenAfter = o.ProvenAfter.Duration.Duration
+		}
+	}
+	return policy
 }
 
 func (c *Canary) options() *canary.Options {

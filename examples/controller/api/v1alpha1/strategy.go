@@ -40,6 +40,9 @@ type UpdateStrategy struct {
 	SlowStart *SlowStart `json:"slowStart,omitempty"`
 	// MaxUnschedulable is how many nodes without room for their pod are left out of the budgets. Default: 0.
 	MaxUnschedulable *intstr.IntOrString `json:"maxUnschedulable,omitempty"`
+	// Policy says how the rollout goes about the fleet, with type RollingUpdate. It is written as in the annotation
+	// daemonplan.io/policy of a DaemonSet.
+	Policy *Policy `json:"policy,omitempty"`
 	// Paused begins no node; repair goes on.
 	Paused bool `json:"paused,omitempty"`
 	// Frozen, in addition, creates and deletes nothing.
@@ -111,6 +114,27 @@ type Commands struct {
 	Validate string `json:"validate,omitempty"`
 	Fail     string `json:"fail,omitempty"`
 	Retry    string `json:"retry,omitempty"`
+}
+
+// Policy is rollout.Policy.
+type Policy struct {
+	// Outages leaves nodes that were down before their update out of the budgets, and departing nodes alone. Default: neither.
+	Outages *Outages `json:"outages,omitempty"`
+}
+
+// Outages is outage.Options.
+type Outages struct {
+	// MaxExempt is how many nodes that were down before their update are left out of the budgets. Default: 0.
+	MaxExempt *intstr.IntOrString `json:"maxExempt,omitempty"`
+	// ProvenAfter is how long a node's new pod must have run before the node went down, so that the update is not blamed.
+	// Default: 0s, which blames it always.
+	ProvenAfter *Duration `json:"provenAfter,omitempty"`
+	// Taints are the keys of further taints that mark a departing node.
+	Taints []string `json:"taints,omitempty"`
+	// Conditions are the types of further conditions that mark a departing node while they are True.
+	Conditions []string `json:"conditions,omitempty"`
+	// Touch has departing nodes repaired and updated like any other.
+	Touch bool `json:"touch,omitempty"`
 }
 
 // SlowStart is rollout.SlowStart.
