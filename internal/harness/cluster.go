@@ -127,6 +127,7 @@ func (c *Cluster) SetPod(pod *corev1.Pod) {
 		c.pods = append(c.pods, p)
 		return
 	}
+	p.unnoticed = c.pods[i].unnoticed
 	c.pods[i] = p
 }
 

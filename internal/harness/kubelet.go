@@ -219,8 +219,8 @@ func (c *Cluster) happen(h happening) {
 		case PodBound:
 			node, _ := placement.TargetNode(p.Pod)
 			kubelet.Bind(changed, node, c.now)
-			if p.unnoticed = c.silent(node); p.unnoticed {
-				changed.Status.StartTime = nil
+			if p.unnoticed = c.silent(node); !p.unnoticed {
+				kubelet.Notice(changed, c.now)
 			}
 			if c.behavior.Create != 0 {
 				kubelet.SetWaiting(changed, kubelet.ContainerCreating)

@@ -56,7 +56,7 @@ func (c *Cluster) notice(node string) {
 	for _, p := range c.pods {
 		if p.Spec.NodeName == node && p.unnoticed {
 			changed := p.DeepCopy()
-			objects.StartedAt(c.now)(changed)
+			kubelet.Notice(changed, c.now)
 			c.replace(p, changed)
 			p.unnoticed = false
 		}

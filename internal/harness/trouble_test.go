@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/objects"
@@ -320,5 +321,26 @@ func TestEndingsHaveNames(t *testing.T) {
 		if got := ending.String(); got != want {
 			t.Errorf("ending %d is %q, want %q", ending, got, want)
 		}
+	}
+}
+
+// The start time of a pod is when a kubelet saw it first: a scheduler binds pods to nodes whose kubelet is silent, too.
+func TestStartTimeIsTheKubelets(t *testing.T) {
+	c := newCluster(t, harness.Behavior{Silent: []string{"a"}}, rollouttest.Nodes("a"), pinnedAgent())
+	start := func() *metav1.Time { return c.PodsOn("a")[0].Status.StartTime }
+	c.Tick(time.Minute)
+	if got := c.PodsOn("a")[0]; got.Spec.NodeName != "a" || got.Status.StartTime != nil {
+		t.Errorf("while it is silent: bound to %q, started at %v", got.Spec.NodeName, got.Status.StartTime)
+	}
+	c.SetPod(c.PodsOn("a")[0].DeepCopy()) // what somebody else does to the pod is no start
+	c.SetBehavior(harness.Behavior{})
+	c.Tick(time.Minute)
+	if got := start(); got == nil || !got.After(rollouttest.Noon().Add(time.Minute)) {
+		t.Errorf("when it is back: started at %v", got)
+	}
+	c = newCluster(t, harness.Behavior{}, rollouttest.Nodes("a"), pinnedAgent())
+	c.Tick(0)
+	if got := start(); got == nil || !got.Time.Equal(rollouttest.Noon()) {
+		t.Errorf("up: started at %v, want when it was bound", got)
 	}
 }

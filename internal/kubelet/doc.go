@@ -5,6 +5,7 @@
 //
 //	pod = pod.DeepCopy() // because others hold the object
 //	kubelet.Bind(pod, "node-7", now)
+//	kubelet.Notice(pod, now)
 //	running := make([]kubelet.Running, len(pod.Spec.Containers))
 //	kubelet.StartContainers(pod, running, nil, now.Add(5*time.Second))
 //	if kubelet.GatesOpen(pod) {

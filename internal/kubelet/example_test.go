@@ -15,6 +15,7 @@ func Example() {
 	pod := rollouttest.Pod("p", rollouttest.Pending()) // nobody else holds it, otherwise it would be a deep copy
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "agent:v1"}}
 	kubelet.Bind(pod, "node-7", now)
+	kubelet.Notice(pod, now)
 	running := make([]kubelet.Running, len(pod.Spec.Containers))
 	kubelet.StartContainers(pod, running, nil, now.Add(5*time.Second))
 	if kubelet.GatesOpen(pod) {

@@ -9,12 +9,14 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Bind gives the pod its node, as the scheduler does. The kubelet on the node notices the pod at once, which sets StartTime.
+// Bind gives the pod its node, as the scheduler does.
 func Bind(pod *corev1.Pod, node string, now time.Time) {
 	pod.Spec.NodeName = node
 	SetCondition(pod, corev1.PodScheduled, corev1.ConditionTrue, now)
-	pod.Status.StartTime = new(metav1.NewTime(now))
 }
+
+// Notice sets the pod's StartTime, as a kubelet does when it first sees a pod that is bound to its node: at once if it is up.
+func Notice(pod *corev1.Pod, now time.Time) { pod.Status.StartTime = new(metav1.NewTime(now)) }
 
 // Unschedulable sets the condition of a pod for which the scheduler has found no room on its node.
 func Unschedulable(pod *corev1.Pod, now time.Time) {

@@ -93,9 +93,7 @@ func Unreachable() func(*corev1.Node) {
 
 func ailing(status corev1.ConditionStatus, taint string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(Noon())},
-		}
+		NodeCondition(corev1.NodeReady, status, Noon())(n)
 		Tainted(taint, "", corev1.TaintEffectNoSchedule)(n)
 		Tainted(taint, "", corev1.TaintEffectNoExecute)(n)
 	}
@@ -114,9 +112,7 @@ func NodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus,
 // Recovered makes the node Ready since the given instant, and takes the taints of [NotReady] and [Unreachable] off.
 func Recovered(since time.Time) func(*corev1.Node) {
 	return func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)},
-		}
+		NodeCondition(corev1.NodeReady, corev1.ConditionTrue, since)(n)
 		untaint(n, corev1.TaintNodeNotReady)
 		untaint(n, corev1.TaintNodeUnreachable)
 	}

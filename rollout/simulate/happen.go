@@ -282,6 +282,9 @@ func (s *Simulation) silence(n *node, silent bool) {
 	})
 	for _, p := range slices.Clone(n.pods) {
 		object := statusCopy(p.object)
+		if !silent && object.Spec.NodeName != "" && object.Status.StartTime == nil { // it was bound while the kubelet was silent
+			kubelet.Notice(object, s.stamp())
+		}
 		s.report(p, object)
 		s.changePod(p, object)
 	}

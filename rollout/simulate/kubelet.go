@@ -199,6 +199,9 @@ func (p *pod) fire(s *Simulation) {
 			break
 		}
 		kubelet.Bind(object, p.node.name, now)
+		if !p.node.silent {
+			kubelet.Notice(object, now)
+		}
 		kubelet.SetWaiting(object, kubelet.ContainerCreating)
 		p.attempt++
 		s.fetch(p, object)

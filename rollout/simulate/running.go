@@ -156,6 +156,7 @@ func (s *settler) prototype(create rollout.Create) (*corev1.Pod, error) {
 		}
 	}
 	kubelet.Bind(pod, create.Node, s.since.Time)
+	kubelet.Notice(pod, s.since.Time)
 	kubelet.StartContainers(pod, nil, nil, s.since.Time)
 	for _, gate := range pod.Spec.ReadinessGates {
 		kubelet.SetCondition(pod, gate.ConditionType, corev1.ConditionTrue, s.since.Time)

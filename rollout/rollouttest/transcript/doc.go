@@ -63,8 +63,9 @@
 // historyLimit, type, paused, frozen, nodeSelector (key=value or none), tolerate (everything or key:Effect), partition,
 // selector, partitionedScaling, holdRevision, method, resize, cgroupV1, envFromMetadata, gracePeriod, parallelism,
 // minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout, maxRestartsDuration, maxSlowStart,
-// validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none), maxUnschedulable; and of the
-// template requests and limits (cpu:1,memory:1Gi), restartToResize, env, label and annotation (key:value).
+// validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none), maxUnschedulable; maxExempt, provenAfter
+// and touch of the policy for outages; and of the template requests and limits (cpu:1,memory:1Gi), restartToResize, env, label and
+// annotation (key:value).
 //
 //	spec image=v2
 //	spec paused=true
@@ -101,7 +102,8 @@
 //	fleet
 //
 // node does something to one: add (with label and taint), remove, label, taint, annotate (a hyphen at the end takes away),
-// cordon, uncordon, drain, down (the kubelet is; the node NotReady), up, unreachable, reachable.
+// cordon, uncordon, drain, down (the kubelet is; the node NotReady), up, unreachable, reachable, depart (the condition
+// MaintenanceInProgress is True from now on), return.
 //
 //	node label b disk=ssd
 //	node down a

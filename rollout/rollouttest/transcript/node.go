@@ -57,7 +57,7 @@ func prepare(n *corev1.Node, labels, taints []string) error {
 
 // node: node add NAME [label=k=v,…] [taint=k=v:Effect], node add 200 (n001 and so on), node remove NAME, node label NAME k=v|k-,
 // node taint NAME k=v:Effect|k:Effect-|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
-// node unreachable|reachable NAME.
+// node unreachable|reachable NAME, node depart|return NAME.
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
 	if count, err := strconv.Atoi(name); err == nil && verb == "add" {
@@ -87,6 +87,7 @@ func (s *stage) node(a *arguments) error {
 	case "remove":
 		delete(s.nodes, name)
 		delete(s.down, name)
+		s.heed(name)
 		s.cluster.RemoveNode(name)
 	case "label":
 		return s.tryNode(name, func(n *corev1.Node) error { return relabel(n, a.next()) })
@@ -101,27 +102,32 @@ func (s *stage) node(a *arguments) error {
 	case "drain":
 		s.drain(name)
 	case "unreachable":
-		s.unreachable(name)
-	case "reachable":
-		s.reachable(name)
+		s.changeNode(name, kit.Unreachable())
+		s.changeNode(name, objects.NodeCondition(corev1.NodeReady, corev1.ConditionUnknown, s.cluster.Now()))
+		s.silence(name)
+		s.loseReadiness(name)
 	case "down":
 		s.changeNode(name, kit.NotReady())
+		s.changeNode(name, objects.NodeCondition(corev1.NodeReady, corev1.ConditionFalse, s.cluster.Now()))
 		s.down[name] = true
+		s.silence(name)
 		return s.hold()
-	case "up":
-		fresh := kit.Node(name)
+	case "up", "reachable":
+		s.changeNode(name, objects.Recovered(s.cluster.Now()))
 		delete(s.down, name)
-		s.changeNode(name, func(n *corev1.Node) {
-			n.Status = fresh.Status
-			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-				return t.Key == corev1.TaintNodeNotReady
-			})
-		})
+		s.heed(name)
+	case "depart":
+		s.changeNode(name, objects.NodeCondition(maintenance, corev1.ConditionTrue, s.cluster.Now()))
+	case "return":
+		s.changeNode(name, objects.NodeCondition(maintenance, corev1.ConditionFalse, s.cluster.Now()))
 	default:
 		return fmt.Errorf("there is no node command %s", verb)
 	}
 	return nil
 }
+
+// maintenance is the condition of a node that somebody has taken out of service for a while, which makes it departing (M8).
+const maintenance = "MaintenanceInProgress"
 
 func (s *stage) setNode(n *corev1.Node) {
 	s.nodes[n.Name] = n

@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -90,6 +91,16 @@ func specArguments() []specArgument {
 		{"spread", sure(func(key string) kit.SpecOption { return kit.CanarySpread(key) })},
 		{"slowStart", slowStart},
 		{"maxUnschedulable", sure(kit.MaxUnschedulable)},
+
+		{"maxExempt", sure(kit.MaxExempt)},
+		{"provenAfter", outages(func(o *outage.Options, value string) (err error) {
+			o.ProvenAfter, err = time.ParseDuration(value)
+			return err
+		})},
+		{"touch", outages(func(o *outage.Options, value string) (err error) {
+			o.Touch, err = strconv.ParseBool(value)
+			return err
+		})},
 	}
 }
 
@@ -108,6 +119,21 @@ func truth(field func(*rollout.Spec) *bool) func(string) (kit.SpecOption, error)
 	return func(value string) (kit.SpecOption, error) {
 		b, err := strconv.ParseBool(value)
 		return func(s *rollout.Spec) { *field(s) = b }, err
+	}
+}
+
+// outages changes the policy for outages, which is then in force.
+func outages(set func(*outage.Options, string) error) func(string) (kit.SpecOption, error) {
+	return func(value string) (kit.SpecOption, error) {
+		err := set(new(outage.Options), value)
+		return func(s *rollout.Spec) {
+			var options outage.Options
+			if s.Strategy.Policy.Outages != nil {
+				options = *s.Strategy.Policy.Outages
+			}
+			_ = set(&options, value) // it was tried above
+			kit.Outages(options)(s)
+		}, err
 	}
 }
 

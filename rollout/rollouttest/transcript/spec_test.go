@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
 )
@@ -107,6 +108,11 @@ func specTests() []specTest {
 			&rollout.SlowStart{Interval: time.Minute, Increase: quantity("1"), MaxParallel: quantity("250")}},
 		{"slowStart=none", "it is off", slowStart, (*rollout.SlowStart)(nil)},
 		{"maxUnschedulable=1", "a number", func(s *rollout.Spec) any { return s.Strategy.MaxUnschedulable }, quantity("1")},
+
+		{"maxExempt=10%", "a percentage", func(s *rollout.Spec) any { return s.Strategy.Policy.Outages.MaxExempt }, quantity("10%")},
+		{"provenAfter=1h", "alone it leaves no node out", func(s *rollout.Spec) any { return *s.Strategy.Policy.Outages },
+			outage.Options{ProvenAfter: time.Hour}},
+		{"touch=true", "with others", func(s *rollout.Spec) any { return s.Strategy.Policy.Outages.Touch }, true},
 	}
 }
 

@@ -108,13 +108,24 @@ func (s *stage) drain(name string) {
 	}
 }
 
-// unreachable lets the node fall silent: its kubelet does nothing, the control plane taints it and takes its pods for not
-// ready.
-func (s *stage) unreachable(name string) {
-	s.changeNode(name, kit.Unreachable())
+// silence lets the kubelet of the node do nothing.
+func (s *stage) silence(name string) {
 	b := s.cluster.Behavior()
-	b.Silent = append(slices.Clone(b.Silent), name)
+	if !slices.Contains(b.Silent, name) {
+		b.Silent = append(slices.Clone(b.Silent), name)
+	}
 	s.setBehavior(b)
+}
+
+// heed ends that.
+func (s *stage) heed(name string) {
+	b := s.cluster.Behavior()
+	b.Silent = leavingOut(slices.Clone(b.Silent), name)
+	s.setBehavior(b)
+}
+
+// loseReadiness is what the control plane does to the pods of a node that has fallen silent: it takes them for not ready.
+func (s *stage) loseReadiness(name string) {
 	for _, p := range s.cluster.PodsOn(name) {
 		if p.Status.Phase != corev1.PodRunning {
 			continue
@@ -123,14 +134,6 @@ func (s *stage) unreachable(name string) {
 		kit.Unready()(p)
 		s.cluster.SetPod(p)
 	}
-}
-
-// reachable ends that.
-func (s *stage) reachable(name string) {
-	s.changeNode(name, objects.Recovered(s.cluster.Now()))
-	b := s.cluster.Behavior()
-	b.Silent = leavingOut(slices.Clone(b.Silent), name)
-	s.setBehavior(b)
 }
 
 // edit: edit PATH=VALUE…. What kubectl edit does with the manifest that was applied last: PATH has dots between the keys
