@@ -251,6 +251,12 @@ var removals = []removal{
 		test: "TestOutagesB9/down_before_its_update",
 	},
 	{
+		rule: "B10", what: "domains bound nothing", file: "rollout/admit.go",
+		old:  "if r.isDomainFull(i, &r.domains) && !d.Exempt() && !r.takesBudget(d) {",
+		new:  "if false {",
+		test: "TestDomainsB10/one_node_of_each_rack",
+	},
+	{
 		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",
 		old:  "if found.obstructed() && r.spec.Strategy.Method == inplace.Only {",
 		new:  "if false {",
