@@ -60,8 +60,11 @@ func (p *Plan) explain(d *Decision) string {
 		b.WriteString("; holds a place of maxSurge")
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
+	case d.Exemption == ExemptionOut:
+		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, and its update is not the cause "+
+			"(maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
 	case d.Exempt():
-		b.WriteString("; is left out of the budget " + exemptionTexts[min(d.Exemption, exemptions-1)])
+		b.WriteString("; is left out of the budget by maxUnschedulable")
 	}
 	if d.Canary {
 		b.WriteString("; is a canary node")
@@ -294,7 +297,7 @@ var reasonTexts = [reasons]string{
 	ReasonRequested:          "an earlier request is not observed yet",
 	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
 	ReasonFrozen:             "the set is frozen",
-	ReasonDeparting:          gateTexts[LimitDeparting],
+	ReasonDeparting:          "the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends",
 	ReasonVanished:           "the pod's node does not exist, which is for the pod garbage collector to mend",
 	ReasonUnattributable:     "no node can be read off the pod, so it is left alone",
 }
@@ -323,14 +326,7 @@ var goalTexts = [reasons]string{
 
 // gateTexts say why a policy keeps a node from being begun.
 var gateTexts = [limits]string{
-	LimitDeparting: "the node is on its way out of the cluster or under maintenance, and is left alone",
-}
-
-// exemptionTexts follow "is left out of the budget".
-var exemptionTexts = [exemptions]string{
-	ExemptionNone:          "",
-	ExemptionUnschedulable: "by maxUnschedulable",
-	ExemptionOut:           "by maxExempt: its update is not what took it down",
+	LimitDeparting: "the node is leaving the cluster or under maintenance: nothing is begun there until that ends",
 }
 
 var holdTexts = [limits]string{

@@ -107,6 +107,18 @@ func TestExplainCanary(t *testing.T) {
 				`counts against maxUnavailable`},
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
+		{scene{name: "down before", why: "B9: the cause, what ends it, and how many more there may be",
+			spec: []kit.SpecOption{kit.MaxExempt("2"), kit.Tolerating("", "")}, fleet: []spot{on("a").with(kit.NotReady())}},
+			`a: missing; create a pod: the node is eligible and has no pod; is left out of the budget until the node is back: ` +
+				`it is down or departing, and its update is not the cause (maxExempt 2, 1 used)`},
+		{scene{name: "departing", why: "M8: the cause, and what ends it", spec: []kit.SpecOption{kit.MaxExempt("0")},
+			fleet: []spot{on("a", oldPod()).with(kit.Taint("karpenter.sh/disrupted", "", corev1.TaintEffectPreferNoSchedule))}},
+			`a: outdated; waits: its pod a0 is outdated, but the node is leaving the cluster or under maintenance: nothing is begun there ` +
+				`until that ends`},
+		{scene{name: "departing, without a pod", why: "M8: the same of repair", spec: []kit.SpecOption{kit.MaxExempt("0")},
+			fleet: []spot{on("a").with(kit.Taint("karpenter.sh/disrupted", "", corev1.TaintEffectPreferNoSchedule))}},
+			`a: missing; waits: the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends; ` +
+				`counts against maxUnavailable`},
 		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
 			`a: outdated; replace pod a0: the pod has other resources than are wanted on the node, and the budget allows it; not in place: ` +
 				`its resources are overridden on its node, and have to change; counts against maxUnavailable`},

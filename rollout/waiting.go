@@ -149,5 +149,5 @@ var waitTexts = [limits]string{
 	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
 	LimitPartition:       "a first installation leaves the partition empty",
 	LimitFrozen:          "repair is due, but the set is frozen",
-	LimitDeparting:       "they are on their way out of the cluster or under maintenance",
+	LimitDeparting:       "nodes that are leaving the cluster or under maintenance are left alone until that ends",
 }

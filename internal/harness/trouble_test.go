@@ -16,12 +16,8 @@ import (
 )
 
 // pinnedAgent is a pod of the set's first template that is to be bound to node "a".
-func pinnedAgent(options ...rollouttest.PodOption) *corev1.Pod {
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.PinnedTo("a"))
-	for _, option := range options {
-		option(pod)
-	}
-	return pod
+func pinnedAgent() *corev1.Pod {
+	return rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent")), rollouttest.PinnedTo("a"))
 }
 
 // seenOf is what a kubelet reports of the only pod of a cluster.

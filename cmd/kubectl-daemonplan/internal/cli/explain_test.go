@@ -57,6 +57,66 @@ func TestExplainCauses(t *testing.T) {
 	}
 }
 
+// The policy in the set's annotation is in force, and the sign that a node departs by is named, with the time since when.
+func TestPolicyOfTheAnnotation(t *testing.T) {
+	policied := strings.Replace(smallSet, "metadata: {", "metadata: {annotations: {daemonplan.io/policy: 'outages: {maxExempt: 1, conditions: [Draining]}'}, ", 1)
+	if policied == smallSet {
+		t.Fatal("the set has no annotation")
+	}
+	const maintained = smallNode + `status: {conditions: [{type: Ready, status: "True"}, {type: Draining, status: "True", lastTransitionTime: "2026-03-02T08:03:00Z", reason: Kernel}]}` + "\n"
+	now := []string{"-f", "-", "--now", "2026-03-02T09:15:00Z"}
+	for _, c := range []struct{ name, why, stdin, want string }{
+		{"condition", "one that the policy names", join(policied, maintained), "a: missing; waits: the node is leaving the cluster or under maintenance: " +
+			"no pod is created or deleted there until that ends; is left out of the budget until the node is back: it is down or departing, and its update is not the cause (maxExempt 1, 1 used)\n" +
+			"  node departing: condition Draining since 2026-03-02T08:03:00Z (1h12m): Kernel\n"},
+		{"no policy", "nobody looks at the sign", join(smallSet, maintained), "a: missing; create a pod: the node is eligible and has no pod; counts against maxUnavailable\n"},
+		{"taint", "one that every policy looks at", join(policied, smallNode+
+			`spec: {taints: [{key: ToBeDeletedByClusterAutoscaler, effect: PreferNoSchedule, timeAdded: "2026-03-02T09:00:00Z"}]}`+"\n"),
+			"a: missing; waits: the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends; " +
+				"is left out of the budget until the node is back: it is down or departing, and its update is not the cause (maxExempt 1, 1 used)\n" +
+				"  node departing: taint ToBeDeletedByClusterAutoscaler since 2026-03-02T09:00:00Z (15m)\n"},
+	} {
+		if out := plans(t, c.stdin, append([]string{"explain", "a"}, now...)...); !strings.HasPrefix(out, c.want) {
+			t.Errorf("%s: %s: got\n%s\nwant\n%s", c.name, c.why, out, c.want)
+		}
+	}
+	out := plans(t, join(policied, maintained), append([]string{"plan"}, now...)...)
+	if !strings.Contains(out, "Left out of the budget: 1 node, of at most 1 (maxExempt: they are down or departing, and their update is not the cause): a\n") {
+		t.Errorf("plan: got\n%s", out)
+	}
+	code, stdout, stderr := call(join(strings.Replace(policied, "maxExempt: 1", "maxexempt: 1", 1), maintained), append([]string{"plan"}, now...)...)
+	const mistake = "metadata.annotations[daemonplan.io/policy].outages.maxexempt: Forbidden: unknown field; known are conditions, maxExempt, provenAfter, taints, touch (line 1 of it)"
+	if code != 2 || stdout != "" || !strings.Contains(stderr, mistake) {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// Simulations have the policy, too: the node that is down when the rollout begins does not use up the budget, so that another one
+// is begun.
+func TestPolicyInSimulations(t *testing.T) {
+	set := func(annotations, image string) string {
+		return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent, annotations: {" + annotations + "}}\nspec:\n" +
+			"  selector: {matchLabels: {app: agent}}\n  template:\n    metadata: {labels: {app: agent}}\n" +
+			"    spec: {tolerations: [{operator: Exists}], containers: [{name: agent, image: \"" + image + "\"}]}\n"
+	}
+	dir := files(t, map[string]string{
+		"v1.yaml":      set("", "agent:v1"),
+		"without.yaml": set("", "agent:v2"),
+		"with.yaml":    set("daemonplan.io/policy: 'outages: {maxExempt: 1}'", "agent:v2"),
+		"bad.yaml":     set("daemonplan.io/policy: 'outages: {maxExempt: [1]}'", "agent:v2"),
+		"world.yaml":   "events:\n- {at: 0s, what: NodeNotReady, node: node-00002}\n",
+	})
+	for spec, want := range map[string]string{
+		"without": "without: stuck: 0 of 6 nodes have the new version", "with": "with: stuck: 1 of 6 nodes have the new version",
+		"bad": "metadata.annotations[daemonplan.io/policy].outages.maxExempt: Invalid value: ",
+	} {
+		_, stdout, stderr := call("", "simulate", "--nodes", "6", "--from", dir+"/v1.yaml", "--spec", dir+"/"+spec+".yaml", "--world", dir+"/world.yaml", "--until", "1h")
+		if !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%s: got\n%s\n%s\nwant %s", spec, stdout, stderr, want)
+		}
+	}
+}
+
 func TestExplainHostNames(t *testing.T) {
 	node := func(name string) string { return strings.Replace(smallNode, "name: a", "name: "+name, 1) }
 	stdin := join(smallSet, node("node-17.eu.example"), node("node-18.eu.example"), node("node-18.us.example"), node("node-19"), node("node-19.eu.example"))

@@ -100,7 +100,7 @@ func (r *Result) revisionName(hash string) string {
 	return cmp.Or(hash, "<unknown>")
 }
 
-// paceLines show how slow start limits the rollout, and how maxUnschedulable extends the budget.
+// paceLines show how slow start limits the rollout, and which nodes are left out of the budget.
 func (r *Result) paceLines() []string {
 	var lines []string
 	b := &r.Plan.Budget
@@ -108,15 +108,24 @@ func (r *Result) paceLines() []string {
 		lines = append(lines, fmt.Sprintf("Slow start: %s be under way now, %s before this plan",
 			text.Agree(int(b.SlowStart), "node may", "nodes may"), text.Agree(int(b.UnderWay), "was", "were")))
 	}
-	if b.Exempt > 0 {
+	for _, rule := range []struct {
+		exemption rollout.Exemption
+		most      int32
+		name      string
+	}{
+		{rollout.ExemptionUnschedulable, b.MaxUnschedulable, "maxUnschedulable"},
+		{rollout.ExemptionOut, b.MaxExempt, "maxExempt: they are down or departing, and their update is not the cause"},
+	} {
 		var nodes []string
 		for i := range r.Plan.Decisions {
-			if d := &r.Plan.Decisions[i]; d.Exempt() {
+			if d := &r.Plan.Decisions[i]; d.Exemption == rule.exemption {
 				nodes = append(nodes, d.Node)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("Left out of the budget: %s, of at most %d (maxUnschedulable): %s",
-			text.Counted(int(b.Exempt), "node"), b.MaxUnschedulable, text.Some(nodes)))
+		if len(nodes) > 0 {
+			lines = append(lines, fmt.Sprintf("Left out of the budget: %s, of at most %d (%s): %s",
+				text.Counted(len(nodes), "node"), rule.most, rule.name, text.Some(nodes)))
+		}
 	}
 	return lines
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // Explain prints why the plan does to a node what it does, and what is wrong with the node and its pods.
@@ -152,6 +154,46 @@ func (r *Result) causes(name string) []string {
 }
 
 func (r *Result) nodeCauses(node *corev1.Node) []string {
+	return append(r.notReady(node), r.departing(node)...)
+}
+
+// departing are the signs that a node is departing (M8), where a policy looks at them.
+func (r *Result) departing(node *corev1.Node) []string {
+	options := r.Set.Spec.Strategy.Policy.Outages
+	if options == nil {
+		return nil
+	}
+	taints, conditions := outage.Signs()
+	taints, conditions = append(taints, options.Taints...), append(conditions, options.Conditions...)
+	var lines []string
+	add := func(sign string, since *metav1.Time, words ...string) {
+		if !since.IsZero() {
+			sign += r.since(*since)
+		}
+		lines = append(lines, joined(append([]string{"  node departing: " + sign}, words...)...))
+	}
+	if node.DeletionTimestamp != nil {
+		add("it is marked for deletion", node.DeletionTimestamp)
+	}
+	for i := range node.Spec.Taints {
+		if t := &node.Spec.Taints[i]; slices.Contains(taints, t.Key) {
+			add("taint "+t.Key, t.TimeAdded)
+		}
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Status == corev1.ConditionTrue && slices.Contains(conditions, string(c.Type)) {
+			add("condition "+string(c.Type), &c.LastTransitionTime, c.Reason, c.Message)
+		}
+	}
+	return lines
+}
+
+// since says since when something is so, and how long that is.
+func (r *Result) since(at metav1.Time) string {
+	return fmt.Sprintf(" since %s (%s)", timestamp(at.Time), text.Duration(r.Snapshot.Now.Sub(at.Time)))
+}
+
+func (r *Result) notReady(node *corev1.Node) []string {
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
 		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
@@ -159,7 +201,7 @@ func (r *Result) nodeCauses(node *corev1.Node) []string {
 		}
 		line := "  node NotReady"
 		if since := c.LastTransitionTime; !since.IsZero() {
-			line += fmt.Sprintf(" since %s (%s)", timestamp(since.Time), text.Duration(r.Snapshot.Now.Sub(since.Time)))
+			line += r.since(since)
 		}
 		return []string{joined(line, c.Reason, c.Message)}
 	}
