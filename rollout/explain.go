@@ -61,8 +61,8 @@ func (p *Plan) explain(d *Decision) string {
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
 	case d.Exemption == ExemptionOut:
-		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, and its update is not the cause "+
-			"(maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
+		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, "+
+			"and its update is not the cause (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
 	case d.Exempt():
 		b.WriteString("; is left out of the budget by maxUnschedulable")
 	}
@@ -297,9 +297,10 @@ var reasonTexts = [reasons]string{
 	ReasonRequested:          "an earlier request is not observed yet",
 	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
 	ReasonFrozen:             "the set is frozen",
-	ReasonDeparting:          "the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends",
-	ReasonVanished:           "the pod's node does not exist, which is for the pod garbage collector to mend",
-	ReasonUnattributable:     "no node can be read off the pod, so it is left alone",
+	ReasonDeparting: "the node is leaving the cluster or under maintenance: " +
+		"no pod is created or deleted there until that ends",
+	ReasonVanished:       "the pod's node does not exist, which is for the pod garbage collector to mend",
+	ReasonUnattributable: "no node can be read off the pod, so it is left alone",
 }
 
 // podTexts say something of the decision's pod, and follow its name.
