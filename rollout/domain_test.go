@@ -144,8 +144,8 @@ func TestDomainStates(t *testing.T) {
 		waits = append(waits, w.String())
 	}
 	if diff := cmp.Diff([]string{
-		"1 node waits: at most 1 nodes with rack=x may be disturbed at once, and are: a (b)",
-		"1 node waits: nodes may be disturbed at 1 values of zone at once, and are at others than nodes with zone=2: a (c)",
+		"1 node waits: at most 1 node with rack=x may be disturbed at once: a (b)",
+		"1 node waits: nodes of at most 1 value of zone may be disturbed at once, of which 2 is none: a (c)",
 	}, waits); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

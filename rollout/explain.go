@@ -246,18 +246,26 @@ func (s *DomainState) limit() int32 {
 
 // spent returns what of the domain is used up, by whom.
 func (s *DomainState) spent() string {
-	where := "of domain " + strconv.Itoa(int(s.Index)+1)
+	where, value := "of domain "+strconv.Itoa(int(s.Index)+1), "a node without the label"
 	switch {
 	case s.Key != "" && s.Value != "":
-		where = "with " + s.Key + "=" + s.Value
+		where, value = "with "+s.Key+"="+s.Value, s.Value
 	case s.Key != "":
 		where = "without the label " + s.Key
 	}
 	if s.Max > 0 && s.Taken >= s.Max {
-		return fmt.Sprintf("at most %d nodes %s may be disturbed at once, and are: %s", s.Max, where, list(s.Users, int(s.Taken)))
+		return fmt.Sprintf("at most %s %s may be disturbed at once: %s", counted(s.Max, "node"), where, list(s.Users, int(s.Taken)))
 	}
-	return fmt.Sprintf("nodes may be disturbed at %d values of %s at once, and are at others than nodes %s: %s", s.AtOnce, s.Key, where,
-		list(s.Users, len(s.Users)))
+	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s", counted(s.AtOnce, "value"), s.Key,
+		value, list(s.Users, len(s.Users)))
+}
+
+// counted returns a number with its noun.
+func counted(n int32, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (p *Plan) spent(d *Decision) string {

@@ -45,6 +45,11 @@
 //	        taints: [example.com/retiring]                Taints
 //	        conditions: [example.com/Draining]            Conditions
 //	        touch: false                                  Touch
+//	      domains:                                      Strategy.Policy.Domains, a list
+//	      - selector: {matchLabels: {pool: gpu}}          Selector
+//	        key: topology.kubernetes.io/zone              Key
+//	        max: 10%                                      Max
+//	        atOnce: 1                                     AtOnce
 //
 // Durations are written as in Go: 90s, 10m, 1h30m. A field that is left out or null is unset, and without the annotation, or with
 // an empty one, there is no policy. Because nobody but this library reads it, an unknown field in it is a mistake, and not

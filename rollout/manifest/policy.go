@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -24,6 +25,7 @@ const maxPolicySize = 256 << 10
 // out.
 type policyForm struct {
 	Outages *outagesForm `json:"outages"`
+	Domains []domainForm `json:"domains"`
 }
 
 // outagesForm is outage.Options.
@@ -35,6 +37,14 @@ type outagesForm struct {
 	Touch       bool                `json:"touch"`
 }
 
+// domainForm is domain.Domain.
+type domainForm struct {
+	Selector *metav1.LabelSelector `json:"selector"`
+	Key      string                `json:"key"`
+	Max      *intstr.IntOrString   `json:"max"`
+	AtOnce   int32                 `json:"atOnce"`
+}
+
 func (f *policyForm) policy() rollout.Policy {
 	var policy rollout.Policy
 	if o := f.Outages; o != nil {
@@ -42,6 +52,9 @@ func (f *policyForm) policy() rollout.Policy {
 		if o.ProvenAfter != nil {
 			policy.Outages.ProvenAfter = o.ProvenAfter.Duration
 		}
+	}
+	for _, d := range f.Domains {
+		policy.Domains = append(policy.Domains, domain.Domain{Selector: d.Selector, Key: d.Key, Max: d.Max, AtOnce: d.AtOnce})
 	}
 	return policy
 }

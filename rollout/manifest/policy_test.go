@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
@@ -51,6 +53,13 @@ func TestDecodePolicy(t *testing.T) {
 		{row{"everything", "every field has its place"},
 			"outages:\n  maxExempt: 5%\n  provenAfter: 1h\n  taints: [example.com/retiring]\n  conditions:\n  - example.com/Draining\n  touch: true\n",
 			rollout.Policy{Outages: everything}},
+		{row{"domains", "every field has its place"},
+			"domains:\n- key: topology.kubernetes.io/zone\n  atOnce: 1\n- {selector: {matchLabels: {pool: gpu}}, key: rack, max: 10%}\n- max: 3\n",
+			rollout.Policy{Domains: []domain.Domain{
+				{Key: "topology.kubernetes.io/zone", AtOnce: 1},
+				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "gpu"}}, Key: "rack", Max: new(intstr.FromString("10%"))},
+				{Max: new(intstr.FromInt32(3))},
+			}}},
 		{row{"JSON", "as programs write it, and jq with tabs"},
 			"{\n\t\"outages\": {\"maxExempt\": \"5%\", \"provenAfter\": \"60m\", \"taints\": [\"example.com/retiring\"],\n\t" +
 				"\"conditions\": [\"example.com/Draining\"], \"touch\": true}}", rollout.Policy{Outages: everything}},
@@ -87,7 +96,7 @@ func TestDecodePolicyErrors(t *testing.T) {
 	const known = "known are conditions, maxExempt, provenAfter, taints, touch"
 	each(t, []test{
 		{row{"unknown rule", "a policy that is ignored without a word is worse than none"}, "outages: {}\nwindow: {}\n",
-			[]string{"at.window: Forbidden: unknown field; known are outages (line 2 of it)"}},
+			[]string{"at.window: Forbidden: unknown field; known are domains, outages (line 2 of it)"}},
 		{row{"unknown setting", "it names what there is"}, "outages:\n  maxExempt: 1\n  provenafter: 1h\n",
 			[]string{"at.outages.provenafter: Forbidden: unknown field; " + known + " (line 3 of it)"}},
 		{row{"unknown setting with a dot", "it is found all the same"}, "outages:\n  a: 1\n  a.b: {}\n",
@@ -103,6 +112,10 @@ func TestDecodePolicyErrors(t *testing.T) {
 		{row{"duration in words", "durations are those of Go"}, "outages: {provenAfter: 1 hour}",
 			[]string{`at.outages.provenAfter: Invalid value: "1 hour": must be a duration such as 90s or 10m (line 1 of it)`}},
 		{row{"rule of the wrong type", "with what would be right"}, "outages: true", []string{`at.outages: Invalid value: true: must be an object (line 1 of it)`}},
+		{row{"a domain that is no object", "with what would be right"}, "domains:\n- rack\n",
+			[]string{`at.domains[0]: Invalid value: "rack": must be an object (line 2 of it)`}},
+		{row{"a field of a domain", "a misspelt one bounds nothing"}, "domains:\n- key: rack\n  maximum: 1\n",
+			[]string{"at.domains[0].maximum: Forbidden: unknown field; known are atOnce, key, max, selector (line 3 of it)"}},
 		{row{"text", "the value is an object"}, "5%", []string{`at: Invalid value: "5%": must be an object (line 1 of it)`}},
 		{row{"list", "the value is an object"}, "- outages", []string{`at: Invalid value: "[…": must be an object (line 1 of it)`}},
 		{row{"a key twice", "which of the two counts is anybody's guess"}, "outages:\n  maxExempt: 1\n  touch: true\n  maxExempt: 2\n",

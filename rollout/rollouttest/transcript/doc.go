@@ -64,8 +64,8 @@
 // selector, partitionedScaling, holdRevision, method, resize, cgroupV1, envFromMetadata, gracePeriod, parallelism,
 // minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout, maxRestartsDuration, maxSlowStart,
 // validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none), maxUnschedulable; maxExempt, provenAfter
-// and touch of the policy for outages; and of the template requests and limits (cpu:1,memory:1Gi), restartToResize, env, label
-// and annotation (key:value).
+// and touch of the policy for outages, domains (a list of key:max:atOnce, such as rack:2,zone::1, or none); and of the template
+// requests and limits (cpu:1,memory:1Gi), restartToResize, env, label and annotation (key:value).
 //
 //	spec image=v2
 //	spec paused=true

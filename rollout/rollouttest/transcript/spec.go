@@ -9,11 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -93,6 +95,7 @@ func specArguments() []specArgument {
 		{"maxUnschedulable", sure(kit.MaxUnschedulable)},
 
 		{"maxExempt", sure(kit.MaxExempt)},
+		{"domains", domains},
 		{"provenAfter", outages(func(o *outage.Options, value string) (err error) {
 			o.ProvenAfter, err = time.ParseDuration(value)
 			return err
@@ -120,6 +123,32 @@ func truth(field func(*rollout.Spec) *bool) func(string) (kit.SpecOption, error)
 		b, err := strconv.ParseBool(value)
 		return func(s *rollout.Spec) { *field(s) = b }, err
 	}
+}
+
+// domains reads a list such as rack:2,zone::1: a key, how many nodes of a value may be disturbed, and in how many values. A number
+// that is left out is no bound. The word none takes the domains away.
+func domains(value string) (kit.SpecOption, error) {
+	var list []domain.Domain
+	for _, text := range strings.Split(value, ",") {
+		if value == "none" {
+			break
+		}
+		key, bounds, _ := strings.Cut(text, ":")
+		most, atOnce, _ := strings.Cut(bounds, ":")
+		d := domain.Domain{Key: key}
+		if most != "" {
+			d.Max = new(intstr.Parse(most))
+		}
+		if atOnce != "" {
+			n, err := strconv.ParseInt(atOnce, 10, 32)
+			if err != nil {
+				return nil, fmt.Errorf("%s: the number of values must be an integer, as in zone::1", text)
+			}
+			d.AtOnce = int32(n)
+		}
+		list = append(list, d)
+	}
+	return func(s *rollout.Spec) { s.Strategy.Policy.Domains = list }, nil
 }
 
 // outages changes the policy for outages, which is then in force.

@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -91,6 +92,9 @@ func (p *Policy) policy() rollout.Policy {
 		if o.ProvenAfter != nil {
 			policy.Outages.ProvenAfter = o.ProvenAfter.Duration.Duration
 		}
+	}
+	for _, d := range p.Domains {
+		policy.Domains = append(policy.Domains, domain.Domain{Selector: d.Selector, Key: d.Key, Max: d.Max, AtOnce: d.AtOnce})
 	}
 	return policy
 }

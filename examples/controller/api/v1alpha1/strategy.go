@@ -120,6 +120,20 @@ type Commands struct {
 type Policy struct {
 	// Outages leaves nodes that were down before their update out of the budgets, and departing nodes alone. Default: neither.
 	Outages *Outages `json:"outages,omitempty"`
+	// Domains bound how many nodes are disturbed at once by label. Default: none.
+	Domains []Domain `json:"domains,omitempty"`
+}
+
+// Domain is domain.Domain. Max or AtOnce is required.
+type Domain struct {
+	// Selector selects the nodes that the bounds are for. Default: all.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Key is the label whose values are bounded one by one. Default: the selected nodes are bounded together.
+	Key string `json:"key,omitempty"`
+	// Max is how many nodes of one value may be disturbed. Default: any number.
+	Max *intstr.IntOrString `json:"max,omitempty"`
+	// AtOnce is in how many values nodes may be disturbed. Default: in any number.
+	AtOnce int32 `json:"atOnce,omitempty"`
 }
 
 // Outages is outage.Options.
