@@ -211,8 +211,10 @@ func TestLinesOfAnotherSelector(t *testing.T) {
 	other := strings.ReplaceAll(fakeapi.Set(fakeapi.Rolling), `"app":"agent"`, `"app":"other"`)
 	server.Put(strings.ReplaceAll(other, "d-1", "d-2"))
 	l.see(t, "Updating: 0 of 3 nodes updated and available; 3 unavailable")
+	server.Put(strings.NewReplacer("d-1", "d-2", `"app":"agent"`, `"app":"other"`).Replace(fakeapi.Pod("b", "v9", true)))
+	l.see(t, "Updating: 0 of 3 nodes updated and available.*; 2 unavailable")
 	server.Put(fakeapi.Set(fakeapi.Rolling))
-	l.see(t, "(?s)3 unavailable.*Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 0 unavailable")
+	l.see(t, "(?s)2 unavailable.*Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 1 unavailable")
 }
 
 // TestLinesOfABadSpec has the set get a spec that is none, and mends it.

@@ -115,6 +115,7 @@ func TestView(t *testing.T) {
 func TestViewFits(t *testing.T) {
 	for _, fleet := range []string{"fleet.yaml", "kruise.yaml", "eds.yaml"} {
 		f := framed(planned(t, fleet))
+		f.Result.Snapshot.Nodes[0].Labels["topology.kubernetes.io/zone"] = "a\tb\x1b[2J"
 		f.Broken = []cluster.Broken{{What: "pods", Since: fleetTime, Err: errors.New(strings.Repeat("x", 300) + "\x1b[2J\n世界世界")}}
 		for width := 1; width < 130; width += 3 {
 			for _, height := range []int{1, 2, 3, 5, 24, 100} {
