@@ -19,8 +19,8 @@ func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Re
 	frames := make(chan Frame)
 	followed := make(chan error, 1)
 	go func() { followed <- Follow(ctx, source, settings, frames) }()
-	// What is wrong from the start needs no screen. A program that ends at once would also leave the answers of the terminal to its
-	// questions to the shell.
+	// What is wrong from the start needs no screen. A program that ends at once would also leave to the shell what the terminal
+	// answers to its questions.
 	frame := Frame{Ref: source.Ref()}
 	for late := time.After(longestRead); late != nil; {
 		select {

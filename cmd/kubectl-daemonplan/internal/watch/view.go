@@ -67,7 +67,8 @@ func (f *Frame) head(now time.Time, width int) []line {
 func (f *Frame) problems(now time.Time) []string {
 	var lines []string
 	if f.Deleted {
-		lines = append(lines, "The set has been deleted. What is shown is how it was before. A new one of its name is shown, too.")
+		const deleted = "The set has been deleted. What is shown is how it was before. A new one of its name is shown, too."
+		lines = append(lines, deleted)
 	}
 	if f.Problem != nil {
 		lines = append(lines, "No plan: "+text.Printable(strings.ReplaceAll(f.Problem.Error(), "\n", "; ")))
