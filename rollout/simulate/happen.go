@@ -278,7 +278,11 @@ func (s *Simulation) silence(n *node, silent bool) {
 	}
 	s.changeNode(n, func(object *corev1.Node) {
 		object.Spec.Taints = taints
-		setNodeReady(object, status, s.stamp())
+		since := s.stamp()
+		if s.elapsed == 0 {
+			since = since.Add(-downBefore)
+		}
+		setNodeReady(object, status, since)
 	})
 	for _, p := range slices.Clone(n.pods) {
 		object := statusCopy(p.object)
@@ -300,6 +304,10 @@ func (s *Simulation) silence(n *node, silent bool) {
 		s.registry.begin(s.elapsed, n.name, n.zone, a.image, s.bandwidth(n))
 	}
 }
+
+// downBefore is for how long a node has been down that is so at the first instant of a run. It is longer than a second, because
+// policies ask what was first, the outage of a node or its update, and take instants by the second (B9).
+const downBefore = time.Minute
 
 // reachable returns the taints without those that a node has because it is not Ready.
 func reachable(taints []corev1.Taint) []corev1.Taint {
