@@ -40,8 +40,9 @@ func (r *run) budgetFull() (bool, Limit) {
 	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
 }
 
-// tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate whose pod is not Ready needs
-// no room in the budget, nor does one that B8 or B9 leaves out, nor without surge one whose node is unavailable already.
+// tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate
+// whose pod is not Ready needs no room in the budget, nor does one that B8 or B9 leaves out, nor without surge one whose node
+// is unavailable already.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
 	outdated := &r.pods[n.outdatedPod]

@@ -254,10 +254,11 @@ func (s *DomainState) spent() string {
 		where = "without the label " + s.Key
 	}
 	if s.Max > 0 && s.Taken >= s.Max {
-		return fmt.Sprintf("at most %s %s may be disturbed at once: %s", counted(s.Max, "node"), where, list(s.Users, int(s.Taken)))
+		users := list(s.Users, int(s.Taken))
+		return fmt.Sprintf("at most %s %s may be disturbed at once: %s", counted(s.Max, "node"), where, users)
 	}
-	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s", counted(s.AtOnce, "value"), s.Key,
-		value, list(s.Users, len(s.Users)))
+	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s",
+		counted(s.AtOnce, "value"), s.Key, value, list(s.Users, len(s.Users)))
 }
 
 // counted returns a number with its noun.

@@ -53,10 +53,10 @@ func startedPod(d time.Duration, options ...kit.PodOption) podOf {
 	return newPod(append([]kit.PodOption{kit.Unready(), kit.Created(ago(d)), started}, options...)...)
 }
 
-// deletedFor returns an outdated pod whose deletion was requested so long ago, with a grace period of 30 s.
-func deletedFor(d time.Duration, options ...kit.PodOption) podOf {
+// deletedBefore returns an outdated pod whose deletion was requested a minute ago, with a grace period of 30 s.
+func deletedBefore(options ...kit.PodOption) podOf {
 	grace := func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(30)) }
-	return oldPod(append([]kit.PodOption{kit.Unready(), kit.Terminating(ago(d)), grace}, options...)...)
+	return oldPod(append([]kit.PodOption{kit.Unready(), kit.Terminating(ago(time.Minute)), grace}, options...)...)
 }
 
 // letGo gives the pod a preDelete hook that was asked so long ago.
@@ -143,12 +143,12 @@ func outageScenes() []scene {
 		},
 		{
 			name: "deleted before it went down", why: "B9: the request is the deletion timestamp less the grace period", spec: limit("1"),
-			fleet: []spot{on("a", deletedFor(time.Minute)).with(downFor(50 * time.Second)), b},
+			fleet: []spot{on("a", deletedBefore()).with(downFor(50 * time.Second)), b},
 			want:  []string{"a: terminating>update wait Terminating U", waits},
 		},
 		{
 			name: "deleted after it went down", why: "B9: its pod would not go because nobody ends it", spec: limit("1"),
-			fleet: []spot{on("a", deletedFor(time.Minute)).with(downFor(70 * time.Second)), b}, acts: "delete b0 Outdated",
+			fleet: []spot{on("a", deletedBefore()).with(downFor(70 * time.Second)), b}, acts: "delete b0 Outdated",
 			want: []string{"a: terminating>update wait Terminating X", goes},
 		},
 		{
@@ -169,12 +169,12 @@ func outageScenes() []scene {
 		},
 		{
 			name: "let go by its hook", why: "B9: it was down when the hook was asked, and its pod does not go because nobody ends it", spec: limit("1"),
-			fleet: []spot{on("a", deletedFor(time.Minute, letGo(2*time.Minute))).with(downFor(3 * time.Minute)), b}, acts: "delete b0 Outdated",
+			fleet: []spot{on("a", deletedBefore(letGo(2*time.Minute))).with(downFor(3 * time.Minute)), b}, acts: "delete b0 Outdated",
 			want: []string{"a: terminating>update wait Terminating X", goes},
 		},
 		{
 			name: "down while its hook was asked", why: "B9: what the hook's handlers did may have taken it down", spec: limit("1"),
-			fleet: []spot{on("a", deletedFor(time.Minute, letGo(2*time.Minute))).with(downFor(90 * time.Second)), b},
+			fleet: []spot{on("a", deletedBefore(letGo(2*time.Minute))).with(downFor(90 * time.Second)), b},
 			want:  []string{"a: terminating>update wait Terminating U", waits},
 		},
 		{
@@ -353,7 +353,7 @@ func departingScenes() []scene {
 		},
 		{
 			name: "out and departing", why: "B9: it departs, and its pod was deleted later", spec: []kit.SpecOption{kit.MaxExempt("1")},
-			fleet: []spot{on("a", deletedFor(time.Minute)).with(departingFor(2 * time.Minute)), on("b", oldPod()).with(up)}, acts: "delete b0 Outdated",
+			fleet: []spot{on("a", deletedBefore()).with(departingFor(2 * time.Minute)), on("b", oldPod()).with(up)}, acts: "delete b0 Outdated",
 			want: []string{"a: terminating>update wait Terminating X", "b: outdated>update replace Outdated b0 U"},
 		},
 		{

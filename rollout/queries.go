@@ -324,6 +324,7 @@ func (s spare) without(by Exemption) spare {
 		s.unschedulable--
 	case ExemptionOut:
 		s.out--
+	default: // no place is taken
 	}
 	return s
 }

@@ -144,9 +144,10 @@ func (r *run) deletePrepared(i, j int32, reason Reason) {
 	r.delete(i, j, VerbDelete, reason)
 }
 
-// goesNow reports whether delete may take the pod away in this plan, so that it needs room: it is deleted, or its preDelete hook
-// is asked to let it go, which may mark it as not ready (L4). Frozen, a departing node and burst keep a pod from going. A pod that has asked its
-// hook before stays until that lets it go; prepareDelete itself asks for room before it marks such a pod.
+// goesNow reports whether delete may take the pod away in this plan, so that it needs room: it is deleted, or its preDelete
+// hook is asked to let it go, which may mark it as not ready (L4). Frozen, a departing node and burst keep a pod from going.
+// A pod that has asked its hook before stays until that lets it go; prepareDelete itself asks for room before it marks such a
+// pod.
 func (r *run) goesNow(p *pod) bool {
 	switch {
 	case r.handsOff(p.node) != LimitNone:

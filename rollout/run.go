@@ -84,9 +84,9 @@ type draft struct {
 	slow      slow
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
-	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes that
-	// rely on prepared pods and nodes that B8 or B9 leaves out are not counted. Only what takes a prepared pod away asks for it, so
-	// that it stays 0 while no pod is prepared.
+	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes
+	// that rely on prepared pods and nodes that B8 or B9 leaves out are not counted. Only what takes a prepared pod away asks
+	// for it, so that it stays 0 while no pod is prepared.
 	downNow int32
 	// domains count the nodes that are disturbed in each domain (B10). Step 7 fills them. domainsNow are what downNow is for
 	// maxUnavailable: those that are down at this instant.
@@ -148,7 +148,8 @@ type nodeDraft struct {
 	underWay bool
 	// tookPlace reports whether this plan begins the node, and slow start has counted it (B7).
 	tookPlace bool
-	// exemptFromDown reports whether B8 (maxUnschedulable) or B9 (outages) leaves the node out of run.downNow. countDownNodes sets it.
+	// exemptFromDown reports whether B8 (maxUnschedulable) or B9 (outages) leaves the node out of run.downNow. countDownNodes
+	// sets it.
 	exemptFromDown bool
 	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool

@@ -24,13 +24,15 @@ func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
 	}
 	for _, t := range node.Spec.Taints {
 		switch {
-		case t.Key == "ToBeDeletedByClusterAutoscaler", t.Key == "karpenter.sh/disrupted", t.Key == "node.kubernetes.io/out-of-service",
+		case t.Key == "ToBeDeletedByClusterAutoscaler", t.Key == "karpenter.sh/disrupted",
+			t.Key == "node.kubernetes.io/out-of-service",
 			slices.Contains(options.Taints, t.Key):
 			return true
 		}
 	}
 	for _, c := range node.Status.Conditions {
-		says := c.Type == "GracefulNodeShutdownInProgress" || c.Type == "MaintenanceInProgress" || slices.Contains(options.Conditions, string(c.Type))
+		says := c.Type == "GracefulNodeShutdownInProgress" || c.Type == "MaintenanceInProgress" ||
+			slices.Contains(options.Conditions, string(c.Type))
 		if says && c.Status == corev1.ConditionTrue {
 			return true
 		}

@@ -125,7 +125,8 @@ func (c *Cluster) Befall(m Mishap) {
 	case TaintNode:
 		c.ChangeNode(m.Node, objects.Tainted(TaintKey, "x", corev1.TaintEffectNoExecute))
 	case LoseNode:
-		if c.ChangeNode(m.Node, objects.Recovered(c.now), objects.Unreachable(), objects.NodeCondition(corev1.NodeReady, corev1.ConditionUnknown, c.now)) {
+		lost := objects.NodeCondition(corev1.NodeReady, corev1.ConditionUnknown, c.now)
+		if c.ChangeNode(m.Node, objects.Recovered(c.now), objects.Unreachable(), lost) {
 			c.behavior.Silent = append(slices.Clone(c.behavior.Silent), m.Node)
 		}
 	case FindNode:

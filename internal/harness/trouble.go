@@ -41,7 +41,8 @@ func (c *Cluster) breakNode(p *simulated) {
 // TakeDown makes the node not Ready since the given instant, and its pods as well. Its kubelet is silent from now on. It reports
 // whether there is such a node.
 func (c *Cluster) TakeDown(name string, since time.Time) bool {
-	if !c.ChangeNode(name, objects.Recovered(since), objects.NotReady(), objects.NodeCondition(corev1.NodeReady, corev1.ConditionFalse, since)) {
+	down := objects.NodeCondition(corev1.NodeReady, corev1.ConditionFalse, since)
+	if !c.ChangeNode(name, objects.Recovered(since), objects.NotReady(), down) {
 		return false
 	}
 	c.behavior.Silent = append(slices.Clone(c.behavior.Silent), name)

@@ -102,8 +102,8 @@ func ailing(status corev1.ConditionStatus, taint string) func(*corev1.Node) {
 // NodeCondition sets a condition of the node since the given instant.
 func NodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus, since time.Time) func(*corev1.Node) {
 	return func(n *corev1.Node) {
-		n.Status.Conditions = slices.DeleteFunc(slices.Clone(n.Status.Conditions), func(c corev1.NodeCondition) bool { return c.Type == kind })
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+		same := func(c corev1.NodeCondition) bool { return c.Type == kind }
+		n.Status.Conditions = append(slices.DeleteFunc(slices.Clone(n.Status.Conditions), same), corev1.NodeCondition{
 			Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since),
 		})
 	}

@@ -50,8 +50,8 @@ func StartedAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(at)) }
 }
 
-// RunningSince makes the containers of the pod ones that have been running since the given instant, unless they wait or have ended.
-// It is for after the options that say which there are.
+// RunningSince makes the containers of the pod ones that have been running since the given instant, unless they wait or have
+// ended. It is for after the options that say which there are.
 func RunningSince(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)

@@ -147,7 +147,7 @@ func observeOutages(c tale) observer {
 	}
 	return func(s *sight) error {
 		strategy := s.Spec.Strategy
-		may := 0
+		var may int
 		if strategy.MaxSurge != nil {
 			may = strategy.MaxSurge.IntValue()
 		} else {

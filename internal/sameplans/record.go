@@ -66,8 +66,8 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 		Desired, MaxUnavailable, Unavailable, MaxSurge, Surging, Burst, Partition, Partitioned, SlowStart, UnderWay,
 		MaxUnschedulable, Exempt, Waiting int32
 	}{
-		b.Desired, b.MaxUnavailable, b.Unavailable, b.MaxSurge, b.Surging, b.Burst, b.Partition, b.Partitioned, b.SlowStart, b.UnderWay,
-		b.MaxUnschedulable, b.Exempt, b.Waiting,
+		b.Desired, b.MaxUnavailable, b.Unavailable, b.MaxSurge, b.Surging, b.Burst, b.Partition, b.Partitioned, b.SlowStart,
+		b.UnderWay, b.MaxUnschedulable, b.Exempt, b.Waiting,
 	})
 	if b.MaxExempt > 0 { // what policies add is taken down where there is one, so that plans without say what they said before
 		r.line("outages", b.MaxExempt, b.ExemptOut)

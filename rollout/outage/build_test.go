@@ -123,9 +123,9 @@ func restarted(name string, d time.Duration) podOption {
 	}
 }
 
-// needs adds a container to the spec of the pod.
-func needs(name string) podOption {
-	return func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: name}) }
+// needsMore adds a container "more" to the spec of the pod.
+func needsMore(p *corev1.Pod) {
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more"})
 }
 
 // initially turns the statuses of containers into those of init containers.

@@ -40,7 +40,7 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	var options []podOption
 	age := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, time.Hour, 2 * time.Hour})
 	return podOf(append(options, anyOf(t, "pod",
-		created(age.Draw(t, "age")), noticed, needs("more"), ran("main", age.Draw(t, "age")), ran("more", age.Draw(t, "age")),
+		created(age.Draw(t, "age")), noticed, needsMore, ran("main", age.Draw(t, "age")), ran("more", age.Draw(t, "age")),
 		ended("main", age.Draw(t, "age")), restarted("main", age.Draw(t, "age")), initially(ran("init", age.Draw(t, "age"))),
 		updatedInPlace(age.Draw(t, "age")), annotation("apps.kruise.io/inplace-update-state", "["), deleted(age.Draw(t, "age")),
 		asked(age.Draw(t, "age")), inState("PreparingUpdate"), inState("Normal"), preparing,

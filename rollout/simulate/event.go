@@ -56,8 +56,8 @@ const (
 	// RemoveNode: the node and what runs on it are gone.
 	RemoveNode
 	// NodeNotReady: the kubelet falls silent. The node is reported NotReady and gets the taints of unreachable nodes, and its
-	// pods are not Ready. When the kubelet is back, they are Ready again, and what is due goes on. At the first instant of a run it
-	// has been silent for a minute.
+	// pods are not Ready. When the kubelet is back, they are Ready again, and what is due goes on. At the first instant of a
+	// run it has been silent for a minute.
 	NodeNotReady
 	// NodeReady: a silent kubelet is back. It may have been silent from the beginning of the run.
 	NodeReady

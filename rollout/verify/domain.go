@@ -103,22 +103,23 @@ func (v *verifier) checkDomains() {
 			if d.Max != nil {
 				most = ofDesired(d.Max, s.desired, 99)
 				if s.begun > 0 && s.taken > most {
-					v.report(19, "", "B10: %d nodes of domain %d, value %q, are disturbed after the plan, more than max %d, %d of them by its "+
-						"choice", s.taken, i, value, most, s.begun)
+					v.report(19, "", "B10: %d nodes of domain %d, value %q, are disturbed after the plan, more than max %d, "+
+						"%d of them by its choice", s.taken, i, value, most, s.begun)
 				}
 				if s.gone > 0 && s.down > most {
-					v.report(19, "", "B10: %d nodes of domain %d, value %q, are down after the plan, more than max %d; it takes prepared pods "+
-						"away from %d of them", s.down, i, value, most, s.gone)
+					v.report(19, "", "B10: %d nodes of domain %d, value %q, are down after the plan, more than max %d; it takes "+
+						"prepared pods away from %d of them", s.down, i, value, most, s.gone)
 				}
 			}
 			if atOnce := int(d.AtOnce); atOnce > 0 {
 				if s.begun > 0 && s.begun == s.taken && disturbed > atOnce {
-					v.report(19, "", "B10: value %q of domain %d is disturbed by choice of the plan, one of %d, more than atOnce %d", value, i,
-						disturbed, atOnce)
+					v.report(19, "", "B10: value %q of domain %d is disturbed by choice of the plan, one of %d, "+
+						"more than atOnce %d",
+						value, i, disturbed, atOnce)
 				}
 				if s.gone > 0 && s.gone == s.down && down > atOnce {
-					v.report(19, "", "B10: prepared pods at value %q of domain %d are taken away, one of %d values with nodes that are down, more "+
-						"than atOnce %d", value, i, down, atOnce)
+					v.report(19, "", "B10: prepared pods at value %q of domain %d are taken away, one of %d values with nodes "+
+						"that are down, more than atOnce %d", value, i, down, atOnce)
 				}
 			}
 			if s.desired > 0 || s.taken > 0 {
@@ -148,7 +149,8 @@ func (v *verifier) checkDomainStates(right []rollout.DomainState) {
 		}
 		for _, name := range is.Users {
 			if node := v.nodeOf(name); node == nil || !v.countsIn(node) {
-				v.report(12, name, "B10: named as a node that uses up domain %d, value %q, and does not count", is.Index, is.Value)
+				v.report(12, name, "B10: named as a node that uses up domain %d, value %q, and does not count", is.Index,
+					is.Value)
 			}
 		}
 	}
@@ -173,8 +175,9 @@ func (v *verifier) checkDomainWait(d statement, s rollout.DomainState) {
 	}
 }
 
-// isBegunByChoice reports whether the plan disturbs a node that was not: it takes away the last serving pod, an outdated Ready one,
-// or with surge it creates a pod beside such a one.
+//	isBegunByChoice reports whether the plan disturbs a node that was not: it takes away the last serving pod, an outdated
+//
+// Ready one, or with surge it creates a pod beside such a one.
 func (v *verifier) isBegunByChoice(node *node) bool {
 	if v.surges() {
 		beside := func(p *pod) bool { return p.outdated() && p.ready && !p.goes() && !p.leaves() }

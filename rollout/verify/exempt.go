@@ -38,7 +38,8 @@ func (v *verifier) observeExempt() {
 			}
 		case rollout.ExemptionOut:
 			if !v.excused(node) || !node.unavailable && !node.surging {
-				v.report(24, d.Node, "B9: left out of the budgets, although it does not count, or its update may have taken it down")
+				v.report(24, d.Node, "B9: left out of the budgets, although it does not count, or its update may have taken it "+
+					"down")
 				continue
 			}
 			if out++; out > v.limits.maxExempt {

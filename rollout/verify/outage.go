@@ -21,7 +21,9 @@ type outageFacts struct {
 
 // departs names what the policy goes by beside the deletion mark (M8).
 var (
-	departingTaints     = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service"}
+	departingTaints = []string{
+		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service",
+	}
 	departingConditions = []corev1.NodeConditionType{"GracefulNodeShutdownInProgress", "MaintenanceInProgress"}
 )
 

@@ -109,7 +109,8 @@ func (v *verifier) target(node *node) (rollout.Target, rollout.Limit) {
 		// the pod itself when its turn comes. Where the plan says something more important, only its word shows whether
 		// that was so.
 		if v.spec.Strategy.Method == inplace.Only && v.isCandidate(node, best) && v.goalTemplate(node) != nil &&
-			(v.plainlyObstructed(best) || !node.leftAlone && !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
+			(v.plainlyObstructed(best) ||
+				!node.leftAlone && !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
 			return rollout.TargetHeld, rollout.LimitInPlaceOnly
 		}
 	case rollout.StateMissing, rollout.StateTerminating, rollout.StateBroken:
@@ -157,8 +158,8 @@ func (v *verifier) waits(node *node) bool {
 // mightWait reports whether the outdated pod of the node is up for its update, nothing holds it, and nothing is begun.
 func (v *verifier) mightWait(node *node) bool {
 	best := node.bestOutdated
-	if node.leftAlone || !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() || best.begun ||
-		v.holdsUpdate(node, best) != rollout.LimitNone {
+	if node.leftAlone || !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() ||
+		best.begun || v.holdsUpdate(node, best) != rollout.LimitNone {
 		return false
 	}
 	switch method := v.spec.Strategy.Method; {

@@ -39,7 +39,8 @@ func drawOutages(t *rapid.T, spec *rollout.Spec) {
 
 // ages are how long ago things happened that B9 compares. They are drawn for nodes and pods alike, so that they tie.
 func (f *fleet) age(t *rapid.T, label string) time.Duration {
-	return pick(t, label, time.Minute, time.Minute, 0, time.Second, time.Minute-time.Second, time.Minute-time.Second/2, time.Hour, 2*time.Hour)
+	return pick(t, label, time.Minute, time.Minute, 0, time.Second, time.Minute-time.Second, time.Minute-time.Second/2, time.Hour,
+		2*time.Hour)
 }
 
 // drawOutage draws how a node is out, if it is.
@@ -71,7 +72,8 @@ func (f *fleet) drawOutage(t *rapid.T) []kit.NodeOption {
 		return []kit.NodeOption{condition(corev1.NodeReady, corev1.ConditionFalse, metav1.Time{})}
 	case "both":
 		return []kit.NodeOption{
-			condition(corev1.NodeReady, corev1.ConditionFalse, at()), condition("MaintenanceInProgress", corev1.ConditionTrue, at()),
+			condition(corev1.NodeReady, corev1.ConditionFalse, at()),
+			condition("MaintenanceInProgress", corev1.ConditionTrue, at()),
 		}
 	case "no condition":
 		return []kit.NodeOption{func(n *corev1.Node) { n.Status.Conditions = nil }}

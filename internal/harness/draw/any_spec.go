@@ -17,11 +17,11 @@ const (
 	updateImage = "agent:v3"
 )
 
-// AnySpec generates valid specs of the set "agent" with every knob: both budgets as integers and percentages,
-// OnDelete, paused, frozen, minReadySeconds, burst, history limit, template generation, and the placement fields
-// of the template; and, for every other one, partition, node selector, partitioned scaling, hold of revisions, in-place
-// updates with all their options, hooks and pulls of images ahead; and, for every third one, a policy for outages. The options are applied to what was drawn; [objects.Released]
-// gives specs that hold no node back. With maxSurge among them, no spec updates in place.
+// AnySpec generates valid specs of the set "agent" with every knob: both budgets as integers and percentages, OnDelete,
+// paused, frozen, minReadySeconds, burst, history limit, template generation, and the placement fields of the template; and,
+// for every other one, partition, node selector, partitioned scaling, hold of revisions, in-place updates with all their
+// options, hooks and pulls of images ahead; and, for every third one, a policy for outages. The options are applied to what
+// was drawn; [objects.Released] gives specs that hold no node back. With maxSurge among them, no spec updates in place.
 func AnySpec(options ...kit.SpecOption) *rapid.Generator[rollout.Spec] {
 	return rapid.Custom(func(t *rapid.T) rollout.Spec {
 		spec := kit.Spec(setName, kit.Image(updateImage))

@@ -37,10 +37,10 @@ import (
 )
 
 // Spec draws valid specs of the set "agent" with every knob that a DaemonSet or OpenKruise's Advanced DaemonSet has: both
-// budgets as integers and percentages, OnDelete, paused, frozen, minReadySeconds, burst, history limit and the placement fields
-// of the template; and, for every other one, partition, node selector, partitioned scaling, hold of revisions, in-place updates
-// with all their options, hooks and pulls of images ahead; and, for every third one, a policy for outages. None has a canary, slow start or overrides: those have
-// [CanarySpec].
+// budgets as integers and percentages, OnDelete, paused, frozen, minReadySeconds, burst, history limit and the placement
+// fields of the template; and, for every other one, partition, node selector, partitioned scaling, hold of revisions,
+// in-place updates with all their options, hooks and pulls of images ahead; and, for every third one, a policy for outages.
+// None has a canary, slow start or overrides: those have [CanarySpec].
 //
 // The options are applied to what was drawn, in order; without any nothing is. With maxSurge among them, no spec updates in
 // place. An option may make the spec invalid.
@@ -65,8 +65,9 @@ func CanarySpec(options ...rollouttest.SpecOption) *rapid.Generator[rollout.Spec
 // healthy. Empty ones are drawn as well.
 //
 // What the spec has decides what else there is: with in-place updates and hooks, pods that are half way through them; with
-// pulls of images, nodes that have them, and pulls that failed; with a policy for outages, nodes that are down or departing; with a canary, slow start or overrides, revisions that were
-// promoted or failed, pods that restarted or wait, nodes with resources of their own, and a canary that is remembered.
+// pulls of images, nodes that have them, and pulls that failed; with a policy for outages, nodes that are down or departing;
+// with a canary, slow start or overrides, revisions that were promoted or failed, pods that restarted or wait, nodes with
+// resources of their own, and a canary that is remembered.
 //
 // The spec must be one that [rollout.New] accepts; its template needs a container. Older revisions have its template with
 // another image.

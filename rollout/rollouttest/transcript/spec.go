@@ -125,11 +125,11 @@ func truth(field func(*rollout.Spec) *bool) func(string) (kit.SpecOption, error)
 	}
 }
 
-// domains reads a list such as rack:2,zone::1: a key, how many nodes of a value may be disturbed, and in how many values. A number
-// that is left out is no bound. The word none takes the domains away.
+// domains reads a list such as rack:2,zone::1: a key, how many nodes of a value may be disturbed, and in how many values. A
+// number that is left out is no bound. The word none takes the domains away.
 func domains(value string) (kit.SpecOption, error) {
 	var list []domain.Domain
-	for _, text := range strings.Split(value, ",") {
+	for text := range strings.SplitSeq(value, ",") {
 		if value == "none" {
 			break
 		}
