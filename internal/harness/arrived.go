@@ -276,9 +276,12 @@ func (r *rest) leaves(node string, p *corev1.Pod) bool {
 
 // budgetLost reports whether nodes that will never be available have used up the budget.
 func (r *rest) budgetLost() bool {
-	limit := r.spec.Default().Strategy.MaxUnavailable
+	limit, lost := r.spec.Default().Strategy.MaxUnavailable, r.lost()
+	if surge := r.spec.Strategy.MaxSurge; surge != nil {
+		limit, lost = surge, r.lostPlaces()
+	}
 	most, err := intstr.GetScaledValueFromIntOrPercent(limit, r.desired(), true)
-	return err == nil && most > 0 && r.lost() >= most
+	return err == nil && most > 0 && lost >= most
 }
 
 func (r *rest) desired() int {
@@ -306,6 +309,27 @@ func (r *rest) lost() int {
 		}
 	}
 	return lost
+}
+
+// serves reports whether the pod is Ready, and no hook has been asked to let it go: on a node that is left alone it stays so.
+func serves(p *corev1.Pod) bool { return lifecycle.Ready(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete }
+
+// lostPlaces counts the nodes that hold a place of maxSurge for ever: a new pod that is not available stays there (M8).
+func (r *rest) lostPlaces() int {
+	lost := 0
+	for _, name := range r.names {
+		if r.leftAlone(name) && r.holdsNew(name) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// holdsNew reports whether the node has a new pod that is not available.
+func (r *rest) holdsNew(name string) bool {
+	return slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
+		return r.current(p) && !lifecycle.Available(p, r.spec.MinReadySeconds, r.now)
+	})
 }
 
 func unreadable(p *corev1.Pod) bool {

@@ -119,9 +119,15 @@ func onTrial(s *rollout.Spec) {
 	}
 }
 
-// ending specs come to an end: nothing holds all of their nodes, and no canary waits for anybody.
+// ending specs come to an end: nothing holds all of their nodes, and no canary waits for anybody, nor for the room that a departing
+// node takes (M8).
 func ending(s *rollout.Spec) {
 	objects.Released()(s)
+	if o := s.Strategy.Policy.Outages; o != nil {
+		touching := o.DeepCopy()
+		touching.Touch = true
+		s.Strategy.Policy.Outages = &touching
+	}
 	if o := s.Strategy.Canary; o != nil {
 		rollouttest.CanaryFor(time.Minute, time.Minute)(s)
 		s.Strategy.Canary.NodeSelector = nil
