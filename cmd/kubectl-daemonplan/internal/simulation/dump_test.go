@@ -51,6 +51,53 @@ spec:
 	}
 }
 
+// A manifest as "helm template" prints it has no namespace. It is that of the set of its name in the dump, as it is for "plan
+// --change", and not "default", where nothing of it runs. Who rolls out a set that the dump does not have, is told.
+func TestDumpWithManifestOfAChart(t *testing.T) {
+	set := loaded(t, func(q *question) { q.Dump = someDump }).Candidates[0].Set.Spec
+	manifest := func(metadata string) string {
+		return write(t, "new.yaml", `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {`+metadata+`}
+spec:
+  selector: {matchLabels: {`+labelText(set.Selector.MatchLabels)+`}}
+  template:
+    metadata: {labels: {`+labelText(set.Selector.MatchLabels)+`}}
+    spec: {containers: [{name: agent, image: "registry.example/agent:new"}]}
+`)
+	}
+	load := func(dump, manifest string) *experiment {
+		return loaded(t, func(q *question) { q.Dump, q.Specs, q.World = dump, []string{manifest}, worldFileIn })
+	}
+	e := load(someDump, manifest("name: node-agent"))
+	c := e.Candidates[0]
+	if c.Set.Spec.Namespace != set.Namespace || c.Set.Spec.UID != set.UID || len(c.Fleet.Snapshot.Pods) == 0 {
+		t.Errorf("%s with UID %q and %d pods, want the set of the dump", c.Set.FullName(), c.Set.Spec.UID, len(c.Fleet.Snapshot.Pods))
+	}
+	if notes := strings.Join(e.Notes, "\n"); strings.Contains(notes, "first installation") {
+		t.Errorf("the notes are %q", notes)
+	}
+
+	other := manifest("name: node-agent, namespace: other")
+	want := someDump + ": there is no DaemonSet other/node-agent in it: this is a first installation; sets in it: " + set.Namespace + "/node-agent"
+	if notes := strings.Join(load(someDump, other).Notes, "\n"); !strings.Contains(notes, want) {
+		t.Errorf("the notes are %q, want %q", notes, want)
+	}
+	code, _, stderr := call(1, false, "forecast", "--dump", someDump, "--spec", other)
+	if code != exitUsage || !strings.Contains(stderr, "error: every time would be 0s: "+want) {
+		t.Errorf("exit code %d, standard error %q", code, stderr)
+	}
+
+	two := write(t, "two.yaml", read(t, someDump)+"---\n"+read(t, other))
+	code, _, stderr = call(1, false, "forecast", "--dump", two, "--spec", manifest("name: node-agent"))
+	want = "new.yaml: document 1 (DaemonSet default/node-agent): metadata.namespace: Required value: " +
+		"the dump has sets of this name in the namespaces " + set.Namespace + ", other"
+	if code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
+	}
+}
+
 func labelText(labels map[string]string) string {
 	var parts []string
 	for key, value := range labels {

@@ -146,6 +146,9 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 			if err := c.place(cluster); err != nil {
 				return nil, err
 			}
+			if c.Installs && q.World != "" { // without a world, NoTimes says it
+				e.Notes = append(e.Notes, objects.Shown(q.Dump)+": "+c.installs(cluster))
+			}
 		}
 	}
 	if q.From != "" {
@@ -207,6 +210,9 @@ func (e *experiment) derive(cluster *objects.Input) {
 	}
 	for _, c := range e.Candidates {
 		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec)
+		if err != nil && c.Installs {
+			err = errors.New(c.installs(cluster))
+		}
 		if err != nil {
 			e.NoTimes = fmt.Errorf("%s: %w: give --world FILE, which says how long pods take", objects.Shown(e.Dump), err)
 			return

@@ -28,6 +28,8 @@ type candidate struct {
 	Set   *objects.Set
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
+	// Installs reports whether the dump has no such set, and no pods of it.
+	Installs bool
 	// Derived is the world that was read off the dump; nil: it is that of the experiment.
 	Derived *Derived
 }
