@@ -294,9 +294,29 @@ func (r *Result) waitLines() []string {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(underWay)) {
 		nodes := underWay[reason]
-		lines = append(lines, fmt.Sprintf("%s: %s (%s)", nodesWait(len(nodes)), reason, text.Some(nodes)))
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", nodesWait(len(nodes)), underWayWords(reason), text.Some(nodes)))
 	}
 	return lines
+}
+
+// underWayWords say what is under way on nodes that wait for it. They say of what: to an operator, NotReady alone is a node.
+func underWayWords(reason rollout.Reason) string {
+	switch reason {
+	case rollout.ReasonNotReady:
+		return "new pods are not ready yet"
+	case rollout.ReasonTerminating:
+		return "pods are terminating"
+	case rollout.ReasonRequested:
+		return "earlier requests are not observed yet"
+	case rollout.ReasonUpdating:
+		return "pods are being updated"
+	case rollout.ReasonInPlaceUnreadable:
+		return "the records of earlier updates cannot be read"
+	case rollout.ReasonRevisionUnreadable:
+		return "the revision that nodes are to have cannot be read"
+	default:
+		return reason.String()
+	}
 }
 
 func nodesWait(n int) string { return text.Agree(n, "node waits", "nodes wait") }
