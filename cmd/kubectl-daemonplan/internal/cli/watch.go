@@ -21,7 +21,8 @@ code 0.
 If standard input or output is no terminal, it prints a line when something that matters has changed, and ends by itself: with
 exit code 0 when the rollout is complete, or as complete as partition and nodeSelector let it be; with 1 when it goes on only when
 somebody acts (it is stuck, paused or frozen, its canary has failed or is paused, or the strategy is OnDelete), when no further
-node was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, or when the set is deleted.
+node was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, when the cluster cannot be
+reached for 10 minutes, or when the set is deleted.
 
 It only reads: it lists and watches the set, nodes, and in the namespace of the set pods and controllerrevisions (and
 extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be allowed. The clock of a canary starts

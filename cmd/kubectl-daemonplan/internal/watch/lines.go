@@ -90,6 +90,14 @@ func (l *log) add(f *Frame, now time.Time) (lines []string, end bool, err error)
 		return lines, false, nil
 	}
 	l.problem = ""
+	if l.broken {
+		// A plan of what was seen before is no news: time alone would make nodes available in it, and the rollout complete.
+		if lost := now.Sub(f.Broken[0].Since); lost >= patience {
+			say(fmt.Sprintf("Given up: the connection was lost %s ago.", text.Duration(lost)))
+			return lines, true, &StoppedError{"the connection to the cluster was lost before the rollout of " + name + " was complete"}
+		}
+		return lines, false, nil
+	}
 	o := f.Result.Overview(now)
 	if key := f.key(&o); key != l.plan {
 		l.plan = key

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,6 +191,74 @@ func TestLinesReconnect(t *testing.T) {
 	server.Disconnect()
 	server.Close() // nobody listens any more
 	l.see(t, "connection refused")
+}
+
+// severed is a source whose connection is broken for as long as the test says.
+type severed struct {
+	Source
+	since atomic.Pointer[time.Time]
+}
+
+func (c *severed) Broken() []cluster.Broken {
+	if since := c.since.Load(); since != nil {
+		err := &url.Error{Op: "Get", URL: "https://api.example:6443/api/v1/pods?watch=true", Err: errors.New("connection refused")}
+		return []cluster.Broken{{What: "pods", Since: *since, Err: err}}
+	}
+	return nil
+}
+
+// While nothing is seen, nodes become available with time in what was seen before. That does not make a rollout complete.
+func TestLinesWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	for _, node := range []string{"a", "b", "c"} {
+		server.Delete("/api/v1/pods", "web", "agent-"+node)
+		server.Put(fakeapi.Pod(node, "v2", true))
+	}
+	c, err := cluster.ForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		since time.Duration
+	}{{"comes back", time.Minute}, {"never comes back", patience}} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			l := &lines{done: make(chan error, 1), stop: stop}
+			watched, err := c.Watch(ctx, objects.Ref{Group: objects.GroupApps, Namespace: "web", Name: "agent"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := &severed{Source: watched}
+			since := time.Now().Add(-tt.since)
+			source.since.Store(&since)
+			go func() { l.done <- Lines(ctx, source, plan.Settings{}, &l.out) }()
+			t.Cleanup(func() {
+				stop()
+				<-l.done
+			})
+			l.see(t, `may be old\. https://api\.example:6443: connection refused\n`)
+			if tt.since == patience {
+				stopped(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in namespace web was complete")
+				l.see(t, `Z Given up: the connection was lost 10m\d*s? ago\.\n$`)
+				return
+			}
+			for range 3 { // frames
+				server.Put(fakeapi.Node("b"))
+				time.Sleep(1100 * time.Millisecond)
+			}
+			if out := l.out.String(); strings.Contains(out, "Running") {
+				t.Errorf("without a connection it says\n%s", out)
+			}
+			source.since.Store(nil)
+			server.Put(fakeapi.Node("b"))
+			if err := l.end(t); err != nil {
+				t.Error(err)
+			}
+			l.see(t, `Z Connected again\.\n.*Z Running \(RolloutComplete\): 3 of 3 nodes`)
+		})
+	}
 }
 
 func TestLinesExpired(t *testing.T) {

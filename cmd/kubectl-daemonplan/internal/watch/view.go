@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +89,17 @@ func (f *Frame) brokenLine(now time.Time) string {
 		names = append(names, one.What)
 	}
 	return text.Printable(fmt.Sprintf("Connection lost at %s (%s ago), trying again. What is shown of %s may be old. %v",
-		clockText(first.Since), text.Duration(now.Sub(first.Since)), strings.Join(names, " and "), first.Err))
+		clockText(first.Since), text.Duration(now.Sub(first.Since)), strings.Join(names, " and "), withoutQuery(first.Err)))
+}
+
+// withoutQuery is the error without the path and the query of the request, which tell nothing and fill half a screen.
+func withoutQuery(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		if where, parsed := url.Parse(request.URL); parsed == nil {
+			return fmt.Errorf("%s://%s: %w", where.Scheme, where.Host, request.Err)
+		}
+	}
+	return err
 }
 
 // clockText is a time of today.
