@@ -289,6 +289,8 @@ func TestDecodeErrors(t *testing.T) {
 		{row{"UTF-16", "what PowerShell writes"}, "\xff\xfea\x00", "the text is UTF-16; it must be UTF-8"},
 		{row{"UTF-16 of the other order", "what other machines write"}, "\xfe\xff\x00a", "the text is UTF-16; it must be UTF-8"},
 		{row{"gzip", "must be unpacked"}, "\x1f\x8b\x08", "the data is compressed with gzip; it must be plain text"},
+		{row{"a tab", "the parser does not name it"}, head + "metadata:\n\tname: a\n",
+			"line 4: found character that cannot start any token; a tab may be one: YAML is indented with spaces"},
 		{row{"broken YAML", "the parser knows the line"}, head + "metadata: {name: a\nspec: b: c\n", "line 3: did not find expected ',' or '}'"},
 		{row{"broken YAML, later document", "lines count from the top"}, "# one\n---\n" + head + "  a: b\n", "line 5: mapping values are not allowed in this context"},
 		{row{"duplicate key in YAML", "which one is meant?"}, head + "spec: {}\nspec: {}\n", `line 4: key "spec" already set in map`},

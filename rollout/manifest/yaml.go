@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -81,15 +82,23 @@ func yamlToJSON(document, lead []byte) ([]byte, error) {
 	if err == nil {
 		return text, nil
 	}
-	return nil, errors.New(shiftLines(yamlMessage(err), lineAfter(lead)-1))
+	return nil, errors.New(shiftLines(yamlMessage(document, err), lineAfter(lead)-1))
 }
 
-// yamlMessage is what an error of the YAML parser says, in one line.
-func yamlMessage(err error) string {
+// yamlMessage is what an error of the YAML parser says about a text, in one line.
+func yamlMessage(text []byte, err error) string {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
+	if strings.HasSuffix(message, noToken) && tabbed.Match(text) {
+		message += "; a tab may be one: YAML is indented with spaces"
+	}
 	return strings.ReplaceAll(message, "\n  ", "; ")
 }
+
+// noToken is what the YAML parser says of a tab at the beginning of a line, and of other characters.
+const noToken = "found character that cannot start any token"
+
+var tabbed = regexp.MustCompile(`(?m)^ *\t`)
 
 // shiftLines adds by to every line number that the YAML parser's message mentions.
 func shiftLines(message string, by int) string {
