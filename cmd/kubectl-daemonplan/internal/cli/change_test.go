@@ -226,6 +226,16 @@ func TestBadChanges(t *testing.T) {
 	}
 }
 
+// An invalid selector has no text that could be shown as what changes; its mistake is another one.
+func TestChangeInvalidSelector(t *testing.T) {
+	agent := strings.ReplaceAll(agentAt("2.15.0"), "instance: prod", "instance: <prod>")
+	code, stdout, stderr := call(agent, "plan", "--example", "kubernetes", "--change", "-")
+	want := `error: standard input: document 2 (DaemonSet observability/node-agent): spec.selector.matchLabels: Invalid value: "<prod>": `
+	if code != 2 || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Contains(stderr, "immutable") {
+		t.Errorf("exit code %d, %q, %q, want %q", code, stdout, stderr, want)
+	}
+}
+
 func TestChangeUnknownFields(t *testing.T) {
 	code, _, stderr := call(strings.Replace(agentAt("2.15.0"), "minReadySeconds", "minReadySecond", 1), "plan", "--example", "kubernetes", "--change", "-")
 	if want := "warning: standard input: document 2 (DaemonSet observability/node-agent): ignored unknown field spec.minReadySecond\n"; code != 0 || stderr != want {

@@ -17,8 +17,8 @@ import (
 
 func (p *program) canaryCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "canary", Short: "Show the canary of a set, or give it a command",
-		Long: "Show the canary of a set, or give it a command: promote the revision on trial, pause it, or give it up.",
+		Use: "canary", Short: "Show the pods of a canary, or give it a command",
+		Long: "Show the pods of a canary, or give it a command: promote the revision on trial, pause it, or give it up.",
 	}
 	c.AddCommand(
 		p.reading("pods", "Show the pods of the canary, with nodes, restarts and reasons", `

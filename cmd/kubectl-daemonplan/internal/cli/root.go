@@ -95,11 +95,21 @@ func forGroups(c *cobra.Command) {
 		return fmt.Errorf("there is no command %q; there are: %s%s", strings.TrimPrefix(c.CommandPath()+" ", name)+args[0],
 			strings.Join(known, ", "), hint)
 	}
+	half := func() error {
+		return fmt.Errorf("%s is followed by one of: %s", strings.TrimPrefix(c.CommandPath(), name), strings.Join(known, ", "))
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if c.HasParent() {
-			return fmt.Errorf("%s is followed by one of: %s",
-				strings.TrimPrefix(c.CommandPath(), name), strings.Join(known, ", "))
+			return half()
 		}
 		return c.Help()
+	}
+	if c.HasParent() { // whoever gives it flags of the commands below, or a set, has left the command out
+		c.SetFlagErrorFunc(func(of *cobra.Command, err error) error {
+			if of == c {
+				return half()
+			}
+			return text.FlagError(of, err)
+		})
 	}
 }

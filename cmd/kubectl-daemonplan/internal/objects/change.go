@@ -92,7 +92,9 @@ func newChange(of *Set, object manifest.Object, at string) (*Change, error) {
 	if err != nil {
 		return nil, At(at, err)
 	}
-	if of.Group != GroupEDS && !apiequality.Semantic.DeepEqual(set.Spec.Selector, of.Spec.Selector) {
+	// A selector that is invalid has no text to show, and is refused with its field later, as all that is invalid is.
+	_, invalid := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if of.Group != GroupEDS && invalid == nil && !apiequality.Semantic.DeepEqual(set.Spec.Selector, of.Spec.Selector) {
 		return nil, fmt.Errorf("%s: spec.selector: Invalid value: %q: the field is immutable, and the set has %q; "+
 			"the API server would refuse the change", at, metav1.FormatLabelSelector(set.Spec.Selector),
 			metav1.FormatLabelSelector(of.Spec.Selector))

@@ -152,14 +152,14 @@ func ParseRef(set string) (Ref, error) {
 
 // String is what was asked for, in words.
 func (r Ref) String() string {
-	words := cmp.Or(r.Name, "any name")
+	words := r.Name
 	if r.Group != "" {
 		words = ResourceOf(r.Group) + "/" + r.Name
 	}
 	if r.Namespace != "" {
 		words += " in namespace " + r.Namespace
 	}
-	return words
+	return strings.TrimSpace(words)
 }
 
 func (r Ref) means(s *Set) bool {

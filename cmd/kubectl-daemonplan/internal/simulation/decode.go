@@ -151,7 +151,7 @@ func (d *decoder) fields(path string, tree any, v reflect.Value) {
 func (d *decoder) list(path string, tree any, v reflect.Value) {
 	items, ok := tree.([]any)
 	if !ok {
-		d.wrong(path, "%s is no list", show(tree))
+		d.wrong(path, "%s is no list such as [a, b], or lines that begin with a dash", show(tree))
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(items), len(items))

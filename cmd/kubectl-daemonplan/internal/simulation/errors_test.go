@@ -99,7 +99,7 @@ func TestHostileFiles(t *testing.T) {
 		{"unknown field", "what there is, is named", "--fleet", "pools: [{name: a, node: 3}]",
 			[]string{"pools[0].node", "no such field", "nodes"}},
 		{"several mistakes", "all are told", "--fleet", "pools: [{name: 3, nodes: x, zones: a}]",
-			[]string{"pools[0].name: 3 is no text", `pools[0].nodes: "x" is no whole number`, `pools[0].zones: "a" is no list`}},
+			[]string{"pools[0].name: 3 is no text", `pools[0].nodes: "x" is no whole number`, `pools[0].zones: "a" is no list such as [a, b]`}},
 		{"the same key twice", "which one counts?", "--fleet", "pools: []\npools: []", []string{"already set"}},
 		{"binary", "no text at all", "--fleet", "\x00\x01\xff\xfe", []string{"fleet.yaml: line 1: byte 2 of the file is 0xff, which is not UTF-8; the file must be text in UTF-8"}},
 		{"a scalar", "no table", "--fleet", "hello", []string{`"hello" is no table`, "pools"}},
