@@ -230,7 +230,8 @@ func TestBadChanges(t *testing.T) {
 func TestChangeInvalidSelector(t *testing.T) {
 	agent := strings.ReplaceAll(agentAt("2.15.0"), "instance: prod", "instance: <prod>")
 	code, stdout, stderr := call(agent, "plan", "--example", "kubernetes", "--change", "-")
-	want := `error: standard input: document 2 (DaemonSet observability/node-agent): spec.selector.matchLabels: Invalid value: "<prod>": `
+	want := "error: standard input: document 2 (DaemonSet observability/node-agent): " +
+		`spec.selector.matchLabels: Invalid value: "<prod>": `
 	if code != 2 || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Contains(stderr, "immutable") {
 		t.Errorf("exit code %d, %q, %q, want %q", code, stdout, stderr, want)
 	}

@@ -29,7 +29,8 @@ func ReadMemory(file string) (rollout.Memory, error) {
 		return rollout.Memory{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if memory.Version != rollout.MemoryVersion {
-		return rollout.Memory{}, fmt.Errorf("%s: there is no memory of version %d in it; it is what plan -o json printed", file, rollout.MemoryVersion)
+		return rollout.Memory{}, fmt.Errorf("%s: there is no memory of version %d in it; it is what plan -o json printed",
+			file, rollout.MemoryVersion)
 	}
 	return memory, nil
 }

@@ -80,7 +80,8 @@ spec:
 	}
 
 	other := manifest("name: node-agent, namespace: other")
-	want := someDump + ": there is no DaemonSet other/node-agent in it: this is a first installation; sets in it: " + set.Namespace + "/node-agent"
+	want := someDump + ": there is no DaemonSet other/node-agent in it: this is a first installation; sets in it: " +
+		set.Namespace + "/node-agent"
 	if notes := strings.Join(load(someDump, other).Notes, "\n"); !strings.Contains(notes, want) {
 		t.Errorf("the notes are %q, want %q", notes, want)
 	}

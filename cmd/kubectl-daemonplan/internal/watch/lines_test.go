@@ -240,7 +240,8 @@ func TestLinesWithoutAConnection(t *testing.T) {
 			})
 			l.see(t, `may be old\. https://api\.example:6443: connection refused\n`)
 			if tt.since == patience {
-				stopped(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in namespace web was complete")
+				stopped(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in "+
+					"namespace web was complete")
 				l.see(t, `Z Given up: the connection was lost 10m\d*s? ago\.\n$`)
 				return
 			}
