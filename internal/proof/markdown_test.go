@@ -83,13 +83,18 @@ func checkCommands(t *testing.T, document string, made map[string]bool) {
 		if fence[1] != "sh" {
 			continue
 		}
+		where := "" // the folder that lines before have changed to
 		for line := range strings.Lines(fence[2]) {
 			line, _, _ = strings.Cut(line, " #")
+			if folder, found := strings.CutPrefix(strings.TrimSpace(line), "cd "); found && !strings.Contains(folder, " ") {
+				where = path.Join(where, folder)
+				continue
+			}
 			match := goPath.FindStringSubmatch(strings.TrimSpace(line))
 			if match == nil {
 				continue
 			}
-			folder := strings.TrimSuffix(path.Join(match[1], match[2]), "...")
+			folder := strings.TrimSuffix(path.Join(where, match[1], match[2]), "...")
 			if !isThere(folder) && !isThere(path.Join(path.Dir(document), folder)) {
 				t.Errorf("%s says %q, and there is no folder %s", document, strings.TrimSpace(line), folder)
 			}
