@@ -399,10 +399,15 @@ func unparsed(data []byte, err error) error {
 		line := 1 + bytes.Count(data[:at[1]-1], []byte("\n"))
 		return fmt.Errorf("line %d: %s is no number that can be used here; one is 0.5 or 3%%", line, found)
 	}
+	err = errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	if tabbed.Match(data) && strings.HasSuffix(err.Error(), "found character that cannot start any token") {
+		return fmt.Errorf("%w; a tab may be one: YAML is indented with spaces", err)
+	}
 	return err
 }
 
 var (
+	tabbed    = regexp.MustCompile(`(?m)^ *\t`)
 	notFinite = regexp.MustCompile(`[:,\[\s-]\s*[-+]?\.(nan|NaN|NAN|inf|Inf|INF)\b`)
 	separator = regexp.MustCompile(`(?m)^---([ \t].*)?$`)
 	content   = regexp.MustCompile(`(?m)^\s*[^\s#]`)

@@ -127,7 +127,7 @@ func TestHostileFiles(t *testing.T) {
 		{"NaN of YAML", "no JSON can hold it", "--world", "model:\n  stubbornHooks: .nan", []string{"world.yaml: line 2: .nan is no number", "3%"}},
 		{"infinity of YAML", "the same", "--world", "model: {registry: {requests: -.inf}}", []string{"world.yaml: line 1: .inf is no number"}},
 		{"NaN of Go", "neither above 0 nor below 1", "--world", "model: {stubbornHooks: NaN}", []string{"world.yaml: model.stubbornHooks", "NaN", "between 0 and 1"}},
-		{"tab", "YAML has none", "--world", "model:\n\thooks: 1s", []string{"world.yaml: yaml: line 2"}},
+		{"tab", "YAML has none", "--world", "model:\n\thooks: 1s", []string{"world.yaml: line 2", "a tab may be one"}},
 		{"two documents", "the second one would be ignored", "--world", "model: {}\n---\nmodel: {hooks: 1s}", []string{"world.yaml: there are 2 documents", "model, controller, events"}},
 		{"a manifest for a world", "the wrong kind of file", "--world", "apiVersion: v1\nkind: Pod", []string{"world.yaml: kind: there is no such field; there are: model, controller, events"}},
 		{"negative time", "a pod is not ready before it starts", "--world", "model: {kubelets: [{ready: -5s}]}", []string{"model.kubelets[0].ready", "must not be negative"}},
