@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -89,7 +88,7 @@ func yamlToJSON(document, lead []byte) ([]byte, error) {
 func yamlMessage(text []byte, err error) string {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
-	if strings.HasSuffix(message, noToken) && tabbed.Match(text) {
+	if strings.HasSuffix(message, noToken) && isIndentedByTab(text) {
 		message += "; a tab may be one: YAML is indented with spaces"
 	}
 	return strings.ReplaceAll(message, "\n  ", "; ")
@@ -98,7 +97,15 @@ func yamlMessage(text []byte, err error) string {
 // noToken is what the YAML parser says of a tab at the beginning of a line, and of other characters.
 const noToken = "found character that cannot start any token"
 
-var tabbed = regexp.MustCompile(`(?m)^ *\t`)
+// isIndentedByTab reports whether a line of the text begins with a tab, or with spaces and a tab.
+func isIndentedByTab(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte{'\t'}) {
+			return true
+		}
+	}
+	return false
+}
 
 // shiftLines adds by to every line number that the YAML parser's message mentions.
 func shiftLines(message string, by int) string {
