@@ -312,7 +312,9 @@ func (r *rest) lost() int {
 }
 
 // serves reports whether the pod is Ready, and no hook has been asked to let it go: on a node that is left alone it stays so.
-func serves(p *corev1.Pod) bool { return lifecycle.Ready(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete }
+func serves(p *corev1.Pod) bool {
+	return lifecycle.Ready(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete
+}
 
 // lostPlaces counts the nodes that hold a place of maxSurge for ever: a new pod that is not available stays there (M8).
 func (r *rest) lostPlaces() int {
