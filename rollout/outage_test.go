@@ -168,6 +168,17 @@ func outageScenes() []scene {
 			want:  []string{"a: starting>update delete Released a1 U", waits},
 		},
 		{
+			name: "waits for its first hook", why: "B9: the new pod was created in it", spec: limit("1"),
+			fleet: []spot{on("a", newPod(kit.Pending(), kit.Created(ago(time.Minute)), kit.PodLabel(lifecycle.StateLabel, "PreparingNormal"))).with(downFor(2 * time.Minute)), b},
+			acts:  "patch a0 NewPod, delete b0 Outdated",
+			want:  []string{"a: starting>update patch NewPod a0 X", goes},
+		},
+		{
+			name: "down, then asked to let go", why: "B9: nobody there can answer the hook", spec: []kit.SpecOption{kit.MaxExempt("1"), kit.PreDelete(drains)},
+			fleet: []spot{on("a", oldPod(kit.Unready(), kit.PodLabel("hook", "on"), letGo(time.Minute))).with(downFor(2 * time.Minute)), b}, acts: "delete b0 Outdated",
+			want: []string{"a: terminating>update wait PreDelete a0 hook X", goes},
+		},
+		{
 			name: "let go by its hook", why: "B9: it was down when the hook was asked, and its pod does not go because nobody ends it", spec: limit("1"),
 			fleet: []spot{on("a", deletedBefore(letGo(2*time.Minute))).with(downFor(3 * time.Minute)), b}, acts: "delete b0 Outdated",
 			want: []string{"a: terminating>update wait Terminating X", goes},

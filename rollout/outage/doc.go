@@ -30,7 +30,8 @@
 //   - A pod that was updated in place to the revision that is rolled out began to be updated at the time in its state
 //     annotation, not when it was created. It was started at the new revision if one of its containers has started since then,
 //     or if its update is complete.
-//   - A pod whose preDelete hook has let it go is in no hook any more once its deletion was requested. The update of its node
-//     began when the hook was asked to, by the time in its annotation.
+//   - An outdated pod in a hook, or prepared for its update in place, began to be updated when the hook was asked, by the time in
+//     its annotation, or of its condition. What the hook's handlers do may take the node down. A new pod in a hook, such as one
+//     that waits for its first, began to be updated when it was created.
 //   - A node that shows several signs is out since the earliest that has a time.
 package outage

@@ -79,8 +79,7 @@ type Update struct {
 	someBegan bool
 	// started reports whether a kubelet has started a pod of the new revision.
 	started bool
-	// inHook reports whether a pod is in a hook, or is prepared for its update in place. What the hook's handlers do may have
-	// taken the node down.
+	// inHook reports whether a pod is in a hook, or is prepared for its update in place. Then nothing is proven by what ran.
 	inHook bool
 	// news counts the new pods. ranSince is when the last container of the only one started; zero: not all have.
 	news     int
@@ -93,7 +92,7 @@ func (u *Update) NewPod(pod *corev1.Pod) {
 	if pod == nil {
 		return
 	}
-	u.look(pod)
+	u.inHook = u.inHook || hooked(pod)
 	u.news++
 	u.ranSince = containersRunSince(pod)
 	state, err := inplace.StateOf(pod)
@@ -114,13 +113,16 @@ func (u *Update) NewPod(pod *corev1.Pod) {
 	}
 }
 
-// OutdatedPod adds a pod of any other revision. If its deletion was requested, the update of the node has begun. A nil pod is
-// passed over.
+// OutdatedPod adds a pod of any other revision. If its deletion was requested, or a hook was asked to let it go or be updated, the
+// update of the node has begun: what the hook's handlers do may take the node down. A nil pod is passed over.
 func (u *Update) OutdatedPod(pod *corev1.Pod) {
 	if pod == nil {
 		return
 	}
-	u.look(pod)
+	if hooked(pod) {
+		u.inHook = u.inHook || pod.DeletionTimestamp == nil
+		u.begin(askedAt(pod))
+	}
 	if pod.DeletionTimestamp != nil {
 		u.begin(requested(pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds))
 	}
@@ -141,27 +143,35 @@ func (u *Update) begin(at time.Time) {
 	u.someBegan = true
 }
 
-func (u *Update) look(pod *corev1.Pod) {
-	switch state := lifecycle.StateOf(pod); {
-	case state == "" || state == lifecycle.Normal:
-		u.inHook = u.inHook || inplace.Preparing(pod)
-	case state == lifecycle.PreparingDelete && pod.DeletionTimestamp != nil: // its hook has let it go, and the label stays
-		asked, err := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation])
-		if err != nil {
-			asked = time.Time{}
-		}
-		u.begin(asked)
-	default:
-		u.inHook = true
-	}
+// hooked reports whether the pod is in a hook, or prepared for its update in place.
+func hooked(pod *corev1.Pod) bool {
+	state := lifecycle.StateOf(pod)
+	return state != "" && state != lifecycle.Normal || inplace.Preparing(pod)
 }
 
-// Excuses reports whether the update has not caused the outage of its node (B9): no pod of the node is in a hook; and the node
-// went down before its update began, and no kubelet has started the new pod; or, with ProvenAfter, the containers of the node's
-// new pod had all run for so long when it went down. A node that is not out is not excused.
+// askedAt returns since when a pod is in its hook, or prepared; zero: nobody knows.
+func askedAt(pod *corev1.Pod) time.Time {
+	if state := lifecycle.StateOf(pod); state != "" && state != lifecycle.Normal {
+		asked, err := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation])
+		if err != nil {
+			return time.Time{}
+		}
+		return asked
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == lifecycle.InPlaceUpdateReady {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// Excuses reports whether the update has not caused the outage of its node (B9): the node went down before its update began, and
+// no kubelet has started the new pod; or, with ProvenAfter, the containers of the node's new pod had all run for so long when it
+// went down, and no pod is in a hook. A node that is not out is not excused.
 func (o Options) Excuses(out Outage, u *Update) bool {
 	switch {
-	case !out.Out || u.inHook:
+	case !out.Out:
 		return false
 	case !u.someBegan:
 		return true
@@ -170,7 +180,7 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 	case out.Since.Unix() < u.began.Unix() && !u.started:
 		return true
 	default:
-		return o.ProvenAfter > 0 && u.news == 1 && !u.ranSince.IsZero() && !u.ranSince.Add(o.ProvenAfter).After(out.Since)
+		return o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero() && !u.ranSince.Add(o.ProvenAfter).After(out.Since)
 	}
 }
 

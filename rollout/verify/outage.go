@@ -90,15 +90,10 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	var news []*pod
 	started, requested, hooked := false, node.requestsGoal, false
 	for _, p := range slices.Concat(node.pods, node.ignored) {
-		state := lifecycle.StateOf(p.object)
-		if state == lifecycle.PreparingDelete && p.isDeleted { // its hook is over, and began when it was asked
-			asked, err := time.Parse(time.RFC3339, p.object.Annotations[lifecycle.TimestampAnnotation])
-			if err != nil {
-				asked = time.Time{}
-			}
+		asked, inHook := hookAsked(p.object)
+		hooked = hooked || inHook && (p.atGoal || !p.isDeleted)
+		if inHook && !p.atGoal {
 			begins = append(begins, asked)
-		} else {
-			hooked = hooked || state != "" && state != lifecycle.Normal || inplace.Preparing(p.object)
 		}
 		switch at, seen := v.updateSeen(p); {
 		case p.atGoal:
@@ -115,9 +110,6 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 		begins = append(begins, v.snapshot.Now)
 		tie = node.outSince.Truncate(time.Second).Add(time.Second)
 	}
-	if hooked {
-		return false, time.Time{}
-	}
 	if len(begins) == 0 {
 		return true, tie
 	}
@@ -128,11 +120,25 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	if node.outSince.Unix() < first.Unix() && !started {
 		return true, tie
 	}
-	if after := v.spec.Strategy.Policy.Outages.ProvenAfter; after > 0 && len(news) == 1 {
+	if after := v.spec.Strategy.Policy.Outages.ProvenAfter; after > 0 && len(news) == 1 && !hooked {
 		ran := ranSince(news[0].object)
 		return !ran.IsZero() && node.outSince.Sub(ran) >= after, tie
 	}
 	return false, tie
+}
+
+// hookAsked is since when the pod is in a hook, or made unready for its update in place, if it is; zero: nobody knows.
+func hookAsked(pod *corev1.Pod) (at time.Time, inHook bool) {
+	if state := lifecycle.StateOf(pod); state != "" && state != lifecycle.Normal {
+		if at, err := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation]); err == nil {
+			return at, true
+		}
+		return time.Time{}, true
+	}
+	if condition := conditionOf(pod, lifecycle.InPlaceUpdateReady); condition != nil && inplace.Preparing(pod) {
+		return condition.LastTransitionTime.Time, true
+	}
+	return time.Time{}, false
 }
 
 // updateSeen is when the pod of a node shows that the node's update began, and whether a kubelet has started the new revision:

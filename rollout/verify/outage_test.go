@@ -157,14 +157,14 @@ func TestVerifyOutages(t *testing.T) {
 			plant: a, mention: noEvidence,
 		},
 		{
-			name: "in a hook", why: "B9", want: 24,
-			scene: handBroken(handDown(time.Hour, "a"), inStateOf(lifecycle.PreparingDelete, "a-new")),
-			plant: a, mention: noEvidence,
+			name: "in a hook", why: "B9: asked nobody knows when", want: 24,
+			scene: handBroken(handDown(time.Hour, "b"), inStateOf(lifecycle.PreparingDelete, "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
 		},
 		{
 			name: "in a hook that is not asked for", why: "B9", want: 24,
-			scene: handBroken(handDown(time.Hour, "a"), inStateOf("Unheard", "a-new")),
-			plant: a, mention: noEvidence,
+			scene: handBroken(handDown(time.Hour, "b"), inStateOf("Unheard", "b-old")),
+			plant: leftOut("b"), mention: "node b: B9",
 		},
 		{
 			name: "deleted before", why: "B9", want: 24,
