@@ -254,6 +254,12 @@ func outageScenes() []scene {
 			deleting: []string{"a1"}, want: []string{"a: terminating>update wait Terminating U", waits},
 		},
 		{
+			name: "a place of slow start", why: "B7: a prepared pod takes one when it goes, although its node is left out",
+			spec:  []kit.SpecOption{kit.MaxExempt("1"), kit.SlowStart(time.Minute, "1", "1")},
+			fleet: []spot{on("a", oldPod(letGo(time.Minute))).with(downFor(2 * time.Minute)), b}, acts: "delete a0 Released",
+			want: []string{"a: terminating>update delete Released a0 X", "b: outdated>update wait Budget b0 slowStart"},
+		},
+		{
 			name: "OnDelete", why: "T5: it uses no policy", spec: []kit.SpecOption{kit.OnDelete(), kit.MaxExempt("1")},
 			fleet: []spot{on("a", unstarted(time.Minute)).with(downFor(2 * time.Minute))},
 			want:  []string{"a: starting>update wait NotReady a0 U"},

@@ -58,10 +58,13 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 	if !r.hasRoom(i) {
 		return false
 	}
-	if r.isLetGo(i) {
-		r.slow.takePlace(&r.nodes[i])
+	n := &r.nodes[i]
+	if r.needsPlace(i) {
+		r.slow.takePlace(n)
 	}
-	r.goesDown(i)
+	if !n.exemptFromDown {
+		r.goesDown(i)
+	}
 	return true
 }
 
@@ -85,11 +88,11 @@ func (r *run) goesDown(i int32) {
 	r.domainsNow.Add(r.nodes[i].Cell)
 }
 
-// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, if it
-// does not alone keep its node up, or if B8 or B9 leaves the node out.
+// needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, or if it
+// does not alone keep its node up.
 func (r *run) needsRoom(i int32, p *pod) bool {
 	n := &r.nodes[i]
-	if n.exemptFromDown || !p.isPrepared() || !r.reliesOnPrepared(i) {
+	if !p.isPrepared() || !r.reliesOnPrepared(i) {
 		return false
 	}
 	for j := n.first; j < n.end; j++ {
@@ -101,15 +104,36 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 }
 
 // hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable and the domains have room (B3,
-// B10), and slow start has a place if the node needs one.
+// B10), or B8 or B9 leaves the node out; and slow start has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
-	if r.downNow >= r.plan.Budget.MaxUnavailable {
+	if r.downIsFull(i) {
 		return false
 	}
-	if r.isDomainFull(i, &r.domainsNow) {
+	if r.areDomainsFull(i) {
 		return false
 	}
-	return !r.isLetGo(i) || r.slow.hasPlace()
+	return !r.needsPlace(i) || r.slow.hasPlace()
+}
+
+// downIsFull reports whether as many nodes are down at this instant as maxUnavailable allows (B3), and the node is not left out.
+func (r *run) downIsFull(i int32) bool {
+	return !r.nodes[i].exemptFromDown && r.downNow >= r.plan.Budget.MaxUnavailable
+}
+
+// areDomainsFull is downIsFull for the domains (B10).
+func (r *run) areDomainsFull(i int32) bool {
+	return !r.nodes[i].exemptFromDown && r.isDomainFull(i, &r.domainsNow)
+}
+
+// needsPlace reports whether a node that only prepared pods keep up takes a place of slow start when it goes down: it was let go,
+// and is not one that B8 leaves out, which holds none (B7).
+func (r *run) needsPlace(i int32) bool {
+	n := &r.nodes[i]
+	if !r.isLetGo(i) {
+		return false
+	}
+	isolated, _ := r.isolated(n)
+	return !n.exemptFromDown || !isolated
 }
 
 // isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes a
@@ -169,9 +193,9 @@ func (r *run) waitForRoom(i int32, p *pod) {
 	switch {
 	case r.surge():
 		d.Limit = LimitMaxSurge
-	case r.downNow >= r.plan.Budget.MaxUnavailable:
+	case r.downIsFull(i):
 		d.Limit = LimitMaxUnavailable
-	case r.isDomainFull(i, &r.domainsNow):
+	case r.areDomainsFull(i):
 		d.Limit = LimitDomain
 		r.noteDomain(i, &r.domainsNow)
 	default:

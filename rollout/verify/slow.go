@@ -191,7 +191,7 @@ func (v *verifier) replaces(p *pod) bool {
 	node := p.node
 	switch {
 	case p.prepared() && !p.staysUp() && v.isLetGo(node) && !node.any((*pod).staysUp):
-		return true
+		return !node.isolated() || node.exemption == rollout.ExemptionNone // what B8 leaves out holds no place
 	case node.outcome != placement.Run || p.current || p.marked || p.leaving:
 		return false
 	case p.begun:
