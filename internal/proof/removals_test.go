@@ -204,7 +204,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
-		old:  "	if r.downNow >= r.plan.Budget.MaxUnavailable {",
+		old:  "	if r.downIsFull(i) {",
 		new:  "	if false {",
 		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
 	},

@@ -94,7 +94,9 @@ func (l *log) add(f *Frame, now time.Time) (lines []string, end bool, err error)
 		// A plan of what was seen before is no news: time alone would make nodes available in it, and the rollout complete.
 		if lost := now.Sub(f.Broken[0].Since); lost >= patience {
 			say(fmt.Sprintf("Given up: the connection was lost %s ago.", text.Duration(lost)))
-			return lines, true, &StoppedError{"the connection to the cluster was lost before the rollout of " + name + " was complete"}
+			return lines, true, &StoppedError{
+				"the connection to the cluster was lost before the rollout of " + name + " was complete",
+			}
 		}
 		return lines, false, nil
 	}
