@@ -298,8 +298,8 @@ func (r *rest) desired() int {
 func (r *rest) lost() int {
 	lost := 0
 	for _, name := range r.names {
-		bare := len(r.on[name]) == 0 || r.leftAlone(name) && !slices.ContainsFunc(r.on[name], lifecycle.Ready)
-		if r.outcome[name] == placement.Run && bare {
+		run, alone := r.outcome[name] == placement.Run, r.leftAlone(name) && !slices.ContainsFunc(r.on[name], serves)
+		if run && (len(r.on[name]) == 0 || alone) || alone && r.holdsNew(name) {
 			lost++
 		} else if r.outcome[name] != placement.Leave && slices.ContainsFunc(r.on[name], func(p *corev1.Pod) bool {
 			// One of the update revision is taken for incomplete, and one that is being prepared does not serve either (B2).

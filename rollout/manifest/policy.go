@@ -76,7 +76,8 @@ func policyOf(annotations map[string]string) (rollout.Policy, field.ErrorList) {
 		err = another
 	}
 	if err != nil {
-		return rollout.Policy{}, field.ErrorList{field.Invalid(at, shortened(text), "must be YAML or JSON: "+yamlMessage([]byte(text), err))}
+		detail := "must be YAML or JSON: " + yamlMessage([]byte(text), err)
+		return rollout.Policy{}, field.ErrorList{field.Invalid(at, shortened(text), detail)}
 	}
 	var form policyForm
 	found := inspect(object, &form, at)

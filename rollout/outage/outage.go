@@ -113,8 +113,8 @@ func (u *Update) NewPod(pod *corev1.Pod) {
 	}
 }
 
-// OutdatedPod adds a pod of any other revision. If its deletion was requested, or a hook was asked to let it go or be updated, the
-// update of the node has begun: what the hook's handlers do may take the node down. A nil pod is passed over.
+// OutdatedPod adds a pod of any other revision. If its deletion was requested, or a hook was asked to let it go or be
+// updated, the update of the node has begun: what the hook's handlers do may take the node down. A nil pod is passed over.
 func (u *Update) OutdatedPod(pod *corev1.Pod) {
 	if pod == nil {
 		return
@@ -180,7 +180,8 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 	case out.Since.Unix() < u.began.Unix() && !u.started:
 		return true
 	default:
-		return o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero() && !u.ranSince.Add(o.ProvenAfter).After(out.Since)
+		proven := o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero()
+		return proven && !u.ranSince.Add(o.ProvenAfter).After(out.Since)
 	}
 }
 
