@@ -184,6 +184,8 @@ func asked(d time.Duration) podOption {
 // preparing was made not ready for its update in place.
 func preparing(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: *mark(time.Hour),
+	}, corev1.PodCondition{
 		Type: "InPlaceUpdateReady", Status: corev1.ConditionFalse, LastTransitionTime: *mark(0),
 	})
 }

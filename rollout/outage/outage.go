@@ -152,10 +152,7 @@ func hooked(pod *corev1.Pod) bool {
 // askedAt returns since when a pod is in its hook, or prepared; zero: nobody knows.
 func askedAt(pod *corev1.Pod) time.Time {
 	if state := lifecycle.StateOf(pod); state != "" && state != lifecycle.Normal {
-		asked, err := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation])
-		if err != nil {
-			return time.Time{}
-		}
+		asked, _ := time.Parse(time.RFC3339, pod.Annotations[lifecycle.TimestampAnnotation]) // zero if it cannot be read
 		return asked
 	}
 	for i := range pod.Status.Conditions {
