@@ -380,7 +380,7 @@ func TestPageSaysWhatStudyFound(t *testing.T) {
 	if want := "3 % of the nodes are not ready when the rollout begins: 1,000 nodes"; q.Study.Title != want {
 		t.Errorf("the title is %q, want %q", q.Study.Title, want)
 	}
-	if !strings.HasPrefix(q.Study.Finding, "30 nodes have lost their kubelet, ") || !strings.HasSuffix(q.Study.Finding, "maxUnschedulable has the same effect.") {
+	if !strings.HasPrefix(q.Study.Finding, "30 nodes have lost their kubelet, ") || !strings.HasSuffix(q.Study.Finding, "nodes that were down before their update.") {
 		t.Errorf("the finding is %q", q.Study.Finding)
 	}
 	e, err := q.load(f)
