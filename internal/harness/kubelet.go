@@ -215,6 +215,10 @@ func (c *Cluster) happen(h happening) {
 		c.remove(p)
 	default:
 		changed := p.DeepCopy()
+		if p.unnoticed && !c.silent(p.Spec.NodeName) {
+			p.unnoticed = false
+			kubelet.Notice(changed, c.now)
+		}
 		switch h.kind {
 		case PodBound:
 			node, _ := placement.TargetNode(p.Pod)

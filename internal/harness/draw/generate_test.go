@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -69,6 +70,9 @@ func reachesEveryCase(
 	}
 	for seed := range examples {
 		s := gen.Example(seed)
+		if seed%10 == 0 { // properties about domains add them as an option; the generator draws the zones that they go by
+			kit.Domains(domain.Domain{Key: harness.ZoneLabel, AtOnce: 1})(&s.Spec)
+		}
 		planner, err := rollout.New(s.Spec)
 		if err != nil {
 			t.Fatal(err)
