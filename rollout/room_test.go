@@ -60,6 +60,12 @@ func roomScenes() []scene {
 			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update wait Prepared b0 maxUnavailable U"},
 		},
 		{
+			name: "taken back, and another node fails", why: "B3, L2: InPlaceOnly deletes nothing; its update waits for room like any other",
+			spec: []kit.SpecOption{kit.InPlaceOnly()}, fleet: []spot{on("a", newPod(kit.Unready())), on("b", oldPod(updatable, kit.PodLabel(lifecycle.StateLabel, "PreparingDelete")))},
+			want:  []string{"a: starting>update wait NotReady a0 U", "b: outdated>update wait Prepared b0 maxUnavailable U"},
+			spent: "unavailable 2 of 1, surging 0 of 0, waiting 1",
+		},
+		{
 			name: "prepared, room for two", why: "B3, B6: in the order of updates",
 			spec: append(inPlace, kit.MaxUnavailable("2")), fleet: []spot{on("a", oldPod(updatable, prepared)),
 				on("b", oldPod(updatable, prepared)), on("c", oldPod(updatable, prepared)), on("d", oldPod(updatable))},

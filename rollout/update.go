@@ -51,6 +51,9 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 	}
 	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
+		if isNew { // it was prepared for something else, such as a deletion that is taken back
+			r.countWaiting(i)
+		}
 		return updateWaits
 	}
 	if isNew {

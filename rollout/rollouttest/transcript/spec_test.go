@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
@@ -113,8 +114,12 @@ func specTests() []specTest {
 		{"provenAfter=1h", "alone it leaves no node out", func(s *rollout.Spec) any { return *s.Strategy.Policy.Outages },
 			outage.Options{ProvenAfter: time.Hour}},
 		{"touch=true", "with others", func(s *rollout.Spec) any { return s.Strategy.Policy.Outages.Touch }, true},
+		{"domains=rack:2,zone::1", "a list", domainsOf, []domain.Domain{{Key: "rack", Max: quantity("2")}, {Key: "zone", AtOnce: 1}}},
+		{"domains=none", "they are off", domainsOf, []domain.Domain(nil)},
 	}
 }
+
+func domainsOf(s *rollout.Spec) any { return s.Strategy.Policy.Domains }
 
 // TestSpecArguments: each argument of the command spec sets the field that it is documented for.
 func TestSpecArguments(t *testing.T) {
