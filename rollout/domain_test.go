@@ -101,6 +101,11 @@ func domainScenes() []scene {
 			want: []string{waits("a"), "b: outdated>update surge Outdated S", "c: outdated>update surge Outdated S"},
 		},
 		{
+			name: "surge places that are taken", why: "B4, B10: a node whose new pod is not available", spec: []kit.SpecOption{racks("1"), kit.MaxSurge("3")},
+			fleet: []spot{in(on("a", oldPod(), down), "x"), in(on("b", oldPod()), "x"), in(on("c", oldPod()), "y")}, acts: "create c Outdated",
+			want: []string{"a: surging>update wait NotReady a1 S", waits("b"), "c: outdated>update surge Outdated S"},
+		},
+		{
 			name: "prepared pods", why: "B3, B10: two were let go at once, and only one may go", spec: with(racks("1"), kit.PreDelete(drains)),
 			fleet: []spot{in(on("a", leaves), "x"), in(on("b", leaves), "x")}, acts: "delete a0 Released",
 			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 domain U"},
