@@ -32,7 +32,7 @@ func TestThousandNodes(t *testing.T) {
 		{"rollout status", "1000 of 1000 nodes updated and available"},
 		{"plan -o json", `"node": "large-0999.eu.example"`},
 		{"plan --change " + change, "Delete 100 pods:"},
-		{"diff --change " + change, "1000 pods are at revision 1"},
+		{"diff --change " + change, "1,000 pods are at revision 1"},
 		{"plan --forecast --change " + change, "peak unavailable nodes"},
 	} {
 		a := w.daemonplan(c.args)
