@@ -157,6 +157,16 @@ func outageScenes() []scene {
 			want: []string{"a: terminating>update wait Terminating X", goes},
 		},
 		{
+			name: "create in flight", why: "B9: its pod may run by now, and nobody knows since when", spec: limit("1"), requested: []string{"a"},
+			fleet: []spot{on("a").with(downFor(2 * time.Minute)), b},
+			want:  []string{"a: starting>update wait Requested U", waits},
+		},
+		{
+			name: "patch in flight", why: "B9: it may have begun the update in place", spec: limit("1"), patching: []string{"a0"},
+			fleet: []spot{on("a", oldPod(kit.Unready())).with(downFor(2 * time.Minute)), b},
+			want:  []string{"a: outdated>update wait Requested a0 U", waits},
+		},
+		{
 			name: "deletion in flight, and down right now", why: "B9: a tie is no evidence", spec: limit("1"), deleting: []string{"a0"},
 			fleet: []spot{on("a", oldPod(kit.Unready())).with(downFor(0)), b},
 			want:  []string{"a: terminating>update wait Terminating U", waits},

@@ -361,14 +361,15 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 		return false, changes
 	}
 	var update outage.Update
-	requested := n.expects == expectsGoalPod
+	requested, unseen := false, n.expects == expectsGoalPod
 	look := func(p *pod) {
 		if r.hasGoalRevision(n, p) {
 			update.NewPod(p.Object)
 			return
 		}
 		update.OutdatedPod(p.Object)
-		requested = requested || p.traits.has(patchInFlight) || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
+		requested = requested || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
+		unseen = unseen || p.traits.has(patchInFlight)
 	}
 	for j := n.first; j < n.end; j++ {
 		look(&r.pods[j])
@@ -376,6 +377,9 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	ignored := r.ignoredOn(i)
 	for j := range ignored {
 		look(&ignored[j])
+	}
+	if unseen {
+		update.Unseen()
 	}
 	if requested {
 		update.Requested(now)

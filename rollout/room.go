@@ -106,10 +106,7 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 // hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable and the domains have room (B3,
 // B10), or B8 or B9 leaves the node out; and slow start has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
-	if r.downIsFull(i) {
-		return false
-	}
-	if r.areDomainsFull(i) {
+	if r.downIsFull(i) || r.areDomainsFull(i) {
 		return false
 	}
 	return !r.needsPlace(i) || r.slow.hasPlace()
@@ -136,10 +133,10 @@ func (r *run) needsPlace(i int32) bool {
 	return !n.exemptFromDown || !isolated
 }
 
-// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes a
-// place of slow start when it goes down, like one that was never prepared. Otherwise two
-// nodes could wait for each other for ever: this one for room, which a node without a pod uses up, and that node for the place
-// of slow start that this one held.
+// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes
+// a place of slow start when it goes down, like one that was never prepared. Otherwise two nodes could wait for each other
+// for ever: this one for room, which a node without a pod uses up, and that node for the place of slow start that this one
+// held.
 func (r *run) isLetGo(i int32) bool {
 	if !r.reliesOnPrepared(i) {
 		return false

@@ -204,8 +204,8 @@ var removals = []removal{
 	},
 	{
 		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
-		old:  "	if r.downIsFull(i) {",
-		new:  "	if false {",
+		old:  "if r.downIsFull(i) || r.areDomainsFull(i) {",
+		new:  "if r.areDomainsFull(i) {",
 		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
 	},
 	{

@@ -27,7 +27,7 @@ func (o Options) Of(node *corev1.Node) Outage {
 	if node == nil {
 		return out
 	}
-	if deleted := node.DeletionTimestamp; deleted != nil {
+	if node.DeletionTimestamp != nil {
 		out.depart(requested(node.DeletionTimestamp, node.DeletionGracePeriodSeconds))
 	}
 	for i := range node.Spec.Taints {
@@ -128,9 +128,13 @@ func (u *Update) OutdatedPod(pod *corev1.Pod) {
 	}
 }
 
-// Requested records that the deletion of an outdated pod, or the creation of a new one, was requested and is not seen yet.
-// The update of the node then began not later than now.
+// Requested records that the deletion of an outdated pod was requested and is not seen yet: the update of the node began not
+// later than now.
 func (u *Update) Requested(now time.Time) { u.begin(now) }
+
+// Unseen records that a request is not seen yet which may have brought the new revision to the node: the creation of a pod, or a
+// patch of an outdated one. A kubelet may have started it by now, and nobody knows when, so that the outage may be its doing.
+func (u *Update) Unseen() { u.begin(time.Time{}) }
 
 // Began returns when the update of the node began. It is zero if that is unknown, and ok is false if it has not begun.
 func (u *Update) Began() (at time.Time, ok bool) { return u.began, u.someBegan }

@@ -74,6 +74,8 @@ func outdated(options ...podOption) change {
 
 func requested(u *outage.Update) { u.Requested(noon()) }
 
+func unseen(u *outage.Update) { u.Unseen() }
+
 // updateOf is what the calls make of an update.
 func updateOf(changes ...change) *outage.Update {
 	var u outage.Update
@@ -108,6 +110,7 @@ func TestBegan(t *testing.T) {
 		{"in flight", "B9: now", updateOf(requested), "0s"},
 		{"deleted, then created", "B9: the earliest", updateOf(outdated(deleted(2*hour)), fresh()), "2h0m0s"},
 		{"created, then deleted", "B9: the earliest", updateOf(outdated(deleted(time.Minute)), fresh()), "1h0m0s"},
+		{"a create or a patch in flight", "nobody knows since when its pod runs", updateOf(unseen), "yes"},
 		{"two new pods", "B9: the earliest", updateOf(fresh(), fresh(created(2*hour))), "2h0m0s"},
 	}
 	unique := make(uniqueRows)
@@ -154,6 +157,7 @@ func TestExcuses(t *testing.T) {
 		{name: "deleted before", why: "B9: the request counts, not the end of the grace period", out: outFor(hour - second), update: updateOf(outdated(deleted(hour)))},
 		{name: "in flight, down before", why: "B9: t < now", out: outFor(second), update: updateOf(outdated(), requested), want: true},
 		{name: "in flight, down now", why: "B9: a tie", out: outFor(0), update: updateOf(outdated(), requested)},
+		{name: "a create or a patch in flight", why: "B9: its pod may run by now", out: outFor(2 * hour), update: updateOf(outdated(), unseen)},
 		{name: "in a hook", why: "B9: its handlers may have done it", out: outFor(hour), update: updateOf(outdated(inState("PreparingDelete")))},
 		{name: "the new pod is in a hook", why: "B9: it was created in it, and nobody has started it", out: outFor(2 * hour), update: updateOf(fresh(inState("PreparingNormal"))), want: true},
 		{name: "in an unknown state", why: "B9: that may be a hook", out: outFor(hour), update: updateOf(outdated(inState("?")))},

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -398,5 +399,42 @@ func TestEventsOverlap(t *testing.T) {
 				t.Errorf("%s, right is %s", got, c.want)
 			}
 		})
+	}
+}
+
+// A pod that is bound to a node whose kubelet is silent has no start time until the kubelet is back: policies take it for evidence
+// that the pod was started (B9).
+func TestSilentKubeletsStartNothing(t *testing.T) {
+	tolerant := rollouttest.Tolerating("", "")
+	s, err := simulate.New(simulate.Scenario{
+		Spec: rollouttest.Spec("agent", rollouttest.Image("agent:v2"), tolerant), Fleet: fleetOf(1, tolerant), Model: simTimes(),
+		Events: []simulate.Event{
+			{At: 10 * time.Second, What: simulate.AddNodes, Join: simulate.Pool{Name: "late", Nodes: 1}},
+			{At: 10 * time.Second, What: simulate.NodeNotReady, Pool: "late", For: simulate.Fixed(time.Minute)},
+		},
+		Limit: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, bound, started := s.Now(), false, time.Time{}
+	look := func(s *simulate.Simulation) {
+		for _, p := range s.Pods() {
+			if !strings.HasPrefix(p.Spec.NodeName, "late-") {
+				continue
+			}
+			bound = bound || s.Elapsed() < 70*time.Second
+			if at := p.Status.StartTime; at != nil {
+				started = at.Time
+			}
+		}
+	}
+	s.Watch(func(s *simulate.Simulation) error { look(s); return nil })
+	if _, err := s.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	look(s)
+	if want := began.Add(70 * time.Second); !bound || started.Before(want) {
+		t.Errorf("bound while the kubelet was silent: %t; started at %v, right is not before %v", bound, started, want)
 	}
 }

@@ -3,25 +3,17 @@ package verify_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
-// handRacks labels nodes with the rack that stands before them: "x" followed by the names of its nodes.
-func handRacks(racks map[string][]string) change {
-	return func(s *handmade) {
-		for _, n := range s.snapshot.Nodes {
-			for rack, nodes := range racks {
-				for _, name := range nodes {
-					if n.Name == name {
-						n.Labels["rack"] = rack
-					}
-				}
-			}
-		}
-	}
+// handRack labels the named nodes with their rack.
+func handRack(rack string, nodes ...string) change {
+	return onNodes(func(n *corev1.Node) { n.Labels["rack"] = rack }, nodes...)
 }
 
 func handDomains(domains ...domain.Domain) change {
@@ -31,7 +23,7 @@ func handDomains(domains ...domain.Domain) change {
 func TestVerifyDomains(t *testing.T) {
 	one := domain.Domain{Key: "rack", Max: new(intstr.FromInt32(1))}
 	atOnce := domain.Domain{Key: "rack", AtOnce: 1}
-	racks := handRacks(map[string][]string{"x": {"a", "b"}, "y": {"d"}})
+	racks := change(func(s *handmade) { handRack("x", "a", "b")(s); handRack("y", "d")(s) })
 	// Of a, b and d the planner begins d and b where racks have room for one node each, and d where only one rack may be disturbed.
 	fleet := func(d domain.Domain) func() *handmade {
 		return handFleet(handPods("available", "a-old", "b-old", "d-old"), racks, atMost("9"), handDomains(d))
@@ -47,6 +39,21 @@ func TestVerifyDomains(t *testing.T) {
 			}
 		}
 	}
+	prepared := func(d domain.Domain) func() *handmade {
+		pods := []string{"a-old", "b-old"}
+		if d.AtOnce > 0 {
+			pods = []string{"a-old", "d-old"}
+		}
+		return handFleet(handPods("available", pods...), racks, preDelete, atMost("9"), inStateOf(lifecycle.PreparingDelete, pods...),
+			handDomains(d))
+	}
+	letGo := func(node string) func(*handmade) {
+		return func(s *handmade) {
+			d := s.decision(node)
+			d.Domain, d.Limit = 0, rollout.LimitNone
+			s.delete(node + "-old")
+		}
+	}
 	runViolations(t, []violationRow{
 		{
 			name: "one node too many of a rack", why: "V19", scene: fleet(one), plant: begin("a", 0), want: 19,
@@ -59,6 +66,16 @@ func TestVerifyDomains(t *testing.T) {
 				}
 				s.decision("b").Domain, s.decision("b").Limit = 0, rollout.LimitMaxUnavailable // its rack is open now
 			}), want: 19, mention: `value "x" of domain 0 is disturbed by choice of the plan, one of 2, more than atOnce 1`,
+		},
+		{
+			name: "prepared pods of one rack at once", why: "V19, B3: both were let go, and only one may go now", scene: prepared(one),
+			plant: letGo("b"), want: 19,
+			mention: `2 nodes of domain 0, value "x", are down after the plan, more than max 1; it takes prepared pods away from 2 of them`,
+		},
+		{
+			name: "prepared pods of two racks at once", why: "V19, B3: only one rack may be down now", scene: prepared(atOnce),
+			plant: letGo("d"), want: 19,
+			mention: `prepared pods at value "y" of domain 0 are taken away, one of 2 values with nodes that are down, more than atOnce 1`,
 		},
 		{
 			name: "a wrong maximum", why: "V12", scene: fleet(one), plant: func(s *handmade) { s.plan.Domains[0].Max = 2 }, want: 12,

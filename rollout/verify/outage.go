@@ -88,7 +88,7 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	}
 	var begins []time.Time
 	var news []*pod
-	started, requested, hooked := false, node.requestsGoal, false
+	started, requested, hooked := false, false, false
 	for _, p := range slices.Concat(node.pods, node.ignored) {
 		asked, inHook := hookAsked(p.object)
 		hooked = hooked || inHook && (p.atGoal || !p.isDeleted)
@@ -101,10 +101,15 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 			begins, started = append(begins, at), started || seen
 		case p.isDeleted:
 			begins = append(begins, at)
-		case p.marked || p.patched:
+		case p.marked:
 			requested = true
 		}
-		requested = requested || !p.atGoal && p.patched
+		if !p.atGoal && p.patched {
+			begins = append(begins, time.Time{}) // it may run the new revision by now, since nobody knows when
+		}
+	}
+	if node.requestsGoal {
+		begins = append(begins, time.Time{}) // so may the pod that is not seen yet
 	}
 	if requested {
 		begins = append(begins, v.snapshot.Now)
