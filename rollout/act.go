@@ -53,11 +53,12 @@ func (r *run) reviseHistory() {
 	}
 }
 
-// holdsVerdict reports whether a revision that could be deleted has to stay because it says that the template was promoted (C6)
-// and the revision that is kept does not say so yet. A duplicate whose hash another template has, too, is not among the matches,
-// so that the data decides.
+// holdsVerdict reports whether a revision that could be deleted has to stay because it says that the template was promoted
+// (C6) or rolled out everywhere (T8), and the revision that is kept does not say so yet. A duplicate whose hash another
+// template has, too, is not among the matches, so that the data decides.
 func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
-	if !history.Promoted(object) || history.Promoted(r.revision.Update.Existing) {
+	update := r.revision.Update.Existing
+	if (!history.Promoted(object) || history.Promoted(update)) && (!history.Completed(object) || history.Completed(update)) {
 		return false
 	}
 	return slices.Contains(r.revision.Matches, history.HashOf(object)) || history.SameData(object.Data.Raw, r.resolver.Data())

@@ -67,9 +67,10 @@ func (r *run) tryUpdate(i int32) {
 		r.holdBack(i, LimitInPlaceOnly)
 		return
 	}
-	if n.departing {
-		r.noteWait(i, ReasonGated, outdated, LimitDeparting)
-		r.continuePod(i, n.outdatedPod) // what was begun is taken back, as nobody knows how long the node departs
+	if limit, found := r.gatedBy(i); limit != LimitNone {
+		r.noteInPlace(i, found)
+		r.noteWait(i, ReasonGated, outdated, limit)
+		r.continuePod(i, n.outdatedPod) // what was begun is taken back, as nobody knows how long the gate stays shut
 		return
 	}
 	reason := ReasonOutdatedNotReady

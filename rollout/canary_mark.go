@@ -10,30 +10,61 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
-	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Writing the marks of verdicts on revisions (C6) and the label of a canary's pods is part of step 8.
 
-// markRevisions records verdicts on the history: that of this trial, and which revision is the stable one while another is tried.
-// Where revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6). Frozen
-// does not stop marks, because a verdict that is not written is lost with the memory.
+// marking is what is to be written on one revision.
+type marking struct {
+	revision history.Revision
+	set      map[string]string
+	remove   []string
+}
+
+// addMarks adds to what is to be written on a revision, so that one plan writes to it once.
+func addMarks(marks []marking, revision history.Revision, set map[string]string, remove []string) []marking {
+	for i := range marks {
+		if m := &marks[i]; m.revision.Name == revision.Name {
+			m.set, m.remove = maps.Clone(m.set), slices.Concat(m.remove, remove)
+			if m.set == nil {
+				m.set = set
+			}
+			maps.Copy(m.set, set)
+			return marks
+		}
+	}
+	return append(marks, marking{revision, set, remove})
+}
+
+// markRevisions writes on the history what a lost memory would lose: verdicts (C6), and that a rollout came to its end (T8). Frozen
+// does not stop marks.
 func (r *run) markRevisions() {
+	for _, m := range r.completeMarks(r.verdictMarks()) {
+		r.annotate(m.revision, m.set, m.remove)
+	}
+}
+
+// verdictMarks returns the marks of verdicts: that of this trial, and which revision is the stable one while another is tried. Where
+// revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6).
+func (r *run) verdictMarks() []marking {
+	var marks []marking
 	update := r.revision.Update
+	promoted := map[string]string{history.PromotedAnnotation: r.stamp()}
 	if r.spec.Strategy.Canary == nil {
 		if r.revision.Marked && !history.Promoted(update.Existing) { // even a failed one is rolled out
-			r.annotate(update, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+			marks = addMarks(marks, update, promoted, nil)
 		}
-		return
+		return marks
 	}
 	if len(r.trial.Set)+len(r.trial.Remove) > 0 {
-		r.annotate(update, r.trial.Set, r.trial.Remove)
+		marks = addMarks(marks, update, r.trial.Set, r.trial.Remove)
 	}
 	stable := r.revision.Stable
-	if r.trial.Phase != canary.Idle && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
-		r.annotate(stable, map[string]string{history.PromotedAnnotation: r.stamp()}, nil)
+	if r.isTried() && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
+		marks = addMarks(marks, stable, promoted, nil)
 	}
+	return marks
 }
 
 // stamp returns the value of a mark: the time of the plan.

@@ -9,19 +9,26 @@ import (
 )
 
 // classify is step 5. It gives each node one state and the facts for the status (S1), and picks which pods stay if there are
-// several (M3).
+// several (M3). In between it finds which parts of stages are open (T8): that depends on the states, and the targets depend on it.
 func (r *run) classify() {
 	for i := range r.nodes {
-		n, d := &r.nodes[i], r.decision(int32(i))
-		for j := n.first; j < n.end; j++ {
-			r.classifyPod(n, d, j)
-		}
-		d.ResourcesDiffer = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
-			r.hasGoalRevision(n, &r.pods[n.outdatedPod])
-		n.expects = r.expectation(int32(i))
-		d.State = r.state(n, d)
-		d.Target = r.targetOf(int32(i))
+		r.classifyNode(int32(i))
 	}
+	r.openParts()
+	for i := range r.nodes {
+		r.decision(int32(i)).Target = r.targetOf(int32(i))
+	}
+}
+
+func (r *run) classifyNode(i int32) {
+	n, d := &r.nodes[i], r.decision(i)
+	for j := n.first; j < n.end; j++ {
+		r.classifyPod(n, d, j)
+	}
+	d.ResourcesDiffer = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
+		r.hasGoalRevision(n, &r.pods[n.outdatedPod])
+	n.expects = r.expectation(i)
+	d.State = r.state(n, d)
 }
 
 // classifyPod records what one pod of a node means for the facts of the status, and makes it the pod that stays if it is the
@@ -68,12 +75,12 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 }
 
 // isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
-// node is held by now, also because InPlaceOnly lets no update delete it; paused does not hold a node that was begun (T4). On a
-// keep node it always is, because nothing would follow the pod there (M4).
+// node is held by now, also because InPlaceOnly lets no update delete it or its part is not open (T8); paused does not hold a node
+// that was begun (T4). On a keep node it always is, because nothing would follow the pod there (M4).
 func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.has(atGoal) || r.begunHeldBy(n) != LimitNone || r.spec.Strategy.Method == inplace.Only
+		return t.has(atGoal) || r.begunHeldBy(n) != LimitNone || n.closed != LimitNone || r.spec.Strategy.Method == inplace.Only
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}
@@ -154,6 +161,9 @@ func (r *run) targetOf(i int32) Target {
 	limit := LimitNone
 	if d.State == StateOutdated {
 		limit, _ = r.updateHeldBy(i)
+		if gate, _ := r.gatedBy(i); limit == LimitNone && gate != LimitDeparting {
+			limit = gate
+		}
 	}
 	switch {
 	case limit != LimitNone || r.comesBackOld(i):

@@ -41,6 +41,9 @@ type Decision struct {
 	Canary bool
 	// Domain says for which domain the node waits: its place in [Plan.Domains], counted from 1. 0: for none (B10).
 	Domain int32
+	// Part says which part of a stage the node waits for to be opened: its place in [Plan.Parts], counted from 1. 0: for none, or
+	// for the stages of an earlier revision (T8).
+	Part int32
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
 	// nothing does, or the plan did not need to know.
 	Obstruction inplace.Obstruction
@@ -232,6 +235,13 @@ const (
 	LimitSlowStart
 	// LimitDeparting: the node is on its way out of the cluster, and is left alone (M8).
 	LimitDeparting
+	// LimitStage: a part of a stage that comes before the node's is not done (T8), or the stable revision that the node is to
+	// get had not come to it in its stages when another was tried.
+	LimitStage
+	// LimitSoak: the part before the node's is done, and its time to soak is not over (T8).
+	LimitSoak
+	// LimitApproval: the node's part of a stage needs an approval (T8).
+	LimitApproval
 	// LimitDomain: as many nodes of a domain, or in as many places, are disturbed as may be; Decision.Domain says of which (B10).
 	LimitDomain
 
@@ -246,5 +256,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
-	"canary", "slowStart", "departing", "domain",
+	"canary", "slowStart", "departing", "stage", "soak", "approval", "domain",
 }

@@ -31,7 +31,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "domain",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "stage", "soak", "approval", "domain",
 		}},
 		{"Exemption", "in the order of the rules", func(v uint8) string { return rollout.Exemption(v).String() },
 			[]string{"none", "unschedulable", "out"}},
@@ -120,7 +120,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
 		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
-		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(),
+		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(), stageScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

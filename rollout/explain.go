@@ -9,6 +9,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -138,7 +139,7 @@ func (p *Plan) Because(d *Decision) string {
 	case ReasonBudget:
 		return "its pod " + d.Pod + outdated(d) + ", but " + p.spent(d) + p.notInPlace(d)
 	case ReasonGated:
-		return "its pod " + d.Pod + outdated(d) + ", but " + text(gateTexts[:], d.Limit)
+		return "its pod " + d.Pod + outdated(d) + ", but " + p.gated(d)
 	case ReasonPrepared:
 		return "pod " + d.Pod + " is prepared and no hook holds it, but it is ready: " + p.noRoom(d)
 	case ReasonHeld:
@@ -334,9 +335,69 @@ var goalTexts = [reasons]string{
 	ReasonMinReadySeconds:   "of %s has not been ready for minReadySeconds",
 }
 
-// gateTexts say why a policy keeps a node from being begun.
-var gateTexts = [limits]string{
-	LimitDeparting: "the node is leaving the cluster or under maintenance: nothing is begun there until that ends",
+// gated returns why a policy keeps a node from being begun.
+func (p *Plan) gated(d *Decision) string {
+	if d.Limit == LimitDeparting {
+		return "the node is leaving the cluster or under maintenance: nothing is begun there until that ends"
+	}
+	part, next := p.partOf(d), p.nextPart()
+	if part == nil || next == nil {
+		return "the stable revision had not come to the node in its stages when the update revision was tried"
+	}
+	return part.name() + " is not open: " + next.obstacle(part)
+}
+
+// partOf returns the part that a node waits for; nil: it waits for none, or for the stages of an earlier revision.
+func (p *Plan) partOf(d *Decision) *PartState {
+	if d.Part <= 0 || int(d.Part) > len(p.Parts) {
+		return nil
+	}
+	return &p.Parts[d.Part-1]
+}
+
+// nextPart returns the first part that is neither done nor skipped: the parts behind it wait for it. Nil: there is none.
+func (p *Plan) nextPart() *PartState {
+	for i := range p.Parts {
+		switch p.Parts[i].Phase {
+		case stage.Done, stage.Soaking, stage.Skipped:
+		default:
+			return &p.Parts[i]
+		}
+	}
+	return nil
+}
+
+// name returns the part in words.
+func (s *PartState) name() string {
+	switch {
+	case s.Stage == "":
+		return "the last stage (nodes that no other selects)"
+	case s.Key == "":
+		return "stage " + s.Stage
+	case s.Value == "":
+		return "stage " + s.Stage + " (nodes without " + s.Key + ")"
+	default:
+		return "stage " + s.Stage + " (" + s.Value + ")"
+	}
+}
+
+// obstacle returns what keeps a later part, or this one itself, from being opened.
+func (s *PartState) obstacle(part *PartState) string {
+	name := "it"
+	if s != part {
+		name = s.name()
+	}
+	switch {
+	case s.Phase == stage.Approving:
+		return name + " needs an approval for this revision"
+	case s.Phase == stage.Waiting && !s.Until.IsZero():
+		return name + " opens when the part before has soaked, at " + s.Until.UTC().Format(time.RFC3339)
+	case s.Phase == stage.NoEvidence:
+		return name + " comes first, and nothing shows there that the revision works: all its nodes are left out, " +
+			list(s.Blocking, int(s.Exempt))
+	default:
+		return name + " comes first, and is not done: " + list(s.Blocking, int(s.Behind+s.Unavailable))
+	}
 }
 
 var holdTexts = [limits]string{

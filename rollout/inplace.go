@@ -67,11 +67,17 @@ func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 	if found.obstructed() {
 		return false, found
 	}
-	if _, err := r.nextStep(i, found.change, inplace.Metadata{}); errors.Is(err, inplace.ErrObstacle) {
+	if r.isUnlike(i, found.change) {
 		found.obstruction = inplace.Unlike
 		return false, found
 	}
 	return true, found
+}
+
+// isUnlike reports whether the node's outdated pod differs from what its revision says, and cannot take the change.
+func (r *run) isUnlike(i int32, change *change) bool {
+	_, err := r.nextStep(i, change, inplace.Metadata{})
+	return errors.Is(err, inplace.ErrObstacle)
 }
 
 // nextStep returns the next step of the update in place of the node's outdated pod. The error is inplace.ErrObstacle if the pod

@@ -11,6 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -46,6 +47,11 @@ type Plan struct {
 	Budget Budget
 	// Domains say how each value of each domain stands, by domain and value (B10). Nil without domains.
 	Domains []DomainState
+	// Parts say how each part of each stage stands, in the order in which they are opened (T8). Nil without stages, during a trial
+	// and after one that failed, and once the revision is marked as rolled out everywhere.
+	Parts []PartState
+	// StaleApprovals are those that name another revision, in the order of the spec.
+	StaleApprovals []stage.Approval
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
 	BudgetUsers []string
@@ -250,6 +256,26 @@ type DomainState struct {
 	// Users are the first nodes, at most five and in ascending order, that use up what others wait for: nodes of the value, or
 	// if AtOnce is used up, of the domain. Nil: nobody waits for the value.
 	Users []string
+}
+
+// PartState is how a part of a stage stands before a plan's actions (T8).
+type PartState struct {
+	// Stage is its name; "" for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes have;
+	// "" for nodes without the label, and for a stage without a key.
+	Stage, Key, Value string
+	// Phase that it is in.
+	Phase stage.Phase
+	// Nodes is how many are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
+	Nodes, Held int32
+	// Exempt is how many are left out (B8, B9). Of the others Settled have an available pod of the update revision, Unavailable one
+	// that is not available, and Behind none. A node that may only keep its pod counts as unavailable if B2 counts it, and else
+	// nowhere.
+	Exempt, Settled, Unavailable, Behind int32
+	// Done is when the part was first seen to be done, of the last one that is; zero for others. Until is when the time to soak is
+	// over: of the part that soaks, and of the one that waits for it; zero for others.
+	Done, Until time.Time
+	// Blocking are the first nodes, at most five and in ascending order, that keep an open part from being done. Nil for others.
+	Blocking []string
 }
 
 // Budget shows the limits of a plan and what is spent of them, after its repairs and admissions.

@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
@@ -127,6 +128,9 @@ func compile(spec Spec) (*Planner, error) {
 	}
 	if spec.Strategy.Type == RollingUpdate { // OnDelete does not use policies
 		if p.rules.Domains, err = domain.Compile(spec.Strategy.Policy.Domains); err != nil {
+			return nil, fmt.Errorf("spec.strategy.policy.%w", err)
+		}
+		if p.rules.Stages, err = stage.Compile(spec.Strategy.Policy.Stages); err != nil {
 			return nil, fmt.Errorf("spec.strategy.policy.%w", err)
 		}
 	}

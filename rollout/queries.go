@@ -5,12 +5,15 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // These are the questions that several steps or files ask of what was found out before. None of them writes anything
@@ -145,6 +148,29 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	return limit, found
 }
 
+// gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is departing
+// (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. An update in place that was begun goes on
+// when its part is closed. It also returns what it found about the pod.
+func (r *run) gatedBy(i int32) (Limit, inPlace) {
+	switch n := &r.nodes[i]; {
+	case n.departing:
+		return LimitDeparting, inPlace{}
+	case n.closed != LimitNone:
+		if begun, found := r.isBegunInPlace(i); !begun {
+			return n.closed, found
+		}
+		return LimitNone, inPlace{}
+	default:
+		return LimitNone, inPlace{}
+	}
+}
+
+// isGated reports whether only the stages keep the outdated pod of a node at its revision (T8).
+func (r *run) isGated(i int32) bool {
+	n := &r.nodes[i]
+	return n.closed != LimitNone && r.beginHeldBy(n) == LimitNone && r.decision(i).Limit != LimitInPlaceOnly
+}
+
 // candidate reports whether the node waits for an update: its pod is outdated, and nothing else is there or on its way.
 //
 // Another pod that cannot be deleted now, such as a Failed one in its back-off or a surplus one beyond burst, keeps the node
@@ -254,10 +280,13 @@ func better(a, b *pod) bool {
 func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
 
 // revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
-// node that partition or node selector holds that of its lost pod (T1). A node whose goal is the stable revision never gets the
-// one on trial back.
+// node that partition or node selector holds, and in a part of a stage that is not open, that of its lost pod (T1, T8). A node
+// whose goal is the stable revision never gets the one on trial back.
 func (r *run) revisionFor(i int32) string {
 	n := &r.nodes[i]
+	if n.closed != LimitNone {
+		return r.revisionInClosed(i)
+	}
 	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
 		return r.goalHash(n)
 	}
@@ -265,6 +294,24 @@ func (r *run) revisionFor(i int32) string {
 		return before
 	}
 	return r.revision.Stable.Hash
+}
+
+// revisionInClosed returns the revision of a pod to be created in a part that is not open: that of the node's lost pod, unless it
+// has failed or is on trial elsewhere, else the base. Where nothing is left of the time before the update revision, that is what
+// there is.
+func (r *run) revisionInClosed(i int32) string {
+	before := r.lostRevision(i)
+	if before == r.revision.Update.Hash && r.nodes[i].goal == toUpdate || before != "" && before != r.revision.Update.Hash && !r.hasFailed(before) {
+		return before
+	}
+	return cmp.Or(r.revision.Base.Hash, r.goalHash(&r.nodes[i]))
+}
+
+// hasFailed reports whether a revision of that hash carries the mark of a fail.
+func (r *run) hasFailed(hash string) bool {
+	return slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+		return history.HashOf(revision) == hash && history.Failed(revision)
+	})
 }
 
 // revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once
@@ -330,7 +377,11 @@ func (s spare) without(by Exemption) spare {
 }
 
 func (r *run) newSpare() spare {
-	return spare{unschedulable: r.plan.Budget.MaxUnschedulable, out: r.plan.Budget.MaxExempt}
+	if r.spec.Strategy.Type != RollingUpdate {
+		return spare{}
+	}
+	desired := r.plan.Budget.Desired
+	return spare{unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired)}
 }
 
 // exemption returns the rule that leaves a node which would count out of the budgets, if there is one of which a place is left.
@@ -442,6 +493,40 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// isTried reports whether the update revision is on trial, or has failed one, so that nodes end at two revisions.
+func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
+
+// followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as rolled out
+// everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
+func (r *run) followsParts() bool {
+	return r.spec.Strategy.Type == RollingUpdate && !r.isTried() && !r.revision.Completed &&
+		(r.rules.Stages.Len() > 0 || r.revision.AnyCompleted)
+}
+
+// allPartsOpen reports whether no stage keeps any node waiting: there are none, or nothing was rolled out before, or the revision is
+// expedited (T8).
+func (r *run) allPartsOpen() bool {
+	order, update := r.spec.Strategy.Policy.Expedite, r.revision.Update
+	expedited := order == canary.Any || order != "" && (order == update.Hash || order == update.Name)
+	return r.rules.Stages.Len() == 0 || expedited || r.revision.First && r.spec.Predecessor == nil
+}
+
+// closesStable reports whether the stable revision was still rolled out in stages when the revision came that is tried now, or has
+// failed. T6 would then give it to all nodes at once, so that they keep what they have instead (T8).
+func (r *run) closesStable() bool {
+	stable := r.revision.Stable
+	return r.rules.Stages.Len() > 0 && r.isTried() && stable.Hash != r.revision.Update.Hash &&
+		stable.Hash != r.revision.Base.Hash && !history.Completed(stable.Existing)
+}
+
+// parts returns the parts of stages; without stages, the whole fleet.
+func (r *run) parts() *stage.Parts {
+	if r.nodeFacts.Parts == nil {
+		return (*stage.Stages)(nil).NewParts()
+	}
+	return r.nodeFacts.Parts
 }
 
 // halted reports whether users have stopped the rollout as a whole (T4).

@@ -184,6 +184,7 @@ var lifetimes = map[string][]string{
 	"aim":       {"place", "resolve", "target"}, // step 1 knows the effects of overrides for the template of the update revision
 	"nodeAim":   {"place", "resolve", "target"},
 	"nodeState": {"classify"},
+	"opened":    {"classify"},
 	"draft":     {"target", "classify", "repair", "admit"}, // step 4 says how many nodes a first installation leaves empty
 	"nodeDraft": {"repair", "admit"},
 }

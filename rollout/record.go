@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // What is remembered of the rollout, and read by steps target, repair and report.
@@ -21,6 +22,11 @@ type Record struct {
 	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
 	// without a canary.
 	Stable string `json:"stable,omitempty"`
+	// Base is the hash of the base revision, kept for the time in which no ControllerRevision is marked as rolled out everywhere
+	// (T8). Empty without stages.
+	Base string `json:"base,omitempty"`
+	// Frontier is how far the stages are (T8). Zero without stages.
+	Frontier stage.Frontier `json:"frontier,omitzero"`
 	// Completed reports whether at some time every node was at the revision and available (S3).
 	Completed bool `json:"completed,omitempty"`
 }
@@ -36,6 +42,10 @@ func (r *run) rolloutRecord() Record {
 	record.Stable = ""
 	if r.spec.Strategy.Canary != nil && !r.unwritten() {
 		record.Stable = r.revision.Stable.Hash
+	}
+	record.Base = ""
+	if base := r.revision.Base; base.Existing != nil && base.Hash != r.revision.Update.Hash {
+		record.Base = base.Hash
 	}
 	paused := r.halted()
 	switch {

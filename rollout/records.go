@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -31,7 +32,7 @@ func (r *run) makeRecords(updates map[string]bool) {
 	} else {
 		r.setAside(&aside, requests)
 	}
-	r.countCells()
+	r.countAside()
 	for j := r.podFacts.Strays; j != none; j = r.podFacts.List.At(j).Next {
 		if p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j)); !p.traits.has(marked) || !p.traits.has(finished) {
 			r.strays = append(r.strays, p)
@@ -72,16 +73,38 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 	}
 }
 
-// countCells counts the settled nodes of each cell.
-func (r *run) countCells() {
-	if r.nodeFacts.Cells == nil {
+// countAside counts the settled nodes of each cell and each part.
+func (r *run) countAside() {
+	if r.nodeFacts.Cells != nil {
+		r.settledByCell = make([]int32, r.nodeFacts.Cells.Len())
+	}
+	if r.followsParts() {
+		r.asideByPart = make([]stage.Count, r.parts().Len())
+	}
+	if r.settledByCell == nil && r.asideByPart == nil {
 		return
 	}
-	r.settledByCell = make([]int32, r.nodeFacts.Cells.Len())
 	for i := range r.plan.Decisions {
-		if d := &r.plan.Decisions[i]; d.State == StateUpdated { // by now only settled nodes have a state
-			r.settledByCell[r.nodeFacts.List.At(int32(i)).Cell]++
+		if d := &r.plan.Decisions[i]; d.State != StateUpdated { // by now only settled nodes have a state
+			continue
 		}
+		n := r.nodeFacts.List.At(int32(i))
+		if r.settledByCell != nil {
+			r.settledByCell[n.Cell]++
+		}
+		if r.asideByPart != nil {
+			countSettled(&r.asideByPart[n.Part], n)
+		}
+	}
+}
+
+// countSettled counts a settled node in its part.
+func countSettled(c *stage.Count, n *fleet.Node) {
+	c.Nodes++
+	if n.Unselected {
+		c.Held++ // of such nodes nothing is to be learned about the rollout (T3)
+	} else {
+		c.Settled++
 	}
 }
 
@@ -256,7 +279,7 @@ func (r *run) awaitAvailable(node int32, at time.Time) {
 }
 
 func (r *run) remembersIgnored() bool {
-	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0
+	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0 || r.rules.Stages.Len() > 0
 }
 
 // atGeneration reports whether a pod without a revision hash is at the update revision by its template generation label (R5).

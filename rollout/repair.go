@@ -44,8 +44,8 @@ func (r *run) scaleLimits() {
 	}
 	budget.MaxUnavailable = r.maxUnavailable.RoundUp(budget.Desired)
 	budget.MaxSurge = r.maxSurge.RoundUp(budget.Desired)
-	budget.MaxUnschedulable = r.unschedulable.RoundUp(budget.Desired)
-	budget.MaxExempt = r.maxExempt.RoundUp(budget.Desired)
+	spare := r.newSpare()
+	budget.MaxUnschedulable, budget.MaxExempt = spare.unschedulable, spare.out
 	if r.rules.Domains.Len() > 0 {
 		desired := slices.Clone(r.settledByCell)
 		for i := range r.nodes {
@@ -126,7 +126,7 @@ func (r *run) deleteFailed(i int32) {
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
-		if !p.traits.has(atGoal) && r.beginHeldBy(n) == LimitNone {
+		if !p.traits.has(atGoal) && r.beginHeldBy(n) == LimitNone && n.closed == LimitNone {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}

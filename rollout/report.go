@@ -26,6 +26,7 @@ func (r *run) report() {
 	}
 	r.nameUsers()
 	r.reportDomains()
+	r.reportParts()
 	r.reportOverrides()
 	r.plan.Status = status.Summarize(r.statusInput(counts))
 	r.plan.Memory = r.memory()
@@ -195,6 +196,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Unavailable:       r.plan.Budget.Unavailable,
 		MaxSurge:          r.plan.Budget.MaxSurge,
 		Trial:             r.statusTrial(),
+		Gate:              r.gate(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
 		Settled:           r.settledAside,
@@ -214,7 +216,10 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 			}
 		case StateOutdated:
 			in.Outdated++
-			if d.Target == TargetHeld {
+			switch {
+			case r.isGated(int32(i)):
+				in.Gated++
+			case d.Target == TargetHeld:
 				in.Held++
 				if d.Unavailable {
 					in.HeldUnavailable++
@@ -228,6 +233,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 
 func (r *run) memory() Memory {
 	rollout := r.record
+	rollout.Frontier = r.frontier()
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{
 		Version:        MemoryVersion,

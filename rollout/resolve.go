@@ -24,6 +24,8 @@ func (r *run) resolve() error {
 		CollisionCount: r.remembered.CollisionCount,
 		Canary:         r.spec.Strategy.Canary != nil,
 		LastStable:     r.lastStable(),
+		Stages:         r.rules.Stages.Len() > 0,
+		LastBase:       r.remembered.Rollout.Base,
 	}
 	r.revision, err = r.resolver.Resolve(in)
 	if err == nil && in.LastStable == "" && r.isRolledOut() {

@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
@@ -39,6 +40,7 @@ type run struct {
 
 	facts
 	aim
+	opened
 	plan Plan
 	draft
 }
@@ -50,7 +52,7 @@ type facts struct {
 	nodes     []node // those that were not set aside, ascending by name
 	pods      []pod  // of these nodes, grouped by node, node.first to node.end
 	strays    []pod  // pods on no known node
-	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision, a canary or outages
+	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision, a canary, outages or stages
 	hashes    []hash // the distinct revision hashes that pods carry
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
@@ -59,6 +61,8 @@ type facts struct {
 	settledAside int32
 	// settledByCell is how many of them are in each cell; nil without domains.
 	settledByCell []int32
+	// asideByPart counts them by part, by its ordinal; nil if the parts of stages are not followed.
+	asideByPart []stage.Count
 }
 
 // aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for
@@ -75,6 +79,13 @@ type aim struct {
 	// otherCreates are, by the node's place in run.nodes, the revisions of its creates in flight that are neither the update
 	// revision nor the stable one: those for which node.creates has ofOther.
 	otherCreates map[int32][]string
+}
+
+// opened is what step 5 finds out about the parts of stages (T8). It is zero while they are not followed.
+type opened struct {
+	// partCounts are how the nodes of each part stand, by its ordinal, and stages is what that means.
+	partCounts []stage.Count
+	stages     stage.Judgement
 }
 
 // draft is what steps 4 to 7 remember of the plan that they write, such as what is left of its limits.
@@ -137,6 +148,8 @@ type nodeState struct {
 	// leavesByHook reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod nor
 	// outdatedPod (L2).
 	leavesByHook bool
+	// closed says why the part of a stage that the node is in is not open (T8). LimitNone: it is open.
+	closed Limit
 }
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 and 7 set it.

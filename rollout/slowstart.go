@@ -124,7 +124,7 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	}
 	starting := n.expects != expectsNothing
 	kept := n.goalPod
-	if kept == none && n.heldBy != LimitNone {
+	if kept == none && (n.heldBy != LimitNone || n.closed != LimitNone) {
 		kept = n.outdatedPod // a held node keeps the pod that it has (T1)
 	}
 	if kept != none && !r.pods[kept].inService() {

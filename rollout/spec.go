@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Spec says what is to run on the nodes and how changes reach them. It is a plain value in the library's own
@@ -123,6 +124,13 @@ type Policy struct {
 	// Domains bound how many nodes are disturbed at once by label, and in how many places, beside maxUnavailable or maxSurge
 	// (B10). At most 16. Default (nil): none.
 	Domains []domain.Domain
+	// Stages open the fleet to a new revision one part after the other (T8). At most 64. Default (nil): all nodes are open.
+	Stages []stage.Stage
+	// Approved are the approvals of parts of stages that need one. Default (nil): none.
+	Approved []stage.Approval
+	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or canary.Any for whatever
+	// revision there is. Default (""): none does.
+	Expedite string
 }
 
 // SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
@@ -230,6 +238,10 @@ func (p Policy) withDefaults() Policy {
 	p.Domains = slices.Clone(p.Domains)
 	for i := range p.Domains {
 		p.Domains[i] = p.Domains[i].DeepCopy()
+	}
+	p.Stages, p.Approved = slices.Clone(p.Stages), slices.Clone(p.Approved)
+	for i := range p.Stages {
+		p.Stages[i] = p.Stages[i].DeepCopy()
 	}
 	return p
 }

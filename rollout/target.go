@@ -38,7 +38,7 @@ func (r *run) target() {
 // setGoals gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go
 // back to, the goal is the update revision everywhere, even if it has failed.
 func (r *run) setGoals() {
-	stable := r.trial.Phase != canary.Idle && r.revision.Stable.Hash != r.revision.Update.Hash
+	stable := r.isTried() && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
 	var elsewhere, otherwise bool  // its pods may run on other nodes, may get other resources than those of the update revision

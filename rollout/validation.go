@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/tolerations"
 )
 
@@ -221,7 +222,8 @@ func (p Policy) validate(path *field.Path) field.ErrorList {
 	if p.Outages != nil {
 		errs = p.Outages.Validate(path.Child("outages"))
 	}
-	return append(errs, domain.Validate(p.Domains, path.Child("domains"))...)
+	errs = append(errs, domain.Validate(p.Domains, path.Child("domains"))...)
+	return append(errs, stage.Validate(p.Stages, p.Approved, path)...)
 }
 
 // validateSlowStart checks the bounds of slow start: with a limit of 0 no pod could ever be created (B7).

@@ -17,6 +17,10 @@ type WaitingNodes struct {
 	// Domain that they wait for, if the limit is [LimitDomain]; nil: it is another. Because then lists the first five nodes that
 	// use it up.
 	Domain *DomainState
+	// Part is the part of a stage that has to be done or opened first, if the limit is [LimitStage], [LimitSoak] or
+	// [LimitApproval]; nil: the limit is another, or the nodes wait for the stages of an earlier revision. Because then lists
+	// the first five nodes that keep it from being done.
+	Part *PartState
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
@@ -48,6 +52,10 @@ func (p *Plan) Waits() []WaitingNodes {
 			w := WaitingNodes{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit)}
 			if domain := p.domainOf(d); domain != nil {
 				w.Domain, w.Size, w.Because = domain, domain.limit(), domain.Users
+			}
+			if p.partOf(d) != nil {
+				w.Part = p.nextPart()
+				w.Because = w.Part.Blocking
 			}
 			waits = append(waits, w)
 		}
@@ -128,6 +136,10 @@ func (w WaitingNodes) because() string {
 		return fmt.Sprintf("slow start allows %d under way now", w.Size)
 	case w.Domain != nil:
 		return w.Domain.spent()
+	case w.Part != nil && w.Limit == LimitStage:
+		return w.Part.obstacle(nil)
+	case w.Part != nil:
+		return w.Part.name() + " is not open: " + w.Part.obstacle(w.Part)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:
@@ -149,5 +161,6 @@ var waitTexts = [limits]string{
 	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
 	LimitPartition:       "a first installation leaves the partition empty",
 	LimitFrozen:          "repair is due, but the set is frozen",
+	LimitStage:           "the stable revision had not come to them in its stages when the update revision was tried",
 	LimitDeparting:       "nodes that are leaving the cluster or under maintenance are left alone until that ends",
 }

@@ -17,12 +17,14 @@ const (
 	//
 	//	False    RolloutComplete                            the rollout was seen complete, now or earlier
 	//	False    RolloutHeld, OnDelete                      all that is not held is done
-	//	True     RolloutInProgress, WaitingForAvailability  it goes on by itself
+	//	True     RolloutInProgress, WaitingForAvailability, it goes on by itself
+	//	         StageSoaking
 	//	True     CanaryOnTrial                              it is tried, and goes on once it is promoted
 	//	Unknown  PausedBySpec, FrozenBySpec,                it is not done, and does not go on
 	//	         CanaryOnHold, CanaryRejected,
 	//	         CanaryWithoutNodes, CanaryHeld,
-	//	         HeldPodsUseUpBudget
+	//	         HeldPodsUseUpBudget, ApprovalNeeded,
+	//	         StageWithoutEvidence
 	//
 	// The first row that applies counts. So a client waits for Progressing=False after a change of the spec, once
 	// ObservedGeneration has caught up.
@@ -170,6 +172,9 @@ func progressingMessage(in *Input, p progress) string {
 	b = append(b, " nodes updated and available"...)
 	if p.held > 0 {
 		b = append(number(b, ", ", p.held), " held back"...)
+	}
+	if in.Gated > 0 {
+		b = append(number(b, ", ", in.Gated), " waiting for their stage"...)
 	}
 	if in.Waiting > 0 {
 		b = append(number(b, ", ", in.Waiting), " waiting for the budget"...)

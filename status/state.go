@@ -16,7 +16,7 @@ const (
 	Running
 	// Updating: nodes have yet to reach the update revision, and it goes on by itself.
 	Updating
-	// Paused: the spec lets no further node begin (T4).
+	// Paused: the spec lets no further node begin (T4), or the next part of a stage lacks its approval (T8).
 	Paused
 	// Frozen: the spec lets nothing be created or deleted (T4).
 	Frozen
@@ -91,6 +91,13 @@ const (
 	CanaryHeld
 	// CanaryPromoted: the update revision was tried and is promoted (C2, C5).
 	CanaryPromoted
+	// StageSoaking: the next part of a stage waits until the one before has soaked (T8).
+	StageSoaking
+	// ApprovalNeeded: the next part of a stage waits for its approval (T8).
+	ApprovalNeeded
+	// StageWithoutEvidence: all nodes of the open part of a stage are left out, so that nothing shows whether the revision works
+	// there (T8).
+	StageWithoutEvidence
 
 	reasons // count
 )
@@ -99,6 +106,7 @@ var reasonNames = [reasons]string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
+	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence",
 }
 
 // String returns the name of the reason, or ConditionReason(n) for a value without a name.

@@ -39,6 +39,10 @@ type Input struct {
 	Held int32
 	// Waiting is the number of those Outdated nodes that may be updated, but found no room in the budget.
 	Waiting int32
+	// Gated is the number of those Outdated nodes that may be updated, but whose part of a stage is not open yet (T8). Gate is
+	// what opens the next part.
+	Gated int32
+	Gate  Gate
 	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
 	Acting bool
 
@@ -62,6 +66,21 @@ type Input struct {
 	// CompletedRevision of the last Status. Empty: none.
 	CompletedRevision string
 }
+
+// Gate is what the next part of a stage waits for (T8).
+type Gate uint8
+
+// The gates.
+const (
+	// GateNone: no part waits, or the next one is opened when the nodes of the open one are updated.
+	GateNone Gate = iota
+	// GateSoak: time passes first.
+	GateSoak
+	// GateApproval: somebody has to approve it first.
+	GateApproval
+	// GateEvidence: all nodes of the open part are left out, so that nothing shows whether the revision works there.
+	GateEvidence
+)
 
 // Trial is what the status needs to know of the canary of a revision. It is about the revision, so that the reboot of a canary
 // node changes nothing (S3).
@@ -122,6 +141,7 @@ type Status struct {
 //   - Stuck: the canary has no nodes; or nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses
 //     up the limit in force.
 //   - Canary: the revision is on trial.
+//   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.
@@ -225,6 +245,12 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Stuck, CanaryHeld
 	case in.Trial.State == Canary:
 		return Canary, CanaryOnTrial
+	case in.Gated > 0 && in.Gate == GateEvidence && !in.Acting:
+		return Stuck, StageWithoutEvidence
+	case in.Gated > 0 && in.Gate == GateApproval:
+		return Paused, ApprovalNeeded
+	case in.Gated > 0 && in.Gate == GateSoak:
+		return Updating, StageSoaking
 	case p.free > 0 || !p.reached && !p.latched:
 		if !in.Acting && (in.Waiting > 0 || p.free == 0) {
 			return Updating, WaitingForAvailability

@@ -211,7 +211,10 @@ func TestRecorderKnowsAllFields(t *testing.T) {
 	for _, known := range []struct {
 		of     any
 		fields int
-	}{{rollout.Plan{}, 20}, {rollout.Decision{}, 22}, {rollout.Budget{}, 15}, {rollout.Patch{}, 8}} {
+	}{
+		{rollout.Plan{}, 22}, {rollout.Decision{}, 23}, {rollout.Budget{}, 15}, {rollout.Patch{}, 8}, {rollout.Memory{}, 6},
+		{rollout.Record{}, 8},
+	} {
 		if has := reflect.TypeOf(known.of).NumField(); has != known.fields {
 			t.Errorf("%T has %d fields, and %d are taken down", known.of, has, known.fields)
 		}

@@ -15,7 +15,11 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Recorder takes down the plans of one run.
@@ -75,12 +79,15 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	if len(plan.Domains) > 0 {
 		r.line("domains", plan.Domains)
 	}
+	if len(plan.Parts)+len(plan.StaleApprovals) > 0 {
+		r.line("parts", plan.Parts, plan.StaleApprovals)
+	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
 	r.line("canary", plan.Canary)
 	r.line("overrides", plan.OverrideConflicts, plan.MalformedOverrides)
 	r.line("status", plan.Status)
-	r.line("memory", plan.Memory)
+	r.memory(&plan.Memory)
 	r.line("failed pulls", plan.FailedPulls, plan.PullWaits)
 	r.waits(plan)
 	r.line("wake", plan.NextWake)
@@ -96,8 +103,38 @@ func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 	if d.Domain > 0 {
 		r.line("domain", d.Domain)
 	}
+	if d.Part > 0 {
+		r.line("part", d.Part)
+	}
 	if d.Node != "" {
 		r.line("because", plan.Explain(d.Node))
+	}
+}
+
+// memory is taken down without what stages add, which has a line of its own.
+func (r *Recorder) memory(m *rollout.Memory) {
+	type record struct {
+		Revision    string
+		Began       time.Time
+		Paused      time.Duration
+		PausedSince time.Time
+		Stable      string
+		Completed   bool
+	}
+	o := &m.Rollout
+	r.line("memory", struct {
+		Version        int
+		Backoffs       []rollout.Backoff
+		Rollout        record
+		Canary         canary.Record
+		Conditions     []metav1.Condition
+		CollisionCount *int32
+	}{
+		m.Version, m.Backoffs, record{o.Revision, o.Began, o.Paused, o.PausedSince, o.Stable, o.Completed}, m.Canary, m.Conditions,
+		m.CollisionCount,
+	})
+	if o.Base != "" || o.Frontier != (stage.Frontier{}) {
+		r.line("stages", o.Base, o.Frontier)
 	}
 }
 

@@ -2,8 +2,8 @@ package history
 
 import appsv1 "k8s.io/api/apps/v1"
 
-// Annotations of a ControllerRevision that hold the verdict of its canary (C6). They are on the object, so that a lost
-// memory loses no verdict.
+// Annotations of a ControllerRevision that hold the verdict of its canary (C6), and that its rollout came to its end (T8). They are
+// on the object, so that a lost memory loses no verdict.
 const (
 	// PromotedAnnotation is on revisions that were promoted. Its value is the time in RFC 3339, but any value counts.
 	PromotedAnnotation = "daemonplan.io/promoted"
@@ -11,6 +11,9 @@ const (
 	FailedAnnotation = "daemonplan.io/failed"
 	// FailedMessageAnnotation says in words what failed.
 	FailedMessageAnnotation = "daemonplan.io/failed-message"
+	// CompletedAnnotation is on revisions that were rolled out to every node, stage by stage (T8). Its value is the time in
+	// RFC 3339, but any value counts.
+	CompletedAnnotation = "daemonplan.io/completed"
 	// RetriedAnnotation holds the last retry command that was obeyed, so that it is obeyed once.
 	RetriedAnnotation = "daemonplan.io/retried"
 )
@@ -30,5 +33,14 @@ func Failed(revision *appsv1.ControllerRevision) bool {
 		return false
 	}
 	_, ok := revision.Annotations[FailedAnnotation]
+	return ok
+}
+
+// Completed reports whether a revision carries the mark of a rollout that came to its end. It is false for nil.
+func Completed(revision *appsv1.ControllerRevision) bool {
+	if revision == nil {
+		return false
+	}
+	_, ok := revision.Annotations[CompletedAnnotation]
 	return ok
 }

@@ -63,6 +63,11 @@ type Input struct {
 	// LastStable is the hash of the revision that was last known to be the stable one; "" if none is. With Canary it counts
 	// like a mark that is not seen yet. While there is no mark, it counts even if the revision is not there any more.
 	LastStable string
+	// Stages reports whether revisions are rolled out in stages (T8). Base is then kept by R4, too.
+	Stages bool
+	// LastBase is the hash of the revision that was last known to be the base; "" if none is. It counts while no revision
+	// carries the mark of a rollout that came to its end.
+	LastBase string
 }
 
 // Revision names a revision, created already or not.
@@ -98,6 +103,13 @@ type Resolution struct {
 	// Promoted reports whether Update, or a duplicate of it, carries the mark of a promotion, Marked whether any revision
 	// does.
 	Promoted, Marked bool
+	// Base is what nodes get that are not to get Update yet (T8): the highest revision with other data whose rollout came to its
+	// end, by its mark, and that has not failed. Without any mark it is the one that Input.LastBase names, else Fallback, unless
+	// that is Update, else the highest other revision that can be read and has not failed, else Update.
+	Base Revision
+	// Completed reports whether Update, or a duplicate of it, carries the mark of a rollout that came to its end, AnyCompleted
+	// whether any revision does.
+	Completed, AnyCompleted bool
 	// First reports whether no revision has other data than the template's, so that nothing was rolled out before it.
 	First bool
 	// Matches are the hashes of all revisions whose data is the template's (R2), sorted: Update.Hash, and those of
@@ -223,6 +235,11 @@ func (r *Resolver) Resolve(in Input) (Resolution, error) {
 	carried := newCarried(in.Carriers)
 	out.Fallback = older(&out, others, in, carried)
 	out.Stable = stable(&out, others, in)
+	out.Completed = Completed(update) || slices.ContainsFunc(duplicates, Completed)
+	out.AnyCompleted = out.Completed || slices.ContainsFunc(others, Completed)
+	if in.Stages && !out.Completed {
+		out.Base = base(&out, others, in)
+	}
 	r.deduplicate(&out, duplicates, others, carried)
 	trim(&out, others, in, carried)
 	return out, nil

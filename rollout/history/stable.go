@@ -57,6 +57,24 @@ func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 	return out.Update
 }
 
+// base returns Resolution.Base. Another revision with the update revision's hash is passed over, as in stable.
+func base(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+	for _, revision := range slices.Backward(others) {
+		hash := HashOf(revision)
+		is := Completed(revision)
+		if !out.AnyCompleted {
+			is = in.LastBase != "" && hash == in.LastBase
+		}
+		if is && hash != out.Update.Hash && !Failed(revision) {
+			return reviewed(revision)
+		}
+	}
+	if out.Fallback.Hash != out.Update.Hash {
+		return out.Fallback
+	}
+	return before(out, others, in)
+}
+
 // older returns Resolution.Fallback.
 func older(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) Revision {
 	highest := func(is func(hash string) bool, failed bool) *Revision {

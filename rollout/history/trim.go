@@ -6,8 +6,8 @@ import (
 
 // trim plans the deletion of the oldest revisions beyond the limit (R4). A revision beyond the limit stays if it is needed, and
 // no other is deleted in its place, so that the history can be longer than the limit. A revision is needed while any pod
-// carries it, also a terminating or terminal one, while it is the stable one, and while it has the last mark of a promotion,
-// because until the next mark is seen nothing else shows what was stable. others is sorted, oldest first, and without the
+// carries it, also a terminating or terminal one, while it is the stable one or the base of stages, and while it has the last mark
+// of a promotion, because until the next mark is seen nothing else shows what was stable. others is sorted, oldest first, and without the
 // update revision.
 func trim(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) {
 	excess := len(others) - max(int(in.Limit), 0)
@@ -16,7 +16,8 @@ func trim(out *Resolution, others []*appsv1.ControllerRevision, in Input, carrie
 		if excess <= 0 {
 			return
 		}
-		if revision == out.Stable.Existing || revision == verdict || carried.by(HashOf(revision)) {
+		if revision == out.Stable.Existing || revision == verdict || carried.by(HashOf(revision)) ||
+			revision == out.Base.Existing {
 			continue
 		}
 		out.Delete = append(out.Delete, revision)

@@ -29,6 +29,14 @@ func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
 	})
 }
 
+// Completed returns the revision of the spec, as [Revision] does, with the mark of a rollout that came to its end an hour before
+// [Noon] (T8).
+func Completed(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
+	return objects.Marked(Revision(spec, number), map[string]string{
+		history.CompletedAnnotation: objects.HourAgo().UTC().Format(time.RFC3339),
+	})
+}
+
 // Rejected returns the revision of the spec, as [Revision] does, with the mark of a canary that failed (C6).
 func Rejected(spec rollout.Spec, number int64, reason canary.PhaseReason) *appsv1.ControllerRevision {
 	return objects.Marked(Revision(spec, number), map[string]string{history.FailedAnnotation: reason.String()})

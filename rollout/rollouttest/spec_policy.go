@@ -8,6 +8,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Options for policies.
@@ -39,4 +40,23 @@ func Domains(domains ...domain.Domain) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.Policy.Domains = append(slices.Clip(s.Strategy.Policy.Domains), domains...)
 	}
+}
+
+// Stages adds stages, which open the fleet to a new revision one after the other (T8).
+func Stages(stages ...stage.Stage) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.Policy.Stages = append(slices.Clip(s.Strategy.Policy.Stages), stages...)
+	}
+}
+
+// Approve adds approvals of parts of stages (T8).
+func Approve(approvals ...stage.Approval) SpecOption {
+	return func(s *rollout.Spec) {
+		s.Strategy.Policy.Approved = append(slices.Clip(s.Strategy.Policy.Approved), approvals...)
+	}
+}
+
+// Expedite lets a revision pass the stages (T8): its hash, its name, or [canary.Any] for any.
+func Expedite(revision string) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Policy.Expedite = revision }
 }

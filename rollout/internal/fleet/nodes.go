@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // None stands for no ordinal.
@@ -25,6 +26,8 @@ type Node struct {
 	Effect int32
 	// Cell is the ordinal in Nodes.Cells of the node's cell, by which it is in domains (B10). 0 without domains.
 	Cell int32
+	// Part is the ordinal in Nodes.Parts of the part of a stage that the node is in (T8). 0 without stages.
+	Part int32
 	// Unselected reports whether the node selector of the strategy does not match the node (T3).
 	Unselected bool
 }
@@ -37,6 +40,8 @@ type Nodes struct {
 	Effects []placement.Overridden
 	// Cells of the nodes, and maybe some that no node has any more; nil without domains. They are not written any more.
 	Cells *domain.Cells
+	// Parts of stages, and maybe some that no node is in any more; nil without stages. They are not written any more.
+	Parts *stage.Parts
 	// Runs is how many nodes run the pod by the template of the update revision.
 	Runs int32
 
@@ -244,29 +249,52 @@ func (f *Nodes) judge(list *edited[Node], nodes []int32) {
 	}
 }
 
-// divide gives each node its cell: the fresh nodes, and if the domains are others, all nodes. So it does if many cells are those
-// of nodes that are gone or have other labels by now.
+// divide gives each node its cell and its part.
 func (f *Nodes) divide(list *edited[Node], earlier *Nodes, fresh []int32) {
-	domains := f.rules.Domains
-	if domains.Len() == 0 {
-		return
+	if domains := f.rules.Domains; domains.Len() > 0 {
+		var cells *domain.Cells
+		if earlier != nil && domains.SameCells(earlier.rules.Domains) {
+			cells = earlier.Cells
+		}
+		f.Cells = number(list, cells, fresh, domains.NewCells, func(n *Node, cell int32) { n.Cell = cell })
 	}
-	if earlier != nil && earlier.Cells != nil && domains.SameCells(earlier.rules.Domains) &&
-		earlier.Cells.Len()+len(fresh) <= 2*list.Len()+block {
-		if f.Cells = earlier.Cells; len(fresh) > 0 {
-			f.Cells = f.Cells.Clone()
+	if stages := f.rules.Stages; stages.Len() > 0 {
+		var parts *stage.Parts
+		if earlier != nil && stages.SameParts(earlier.rules.Stages) {
+			parts = earlier.Parts
+		}
+		f.Parts = number(list, parts, fresh, stages.NewParts, func(n *Node, part int32) { n.Part = part })
+	}
+}
+
+// numbers are what number gives nodes: numbers of what their labels mean.
+type numbers[T any] interface {
+	comparable
+	Len() int
+	Clone() T
+	Of(labels map[string]string) int32
+}
+
+// number gives nodes the numbers of their labels: the fresh nodes from a copy of an earlier table, or all nodes from a new one, if
+// there is no earlier one or if many of its numbers are those of nodes that are gone or have other labels by now.
+func number[T numbers[T]](list *edited[Node], earlier T, fresh []int32, table func() T, set func(*Node, int32)) T {
+	var none T
+	if earlier != none && earlier.Len()+len(fresh) <= 2*list.Len()+block {
+		if len(fresh) > 0 {
+			earlier = earlier.Clone()
 		}
 		for _, i := range fresh {
 			n := list.write(i)
-			n.Cell = f.Cells.Of(n.Object.Labels)
+			set(n, earlier.Of(n.Object.Labels))
 		}
-		return
+		return earlier
 	}
-	f.Cells = domains.NewCells()
+	made := table()
 	for i := range int32(list.Len()) {
 		n := list.write(i)
-		n.Cell = f.Cells.Of(n.Object.Labels)
+		set(n, made.Of(n.Object.Labels))
 	}
+	return made
 }
 
 // override gives the nodes of these ordinals what overrides say, and takes over the effects of the others from earlier facts.

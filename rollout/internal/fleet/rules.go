@@ -13,6 +13,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Rules are what facts depend on beside the objects: parts of a spec. They are immutable.
@@ -29,6 +30,8 @@ type Rules struct {
 	NodeSelector labels.Selector
 	// Domains of the policy (B10); nil: none.
 	Domains *domain.Domains
+	// Stages of the policy (T8); nil: none.
+	Stages *stage.Stages
 	// CanaryLabel is the label on the pods of canary nodes.
 	CanaryLabel string
 	// Predecessor is the set that this one takes over from; nil: there is none.

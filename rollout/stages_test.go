@@ -1,0 +1,341 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/status"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStagesT8(t *testing.T) { playScenes(t, stageScenes()) }
+
+// ring is a stage of the nodes with the label ring of that value.
+func ring(value string, change ...func(*stage.Stage)) stage.Stage {
+	s := stage.Stage{Name: "ring-" + value, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": value}}}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func soak(d time.Duration) func(*stage.Stage) { return func(s *stage.Stage) { s.Soak = d } }
+
+func approval(s *stage.Stage) { s.Approval = true }
+
+func tolerance(value string) func(*stage.Stage) {
+	return func(s *stage.Stage) { s.Tolerance = new(intstr.Parse(value)) }
+}
+
+// at puts the frontier of the memory there, since so long.
+func at(name, value string, since time.Duration) func(*lab) {
+	return func(l *lab) {
+		l.snapshot.Memory.Version = rollout.MemoryVersion
+		l.snapshot.Memory.Rollout = rollout.Record{
+			Revision: l.update, Began: kit.Noon().Add(-time.Hour),
+			Frontier: stage.Frontier{Stage: name, Value: value, At: kit.Noon().Add(-since)},
+		}
+	}
+}
+
+// marks puts marks on revisions: "update" and "old".
+func marks(revision, annotation string) func(*lab) {
+	return func(l *lab) {
+		for _, r := range l.snapshot.Revisions {
+			if history.HashOf(r) == l.hash(revision) {
+				r.Annotations = map[string]string{annotation: "2026-01-01T10:00:00Z"}
+			}
+		}
+	}
+}
+
+func stageScenes() []scene {
+	in := func(s spot, value string) spot { return s.with(kit.Label("ring", value)) }
+	zone := func(s spot, value string) spot { return s.with(kit.Label("zone", value)) }
+	with := func(options ...kit.SpecOption) []kit.SpecOption { return append(options, kit.MaxUnavailable("9")) }
+	rings := func(change ...func(*stage.Stage)) []kit.SpecOption {
+		return with(kit.Stages(ring("0", change...), ring("1")))
+	}
+	zones := with(kit.Stages(stage.Stage{Name: "zones", Key: "zone"}))
+	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
+	waits := func(node, limit string) string { return node + ": outdated>held wait Gated " + node + "0 " + limit }
+	done := func(node string) string { return node + ": updated>update none UpToDate" }
+	down := newPod(kit.Unready())
+	starting := func(node string) string { return node + ": starting>update wait NotReady " + node + "0 U" }
+	return []scene{
+		{
+			name: "ring by ring", why: "T8: the first part is open, whatever the budget leaves", spec: rings(),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod())}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), waits("b", "stage"), waits("c", "stage")},
+		},
+		{
+			name: "the next ring", why: "T8: open when the one before is done", spec: rings(),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod())}, acts: "delete b0 Outdated",
+			want: []string{done("a"), goes("b"), waits("c", "stage")},
+		},
+		{
+			name: "the rest", why: "T8: nodes that no stage selects are the last part", spec: rings(), set: marks("old", history.CompletedAnnotation),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1"), on("c", oldPod())}, acts: "delete c0 Outdated",
+			want: []string{done("a"), done("b"), goes("c")},
+		},
+		{
+			name: "an unavailable node", why: "T8: tolerance 0 by default", spec: rings(),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", down), "0"), in(on("c", oldPod()), "1")},
+			want:  []string{done("a"), starting("b"), waits("c", "stage")},
+		},
+		{
+			name: "an unavailable node is tolerated", why: "T8: at most tolerance", spec: rings(tolerance("1")),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", down), "0"), in(on("c", oldPod()), "1")}, acts: "delete c0 Outdated",
+			want: []string{done("a"), starting("b"), goes("c")},
+		},
+		{
+			name: "tolerance is rounded down", why: "T8: 99% of one node is none", spec: rings(tolerance("99%")),
+			fleet: []spot{in(on("a", down), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{starting("a"), waits("b", "stage")},
+		},
+		{
+			name: "nothing settled", why: "T8: tolerance alone is no evidence", spec: rings(tolerance("5")),
+			fleet: []spot{in(on("a", down), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{starting("a"), waits("b", "stage")},
+		},
+		{
+			name: "outdated is not tolerated", why: "T8: tolerance is about what is there and not available", spec: append(rings(tolerance("5")), kit.MaxUnavailable("1")),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "0"), in(on("c", oldPod()), "1")}, acts: "delete b0 Outdated",
+			want: []string{done("a"), goes("b"), waits("c", "stage")},
+		},
+		{
+			name: "soak", why: "T8: the clock runs from when the part was first seen done", spec: rings(soak(time.Hour)), set: at("ring-0", "", 59*time.Minute),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod())},
+			want:  []string{done("a"), waits("b", "soak"), waits("c", "stage")},
+		},
+		{
+			name: "soaked", why: "T8", spec: rings(soak(time.Hour)), set: at("ring-0", "", time.Hour),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod())}, acts: "delete b0 Outdated",
+			want: []string{done("a"), goes("b"), waits("c", "stage")},
+		},
+		{
+			name: "done now", why: "T8: the soak begins with the plan that sees it", spec: rings(soak(time.Second)),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{done("a"), waits("b", "soak")},
+		},
+		{
+			name: "a clock set back", why: "T8: a frontier in the future counts as now", spec: rings(soak(time.Hour)), set: at("ring-0", "", -48*time.Hour),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{done("a"), waits("b", "soak")},
+		},
+		{
+			name: "approval", why: "T8: it opens only if somebody says so", spec: rings(approval),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{waits("a", "approval"), waits("b", "stage")},
+		},
+		{
+			name: "approved", why: "T8: for this revision", spec: append(rings(approval), kit.Approve(stage.Approval{Stage: "ring-0", Revision: kit.Hash(newLab().spec)})),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), waits("b", "stage")},
+		},
+		{
+			name: "approved for another", why: "T8: an approval is for one revision", spec: append(rings(approval), kit.Approve(stage.Approval{Stage: "ring-0", Revision: "other"})),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{waits("a", "approval"), waits("b", "stage")},
+		},
+		{
+			name: "zone by zone", why: "T8: integers by number, then texts, then nodes without the label", spec: zones, set: marks("old", history.CompletedAnnotation),
+			fleet: []spot{zone(on("a", oldPod()), "10"), zone(on("b", newPod()), "9"), zone(on("c", oldPod()), "b"), on("d", oldPod())}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), done("b"), waits("c", "stage"), waits("d", "stage")},
+		},
+		{
+			name: "a done part reopens nothing", why: "T8: done is for good; what joins there is begun at once", spec: zones, set: at("zones", "b", time.Minute),
+			fleet: []spot{zone(on("a", oldPod()), "a"), zone(on("b", down), "b"), zone(on("c", oldPod()), "c"), zone(on("d"), "a")}, acts: "delete c0 Outdated, delete a0 Outdated, create d Missing",
+			want: []string{goes("a"), starting("b"), goes("c"), "d: missing>update create Missing U"},
+		},
+		{
+			name: "lost memory", why: "T8: the first part that is not done is open, and no other", spec: zones,
+			fleet: []spot{zone(on("a", newPod()), "a"), zone(on("b", down), "b"), zone(on("c", newPod()), "c"), zone(on("d", oldPod()), "d")},
+			want:  []string{done("a"), starting("b"), done("c"), waits("d", "stage")},
+		},
+		{
+			name: "a stage that is gone", why: "T8: then the memory of it is lost", spec: zones, set: at("gone", "", time.Hour),
+			fleet: []spot{zone(on("a", oldPod()), "a"), zone(on("b", oldPod()), "b")}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), waits("b", "stage")},
+		},
+		{
+			name: "a stage without nodes", why: "T8: it is skipped, with its soak and its approval", spec: rings(approval, soak(time.Hour)),
+			fleet: []spot{in(on("b", oldPod()), "1"), on("c", oldPod())}, acts: "delete b0 Outdated",
+			want: []string{goes("b"), waits("c", "stage")},
+		},
+		{
+			name: "all held by the node selector", why: "T8, T3: the part is skipped", spec: append(rings(), kit.UpdateSelector("ring", "1")),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated",
+			want: []string{"a: outdated>held hold Held a0 nodeSelector", goes("b")},
+		},
+		{
+			name: "held by the partition", why: "T8, T2: the part is not done", spec: append(rings(), kit.Partition("1")),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{"a: outdated>held hold Held a0 partition", waits("b", "stage")},
+		},
+		{
+			name: "cannot be updated in place", why: "T8, I1: it does not keep its part for ever", spec: append(rings(), kit.InPlaceOnly()),
+			fleet: []spot{in(on("a", oldPod(kit.PinnedTo("a"))), "0"), in(on("b", newPod()), "0"), in(on("c", oldPod(updatable)), "1")},
+			acts:  "patch c0/status Outdated, patch c0 Outdated", want: []string{"a: outdated>held hold Held a0 inPlaceOnly U", done("b"), "c: outdated>update update Outdated c0 U"},
+		},
+		{
+			name: "a lost pod", why: "T8: it comes back as it was", spec: rings(),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod(kit.Failed())), "1"), in(on("c"), "1")}, acts: "delete b0 Failed, delete a0 Outdated, create c Missing at old",
+			want: []string{goes("a"), "b: broken>held delete Failed b0 U", "c: missing>held create Missing U"},
+		},
+		{
+			name: "a lost pod of the update revision", why: "T8: what it is seen to have run", spec: rings(),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", newPod(kit.Failed(), kit.Terminating(kit.Noon()))), "1")}, acts: "delete a0 Outdated, create b Missing",
+			want: []string{goes("a"), "b: missing>update create Missing U"},
+		},
+		{
+			name: "not ready in a closed part", why: "T8: bounds B3's at once and in full", spec: rings(),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod(kit.Unready())), "1")}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), waits("b", "stage") + " U"},
+		},
+		{
+			name: "a first installation", why: "T8: it has no stages", spec: rings(), set: func(l *lab) { l.snapshot.Revisions = l.snapshot.Revisions[1:] },
+			fleet: []spot{in(on("a"), "0"), in(on("b"), "1")}, acts: "create a Missing, create b Missing",
+			want: []string{"a: missing>update create Missing U", "b: missing>update create Missing U"},
+		},
+		{
+			name: "a rollback", why: "T8: what was completed once has no stages", spec: rings(), set: marks("update", history.CompletedAnnotation),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated, delete a0 Outdated",
+			want: []string{goes("a"), goes("b")},
+		},
+		{
+			name: "the end", why: "T8: the revision is marked when its last part is done", spec: rings(), set: marks("old", history.CompletedAnnotation),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1")},
+			want:  []string{done("a"), done("b")},
+		},
+		{
+			name: "marks are kept up", why: "T8: without stages the set is one part", spec: with(), set: marks("old", history.CompletedAnnotation),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1")},
+			want:  []string{done("a"), done("b")},
+		},
+		{
+			name: "no marks without stages", why: "T8: unset policies change nothing", spec: with(),
+			fleet: []spot{in(on("a", newPod()), "0")}, want: []string{done("a")},
+		},
+		{
+			name: "expedited", why: "T8: no stage keeps it waiting", spec: append(rings(approval), kit.Expedite("*")),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated, delete a0 Outdated",
+			want: []string{goes("a"), goes("b")},
+		},
+		{
+			name: "all nodes of a part are left out", why: "T8, B8: nothing shows that the revision works there", spec: append(rings(), kit.MaxUnschedulable("1")),
+			fleet: []spot{in(on("a", newPod(kit.Unscheduled("a", kit.Noon()))), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{"a: starting>update wait NotReady a0 X", waits("b", "stage")},
+		},
+		{
+			name: "a node that the revision broke", why: "T8: a keep node counts, and the part is not skipped", spec: rings(),
+			fleet: []spot{in(on("a", down).keep(), "0"), in(on("b", oldPod()), "1")},
+			want:  []string{"a: kept>none none Kept U", waits("b", "stage")},
+		},
+		{
+			name: "surge", why: "T8, B4: the part is done when its new pods are available", spec: []kit.SpecOption{kit.Stages(ring("0"), ring("1")), kit.MaxSurge("9")},
+			fleet: []spot{in(on("a", newPod(), oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete a1 Superseded, create b Outdated",
+			want: []string{"a: surging>update delete Superseded a1", "b: outdated>update surge Outdated S"},
+		},
+		{
+			name: "begun in place", why: "T8: an approval is taken back, and what was begun finishes", spec: append(rings(approval), kit.InPlaceOnly()),
+			fleet: []spot{in(on("a", oldPod(updatable, kit.PodLabel(lifecycle.StateLabel, "PreparingUpdate"))), "0")}, acts: "patch a0/status Begun, patch a0 Begun",
+			want: []string{"a: outdated>update update Begun a0 U"},
+		},
+		{
+			name: "leaving through its hook", why: "T8, L2: taken back, because it would come back as it was", spec: rings(approval),
+			fleet: []spot{in(on("a", oldPod(kit.PodLabel(lifecycle.StateLabel, "PreparingDelete"))), "0")}, acts: "patch a0 TakenBack",
+			want: []string{"a: outdated>held patch TakenBack a0 approval U"},
+		},
+	}
+}
+
+// TestStagesAreRemembered: the frontier, the base and the marks go from plan to plan.
+func TestStagesAreRemembered(t *testing.T) {
+	rings := kit.Stages(ring("0", soak(time.Hour)), ring("1"))
+	l := newLab(rings).add(on("a", newPod()).with(kit.Label("ring", "0")), on("b", oldPod()).with(kit.Label("ring", "1")))
+	plan := l.plan(t)
+	want := rollout.Record{
+		Revision: l.update, Began: kit.Noon(), Base: l.old, Frontier: stage.Frontier{Stage: "ring-0", At: kit.Noon()},
+	}
+	if diff := cmp.Diff(want, plan.Memory.Rollout); diff != "" {
+		t.Errorf("the record, -want +got:\n%s", diff)
+	}
+	if want := kit.Noon().Add(time.Hour); !plan.NextWake.Equal(want) {
+		t.Errorf("the plan wakes at %v, want %v, when ring-1 is opened", plan.NextWake, want)
+	}
+	if len(plan.Revisions) != 1 || plan.Revisions[0].Annotations[history.CompletedAnnotation] == "" {
+		t.Errorf("revisions: %+v, want the mark of the base", plan.Revisions)
+	}
+	if plan.Status.State != status.Updating || plan.Status.Reason != status.StageSoaking {
+		t.Errorf("status %v, %v; want Updating, StageSoaking", plan.Status.State, plan.Status.Reason)
+	}
+
+	// The mark is not seen yet when the next revision comes: the memory knows the base.
+	l.snapshot.Memory = plan.Memory
+	third := l.spec.Default()
+	kit.Image("agent:v3")(&third)
+	l.spec, l.snapshot.Revisions = third, append(l.snapshot.Revisions, kit.Revision(third, 3))
+	plan = l.plan(t)
+	if plan.Memory.Rollout.Base != l.old || !plan.Memory.Rollout.Frontier.At.IsZero() {
+		t.Errorf("the record of the next revision is %+v, want base %s and no frontier", plan.Memory.Rollout, l.old)
+	}
+}
+
+// TestStagesReadInWords: what a node of a part that is not open waits for.
+func TestStagesReadInWords(t *testing.T) {
+	label := func(s spot, key, value string) spot { return s.with(kit.Label(key, value)) }
+	zones := stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour}
+	zone := func(s spot, value string) spot { return label(s, "zone", value) }
+	tests := []struct {
+		name, why string
+		spec      []kit.SpecOption
+		fleet     []spot
+		set       func(*lab)
+		node      string
+		explains  string
+		waits     string
+	}{
+		{
+			"not done", "who keeps the part before", []kit.SpecOption{kit.Stages(zones)},
+			[]spot{zone(on("a", newPod(kit.Unready())), "x"), zone(on("b", oldPod()), "y"), zone(on("c", oldPod()), "z")}, nil, "c",
+			"c: outdated; waits: its pod c0 is outdated, but stage zones (z) is not open: stage zones (x) comes first, and is not done: a",
+			"2 nodes wait: stage zones (x) comes first, and is not done: a (b, c)",
+		},
+		{
+			"soaks", "when it is opened", []kit.SpecOption{kit.Stages(zones)},
+			[]spot{zone(on("a", newPod()), "x"), zone(on("b", oldPod()), "y")}, nil, "b",
+			"b: outdated; waits: its pod b0 is outdated, but stage zones (y) is not open: it opens when the part before has soaked, at 2026-01-01T13:00:00Z",
+			"1 node waits: stage zones (y) is not open: it opens when the part before has soaked, at 2026-01-01T13:00:00Z (b)",
+		},
+		{
+			"approval", "what somebody has to do", []kit.SpecOption{kit.Stages(ring("0", approval))},
+			[]spot{label(on("a", oldPod()), "ring", "0"), on("b", oldPod())}, nil, "a",
+			"a: outdated; waits: its pod a0 is outdated, but stage ring-0 is not open: it needs an approval for this revision",
+			"1 node waits: stage ring-0 needs an approval for this revision (b)",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(tt.spec...).add(tt.fleet...)
+			if tt.set != nil {
+				tt.set(l)
+			}
+			plan := l.plan(t)
+			if got := plan.Explain(tt.node); got != tt.explains {
+				t.Errorf("explains\n got: %s\nwant: %s\n why: %s", got, tt.explains, tt.why)
+			}
+			if got := plan.Waits(); len(got) == 0 || got[0].String() != tt.waits {
+				t.Errorf("waits\n got: %v\nwant: %s\n why: %s", got, tt.waits, tt.why)
+			}
+		})
+	}
+}
