@@ -233,6 +233,18 @@ var removals = []removal{
 		test: "TestPullsByPods",
 	},
 	{
+		what: "domains in the custom resource are dropped", file: "../api/v1alpha1/spec.go",
+		old:  "range p.Domains {",
+		new:  "range p.Domains[:0] {",
+		test: "TestDomains/Recreate",
+	},
+	{
+		what: "one domain is as good as several", file: "../api/v1alpha1/spec.go",
+		old:  "range p.Domains {",
+		new:  "range p.Domains[:1] {",
+		test: "TestDomains/Recreate",
+	},
+	{
 		what: "the plan is not asked when to come back", file: "reconcile.go",
 		old:  "plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)",
 		new:  "new(rollout.Plan).Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)",

@@ -41,6 +41,16 @@ type Auditor struct {
 	down    int
 	seen    Counts
 	waiting []*wait
+	rules   []func(Instant) error
+	broken  error
+}
+
+// Instant is a state that there was.
+type Instant struct {
+	// Disturbed are the nodes that once served, and have now no serving pod, or more than one live pod. Sorted.
+	Disturbed []string
+	// Images are those of the first containers of the live pods, by node: each once, sorted. A node without a live pod has none.
+	Images map[string][]string
 }
 
 // Counts are what was seen since [Auditor.Begin].
@@ -238,6 +248,14 @@ func add[K comparable](counts map[K]int, key K, by int) int {
 
 func (a *Auditor) judge() {
 	a.seen.Peak = max(a.seen.Peak, a.down)
+	if len(a.rules) > 0 && a.broken == nil {
+		now := a.instant()
+		for _, rule := range a.rules {
+			if a.broken == nil {
+				a.broken = rule(now)
+			}
+		}
+	}
 	left := a.waiting[:0]
 	for _, w := range a.waiting {
 		if len(a.byImage[w.image]) >= w.nodes {
@@ -249,7 +267,38 @@ func (a *Auditor) judge() {
 	a.waiting = left
 }
 
-// Begin forgets the worst so far.
+// instant is the state that there is. It looks at all pods, so it is made for those only that have rules.
+func (a *Auditor) instant() Instant {
+	live := map[string]int{}
+	now := Instant{Images: map[string][]string{}}
+	for _, s := range a.pods {
+		if !s.live {
+			continue
+		}
+		live[s.node]++
+		if at, known := slices.BinarySearch(now.Images[s.node], s.image); !known {
+			now.Images[s.node] = slices.Insert(now.Images[s.node], at, s.image)
+		}
+	}
+	for node := range a.served {
+		if a.serving[node] == 0 || live[node] > 1 {
+			now.Disturbed = append(now.Disturbed, node)
+		}
+	}
+	slices.Sort(now.Disturbed)
+	return now
+}
+
+// Always has every state judged from now on, the present one included. [Auditor.Sound] reports the first error. A rule is called
+// while the auditor is locked: it must not call it.
+func (a *Auditor) Always(rule func(Instant) error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.rules = append(a.rules, rule)
+	a.judge()
+}
+
+// Begin forgets the worst so far. Rules stay, and so does what they found.
 func (a *Auditor) Begin() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -278,12 +327,14 @@ func (a *Auditor) Current(pods []corev1.Pod) bool {
 	return len(a.versions) == len(pods)
 }
 
-// Sound reports what must never be seen.
+// Sound reports what must never be seen: two live pods of one revision on a node, and what breaks a rule.
 func (a *Auditor) Sound() error {
 	if doubled := a.Counts().Doubled; len(doubled) > 0 {
 		return fmt.Errorf("two live pods of one revision on %v", doubled)
 	}
-	return nil
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.broken
 }
 
 // Await waits until so many nodes have a serving pod whose first container has this image, and returns when that was seen.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -275,5 +276,45 @@ func TestAwait(t *testing.T) {
 	play(a, []step{{pod: pod("c", "n3", "2", true)}})
 	if at := <-done; at.Before(begin.Add(-time.Second)) {
 		t.Errorf("it is so since %v, want %v", at, begin)
+	}
+}
+
+// A rule judges each state from the present one on, and the first that breaks it is told.
+func TestAlways(t *testing.T) {
+	a := &auditor.Auditor{}
+	var seen []auditor.Instant
+	play(a, []step{{pod: pod("a", "n1", "1", true)}, {pod: pod("b", "n2", "1", true)}, {pod: pod("c", "n3", "1", false)}})
+	a.Always(func(now auditor.Instant) error {
+		seen = append(seen, now)
+		if len(now.Disturbed) > 1 {
+			return fmt.Errorf("disturbed at a time: %v", now.Disturbed)
+		}
+		return nil
+	})
+	play(a, []step{
+		{pod: terminating(pod("a", "n1", "1", true))}, {pod: pod("d", "n1", "2", false)}, {pod: pod("d", "n1", "2", true)},
+		{pod: pod("e", "n2", "2", true)},
+	})
+	if err := a.Sound(); err != nil {
+		t.Error(err)
+	}
+	a.Begin()
+	play(a, []step{
+		{pod: terminating(pod("d", "n1", "2", true))}, {pod: terminating(pod("b", "n2", "1", true))},
+		{pod: terminating(pod("e", "n2", "2", true))},
+	})
+	if err := a.Sound(); err == nil || err.Error() != "disturbed at a time: [n1 n2]" {
+		t.Errorf("%v, want the first state that is wrong", err)
+	}
+	want := []auditor.Instant{
+		{nil, map[string][]string{"n1": {"agent:1"}, "n2": {"agent:1"}, "n3": {"agent:1"}}}, // n3 never served
+		{[]string{"n1"}, map[string][]string{"n2": {"agent:1"}, "n3": {"agent:1"}}},
+		{[]string{"n1"}, map[string][]string{"n1": {"agent:2"}, "n2": {"agent:1"}, "n3": {"agent:1"}}},
+		{nil, map[string][]string{"n1": {"agent:2"}, "n2": {"agent:1"}, "n3": {"agent:1"}}},
+		{[]string{"n2"}, map[string][]string{"n1": {"agent:2"}, "n2": {"agent:1", "agent:2"}, "n3": {"agent:1"}}}, // it surges
+		{[]string{"n1", "n2"}, map[string][]string{"n2": {"agent:1", "agent:2"}, "n3": {"agent:1"}}},
+	}
+	if !reflect.DeepEqual(seen, want) {
+		t.Errorf("judged\n%v, want\n%v", seen, want)
 	}
 }
