@@ -291,6 +291,7 @@ func TestAlways(t *testing.T) {
 		}
 		return nil
 	})
+	a.Always(func(auditor.Instant) error { return nil })
 	play(a, []step{
 		{pod: terminating(pod("a", "n1", "1", true))}, {pod: pod("d", "n1", "2", false)}, {pod: pod("d", "n1", "2", true)},
 		{pod: pod("e", "n2", "2", true)},
@@ -307,6 +308,7 @@ func TestAlways(t *testing.T) {
 		t.Errorf("%v, want the first state that is wrong", err)
 	}
 	want := []auditor.Instant{
+		{nil, map[string][]string{"n1": {"agent:1"}, "n2": {"agent:1"}, "n3": {"agent:1"}}}, // at each rule that is added
 		{nil, map[string][]string{"n1": {"agent:1"}, "n2": {"agent:1"}, "n3": {"agent:1"}}}, // n3 never served
 		{[]string{"n1"}, map[string][]string{"n2": {"agent:1"}, "n3": {"agent:1"}}},
 		{[]string{"n1"}, map[string][]string{"n1": {"agent:2"}, "n2": {"agent:1"}, "n3": {"agent:1"}}},
