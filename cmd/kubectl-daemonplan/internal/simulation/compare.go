@@ -37,12 +37,13 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 			candidate: c, Reports: make([]simulate.Report, e.Seeds), Traces: make([]*trace, e.Seeds),
 		}
 	}
+	domains := e.domains()
 	bar := p.progress(len(outcomes) * e.Seeds)
 	defer bar.Finish()
 	errs := p.parallel(len(outcomes)*e.Seeds, func(job int) error {
 		o, seed := outcomes[job/e.Seeds], job%e.Seeds
 		scenario := e.scenario(o.candidate, e.Seed+uint64(seed))
-		traced := newTrace(seed == 0)
+		traced := newTrace(seed == 0, domains...)
 		var keep func(simulate.Record)
 		if seed == 0 && record != nil {
 			keep = record(job / e.Seeds)

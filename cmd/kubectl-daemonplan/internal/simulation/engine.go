@@ -19,12 +19,12 @@ func simulation(scenario simulate.Scenario, t *trace, stop func() bool) (simulat
 		t = newTrace(false)
 	}
 	s.Watch(func(s *simulate.Simulation) error {
-		t.sample(s.Elapsed(), s.Pulled)
+		t.look(s)
 		return nil
 	})
 	var last rollout.Plan
 	report, err := s.Run(func(s *simulate.Simulation, step *simulate.Step) bool {
-		t.sample(s.Elapsed(), s.Pulled)
+		t.look(s)
 		t.plan(step.At, &step.Plan)
 		last = step.Plan
 		return stop()

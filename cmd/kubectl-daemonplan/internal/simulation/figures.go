@@ -47,6 +47,7 @@ func figures(outcomes []*outcome) []figure {
 	t.number("peak unavailable nodes", counted("node", "nodes"),
 		func(r *simulate.Report) (float64, bool) { return float64(r.Unavailable.Peak), true })
 	t.line("  most in one zone", t.worstZone)
+	t.places()
 	t.number("time without a serving pod", asNodeMinutes,
 		func(r *simulate.Report) (float64, bool) { return r.Unavailable.NodeTime.Minutes(), true })
 	t.serving()

@@ -24,7 +24,11 @@ type trace struct {
 	Happened []happening
 	// Explanations are what the plans said of each node. Only the trace of the first seed has them.
 	Explanations *explanations
+	// Places are what the run did in the domains of the policies.
+	Places []*places
 
+	changed  []string // nodes that changed since Places looked, and whether labels may have
+	events   bool
 	sampled  time.Duration // when the last sample was taken; pulled is what the registry had sent by then
 	pulled   int64
 	recorder simulate.Recorder
@@ -45,9 +49,9 @@ type limitFrom struct {
 	Surge bool // the budget is maxSurge, and Limit is 0
 }
 
-// newTrace begins a trace. If it is detailed, it has the history of each node, with explanations.
-func newTrace(detailed bool) *trace {
-	t := &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}}
+// newTrace begins a trace that looks at the domains. If it is detailed, it has the history of each node, with explanations.
+func newTrace(detailed bool, domains ...bounded) *trace {
+	t := &trace{recorder: simulate.Recorder{WithoutNodes: !detailed}, Places: newPlaces(domains), events: true}
 	if detailed {
 		t.Explanations = newExplanations()
 	}
@@ -64,12 +68,25 @@ func (t *trace) add(r simulate.Record) {
 			t.Explanations.event(h)
 		}
 	}
+	t.events = t.events || r.Kind == simulate.EventHappened // nodes join, and labels change, in events only
 	if r.Kind == simulate.NodeChanged {
 		if r.To == simulate.NodeNew {
 			t.reached = r.At
 		}
 		t.desired += one(r.To > simulate.NodeOutside) - one(r.From > simulate.NodeOutside)
+		if len(t.Places) > 0 {
+			t.changed = append(t.changed, r.Node)
+		}
 	}
+}
+
+// look is called after each instant at which nodes changed, and after each step.
+func (t *trace) look(s *simulate.Simulation) {
+	t.sample(s.Elapsed(), s.Pulled)
+	for _, p := range t.Places {
+		p.look(s, t.changed, t.events)
+	}
+	t.changed, t.events = t.changed[:0], false
 }
 
 // sampling is how many samples there are at least, if there are enough events, in each span from the beginning on. That is more
