@@ -19,7 +19,8 @@ const (
 	zoneLabel = "topology.kubernetes.io/zone"
 )
 
-// A fleet of six racks in two zones, two nodes in each rack: never are two nodes of one rack disturbed, and never two zones (B10).
+// A fleet of six racks in two zones, with two nodes in each rack: never are two nodes of one rack disturbed, and never two zones
+// (B10).
 func TestDomains(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -106,8 +107,8 @@ func domains(list ...v1alpha1.Domain) func(*v1alpha1.PlannedDaemonSet) {
 	}
 }
 
-// oneNodeOfARack labels the nodes, and returns the rule that no two nodes of one rack are disturbed. Nodes whose names are next to
-// each other share a rack, because they come next to each other in a rollout.
+// oneNodeOfARack labels the nodes, and returns the rule that no two nodes of one rack are disturbed. Nodes whose names are next
+// to each other share a rack, because they come next to each other in a rollout.
 func (w *world) oneNodeOfARack() func(auditor.Instant) error {
 	w.Helper()
 	racks := w.label(12, rackLabel, func(i int) string { return fmt.Sprintf("r%d", i/2) })

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// places count the unavailable nodes by the label of a domain (B10), in a run of any spec: what the policy of one spec bounds is to be
-// seen in the runs of those without it, too.
+// places count the unavailable nodes by the label of a domain (B10), in a run of any spec: what the policy of one spec bounds is
+// to be seen in the runs of those without it, too.
 type places struct {
 	bounded bounded
 	// Worst is the value that had most unavailable nodes at once, and Most in how many values there were such nodes at once.
@@ -48,11 +49,10 @@ func (e *experiment) domains() []bounded {
 	var list []bounded
 	for _, c := range e.Candidates {
 		for _, d := range c.Set.Spec.Strategy.Policy.Domains {
-			i := 0
-			for i < len(list) && !(list[i].Key == d.Key && reflect.DeepEqual(list[i].Selector, d.Selector)) {
-				i++
-			}
-			if i == len(list) {
+			same := func(b bounded) bool { return b.Key == d.Key && reflect.DeepEqual(b.Selector, d.Selector) }
+			i := slices.IndexFunc(list, same)
+			if i < 0 {
+				i = len(list)
 				list = append(list, bounded{Domain: d})
 			}
 			list[i].nodes = list[i].nodes || d.Max != nil

@@ -19,8 +19,9 @@ const (
 		"- {name: two, nodes: 4, zones: [b], labels: {rack: r2}}\n" +
 		"- {name: two-a, nodes: 2, labels: {rack: r2}}\n" +
 		"- {name: wild, nodes: 2, zones: [b]}\n"
-	policy = "\n  annotations: {daemonplan.io/policy: \"domains: [{key: rack, max: 1}, {key: topology.kubernetes.io/zone, max: 2, atOnce: 1}," +
-		" {selector: {matchLabels: {rack: r2}}, max: 1}, {selector: {matchLabels: {rack: r1}}, key: rack, max: 4}]\"}\n"
+	policy = "\n  annotations: {daemonplan.io/policy: \"domains: [{key: rack, max: 1}," +
+		" {key: topology.kubernetes.io/zone, max: 2, atOnce: 1}, {selector: {matchLabels: {rack: r2}}, max: 1}," +
+		" {selector: {matchLabels: {rack: r1}}, key: rack, max: 4}]\"}\n"
 )
 
 // The comparison shows for each domain of a policy what all specs do in it, those without a policy, too.
@@ -43,7 +44,7 @@ func TestDomainsInComparison(t *testing.T) {
 			got = append(got, cells)
 		}
 	}
-	// By descending name, the pools wild and two-a and two nodes of pool two come first. When one is done, the next node of two follows.
+	// By descending name, the pools wild and two-a and two nodes of pool two come first. When one is done, the next follows.
 	want := [][]string{
 		{"most in one rack", "5 of 6 nodes in r2", "1 of 2 nodes without the label"},
 		{"topology.kubernetes.io/zone at once", "3 values", "1 value"},
@@ -74,9 +75,11 @@ events:
 	most := new(intstr.FromInt32(1))
 	list := []bounded{
 		{Domain: domain.Domain{Key: "rack", Max: most}},
-		{Domain: domain.Domain{Key: "rack", Max: most, Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r2", "r3"}},
-		}}}},
+		{Domain: domain.Domain{Key: "rack", Max: most, Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r2", "r3"}},
+			},
+		}}},
 		{Domain: domain.Domain{Max: most, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}}},
 	}
 	values := []func(labels map[string]string) (string, bool){
@@ -96,7 +99,7 @@ events:
 		if err != nil {
 			t.Fatal(err)
 		}
-		look := func(s *simulate.Simulation) error {
+		look := func(s *simulate.Simulation) {
 			kept.look(s)
 			for i, value := range values {
 				down := map[string]int{}
@@ -114,10 +117,9 @@ events:
 					t.Fatalf("seed %d at %v: domain %d had %+v, want %+v", seed, s.Elapsed(), i, got, peaks[i])
 				}
 			}
-			return nil
 		}
-		s.Watch(look)
-		if _, err := s.Run(func(s *simulate.Simulation, _ *simulate.Step) bool { return look(s) != nil }); err != nil {
+		s.Watch(func(s *simulate.Simulation) error { look(s); return nil })
+		if _, err := s.Run(func(s *simulate.Simulation, _ *simulate.Step) bool { look(s); return false }); err != nil {
 			t.Fatal(err)
 		}
 	}
