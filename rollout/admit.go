@@ -184,7 +184,7 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	return updateBegun
 }
 
-// exempt leaves a node out of the budgets that would count, if B8 or B9 allows it.
+// exempt leaves a node out of the budgets that would count, if B8, B9 or F4 allows it.
 func (r *run) exempt(i int32, spare *spare) {
 	budget, d := &r.plan.Budget, r.decision(i)
 	if !d.Unavailable && !d.Surging {
@@ -197,8 +197,12 @@ func (r *run) exempt(i int32, spare *spare) {
 	}
 	*spare = spare.without(exemption)
 	budget.Exempt++
-	if exemption == ExemptionOut {
+	switch exemption {
+	case ExemptionOut:
 		budget.ExemptOut++
+	case ExemptionQuarantined:
+		budget.Quarantined++
+	case ExemptionNone, ExemptionUnschedulable:
 	}
 	d.Exemption, d.Unavailable, d.Surging = exemption, false, false
 }

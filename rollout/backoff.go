@@ -3,8 +3,11 @@ package rollout
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // backoffs slow down the deletion of failed pods (M2).
@@ -64,6 +67,28 @@ func (b *backoffs) deleted(key backoffKey) {
 	set(&b.changed, key, entry.next(b.now))
 }
 
+// follow records that a pod which was created then is one of those that this plan deletes of that key (F1).
+func (b *backoffs) follow(key backoffKey, created time.Time) {
+	entry := b.changed[key]
+	entry.Deleted = min(b.entries[key].Deleted, math.MaxInt32-1) + 1 // those of one node go together, and count once
+	if entry.First.IsZero() || created.Before(entry.First) {
+		entry.First = created
+	}
+	b.changed[key] = entry
+}
+
+// knows reports whether failed pods of the revision were deleted on the node a short time ago.
+func (b *backoffs) knows(node, revision string) bool {
+	_, known := b.entries[backoffKey{node, revision}]
+	return known
+}
+
+// series returns what is remembered of failed pods of the revision on the node.
+func (b *backoffs) series(node, revision string) failure.Series {
+	entry := b.entries[backoffKey{node, revision}]
+	return failure.Series{First: entry.First, Deleted: entry.Deleted}
+}
+
 // memory lists the entries of nodes that still exist, in the order of Memory.Backoffs.
 func (b *backoffs) memory(exists func(node string) bool) []Backoff {
 	entries := maps.Clone(b.entries)
@@ -105,5 +130,7 @@ func (b Backoff) next(now time.Time) Backoff {
 	if b.Delay > 0 {
 		delay = min(2*min(b.Delay, backoffMax), backoffMax)
 	}
-	return Backoff{Node: b.Node, Revision: b.Revision, Delay: delay, Since: now}
+	next := b
+	next.Delay, next.Since = delay, now
+	return next
 }

@@ -295,7 +295,7 @@ func lines(plan rollout.Plan) []string {
 }
 
 // line writes a decision as "node: state>target verb Reason", then what is set of: pod, limit, until=+duration,
-// U (Unavailable), S (Surging), X (Exempt), C (Canary).
+// U (Unavailable), S (Surging), X (Exempt), C (Canary), F (Failed).
 func line(d rollout.Decision) string {
 	s := fmt.Sprintf("%s: %s>%s %s %s", d.Node, d.State, d.Target, d.Verb, d.Reason)
 	if d.Pod != "" {
@@ -318,6 +318,9 @@ func line(d rollout.Decision) string {
 	}
 	if d.Canary {
 		s += " C"
+	}
+	if d.Failed {
+		s += " F"
 	}
 	return s
 }

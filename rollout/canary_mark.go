@@ -48,7 +48,10 @@ func (r *run) markRevisions() {
 // verdictMarks returns the marks of verdicts: that of this trial, and which revision is the stable one while another is tried. Where
 // revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6).
 func (r *run) verdictMarks() []marking {
-	var marks []marking
+	marks, some := r.givingUpMarks()
+	if some {
+		return marks
+	}
 	update := r.revision.Update
 	promoted := map[string]string{history.PromotedAnnotation: r.stamp()}
 	if r.spec.Strategy.Canary == nil {

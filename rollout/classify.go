@@ -11,6 +11,7 @@ import (
 // classify is step 5. It gives each node one state and the facts for the status (S1), and picks which pods stay if there are
 // several (M3). In between it finds which parts of stages are open (T8): that depends on the states, and the targets depend on it.
 func (r *run) classify() {
+	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	for i := range r.nodes {
 		r.classifyNode(int32(i))
 	}

@@ -37,6 +37,8 @@ type Decision struct {
 	ResourcesDiffer bool
 	// Exemption says by which rule the node is left out of the budgets although it would count. ExemptionNone: it is not.
 	Exemption Exemption
+	// Failed reports whether the update revision has failed on the node (F1).
+	Failed bool
 	// Canary reports whether the node is a canary node.
 	Canary bool
 	// Domain says for which domain the node waits: its place in [Plan.Domains], counted from 1. 0: for none (B10).
@@ -57,7 +59,7 @@ type Decision struct {
 	Until time.Time
 }
 
-// Exempt reports whether the node is left out of the budgets although it would count (B8, B9).
+// Exempt reports whether the node is left out of the budgets although it would count (B8, B9, F4).
 func (d *Decision) Exempt() bool { return d.Exemption != ExemptionNone }
 
 // obstructed reports whether something keeps the pod from being updated in place.
@@ -183,6 +185,8 @@ const (
 	ExemptionUnschedulable
 	// ExemptionOut: the node was down before its update began, or its update is not what took it down (B9).
 	ExemptionOut
+	// ExemptionQuarantined: the update revision has failed on the node, and the policy leaves as many failed nodes out (F4).
+	ExemptionQuarantined
 
 	exemptions // count
 )
@@ -192,7 +196,7 @@ func (e Exemption) String() string {
 	return name(exemptionNames[:], e)
 }
 
-var exemptionNames = [exemptions]string{"none", "unschedulable", "out"}
+var exemptionNames = [exemptions]string{"none", "unschedulable", "out", "quarantined"}
 
 // Limit names a bound that kept a plan from doing more for a node.
 type Limit uint8
@@ -242,6 +246,8 @@ const (
 	LimitSoak
 	// LimitApproval: the node's part of a stage needs an approval (T8).
 	LimitApproval
+	// LimitFailures: the update revision has failed on too many nodes, and no further node is begun (F3).
+	LimitFailures
 	// LimitDomain: as many nodes of a domain, or in as many places, are disturbed as may be; Decision.Domain says of which (B10).
 	LimitDomain
 
@@ -256,5 +262,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
-	"canary", "slowStart", "departing", "stage", "soak", "approval", "domain",
+	"canary", "slowStart", "departing", "stage", "soak", "approval", "failures", "domain",
 }

@@ -31,10 +31,10 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "stage", "soak", "approval", "domain",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "stage", "soak", "approval", "failures", "domain",
 		}},
 		{"Exemption", "in the order of the rules", func(v uint8) string { return rollout.Exemption(v).String() },
-			[]string{"none", "unschedulable", "out"}},
+			[]string{"none", "unschedulable", "out", "quarantined"}},
 		{"RevisionVerb", "in the order of the constants", func(v uint8) string { return rollout.RevisionVerb(v).String() },
 			[]string{"create", "renumber", "annotate", "delete"}},
 		{"Reason", "the names of the constants", func(v uint8) string { return rollout.Reason(v).String() }, []string{
@@ -71,9 +71,9 @@ func TestStringsAreExhaustive(t *testing.T) {
 	last := []string{
 		rollout.StateUnattributed.String(), rollout.TargetHeld.String(), rollout.VerbSurge.String(),
 		rollout.LimitDomain.String(), rollout.DeleteRevision.String(), rollout.ReasonDeparting.String(),
-		rollout.ExemptionOut.String(),
+		rollout.ExemptionQuarantined.String(),
 	}
-	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "domain", "delete", "Departing", "out"}, last); diff != "" {
+	if diff := cmp.Diff([]string{"unattributed", "held", "surge", "domain", "delete", "Departing", "quarantined"}, last); diff != "" {
 		t.Errorf("last constants, -want +got:\n%s", diff)
 	}
 }
@@ -90,7 +90,7 @@ func TestMarshalText(t *testing.T) {
 		{"Verb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Verb(v) }, uint8(rollout.VerbSurge)},
 		{"Limit", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Limit(v) }, uint8(rollout.LimitDomain)},
 		{"Reason", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Reason(v) }, uint8(rollout.ReasonDeparting)},
-		{"Exemption", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Exemption(v) }, uint8(rollout.ExemptionOut)},
+		{"Exemption", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.Exemption(v) }, uint8(rollout.ExemptionQuarantined)},
 		{"RevisionVerb", "all up to the last", func(v uint8) encoding.TextMarshaler { return rollout.RevisionVerb(v) },
 			uint8(rollout.DeleteRevision)},
 	}
@@ -120,7 +120,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
 		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
-		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(), stageScenes(),
+		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(), stageScenes(), failureScenes(),
 	} {
 		scenes = append(scenes, list...)
 	}

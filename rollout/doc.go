@@ -38,7 +38,7 @@
 //   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go, change.go): join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, record.go
-//   - classify gives each node one state, and opens the parts of stages: classify.go, stages.go
+//   - classify gives each node one state, and opens the parts of stages: classify.go, stages.go, failures.go
 //   - repair does what is due: repair.go, note.go, actions.go, hook.go, backoff.go, inplace.go, slowstart.go, room.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, canary_mark.go

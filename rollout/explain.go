@@ -64,8 +64,14 @@ func (p *Plan) explain(d *Decision) string {
 	case d.Exemption == ExemptionOut:
 		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, "+
 			"and its update is not the cause (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
+	case d.Exemption == ExemptionQuarantined:
+		fmt.Fprintf(&b, "; is left out of the budget in quarantine, as the update revision has failed there (quarantine %d, %d used)",
+			p.Budget.MaxQuarantined, p.Budget.Quarantined)
 	case d.Exempt():
 		b.WriteString("; is left out of the budget by maxUnschedulable")
+	}
+	if d.Failed && d.Exemption != ExemptionQuarantined {
+		fmt.Fprintf(&b, "; the update revision has failed there (%d of at most %d nodes)", p.Budget.Failed, p.Budget.MaxFailed)
 	}
 	if d.Canary {
 		b.WriteString("; is a canary node")
@@ -211,6 +217,8 @@ func goalName(d *Decision) string {
 // elsewhere returns why a node is to be at the stable revision.
 func (p *Plan) elsewhere() string {
 	switch {
+	case p.GaveUp != "":
+		return "as the update revision was given up: " + p.GaveUp
 	case p.Canary.Phase == canary.Failed:
 		return "as the update revision has failed"
 	case p.Canary.Phase == canary.Paused:
@@ -340,11 +348,21 @@ func (p *Plan) gated(d *Decision) string {
 	if d.Limit == LimitDeparting {
 		return "the node is leaving the cluster or under maintenance: nothing is begun there until that ends"
 	}
+	if d.Limit == LimitFailures {
+		return p.failures()
+	}
 	part, next := p.partOf(d), p.nextPart()
 	if part == nil || next == nil {
 		return "the stable revision had not come to the node in its stages when the update revision was tried"
 	}
 	return part.name() + " is not open: " + next.obstacle(part)
+}
+
+// failures says how many nodes have failed, and which.
+func (p *Plan) failures() string {
+	names := p.failed()
+	b := &p.Budget
+	return fmt.Sprintf("the update revision has failed on %s, at most %d may: %s", counted(b.Failed, "node"), b.MaxFailed, list(names, int(b.Failed)))
 }
 
 // partOf returns the part that a node waits for; nil: it waits for none, or for the stages of an earlier revision.
@@ -416,7 +434,7 @@ func (p *Plan) held(d *Decision) string {
 	case LimitNodeSelector:
 		return "selector " + p.NodeSelector + " does not match the node"
 	case LimitCanary:
-		if p.Canary.Phase == canary.Failed {
+		if p.Canary.Phase == canary.Failed || p.GaveUp != "" {
 			return "the update revision has failed, and there is none to go back to"
 		}
 		return text(holdTexts[:], d.Limit)

@@ -64,6 +64,10 @@ type Backoff struct {
 	Delay time.Duration `json:"delay"`
 	// Since is when failed pods were last deleted.
 	Since time.Time `json:"since"`
+	// First is when the first of these pods was created, and Deleted is how often failed ones were deleted (F1). Both are zero
+	// without Failures.
+	First   time.Time `json:"first,omitzero"`
+	Deleted int32     `json:"deleted,omitempty"`
 }
 
 // canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary

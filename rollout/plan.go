@@ -67,6 +67,9 @@ type Plan struct {
 	// annotations of nodes that cannot be read (P8). Both are in the order of nodes, then containers.
 	OverrideConflicts  []OverrideConflict
 	MalformedOverrides []MalformedOverride
+	// GaveUp says why the update revision is given up, by this plan or an earlier one: it has failed on too many nodes (F3). All nodes
+	// go back to the base. Empty: it is not given up.
+	GaveUp string
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
 	// Memory to pass to the next plan.
@@ -305,9 +308,14 @@ type Budget struct {
 	MaxUnschedulable int32
 	// MaxExempt of Outages in nodes, with a percentage resolved (B9). 0 without Outages.
 	MaxExempt int32
-	// Exempt is the number of nodes that are left out of the budgets, and ExemptOut is how many of them B9 leaves out:
-	// 0 <= ExemptOut <= MaxExempt, and Exempt - ExemptOut <= MaxUnschedulable.
-	Exempt, ExemptOut int32
+	// MaxQuarantined is Quarantine of Failures in nodes, with a percentage resolved (F4). 0 without Failures.
+	MaxQuarantined int32
+	// Exempt is the number of nodes that are left out of the budgets. Of them B9 leaves ExemptOut out, F4 leaves Quarantined out, and
+	// B8 the others: ExemptOut <= MaxExempt, Quarantined <= MaxQuarantined, and the others <= MaxUnschedulable.
+	Exempt, ExemptOut, Quarantined int32
+	// Failed is the number of nodes that the update revision has failed on, those that B8 or B9 leaves out aside (F1), and MaxFailed
+	// is how many may (F2). Both are 0 without Failures.
+	Failed, MaxFailed int32
 	// Waiting is the number of nodes that would be updated now if the budget, slow start or burst let them. Some pods turn
 	// out only when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count
 	// until then.

@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
@@ -22,24 +23,27 @@ import (
 
 // Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
 type Planner struct {
-	spec           Spec
-	resolver       *history.Resolver
-	maxUnavailable count.Quantity
-	maxSurge       count.Quantity
-	burst          count.Quantity
-	partitionSize  count.Quantity
-	increase       count.Quantity         // of SlowStart
-	maxParallel    count.Quantity         // of SlowStart
-	unschedulable  count.Quantity         // MaxUnschedulable
-	outages        *outage.Options        // nil: they are off
-	maxExempt      count.Quantity         // of outages
-	rules          *fleet.Rules           // for reading nodes and pods
-	owner          owner                  // whose pods and revisions are claimed
-	noOwner        error                  // why nothing can be claimed; nil: it can
-	claimRule      string                 // what claims on pods depend on
-	images         []string               // of the template
-	secrets        []string               // to pull them with
-	adjustAside    func(*run, *asideRule) // for tests; nil: nothing is adjusted
+	spec            Spec
+	resolver        *history.Resolver
+	maxUnavailable  count.Quantity
+	maxSurge        count.Quantity
+	burst           count.Quantity
+	partitionSize   count.Quantity
+	increase        count.Quantity         // of SlowStart
+	maxParallel     count.Quantity         // of SlowStart
+	unschedulable   count.Quantity         // MaxUnschedulable
+	outages         *outage.Options        // nil: they are off
+	maxExempt       count.Quantity         // of outages
+	failures        *failure.Options       // nil: they are off
+	failedLimit     count.Quantity         // MaxFailed of failures
+	quarantineLimit count.Quantity         // Quarantine of failures
+	rules           *fleet.Rules           // for reading nodes and pods
+	owner           owner                  // whose pods and revisions are claimed
+	noOwner         error                  // why nothing can be claimed; nil: it can
+	claimRule       string                 // what claims on pods depend on
+	images          []string               // of the template
+	secrets         []string               // to pull them with
+	adjustAside     func(*run, *asideRule) // for tests; nil: nothing is adjusted
 }
 
 // New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
@@ -92,9 +96,12 @@ var errNoPlanner = errors.New("planner: must come from rollout.New")
 // compile prepares a spec that has its defaults and was validated.
 func compile(spec Spec) (*Planner, error) {
 	p := &Planner{spec: spec}
-	maxExempt := intstr.FromInt32(0)
+	maxExempt, maxFailed, quarantine := intstr.FromInt32(0), intstr.FromInt32(0), intstr.FromInt32(0)
 	if outages := spec.Strategy.Policy.Outages; outages != nil && spec.Strategy.Type == RollingUpdate {
 		p.outages, maxExempt = outages, *outages.MaxExempt
+	}
+	if failures := spec.Strategy.Policy.Failures; failures != nil && spec.Strategy.Type == RollingUpdate {
+		p.failures, maxFailed, quarantine = failures, *failures.MaxFailed, *failures.Quarantine
 	}
 	for _, q := range []struct {
 		to   *count.Quantity
@@ -106,6 +113,8 @@ func compile(spec Spec) (*Planner, error) {
 		{&p.partitionSize, *spec.Strategy.Partition},
 		{&p.unschedulable, *spec.Strategy.MaxUnschedulable},
 		{&p.maxExempt, maxExempt},
+		{&p.failedLimit, maxFailed},
+		{&p.quarantineLimit, quarantine},
 		{&p.increase, *spec.Strategy.slowStart().Increase},
 		{&p.maxParallel, *spec.Strategy.slowStart().MaxParallel},
 	} {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
@@ -297,14 +299,18 @@ func (r *run) revisionFor(i int32) string {
 }
 
 // revisionInClosed returns the revision of a pod to be created in a part that is not open: that of the node's lost pod, unless it
-// has failed or is on trial elsewhere, else the base. Where nothing is left of the time before the update revision, that is what
+// has failed or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its back-off tells of it. Where nothing is left of the time before the update revision, that is what
 // there is.
 func (r *run) revisionInClosed(i int32) string {
-	before := r.lostRevision(i)
-	if before == r.revision.Update.Hash && r.nodes[i].goal == toUpdate || before != "" && before != r.revision.Update.Hash && !r.hasFailed(before) {
+	n, update := &r.nodes[i], r.revision.Update.Hash
+	switch before := r.lostRevision(i); {
+	case n.goal == toUpdate && (before == update || r.backoffs.knows(n.Name, update)):
+		return update
+	case before != "" && before != update && !r.hasFailed(before):
 		return before
+	default:
+		return cmp.Or(r.revision.Base.Hash, r.goalHash(n))
 	}
-	return cmp.Or(r.revision.Base.Hash, r.goalHash(&r.nodes[i]))
 }
 
 // hasFailed reports whether a revision of that hash carries the mark of a fail.
@@ -359,10 +365,10 @@ func (r *run) ignoredOn(i int32) []pod {
 	return r.ignored[first:end]
 }
 
-// spare is how many more nodes may be left out of the budgets: by B8 (maxUnschedulable) and by B9 (outages).
-type spare struct{ unschedulable, out int32 }
+// spare is how many more nodes may be left out of the budgets: by B8 (maxUnschedulable), B9 (outages) and F4 (quarantine).
+type spare struct{ unschedulable, out, quarantined int32 }
 
-func (s spare) none() bool { return s.unschedulable <= 0 && s.out <= 0 }
+func (s spare) none() bool { return s.unschedulable <= 0 && s.out <= 0 && s.quarantined <= 0 }
 
 // without returns what is left when the rule has left out one node more.
 func (s spare) without(by Exemption) spare {
@@ -371,6 +377,8 @@ func (s spare) without(by Exemption) spare {
 		s.unschedulable--
 	case ExemptionOut:
 		s.out--
+	case ExemptionQuarantined:
+		s.quarantined--
 	default: // no place is taken
 	}
 	return s
@@ -381,7 +389,9 @@ func (r *run) newSpare() spare {
 		return spare{}
 	}
 	desired := r.plan.Budget.Desired
-	return spare{unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired)}
+	return spare{
+		unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired), quarantined: r.quarantine,
+	}
 }
 
 // exemption returns the rule that leaves a node which would count out of the budgets, if there is one of which a place is left.
@@ -400,7 +410,18 @@ func (r *run) exemption(i int32, left spare) (by Exemption, changes time.Time) {
 			return ExemptionUnschedulable, changes
 		}
 	}
+	if left.quarantined > 0 && r.nodes[i].failed {
+		return ExemptionQuarantined, changes
+	}
 	return ExemptionNone, changes
+}
+
+// exemptNow is exemption for a node that counts before this plan's actions; any other is not left out.
+func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
+	if unavailable, surging := r.budgetUse(i); !unavailable && !surging {
+		return ExemptionNone, changes
+	}
+	return r.exemption(i, left)
 }
 
 // excused reports whether the node is out, and the update is not what took it down (B9). changes is when the clock may change
@@ -502,7 +523,47 @@ func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
 // everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
 func (r *run) followsParts() bool {
 	return r.spec.Strategy.Type == RollingUpdate && !r.isTried() && !r.revision.Completed &&
-		(r.rules.Stages.Len() > 0 || r.revision.AnyCompleted)
+		(r.rules.Stages.Len() > 0 || r.failures != nil || r.revision.AnyCompleted)
+}
+
+// watchesFailures reports whether nodes are counted that the update revision has failed on (F2).
+func (r *run) watchesFailures() bool { return r.failures != nil && r.followsParts() }
+
+// isGivenUp reports whether an earlier plan gave the update revision up because too many nodes failed (F3). Only a retry revives it.
+func (r *run) isGivenUp() bool { return r.wasGivenUp() && !r.retriesFailed() }
+
+// wasGivenUp reports whether the update revision was given up, retried or not. The memory knows it until the mark is seen.
+func (r *run) wasGivenUp() bool {
+	update, record := r.revision.Update, &r.remembered.Rollout
+	return r.failures != nil && !r.revision.Completed &&
+		(isMarkedGivenUp(update.Existing) || record.Revision == update.Hash && record.GaveUp != "")
+}
+
+// isMarkedGivenUp reports whether a revision carries the mark that too many nodes failed. It is false for nil.
+func isMarkedGivenUp(revision *appsv1.ControllerRevision) bool {
+	return revision != nil && revision.Annotations[history.FailedAnnotation] == failure.Reason
+}
+
+// retriesFailed reports whether the revision was given up, and is to be rolled out once more by a command that was not obeyed
+// yet (F3).
+func (r *run) retriesFailed() bool {
+	if !r.wasGivenUp() {
+		return false
+	}
+	update, retry := r.revision.Update, r.failures.Retry
+	if update.Existing != nil && update.Existing.Annotations[history.RetriedAnnotation] == retry {
+		return false
+	}
+	name, _, _ := strings.Cut(retry, "/")
+	return name == canary.Any || name != "" && (name == update.Hash || name == update.Name)
+}
+
+// gaveUpBefore says why an earlier plan gave the update revision up.
+func (r *run) gaveUpBefore() string {
+	if existing := r.revision.Update.Existing; isMarkedGivenUp(existing) {
+		return cmp.Or(existing.Annotations[history.FailedMessageAnnotation], "too many nodes failed")
+	}
+	return r.remembered.Rollout.GaveUp
 }
 
 // allPartsOpen reports whether no stage keeps any node waiting: there are none, or nothing was rolled out before, or the revision is

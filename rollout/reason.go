@@ -110,7 +110,7 @@ const (
 	// ReasonUnattributable: no node can be read off the pod, so it is left alone (P7).
 	ReasonUnattributable
 
-	// ReasonGated: the node could be updated, but a policy lets it not be begun now; Decision.Limit says which (M8, T8).
+	// ReasonGated: the node could be updated, but a policy lets it not be begun now; Decision.Limit says which (M8, T8, F3).
 	ReasonGated
 	// ReasonDeparting: a pod would be created or deleted, but the node is on its way out of the cluster (M8).
 	ReasonDeparting

@@ -27,16 +27,19 @@ type Record struct {
 	Base string `json:"base,omitempty"`
 	// Frontier is how far the stages are (T8). Zero without stages.
 	Frontier stage.Frontier `json:"frontier,omitzero"`
+	// GaveUp says why the revision was given up because too many nodes failed (F3). Empty: it was not.
+	GaveUp string `json:"gaveUp,omitempty"`
 	// Completed reports whether at some time every node was at the revision and available (S3).
 	Completed bool `json:"completed,omitempty"`
 }
 
 // rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
-// promoted.
+// promoted, or retried after it was given up.
 func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
-	if record.Revision != r.revision.Update.Hash || promoted && r.remembered.Canary.Revision == record.Revision {
+	promoted = promoted && r.remembered.Canary.Revision == record.Revision
+	if record.Revision != r.revision.Update.Hash || promoted || r.retriesFailed() {
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
 	}
 	record.Stable = ""

@@ -132,7 +132,7 @@ type asideRule struct {
 
 func (r *run) asideRule(requested fleet.Ordinals) asideRule {
 	a := asideRule{
-		off:       r.spec.Strategy.Canary != nil && r.revision.Stable.Hash != r.revision.Update.Hash,
+		off:       (r.spec.Strategy.Canary != nil || r.isGivenUp()) && r.revision.Stable.Hash != r.revision.Update.Hash,
 		requested: requested, pods: r.podFacts, right: make([]bool, len(r.hashes)),
 		minReadySeconds: r.spec.MinReadySeconds, now: r.snapshot.Now,
 	}
@@ -279,7 +279,8 @@ func (r *run) awaitAvailable(node int32, at time.Time) {
 }
 
 func (r *run) remembersIgnored() bool {
-	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0 || r.rules.Stages.Len() > 0
+	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0 ||
+		r.rules.Stages.Len() > 0 || r.failures != nil
 }
 
 // atGeneration reports whether a pod without a revision hash is at the update revision by its template generation label (R5).

@@ -12,7 +12,6 @@ import (
 // names, then for the pods without a node.
 func (r *run) repair() {
 	r.scaleLimits()
-	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	r.allowance = r.newAllowance()
 	r.openSlowStart()
 	excess, changes := r.excessAvailable()
@@ -137,6 +136,9 @@ func (r *run) deleteFailed(i int32) {
 		}
 		if r.delete(i, j, VerbDelete, ReasonFailed) {
 			r.backoffs.deleted(key)
+			if r.failures != nil {
+				r.backoffs.follow(key, p.Object.CreationTimestamp.Time)
+			}
 		}
 	}
 }

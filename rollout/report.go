@@ -27,6 +27,7 @@ func (r *run) report() {
 	r.nameUsers()
 	r.reportDomains()
 	r.reportParts()
+	r.reportFailures()
 	r.reportOverrides()
 	r.plan.Status = status.Summarize(r.statusInput(counts))
 	r.plan.Memory = r.memory()
@@ -197,6 +198,8 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		MaxSurge:          r.plan.Budget.MaxSurge,
 		Trial:             r.statusTrial(),
 		Gate:              r.gate(),
+		TooManyFailed:     r.failed > r.maxFailed,
+		Obstacle:          r.obstacle(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
 		Settled:           r.settledAside,
@@ -206,6 +209,9 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		if d.Reason == ReasonPartitionedScaling {
 			in.Outdated++
 			in.Held++
+		}
+		if d.Failed && r.takesBudget(d) {
+			in.FailedUnavailable++
 		}
 		switch d.State {
 		case StateUpdated:
@@ -231,9 +237,20 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 	return in
 }
 
+// obstacle says what a rollout waits for by its policy, with the first nodes that are in the way; "" if it is nothing of that kind.
+func (r *run) obstacle() string {
+	if r.failed > r.maxFailed {
+		return r.failedText()
+	}
+	if next := r.plan.nextPart(); next != nil && r.plan.Budget.Waiting == 0 {
+		return next.obstacle(nil)
+	}
+	return ""
+}
+
 func (r *run) memory() Memory {
 	rollout := r.record
-	rollout.Frontier = r.frontier()
+	rollout.Frontier, rollout.GaveUp = r.frontier(), r.plan.GaveUp
 	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
 	return Memory{
 		Version:        MemoryVersion,
@@ -247,6 +264,9 @@ func (r *run) memory() Memory {
 
 // statusTrial returns what the status says of the canary (S2).
 func (r *run) statusTrial() status.Trial {
+	if r.isGivenUp() {
+		return status.Trial{State: status.RolledBack, Message: r.gaveUpBefore()}
+	}
 	if r.spec.Strategy.Canary == nil {
 		return status.Trial{}
 	}

@@ -24,7 +24,7 @@ func (r *run) resolve() error {
 		CollisionCount: r.remembered.CollisionCount,
 		Canary:         r.spec.Strategy.Canary != nil,
 		LastStable:     r.lastStable(),
-		Stages:         r.rules.Stages.Len() > 0,
+		Stages:         r.rules.Stages.Len() > 0 || r.failures != nil,
 		LastBase:       r.remembered.Rollout.Base,
 	}
 	r.revision, err = r.resolver.Resolve(in)
@@ -34,6 +34,9 @@ func (r *run) resolve() error {
 	}
 	if err != nil {
 		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
+	}
+	if r.isGivenUp() {
+		r.revision.Stable = r.revision.Base // all nodes go back there (F3)
 	}
 	matches := setOf(r.revision.Matches)
 	relabel := setOf(r.revision.Relabel)

@@ -81,11 +81,15 @@ type aim struct {
 	otherCreates map[int32][]string
 }
 
-// opened is what step 5 finds out about the parts of stages (T8). It is zero while they are not followed.
+// opened is what step 5 finds out about the parts of stages (T8), and about failed nodes (F2). It is zero while they are not
+// followed.
 type opened struct {
 	// partCounts are how the nodes of each part stand, by its ordinal, and stages is what that means.
 	partCounts []stage.Count
 	stages     stage.Judgement
+	// failed is how many nodes have failed and are not left out, maxFailed is how many may (F2), and quarantine is how many of them
+	// are left out (F4).
+	failed, maxFailed, quarantine int32
 }
 
 // draft is what steps 4 to 7 remember of the plan that they write, such as what is left of its limits.
@@ -148,8 +152,11 @@ type nodeState struct {
 	// leavesByHook reports whether a pod leaves through its preDelete hook and is not taken back. It is then neither goalPod nor
 	// outdatedPod (L2).
 	leavesByHook bool
-	// closed says why the part of a stage that the node is in is not open (T8). LimitNone: it is open.
+	// closed says why the part of a stage that the node is in is not open (T8), or nothing is begun anywhere (F3). LimitNone: the
+	// part is open.
 	closed Limit
+	// failed reports whether the update revision has failed on the node, left out by B8 or B9 or not (F1).
+	failed bool
 }
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 and 7 set it.

@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -131,6 +132,9 @@ type Policy struct {
 	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or canary.Any for whatever
 	// revision there is. Default (""): none does.
 	Expedite string
+	// Failures stop the rollout, or take it back, when it fails on too many nodes (F1 to F4). Default (nil): nodes that fail count
+	// as unavailable, and nothing else follows.
+	Failures *failure.Options
 }
 
 // SlowStart bounds the nodes under way, those that wait for a pod to be gone or for a new one to be available, by a limit that
@@ -242,6 +246,9 @@ func (p Policy) withDefaults() Policy {
 	p.Stages, p.Approved = slices.Clone(p.Stages), slices.Clone(p.Approved)
 	for i := range p.Stages {
 		p.Stages[i] = p.Stages[i].DeepCopy()
+	}
+	if p.Failures != nil {
+		p.Failures = new(p.Failures.Default())
 	}
 	return p
 }

@@ -22,15 +22,36 @@ func (r *run) openParts() {
 			}
 		}
 	case r.followsParts():
-		parts := r.parts()
-		r.countParts(parts)
-		r.stages = stage.Judge(parts, stage.Input{
-			Now: r.snapshot.Now, Revision: r.revision.Update.Hash, Name: r.revision.Update.Name, Counts: r.partCounts,
-			Approved: r.spec.Strategy.Policy.Approved, Frontier: r.record.Frontier, AllOpen: r.allPartsOpen(),
-		})
+		r.findFailed()
+		r.judgeParts()
+		if r.quarantine = r.quarantineLimit.RoundDown(r.openRuns()); r.quarantine > 0 {
+			r.judgeParts() // with the nodes left out that may be (F4)
+		}
 		r.wake(r.stages.Wake)
 		r.closeParts()
+		r.countFailed(r.openRuns())
 	}
+}
+
+// judgeParts counts how the nodes of each part stand, and finds which parts are open.
+func (r *run) judgeParts() {
+	parts := r.parts()
+	r.countParts(parts)
+	r.stages = stage.Judge(parts, stage.Input{
+		Now: r.snapshot.Now, Revision: r.revision.Update.Hash, Name: r.revision.Update.Name, Counts: r.partCounts,
+		Approved: r.spec.Strategy.Policy.Approved, Frontier: r.record.Frontier, AllOpen: r.allPartsOpen(),
+	})
+}
+
+// openRuns is how many nodes are to run the pod in the parts that are open.
+func (r *run) openRuns() int32 {
+	runs := int32(0)
+	for _, s := range r.stages.States {
+		if s.Phase.IsOpen() {
+			runs += r.partCounts[s.Part].Nodes
+		}
+	}
+	return runs
 }
 
 // closeParts closes the nodes of the parts that are not open.
@@ -63,7 +84,7 @@ func (r *run) closeNode(i int32, limit Limit) {
 	n := &r.nodes[i]
 	n.closed = limit
 	if n.leavesByHook {
-		n.nodeState = nodeState{goalPod: none, outdatedPod: none, closed: limit}
+		n.nodeState = nodeState{goalPod: none, outdatedPod: none, closed: limit, failed: n.failed}
 		r.classifyNode(i)
 	}
 }
@@ -82,21 +103,18 @@ func (r *run) countParts(parts *stage.Parts) {
 // countInPart counts a node in its part.
 func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 	n := &r.nodes[i]
-	run, exempt := r.outcome(i) == placement.Run, false
-	unavailable, surging := r.budgetUse(i)
-	if unavailable || surging {
-		exemption, changes := r.exemption(i, *spare)
-		r.wake(changes)
-		*spare = spare.without(exemption)
-		exempt = exemption != ExemptionNone
-	}
+	run := r.outcome(i) == placement.Run
+	unavailable, _ := r.budgetUse(i)
+	exemption, changes := r.exemptNow(i, *spare)
+	r.wake(changes)
+	*spare = spare.without(exemption)
 	if run {
 		c.Nodes++
 	}
 	switch at := r.standing(i); {
 	case run && n.Unselected:
 		c.Held++
-	case exempt:
+	case exemption != ExemptionNone:
 		c.Exempt++
 	case run && at == behind && r.isStuckInPlace(i, c):
 		c.Held++

@@ -1,8 +1,11 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -21,7 +24,12 @@ func (r *run) target() {
 	}
 	r.findDeparting()
 	r.holdUnselected()
-	r.tryCanary()
+	if r.isGivenUp() {
+		r.trial = canary.Judgement{Finding: canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}}
+		r.trial.Record.Nodes = slices.Clone(r.remembered.Canary.Nodes)
+	} else {
+		r.tryCanary()
+	}
 	r.record = r.rolloutRecord()
 	r.setGoals()
 	r.partition()

@@ -29,7 +29,7 @@ func (s Spec) Validate(path *field.Path) field.ErrorList {
 	errs := s.validateIdentity(path)
 	errs = append(errs, s.validateSelector(path)...)
 	errs = append(errs, s.validateTemplate(path.Child("template"))...)
-	errs = append(errs, s.Strategy.validate(path.Child("strategy"))...)
+	errs = append(errs, s.Strategy.validate(s.MinReadySeconds, path.Child("strategy"))...)
 	if s.MinReadySeconds < 0 {
 		errs = append(errs, field.Invalid(path.Child("minReadySeconds"), s.MinReadySeconds, "must not be negative"))
 	}
@@ -177,7 +177,7 @@ func validateContainers(path *field.Path, containers []corev1.Container, seen ma
 	return errs
 }
 
-func (s Strategy) validate(path *field.Path) field.ErrorList {
+func (s Strategy) validate(minReadySeconds int32, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch s.Type {
 	case RollingUpdate:
@@ -196,7 +196,7 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, s.validateSlowStart(path.Child("slowStart"))...)
 	if s.Type == RollingUpdate { // OnDelete does not use policies
-		errs = append(errs, s.Policy.validate(path.Child("policy"))...)
+		errs = append(errs, s.Policy.validate(minReadySeconds, path.Child("policy"))...)
 	}
 	if s.Canary != nil {
 		if s.Type == OnDelete {
@@ -217,13 +217,17 @@ func (s Strategy) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-func (p Policy) validate(path *field.Path) field.ErrorList {
+func (p Policy) validate(minReadySeconds int32, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if p.Outages != nil {
 		errs = p.Outages.Validate(path.Child("outages"))
 	}
 	errs = append(errs, domain.Validate(p.Domains, path.Child("domains"))...)
-	return append(errs, stage.Validate(p.Stages, p.Approved, path)...)
+	errs = append(errs, stage.Validate(p.Stages, p.Approved, path)...)
+	if p.Failures != nil {
+		errs = append(errs, p.Failures.Validate(minReadySeconds, path.Child("failures"))...)
+	}
+	return errs
 }
 
 // validateSlowStart checks the bounds of slow start: with a limit of 0 no pod could ever be created (B7).

@@ -53,6 +53,9 @@ func (p *Plan) Waits() []WaitingNodes {
 			if domain := p.domainOf(d); domain != nil {
 				w.Domain, w.Size, w.Because = domain, domain.limit(), domain.Users
 			}
+			if d.Limit == LimitFailures {
+				w.Size, w.Because = p.Budget.MaxFailed, p.failed()
+			}
 			if p.partOf(d) != nil {
 				w.Part = p.nextPart()
 				w.Because = w.Part.Blocking
@@ -116,6 +119,17 @@ func (p *Plan) users(reason Reason, limit Limit) []string {
 	return nodes
 }
 
+// failed lists the nodes that the update revision has failed on.
+func (p *Plan) failed() []string {
+	var nodes []string
+	for i := range p.Decisions {
+		if p.Decisions[i].Failed {
+			nodes = append(nodes, p.Decisions[i].Node)
+		}
+	}
+	return nodes
+}
+
 // String returns the group as one sentence. It names at most five of the nodes that wait, and of those that use the limit up.
 func (w WaitingNodes) String() string {
 	one, many := "1 node waits", "%d nodes wait"
@@ -136,6 +150,8 @@ func (w WaitingNodes) because() string {
 		return fmt.Sprintf("slow start allows %d under way now", w.Size)
 	case w.Domain != nil:
 		return w.Domain.spent()
+	case w.Limit == LimitFailures:
+		return fmt.Sprintf("the update revision has failed on more than %s: %s", counted(w.Size, "node"), list(w.Because, len(w.Because)))
 	case w.Part != nil && w.Limit == LimitStage:
 		return w.Part.obstacle(nil)
 	case w.Part != nil:

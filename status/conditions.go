@@ -24,7 +24,8 @@ const (
 	//	         CanaryOnHold, CanaryRejected,
 	//	         CanaryWithoutNodes, CanaryHeld,
 	//	         HeldPodsUseUpBudget, ApprovalNeeded,
-	//	         StageWithoutEvidence
+	//	         StageWithoutEvidence, TooManyFailures,
+	//	         FailedNodesUseUpBudget
 	//
 	// The first row that applies counts. So a client waits for Progressing=False after a change of the spec, once
 	// ObservedGeneration has caught up.
@@ -182,7 +183,10 @@ func progressingMessage(in *Input, p progress) string {
 	if in.HeldUnavailable > 0 {
 		b = append(number(b, ", ", in.HeldUnavailable), " unavailable while held back"...)
 	}
-	return string(b)
+	if in.Obstacle != "" {
+		b = append(append(b, "; "...), in.Obstacle...)
+	}
+	return cut(string(b))
 }
 
 func number(b []byte, before string, n int32) []byte {

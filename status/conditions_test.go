@@ -90,6 +90,11 @@ func TestProgressingMessage(t *testing.T) {
 		{"ones", "one is a number worth telling", stuck,
 			func(in *status.Input) { in.Held, in.Waiting, in.HeldUnavailable = 1, 1, 1 },
 			"5 of 10 nodes updated and available, 1 held back, 1 waiting for the budget, 1 unavailable while held back"},
+		{"gated", "why the rest waits", stuck,
+			func(in *status.Input) {
+				in.Held, in.Waiting, in.HeldUnavailable, in.Gated, in.Obstacle = 0, 0, 0, 3, "ring-0 is not done: a"
+			},
+			"5 of 10 nodes updated and available, 3 waiting for their stage; ring-0 is not done: a"},
 		{"one node", "the least number of nodes", done, func(in *status.Input) {
 			in.Counts = status.Counts{Desired: 1, Current: 1, Ready: 1, Available: 1, Updated: 1}
 			in.Settled = 1

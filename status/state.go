@@ -26,6 +26,8 @@ const (
 	CanaryPaused
 	// CanaryFailed: the update revision failed its trial (C4).
 	CanaryFailed
+	// RolledBack: the update revision failed on too many nodes and is given up (F3).
+	RolledBack
 	// Stuck: nodes wait, or the canary has no nodes, and the rollout goes on only when somebody acts.
 	Stuck
 
@@ -33,7 +35,7 @@ const (
 )
 
 var stateNames = [states]string{
-	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "Stuck",
+	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "RolledBack", "Stuck",
 }
 
 // String returns the name of the state, or SetState(n) for a value without a name.
@@ -98,6 +100,10 @@ const (
 	// StageWithoutEvidence: all nodes of the open part of a stage are left out, so that nothing shows whether the revision works
 	// there (T8).
 	StageWithoutEvidence
+	// TooManyFailures: the update revision has failed on more nodes than may be (F3).
+	TooManyFailures
+	// FailedNodesUseUpBudget: nodes that the update revision has failed on use up the whole budget (F1).
+	FailedNodesUseUpBudget
 
 	reasons // count
 )
@@ -106,7 +112,7 @@ var reasonNames = [reasons]string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
-	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence",
+	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget",
 }
 
 // String returns the name of the reason, or ConditionReason(n) for a value without a name.

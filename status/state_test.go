@@ -14,13 +14,14 @@ import (
 )
 
 var stateNames = []string{
-	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "Stuck",
+	"Unknown", "Running", "Updating", "Paused", "Frozen", "Canary", "CanaryPaused", "CanaryFailed", "RolledBack", "Stuck",
 }
 
 var reasonNames = []string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete", "PausedBySpec",
 	"FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
+	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget",
 }
 
 // Every value a uint8 can have, named or not.

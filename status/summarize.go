@@ -43,6 +43,12 @@ type Input struct {
 	// what opens the next part.
 	Gated int32
 	Gate  Gate
+	// TooManyFailed reports whether the update revision has failed on more nodes than may be, so that no further node is begun
+	// (F3). FailedUnavailable is the number of failed nodes that count against the limit in force.
+	TooManyFailed     bool
+	FailedUnavailable int32
+	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
+	Obstacle string
 	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
 	Acting bool
 
@@ -85,8 +91,8 @@ const (
 // Trial is what the status needs to know of the canary of a revision. It is about the revision, so that the reboot of a canary
 // node changes nothing (S3).
 type Trial struct {
-	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). With Unknown and any other
-	// state nothing is on trial.
+	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). RolledBack is for a revision that was
+	// given up without a trial (F3). With Unknown and any other state nothing is on trial.
 	State SetState
 	// Held reports whether something in the spec, such as partition (T2) or InPlaceOnly (I1), holds a node of the canary at
 	// its old revision.
@@ -101,7 +107,7 @@ type Trial struct {
 // on reports whether the revision is being tried, or failed its trial. Its rollout is then not complete, wherever its pods are.
 func (t *Trial) on() bool {
 	switch t.State {
-	case Canary, CanaryPaused, CanaryFailed, Stuck:
+	case Canary, CanaryPaused, CanaryFailed, Stuck, RolledBack:
 		return true
 	default:
 		return false
@@ -137,9 +143,9 @@ type Status struct {
 //
 // The state is the first that applies:
 //   - Frozen, Paused: the spec says so, even if nothing is left to do. Both stop a canary (C7).
-//   - CanaryFailed, CanaryPaused: the trial says so.
+//   - RolledBack, CanaryFailed, CanaryPaused: the verdict on the revision or its trial says so.
 //   - Stuck: the canary has no nodes; or nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses
-//     up the limit in force.
+//     up the limit in force; or too many nodes have failed, or failed and held ones alone use up the limit in force.
 //   - Canary: the revision is on trial.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
@@ -233,6 +239,8 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Frozen, FrozenBySpec
 	case in.Paused:
 		return Paused, PausedBySpec
+	case in.Trial.State == RolledBack:
+		return RolledBack, TooManyFailures
 	case in.Trial.State == CanaryFailed:
 		return CanaryFailed, CanaryRejected
 	case in.Trial.State == CanaryPaused:
@@ -241,6 +249,10 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Stuck, CanaryWithoutNodes
 	case stuck(in):
 		return Stuck, HeldPodsUseUpBudget
+	case in.TooManyFailed:
+		return Stuck, TooManyFailures
+	case in.Waiting > 0 && !in.Acting && in.FailedUnavailable > 0 && in.FailedUnavailable+max(0, in.HeldUnavailable) >= limit(in):
+		return Stuck, FailedNodesUseUpBudget
 	case in.Trial.State == Canary && in.Trial.Held && !in.Acting:
 		return Stuck, CanaryHeld
 	case in.Trial.State == Canary:
@@ -264,11 +276,15 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 // stuck reports whether the rollout goes on only when somebody acts, because held nodes alone use the budget up. While they
 // leave any room in it, the other unavailable nodes may come back by themselves and free the rest.
 func stuck(in *Input) bool {
-	limit := in.MaxUnavailable
+	return in.Waiting > 0 && !in.Acting && in.HeldUnavailable > 0 && in.HeldUnavailable >= limit(in)
+}
+
+// limit returns the limit in force.
+func limit(in *Input) int32 {
 	if in.MaxSurge > 0 {
-		limit = in.MaxSurge
+		return in.MaxSurge
 	}
-	return in.Waiting > 0 && !in.Acting && in.HeldUnavailable > 0 && in.HeldUnavailable >= limit
+	return in.MaxUnavailable
 }
 
 // restReason returns why a rollout with nothing left to do rests.

@@ -76,6 +76,9 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	if b.MaxExempt > 0 { // what policies add is taken down where there is one, so that plans without say what they said before
 		r.line("outages", b.MaxExempt, b.ExemptOut)
 	}
+	if b.MaxFailed+b.MaxQuarantined+b.Failed > 0 || plan.GaveUp != "" {
+		r.line("failures", b.Failed, b.MaxFailed, b.Quarantined, b.MaxQuarantined, plan.GaveUp)
+	}
 	if len(plan.Domains) > 0 {
 		r.line("domains", plan.Domains)
 	}
@@ -103,6 +106,9 @@ func (r *Recorder) decision(plan *rollout.Plan, d *rollout.Decision) {
 	if d.Domain > 0 {
 		r.line("domain", d.Domain)
 	}
+	if d.Failed {
+		r.line("failed")
+	}
 	if d.Part > 0 {
 		r.line("part", d.Part)
 	}
@@ -121,20 +127,34 @@ func (r *Recorder) memory(m *rollout.Memory) {
 		Stable      string
 		Completed   bool
 	}
+	type backoff struct {
+		Node, Revision string
+		Delay          time.Duration
+		Since          time.Time
+	}
+	var backoffs []backoff
+	for _, b := range m.Backoffs {
+		backoffs = append(backoffs, backoff{b.Node, b.Revision, b.Delay, b.Since})
+	}
 	o := &m.Rollout
 	r.line("memory", struct {
 		Version        int
-		Backoffs       []rollout.Backoff
+		Backoffs       []backoff
 		Rollout        record
 		Canary         canary.Record
 		Conditions     []metav1.Condition
 		CollisionCount *int32
 	}{
-		m.Version, m.Backoffs, record{o.Revision, o.Began, o.Paused, o.PausedSince, o.Stable, o.Completed}, m.Canary, m.Conditions,
+		m.Version, backoffs, record{o.Revision, o.Began, o.Paused, o.PausedSince, o.Stable, o.Completed}, m.Canary, m.Conditions,
 		m.CollisionCount,
 	})
-	if o.Base != "" || o.Frontier != (stage.Frontier{}) {
-		r.line("stages", o.Base, o.Frontier)
+	if o.Base != "" || o.Frontier != (stage.Frontier{}) || o.GaveUp != "" {
+		r.line("stages", o.Base, o.Frontier, o.GaveUp)
+	}
+	for _, b := range m.Backoffs {
+		if b.Deleted > 0 {
+			r.line("series", b.Node, b.First, b.Deleted)
+		}
 	}
 }
 

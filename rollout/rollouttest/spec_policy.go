@@ -7,6 +7,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -54,6 +55,11 @@ func Approve(approvals ...stage.Approval) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Strategy.Policy.Approved = append(slices.Clip(s.Strategy.Policy.Approved), approvals...)
 	}
+}
+
+// Failures sets what follows when the update revision fails on nodes (F1 to F4).
+func Failures(options failure.Options) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Policy.Failures = new(options.DeepCopy()) }
 }
 
 // Expedite lets a revision pass the stages (T8): its hash, its name, or [canary.Any] for any.

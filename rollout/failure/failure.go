@@ -1,0 +1,94 @@
+package failure
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+)
+
+// Series is what is remembered of failed pods of one node and revision that were deleted, one after the other (M2). The zero value
+// is that of none.
+type Series struct {
+	// First is when the first of them was created.
+	First time.Time
+	// Deleted is how many there were.
+	Deleted int32
+}
+
+// Verdict says whether a node has failed.
+type Verdict struct {
+	// Failed reports whether it has.
+	Failed bool
+	// At is when the clock alone makes it a failed one; zero: the clock alone does not, or it has failed already.
+	At time.Time
+}
+
+// Of judges a node whose pod of the update revision is not available. A nil pod stands for a node that has none just now, because a
+// failed one was deleted.
+func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
+	since, inPlace := series.First, false
+	if pod != nil {
+		since, inPlace = unavailableSince(pod, series)
+	}
+	if !inPlace && o.MaxRestarts != nil && restarts(pod, series) > int64(*o.MaxRestarts) {
+		return Verdict{Failed: true}
+	}
+	if since.IsZero() {
+		return Verdict{}
+	}
+	if at := since.Add(o.Deadline); at.After(now) {
+		return Verdict{At: at}
+	}
+	return Verdict{Failed: true}
+}
+
+// unavailableSince returns the instant from which the deadline runs, and whether the pod was updated in place.
+func unavailableSince(pod *corev1.Pod, series Series) (since time.Time, inPlace bool) {
+	since = pod.CreationTimestamp.Time
+	if !series.First.IsZero() && series.First.Before(since) {
+		since = series.First
+	}
+	if state, err := inplace.StateOf(pod); err == nil && state != nil {
+		since, inPlace = later(since, state.UpdateTimestamp.Time), true
+	}
+	return later(since, stoppedAt(pod)), inPlace
+}
+
+// stoppedAt returns when the pod was Ready last and stopped to be; zero: it never was, or it is Ready.
+func stoppedAt(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type != corev1.PodReady || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		// A kubelet sets the condition to False when it starts the pod, which says nothing.
+		if start := pod.Status.StartTime; start == nil || !c.LastTransitionTime.After(start.Add(time.Second)) {
+			return time.Time{}
+		}
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// restarts is how often the container that restarted most did, with the failed pods that were deleted before. It does not fit into
+// 32 bits for numbers that only a damaged status has.
+func restarts(pod *corev1.Pod, series Series) int64 {
+	most := int32(0)
+	if pod != nil {
+		for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range containers {
+				most = max(most, containers[i].RestartCount)
+			}
+		}
+	}
+	return int64(most) + int64(max(0, series.Deleted))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

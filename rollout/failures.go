@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure judges
+// one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
+
+// findFailed finds the nodes that the update revision has failed on, whether or not they are left out by B8 or B9 (F1).
+func (r *run) findFailed() {
+	if !r.watchesFailures() {
+		return
+	}
+	for i := range r.nodes {
+		pod, watched := r.unavailablePod(int32(i))
+		if !watched {
+			continue
+		}
+		n := &r.nodes[i]
+		verdict := r.failures.Of(pod, r.backoffs.series(n.Name, r.revision.Update.Hash), r.snapshot.Now)
+		n.failed = verdict.Failed
+		r.wake(verdict.At)
+	}
+}
+
+// countFailed sums up the nodes that have failed, and closes all others if they are too many (F2, F3). runs is how many nodes are
+// to run the pod in the parts that are open.
+func (r *run) countFailed(runs int32) {
+	if !r.watchesFailures() {
+		return
+	}
+	r.maxFailed = r.failedLimit.RoundDown(runs)
+	spare := r.newSpare()
+	for i := range r.nodes {
+		exemption, changes := r.exemptNow(int32(i), spare)
+		r.wake(changes)
+		spare = spare.without(exemption)
+		if n := &r.nodes[i]; n.failed && (exemption == ExemptionNone || exemption == ExemptionQuarantined) {
+			r.decision(int32(i)).Failed = true
+			r.failed++
+		}
+	}
+	if r.failed <= r.maxFailed {
+		return
+	}
+	for i := range r.nodes {
+		if r.nodes[i].closed == LimitNone {
+			r.closeNode(int32(i), LimitFailures)
+		}
+	}
+	base := r.revision.Base
+	if r.failures.Action == failure.Rollback && base.Hash != r.revision.Update.Hash && r.templateOf(base.Hash) != nil {
+		r.plan.GaveUp = r.failedText()
+	}
+}
+
+// failedText says how many nodes have failed, and which.
+func (r *run) failedText() string {
+	var names []string
+	for i := range r.nodes {
+		if r.decision(int32(i)).Failed {
+			names = appendUser(names, r.nodes[i].Name)
+		}
+	}
+	return fmt.Sprintf("%s failed, at most %d may: %s", counted(r.failed, "node"), r.maxFailed, list(names, int(r.failed)))
+}
+
+// reportFailures shows what is counted of failures.
+func (r *run) reportFailures() {
+	budget := &r.plan.Budget
+	budget.Failed, budget.MaxFailed, budget.MaxQuarantined = r.failed, r.maxFailed, r.quarantine
+	if r.isGivenUp() {
+		r.plan.GaveUp = r.gaveUpBefore()
+	}
+}
+
+// givingUpMarks returns the marks of a revision that is given up, or of one that is tried once more (F3), and whether there are
+// any: other verdicts do not count then.
+func (r *run) givingUpMarks() (marks []marking, some bool) {
+	update := r.revision.Update
+	if r.retriesFailed() {
+		return addMarks(nil, update, map[string]string{history.RetriedAnnotation: r.failures.Retry},
+			[]string{history.FailedAnnotation, history.FailedMessageAnnotation}), true
+	}
+	switch {
+	case r.isGivenUp() && isMarkedGivenUp(update.Existing):
+		return nil, true
+	case r.isGivenUp() || r.plan.GaveUp != "":
+		set := map[string]string{
+			history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: r.gaveUpText(),
+		}
+		var remove []string
+		if history.Promoted(update.Existing) {
+			remove = []string{history.PromotedAnnotation}
+		}
+		return addMarks(nil, update, set, remove), true
+	default:
+		return nil, false
+	}
+}
+
+// gaveUpText says why the revision is given up: in this plan, or in an earlier one.
+func (r *run) gaveUpText() string {
+	if r.plan.GaveUp != "" {
+		return r.plan.GaveUp
+	}
+	return r.gaveUpBefore()
+}
+
+// unavailablePod returns the node's pod of the update revision if it is not available, and whether the node is watched for
+// failures: it is to run the pod or may keep it, and has such a pod, or had one of which M2 has deleted failed ones; then the pod may
+// be nil.
+func (r *run) unavailablePod(i int32) (pod *corev1.Pod, watched bool) {
+	n, outcome := &r.nodes[i], r.outcome(i)
+	if outcome == placement.Leave {
+		return nil, false
+	}
+	for j := n.first; j < n.end; j++ {
+		switch p := &r.pods[j]; {
+		case !p.traits.has(atGoal) || p.traits.has(marked) || outcome == placement.Keep && !p.traits.has(bound):
+		case p.inService():
+			return nil, false
+		case pod == nil || j == n.goalPod:
+			pod = p.Object
+		}
+	}
+	return pod, pod != nil || outcome == placement.Run && r.backoffs.knows(n.Name, r.revision.Update.Hash)
+}

@@ -1,0 +1,230 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+func TestFailuresF(t *testing.T) { playScenes(t, failureScenes()) }
+
+// failures are options with these bounds; "" stands for the default.
+func failures(maxFailed, quarantine string, change ...func(*failure.Options)) kit.SpecOption {
+	var options failure.Options
+	if maxFailed != "" {
+		options.MaxFailed = new(intstr.Parse(maxFailed))
+	}
+	if quarantine != "" {
+		options.Quarantine = new(intstr.Parse(quarantine))
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	return kit.Failures(options)
+}
+
+func rollback(o *failure.Options) { o.Action = failure.Rollback }
+
+func retry(value string) func(*failure.Options) { return func(o *failure.Options) { o.Retry = value } }
+
+// stuckFor is a pod of the update revision that was created so long ago and was never ready.
+func stuckFor(d time.Duration) podOf {
+	return newPod(kit.Created(ago(d)), kit.Unready(), unreadySince(ago(d)))
+}
+
+// unreadySince dates the pod's start and its condition Ready.
+func unreadySince(at time.Time) kit.PodOption {
+	return func(p *corev1.Pod) {
+		p.Status.StartTime = new(metav1.NewTime(at))
+		for i := range p.Status.Conditions {
+			p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(at)
+		}
+	}
+}
+
+func failureScenes() []scene {
+	with := func(options ...kit.SpecOption) []kit.SpecOption { return append(options, kit.MaxUnavailable("9")) }
+	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
+	waits := func(node string) string { return node + ": outdated>held wait Gated " + node + "0 failures" }
+	starting := func(node, more string) string { return node + ": starting>update wait NotReady " + node + "0 " + more }
+	const late, early = 10 * time.Minute, 10*time.Minute - time.Second
+	twice := int32(2)
+	byRestarts := func(o *failure.Options) { o.MaxRestarts = &twice }
+	restarted := func(times int32) podOf {
+		return newPod(kit.Created(ago(time.Minute)), kit.Unready(), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}, {Name: "other", RestartCount: times}}
+		})
+	}
+	series := []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(time.Minute), First: ago(late), Deleted: 3}}
+	return []scene{
+		{
+			name: "a node has failed", why: "F1, F3: nothing is begun; the default tolerates none", spec: with(failures("", "")),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			spent: "unavailable 1 of 9, surging 0 of 0, waiting 0",
+		},
+		{
+			name: "the deadline has not passed", why: "F1: the node may yet come up", spec: with(failures("", "")),
+			fleet: []spot{on("a", stuckFor(early)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "another deadline", why: "F1", spec: with(failures("", "", func(o *failure.Options) { o.Deadline = time.Hour })),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "one failure is tolerated", why: "F2", spec: with(failures("1", "")),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U F"), goes("b")},
+		},
+		{
+			name: "percentages are rounded down", why: "F2: 49% of two nodes are none", spec: with(failures("49%", "")),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "percentages are of open parts", why: "F2: 50% of the one node of ring 0 are none", spec: with(failures("50%", ""), kit.Stages(ring("0"))),
+			fleet: []spot{on("a", stuckFor(late)).with(kit.Label("ring", "0")), on("b", oldPod()), on("c", oldPod())},
+			want:  []string{starting("a", "U F"), "b: outdated>held wait Gated b0 stage", "c: outdated>held wait Gated c0 stage"},
+		},
+		{
+			name: "restarts", why: "F1: one more than maxRestarts, while the pod is not available", spec: with(failures("", "", byRestarts)),
+			fleet: []spot{on("a", restarted(3)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "not too many restarts", why: "F1", spec: with(failures("", "", byRestarts)),
+			fleet: []spot{on("a", restarted(2)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "a young pod of a series", why: "F1: the deadline runs from the first pod that M2 deleted", spec: with(failures("", "")), backoffs: series,
+			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "deleted pods are restarts", why: "F1", spec: with(failures("", "", byRestarts, func(o *failure.Options) { o.Deadline = 24 * time.Hour })), backoffs: series,
+			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "the pod of a series was deleted", why: "F1, F3: it has failed all the same, and gets its revision back", spec: with(failures("", "")), backoffs: series,
+			fleet: []spot{on("a"), on("b", oldPod())}, acts: "create a Missing", want: []string{"a: missing>update create Missing U F", waits("b")},
+		},
+		{
+			name: "what is lost comes back as it was", why: "F3: no node gets a revision that fails", spec: with(failures("", "")),
+			fleet: []spot{on("a", stuckFor(late)), on("b")}, acts: "create b Missing at old", want: []string{starting("a", "U F"), "b: missing>held create Missing U"},
+		},
+		{
+			name: "down for another reason", why: "F1, B8: it has not failed", spec: with(failures("", ""), kit.MaxUnschedulable("1")),
+			fleet: []spot{on("a", newPod(kit.Unscheduled("a", kit.Noon()), kit.Created(ago(late)))), on("b", oldPod())}, acts: "delete b0 Outdated",
+			want: []string{starting("a", "X"), goes("b")},
+		},
+		{
+			name: "quarantine", why: "F4: it takes no room, and counts for F2", spec: []kit.SpecOption{failures("1", "1")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "X F"), goes("b")},
+			spent: "unavailable 1 of 1, surging 0 of 0, waiting 0",
+		},
+		{
+			name: "quarantine is for so many", why: "F4: ascending by name", spec: []kit.SpecOption{failures("2", "1")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", stuckFor(late)), on("c", oldPod())},
+			want:  []string{starting("a", "X F"), starting("b", "U F"), "c: outdated>update wait Budget c0 maxUnavailable"},
+		},
+		{
+			name: "quarantine and stages", why: "F4: the part is done without the node", spec: with(failures("1", "1"), kit.Stages(ring("0"))),
+			fleet: []spot{
+				on("a", stuckFor(late)).with(kit.Label("ring", "0")), on("b", newPod()).with(kit.Label("ring", "0")), on("c", oldPod()),
+			},
+			acts: "delete c0 Outdated", want: []string{starting("a", "X F"), "b: updated>update none UpToDate", goes("c")},
+		},
+		{
+			name: "a keep node", why: "F1: a node that the revision broke", spec: with(failures("", "")),
+			fleet: []spot{on("a", stuckFor(late)).keep(), on("b", oldPod())}, want: []string{"a: kept>none none Kept U F", waits("b")},
+		},
+		{
+			name: "the revision was completed", why: "F2: judged until it is marked", spec: with(failures("", "")), set: marks("update", history.CompletedAnnotation),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "rollback begins with a verdict", why: "F3: the next plan goes back", spec: with(failures("", "", rollback)),
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "given up", why: "F3: all nodes go back to the base", spec: with(failures("", "", rollback)), set: givenUp,
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod()), on("c", newPod()), on("d")}, acts: "delete a0 OutdatedNotReady, delete c0 Outdated, create d Missing at old",
+			want: []string{
+				"a: outdated>stable replace OutdatedNotReady a0 U", "b: stable>stable none Stable", "c: outdated>stable replace Outdated c0 U",
+				"d: missing>stable create Missing U",
+			},
+		},
+		{
+			name: "given up, and marked by somebody else", why: "F3: only this mark is one of failures", spec: with(failures("", "", rollback)), set: marks("update", history.FailedAnnotation),
+			fleet: []spot{on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{goes("b")},
+		},
+		{
+			name: "retried", why: "F3: only that revives it", spec: with(failures("", "", rollback, retry("*"))), set: givenUp,
+			fleet: []spot{on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{goes("b")},
+		},
+		{
+			name: "a retry of another revision", why: "F3: it names none", spec: with(failures("", "", rollback, retry("other"))), set: givenUp,
+			fleet: []spot{on("b", oldPod())}, want: []string{"b: stable>stable none Stable"},
+		},
+		{
+			name: "nothing to go back to", why: "F3: then it pauses", spec: with(failures("", "", rollback)), set: func(l *lab) { l.snapshot.Revisions = l.snapshot.Revisions[1:] },
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+		},
+		{
+			name: "surge", why: "F1: the new pod is not available, whatever is beside it", spec: []kit.SpecOption{failures("", ""), kit.MaxSurge("9")},
+			fleet: []spot{on("a", stuckFor(late), oldPod()), on("b", oldPod())}, want: []string{"a: surging>update wait NotReady a0 S F", waits("b")},
+		},
+	}
+}
+
+// givenUp marks the update revision as one that failed on too many nodes.
+func givenUp(l *lab) {
+	for _, r := range l.snapshot.Revisions {
+		if history.HashOf(r) == l.update {
+			r.Annotations = map[string]string{
+				history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: "1 node failed, at most 0 may: a",
+			}
+		}
+	}
+}
+
+// TestRollbackGoesFromPlanToPlan: the verdict is in the memory until its mark is seen, and one verdict is enough.
+func TestRollbackGoesFromPlanToPlan(t *testing.T) {
+	l := newLab(failures("", "", rollback)).add(on("a", stuckFor(time.Hour)), on("b", oldPod()))
+	plan := l.plan(t)
+	const message = "1 node failed, at most 0 may: a"
+	var set map[string]string
+	for _, action := range plan.Revisions {
+		if action.Name == l.snapshot.Revisions[1].Name {
+			set = action.Annotations
+		}
+	}
+	want := map[string]string{history.FailedAnnotation: "TooManyFailures", history.FailedMessageAnnotation: message}
+	if diff := cmp.Diff(want, set); diff != "" {
+		t.Errorf("marks, -want +got:\n%s", diff)
+	}
+	if plan.GaveUp != message || plan.Memory.Rollout.GaveUp != message {
+		t.Errorf("the plan gives up because %q, and remembers %q; want %q", plan.GaveUp, plan.Memory.Rollout.GaveUp, message)
+	}
+	if plan.Status.State != status.Stuck || plan.Status.Reason != status.TooManyFailures {
+		t.Errorf("status %v, %v; want Stuck, TooManyFailures", plan.Status.State, plan.Status.Reason)
+	}
+
+	l.snapshot.Memory = plan.Memory // and the mark is not seen yet
+	plan = l.plan(t)
+	if got := acts(plan); got != "delete a0 OutdatedNotReady" {
+		t.Errorf("the next plan does %q, want it to take a back", got)
+	}
+	if plan.Status.State != status.RolledBack || plan.GaveUp != message {
+		t.Errorf("status %v and %q, want RolledBack and %q", plan.Status.State, plan.GaveUp, message)
+	}
+	const explained = "b: stable; nothing to do: its pod is at the stable revision and available, as the update revision was given up: " + message
+	if got := plan.Explain("b"); got != explained {
+		t.Errorf("explains\n got: %s\nwant: %s", got, explained)
+	}
+}
