@@ -21,8 +21,8 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seed := range seeds {
-		if out := check(worlds.Scenario(seed), checkOptions{every: 50}); out.failure != nil {
-			t.Errorf("seed %d: %s: %s", seed, out.failure.kind, out.failure.text)
+		if out := check(seed.scenario(), checkOptions{every: 50}); out.failure != nil {
+			t.Errorf("seed %s: %s: %s", seed, out.failure.kind, out.failure.text)
 		}
 	}
 }

@@ -31,6 +31,7 @@ func (f features) ofScenario(s *simulate.Scenario) {
 		e := &s.Events[i]
 		f.add(true, "event "+e.What.String())
 		f.add(!e.Every.IsZero(), "recurring event")
+		f.add(e.At == 0 && e.What == simulate.NodeNotReady, "down from the beginning")
 		if e.Spec != nil {
 			f.ofSpec(e.Spec)
 		}
@@ -78,6 +79,12 @@ func (f features) ofSpec(spec *rollout.Spec) {
 	f.add(s.SlowStart != nil, "slow start")
 	f.add(s.MaxUnschedulable != nil, "maxUnschedulable")
 	f.add(s.Policy.Outages != nil, "outages")
+	f.add(s.Policy.Outages != nil && s.Policy.Outages.Touch, "departing nodes touched")
+	for i := range s.Policy.Domains {
+		f.add(s.Policy.Domains[i].Max != nil, "domain with max")
+		f.add(s.Policy.Domains[i].AtOnce > 0, "domain with atOnce")
+		f.add(s.Policy.Domains[i].Selector != nil, "domain with a selector")
+	}
 	f.add(spec.MinReadySeconds > 0, "minReadySeconds")
 	f.add(spec.Burst != nil, "burst")
 	f.add(spec.RevisionHistoryLimit != nil, "history limit")
@@ -101,7 +108,9 @@ func (f features) ofStep(step *simulate.Step) {
 		f.add(d.Reason == rollout.ReasonPreDelete, "waited for preDelete")
 		f.add(d.Reason == rollout.ReasonTakenBack, "taken back")
 		f.add(d.Exemption == rollout.ExemptionOut, "left out because it was down")
-		f.add(d.Limit == rollout.LimitDeparting, "left alone")
+		f.add(d.Limit == rollout.LimitDeparting || d.Reason == rollout.ReasonDeparting, "left alone")
+		f.add(d.Limit == rollout.LimitDomain, "waited for a domain")
+		f.add(d.Limit == rollout.LimitDomain && d.Reason == rollout.ReasonPrepared, "prepared, waited for a domain")
 	}
 	f.add(step.Plan.Canary.Phase == canary.Paused, "canary paused")
 	f.add(step.Plan.Canary.Phase == canary.Failed, "canary failed")

@@ -1,11 +1,12 @@
 // Command soak runs random fleets, specs, faults and user actions through the simulator until something breaks that must hold:
 // the invariants of verify.Plan, which the simulator checks at each step, the rules of package judge, which watches the
-// simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone. At
-// the first failure it prints the smallest scenario that it finds to fail in the same way, and ends with exit code 1.
+// simulated cluster as it is, and that plans are the same when they are made again. Each run is made from its seed alone; of each
+// seed there are two, one without and one with policies for fleets ("4711" and "4711p"). At the first failure it prints the
+// smallest scenario that it finds to fail in the same way, and ends with exit code 1.
 //
 //	go run ./internal/soak -for 2m                     # from a random seed on
 //	go run ./internal/soak -for 0 -count 20000         # so many worlds
-//	go run ./internal/soak -seed 4711                  # one, with all that happens in it
+//	go run ./internal/soak -seed 4711p                 # one, with all that happens in it
 //	go run ./internal/soak -scenario build/soak/seed-4711.yaml
 //
 // The seeds of past failures are in testdata/seeds.txt. They run first, and in the tests of this package.
@@ -30,7 +31,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -54,14 +54,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	var s settings
-	flags.DurationVar(&s.duration, "for", 2*time.Minute, "how `long` to begin new seeds; 0: until there are count of them")
+	flags.DurationVar(&s.duration, "for", 2*time.Minute, "how `long` to begin new worlds; 0: until there are count of them")
 	flags.Uint64Var(&s.from, "from", rand.Uint64N(1<<40), "first `seed` (default: a random one)")
-	flags.Uint64Var(&s.count, "count", 0, "how `many` seeds at most; 0: any number")
+	flags.Uint64Var(&s.count, "count", 0, "how `many` worlds at most, two of each seed; 0: any number")
 	flags.IntVar(&s.parallel, "parallel", 0, "how `many` runs at a time; 0: one for each core")
 	flags.StringVar(&s.out, "out", filepath.Join("build", "soak"), "`directory` for what a failure leaves behind")
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
-	one := flags.String("seed", "", "run this `seed` only, and print what happens")
+	one := flags.String("seed", "", "run the world of this `seed` only, as in 4711 or, with policies, 4711p, and print what happens")
 	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -76,15 +76,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "soak:", err)
 			return 2
 		}
-		return s.single(sc, stdout)
+		return s.single(strconv.FormatUint(sc.Seed, 10), sc, stdout)
 	}
 	if *one != "" {
-		seed, err := strconv.ParseUint(*one, 10, 64)
+		w, err := parseWorld(*one)
 		if err != nil {
-			fmt.Fprintf(stderr, "soak: -seed %s is no seed; one is a whole number\n", *one)
+			fmt.Fprintln(stderr, "soak: -seed", err)
 			return 2
 		}
-		return s.single(worlds.Scenario(seed), stdout)
+		return s.single(w.String(), w.scenario(), stdout)
 	}
 	if s.count == 0 && s.duration == 0 {
 		fmt.Fprintln(stderr, "soak: -for 0 needs -count")
@@ -97,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // single runs one scenario, verbosely.
-func (s *settings) single(sc simulate.Scenario, stdout io.Writer) int {
+func (s *settings) single(seed string, sc simulate.Scenario, stdout io.Writer) int {
 	listen := simulate.NewJSONLinesWriter(stdout)
 	out := checkAnd(sc, s.options, listen.Record)
 	if err := listen.Flush(); err != nil {
@@ -107,45 +107,45 @@ func (s *settings) single(sc simulate.Scenario, stdout io.Writer) int {
 		fmt.Fprintln(stdout, out.report.String())
 		return 0
 	}
-	s.explain(sc.Seed, sc, out.failure, stdout)
+	s.explain(seed, sc, out.failure, stdout)
 	return 1
 }
 
-// many runs the corpus and then seed after seed.
+// many runs the corpus and then world after world.
 func (s *settings) many(stdout io.Writer) int {
 	begin := time.Now()
-	seeds, err := parseSeeds(corpus)
+	past, err := parseSeeds(corpus)
 	if err != nil {
 		fmt.Fprintln(stdout, err)
 		return 2
 	}
-	fmt.Fprintf(stdout, "soak: %d seeds of past failures, then from %d on, %d at a time\n", len(seeds), s.from, s.parallel)
+	fmt.Fprintf(stdout, "soak: %d seeds of past failures, then from %d on, %d at a time\n", len(past), s.from, s.parallel)
 	var next atomic.Uint64
 	var mutex sync.Mutex
 	totals := totals{features: map[string]int{}}
-	found := map[uint64]*failure{}
+	found := map[world]*failure{}
 	var group sync.WaitGroup
 	for range s.parallel {
 		group.Go(func() {
 			for {
 				i := next.Add(1) - 1
-				var seed uint64
-				switch fresh := i - uint64(len(seeds)); {
-				case i < uint64(len(seeds)):
-					seed = seeds[i]
+				var w world
+				switch fresh := i - uint64(len(past)); {
+				case i < uint64(len(past)):
+					w = past[i]
 				case s.count > 0 && fresh >= s.count, s.duration > 0 && time.Since(begin) > s.duration:
 					return
 				default:
-					seed = s.from + fresh
+					w = worldFrom(s.from, fresh)
 				}
-				out := check(worlds.Scenario(seed), s.options)
+				out := check(w.scenario(), s.options)
 				mutex.Lock()
 				if totals.add(&out); totals.runs%1000 == 0 {
-					fmt.Fprintf(stdout, "soak: %d seeds in %v\n", totals.runs, time.Since(begin).Round(time.Second))
+					fmt.Fprintf(stdout, "soak: %d worlds in %v\n", totals.runs, time.Since(begin).Round(time.Second))
 				}
 				if out.failure != nil {
-					found[seed] = out.failure
-					fmt.Fprintf(stdout, "soak: seed %d fails: %s\n", seed, out.failure.kind)
+					found[w] = out.failure
+					fmt.Fprintf(stdout, "soak: seed %s fails: %s\n", w, out.failure.kind)
 				}
 				stop := len(found) > 0 && !s.goOn
 				mutex.Unlock()
@@ -161,8 +161,8 @@ func (s *settings) many(stdout io.Writer) int {
 		fmt.Fprintln(stdout, "soak: no violation")
 		return 0
 	}
-	seed := slices.Min(slices.Collect(maps.Keys(found)))
-	s.explain(seed, worlds.Scenario(seed), found[seed], stdout)
+	first := slices.MinFunc(slices.Collect(maps.Keys(found)), world.compare)
+	s.explain(first.String(), first.scenario(), found[first], stdout)
 	return 1
 }
 
@@ -181,7 +181,7 @@ func (t *totals) add(out *outcome) {
 }
 
 func (t *totals) print(w io.Writer, took time.Duration) {
-	fmt.Fprintf(w, "soak: %d seeds and %d plans in %v, %.1f seeds a second\n", t.runs, t.plans, took.Round(time.Second),
+	fmt.Fprintf(w, "soak: %d worlds and %d plans in %v, %.1f worlds a second\n", t.runs, t.plans, took.Round(time.Second),
 		float64(t.runs)/took.Seconds())
 	line := "  runs with"
 	for _, name := range slices.Sorted(maps.Keys(t.features)) {
@@ -199,8 +199,8 @@ func (t *totals) print(w io.Writer, took time.Duration) {
 const shrinking = time.Minute
 
 // explain prints a failure with the smallest scenario that has it, and writes both to files.
-func (s *settings) explain(seed uint64, sc simulate.Scenario, f *failure, w io.Writer) {
-	fmt.Fprintf(w, "soak: seed %d fails: %s\n%s\n", seed, f.kind, f.text)
+func (s *settings) explain(seed string, sc simulate.Scenario, f *failure, w io.Writer) {
+	fmt.Fprintf(w, "soak: seed %s fails: %s\n%s\n", seed, f.kind, f.text)
 	smaller, f := shrink(sc, f, s.options, time.Now().Add(shrinking))
 	fmt.Fprintf(w, "\nsoak: the smallest scenario found that fails so:\n%s\n", f.text)
 	if f.step != nil {
@@ -218,16 +218,16 @@ func (s *settings) explain(seed uint64, sc simulate.Scenario, f *failure, w io.W
 	if err := s.leave(seed, f, text, w); err != nil {
 		fmt.Fprintln(w, err)
 	}
-	fmt.Fprintf(w, "soak: see it again with: go run ./internal/soak -seed %d\n", seed)
-	fmt.Fprintf(w, "soak: once it is understood, add %d to internal/soak/testdata/seeds.txt, with a word on what it was\n", seed)
+	fmt.Fprintf(w, "soak: see it again with: go run ./internal/soak -seed %s\n", seed)
+	fmt.Fprintf(w, "soak: once it is understood, add %s to internal/soak/testdata/seeds.txt, with a word on what it was\n", seed)
 }
 
 // leave writes the scenario, and the case of the step for kubectl daemonplan.
-func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) error {
+func (s *settings) leave(seed string, f *failure, text []byte, w io.Writer) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(s.out, fmt.Sprintf("seed-%d.yaml", seed))
+	name := filepath.Join(s.out, fmt.Sprintf("seed-%s.yaml", seed))
 	if err := os.WriteFile(name, text, 0o644); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) erro
 	if err != nil {
 		return err
 	}
-	name = filepath.Join(s.out, fmt.Sprintf("seed-%d.json", seed))
+	name = filepath.Join(s.out, fmt.Sprintf("seed-%s.json", seed))
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		return err
 	}
@@ -248,8 +248,8 @@ func (s *settings) leave(seed uint64, f *failure, text []byte, w io.Writer) erro
 }
 
 // parseSeeds reads a corpus: one seed a line, and after a # what it found.
-func parseSeeds(text string) ([]uint64, error) {
-	var seeds []uint64
+func parseSeeds(text string) ([]world, error) {
+	var seeds []world
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -257,12 +257,12 @@ func parseSeeds(text string) ([]uint64, error) {
 		if word = strings.TrimSpace(word); word == "" {
 			continue
 		}
-		seed, err := strconv.ParseUint(word, 10, 64)
+		seed, err := parseWorld(word)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("seeds.txt:%d: %q is no seed; one is a whole number", number, word)
+			return nil, fmt.Errorf("seeds.txt:%d: %w", number, err)
 		case strings.TrimSpace(comment) == "":
-			return nil, fmt.Errorf("seeds.txt:%d: seed %d lacks a comment that says what it found", number, seed)
+			return nil, fmt.Errorf("seeds.txt:%d: seed %s lacks a comment that says what it found", number, seed)
 		}
 		seeds = append(seeds, seed)
 	}

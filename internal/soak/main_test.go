@@ -27,13 +27,17 @@ func TestRun(t *testing.T) {
 	}{
 		{
 			name: "a few", why: "the corpus comes first", args: []string{"-from", "1", "-count", "3", "-for", "0", "-parallel", "2"},
-			want: []string{"seeds of past failures, then from 1 on", "seeds and", "runs with", "lag", "soak: no violation"},
+			want: []string{"seeds of past failures, then from 1 on", "worlds and", "runs with", "lag", "soak: no violation"},
 		},
 		{name: "one", why: "everything that happens is shown", args: []string{"-seed", "3"}, want: []string{`"kind":"Planned"`, "agent, seed 3"}},
+		{
+			name: "one with policies", why: "its seed has a p behind it", args: []string{"-seed", "3p"},
+			want: []string{`"kind":"Planned"`, "agent, seed 3"},
+		},
 		{name: "no seed", why: "a seed is a number", args: []string{"-seed", "x"}, code: 2, want: []string{"is no seed"}},
 		{name: "no flag", why: "a misspelt flag does not run for two minutes", args: []string{"-fro", "1"}, code: 2, want: []string{"-fro"}},
 		{name: "no end", why: "it would not end", args: []string{"-for", "0"}, code: 2, want: []string{"-count"}},
-		{name: "no time", why: "the time is over after the corpus", args: []string{"-for", "1ns"}, want: []string{"seeds a second"}},
+		{name: "no time", why: "the time is over after the corpus", args: []string{"-for", "1ns"}, want: []string{"worlds a second"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -151,7 +155,7 @@ func TestExplain(t *testing.T) {
 		}
 		var text bytes.Buffer
 		settings := settings{out: filepath.Join(t.TempDir(), "new")}
-		settings.explain(seed, s, out.failure, &text)
+		settings.explain("7", s, out.failure, &text)
 		for _, want := range []string{"the smallest scenario", "-seed", "kubectl daemonplan plan --case", "seeds.txt", "preDelete"} {
 			if !strings.Contains(strings.ToLower(text.String()), strings.ToLower(want)) {
 				t.Errorf("no %q in\n%s", want, &text)
@@ -174,8 +178,8 @@ func TestExplain(t *testing.T) {
 }
 
 func TestParseSeeds(t *testing.T) {
-	seeds, err := parseSeeds("# all\n\n12 # once\n 7# twice\n")
-	if err != nil || !slices.Equal(seeds, []uint64{12, 7}) {
+	seeds, err := parseSeeds("# all\n\n12 # once\n 7p# twice\n")
+	if err != nil || !slices.Equal(seeds, []world{{12, false}, {7, true}}) {
 		t.Errorf("%v, %v", seeds, err)
 	}
 	for text, want := range map[string]string{"1 # one\nx # two\n": "seeds.txt:2", "5\n": "lacks a comment"} {

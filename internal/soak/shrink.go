@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -125,6 +126,7 @@ func poolEdits(i int) []edit {
 		func(p *simulate.Pool) bool { p.Nodes /= 2; return p.Nodes > 0 },
 		func(p *simulate.Pool) bool { p.Nodes--; return p.Nodes > 0 },
 		func(p *simulate.Pool) bool { return drop(&p.Zones, len(p.Zones)) },
+		func(p *simulate.Pool) bool { return unset(&p.Racks) },
 		func(p *simulate.Pool) bool { return drop(&p.Labels, len(p.Labels)) },
 		func(p *simulate.Pool) bool { return drop(&p.Taints, len(p.Taints)) },
 		func(p *simulate.Pool) bool { return drop(&p.Allocatable, len(p.Allocatable)) },
@@ -255,6 +257,12 @@ var specFields = []func(*rollout.Spec) bool{
 	inOutages(func(o *outage.Options) bool { return unset(&o.Touch) }),
 	inOutages(func(o *outage.Options) bool { return drop(&o.Taints, len(o.Taints)) }),
 	inOutages(func(o *outage.Options) bool { return drop(&o.Conditions, len(o.Conditions)) }),
+	func(s *rollout.Spec) bool { return drop(&s.Strategy.Policy.Domains, len(s.Strategy.Policy.Domains)) },
+	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list[1:], len(list) > 1 }),
+	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list[:len(list)-1], len(list) > 1 }),
+	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Selector) }),
+	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Max) }),
+	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].AtOnce) }),
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Partition) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.NodeSelector) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.PartitionedScaling) },
@@ -329,6 +337,19 @@ func inOutages(change func(*outage.Options) bool) func(*rollout.Spec) bool {
 		options := *s.Strategy.Policy.Outages
 		s.Strategy.Policy.Outages = &options
 		return change(&options)
+	}
+}
+
+// inDomains changes a copy of the list, if it is not empty.
+func inDomains(change func([]domain.Domain) ([]domain.Domain, bool)) func(*rollout.Spec) bool {
+	return func(s *rollout.Spec) bool {
+		list := slices.Clone(s.Strategy.Policy.Domains)
+		if len(list) == 0 {
+			return false
+		}
+		list, changed := change(list)
+		s.Strategy.Policy.Domains = list
+		return changed
 	}
 }
 
