@@ -19,48 +19,44 @@ func (j *Judge) judgeTaken(w *write, take func(*seenPod)) {
 	if w.node.verdict != runs || w.node.first((*seenPod).couldServe) != nil {
 		return
 	}
-	limit := rounded(j.view.spec.Strategy.MaxUnavailable, j.view.desired, true)
+	v, limit := j.view, rounded(j.view.spec.Strategy.MaxUnavailable, j.view.desired, true)
 	switch {
 	case served:
 		j.turn.down[w.node.Name] = true
-		if n := j.view.unavailable(j.turn.down, false); n > limit {
+		down := func(n *seenNode) bool { return n.isDown(j.turn.down, false) }
+		if n, left := v.counting(v.those(down)); n > limit {
 			j.find(Budget, w.node.Name, p.Pod, "%d nodes of %d are unavailable with it, beside %d left out, of %d that may be",
-				n, j.view.desired, j.view.exempt(), limit)
+				n, v.desired, left, limit)
 		}
+		j.judgeDomains(w, p.Pod, down, func(n *seenNode) bool { return !j.turn.down[n.Name] && n.serving() == nil })
 	case was.couldServe() && was.prepared && (was.outdated || was.available):
 		j.turn.letGo[w.node.Name] = true
-		if n := j.view.unavailable(j.turn.letGo, true); n > limit {
+		down := func(n *seenNode) bool { return n.isDown(j.turn.letGo, true) }
+		if n, left := v.counting(v.those(down)); n > limit {
 			j.find(LetGo, w.node.Name, p.Pod,
 				"it was prepared, is Ready and goes: %d nodes of %d are down with it, beside %d left out, of %d that may be",
-				n, j.view.desired, j.view.exempt(), limit)
+				n, v.desired, left, limit)
 		}
+		j.judgeDomains(w, p.Pod, down, func(n *seenNode) bool { return !j.turn.letGo[n.Name] && n.first((*seenPod).couldServe) == nil })
 	}
 }
 
-// unavailable counts the run nodes without a pod that serves, and those that stopped serving in this turn, without those that
-// may be left out (B8). With prepared, pods that are Ready count until they go, whatever they are prepared for.
-func (v *view) unavailable(down map[string]bool, prepared bool) int {
-	count := 0
-	for name, n := range v.nodes {
-		serves := func(p *seenPod) bool { return p.couldServe() && (prepared || !p.prepared) }
-		if n.verdict == runs && (down[name] || n.first(serves) == nil) {
-			count++
-		}
-	}
-	return max(count-v.exempt(), 0)
-}
-
-// exempt is how many nodes may be left out (B8), at most: those whose pod finds no room, or should be gone and is not, and
-// those that are unreachable.
-func (v *view) exempt() int {
-	most := rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true)
-	count := 0
+// those are the nodes that are such.
+func (v *view) those(such func(*seenNode) bool) []*seenNode {
+	var list []*seenNode
 	for _, n := range v.nodes {
-		if n.verdict == runs && (unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil) {
-			count++
+		if such(n) {
+			list = append(list, n)
 		}
 	}
-	return min(most, count)
+	return list
+}
+
+// isDown reports whether a run node has no pod that serves, or stopped serving in this turn. With prepared, pods that are Ready
+// count as serving until they go, whatever they are prepared for.
+func (n *seenNode) isDown(down map[string]bool, prepared bool) bool {
+	serves := func(p *seenPod) bool { return p.couldServe() && (prepared || !p.prepared) }
+	return n.verdict == runs && (down[n.Name] || n.first(serves) == nil)
 }
 
 func stranded(p *corev1.Pod, now time.Time) bool {
@@ -74,19 +70,28 @@ func (j *Judge) judgeSurge(w *write) {
 		return
 	}
 	limit := rounded(v.spec.Strategy.MaxSurge, v.desired, true)
-	count := 0
-	for name, n := range v.nodes {
+	held := mayHoldPlace(w.node)
+	j.turn.surged[w.node.Name] = true
+	holds := func(n *seenNode) bool {
 		created := n.created
-		if name == w.node.Name {
+		if n == w.node {
 			created = append(slices.Clip(created), hashOf(w.pod))
 		}
-		if n.verdict == runs && (slices.Contains(created, v.update) || v.holdsPlace(n, j.turn.refused)) {
-			count++
-		}
+		return n.verdict == runs && (slices.Contains(created, v.update) || v.holdsPlace(n, j.turn.refused))
 	}
-	if count = max(count-v.exempt(), 0); count > limit {
+	if count, _ := v.counting(v.those(holds)); count > limit {
 		j.find(Surge, w.node.Name, w.pod, "%d nodes hold a place of maxSurge with it, of %d that may", count, limit)
 	}
+	if !held && holds(w.node) {
+		j.judgeDomains(w, w.pod, holds, func(n *seenNode) bool { return !j.turn.surged[n.Name] && mayHoldPlace(n) })
+	}
+}
+
+// mayHoldPlace reports whether a node may have had a place of maxSurge when the controller looked, or get one whatever is chosen:
+// one without a pod.
+func mayHoldPlace(n *seenNode) bool {
+	return len(n.asked) > 0 || n.first(func(p *seenPod) bool { return p.ready }) == nil ||
+		n.first(func(p *seenPod) bool { return !p.available }) != nil
 }
 
 // holdsPlace reports whether a node had a place of maxSurge when the controller looked: a live pod of the update revision that

@@ -47,7 +47,8 @@ func (j *Judge) Rest(spec rollout.Spec) {
 
 // judgePod judges a pod by itself.
 func (r *rest) judgePod(p *corev1.Pod) {
-	n, frozen := r.nodes[target(p)], r.spec.Strategy.Frozen
+	n := r.nodes[target(p)]
+	frozen := r.spec.Strategy.Frozen || n != nil && n.departs
 	waits := matches(p, r.spec.Lifecycle.PreDelete)
 	switch {
 	case !live(p):
@@ -62,7 +63,7 @@ func (r *rest) judgePod(p *corev1.Pod) {
 	case n.verdict == runs && ended(p) && !waits:
 		r.find(Stays, n.Name, p, "it has ended, and stays")
 	}
-	if n == nil || !live(p) || ended(p) {
+	if n == nil || n.departs || !live(p) || ended(p) {
 		return
 	}
 	if state(p) == preparingUpdate && !matches(p, r.spec.Lifecycle.InPlaceUpdate) && !frozen && r.mayGo(n, p) {
@@ -81,7 +82,8 @@ func (r *rest) mayGo(n *seenNode, p *corev1.Pod) bool {
 		return true
 	}
 	down := r.down(func(p *seenPod) bool { return p.couldServe() && p.prepared })
-	return down < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true)
+	count, _ := r.counting(r.those(down))
+	return count < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true) && r.fits(n, down)
 }
 
 // mayServeOn reports whether surge lets the pod serve where it may not run any more (M4): an available one, where not a taint
@@ -118,7 +120,7 @@ func settled(p *corev1.Pod) bool {
 
 // judgeNode judges whether a run node has its pod, and not too many.
 func (r *rest) judgeNode(n *seenNode) {
-	if n.verdict != runs {
+	if n.verdict != runs || n.departs {
 		return
 	}
 	if len(n.pods) == 0 {
@@ -177,6 +179,7 @@ func (r *rest) judgeRollout() {
 		case n.verdict == unclear || old == nil || updated != nil:
 		case n.verdict == keep || n.verdict == runs && !selects(s.NodeSelector, n.Labels):
 			heldBy++
+		case n.departs:
 		case n.verdict == runs && n.alone() == old && !ended(old.Pod) && r.changeable(old):
 			due = append(due, old)
 		}
@@ -192,23 +195,25 @@ func (r *rest) judgeRollout() {
 		return
 	}
 	due = due[free:]
-	down, places := r.down(nil), 0
-	for _, n := range r.nodes {
-		if n.first(func(p *seenPod) bool {
+	down := r.down(nil)
+	places := func(n *seenNode) bool {
+		return n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
-		}) != nil {
-			places++
-		}
+		}) != nil
 	}
 	if s.SlowStart != nil && r.hooked() {
 		return // what a hook holds on its way out is under way for as long as it does (B7)
 	}
-	room := down < rounded(s.MaxUnavailable, r.desired, true) ||
-		max(places-r.exempt(), 0) < rounded(s.MaxSurge, r.desired, true)
+	used, _ := r.counting(r.those(down))
+	held, _ := r.counting(r.those(places))
+	room, disturbed := used < rounded(s.MaxUnavailable, r.desired, true), down
+	if surge := rounded(s.MaxSurge, r.desired, true); surge > 0 {
+		room, disturbed = held < surge, places
+	}
 	for _, p := range due {
-		if room || !p.ready {
+		if !p.ready || room && r.fits(r.nodes[target(p.Pod)], disturbed) {
 			r.find(Stuck, target(p.Pod), p.Pod, "it is outdated and may be updated (%d of %d nodes are down, %d hold a place of "+
-				"maxSurge), and nothing happens", down, r.desired, places)
+				"maxSurge), and nothing happens", used, r.desired, held)
 			return
 		}
 	}
@@ -221,19 +226,15 @@ func (r *rest) hooked() bool {
 	})
 }
 
-// down counts the run nodes without a pod that serves beyond doubt: one that waits for a hook, or is updated in place, does
-// not, unless the caller wants it to. Keep nodes count by their pods of the update revision alone (B2).
-func (r *rest) down(or func(*seenPod) bool) int {
-	count := 0
-	for _, n := range r.nodes {
+// down says of nodes whether they are down: run nodes without a pod that serves beyond doubt. One that waits for a hook, or is
+// updated in place, does not, unless the caller wants it to. Keep nodes count by their pods of the update revision alone (B2).
+func (r *rest) down(or func(*seenPod) bool) func(*seenNode) bool {
+	return func(n *seenNode) bool {
 		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) || or != nil && or(p) })
-		if n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
+		return n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
-		}) != nil {
-			count++
-		}
+		}) != nil
 	}
-	return max(count-r.exempt(), 0)
 }
 
 // waits reports whether the trial of the update revision is not over, or may have come to nothing.

@@ -117,6 +117,7 @@ func (j *Judge) Created(pod *corev1.Pod) {
 	if w == nil {
 		return
 	}
+	j.judgeDeparting(w, "created")
 	j.judgeSecondPod(w)
 	j.judgeSurge(w)
 	j.judgeTrial(w)
@@ -130,7 +131,11 @@ func (j *Judge) Created(pod *corev1.Pod) {
 // Deleted tells of a pod that the controller asked to delete, as it was then.
 func (j *Judge) Deleted(pod *corev1.Pod) {
 	w := j.request(pod, deletes)
-	if w == nil || w.seen == nil {
+	if w == nil {
+		return
+	}
+	j.judgeDeparting(w, "deleted")
+	if w.seen == nil {
 		return
 	}
 	j.judgePreDelete(w)
@@ -160,6 +165,9 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 		j.judgeSecondPod(w)
 		j.judgeTrial(w)
 		j.judgeInPlaceDowngrade(w)
+	}
+	if prepares(before, after) || inPlace(before, after) && hashOf(before) != hashOf(after) {
+		j.judgeDeparting(w, "begun")
 	}
 	if prepares(before, after) {
 		if !w.seen.prepared && state(after) != preparingDelete {

@@ -28,6 +28,8 @@ const (
 	SlowStart
 	Burst
 	BackOff
+	Departing
+	Domain
 	rules
 )
 
@@ -35,7 +37,7 @@ var ruleNames = [rules]string{
 	Budget: "budget", LetGo: "let go", Surge: "surge", Twins: "twins", Stays: "stays", Empty: "empty", Thrash: "thrash",
 	Stuck: "stuck", Trial: "trial", Downgrade: "downgrade", HandsOff: "hands off", InPlace: "in place", Restart: "restart",
 	PreDelete: "preDelete", UpdateHook: "inPlaceUpdate", Frozen: "frozen", Paused: "paused", Held: "held",
-	SlowStart: "slow start", Burst: "burst", BackOff: "back-off",
+	SlowStart: "slow start", Burst: "burst", BackOff: "back-off", Departing: "departing", Domain: "domain",
 }
 
 // String is the name of the rule.

@@ -31,6 +31,10 @@ type seenNode struct {
 	pods    []*seenPod
 	// asked are the revisions of pods that were asked for and are not seen, created those of this turn.
 	asked, created []string
+	// out: it is departing, or not Ready, since that instant, which is zero if it is unknown (B9). departs: the policy leaves it
+	// alone for that (M8).
+	out, departs bool
+	since        time.Time
 }
 
 // seenPod is a pod as the controller saw it.
@@ -61,6 +65,7 @@ func (r *reader) view(spec rollout.Spec, seen *rollout.Snapshot) *view {
 	}
 	for _, n := range seen.Nodes {
 		v.nodes[n.Name] = &seenNode{Node: n, verdict: agreed(templates, n)}
+		v.judgeOut(v.nodes[n.Name])
 		if v.nodes[n.Name].verdict == runs {
 			v.desired++
 		}
@@ -146,8 +151,9 @@ type turn struct {
 	// refused: a request of the controller was.
 	refused bool
 	counts  map[kind]int
-	// down are nodes that stopped serving, letGo those whose prepared pod went, fresh those that were begun.
-	down, letGo, fresh map[string]bool
+	// down are nodes that stopped serving, letGo those whose prepared pod went, surged those that got a pod beside one that serves,
+	// fresh those that were begun.
+	down, letGo, surged, fresh map[string]bool
 	// updated are nodes whose outdated pod was given up, for T2 and T3.
 	updated map[string]bool
 }
@@ -164,6 +170,7 @@ const (
 func newTurn() *turn {
 	return &turn{
 		counts: map[kind]int{},
-		down:   map[string]bool{}, letGo: map[string]bool{}, fresh: map[string]bool{}, updated: map[string]bool{},
+		down:   map[string]bool{}, letGo: map[string]bool{}, surged: map[string]bool{}, fresh: map[string]bool{},
+		updated: map[string]bool{},
 	}
 }

@@ -1,0 +1,249 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// policy in force: OnDelete uses none (T5).
+func (v *view) policy() rollout.Policy {
+	if v.spec.Strategy.Type == rollout.OnDelete {
+		return rollout.Policy{}
+	}
+	return v.spec.Strategy.Policy
+}
+
+// signs by which a node departs, whatever the policy says (M8).
+var (
+	departingTaints     = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service"}
+	departingConditions = []string{"GracefulNodeShutdownInProgress", "MaintenanceInProgress"}
+)
+
+// judgeOut takes down whether the node is out and since when, and whether it is to be left alone (B9, M8).
+func (v *view) judgeOut(n *seenNode) {
+	options := v.policy().Outages
+	if options == nil {
+		return
+	}
+	var departs, down []time.Time // since when, by each sign
+	if n.DeletionTimestamp != nil {
+		departs = append(departs, asked(n.DeletionTimestamp.Time, n.DeletionGracePeriodSeconds))
+	}
+	for _, taint := range n.Spec.Taints {
+		if slices.Contains(departingTaints, taint.Key) || slices.Contains(options.Taints, taint.Key) {
+			since := time.Time{}
+			if taint.TimeAdded != nil {
+				since = taint.TimeAdded.Time
+			}
+			departs = append(departs, since)
+		}
+	}
+	ready := false
+	for _, c := range n.Status.Conditions {
+		since, kind := c.LastTransitionTime.Time, string(c.Type)
+		switch {
+		case kind == "Ready" && c.Status == corev1.ConditionTrue:
+			ready = true
+		case kind == "Ready":
+			down = append(down, since)
+		case c.Status != corev1.ConditionTrue:
+		case slices.Contains(departingConditions, kind), slices.Contains(options.Conditions, kind):
+			departs = append(departs, since)
+		}
+	}
+	n.out = !ready || len(departs) > 0
+	n.departs = len(departs) > 0 && !options.Touch
+	for _, since := range append(departs, down...) {
+		if !since.IsZero() && (n.since.IsZero() || since.Before(n.since)) {
+			n.since = since
+		}
+	}
+}
+
+// asked is when a deletion was asked for: the mark is at the end of the grace period.
+func asked(mark time.Time, grace *int64) time.Time {
+	if grace == nil {
+		return mark
+	}
+	return mark.Add(-time.Duration(*grace) * time.Second)
+}
+
+// counting is how many of the nodes count against a budget, and how many do not, if as many as may be are left out: those that
+// are out and whose update may not have caused it (B9), and those that B8 names. Which of too many are left out goes by name. The
+// judge takes those that suit the controller best.
+func (v *view) counting(nodes []*seenNode) (count, left int) {
+	out, stuck, both := 0, 0, 0
+	for _, n := range nodes {
+		isStuck := unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil
+		switch isOut := v.excused(n); {
+		case isOut && isStuck:
+			both++
+		case isOut:
+			out++
+		case isStuck:
+			stuck++
+		}
+	}
+	mostStuck, mostOut := rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true), 0
+	if options := v.policy().Outages; options != nil {
+		mostOut = rounded(options.MaxExempt, v.desired, true)
+	}
+	out, stuck = min(out, mostOut), min(stuck, mostStuck)
+	left = out + stuck + min(both, mostOut-out+mostStuck-stuck)
+	return len(nodes) - left, left
+}
+
+// excused reports whether the node is out, and what the controller saw is evidence that its update has not caused it (B9),
+// whatever the node may be to end at.
+func (v *view) excused(n *seenNode) bool {
+	if !n.out {
+		return false
+	}
+	for _, goal := range v.goals() {
+		if v.excusedFor(n, goal) {
+			return true
+		}
+	}
+	return v.overrides() && v.excusedFor(n, "") // what it has may be outdated for its resources alone (P8)
+}
+
+// goals are the revisions at one of which nodes may be to end.
+func (v *view) goals() []string {
+	update := v.revisions[v.update]
+	if update != nil && !v.open && !update.failed && !v.spec.Strategy.HoldRevision {
+		return []string{v.update}
+	}
+	var all []string
+	for hash := range v.revisions {
+		all = append(all, hash)
+	}
+	return append(all, "") // there may be none yet
+}
+
+// excusedFor is excused for a node that is to end at the revision.
+func (v *view) excusedFor(n *seenNode, goal string) bool {
+	var begun []time.Time // when the update of the node began, by each sign of it; zero: nobody knows
+	var fresh []*seenPod
+	started, hooked := false, false
+	if slices.Contains(n.asked, goal) {
+		begun = append(begun, time.Time{})
+	}
+	for _, p := range n.pods {
+		hooked = hooked || live(p.Pod) && inHook(p.Pod)
+		if hashOf(p.Pod) == goal && !ofPredecessor(p.Pod, &v.spec) {
+			at, is := brought(p.Pod)
+			fresh, begun, started = append(fresh, p), append(begun, at), started || is
+			continue
+		}
+		if inHook(p.Pod) {
+			begun = append(begun, hookSince(p.Pod))
+		}
+		if !live(p.Pod) {
+			begun = append(begun, asked(p.DeletionTimestamp.Time, p.DeletionGracePeriodSeconds))
+		}
+		switch {
+		case p.asked:
+			begun = append(begun, v.now)
+		case p.requested: // a patch: it may be at the new revision by now
+			begun = append(begun, time.Time{})
+		}
+	}
+	if len(begun) == 0 {
+		return true
+	}
+	if n.since.IsZero() {
+		return false
+	}
+	if before := n.since.Unix() < slices.MinFunc(begun, time.Time.Compare).Unix(); before && !started {
+		return true
+	}
+	after := v.policy().Outages.ProvenAfter
+	if after == 0 || len(fresh) != 1 || hooked {
+		return false
+	}
+	ran := ranSince(fresh[0].Pod)
+	return !ran.IsZero() && !ran.Add(after).After(n.since)
+}
+
+// inHook reports whether a hook or an update in place holds the pod.
+func inHook(p *corev1.Pod) bool {
+	return !normal(p) || is(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse)
+}
+
+// hookSince is since when it does; zero: nobody knows.
+func hookSince(p *corev1.Pod) time.Time {
+	if !normal(p) {
+		at, err := time.Parse(time.RFC3339, p.Annotations[lifecycle.TimestampAnnotation])
+		if err != nil {
+			return time.Time{}
+		}
+		return at
+	}
+	return condition(p, lifecycle.InPlaceUpdateReady).LastTransitionTime.Time
+}
+
+// brought is when the pod came to its revision, and whether a kubelet has started it there.
+func brought(p *corev1.Pod) (at time.Time, started bool) {
+	updated, err := inplace.StateOf(p)
+	switch {
+	case err != nil:
+		return time.Time{}, true
+	case updated == nil:
+		return p.CreationTimestamp.Time, p.Status.StartTime != nil
+	}
+	at = updated.UpdateTimestamp.Time
+	for _, s := range p.Status.ContainerStatuses {
+		began := []time.Time{containerBegan(s.State), containerBegan(s.LastTerminationState)}
+		started = started || slices.ContainsFunc(began, func(b time.Time) bool { return !b.IsZero() && b.Unix() >= at.Unix() })
+	}
+	return at, started || settled(p)
+}
+
+// ranSince is since when all containers run what the pod says; zero: one does not, or nobody knows.
+func ranSince(p *corev1.Pod) time.Time {
+	updated, err := inplace.StateOf(p)
+	if err != nil {
+		return time.Time{}
+	}
+	var last time.Time
+	if updated != nil {
+		last = updated.UpdateTimestamp.Time
+	}
+	for _, c := range p.Spec.Containers {
+		i := slices.IndexFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
+		if i < 0 {
+			return time.Time{}
+		}
+		began := containerBegan(p.Status.ContainerStatuses[i].State)
+		if began.IsZero() {
+			return time.Time{}
+		}
+		if began.After(last) {
+			last = began
+		}
+	}
+	return last
+}
+
+func containerBegan(s corev1.ContainerState) time.Time {
+	switch {
+	case s.Running != nil:
+		return s.Running.StartedAt.Time
+	case s.Terminated != nil:
+		return s.Terminated.StartedAt.Time
+	}
+	return time.Time{}
+}
+
+// judgeDeparting: nothing is created, deleted or begun where the controller saw the node departing (M8, V26).
+func (j *Judge) judgeDeparting(w *write, what string) {
+	if w.node.departs {
+		j.find(Departing, w.node.Name, w.pod, "it was %s while the node departs", what)
+	}
+}
