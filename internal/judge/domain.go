@@ -6,43 +6,24 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
-// crowd is how one value of a domain stands (B10).
+// crowd is how one domain stands (B10): its disturbed nodes by value, and the nodes of each value that are to run the pod.
 type crowd struct {
-	// max is how many nodes of the value may be disturbed; 0: any number. taken is how many are.
-	max, taken int
-	// already: others than those of this turn are, as far as the judge can tell.
-	already bool
-	// values is how many values of the domain have nodes that are disturbed.
-	values int
+	disturbed map[string][]*seenNode
+	desired   map[string]int
 }
 
-// crowdOf counts the disturbed nodes of a domain, and of them those with the value of a node.
-func (v *view) crowdOf(d *domain.Domain, of *seenNode, disturbed, before func(*seenNode) bool) crowd {
-	var c crowd
-	desired, lists := 0, map[string][]*seenNode{}
+func (v *view) crowdOf(d *domain.Domain, disturbed func(*seenNode) bool) crowd {
+	c := crowd{map[string][]*seenNode{}, map[string]int{}}
 	for _, n := range v.nodes {
 		if !selects(d.Selector, n.Labels) {
 			continue
 		}
 		value := n.Labels[d.Key]
+		if n.verdict == runs {
+			c.desired[value]++
+		}
 		if disturbed(n) {
-			lists[value] = append(lists[value], n)
-		}
-		if value == of.Labels[d.Key] {
-			c.already = c.already || before(n)
-			if n.verdict == runs {
-				desired++
-			}
-		}
-	}
-	c.max = rounded(d.Max, desired, true)
-	for value, list := range lists {
-		count, _ := v.counting(list)
-		if count > 0 {
-			c.values++
-		}
-		if value == of.Labels[d.Key] {
-			c.taken = count
+			c.disturbed[value] = append(c.disturbed[value], n)
 		}
 	}
 	return c
@@ -57,14 +38,20 @@ func (j *Judge) judgeDomains(w *write, pod *corev1.Pod, disturbed, before func(*
 		if !selects(d.Selector, w.node.Labels) {
 			continue
 		}
-		c, value := v.crowdOf(d, w.node, disturbed, before), w.node.Labels[d.Key]
-		if d.Max != nil && c.taken > c.max {
-			j.find(Domain, w.node.Name, pod, "%d nodes of value %q of domain %d are disturbed with it, of %d that may be",
-				c.taken, value, i, c.max)
+		c, value, values := v.crowdOf(d, disturbed), w.node.Labels[d.Key], 0
+		for _, list := range c.disturbed {
+			if count, _ := v.counting(list); count > 0 {
+				values++
+			}
 		}
-		if atOnce := int(d.AtOnce); atOnce > 0 && !c.already && c.values > atOnce {
+		count, _ := v.counting(c.disturbed[value])
+		if most := rounded(d.Max, c.desired[value], true); d.Max != nil && count > most {
+			j.find(Domain, w.node.Name, pod, "%d nodes of value %q of domain %d are disturbed with it, of %d that may be",
+				count, value, i, most)
+		}
+		if atOnce := int(d.AtOnce); atOnce > 0 && values > atOnce && len(v.crowdOf(d, before).disturbed[value]) == 0 {
 			j.find(Domain, w.node.Name, pod, "%d values of domain %d have disturbed nodes with its value %q, of %d that may have",
-				c.values, i, value, atOnce)
+				values, i, value, atOnce)
 		}
 	}
 }
@@ -76,8 +63,10 @@ func (v *view) fits(n *seenNode, disturbed func(*seenNode) bool) bool {
 		if !selects(d.Selector, n.Labels) {
 			continue
 		}
-		c := v.crowdOf(d, n, disturbed, disturbed)
-		if d.Max != nil && c.taken >= c.max || d.AtOnce > 0 && c.taken == 0 && c.values >= int(d.AtOnce) {
+		c, value := v.crowdOf(d, disturbed), n.Labels[d.Key]
+		count := len(c.disturbed[value])
+		full := d.Max != nil && count >= rounded(d.Max, c.desired[value], true)
+		if full || d.AtOnce > 0 && count == 0 && len(c.disturbed) >= int(d.AtOnce) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -81,9 +82,8 @@ func (r *rest) mayGo(n *seenNode, p *corev1.Pod) bool {
 	if n.verdict != runs || !ready(p) || n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) }) != nil {
 		return true
 	}
-	down := r.down(func(p *seenPod) bool { return p.couldServe() && p.prepared })
-	count, _ := r.counting(r.those(down))
-	return count < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true) && r.fits(n, down)
+	down := r.counted(r.down(func(p *seenPod) bool { return p.couldServe() && p.prepared }))
+	return len(r.those(down)) < rounded(r.spec.Strategy.MaxUnavailable, r.desired, true) && r.fits(n, down)
 }
 
 // mayServeOn reports whether surge lets the pod serve where it may not run any more (M4): an available one, where not a taint
@@ -195,25 +195,24 @@ func (r *rest) judgeRollout() {
 		return
 	}
 	due = due[free:]
-	down := r.down(nil)
-	places := func(n *seenNode) bool {
+	down := r.counted(r.down(nil))
+	holds := r.counted(func(n *seenNode) bool {
 		return n.first(func(p *seenPod) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
 		}) != nil
-	}
+	})
 	if s.SlowStart != nil && r.hooked() {
 		return // what a hook holds on its way out is under way for as long as it does (B7)
 	}
-	used, _ := r.counting(r.those(down))
-	held, _ := r.counting(r.those(places))
+	used, places := len(r.those(down)), len(r.those(holds))
 	room, disturbed := used < rounded(s.MaxUnavailable, r.desired, true), down
 	if surge := rounded(s.MaxSurge, r.desired, true); surge > 0 {
-		room, disturbed = held < surge, places
+		room, disturbed = places < surge, holds
 	}
 	for _, p := range due {
 		if !p.ready || room && r.fits(r.nodes[target(p.Pod)], disturbed) {
 			r.find(Stuck, target(p.Pod), p.Pod, "it is outdated and may be updated (%d of %d nodes are down, %d hold a place of "+
-				"maxSurge), and nothing happens", used, r.desired, held)
+				"maxSurge), and nothing happens", used, r.desired, places)
 			return
 		}
 	}
@@ -235,6 +234,29 @@ func (r *rest) down(or func(*seenPod) bool) func(*seenNode) bool {
 			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
 		}) != nil
 	}
+}
+
+// counted says of nodes whether they are such and not left out of the budgets, which nodes are by name (B8, B9).
+func (r *rest) counted(such func(*seenNode) bool) func(*seenNode) bool {
+	left := map[*seenNode]bool{}
+	out, stuck := r.mayBeLeftOut()
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		switch n := r.nodes[name]; {
+		case !such(n):
+		case out > 0 && r.surelyExcused(n):
+			out--
+			left[n] = true
+		case stuck > 0 && r.isolated(n):
+			stuck--
+			left[n] = true
+		}
+	}
+	return func(n *seenNode) bool { return such(n) && !left[n] }
+}
+
+// surelyExcused is excused, whatever the node is to end at.
+func (r *rest) surelyExcused(n *seenNode) bool {
+	return n.out && !slices.ContainsFunc(r.goals(), func(goal string) bool { return !r.excusedFor(n, goal) })
 }
 
 // waits reports whether the trial of the update revision is not over, or may have come to nothing.

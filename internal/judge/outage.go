@@ -80,50 +80,54 @@ func asked(mark time.Time, grace *int64) time.Time {
 func (v *view) counting(nodes []*seenNode) (count, left int) {
 	out, stuck, both := 0, 0, 0
 	for _, n := range nodes {
-		isStuck := unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil
 		switch isOut := v.excused(n); {
-		case isOut && isStuck:
+		case isOut && v.isolated(n):
 			both++
 		case isOut:
 			out++
-		case isStuck:
+		case v.isolated(n):
 			stuck++
 		}
 	}
-	mostStuck, mostOut := rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true), 0
-	if options := v.policy().Outages; options != nil {
-		mostOut = rounded(options.MaxExempt, v.desired, true)
-	}
+	mostOut, mostStuck := v.mayBeLeftOut()
 	out, stuck = min(out, mostOut), min(stuck, mostStuck)
 	left = out + stuck + min(both, mostOut-out+mostStuck-stuck)
 	return len(nodes) - left, left
 }
 
-// excused reports whether the node is out, and what the controller saw is evidence that its update has not caused it (B9),
-// whatever the node may be to end at.
-func (v *view) excused(n *seenNode) bool {
-	if !n.out {
-		return false
+// mayBeLeftOut is how many nodes may be left out by B9, and by B8.
+func (v *view) mayBeLeftOut() (out, stuck int) {
+	if options := v.policy().Outages; options != nil {
+		out = rounded(options.MaxExempt, v.desired, true)
 	}
-	for _, goal := range v.goals() {
-		if v.excusedFor(n, goal) {
-			return true
-		}
-	}
-	return v.overrides() && v.excusedFor(n, "") // what it has may be outdated for its resources alone (P8)
+	return out, rounded(v.spec.Strategy.MaxUnschedulable, v.desired, true)
 }
 
-// goals are the revisions at one of which nodes may be to end.
+// isolated reports whether B8 names the node: its pod finds no room, or should be gone and is not, or the node is unreachable.
+func (v *view) isolated(n *seenNode) bool {
+	return unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil
+}
+
+// excused reports whether the node is out, and what the controller saw is evidence that its update has not caused it (B9),
+// for one of the revisions that it may be to end at.
+func (v *view) excused(n *seenNode) bool {
+	return n.out && slices.ContainsFunc(v.goals(), func(goal string) bool { return v.excusedFor(n, goal) })
+}
+
+// goals are the revisions at one of which nodes may be to end; "" stands for one that no pod is at.
 func (v *view) goals() []string {
 	update := v.revisions[v.update]
-	if update != nil && !v.open && !update.failed && !v.spec.Strategy.HoldRevision {
+	certain := update != nil && !v.open && !update.failed && !v.spec.Strategy.HoldRevision
+	if certain && !v.overrides() {
 		return []string{v.update}
 	}
-	var all []string
+	all := []string{v.update, ""} // what is at the right revision may be outdated for its resources alone (P8)
 	for hash := range v.revisions {
-		all = append(all, hash)
+		if !certain {
+			all = append(all, hash)
+		}
 	}
-	return append(all, "") // there may be none yet
+	return all
 }
 
 // excusedFor is excused for a node that is to end at the revision.

@@ -52,8 +52,7 @@ func (j *Judge) judgeSlowStart(w *write) {
 	limit := min(steps*rounded(s.Increase, v.desired, true), rounded(s.MaxParallel, v.desired, true))
 	count := 0
 	for name, n := range v.nodes {
-		isolated := unreachable(n.Node) || n.first(func(p *seenPod) bool { return stranded(p.Pod, v.now) }) != nil
-		if _, before := j.begun[name]; (before || j.turn.fresh[name]) && !isolated { // those hold no place (B8)
+		if _, before := j.begun[name]; (before || j.turn.fresh[name]) && !v.isolated(n) { // those hold no place (B8)
 			count++
 		}
 	}
