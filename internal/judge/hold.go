@@ -73,7 +73,7 @@ func (j *Judge) judgeHeld(w *write) {
 		updated := slices.Contains(n.asked, v.update)
 		for _, p := range n.pods {
 			is = is || live(p.Pod) && !p.asked && hashOf(p.Pod) != v.update
-			updated = updated || live(p.Pod) && hashOf(p.Pod) == v.update
+			updated = updated || live(p.Pod) && !p.asked && !p.deleted && hashOf(p.Pod) == v.update
 		}
 		if is && !updated && !j.turn.updated[name] {
 			old++

@@ -11,6 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -23,21 +24,39 @@ func WithPolicies(seed uint64) simulate.Scenario {
 	for i := range s.Fleet.Pools {
 		s.Fleet.Pools[i].Racks = pick(r, 0, 1, 2, 2, 3)
 	}
-	policy := r.policy()
-	s.Spec.Strategy.Policy = policy
+	specs := []*rollout.Spec{&s.Spec}
 	if s.Fleet.Running != nil {
-		s.Fleet.Running.Strategy.Policy = policy
+		specs = append(specs, s.Fleet.Running)
 	}
 	for i := range s.Events {
 		if spec := s.Events[i].Spec; spec != nil {
-			spec.Strategy.Policy = policy
-			if r.chance(0.2) {
-				spec.Strategy.Policy = r.policy()
+			specs = append(specs, spec)
+		}
+	}
+	policy, tolerant := r.policy(), r.chance(0.7)
+	for i, spec := range specs {
+		spec.Strategy.Policy = policy
+		if i > 1 && r.chance(0.2) {
+			spec.Strategy.Policy = r.policy()
+		}
+		if tolerant {
+			before := rollouttest.Hash(*spec)
+			tolerate(spec)
+			for k := range s.Model.Kubelets {
+				if s.Model.Kubelets[k].Revision == before {
+					s.Model.Kubelets[k].Revision = rollouttest.Hash(*spec)
+				}
 			}
 		}
 	}
 	s.Events = append(s.Events, r.outages(s.Fleet.Pools)...)
 	return s
+}
+
+// tolerate lets pods run where nobody hears of the kubelet. Otherwise such nodes keep what they have (P3), and hardly count.
+func tolerate(spec *rollout.Spec) {
+	spec.Template = *spec.Template.DeepCopy()
+	rollouttest.Tolerating(corev1.TaintNodeUnreachable, "")(spec)
 }
 
 // policy draws outages, domains or both.
