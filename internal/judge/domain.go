@@ -29,8 +29,8 @@ func (v *view) crowdOf(d *domain.Domain, disturbed func(*seenNode) bool) crowd {
 	return c
 }
 
-// judgeDomains judges a node that is disturbed by choice: each domain that selects it had room (B10, V19). before says which nodes
-// may have been disturbed before this turn.
+// judgeDomains judges a node that is disturbed by choice: each domain that selects it had room (B10, V19). before says which
+// nodes may be disturbed already, or are for another reason.
 func (j *Judge) judgeDomains(w *write, pod *corev1.Pod, disturbed, before func(*seenNode) bool) {
 	v := j.view
 	for i := range v.policy().Domains {

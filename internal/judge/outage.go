@@ -139,13 +139,14 @@ func (v *view) excusedFor(n *seenNode, goal string) bool {
 		begun = append(begun, time.Time{})
 	}
 	for _, p := range n.pods {
-		hooked = hooked || live(p.Pod) && inHook(p.Pod)
 		if hashOf(p.Pod) == goal && !ofPredecessor(p.Pod, &v.spec) {
 			at, is := brought(p.Pod)
+			hooked = hooked || inHook(p.Pod)
 			fresh, begun, started = append(fresh, p), append(begun, at), started || is
 			continue
 		}
 		if inHook(p.Pod) {
+			hooked = hooked || live(p.Pod) // an outdated one that goes was let go
 			begun = append(begun, hookSince(p.Pod))
 		}
 		if !live(p.Pod) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -30,6 +33,8 @@ type planted struct {
 	wanted func(rollout.Spec) rollout.Spec
 	// shape makes the rule matter in more worlds. Nil: they are as they were drawn.
 	shape func(*simulate.Scenario)
+	// policies: the worlds have some.
+	policies bool
 }
 
 // strategy changes the strategy of a spec.
@@ -70,6 +75,38 @@ func bring(such func(*simulate.Step, *corev1.Pod) bool) func(*simulate.Step) {
 			}
 		}
 	}
+}
+
+// replan makes the plan of a planner that sees another spec and another snapshot.
+func replan(change func(*rollout.Spec, *rollout.Snapshot)) func(*simulate.Step) {
+	return func(step *simulate.Step) {
+		spec, seen := step.Spec, step.Snapshot
+		change(&spec, &seen)
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return
+		}
+		if plan, err := planner.Plan(seen); err == nil {
+			step.Plan = plan
+		}
+	}
+}
+
+// everywhere makes a change in all specs of a scenario.
+func everywhere(change func(*rollout.Spec)) func(*simulate.Scenario) {
+	return func(s *simulate.Scenario) {
+		*s, _ = inSpecs(*s, func(spec *rollout.Spec) bool {
+			change(spec)
+			return true
+		})
+	}
+}
+
+// departs reports whether the node of that name departs by what all policies go by.
+func departs(step *simulate.Step, name string) bool {
+	i := slices.IndexFunc(step.Snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == name })
+	options := step.Spec.Strategy.Policy.Outages
+	return i >= 0 && options != nil && !options.Touch && outage.Options{}.Of(step.Snapshot.Nodes[i]).Departing
 }
 
 func dropped[T any](list *[]T, such func(*T) bool) {
@@ -256,6 +293,157 @@ var plantedBugs = []planted{
 		rule: judge.BackOff, name: "deletes Failed pods at once", why: "their back-off is not waited for",
 		spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed }),
 	},
+	{
+		rule: judge.Budget, name: "takes any outage for an old one", policies: true,
+		why: "V24: each node that is down seems to have been for a day, and no kubelet has started its pods",
+		spoil: replan(func(_ *rollout.Spec, seen *rollout.Snapshot) {
+			dayAgo := metav1.NewTime(seen.Now.Add(-24 * time.Hour))
+			seen.Nodes, seen.Pods = slices.Clone(seen.Nodes), slices.Clone(seen.Pods)
+			for i, n := range seen.Nodes {
+				n = n.DeepCopy()
+				for k := range n.Status.Conditions {
+					n.Status.Conditions[k].LastTransitionTime = dayAgo
+				}
+				seen.Nodes[i] = n
+			}
+			for i, p := range seen.Pods {
+				p = p.DeepCopy()
+				p.CreationTimestamp, p.Status.StartTime = metav1.NewTime(seen.Now), nil
+				seen.Pods[i] = p
+			}
+		}),
+		shape: everywhere(rollouttest.MaxExempt("100%")),
+	},
+	{
+		rule: judge.Budget, name: "leaves out one node more", why: "V24: maxExempt was to be 0", policies: true,
+		wanted: strategy(func(s *rollout.Strategy) {
+			if s.Policy.Outages != nil {
+				s.Policy.Outages = &outage.Options{}
+			}
+		}),
+	},
+	{
+		rule: judge.Surge, name: "leaves out one node more beside new pods", why: "V24: maxExempt was to be 0", policies: true,
+		wanted: strategy(func(s *rollout.Strategy) {
+			if s.Policy.Outages != nil {
+				s.Policy.Outages = &outage.Options{}
+			}
+		}),
+		shape: everywhere(rollouttest.MaxSurge("1")),
+	},
+	{
+		rule: judge.Departing, name: "does not know departing nodes", why: "V26: the planner touches them", policies: true,
+		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
+			if options := spec.Strategy.Policy.Outages; options != nil {
+				spec.Strategy.Policy.Outages = &outage.Options{MaxExempt: options.MaxExempt, Touch: true}
+			}
+		}),
+	},
+	{
+		rule: judge.Departing, name: "deletes where nodes depart", why: "V26: repair ignores it", policies: true,
+		spoil: remove(1, func(step *simulate.Step, p *corev1.Pod) bool { return departs(step, nodeOf(p)) }),
+	},
+	{
+		rule: judge.Departing, name: "creates where nodes depart", why: "V26: repair ignores it", policies: true,
+		spoil: func(step *simulate.Step) {
+			for _, n := range step.Snapshot.Nodes {
+				empty := !slices.ContainsFunc(step.Snapshot.Pods, func(p *corev1.Pod) bool { return nodeOf(p) == n.Name })
+				if revision := step.Plan.Status.UpdateRevision; empty && revision != "" && departs(step, n.Name) {
+					create := rollout.Create{Node: n.Name, Revision: revision, Reason: rollout.ReasonMissing}
+					step.Plan.Creates = append(step.Plan.Creates, create)
+				}
+			}
+		},
+	},
+	{
+		rule: judge.Domain, name: "takes percentages of the whole set", why: "V19: max of a domain is of its value", policies: true,
+		spoil: replan(func(spec *rollout.Spec, seen *rollout.Snapshot) {
+			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
+			for i := range spec.Strategy.Policy.Domains {
+				d := &spec.Strategy.Policy.Domains[i]
+				if d.Max != nil && d.Max.StrVal != "" {
+					n, _ := intstr.GetScaledValueFromIntOrPercent(d.Max, len(seen.Nodes), true)
+					d.Max = new(intstr.FromInt(max(n, 1)))
+				}
+			}
+		}),
+		shape: everywhere(func(s *rollout.Spec) {
+			s.Strategy.Policy.Domains = []domain.Domain{{Key: corev1.LabelTopologyZone, Max: new(intstr.FromString("50%"))}}
+		}),
+	},
+	{
+		rule: judge.Domain, name: "forgets atOnce", why: "V19: nodes of all values are disturbed", policies: true,
+		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
+			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
+			for i := range spec.Strategy.Policy.Domains {
+				d := &spec.Strategy.Policy.Domains[i]
+				if d.AtOnce = 0; d.Max == nil {
+					d.Max = new(intstr.FromString("100%"))
+				}
+			}
+		}),
+	},
+	{
+		rule: judge.Domain, name: "takes no label for no bound", policies: true,
+		why: "V19: a node without the label has the value \"\"",
+		spoil: replan(func(spec *rollout.Spec, seen *rollout.Snapshot) {
+			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
+			for i := range spec.Strategy.Policy.Domains {
+				d := &spec.Strategy.Policy.Domains[i]
+				if d.Key != "" && d.Selector == nil {
+					d.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+						{Key: d.Key, Operator: metav1.LabelSelectorOpExists},
+					}}
+				}
+			}
+		}),
+	},
+	{
+		rule: judge.Domain, name: "surges past domains", why: "V19: new pods disturb, too", policies: true,
+		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) { spec.Strategy.Policy.Domains = nil }),
+		shape: everywhere(func(s *rollout.Spec) {
+			rollouttest.MaxSurge("100%")(s)
+			s.Strategy.Method = ""
+		}),
+	},
+	{
+		rule: judge.Domain, name: "lets whole domains go at once", policies: true,
+		why: "V19: what hooks let go is deleted, however many nodes of a rack are down",
+		spoil: remove(100, func(_ *simulate.Step, p *corev1.Pod) bool {
+			_, hooked := p.Labels[worlds.HookLabel]
+			return lifecycle.StateOf(p) == lifecycle.PreparingDelete && !hooked && len(p.Finalizers) == 0
+		}),
+		shape: everywhere(func(s *rollout.Spec) {
+			strategy := &s.Strategy
+			strategy.MaxUnavailable, strategy.MaxSurge = new(intstr.FromString("100%")), nil
+			strategy.Method, strategy.SlowStart = inplace.Recreate, nil
+			strategy.Policy.Domains = []domain.Domain{{Key: simulate.RackLabel, Max: new(intstr.FromInt32(1))}}
+		}),
+	},
+	{
+		rule: judge.Stuck, name: "counts every outage", policies: true,
+		why: "B9: nodes that were down before their update hold the rollout up for ever",
+		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
+			if options := spec.Strategy.Policy.Outages; options != nil {
+				spec.Strategy.Policy.Outages = &outage.Options{Taints: options.Taints, Conditions: options.Conditions, Touch: options.Touch}
+			}
+		}),
+		shape: everywhere(func(s *rollout.Spec) {
+			rollouttest.MaxExempt("100%")(s)
+			s.Strategy.MaxUnavailable, s.Strategy.MaxSurge, s.Strategy.MaxUnschedulable = nil, nil, nil
+		}),
+	},
+	{
+		rule: judge.Stuck, name: "never has room in domains", why: "B10: values of a domain are bounded together", policies: true,
+		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
+			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
+			for i := range spec.Strategy.Policy.Domains {
+				if d := &spec.Strategy.Policy.Domains[i]; d.Max != nil {
+					d.Key, d.AtOnce = "", 0
+				}
+			}
+		}),
+	},
 }
 
 // flicker returns what lets plans put a label on a pod that is there, and take it off again, by turns.
@@ -290,7 +478,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		t.Run(test.rule.String()+": "+test.name, func(t *testing.T) {
 			const most = 300
 			for seed := range uint64(most) {
-				scenario := worlds.Scenario(seed)
+				scenario := world{seed, test.policies}.scenario()
 				if test.shape != nil {
 					test.shape(&scenario)
 				}

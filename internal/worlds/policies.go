@@ -15,9 +15,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// WithPolicies returns the scenario of a seed with policies in its specs, and with more of what policies are about: nodes that are
-// down from the beginning, nodes that depart, racks. What is added is drawn from a source of its own, so that all the rest is that
-// of [Scenario].
+// WithPolicies returns the scenario of a seed with policies in its specs, and with more of what policies are about: nodes that
+// are down from the beginning, nodes that depart, racks. In most of these worlds pods tolerate nodes whose kubelet is silent. What
+// is added is drawn from a source of its own, so that all the rest is that of [Scenario].
 func WithPolicies(seed uint64) simulate.Scenario {
 	s := Scenario(seed)
 	r := source{rand.New(rand.NewPCG(seed, 0x9011c7))}
@@ -34,9 +34,9 @@ func WithPolicies(seed uint64) simulate.Scenario {
 		}
 	}
 	policy, tolerant := r.policy(), r.chance(0.7)
-	for i, spec := range specs {
+	for _, spec := range specs {
 		spec.Strategy.Policy = policy
-		if i > 1 && r.chance(0.2) {
+		if r.chance(0.1) { // the user changes the policy, too
 			spec.Strategy.Policy = r.policy()
 		}
 		if tolerant {
