@@ -37,7 +37,9 @@ func (j *Judge) judgeTaken(w *write, take func(*seenPod)) {
 				"it was prepared, is Ready and goes: %d nodes of %d are down with it, beside %d left out, of %d that may be",
 				n, v.desired, left, limit)
 		}
-		j.judgeDomains(w, p.Pod, down, func(n *seenNode) bool { return !j.turn.letGo[n.Name] && n.first((*seenPod).couldServe) == nil })
+		j.judgeDomains(w, p.Pod, down, func(n *seenNode) bool {
+			return !j.turn.letGo[n.Name] && n.first((*seenPod).couldServe) == nil
+		})
 	}
 }
 

@@ -21,7 +21,9 @@ func (v *view) policy() rollout.Policy {
 
 // signs by which a node departs, whatever the policy says (M8).
 var (
-	departingTaints     = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service"}
+	departingTaints = []string{
+		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service",
+	}
 	departingConditions = []string{"GracefulNodeShutdownInProgress", "MaintenanceInProgress"}
 )
 

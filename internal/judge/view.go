@@ -151,8 +151,8 @@ type turn struct {
 	// refused: a request of the controller was.
 	refused bool
 	counts  map[kind]int
-	// down are nodes that stopped serving, letGo those whose prepared pod went, surged those that got a pod beside one that serves,
-	// fresh those that were begun.
+	// down are nodes that stopped serving, letGo those whose prepared pod went, surged those that got a pod beside one that
+	// serves, fresh those that were begun.
 	down, letGo, surged, fresh map[string]bool
 	// updated are nodes whose outdated pod was given up, for T2 and T3.
 	updated map[string]bool

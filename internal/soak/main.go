@@ -61,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&s.out, "out", filepath.Join("build", "soak"), "`directory` for what a failure leaves behind")
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
-	one := flags.String("seed", "", "run the world of this `seed` only, as in 4711 or, with policies, 4711p, and print what happens")
+	one := flags.String("seed", "", "run the world of this `seed` only (4711, or 4711p with policies), and print what happens")
 	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2

@@ -356,7 +356,8 @@ var plantedBugs = []planted{
 		},
 	},
 	{
-		rule: judge.Domain, name: "takes percentages of the whole set", why: "V19: max of a domain is of its value", policies: true,
+		rule: judge.Domain, name: "takes percentages of the whole set", policies: true,
+		why: "V19: max of a domain is of its value",
 		spoil: replan(func(spec *rollout.Spec, seen *rollout.Snapshot) {
 			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
 			for i := range spec.Strategy.Policy.Domains {
@@ -425,7 +426,9 @@ var plantedBugs = []planted{
 		why: "B9: nodes that were down before their update hold the rollout up for ever",
 		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
 			if options := spec.Strategy.Policy.Outages; options != nil {
-				spec.Strategy.Policy.Outages = &outage.Options{Taints: options.Taints, Conditions: options.Conditions, Touch: options.Touch}
+				counted := *options
+				counted.MaxExempt = nil
+				spec.Strategy.Policy.Outages = &counted
 			}
 		}),
 		shape: everywhere(func(s *rollout.Spec) {

@@ -16,8 +16,8 @@ import (
 )
 
 // WithPolicies returns the scenario of a seed with policies in its specs, and with more of what policies are about: nodes that
-// are down from the beginning, nodes that depart, racks. In most of these worlds pods tolerate nodes whose kubelet is silent. What
-// is added is drawn from a source of its own, so that all the rest is that of [Scenario].
+// are down from the beginning, nodes that depart, racks. In most of these worlds pods tolerate nodes whose kubelet is silent.
+// What is added is drawn from a source of its own, so that all the rest is that of [Scenario].
 func WithPolicies(seed uint64) simulate.Scenario {
 	s := Scenario(seed)
 	r := source{rand.New(rand.NewPCG(seed, 0x9011c7))}
