@@ -178,9 +178,21 @@ func (v *view) excusedFor(n *seenNode, goal string) bool {
 	return !ran.IsZero() && !ran.Add(after).After(n.since)
 }
 
-// inHook reports whether a hook or an update in place holds the pod.
+// inHook reports whether a hook holds the pod, or it was made unready for an update in place that has not changed it yet.
 func inHook(p *corev1.Pod) bool {
-	return !normal(p) || is(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse)
+	if !normal(p) {
+		return true
+	}
+	updated, err := inplace.StateOf(p)
+	if err != nil || !is(p, lifecycle.InPlaceUpdateReady, corev1.ConditionFalse) {
+		return false
+	}
+	since := condition(p, lifecycle.InPlaceUpdateReady).LastTransitionTime.Time
+	if updated == nil {
+		return p.Annotations[inplace.GraceKey] == ""
+	}
+	later := func(b inplace.Batch) bool { return !since.After(b.Timestamp.Time) }
+	return since.After(updated.UpdateTimestamp.Time) && !slices.ContainsFunc(updated.ContainerBatchesRecord, later)
 }
 
 // hookSince is since when it does; zero: nobody knows.
