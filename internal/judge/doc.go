@@ -19,8 +19,9 @@
 // the pod is not judged at all. "Down" is a run node (P2) without a pod that serves (B2).
 //
 //   - budget (B2, B3, V1): a turn that takes the last serving pod from a run node leaves no more run nodes down than
-//     maxUnavailable. Nodes that went down by themselves count, but up to maxUnschedulable of those that B8 names do not.
-//     With maxSurge none may.
+//     maxUnavailable. Nodes that went down by themselves count, but up to maxUnschedulable of those that B8 names do not,
+//     nor up to maxExempt of those that are out and of which the controller saw evidence that their update has not caused it
+//     (B9, V24). With maxSurge none may.
 //   - let go (B3): the same for pods that were prepared to be deleted or updated in place and are Ready when they go. Here
 //     only nodes without any Ready pod count as down: those that wait prepared disturb nobody yet.
 //   - surge (B4, V2): a new pod beside one that serves leaves no more run nodes with an unavailable pod of the update
@@ -66,6 +67,13 @@
 //   - burst (M6): creates, deletes, and new updates in place of a turn, each.
 //   - back-off (M2): Failed pods of the update revision of a node are deleted no earlier than the back-off has it. A
 //     controller that crashed may have forgotten. Not judged where resources may be overridden (P8).
+//   - departing (M8, V26): where the controller saw a node departing, no pod is created or deleted, none is prepared to be
+//     deleted or updated in place, and none is brought to another revision, unless the policy lets such nodes be touched.
+//     What must be so at rest is not asked of such nodes.
+//   - domain (B10, V19): a run node that stops serving, is let go, or with maxSurge gets a pod beside one that serves, leaves
+//     no more nodes of its value down, or holding a place, than max, and no more values with such nodes than atOnce, unless
+//     others of its value were down, or held one, already. Left out is who is left out of the budget. At rest a node that a
+//     domain has no room for is not stuck.
 //
 // Each has a planted bug that it was seen to find (command soak).
 package judge

@@ -13,7 +13,7 @@ import (
 // TestScenariosAreText: what a failure leaves behind is enough to see it again.
 func TestScenariosAreText(t *testing.T) {
 	for seed := range uint64(15) {
-		s := worlds.Scenario(seed)
+		s := worldFrom(0, seed).scenario()
 		text, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -56,6 +56,30 @@ func reached() features {
 		}
 	}
 	return all
+}
+
+// TestPoliciesReachEverything: so does what policies are about.
+func TestPoliciesReachEverything(t *testing.T) {
+	const runs = 150
+	missing := features{}
+	for _, name := range []string{
+		"outages", "departing nodes touched", "domain with max", "domain with atOnce", "domain with a selector",
+		"down from the beginning", "event MaintainNode", "left out because it was down", "left alone", "waited for a domain",
+	} {
+		missing[name] = true
+	}
+	for seed := uint64(0); seed < runs && len(missing) > 0; seed++ {
+		out := check(worlds.WithPolicies(seed), checkOptions{})
+		if out.failure != nil {
+			t.Fatalf("seed %dp: %s: %s", seed, out.failure.kind, out.failure.text)
+		}
+		for name := range out.features {
+			delete(missing, name)
+		}
+	}
+	for name := range missing {
+		t.Errorf("no run of %d had: %s", runs, name)
+	}
 }
 
 // TestGeneratorReachesEverything: each feature occurs soon, so that no part of the planner is left out for long.

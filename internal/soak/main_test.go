@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -126,11 +128,36 @@ func TestShrinkKnowsOutages(t *testing.T) {
 	}
 }
 
+// TestShrinkKnowsDomains: all domains, each of two, and each of the fields of the first, can be taken away alone.
+func TestShrinkKnowsDomains(t *testing.T) {
+	spec := worlds.Scenario(1).Spec
+	selector := &metav1.LabelSelector{}
+	spec.Strategy.Policy.Domains = []domain.Domain{
+		{Key: "a", Max: new(intstr.FromInt32(1)), AtOnce: 1, Selector: selector}, {Key: "b", AtOnce: 1},
+	}
+	left := map[string]bool{}
+	for _, change := range specFields {
+		shrunk := spec
+		if change(&shrunk) {
+			text, err := yaml.Marshal(shrunk.Strategy.Policy.Domains)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left[string(text)] = true
+		}
+	}
+	const asTheyWere, without, domains, fields = 1, 1, 2, 3
+	if len(left) != asTheyWere+without+domains+fields {
+		t.Errorf("what is left is one of %v", left)
+	}
+}
+
 // TestShrinkKeepsItsHandsOff: what is given is not written to.
 func TestShrinkKeepsItsHandsOff(t *testing.T) {
 	for seed := range uint64(20) {
 		s := worlds.Scenario(seed)
 		s.Spec.Strategy.Policy.Outages = everyOutageOption()
+		s.Spec.Strategy.Policy.Domains = []domain.Domain{{Key: "a", Max: new(intstr.FromInt32(1)), AtOnce: 1}, {Key: "b", AtOnce: 1}}
 		before, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)

@@ -441,11 +441,17 @@ var plantedBugs = []planted{
 		spoil: replan(func(spec *rollout.Spec, _ *rollout.Snapshot) {
 			spec.Strategy.Policy.Domains = slices.Clone(spec.Strategy.Policy.Domains)
 			for i := range spec.Strategy.Policy.Domains {
-				if d := &spec.Strategy.Policy.Domains[i]; d.Max != nil {
-					d.Key, d.AtOnce = "", 0
-				}
+				spec.Strategy.Policy.Domains[i].Key = ""
 			}
 		}),
+		// A node that is down for ever is to keep its own rack waiting, and no other.
+		shape: func(s *simulate.Scenario) {
+			everywhere(func(s *rollout.Spec) {
+				s.Strategy.MaxUnavailable, s.Strategy.MaxSurge = new(intstr.FromString("100%")), nil
+				s.Strategy.Policy = rollout.Policy{Domains: []domain.Domain{{Key: simulate.RackLabel, Max: new(intstr.FromInt32(1))}}}
+			})(s)
+			s.Events = append(s.Events, simulate.Event{What: simulate.NodeNotReady})
+		},
 	},
 }
 
