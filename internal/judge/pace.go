@@ -52,13 +52,22 @@ func (j *Judge) judgeSlowStart(w *write) {
 	limit := min(steps*rounded(s.Increase, v.desired, true), rounded(s.MaxParallel, v.desired, true))
 	count := 0
 	for name, n := range v.nodes {
-		if _, before := j.begun[name]; (before || j.turn.fresh[name]) && !v.isolated(n) { // those hold no place (B8)
+		b, before := j.begun[name]
+		if (before || j.turn.fresh[name]) && !v.isolated(n) && !v.waitsForRoom(n, b.pod) { // those hold no place (B7, B8)
 			count++
 		}
 	}
 	if count > limit {
 		j.find(SlowStart, w.node.Name, w.pod, "%d nodes are under way with it, and slow start lets %d be", count, limit)
 	}
+}
+
+// waitsForRoom reports whether the pod that an update began with is prepared, Ready, and held by no hook any more (B3).
+func (v *view) waitsForRoom(n *seenNode, uid types.UID) bool {
+	hooks := v.spec.Lifecycle
+	return n.first(func(p *seenPod) bool {
+		return p.UID == uid && p.prepared && p.couldServe() && !matches(p.Pod, hooks.PreDelete) && !matches(p.Pod, hooks.InPlaceUpdate)
+	}) != nil
 }
 
 // judgeBurst: the requests of one turn are bounded (M6, V11).
