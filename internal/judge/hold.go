@@ -60,7 +60,7 @@ func (j *Judge) judgeHeld(w *write) {
 	}
 	base, old := 0, 0
 	for name, n := range v.nodes {
-		has := n.first(func(p *seenPod) bool { return live(p.Pod) && !ended(p.Pod) }) != nil
+		has := n.first(func(p *seenPod) bool { return live(p.Pod) && !p.asked && !ended(p.Pod) }) != nil
 		if n.verdict != runs && (n.verdict != keep || !has) {
 			if n.verdict == unclear {
 				return
