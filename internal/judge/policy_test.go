@@ -274,7 +274,7 @@ func TestDomains(t *testing.T) {
 	tests := []struct {
 		name, why string
 		domain    domain.Domain
-		down      string // a node whose pod is not Ready
+		down      []string // nodes that are down, or with surge hold a place, by themselves
 		gone      []string
 		found     bool
 	}{
@@ -288,11 +288,11 @@ func TestDomains(t *testing.T) {
 		},
 		{
 			name: "beside one that is down", why: "it counts",
-			domain: domain.Domain{Key: "rack", Max: quantity("1")}, down: "a2", gone: []string{"a1"}, found: true,
+			domain: domain.Domain{Key: "rack", Max: quantity("1")}, down: []string{"a2"}, gone: []string{"a1"}, found: true,
 		},
 		{
 			name: "the one that is down", why: "it needs no room",
-			domain: domain.Domain{Key: "rack", Max: quantity("1")}, down: "a2", gone: []string{"a2"},
+			domain: domain.Domain{Key: "rack", Max: quantity("1")}, down: []string{"a2"}, gone: []string{"a2"},
 		},
 		{
 			name: "half of three", why: "percentages round up",
@@ -330,11 +330,26 @@ func TestDomains(t *testing.T) {
 		},
 		{
 			name: "another rack is disturbed", why: "its node counts",
-			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: "a1", gone: []string{"b1"}, found: true,
+			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: []string{"a1"}, gone: []string{"b1"}, found: true,
 		},
 		{
 			name: "the rack is disturbed", why: "its value is among them",
-			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: "a1", gone: []string{"a2"},
+			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: []string{"a1"}, gone: []string{"a2"},
+		},
+		{
+			name: "more racks are disturbed than may be", why: "its value is among them",
+			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: []string{"a1", "b1"}, gone: []string{"a2"},
+		},
+		{
+			name: "more racks are disturbed than may be, and one more", why: "its value is not",
+			domain: domain.Domain{Key: "rack", AtOnce: 1}, down: []string{"a1", "b1"}, gone: []string{"n1"}, found: true,
+		},
+		{
+			name: "not selected", why: "the domain is not its own",
+			domain: domain.Domain{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "a"}}, Max: quantity("1"),
+			},
+			down: []string{"a1", "a2"}, gone: []string{"b1"},
 		},
 	}
 	for _, surge := range []bool{false, true} {
@@ -354,13 +369,14 @@ func TestDomains(t *testing.T) {
 						rack(name[:1])(node)
 					}
 					var options []rollouttest.PodOption
-					if name == test.down && !surge {
+					down := slices.Contains(test.down, name)
+					if down && !surge {
 						options = append(options, rollouttest.Unready())
 					}
 					s.add(node, &s.old, options...)
-					if name == test.down && surge {
+					if down && surge {
 						s.pods = append(s.pods,
-							rollouttest.Pod("new", rollouttest.Of(s.update), rollouttest.OnNode(name), rollouttest.Unready()))
+							rollouttest.Pod("beside-"+name, rollouttest.Of(s.update), rollouttest.OnNode(name), rollouttest.Unready()))
 					}
 				}
 				rules := s.found(func(j *judge.Judge) {
