@@ -66,7 +66,8 @@ func (j *Judge) judgeSlowStart(w *write) {
 func (v *view) waitsForRoom(n *seenNode, uid types.UID) bool {
 	hooks := v.spec.Lifecycle
 	return n.first(func(p *seenPod) bool {
-		return p.UID == uid && p.prepared && p.couldServe() && !matches(p.Pod, hooks.PreDelete) && !matches(p.Pod, hooks.InPlaceUpdate)
+		return p.UID == uid && p.prepared && p.couldServe() &&
+			!matches(p.Pod, hooks.PreDelete) && !matches(p.Pod, hooks.InPlaceUpdate)
 	}) != nil
 }
 

@@ -36,13 +36,12 @@ func newScene(options ...rollouttest.SpecOption) *scene {
 }
 
 // add adds a node with its pods, each named after the node.
-func (s *scene) add(node *corev1.Node, spec *rollout.Spec, options ...rollouttest.PodOption) *scene {
+func (s *scene) add(node *corev1.Node, spec *rollout.Spec, options ...rollouttest.PodOption) {
 	s.nodes = append(s.nodes, node)
 	if spec != nil {
 		options = append([]rollouttest.PodOption{rollouttest.Of(*spec), rollouttest.OnNode(node.Name)}, options...)
 		s.pods = append(s.pods, rollouttest.Pod(node.Name, options...))
 	}
-	return s
 }
 
 func (s *scene) pod(name string) *corev1.Pod {
