@@ -66,6 +66,13 @@ func roomScenes() []scene {
 			spent: "unavailable 2 of 1, surging 0 of 0, waiting 1",
 		},
 		{
+			name: "taken back from its hook", why: "L2: InPlaceOnly deletes nothing, so that no handler of preDelete is waited for; then it is updated",
+			spec:  []kit.SpecOption{kit.InPlaceOnly(), draining},
+			fleet: []spot{on("a", oldPod(updatable, hooked, asked))},
+			acts:  "patch a0 TakenBack", want: []string{"a: outdated>update patch TakenBack a0 U"},
+			spent: "unavailable 1 of 1, surging 0 of 0, waiting 1",
+		},
+		{
 			name: "prepared, room for two", why: "B3, B6: in the order of updates",
 			spec: append(inPlace, kit.MaxUnavailable("2")), fleet: []spot{on("a", oldPod(updatable, prepared)),
 				on("b", oldPod(updatable, prepared)), on("c", oldPod(updatable, prepared)), on("d", oldPod(updatable))},

@@ -26,6 +26,13 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 	}
 	hooks, now := r.spec.Lifecycle, r.snapshot.Now
 	transition := hooks.Next(p.Object, lifecycle.Update, inplace.Completed(p.Object).Done)
+	if transition.Wait == lifecycle.WaitPreDelete { // its deletion is taken back first (L2)
+		if isNew {
+			r.countWaiting(i)
+		}
+		r.continuePod(i, r.nodes[i].outdatedPod)
+		return updateWaits
+	}
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	goal := r.goalHash(&r.nodes[i])
