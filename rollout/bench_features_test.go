@@ -13,9 +13,12 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // BenchmarkFeatures is a plan in the middle of a rollout on 15,000 nodes, with one feature after another, and with all of
@@ -43,6 +46,21 @@ func BenchmarkFeatures(b *testing.B) {
 			{Key: corev1.LabelTopologyZone, AtOnce: 1}, {Key: "example.com/rack", Max: new(intstr.FromInt32(2))},
 		}
 	}
+	stages := func(s *rollout.Spec) {
+		pool := func(name string) *metav1.LabelSelector {
+			return &metav1.LabelSelector{MatchLabels: map[string]string{"pool": name}}
+		}
+		s.Strategy.Policy.Stages = []stage.Stage{
+			{Name: "first", Selector: pool("pool-0"), Tolerance: new(intstr.FromString("50%"))},
+			{Name: "second", Selector: pool("pool-1"), Tolerance: new(intstr.FromString("50%"))},
+			{Name: "zones", Selector: pool("pool-2"), Key: corev1.LabelTopologyZone},
+			{Name: "rest"},
+		}
+		s.Strategy.Policy.Expedite = canary.Any // so that as many nodes are begun as without stages
+	}
+	failures := func(s *rollout.Spec) {
+		s.Strategy.Policy.Failures = &failure.Options{MaxFailed: new(intstr.FromString("5%")), Quarantine: new(intstr.FromInt32(1))}
+	}
 	for _, bench := range []struct {
 		name     string
 		features []func(*rollout.Spec)
@@ -55,6 +73,9 @@ func BenchmarkFeatures(b *testing.B) {
 		{"hooks", []func(*rollout.Spec){hooks}},
 		{"outages", []func(*rollout.Spec){outages}},
 		{"domains", []func(*rollout.Spec){domains}},
+		{"stages", []func(*rollout.Spec){stages}},
+		{"failures", []func(*rollout.Spec){failures}},
+		{"policies", []func(*rollout.Spec){stages, domains, failures}},
 		{"all", []func(*rollout.Spec){partition, selector, inPlace, preDownload, hooks}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

@@ -200,29 +200,38 @@ func readNodes(earlier *Nodes, rules *Rules, objects []*corev1.Node) (*Nodes, er
 const block = 64
 
 // evaluate applies the rules to the nodes of a list, which becomes that of f: all of them to the fresh nodes, and to the others
-// those that differ from the rules of earlier facts.
+// those that differ from the rules of earlier facts. The fresh nodes are taken block by block, so that the labels of a node are
+// read while they are near.
 func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh []int32) {
 	f.rules = rules
-	var all []int32 // ordinals of all nodes, if any rule has to be applied to all of them
-	which := func(same bool) []int32 {
-		if same || len(fresh) == list.Len() {
-			return fresh
-		}
-		if all == nil {
-			all = make([]int32, list.Len())
-			for i := range all {
-				all[i] = int32(i)
-			}
-		}
-		return all
+	evaluator := rules.Compiled.Evaluator()
+	newCells, newParts := f.tables(list, earlier, len(fresh))
+	for rest := fresh; len(rest) > 0; {
+		now := rest[:min(block, len(rest))]
+		f.judge(list, now)
+		f.override(list, evaluator, now)
+		f.sort(list, now)
+		f.divide(list, now, f.Cells != nil, f.Parts != nil)
+		rest = rest[len(now):]
 	}
-	f.judge(list, which(earlier == nil || rules.sameVerdicts(earlier.rules)))
-	f.override(list, earlier, which(earlier == nil || rules.sameEffects(earlier.rules)))
-	for _, i := range which(earlier == nil || rules.sameSelection(earlier.rules)) {
-		n := list.write(i)
-		n.Unselected = !rules.NodeSelector.Empty() && !rules.NodeSelector.Matches(labels.Set(n.Object.Labels))
+	if earlier != nil {
+		others := othersOf(list.Len(), fresh)
+		if !rules.sameVerdicts(earlier.rules) {
+			f.judge(list, others())
+		}
+		switch {
+		case !rules.sameEffects(earlier.rules):
+			f.override(list, evaluator, others())
+		case len(earlier.Effects) > 0:
+			f.takeOver(list, earlier, others())
+		}
+		if !rules.sameSelection(earlier.rules) {
+			f.sort(list, others())
+		}
+		if newCells || newParts {
+			f.divide(list, others(), newCells, newParts)
+		}
 	}
-	f.divide(list, earlier, fresh)
 	f.List = list.List
 	for _, nodes := range f.List.chunks {
 		for i := range nodes {
@@ -230,6 +239,26 @@ func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh
 				f.Runs++
 			}
 		}
+	}
+}
+
+// othersOf returns a function that lists the ordinals of all nodes but the fresh ones, which it makes when it is first asked.
+func othersOf(all int, fresh []int32) func() []int32 {
+	var others []int32
+	return func() []int32 {
+		if others != nil {
+			return others
+		}
+		others = make([]int32, 0, all-len(fresh))
+		next := 0
+		for i := range int32(all) {
+			if next < len(fresh) && fresh[next] == i {
+				next++
+				continue
+			}
+			others = append(others, i)
+		}
+		return others
 	}
 }
 
@@ -249,80 +278,92 @@ func (f *Nodes) judge(list *edited[Node], nodes []int32) {
 	}
 }
 
-// divide gives each node its cell and its part.
-func (f *Nodes) divide(list *edited[Node], earlier *Nodes, fresh []int32) {
-	if domains := f.rules.Domains; domains.Len() > 0 {
-		var cells *domain.Cells
-		if earlier != nil && domains.SameCells(earlier.rules.Domains) {
-			cells = earlier.Cells
-		}
-		f.Cells = number(list, cells, fresh, domains.NewCells, func(n *Node, cell int32) { n.Cell = cell })
-	}
-	if stages := f.rules.Stages; stages.Len() > 0 {
-		var parts *stage.Parts
-		if earlier != nil && stages.SameParts(earlier.rules.Stages) {
-			parts = earlier.Parts
-		}
-		f.Parts = number(list, parts, fresh, stages.NewParts, func(n *Node, part int32) { n.Part = part })
-	}
-}
-
-// numbers are what number gives nodes: numbers of what their labels mean.
-type numbers[T any] interface {
-	comparable
-	Len() int
-	Clone() T
-	Of(labels map[string]string) int32
-}
-
-// number gives nodes the numbers of their labels: the fresh nodes from a copy of an earlier table, or all nodes from a new one, if
-// there is no earlier one or if many of its numbers are those of nodes that are gone or have other labels by now.
-func number[T numbers[T]](list *edited[Node], earlier T, fresh []int32, table func() T, set func(*Node, int32)) T {
-	var none T
-	if earlier != none && earlier.Len()+len(fresh) <= 2*list.Len()+block {
-		if len(fresh) > 0 {
-			earlier = earlier.Clone()
-		}
-		for _, i := range fresh {
-			n := list.write(i)
-			set(n, earlier.Of(n.Object.Labels))
-		}
-		return earlier
-	}
-	made := table()
-	for i := range int32(list.Len()) {
+// override gives the nodes of these ordinals what overrides say.
+func (f *Nodes) override(list *edited[Node], evaluator *placement.Evaluator, nodes []int32) {
+	for _, i := range nodes {
 		n := list.write(i)
-		set(n, made.Of(n.Object.Labels))
-	}
-	return made
-}
-
-// override gives the nodes of these ordinals what overrides say, and takes over the effects of the others from earlier facts.
-func (f *Nodes) override(list *edited[Node], earlier *Nodes, nodes []int32) {
-	evaluator := f.rules.Compiled.Evaluator()
-	evaluate := func(n *Node) {
 		n.Effect = None
 		if effect := evaluator.Evaluate(n.Object); HasEffect(&effect) {
 			n.Effect = int32(len(f.Effects))
 			f.Effects = append(f.Effects, effect)
 		}
 	}
-	if earlier == nil || len(earlier.Effects) == 0 {
-		for _, i := range nodes {
-			evaluate(list.write(i))
-		}
-		return
-	}
-	next := 0
-	for i := range int32(list.Len()) {
-		switch {
-		case next < len(nodes) && nodes[next] == i:
-			next++
-			evaluate(list.write(i))
-		case list.At(i).Effect != None:
+}
+
+// takeOver gives the nodes of these ordinals the effects that they have in earlier facts.
+func (f *Nodes) takeOver(list *edited[Node], earlier *Nodes, nodes []int32) {
+	for _, i := range nodes {
+		if list.At(i).Effect != None {
 			n := list.write(i)
 			f.Effects = append(f.Effects, earlier.Effects[n.Effect])
 			n.Effect = int32(len(f.Effects)) - 1
+		}
+	}
+}
+
+// sort finds which of the nodes the node selector does not match (T3).
+func (f *Nodes) sort(list *edited[Node], nodes []int32) {
+	for _, i := range nodes {
+		n := list.write(i)
+		n.Unselected = !f.rules.NodeSelector.Empty() && !f.rules.NodeSelector.Matches(labels.Set(n.Object.Labels))
+	}
+}
+
+// tables makes the tables of cells and of parts: copies of those in earlier facts, to which fresh nodes may add, or new ones for
+// all nodes. It reports which are new.
+func (f *Nodes) tables(list *edited[Node], earlier *Nodes, fresh int) (newCells, newParts bool) {
+	if domains := f.rules.Domains; domains.Len() > 0 {
+		if earlier != nil && domains.SameCells(earlier.rules.Domains) {
+			f.Cells = kept(earlier.Cells, list.Len(), fresh)
+		}
+		if newCells = f.Cells == nil; newCells {
+			f.Cells = domains.NewCells()
+		}
+	}
+	if stages := f.rules.Stages; stages.Len() > 0 {
+		if earlier != nil && stages.SameParts(earlier.rules.Stages) {
+			f.Parts = kept(earlier.Parts, list.Len(), fresh)
+		}
+		if newParts = f.Parts == nil; newParts {
+			f.Parts = stages.NewParts()
+		}
+	}
+	return newCells, newParts
+}
+
+// table is what numbers what the labels of nodes mean.
+type table[T any] interface {
+	comparable
+	Len() int
+	Clone() T
+}
+
+// kept returns a table that can be used further for so many nodes, of which some are fresh; nil: many of its numbers may be those
+// of nodes that are gone or have other labels by now.
+func kept[T table[T]](earlier T, nodes, fresh int) T {
+	var none T
+	switch {
+	case earlier == none || earlier.Len()+fresh > 2*nodes+block:
+		return none
+	case fresh == 0:
+		return earlier
+	default:
+		return earlier.Clone()
+	}
+}
+
+// divide gives the nodes of these ordinals their cells and their parts.
+func (f *Nodes) divide(list *edited[Node], nodes []int32, cells, parts bool) {
+	if !cells && !parts {
+		return
+	}
+	for _, i := range nodes {
+		n := list.write(i)
+		if cells {
+			n.Cell = f.Cells.Of(n.Object.Labels)
+		}
+		if parts {
+			n.Part = f.Parts.Of(n.Object.Labels)
 		}
 	}
 }
