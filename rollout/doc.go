@@ -59,7 +59,7 @@
 // serves, which revision it is of, what holds a node.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
-// update, L lifecycle, D pre-download, C canary, S status.
+// update, L lifecycle, D pre-download, C canary, F failures, S status.
 //
 // # Contract
 //

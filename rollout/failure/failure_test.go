@@ -1,0 +1,107 @@
+package failure_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
+
+// pod is one that was created so long ago, started a second later, and is not ready since then.
+func pod(age time.Duration, changes ...func(*corev1.Pod)) *corev1.Pod {
+	start := ago(age - time.Second)
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: ago(age)},
+		Status: corev1.PodStatus{StartTime: &start, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: ago(age)},
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: start},
+		}},
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func TestOf(t *testing.T) {
+	notReadySince := func(d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Conditions[1].LastTransitionTime = ago(d) }
+	}
+	ready := func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionTrue }
+	unstarted := func(p *corev1.Pod) { p.Status.StartTime = nil }
+	restarted := func(times int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: times}, {RestartCount: 1}}
+		}
+	}
+	initRestarted := func(times int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: times}} }
+	}
+	inPlace := func(d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Annotations = map[string]string{inplace.StateKey: `{"revision":"x","updateTimestamp":"` + ago(d).UTC().Format(time.RFC3339) + `"}`}
+		}
+	}
+	const deadline, minute, hour = 10 * time.Minute, time.Minute, time.Hour
+	twice := failure.Options{Deadline: deadline, MaxRestarts: new(int32(2))}
+	plain := failure.Options{Deadline: deadline}
+	const failed, never = -1, 0 // else: when the clock makes it a failed one, from noon
+	tests := []struct {
+		name, why string
+		options   failure.Options
+		pod       *corev1.Pod
+		series    failure.Series
+		want      time.Duration
+	}{
+		{"young", "F1: the deadline runs from the creation", plain, pod(minute), failure.Series{}, 9 * minute},
+		{"at the deadline", "F1: then it has passed", plain, pod(deadline), failure.Series{}, failed},
+		{"a second before", "F1: it has not", plain, pod(deadline - time.Second), failure.Series{}, time.Second},
+		{"stopped to be ready", "F1: the deadline runs from then on", plain, pod(hour, notReadySince(minute)), failure.Series{}, 9 * minute},
+		{"stopped to be ready, never started", "F1: a pod that never started was never ready", plain, pod(hour, notReadySince(minute), unstarted), failure.Series{}, failed},
+		{"not ready since two seconds after its start", "F1: it was ready then", plain, pod(deadline, notReadySince(deadline-3*time.Second)), failure.Series{}, 3 * time.Second},
+		{"not ready since a second after its start", "F1: that is what a kubelet writes at the start", plain, pod(deadline, notReadySince(deadline-2*time.Second)), failure.Series{}, failed},
+		{"ready and not available", "F1: since the creation", plain, pod(hour, ready), failure.Series{}, failed},
+		{"updated in place", "F1: the deadline runs from the update", plain, pod(hour, inPlace(minute)), failure.Series{}, 9 * minute},
+		{"updated in place long ago", "F1", plain, pod(2*hour, inPlace(hour)), failure.Series{}, failed},
+		{"the second of a series", "F1: the deadline runs from the first", plain, pod(minute), failure.Series{First: noon.Add(-hour), Deleted: 1}, failed},
+		{"a series in the future", "F1: a clock was set back; the pod tells", plain, pod(minute), failure.Series{First: noon.Add(hour), Deleted: 1}, 9 * minute},
+		{"the second of a series was ready", "F1: and stopped to be a minute ago", plain, pod(hour, notReadySince(minute)), failure.Series{First: noon.Add(-2 * hour), Deleted: 1}, 9 * minute},
+		{"no pod, a series", "F1: a failed pod was deleted, and no other is there yet", plain, nil, failure.Series{First: noon.Add(-minute), Deleted: 1}, 9 * minute},
+		{"no pod, an old series", "F1", plain, nil, failure.Series{First: noon.Add(-hour), Deleted: 1}, failed},
+		{"no pod, nothing known", "F1: nothing says that it has failed", plain, nil, failure.Series{}, never},
+		{"restarts", "F1: one more than twice", twice, pod(minute, restarted(3)), failure.Series{}, failed},
+		{"few restarts", "F1: twice is allowed", twice, pod(minute, restarted(2)), failure.Series{}, 9 * minute},
+		{"restarts of an init container", "F1: it is one of the pod", twice, pod(minute, initRestarted(3)), failure.Series{}, failed},
+		{"restarts are not looked at", "F1: maxRestarts is unset", plain, pod(minute, restarted(99)), failure.Series{}, 9 * minute},
+		{"deleted pods are restarts", "F1: two and one", twice, pod(minute, restarted(1)), failure.Series{First: noon.Add(-minute), Deleted: 2}, failed},
+		{"deleted pods, none there", "F1", twice, nil, failure.Series{First: noon.Add(-minute), Deleted: 3}, failed},
+		{"restarts of a pod updated in place", "F1: the update restarts containers", twice, pod(hour, inPlace(minute), restarted(9)), failure.Series{}, 9 * minute},
+		{"more than fits", "numbers of a damaged status do not wrap around", twice, pod(minute, restarted(math.MaxInt32)), failure.Series{Deleted: math.MaxInt32}, failed},
+		{"a negative count", "a damaged memory takes no restart away", twice, pod(minute, restarted(3)), failure.Series{Deleted: -7}, failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := failure.Verdict{}
+			switch tt.want {
+			case failed:
+				want.Failed = true
+			case never:
+			default:
+				want.At = noon.Add(tt.want)
+			}
+			if got := tt.options.Of(tt.pod, tt.series, noon); got.Failed != want.Failed || !got.At.Equal(want.At) {
+				t.Errorf("%+v, want %+v: %s", got, want, tt.why)
+			}
+		})
+	}
+}
