@@ -161,9 +161,8 @@ func (r *run) targetOf(i int32) Target {
 	}
 	limit := LimitNone
 	if d.State == StateOutdated {
-		limit, _ = r.updateHeldBy(i)
-		if gate, _ := r.gatedBy(i); limit == LimitNone && gate != LimitDeparting {
-			limit = gate
+		if limit, _ = r.updateHeldBy(i); limit == LimitNone {
+			limit, _ = r.closedBy(i)
 		}
 	}
 	switch {

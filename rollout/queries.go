@@ -151,20 +151,27 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 }
 
 // gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is departing
-// (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. An update in place that was begun goes on
-// when its part is closed. It also returns what it found about the pod.
+// (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. It also returns what it found about the
+// pod.
 func (r *run) gatedBy(i int32) (Limit, inPlace) {
-	switch n := &r.nodes[i]; {
-	case n.departing:
+	if r.nodes[i].departing {
 		return LimitDeparting, inPlace{}
-	case n.closed != LimitNone:
-		if begun, found := r.isBegunInPlace(i); !begun {
-			return n.closed, found
-		}
-		return LimitNone, inPlace{}
-	default:
+	}
+	return r.closedBy(i)
+}
+
+// closedBy returns why the part of the stage that the node is in is not open to its update (T8). LimitNone: it is open, or the update
+// in place was begun, and goes on. It also returns what it found about the pod.
+func (r *run) closedBy(i int32) (Limit, inPlace) {
+	n := &r.nodes[i]
+	if n.closed == LimitNone || n.outdatedPod == none { // a pod that is requested is not begun
+		return n.closed, inPlace{}
+	}
+	begun, found := r.isBegunInPlace(i)
+	if begun {
 		return LimitNone, inPlace{}
 	}
+	return n.closed, found
 }
 
 // isGated reports whether only the stages keep the outdated pod of a node at its revision (T8).

@@ -10,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
@@ -195,6 +196,16 @@ func stageScenes() []scene {
 			name: "a lost pod of the update revision", why: "T8: what it is seen to have run", spec: rings(),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", newPod(kit.Failed(), kit.Terminating(kit.Noon()))), "1")}, acts: "delete a0 Outdated, create b Missing",
 			want: []string{goes("a"), "b: missing>update create Missing U"},
+		},
+		{
+			name: "a pod that is requested", why: "T8: what comes back is not begun", spec: rings(),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b"), "1")}, requested: []string{"b@old"}, acts: "delete a0 Outdated",
+			want: []string{goes("a"), "b: outdated>held wait Requested U"},
+		},
+		{
+			name: "departing in a closed part", why: "T8, M8: it is held all the same", spec: append(rings(), kit.Outages(outage.Options{})),
+			fleet: []spot{in(on("a", oldPod()), "0").with(up), in(on("b", oldPod()), "1").with(departingFor(0))},
+			acts:  "delete a0 Outdated", want: []string{goes("a"), "b: outdated>held wait Gated b0 departing"},
 		},
 		{
 			name: "not ready in a closed part", why: "T8: bounds B3's at once and in full", spec: rings(),
