@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestStagesT8(t *testing.T) { playScenes(t, stageScenes()) }
+func TestStagesT8(t *testing.T) { playVerified(t, stageScenes()) }
 
 // ring is a stage of the nodes with the label ring of that value.
 func ring(value string, change ...func(*stage.Stage)) stage.Stage {

@@ -31,7 +31,7 @@ type traits struct {
 	triedTainted, cutOff, selected bool
 	empty                          bool
 	hash                           string // of the revision of the pod
-	cell                           string
+	cell                           string // of domains and of stages
 }
 
 // settle finds out anew what makes a node alike to others, after it or its pods have changed. Nil is no node.
@@ -147,7 +147,8 @@ func (c *class) has(of *kind, d *rollout.Decision) bool {
 	return said == *c.said
 }
 
-// setApart notes the nodes that a request, an action or a back-off names, or a pod of which it does.
+// setApart notes the nodes that a request, an action, a back-off or a part of a stage names, or a pod of which it does, and those of
+// which it matters which comes first.
 func (v *verifier) setApart() {
 	k := v.kept
 	k.room.apart = resized(k.room.apart, len(k.kinds))
@@ -181,6 +182,16 @@ func (v *verifier) setApart() {
 	}
 	for _, uid := range v.snapshot.InFlight.Patches {
 		of(uid)
+	}
+	for i := range v.plan.Parts {
+		for _, name := range v.plan.Parts[i].Blocking {
+			named(name)
+		}
+	}
+	if v.followsParts() { // the first by name are left out of their parts
+		for i, r := range k.byName {
+			k.room.apart[i] = k.room.apart[i] || r.cutOff
+		}
 	}
 	for _, backoffs := range [][]rollout.Backoff{v.snapshot.Memory.Backoffs, v.plan.Memory.Backoffs} {
 		for i := range backoffs {

@@ -51,6 +51,8 @@ func (v *verifier) checkRevisionOf(create *rollout.Create, node *node) {
 		switch {
 		case node.goesStable && v.isUpdate(create.Revision):
 			invariant = 6 // T6: the revision on trial, or one that has failed, is kept from it
+		case node.closed != rollout.LimitNone:
+			invariant = closedInvariant(node.closed)
 		case v.spec.Strategy.HoldRevision && node.hold != rollout.LimitNone:
 			invariant = heldInvariant(node.hold)
 		}
@@ -58,7 +60,7 @@ func (v *verifier) checkRevisionOf(create *rollout.Create, node *node) {
 	switch {
 	case create.Revision == "" || !right[create.Revision]:
 		v.report(invariant, create.Node, "T1: create at revision %q, right is the update revision, on nodes that no trial "+
-			"has reached the stable one (T6), or with holdRevision the one that a held node lost: %q", create.Revision,
+			"has reached the stable one (T6), or with holdRevision and in parts that are not open the one that was lost: %q", create.Revision,
 			sortedKeys(right))
 	case create.Revision == update && create.Template != nil:
 		v.report(3, create.Node, "T1: create at the update revision with a template, right is none: it is the Spec's")
@@ -122,16 +124,16 @@ func (v *verifier) checkCreate(node *node, revision string) {
 		v.report(2, node.name, "M1: create beside pod %s without maxSurge; right is to wait until it is gone",
 			node.pods[0].object.Name)
 	}
-	hold := v.holds(node)
+	hold, invariant := v.bar(node)
 	if hold == rollout.LimitNone {
 		return
 	}
 	if len(node.requested) > 0 {
-		v.report(heldInvariant(hold), node.name, "create beside the requested outdated pod begins a held node (%s)", hold)
+		v.report(invariant, node.name, "create beside the requested outdated pod begins a held node (%s)", hold)
 	}
 	for _, pod := range node.pods {
 		if pod.active() && !pod.leaves() {
-			v.report(heldInvariant(hold), node.name, "create beside the outdated pod %s begins a held node (%s)",
+			v.report(invariant, node.name, "create beside the outdated pod %s begins a held node (%s)",
 				pod.object.Name, hold)
 			return
 		}

@@ -92,7 +92,8 @@ func (v *verifier) checkDelete(pod *pod) {
 // checkReplace judges the delete of an outdated live pod that nothing on the node makes superfluous: only a
 // rollout may want it. Whether the budget allows it is V1.
 func (v *verifier) checkReplace(pod *pod) {
-	node, hold := pod.node, v.holds(pod.node)
+	node := pod.node
+	hold, invariant := v.bar(node)
 	switch {
 	// Of pods that are not Ready all are to go; the burst may have kept a worse one for the next plan.
 	case pod.ready && node.outdatedStays:
@@ -102,7 +103,7 @@ func (v *verifier) checkReplace(pod *pod) {
 		v.report(4, node.name, "M4: delete of pod %s on a node that could not get another; right is to leave it running",
 			pod.object.Name)
 	case hold != rollout.LimitNone:
-		v.report(heldInvariant(hold), node.name, "delete of the outdated pod %s begins a held node (%s)", pod.object.Name, hold)
+		v.report(invariant, node.name, "delete of the outdated pod %s begins a held node (%s)", pod.object.Name, hold)
 	case v.spec.Strategy.Method == inplace.Only:
 		v.report(6, node.name, "I1: delete of the outdated pod %s, although the method is InPlaceOnly; right is to update it in "+
 			"place or to hold it", pod.object.Name)
@@ -198,7 +199,7 @@ func (v *verifier) checkBackoff(pod *pod) {
 }
 
 func (v *verifier) goesAtOnce(pod *pod) bool {
-	if !pod.current && v.holds(pod.node) == rollout.LimitNone {
+	if !pod.current && v.mayBegin(pod.node) {
 		return true
 	}
 	if pod.current {

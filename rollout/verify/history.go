@@ -20,11 +20,15 @@ type revisionHistory struct {
 	next int64
 	// marked: any revision carries the mark of a promotion; promoted: one that holds the template does.
 	marked, promoted bool
+	// anyCompleted and completed are the same of the mark of a rollout that came to its end (T8).
+	anyCompleted, completed bool
 	// asked are the names of revisions for which something is requested, deleted those of which the plan deletes.
 	asked, deleted map[string]bool
 	// staysPromoted: a revision of the template that nobody deletes, now or by a request in flight, carries the mark of a
 	// promotion. What is requested for the update revision is no delete (R4).
 	staysPromoted bool
+	// staysCompleted is the same of the mark of a rollout that came to its end.
+	staysCompleted bool
 	// carried are the hashes of the revisions that pods are of, those that end and those that are requested included.
 	carried map[string]bool
 }
@@ -46,11 +50,13 @@ func (v *verifier) observeHistory() {
 		h.holds[revision] = holds
 		h.byHash[hash] = append(h.byHash[hash], revision)
 		h.marked = h.marked || history.Promoted(revision)
+		h.anyCompleted = h.anyCompleted || history.Completed(revision)
 		if !holds {
 			highest = max(highest, revision.Revision)
 			continue
 		}
 		h.promoted = h.promoted || history.Promoted(revision)
+		h.completed = h.completed || history.Completed(revision)
 		if hash == v.plan.Status.UpdateRevision && (h.update == nil || revision.Revision > h.update.Revision ||
 			revision.Revision == h.update.Revision && revision.Name > h.update.Name) {
 			h.update = revision
@@ -62,6 +68,7 @@ func (v *verifier) observeHistory() {
 	for _, revision := range revisions {
 		stays := revision == h.update || !h.asked[revision.Name] && !h.deleted[revision.Name]
 		h.staysPromoted = h.staysPromoted || stays && h.holds[revision] && history.Promoted(revision)
+		h.staysCompleted = h.staysCompleted || stays && h.holds[revision] && history.Completed(revision)
 	}
 }
 

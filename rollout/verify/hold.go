@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // observeHolds finds out which nodes the spec holds at what they have (T2, T3, T5).
@@ -155,6 +156,37 @@ func (v *verifier) holdsUpdate(node *node, pod *pod) rollout.Limit {
 	}
 }
 
+// gate names what keeps the outdated pod of a node, which nothing holds, from being updated: its part of a stage is not open (T8).
+// What was begun in place goes on.
+func (v *verifier) gate(node *node, pod *pod) rollout.Limit {
+	if node.closed == rollout.LimitNone || pod != nil && v.underWay(pod) {
+		return rollout.LimitNone
+	}
+	return node.closed
+}
+
+// bar names what keeps the node from being begun, frozen left out, and the invariant that forbids it.
+func (v *verifier) bar(node *node) (rollout.Limit, int) {
+	if hold := v.holds(node); hold != rollout.LimitNone {
+		return hold, heldInvariant(hold)
+	}
+	return node.closed, closedInvariant(node.closed)
+}
+
+// mayBegin reports whether nothing does.
+func (v *verifier) mayBegin(node *node) bool {
+	limit, _ := v.bar(node)
+	return limit == rollout.LimitNone
+}
+
+// closedInvariant is the one that forbids to begin a node in a part that is not open for that reason.
+func closedInvariant(limit rollout.Limit) int {
+	if limit == rollout.LimitSoak {
+		return 21
+	}
+	return 20
+}
+
 // heldInvariant is the one that forbids to begin a node held by the limit.
 func heldInvariant(limit rollout.Limit) int {
 	if limit == rollout.LimitPartition {
@@ -264,6 +296,9 @@ func (v *verifier) rightRevisions(node *node) map[string]bool {
 }
 
 func (v *verifier) findRightRevisions(node *node) map[string]bool {
+	if node.closed != rollout.LimitNone {
+		return v.rightInClosed(node)
+	}
 	if v.spec.Strategy.HoldRevision && (node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector) {
 		before := v.revisionsBefore(node)
 		if !node.goesStable || !before[v.plan.Status.UpdateRevision] {
@@ -276,6 +311,32 @@ func (v *verifier) findRightRevisions(node *node) map[string]bool {
 // revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for
 // stable revisions of one number. Of pods of one age the first by name tells.
 func (v *verifier) revisionsBefore(node *node) map[string]bool {
+	if ran := v.lostRevision(node); ran != "" {
+		return map[string]bool{ran: true}
+	}
+	if v.isUpdate(v.trial.stable) { // what other nodes are still held at
+		return v.olderRevisions()
+	}
+	return v.trial.stables
+}
+
+// rightInClosed is what a pod created in a part that is not open may be of (T8): what the node ran last, while that is seen and
+// known and has not failed, else the base. Where a revision is tried, it is not that one.
+func (v *verifier) rightInClosed(node *node) map[string]bool {
+	ran := v.lostRevision(node)
+	failed := slices.ContainsFunc(v.history.byHash[ran], history.Failed)
+	switch {
+	case ran != "" && v.isUpdate(ran) && !node.goesStable, ran != "" && !v.isUpdate(ran) && !failed:
+		return map[string]bool{ran: true}
+	case len(v.staging.bases) > 0:
+		return v.staging.bases
+	default:
+		return map[string]bool{v.goalHash(node): true}
+	}
+}
+
+// lostRevision is what the node ran last, while that is seen and known; empty: it is not.
+func (v *verifier) lostRevision(node *node) string {
 	var youngest time.Time
 	ran, found := "", false
 	for _, pod := range slices.Concat(node.pods, node.ignored) {
@@ -287,13 +348,7 @@ func (v *verifier) revisionsBefore(node *node) map[string]bool {
 			ran, youngest, found = hash, created, true
 		}
 	}
-	if found {
-		return map[string]bool{ran: true}
-	}
-	if v.isUpdate(v.trial.stable) { // what other nodes are still held at
-		return v.olderRevisions()
-	}
-	return v.trial.stables
+	return ran
 }
 
 // scales reports whether T7 applies: no revision of another template was ever there.

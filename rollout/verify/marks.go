@@ -15,8 +15,8 @@ import (
 func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.ControllerRevision) {
 	update := v.holdsTemplate(revision) && history.HashOf(revision) == v.plan.Status.UpdateRevision
 	stable := !update && history.HashOf(revision) == v.trial.stable
-	if !update && !stable {
-		v.report(4, "", "C6: annotates revision %s, which is neither the update nor the stable revision", action.Name)
+	if !update && !stable && !v.staging.bases[history.HashOf(revision)] {
+		v.report(4, "", "C6, T8: annotates revision %s, which is neither the update nor the stable revision, nor the base", action.Name)
 		return
 	}
 	v.checkSetMarks(action.Name, update, action.Annotations)
@@ -52,6 +52,12 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 	for key, value := range annotations {
 		var right bool
 		switch key {
+		case history.CompletedAnnotation:
+			if !v.mayComplete(name, update) {
+				v.report(4, "", "T8: marks revision %s as rolled out everywhere; right is only one of which every part is done or "+
+					"skipped, or the base while no revision has such a mark", name)
+			}
+			continue
 		case history.PromotedAnnotation:
 			switch {
 			case update && tries:
@@ -70,6 +76,19 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			v.report(4, "", "C6: sets annotation %s of revision %s to %q, which is no verdict on it", key, name, value)
 		}
 	}
+}
+
+// mayComplete reports whether the revision of that name may get the mark of a rollout that came to its end (T8).
+func (v *verifier) mayComplete(name string, update bool) bool {
+	if update {
+		return (v.staging.completes || v.history.completed) && !history.Completed(v.history.update)
+	}
+	if v.history.anyCompleted || len(v.stages) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name && !v.holdsTemplate(revision) && v.staging.bases[history.HashOf(revision)]
+	})
 }
 
 // isUnmarkedStable reports whether the revision of that name is the stable one and does not say so yet.
@@ -104,7 +123,7 @@ func (v *verifier) checkNewMarks(object *appsv1.ControllerRevision) {
 	annotations := make(map[string]string)
 	for key, value := range object.Annotations {
 		if slices.Contains([]string{
-			history.PromotedAnnotation, history.FailedAnnotation, history.FailedMessageAnnotation, history.RetriedAnnotation,
+			history.CompletedAnnotation, history.PromotedAnnotation, history.FailedAnnotation, history.FailedMessageAnnotation, history.RetriedAnnotation,
 		}, key) {
 			annotations[key] = value
 		}

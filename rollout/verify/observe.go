@@ -38,6 +38,7 @@ type verifier struct {
 	older   map[string]bool // see olderRevisions
 	judged  *judgedCanary   // nil: the spec asks for no canary
 	slow    slowStart
+	staging staging
 	// remembered is the memory of the snapshot, if its layout is known.
 	remembered rollout.Memory
 	// selector is the strategy's, as text; empty: it holds nothing (T3).
@@ -70,6 +71,7 @@ type node struct {
 	outcome placement.Outcome
 	tainted bool          // a taint makes the outcome Leave (P3, M4)
 	hold    rollout.Limit // what holds it: T2, T3 or T5
+	closed  rollout.Limit // why its part of a stage is not open (T8)
 	// takesBack: a pod of it that leaves through its hook is taken back, whatever its revision (L2).
 	takesBack bool
 	canary    bool // the plan tries the update revision here (C1)
@@ -178,6 +180,7 @@ func (v *verifier) observe() {
 	v.observeCarried()
 	v.observeRequests()
 	v.observeTrial()
+	v.observeBases()
 	v.observeGoals()
 	v.limits = v.resolveLimits()
 	v.observeHolds()
@@ -186,6 +189,7 @@ func (v *verifier) observe() {
 		node.sumUp()
 		v.settleRequests(node)
 	}
+	v.observeStaging()
 	if v.spec.Strategy.Canary != nil {
 		v.judged = v.observeCanary()
 	}

@@ -212,6 +212,10 @@ func (c *patchedPod) checkBegun() {
 	if limit := c.holdsUpdate(node, pod); limit != rollout.LimitNone {
 		c.report(heldInvariant(limit), pod.name, "patch of the outdated pod %s begins a held node (%s)", pod.object.Name, limit)
 	}
+	if limit := c.gate(node, pod); limit != rollout.LimitNone {
+		c.report(closedInvariant(limit), pod.name, "patch of the outdated pod %s begins a node of a part that is not open (%s)",
+			pod.object.Name, limit)
+	}
 	switch {
 	case node.outcome != placement.Run:
 		c.wrong(4, "M4: begins an update on a node that is to %s", node.outcome)

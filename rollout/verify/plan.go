@@ -10,7 +10,7 @@ import (
 
 // Violation is one broken invariant.
 type Violation struct {
-	// Invariant is its number, 1 to 18. 0: the spec or the snapshot breaks its contract, so that no plan
+	// Invariant is its number, 1 to 26. 0: the spec or the snapshot breaks its contract, so that no plan
 	// can be right for it, and nothing else was checked.
 	Invariant int
 	// Node concerned; empty if it is about the whole plan.
@@ -93,6 +93,7 @@ func (v *verifier) judge() {
 	v.checkTaken()
 	v.checkSurge()
 	v.checkDomains()
+	v.checkStages()
 	v.checkCreates()
 	v.checkDeletes()
 	v.checkPatches()

@@ -113,6 +113,9 @@ func (v *verifier) target(node *node) (rollout.Target, rollout.Limit) {
 				!node.leftAlone && !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
 			return rollout.TargetHeld, rollout.LimitInPlaceOnly
 		}
+		if limit := v.gate(node, best); limit != rollout.LimitNone {
+			return rollout.TargetHeld, limit
+		}
 	case rollout.StateMissing, rollout.StateTerminating, rollout.StateBroken:
 		if right := v.rightRevisions(node); !right[v.goalHash(node)] {
 			return rollout.TargetHeld, node.hold
@@ -159,7 +162,7 @@ func (v *verifier) waits(node *node) bool {
 func (v *verifier) mightWait(node *node) bool {
 	best := node.bestOutdated
 	if node.leftAlone || !v.isCandidate(node, best) || len(node.creates) > 0 || v.goalTemplate(node) == nil || best.goes() ||
-		best.begun || v.holdsUpdate(node, best) != rollout.LimitNone {
+		best.begun || v.holdsUpdate(node, best) != rollout.LimitNone || v.gate(node, best) != rollout.LimitNone {
 		return false
 	}
 	switch method := v.spec.Strategy.Method; {

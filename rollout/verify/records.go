@@ -112,7 +112,8 @@ type nodeFacts struct {
 	concerned    bool // something overrides something there (P8)
 	selected     bool // by the nodeSelector of the strategy (T3)
 	outageFacts
-	cell string // the values of the domains of the policy, of those that select it (B10)
+	part part   // of the stages of the policy (T8)
+	cell string // what tells it from others for the policy: the values of the domains that select it (B10), and its part
 }
 
 // podFacts are what the object of a pod says under the spec, whatever else there is, and whenever it is asked.
@@ -223,8 +224,9 @@ func (v *verifier) readNode(object *corev1.Node) nodeFacts {
 		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
 
 		outageFacts: v.readOutage(object),
-		cell:        v.cellOf(object),
 	}
+	facts.part = v.partOf(object)
+	facts.cell = v.cellOf(object) + v.cellOfPart(facts.part)
 	facts.tried, facts.triedTainted = v.place(object)
 	return facts
 }

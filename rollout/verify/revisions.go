@@ -160,6 +160,10 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 		v.report(4, "", "C6: delete of revision %s, which alone says that its template was promoted; right is to wait until the "+
 			"mark is seen on the update revision", revision.Name)
 	}
+	if duplicate && history.Completed(revision) && !v.history.staysCompleted {
+		v.report(4, "", "T8: delete of revision %s, which alone says that its template was rolled out everywhere; right is to wait "+
+			"until the mark is seen on the update revision", revision.Name)
+	}
 	if isUpdate && duplicate {
 		return
 	}
@@ -168,6 +172,9 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 	}
 	if v.history.carried[history.HashOf(revision)] {
 		v.report(4, "", "R4: delete of revision %s, which pods carry", revision.Name)
+	}
+	if !v.holdsTemplate(revision) && !isUpdate && v.staging.bases[history.HashOf(revision)] {
+		v.report(4, "", "R4: delete of revision %s, the base of the stages", revision.Name)
 	}
 	if !v.holdsTemplate(revision) && v.trial.kept[history.HashOf(revision)] {
 		v.report(4, "", "R4: delete of the stable revision %s", revision.Name)
@@ -190,8 +197,8 @@ func (v *verifier) checkHistoryLimit() {
 			gone = append(gone, revision)
 		default:
 			stay++
-			if !v.history.asked[revision.Name] && !v.history.carried[history.HashOf(revision)] &&
-				!v.trial.kept[history.HashOf(revision)] {
+			hash := history.HashOf(revision)
+			if !v.history.asked[revision.Name] && !v.history.carried[hash] && !v.trial.kept[hash] && !v.staging.bases[hash] {
 				oldest = min(oldest, revision.Revision)
 			}
 		}

@@ -106,7 +106,7 @@ func (v *verifier) isUnderWay(node *node) (ends time.Time, under bool) {
 
 func (v *verifier) starting(node *node) (bool, time.Time) {
 	pod := node.bestCurrent
-	if pod == nil && node.hold != rollout.LimitNone { // it is to stay at its revision (T1)
+	if pod == nil && (node.hold != rollout.LimitNone || node.closed != rollout.LimitNone) { // it is to stay at its revision (T1)
 		pod = node.bestOutdated
 	}
 	if pod == nil || pod.settled() {
@@ -200,7 +200,7 @@ func (v *verifier) replaces(p *pod) bool {
 		return false
 	case p.terminal:
 		lone := node.bestCurrent == nil && node.bestOutdated == nil
-		return p.failed && v.holds(node) == rollout.LimitNone && lone
+		return p.failed && v.mayBegin(node) && lone
 	default:
 		return !v.surplus(p) && !v.superseded(p)
 	}

@@ -26,6 +26,7 @@ type terms struct {
 	predecessor func(*corev1.Pod) bool
 	overrides   overrides
 	domains     domainTerms
+	stages      stageTerms
 	// given is another copy of spec, which is compared with the spec of the next plan and used for nothing else.
 	given rollout.Spec
 }
@@ -55,6 +56,7 @@ func termsOf(spec rollout.Spec, before *terms) *terms {
 	}
 	t.predecessor = predecessors(&t.spec)
 	t.overrides = compileOverrides(&t.spec)
+	t.stages = stagesOf(&t.spec)
 	if t.spec.Strategy.Type == rollout.RollingUpdate { // OnDelete does not use policies
 		for _, d := range t.spec.Strategy.Policy.Domains {
 			selector := labels.Everything()

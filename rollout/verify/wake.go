@@ -39,6 +39,7 @@ func (v *verifier) checkNextWake() {
 	v.checkTrialWake()
 	v.checkSlowWake()
 	v.checkOutageWake()
+	v.checkWake("", v.staging.soaked, "T8: a part has soaked")
 }
 
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
@@ -96,7 +97,7 @@ func (v *verifier) waitsForBackoff(node *node, pod *pod) bool {
 // hasBackoff reports whether the deletion of Failed pods such as this one is slowed down: outdated ones of nodes that
 // are not held go at once, for another revision follows (M2).
 func (v *verifier) hasBackoff(pod *pod) bool {
-	return pod.current || v.holds(pod.node) != rollout.LimitNone
+	return pod.current || !v.mayBegin(pod.node)
 }
 
 // checkMemory is the part of V12 that the next plan needs for M2: the back-offs that are under way go on, and those of

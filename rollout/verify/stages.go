@@ -1,0 +1,222 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// What V20 and V21 forbid is judged with the action: see bar, gate and rightInClosed. Here is what the plan says of stages (V12).
+
+// observeBases finds what nodes get that are not to get the update revision yet: the last other revision that was rolled out
+// everywhere, or while no revision has that mark the one that was remembered, else the older one.
+func (v *verifier) observeBases() {
+	v.staging = staging{}
+	if len(v.stages) == 0 || v.history.completed {
+		return
+	}
+	remembered := v.remembered.Rollout.Base
+	known := func(revision *appsv1.ControllerRevision) bool {
+		if v.history.anyCompleted {
+			return history.Completed(revision) && !history.Failed(revision)
+		}
+		return remembered != "" && history.HashOf(revision) == remembered && !history.Failed(revision)
+	}
+	readable := func(revision *appsv1.ControllerRevision) bool {
+		return !history.Failed(revision) && v.templateOf(history.HashOf(revision)) != nil
+	}
+	update := v.plan.Status.UpdateRevision
+	for _, next := range []func() map[string]bool{
+		func() map[string]bool { return v.highest(known) },
+		v.olderRevisions,
+		func() map[string]bool { return v.highest(readable) },
+	} {
+		if v.staging.bases = next(); !v.staging.bases[update] {
+			return
+		}
+	}
+}
+
+// checkStages compares what the plan says of stages with what is right.
+func (v *verifier) checkStages() {
+	v.checkStagesMemory()
+	var right []*partState // those that the plan lists
+	if v.staging.followed && len(v.stages) > 0 {
+		for _, p := range v.staging.parts {
+			named := p.stage < len(v.stages) && p.of.Key == ""
+			if named || p.nodes+p.unavailable+p.exempt > 0 {
+				right = append(right, p)
+			}
+		}
+	}
+	v.checkStale(len(right) > 0)
+	if len(v.plan.Parts) != len(right) {
+		v.report(12, "", "T8: the plan lists %d parts, right are %d", len(v.plan.Parts), len(right))
+		return
+	}
+	places := make(map[part]int32, len(right)) // from 1
+	for i, p := range right {
+		places[p.part] = int32(i + 1)
+		v.checkPart(&v.plan.Parts[i], p)
+	}
+	gated := 0
+	for _, d := range v.statements {
+		v.checkGated(d, places)
+		if v.isGated(d) {
+			gated += d.weight
+		}
+	}
+	v.checkGate(gated)
+}
+
+// checkPart compares what the plan says of a part with what is right. Which nodes others made unfit to be updated in place is found
+// out only while none of the part is behind.
+func (v *verifier) checkPart(is *rollout.PartState, p *partState) {
+	want := rollout.PartState{
+		Stage: p.of.Name, Key: p.of.Key, Value: p.value, Phase: p.phase, Nodes: int32(p.nodes), Held: int32(p.held),
+		Exempt: int32(p.exempt), Settled: int32(p.settled), Unavailable: int32(p.unavailable), Behind: int32(p.behind),
+	}
+	if p.behind > 0 && is.Behind > 0 && int(is.Held) >= p.plainlyHeld && is.Held+is.Behind == want.Held+want.Behind {
+		want.Held, want.Behind = is.Held, is.Behind
+	}
+	same := is.Stage == want.Stage && is.Key == want.Key && is.Value == want.Value && is.Phase == want.Phase &&
+		is.Nodes == want.Nodes && is.Held == want.Held && is.Exempt == want.Exempt && is.Settled == want.Settled &&
+		is.Unavailable == want.Unavailable && is.Behind == want.Behind
+	if !same {
+		v.report(12, "", "T8: part %+v, right is %+v", *is, want)
+	}
+	if !is.Done.Equal(p.done) || !is.Until.Equal(p.until) {
+		v.report(12, "", "T8: part %q %q done at %s and until %s, right are %s and %s", is.Stage, is.Value, spelled(is.Done),
+			spelled(is.Until), spelled(p.done), spelled(p.until))
+	}
+	if !slices.IsSorted(is.Blocking) || len(is.Blocking) > 5 {
+		v.report(12, "", "T8: part %q %q names %q as blocking, right are at most five, by name", is.Stage, is.Value, is.Blocking)
+	}
+	for _, name := range is.Blocking {
+		if node := v.nodeOf(name); node == nil || node.part != p.part || !v.blocks(node, p.phase) {
+			v.report(12, name, "T8: named as a node that keeps part %q %q from being done, and does not", is.Stage, is.Value)
+		}
+	}
+}
+
+func spelled(at time.Time) string {
+	if at.IsZero() {
+		return "no time"
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// blocks reports whether a node keeps its part, which is in that phase, from being done.
+func (v *verifier) blocks(node *node, phase stage.Phase) bool {
+	_, available := v.standsAtUpdate(node)
+	switch {
+	case phase == stage.NoEvidence && node.exempt:
+		return true
+	case phase != stage.Open && phase != stage.NoEvidence, node.exempt:
+		return false
+	case node.outcome == placement.Run:
+		return node.selected && !available
+	default:
+		return node.unavailable
+	}
+}
+
+// checkGated holds what a Decision says of its part to what is right.
+func (v *verifier) checkGated(d statement, places map[part]int32) {
+	closed := d.Limit == rollout.LimitStage || d.Limit == rollout.LimitSoak || d.Limit == rollout.LimitApproval
+	place := int32(0)
+	if closed && d.node != nil && d.Reason == rollout.ReasonGated {
+		place = places[d.node.part]
+	}
+	switch {
+	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting:
+		v.report(12, d.Node, "T8: gated by %s, right is why its part is not open", d.Limit)
+	case closed && d.node == nil:
+		v.report(12, d.Node, "T8: limit %s of a stray pod", d.Limit)
+	case closed && d.Limit != d.node.closed:
+		v.report(12, d.Node, "T8: limit %s, right is %s: why its part is not open", d.Limit, d.node.closed)
+	case d.Part != place:
+		v.report(12, d.Node, "T8: waits for part %d, right is %d", d.Part, place)
+	}
+}
+
+// checkStale compares the approvals that the plan calls stale with those that name another revision.
+func (v *verifier) checkStale(listed bool) {
+	var stale []stage.Approval
+	for _, a := range v.spec.Strategy.Policy.Approved {
+		if listed && !v.namesUpdate(a.Revision) {
+			stale = append(stale, a)
+		}
+	}
+	if !slices.Equal(v.plan.StaleApprovals, stale) {
+		v.report(12, "", "T8: stale approvals are %v, right are %v", v.plan.StaleApprovals, stale)
+	}
+}
+
+// checkStagesMemory holds what is remembered of stages to what is right.
+func (v *verifier) checkStagesMemory() {
+	is, right := v.plan.Memory.Rollout, v.staging.frontier
+	if is.Frontier.Stage != right.Stage || is.Frontier.Value != right.Value || !is.Frontier.At.Equal(right.At) {
+		v.report(12, "", "T8: memory has the frontier at part %q %q since %s, right is %q %q since %s", is.Frontier.Stage,
+			is.Frontier.Value, spelled(is.Frontier.At), right.Stage, right.Value, spelled(right.At))
+	}
+	bases := v.staging.bases
+	if len(bases) == 0 || bases[v.plan.Status.UpdateRevision] {
+		bases = map[string]bool{"": true}
+	}
+	if !bases[is.Base] {
+		v.report(12, "", "T8: memory has base %q, right is %q", is.Base, sortedKeys(bases))
+	}
+}
+
+// isGated reports whether only the stages keep the outdated pod of a node at its revision.
+func (v *verifier) isGated(d statement) bool {
+	node := d.node
+	return node != nil && node.closed != rollout.LimitNone && v.state(node) == rollout.StateOutdated &&
+		v.holdsUpdate(node, nil) == rollout.LimitNone &&
+		!(v.spec.Strategy.Method == inplace.Only && d.Limit == rollout.LimitInPlaceOnly)
+}
+
+// checkGate holds the status to how many nodes wait for their part, and for what the next part waits.
+func (v *verifier) checkGate(gated int) {
+	s, right := &v.plan.Status, status.ReasonNone
+	for _, p := range v.staging.parts {
+		switch {
+		case p.phase == stage.Approving:
+			right = status.ApprovalNeeded
+		case p.phase == stage.NoEvidence:
+			right = status.StageWithoutEvidence
+		case p.phase == stage.Waiting && !p.until.IsZero():
+			right = status.StageSoaking
+		case p.phase != stage.Open:
+			continue
+		}
+		break
+	}
+	switch s.Reason {
+	case status.ApprovalNeeded, status.StageWithoutEvidence, status.StageSoaking:
+		if gated == 0 || s.Reason != right {
+			v.report(12, "", "T8: status.reason is %s, but %d nodes wait for their part", s.Reason, gated)
+		}
+	}
+	text := ""
+	if gated > 0 {
+		text = fmt.Sprintf(", %d waiting for their stage", gated)
+	}
+	for _, c := range s.Conditions {
+		says := strings.Contains(c.Message, "waiting for their stage")
+		if c.Type == status.ConditionProgressing && (says != (gated > 0) || !strings.Contains(c.Message, text)) {
+			v.report(12, "", "T8: status says %q, but %d nodes wait for their part", c.Message, gated)
+		}
+	}
+}
