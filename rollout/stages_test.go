@@ -1,6 +1,8 @@
 package rollout_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -298,6 +300,25 @@ func TestStagesAreRemembered(t *testing.T) {
 	plan = l.plan(t)
 	if plan.Memory.Rollout.Base != l.old || !plan.Memory.Rollout.Frontier.At.IsZero() {
 		t.Errorf("the record of the next revision is %+v, want base %s and no frontier", plan.Memory.Rollout, l.old)
+	}
+}
+
+// TestPartsAreDated: only of the part at the frontier is it known when it was done, also if no node is in that part any more.
+func TestPartsAreDated(t *testing.T) {
+	in := func(s spot, zone string) spot { return s.with(kit.Label("zone", zone)) }
+	zones := kit.Stages(stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour})
+	l := newLab(zones).add(in(on("a", newPod()), "1"), in(on("b", newPod()), "2"), in(on("c", oldPod()), "4"))
+	for _, tt := range []struct{ at, want string }{
+		{"2", "1 Done false, 2 Soaking true, 4 Waiting false"}, {"3", "1 Done false, 2 Done false, 4 Waiting false"},
+	} {
+		at("zones", tt.at, time.Minute)(l)
+		var got []string
+		for _, p := range l.plan(t).Parts {
+			got = append(got, fmt.Sprint(p.Value, " ", p.Phase, " ", !p.Done.IsZero()))
+		}
+		if is := strings.Join(got, ", "); is != tt.want {
+			t.Errorf("frontier at %s: parts %s, want %s", tt.at, is, tt.want)
+		}
 	}
 }
 

@@ -274,9 +274,10 @@ func (w *walk) opened() {
 	}
 }
 
-// lastDone returns the state of the part at the frontier; nil: it has no nodes any more.
+// lastDone returns the state of the part at the frontier; nil: nobody knows when another one was done, or it has no nodes any more.
 func (w *walk) lastDone() *State {
-	if w.last < 0 || w.States[w.last].Phase == Skipped {
+	if w.last < 0 || w.States[w.last].Phase == Skipped || w.stage(w.last).Name != w.Frontier.Stage ||
+		w.parts.list[w.order[w.last]].Value != w.Frontier.Value {
 		return nil
 	}
 	return &w.States[w.last]

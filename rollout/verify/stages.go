@@ -51,7 +51,8 @@ func (v *verifier) observeBases() {
 func (v *verifier) checkStages() {
 	v.checkStagesMemory()
 	var right []*partState // those that the plan lists
-	if v.staging.followed && len(v.stages) > 0 {
+	reported := v.staging.followed && len(v.stages) > 0
+	if reported {
 		for _, p := range v.staging.parts {
 			named := p.stage < len(v.stages) && p.of.Key == ""
 			if named || p.nodes+p.unavailable+p.exempt > 0 {
@@ -59,7 +60,7 @@ func (v *verifier) checkStages() {
 			}
 		}
 	}
-	v.checkStale(len(right) > 0)
+	v.checkStale(reported)
 	if len(v.plan.Parts) != len(right) {
 		v.report(12, "", "T8: the plan lists %d parts, right are %d", len(v.plan.Parts), len(right))
 		return
@@ -151,10 +152,10 @@ func (v *verifier) checkGated(d statement, places map[part]int32) {
 }
 
 // checkStale compares the approvals that the plan calls stale with those that name another revision.
-func (v *verifier) checkStale(listed bool) {
+func (v *verifier) checkStale(reported bool) {
 	var stale []stage.Approval
 	for _, a := range v.spec.Strategy.Policy.Approved {
-		if listed && !v.namesUpdate(a.Revision) {
+		if reported && !v.namesUpdate(a.Revision) {
 			stale = append(stale, a)
 		}
 	}
