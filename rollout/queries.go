@@ -306,8 +306,8 @@ func (r *run) revisionFor(i int32) string {
 }
 
 // revisionInClosed returns the revision of a pod to be created in a part that is not open: that of the node's lost pod, unless it
-// has failed or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its back-off tells of it. Where nothing is left of the time before the update revision, that is what
-// there is.
+// has failed or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its back-off tells of it.
+// Where nothing is left of the time before the update revision, that is what there is.
 func (r *run) revisionInClosed(i int32) string {
 	n, update := &r.nodes[i], r.revision.Update.Hash
 	switch before := r.lostRevision(i); {
@@ -315,8 +315,10 @@ func (r *run) revisionInClosed(i int32) string {
 		return update
 	case before != "" && before != update && !r.hasFailed(before):
 		return before
+	case r.revision.Base.Hash == "" || r.revision.Base.Hash == update:
+		return r.goalHash(n) // during a trial that is not the revision on trial (T6)
 	default:
-		return cmp.Or(r.revision.Base.Hash, r.goalHash(n))
+		return r.revision.Base.Hash
 	}
 }
 

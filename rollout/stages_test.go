@@ -210,6 +210,15 @@ func stageScenes() []scene {
 			acts:  "delete a0 Outdated", want: []string{goes("a"), "b: outdated>held wait Gated b0 departing"},
 		},
 		{
+			name: "no base during a trial", why: "T8, T6: nothing else gets the revision on trial", spec: append(rings(), kit.Canary("1")),
+			set: func(l *lab) {
+				l.snapshot.Revisions = l.snapshot.Revisions[1:]
+				l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, Rollout: rollout.Record{Revision: l.update, Stable: "gone"}}
+			},
+			fleet: []spot{on("a", oldPod()), on("b")}, acts: "delete a0 Outdated",
+			want: []string{"a: outdated>update replace Outdated a0 U C", "b: missing>stable wait RevisionUnreadable U"},
+		},
+		{
 			name: "not ready in a closed part", why: "T8: bounds B3's at once and in full", spec: rings(),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod(kit.Unready())), "1")}, acts: "delete a0 Outdated",
 			want: []string{goes("a"), waits("b", "stage") + " U"},

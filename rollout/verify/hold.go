@@ -328,7 +328,7 @@ func (v *verifier) rightInClosed(node *node) map[string]bool {
 	switch {
 	case ran != "" && v.isUpdate(ran) && !node.goesStable, ran != "" && !v.isUpdate(ran) && !failed:
 		return map[string]bool{ran: true}
-	case len(v.staging.bases) > 0:
+	case len(v.staging.bases) > 0 && !v.staging.bases[v.plan.Status.UpdateRevision]:
 		return v.staging.bases
 	default:
 		return map[string]bool{v.goalHash(node): true}
