@@ -60,8 +60,10 @@ func marks(revision, annotation string) func(*lab) {
 	}
 }
 
+// in puts a node into a ring.
+func in(s spot, value string) spot { return s.with(kit.Label("ring", value)) }
+
 func stageScenes() []scene {
-	in := func(s spot, value string) spot { return s.with(kit.Label("ring", value)) }
 	zone := func(s spot, value string) spot { return s.with(kit.Label("zone", value)) }
 	with := func(options ...kit.SpecOption) []kit.SpecOption { return append(options, kit.MaxUnavailable("9")) }
 	rings := func(change ...func(*stage.Stage)) []kit.SpecOption {
@@ -328,6 +330,41 @@ func TestPartsAreDated(t *testing.T) {
 		if is := strings.Join(got, ", "); is != tt.want {
 			t.Errorf("frontier at %s: parts %s, want %s", tt.at, is, tt.want)
 		}
+	}
+}
+
+// TestStagesAreThoseOfTheSpec: with the Reading of a plan for other stages, a plan goes by its own ones, though each node is in the
+// same part.
+func TestStagesAreThoseOfTheSpec(t *testing.T) {
+	plan := func(s stage.Stage, reading *rollout.Reading) rollout.Plan {
+		l := newLab(kit.Stages(s, ring("1"))).add(in(on("a", newPod()), "0"), in(on("b", newPod(kit.Unready())), "0"), in(on("c", oldPod()), "1"))
+		at("ring-0", "", time.Minute)(l)
+		l.snapshot.Reading = reading
+		return l.plan(t)
+	}
+	before := plan(ring("0"), nil)
+	for name, change := range map[string]func(*stage.Stage){
+		"soak": soak(time.Hour), "name": func(s *stage.Stage) { s.Name = "other" }, "tolerance": tolerance("1"), "approval": approval,
+	} {
+		other := ring("0", change)
+		if diff := cmp.Diff(plan(other, nil), plan(other, before.Reading)); diff != "" {
+			t.Errorf("%s: the plan differs with a Reading for stages before the change:\n%s", name, diff)
+		}
+	}
+}
+
+// TestPartsThatAreGoneSayNothing: a part that a Reading knows and no node is in any more changes nothing.
+func TestPartsThatAreGoneSayNothing(t *testing.T) {
+	zones := kit.Stages(stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour})
+	plan := func(second string, reading *rollout.Reading) rollout.Plan {
+		l := newLab(zones).add(on("a", newPod()).with(kit.Label("zone", "1")), on("b", newPod()).with(kit.Label("zone", second)),
+			on("c", oldPod()).with(kit.Label("zone", "3")))
+		at("zones", "2", time.Minute)(l)
+		l.snapshot.Reading = reading
+		return l.plan(t)
+	}
+	if diff := cmp.Diff(plan("1", nil), plan("1", plan("2", nil).Reading)); diff != "" {
+		t.Errorf("the plan differs:\n%s", diff)
 	}
 }
 

@@ -19,8 +19,7 @@
 // # Contract
 //
 // Every function is a function of its arguments: no I/O, clock, randomness or package state. Labels are read and not kept, except
-// that strings are. Compile refuses what Validate reports. [Parts] may be read from several goroutines while nobody asks for a part
-// that they do not know.
+// that strings are. Compile refuses what Validate reports. [Parts] may be read from several goroutines while nobody calls [Parts.Of].
 //
 // # How the rules are read
 //

@@ -138,7 +138,7 @@ type Judgement struct {
 
 // Judge finds which parts are open.
 func Judge(parts *Parts, in Input) Judgement {
-	w := walk{parts: parts, in: in, order: parts.Order(), last: -1}
+	w := walk{parts: parts, in: in, order: parts.Order()}
 	w.States = make([]State, len(w.order))
 	for i, part := range w.order {
 		w.States[i] = State{Part: part, Phase: Waiting}
@@ -160,7 +160,6 @@ type walk struct {
 	in    Input
 	order []int32
 	next  int // the first part that is not passed
-	last  int // the last part that is done or was passed; -1: none
 }
 
 func (w *walk) stage(i int) *compiled { return w.parts.stages.at(w.parts.list[w.order[i]].Stage) }
@@ -179,7 +178,7 @@ func (w *walk) names(revision string) bool {
 
 // passed goes past what is done: by the frontier, or if that is lost, by how the nodes stand.
 func (w *walk) passed() {
-	if at, known := w.remembered(); known {
+	if at, known := w.place(w.in.Frontier); known {
 		w.Frontier = w.in.Frontier
 		if w.Frontier.At.After(w.in.Now) {
 			w.Frontier.At = w.in.Now // a clock was set back
@@ -205,17 +204,15 @@ func (w *walk) passed() {
 
 // pass marks the next part as done or skipped.
 func (w *walk) pass() {
-	w.last = w.next
 	w.States[w.next].Phase = Done
 	if w.count(w.next).isSkipped() {
 		w.States[w.next].Phase = Skipped
 	}
 }
 
-// remembered returns the part at the frontier, which need not have nodes any more; known is false if there is none, or if its stage
-// is gone.
-func (w *walk) remembered() (at Part, known bool) {
-	f := w.in.Frontier
+// place returns the part at a frontier, which need not have nodes any more; known is false if there is none, or if its stage is
+// gone.
+func (w *walk) place(f Frontier) (at Part, known bool) {
 	if f.At.IsZero() {
 		return Part{}, false
 	}
@@ -236,7 +233,6 @@ func (w *walk) remembered() (at Part, known bool) {
 func (w *walk) advance(i int) {
 	part := w.parts.list[w.order[i]]
 	w.Frontier = Frontier{Stage: w.stage(i).Name, Value: part.Value, At: w.in.Now}
-	w.last = i
 	w.States[i].Phase = Done
 }
 
@@ -274,13 +270,16 @@ func (w *walk) opened() {
 	}
 }
 
-// lastDone returns the state of the part at the frontier; nil: nobody knows when another one was done, or it has no nodes any more.
+// lastDone returns the state of the part at the frontier; nil: it has no nodes any more. It is not that of a part before, as it is
+// the frontier's instant that is told of it.
 func (w *walk) lastDone() *State {
-	if w.last < 0 || w.States[w.last].Phase == Skipped || w.stage(w.last).Name != w.Frontier.Stage ||
-		w.parts.list[w.order[w.last]].Value != w.Frontier.Value {
-		return nil
+	at, _ := w.place(w.Frontier)
+	for i, part := range w.order {
+		if w.parts.list[part] == at && w.States[i].Phase != Skipped {
+			return &w.States[i]
+		}
 	}
-	return &w.States[w.last]
+	return nil
 }
 
 // opens reports whether a part may be opened, as the ones before it are done: they have soaked, and it is approved if it needs to
@@ -288,11 +287,8 @@ func (w *walk) lastDone() *State {
 func (w *walk) opens(i int) bool {
 	s, stage := &w.States[i], w.stage(i)
 	if !w.Frontier.At.IsZero() {
-		soak := time.Duration(0)
-		if at, known := w.frontierStage(); known {
-			soak = at.Soak
-		}
-		if until := w.Frontier.At.Add(soak); until.After(w.in.Now) {
+		at, _ := w.place(w.Frontier) // it is known, or made from a part
+		if until := w.Frontier.At.Add(w.parts.stages.at(at.Stage).Soak); until.After(w.in.Now) {
 			s.Until, w.Wake = until, until
 			if last := w.lastDone(); last != nil {
 				last.Phase, last.Until = Soaking, until
@@ -305,16 +301,6 @@ func (w *walk) opens(i int) bool {
 		return false
 	}
 	return true
-}
-
-// frontierStage returns the stage of the part at the frontier.
-func (w *walk) frontierStage() (*compiled, bool) {
-	for i := range w.parts.stages.Len() {
-		if s := &w.parts.stages.list[i]; s.Name == w.Frontier.Stage {
-			return s, true
-		}
-	}
-	return nil, false
 }
 
 // isApproved reports whether an approval for the part names the update revision.

@@ -245,7 +245,7 @@ func TestJudge(t *testing.T) {
 			"the part is gone", "the ones before are done", picture{[]stage.Stage{keyed}, map[stage.Part]stage.Count{{Value: "0"}: down, {Value: "2"}: behind, {Value: "3"}: behind}, stage.Input{
 				Frontier: at("zones", "1", time.Hour),
 			}},
-			"0/0 Done done 11:00:00|0/2 Open|0/3 Waiting|1/ Skipped|frontier zones/1 at 11:00:00",
+			"0/0 Done|0/2 Open|0/3 Waiting|1/ Skipped|frontier zones/1 at 11:00:00",
 		},
 		{
 			"a part that is new before the frontier", "it is begun at once", picture{[]stage.Stage{soaking(keyed)}, zones(behind, done, behind), stage.Input{Frontier: at("zones", "1", time.Hour)}},
@@ -529,15 +529,9 @@ func byRules(p picture) []string {
 		}
 	}
 	var lines []string
-	last := -1
-	for i, at := range places {
-		if passed(at) {
-			last = i
-		}
-	}
-	for i, at := range places {
+	for _, at := range places {
 		phase, line := phases[at], ""
-		if i == last && phase == "Done" {
+		if frontier != nil && at == *frontier && phase == "Done" {
 			line = " done " + since.Format(time.TimeOnly)
 			if !soaks.IsZero() {
 				phase, line = "Soaking", line+" until "+soaks.Format(time.TimeOnly)

@@ -196,12 +196,13 @@ func (s *Stages) at(i int32) *compiled {
 	return &s.list[i]
 }
 
-// SameParts reports whether nodes are in the same parts by both.
-func (s *Stages) SameParts(other *Stages) bool {
+// Equal reports whether both are the same stages. Then the parts of one are those of the other.
+func (s *Stages) Equal(other *Stages) bool {
 	if s.Len() == 0 || other.Len() == 0 {
 		return s.Len() == other.Len()
 	}
 	return slices.EqualFunc(s.list, other.list, func(a, b compiled) bool {
-		return a.Key == b.Key && a.selector.String() == b.selector.String() && a.selector.Empty() == b.selector.Empty()
+		return a.Name == b.Name && a.Key == b.Key && a.Soak == b.Soak && a.Approval == b.Approval && a.tolerance == b.tolerance &&
+			a.selector.String() == b.selector.String() && a.selector.Empty() == b.selector.Empty()
 	})
 }

@@ -272,3 +272,39 @@ func TestPhases(t *testing.T) {
 		t.Error("a name is read into nothing")
 	}
 }
+
+// Facts about parts are kept only for the same stages: Judge reads of them all that is here.
+func TestEqual(t *testing.T) {
+	of := stage.Stage{Name: "ring", Selector: selecting("ring", "0")}
+	one := compile(t, of)
+	with := func(change func(*stage.Stage)) *stage.Stages {
+		s := of.DeepCopy()
+		change(&s)
+		return compile(t, s)
+	}
+	for name, c := range map[string]struct {
+		other *stage.Stages
+		want  bool
+	}{
+		"itself":            {one, true},
+		"the same":          {compile(t, of), true},
+		"tolerance 0":       {with(func(s *stage.Stage) { s.Tolerance = quantity("0") }), true}, // the default
+		"two":               {compile(t, of, stage.Stage{Name: "more"}), false},
+		"none":              {nil, false},
+		"another name":      {with(func(s *stage.Stage) { s.Name = "other" }), false},
+		"a key":             {with(func(s *stage.Stage) { s.Key = "zone" }), false},
+		"a soak":            {with(func(s *stage.Stage) { s.Soak = 1 }), false},
+		"an approval":       {with(func(s *stage.Stage) { s.Approval = true }), false},
+		"a tolerance":       {with(func(s *stage.Stage) { s.Tolerance = quantity("1") }), false},
+		"another selector":  {with(func(s *stage.Stage) { s.Selector = selecting("ring", "1") }), false},
+		"without selector":  {with(func(s *stage.Stage) { s.Selector = nil }), false},
+		"an empty selector": {with(func(s *stage.Stage) { s.Selector = &metav1.LabelSelector{} }), false},
+	} {
+		if got, back := one.Equal(c.other), c.other.Equal(one); got != c.want || back != c.want {
+			t.Errorf("%s: %t, and the other way round %t; want %t", name, got, back, c.want)
+		}
+	}
+	if none := (*stage.Stages)(nil); !none.Equal(nil) || !compile(t, stage.Stage{Name: "a"}).Equal(compile(t, stage.Stage{Name: "a", Selector: &metav1.LabelSelector{}})) {
+		t.Error("no stages differ from none, or a nil selector from an empty one")
+	}
+}

@@ -321,7 +321,7 @@ func (f *Nodes) tables(list *edited[Node], earlier *Nodes, fresh int) (newCells,
 		}
 	}
 	if stages := f.rules.Stages; stages.Len() > 0 {
-		if earlier != nil && stages.SameParts(earlier.rules.Stages) {
+		if earlier != nil && stages.Equal(earlier.rules.Stages) {
 			f.Parts = kept(earlier.Parts, list.Len(), fresh)
 		}
 		if newParts = f.Parts == nil; newParts {
