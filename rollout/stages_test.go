@@ -353,6 +353,20 @@ func TestStagesAreThoseOfTheSpec(t *testing.T) {
 	}
 }
 
+// TestStagesAreTakenOutOfTheSpec: with the Reading of a plan for stages, a plan without any knows one part, which is the fleet.
+func TestStagesAreTakenOutOfTheSpec(t *testing.T) {
+	l := newLab(kit.Stages(stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour})).
+		add(on("a", newPod()).with(kit.Label("zone", "1")), on("b", oldPod()).with(kit.Label("zone", "2")))
+	marks("old", history.CompletedAnnotation)(l)
+	before := l.plan(t)
+	l.spec.Strategy.Policy.Stages = nil
+	want := l.plan(t)
+	l.snapshot.Reading = before.Reading
+	if diff := cmp.Diff(want, l.plan(t)); diff != "" {
+		t.Errorf("the plan differs:\n%s", diff)
+	}
+}
+
 // TestPartsThatAreGoneSayNothing: a part that a Reading knows and no node is in any more changes nothing.
 func TestPartsThatAreGoneSayNothing(t *testing.T) {
 	zones := kit.Stages(stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour})

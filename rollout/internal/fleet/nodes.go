@@ -205,7 +205,7 @@ const block = 64
 func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh []int32) {
 	f.rules = rules
 	evaluator := rules.Compiled.Evaluator()
-	newCells, newParts := f.tables(list, earlier, len(fresh))
+	allCells, allParts := f.tables(list, earlier, len(fresh))
 	for rest := fresh; len(rest) > 0; {
 		now := rest[:min(block, len(rest))]
 		f.judge(list, now)
@@ -228,8 +228,8 @@ func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh
 		if !rules.sameSelection(earlier.rules) {
 			f.sort(list, others())
 		}
-		if newCells || newParts {
-			f.divide(list, others(), newCells, newParts)
+		if allCells || allParts {
+			f.divide(list, others(), allCells, allParts)
 		}
 	}
 	f.List = list.List
@@ -310,25 +310,29 @@ func (f *Nodes) sort(list *edited[Node], nodes []int32) {
 }
 
 // tables makes the tables of cells and of parts: copies of those in earlier facts, to which fresh nodes may add, or new ones for
-// all nodes. It reports which are new.
-func (f *Nodes) tables(list *edited[Node], earlier *Nodes, fresh int) (newCells, newParts bool) {
+// all nodes; none without domains or stages. It reports where the numbers of all nodes change.
+func (f *Nodes) tables(list *edited[Node], earlier *Nodes, fresh int) (cells, parts bool) {
 	if domains := f.rules.Domains; domains.Len() > 0 {
 		if earlier != nil && domains.SameCells(earlier.rules.Domains) {
 			f.Cells = kept(earlier.Cells, list.Len(), fresh)
 		}
-		if newCells = f.Cells == nil; newCells {
+		if cells = f.Cells == nil; cells {
 			f.Cells = domains.NewCells()
 		}
+	} else {
+		cells = earlier != nil && earlier.Cells != nil
 	}
 	if stages := f.rules.Stages; stages.Len() > 0 {
 		if earlier != nil && stages.Equal(earlier.rules.Stages) {
 			f.Parts = kept(earlier.Parts, list.Len(), fresh)
 		}
-		if newParts = f.Parts == nil; newParts {
+		if parts = f.Parts == nil; parts {
 			f.Parts = stages.NewParts()
 		}
+	} else {
+		parts = earlier != nil && earlier.Parts != nil
 	}
-	return newCells, newParts
+	return cells, parts
 }
 
 // table is what numbers what the labels of nodes mean.
@@ -352,7 +356,7 @@ func kept[T table[T]](earlier T, nodes, fresh int) T {
 	}
 }
 
-// divide gives the nodes of these ordinals their cells and their parts.
+// divide gives the nodes of these ordinals their cells and their parts; without domains or stages 0.
 func (f *Nodes) divide(list *edited[Node], nodes []int32, cells, parts bool) {
 	if !cells && !parts {
 		return
@@ -360,10 +364,16 @@ func (f *Nodes) divide(list *edited[Node], nodes []int32, cells, parts bool) {
 	for _, i := range nodes {
 		n := list.write(i)
 		if cells {
-			n.Cell = f.Cells.Of(n.Object.Labels)
+			n.Cell = 0
+			if f.Cells != nil {
+				n.Cell = f.Cells.Of(n.Object.Labels)
+			}
 		}
 		if parts {
-			n.Part = f.Parts.Of(n.Object.Labels)
+			n.Part = 0
+			if f.Parts != nil {
+				n.Part = f.Parts.Of(n.Object.Labels)
+			}
 		}
 	}
 }

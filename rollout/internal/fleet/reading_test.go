@@ -18,10 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // TestFactsOfEarlierReadings: whatever happens to a fleet between two readings, the facts are what a naive oracle reads off the
@@ -349,6 +352,8 @@ type nodeFacts struct {
 	Verdict    placement.Verdict
 	Effect     placement.Overridden
 	Unselected bool
+	Domains    []string // its value in each domain, with "=" before it; "" where none selects it
+	Part       stage.Part
 	Pods       []podFacts
 	Plain      string // the hash of its plain pod, "none" or "more"
 }
@@ -360,7 +365,34 @@ type podFacts struct {
 	Traits     fleet.Traits
 }
 
-// written are all facts: how many nodes run the pod, how many hashes there are, the nodes, and the pods on none of them.
+// cellOf are the values of a cell in each domain.
+func cellOf(cells *domain.Cells, cell int32, domains int) (list []string) {
+	for i := range int32(domains) {
+		text := ""
+		if v := cells.Value(cell, i); v != domain.None {
+			text = "=" + cells.Values()[v].Text
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// opened is what a judgement finds if all of these nodes are settled: by it the table of parts shows of which stages it is.
+func opened(parts *stage.Parts, of []int32) []any {
+	if parts == nil {
+		return []any{nil}
+	}
+	in := stage.Input{Now: noon, Revision: "v1", Counts: make([]stage.Count, parts.Len())}
+	for _, part := range of {
+		in.Counts[part].Nodes++
+		in.Counts[part].Settled++
+	}
+	j := stage.Judge(parts, in)
+	return []any{j.Frontier, j.Wake, j.Completed}
+}
+
+// written are all facts: how many nodes run the pod, how many hashes there are, the nodes, the pods on none of them, and how the
+// stages stand.
 func written(r reading) []any {
 	hashes, seen := map[string]fleet.Hash{}, 0
 	for _, h := range r.pods.Hashes {
@@ -380,6 +412,7 @@ func written(r reading) []any {
 		}
 		return list
 	}
+	var in []int32
 	for i := range int32(r.nodes.List.Len()) {
 		n := r.nodes.List.At(i)
 		if r.nodes.Find(n.Name) != i {
@@ -389,6 +422,16 @@ func written(r reading) []any {
 		if n.Effect != fleet.None {
 			f.Effect = r.nodes.Effects[n.Effect]
 		}
+		if r.nodes.Cells != nil {
+			f.Domains = cellOf(r.nodes.Cells, n.Cell, len(domainsOf))
+		}
+		if r.nodes.Parts != nil {
+			f.Part = r.nodes.Parts.Part(n.Part)
+		}
+		if r.nodes.Cells == nil && n.Cell != 0 || r.nodes.Parts == nil && n.Part != 0 {
+			panic("a node has a number that means nothing")
+		}
+		in = append(in, n.Part)
 		f.Pods = on(r.pods.First[i], i)
 		switch plain := r.pods.Plain[i]; plain {
 		case fleet.NoPod:
@@ -416,7 +459,7 @@ func written(r reading) []any {
 		panic("a pod is on no list, or on two")
 	}
 	slices.SortFunc(strays, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
-	return append(facts, strays)
+	return append(facts, strays, opened(r.nodes.Parts, in))
 }
 
 // naive reads the facts off the objects, all anew.
@@ -430,6 +473,14 @@ func naive(s *state) ([]any, error) {
 		f := &nodeFacts{
 			Object: n, Name: n.Name, Verdict: s.rules.Matcher.Evaluate(n), Effect: s.rules.Compiled.Evaluate(n),
 			Unselected: !s.rules.NodeSelector.Matches(labels.Set(n.Labels)),
+		}
+		if s.rules.Domains.Len() > 0 {
+			for _, d := range domainsOf {
+				f.Domains = append(f.Domains, valueIn(d, n))
+			}
+		}
+		if s.rules.Stages.Len() > 0 {
+			f.Part = partOf(n)
 		}
 		if f.Verdict.Outcome == placement.Run {
 			runs++
@@ -491,7 +542,45 @@ func naive(s *state) ([]any, error) {
 		facts = append(facts, *f)
 	}
 	slices.SortFunc(lost.Pods, func(a, b podFacts) int { return cmp.Compare(a.Object.UID, b.Object.UID) })
-	return append(facts, lost.Pods), nil
+	var parts *stage.Parts
+	var in []int32
+	if s.rules.Stages.Len() > 0 {
+		parts = s.rules.Stages.NewParts()
+		for _, n := range s.nodes {
+			in = append(in, parts.Of(n.Labels))
+		}
+	}
+	return append(facts, lost.Pods, opened(parts, in)), nil
+}
+
+// domainsOf are the domains of drawn rules, if they have any.
+var domainsOf = []domain.Domain{
+	{Key: "zone", AtOnce: 1},
+	{Key: "rack", Max: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}},
+}
+
+// valueIn is the value of a node in a domain, with "=" before it; "" if it is in none.
+func valueIn(d domain.Domain, n *corev1.Node) string {
+	if d.Selector != nil && n.Labels["zone"] != "b" {
+		return ""
+	}
+	return "=" + n.Labels[d.Key]
+}
+
+// partOf is the part of a node in the stages of drawn rules.
+func partOf(n *corev1.Node) stage.Part {
+	if n.Labels["zone"] == "b" {
+		return stage.Part{Stage: 0, Value: n.Labels["rack"]}
+	}
+	return stage.Part{Stage: 1}
+}
+
+// stagesOf are the stages of drawn rules, if they have any: those of zone b, rack by rack, and the rest.
+func stagesOf(t *rapid.T) []stage.Stage {
+	list := []stage.Stage{{Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}, Key: "rack"}}
+	list[0].Soak = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "soak")
+	list[0].Name = rapid.SampledFrom([]string{"b", "c"}).Draw(t, "name of the stage")
+	return list
 }
 
 var small = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
@@ -510,6 +599,12 @@ func rules(t *rapid.T) *fleet.Rules {
 	if rapid.Bool().Draw(t, "overrides") {
 		r.Overrides = []placement.Override{{Name: "big", Containers: map[string]corev1.ResourceRequirements{"main": big},
 			NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}}}
+	}
+	if rapid.Bool().Draw(t, "domains") {
+		r.Domains, _ = domain.Compile(domainsOf) // they are valid
+	}
+	if rapid.Bool().Draw(t, "stages") {
+		r.Stages, _ = stage.Compile(stagesOf(t)) // they are valid
 	}
 	if rapid.Bool().Draw(t, "predecessor") {
 		r.Predecessor = &fleet.Predecessor{UIDs: []types.UID{"old"}, Own: labels.Nothing(), Selector: labels.Nothing()}
@@ -530,9 +625,13 @@ func compiled(t interface{ Fatal(...any) }, r *fleet.Rules) *fleet.Rules {
 
 // node draws a version of the node with that number.
 func node(t *rapid.T, i int) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("n%d", i), Labels: map[string]string{"zone": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "zone")},
 	}}
+	if rack := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "rack"); rack != "" {
+		n.Labels["rack"] = rack
+	}
+	return n
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
