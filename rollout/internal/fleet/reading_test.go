@@ -423,7 +423,7 @@ func written(r reading) []any {
 			f.Effect = r.nodes.Effects[n.Effect]
 		}
 		if r.nodes.Cells != nil {
-			f.Domains = cellOf(r.nodes.Cells, n.Cell, len(domainsOf))
+			f.Domains = cellOf(r.nodes.Cells, n.Cell, 2)
 		}
 		if r.nodes.Parts != nil {
 			f.Part = r.nodes.Parts.Part(n.Part)
@@ -474,9 +474,13 @@ func naive(s *state) ([]any, error) {
 			Object: n, Name: n.Name, Verdict: s.rules.Matcher.Evaluate(n), Effect: s.rules.Compiled.Evaluate(n),
 			Unselected: !s.rules.NodeSelector.Matches(labels.Set(n.Labels)),
 		}
-		if s.rules.Domains.Len() > 0 {
-			for _, d := range domainsOf {
-				f.Domains = append(f.Domains, valueIn(d, n))
+		switch s.rules.Domains {
+		case nil:
+		case byZone:
+			f.Domains = []string{"=" + n.Labels["zone"], "=" + n.Labels["rack"]}
+		case inB:
+			if f.Domains = []string{"", "="}; n.Labels["zone"] == "b" {
+				f.Domains[0] = "=" + n.Labels["rack"]
 			}
 		}
 		if s.rules.Stages.Len() > 0 {
@@ -553,19 +557,14 @@ func naive(s *state) ([]any, error) {
 	return append(facts, lost.Pods, opened(parts, in)), nil
 }
 
-// domainsOf are the domains of drawn rules, if they have any.
-var domainsOf = []domain.Domain{
-	{Key: "zone", AtOnce: 1},
-	{Key: "rack", Max: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}},
-}
-
-// valueIn is the value of a node in a domain, with "=" before it; "" if it is in none.
-func valueIn(d domain.Domain, n *corev1.Node) string {
-	if d.Selector != nil && n.Labels["zone"] != "b" {
-		return ""
-	}
-	return "=" + n.Labels[d.Key]
-}
+// byZone and inB are domains of drawn rules: those of zones and racks, and those of the racks in zone b and of all nodes.
+var (
+	byZone, _ = domain.Compile([]domain.Domain{{Key: "zone", AtOnce: 1}, {Key: "rack", Max: new(intstr.FromInt32(1))}})
+	inB, _    = domain.Compile([]domain.Domain{
+		{Key: "rack", AtOnce: 1, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}},
+		{Max: new(intstr.FromInt32(1))},
+	})
+)
 
 // partOf is the part of a node in the stages of drawn rules.
 func partOf(n *corev1.Node) stage.Part {
@@ -600,9 +599,7 @@ func rules(t *rapid.T) *fleet.Rules {
 		r.Overrides = []placement.Override{{Name: "big", Containers: map[string]corev1.ResourceRequirements{"main": big},
 			NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"zone": "b"}}}}
 	}
-	if rapid.Bool().Draw(t, "domains") {
-		r.Domains, _ = domain.Compile(domainsOf) // they are valid
-	}
+	r.Domains = rapid.SampledFrom([]*domain.Domains{nil, byZone, inB}).Draw(t, "domains")
 	if rapid.Bool().Draw(t, "stages") {
 		r.Stages, _ = stage.Compile(stagesOf(t)) // they are valid
 	}
