@@ -94,6 +94,7 @@ func (s Case) writeSpec(b *strings.Builder) {
 	}
 	s.writeKruise(b)
 	s.writeCanary(b)
+	s.writeStages(b)
 	template := &s.Spec.Template.Spec
 	if template.NodeName != "" {
 		fmt.Fprintf(b, " nodeName=%s", template.NodeName)
@@ -145,7 +146,7 @@ func (w writer) node(n *corev1.Node) {
 		return
 	}
 	fmt.Fprintf(w, "node %s", n.Name)
-	for _, key := range []string{ZoneLabel} {
+	for _, key := range []string{ZoneLabel, RingLabel} {
 		if value, ok := n.Labels[key]; ok {
 			fmt.Fprintf(w, " %s=%s", key, value)
 		}
@@ -235,6 +236,7 @@ func (w writer) memory(m rollout.Memory) {
 	for _, b := range m.Backoffs {
 		fmt.Fprintf(w, " backoff{%s %q %v since -%v}", b.Node, w.hash(b.Revision), b.Delay, w.now.Sub(b.Since))
 	}
+	w.frontier(m.Rollout)
 	w.record(m)
 	w.WriteByte('\n')
 }

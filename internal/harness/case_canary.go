@@ -69,7 +69,9 @@ func (s Case) writeCanary(b *strings.Builder) {
 }
 
 func (w writer) marks(r *appsv1.ControllerRevision) {
-	for _, key := range []string{history.PromotedAnnotation, history.FailedAnnotation, history.RetriedAnnotation} {
+	for _, key := range []string{
+		history.PromotedAnnotation, history.FailedAnnotation, history.RetriedAnnotation, history.CompletedAnnotation,
+	} {
 		if value, ok := r.Annotations[key]; ok {
 			fmt.Fprintf(w, " %s=%q", key, value)
 		}

@@ -14,6 +14,8 @@ import (
 const (
 	// ZoneLabel is the label that says in which zone a node is.
 	ZoneLabel = "zone"
+	// RingLabel is the label that says in which ring of a fleet a node is.
+	RingLabel = "ring"
 	// TaintKey is the key of the taint that keeps daemons off a node.
 	TaintKey = "dedicated"
 )
