@@ -50,6 +50,18 @@
 //	        key: topology.kubernetes.io/zone              Key
 //	        max: 10%                                      Max
 //	        atOnce: 1                                     AtOnce
+//	      stages:                                       Strategy.Policy.Stages, a list
+//	      - name: production                              Name
+//	        selector: {matchLabels: {ring: production}}   Selector
+//	        key: topology.kubernetes.io/zone              Key
+//	        tolerance: 2%                                 Tolerance
+//	        soak: 1h                                      Soak
+//	        approval: true                                Approval
+//	      approved:                                     Strategy.Policy.Approved, a list
+//	      - stage: production                             Stage
+//	        value: zone-a                                 Value
+//	        revision: agent-5d4f8c7b6                     Revision
+//	      expedite: agent-5d4f8c7b6                     Strategy.Policy.Expedite
 //
 // Durations are written as in Go: 90s, 10m, 1h30m. A field that is left out or null is unset, and without the annotation, or with
 // an empty one, there is no policy. Because nobody but this library reads it, an unknown field in it is a mistake, and not

@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // PolicyAnnotation is the annotation, on an object of any supported kind, whose value is the policy of the rollout in YAML or
@@ -24,8 +25,11 @@ const maxPolicySize = 256 << 10
 // policyForm is how a policy is written. Its fields have the names of those of rollout.Policy. Null is as good as leaving a field
 // out.
 type policyForm struct {
-	Outages *outagesForm `json:"outages"`
-	Domains []domainForm `json:"domains"`
+	Outages  *outagesForm   `json:"outages"`
+	Domains  []domainForm   `json:"domains"`
+	Stages   []stageForm    `json:"stages"`
+	Approved []approvalForm `json:"approved"`
+	Expedite string         `json:"expedite"`
 }
 
 // outagesForm is outage.Options.
@@ -45,8 +49,33 @@ type domainForm struct {
 	AtOnce   int32                 `json:"atOnce"`
 }
 
+// stageForm is stage.Stage.
+type stageForm struct {
+	Name      string                `json:"name"`
+	Selector  *metav1.LabelSelector `json:"selector"`
+	Key       string                `json:"key"`
+	Tolerance *intstr.IntOrString   `json:"tolerance"`
+	Soak      *metav1.Duration      `json:"soak"`
+	Approval  bool                  `json:"approval"`
+}
+
+// approvalForm is stage.Approval.
+type approvalForm struct {
+	Stage    string `json:"stage"`
+	Value    string `json:"value"`
+	Revision string `json:"revision"`
+}
+
+func (f *stageForm) stage() stage.Stage {
+	s := stage.Stage{Name: f.Name, Selector: f.Selector, Key: f.Key, Tolerance: f.Tolerance, Approval: f.Approval}
+	if f.Soak != nil {
+		s.Soak = f.Soak.Duration
+	}
+	return s
+}
+
 func (f *policyForm) policy() rollout.Policy {
-	var policy rollout.Policy
+	policy := rollout.Policy{Expedite: f.Expedite}
 	if o := f.Outages; o != nil {
 		policy.Outages = &outage.Options{MaxExempt: o.MaxExempt, Taints: o.Taints, Conditions: o.Conditions, Touch: o.Touch}
 		if o.ProvenAfter != nil {
@@ -55,6 +84,12 @@ func (f *policyForm) policy() rollout.Policy {
 	}
 	for _, d := range f.Domains {
 		policy.Domains = append(policy.Domains, domain.Domain{Selector: d.Selector, Key: d.Key, Max: d.Max, AtOnce: d.AtOnce})
+	}
+	for i := range f.Stages {
+		policy.Stages = append(policy.Stages, f.Stages[i].stage())
+	}
+	for _, a := range f.Approved {
+		policy.Approved = append(policy.Approved, stage.Approval(a))
 	}
 	return policy
 }

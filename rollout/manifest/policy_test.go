@@ -15,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // policied returns a manifest of each kind and version with the annotation of policies.
@@ -60,6 +61,19 @@ func TestDecodePolicy(t *testing.T) {
 				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "gpu"}}, Key: "rack", Max: new(intstr.FromString("10%"))},
 				{Max: new(intstr.FromInt32(3))},
 			}}},
+		{row{"stages", "every field has its place"},
+			"stages:\n- {name: ring-0, selector: {matchLabels: {ring: '0'}}, soak: 1h}\n" +
+				"- name: zones\n  key: topology.kubernetes.io/zone\n  tolerance: 2%\n  soak: null\n  approval: true\n" +
+				"approved:\n- {stage: zones, value: a, revision: agent-1}\n- stage: zones\n  revision: agent-2\nexpedite: agent-3\n",
+			rollout.Policy{
+				Stages: []stage.Stage{
+					{Name: "ring-0", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "0"}}, Soak: time.Hour},
+					{Name: "zones", Key: "topology.kubernetes.io/zone", Tolerance: new(intstr.FromString("2%")), Approval: true},
+				},
+				Approved: []stage.Approval{{Stage: "zones", Value: "a", Revision: "agent-1"}, {Stage: "zones", Revision: "agent-2"}},
+				Expedite: "agent-3",
+			}},
+		{row{"stages that are null", "as good as leaving them out"}, "stages: null\napproved: null\nexpedite: null", rollout.Policy{}},
 		{row{"JSON", "as programs write it, and jq with tabs"},
 			"{\n\t\"outages\": {\"maxExempt\": \"5%\", \"provenAfter\": \"60m\", \"taints\": [\"example.com/retiring\"],\n\t" +
 				"\"conditions\": [\"example.com/Draining\"], \"touch\": true}}", rollout.Policy{Outages: everything}},
@@ -96,7 +110,7 @@ func TestDecodePolicyErrors(t *testing.T) {
 	const known = "known are conditions, maxExempt, provenAfter, taints, touch"
 	each(t, []test{
 		{row{"unknown rule", "a policy that is ignored without a word is worse than none"}, "outages: {}\nwindow: {}\n",
-			[]string{"at.window: Forbidden: unknown field; known are domains, outages (line 2 of it)"}},
+			[]string{"at.window: Forbidden: unknown field; known are approved, domains, expedite, outages, stages (line 2 of it)"}},
 		{row{"unknown setting", "it names what there is"}, "outages:\n  maxExempt: 1\n  provenafter: 1h\n",
 			[]string{"at.outages.provenafter: Forbidden: unknown field; " + known + " (line 3 of it)"}},
 		{row{"unknown setting with a dot", "it is found all the same"}, "outages:\n  a: 1\n  a.b: {}\n",
@@ -116,6 +130,19 @@ func TestDecodePolicyErrors(t *testing.T) {
 			[]string{`at.domains[0]: Invalid value: "rack": must be an object (line 2 of it)`}},
 		{row{"a field of a domain", "a misspelt one bounds nothing"}, "domains:\n- key: rack\n  maximum: 1\n",
 			[]string{"at.domains[0].maximum: Forbidden: unknown field; known are atOnce, key, max, selector (line 3 of it)"}},
+		{row{"a field of a stage", "a misspelt one would open a part too early"}, "stages:\n- name: a\n  approve: true\n",
+			[]string{"at.stages[0].approve: Forbidden: unknown field; known are approval, key, name, selector, soak, tolerance (line 3 of it)"}},
+		{row{"a field of an approval", "a misspelt value would approve all parts"}, "approved:\n- stage: a\n  revision: r\n  zone: b\n",
+			[]string{"at.approved[0].zone: Forbidden: unknown field; known are revision, stage, value (line 4 of it)"}},
+		{row{"types of stages", "all at once, sorted"},
+			"stages:\n- name: 1\n  soak: 1d\n  approval: 'yes'\n  tolerance: true\napproved:\n  stage: a\nexpedite: true\n", []string{
+				`at.approved: Invalid value: "{…": must be a list (line 6 of it)`,
+				`at.expedite: Invalid value: true: must be a string (line 8 of it)`,
+				`at.stages[0].approval: Invalid value: "yes": must be true or false (line 4 of it)`,
+				`at.stages[0].name: Invalid value: 1: must be a string (line 2 of it)`,
+				`at.stages[0].soak: Invalid value: "1d": must be a duration such as 90s or 10m (line 3 of it)`,
+				`at.stages[0].tolerance: Invalid value: "true": must be a whole number or a string such as 10% (line 5 of it)`,
+			}},
 		{row{"text", "the value is an object"}, "5%", []string{`at: Invalid value: "5%": must be an object (line 1 of it)`}},
 		{row{"list", "the value is an object"}, "- outages", []string{`at: Invalid value: "[…": must be an object (line 1 of it)`}},
 		{row{"a key twice", "which of the two counts is anybody's guess"}, "outages:\n  maxExempt: 1\n  touch: true\n  maxExempt: 2\n",
@@ -166,6 +193,21 @@ func TestPolicyValidation(t *testing.T) {
 			got = append(got, e.Field)
 		}
 		if diff := cmp.Diff([]string{at + "maxExempt", at + "provenAfter", at + "taints[0]", at + "conditions[0]"}, got); diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", kind, err, diff)
+		}
+	}
+	for kind, text := range policied("stages: [{name: A, key: a b, tolerance: 100%, soak: -1h}, {}]\napproved: [{stage: B, revision: '*'}]") {
+		set, err := manifest.Decode([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		_, err = rollout.New(set.Spec)
+		var got []string
+		for _, e := range manifest.FieldErrors(set.Spec, err) {
+			got = append(got, strings.TrimPrefix(e.Field, "metadata.annotations[daemonplan.io/policy]."))
+		}
+		want := []string{"stages[0].name", "stages[0].key", "stages[0].tolerance", "stages[0].soak", "stages[1].name", "approved[0].stage", "approved[0].revision"}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", kind, err, diff)
 		}
 	}
