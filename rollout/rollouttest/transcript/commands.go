@@ -27,6 +27,8 @@ func commands() []verb {
 		{name: "annotate", does: (*stage).annotate},
 		{name: "settings", does: (*stage).settings},
 		{name: "command", does: (*stage).command},
+		{name: "approve", does: (*stage).approve},
+		{name: "expedite", does: (*stage).expedite},
 		{name: "kubectl", does: (*stage).kubectl},
 		{name: "objects", does: (*stage).objects},
 		{name: "takeover", does: (*stage).takeover},
@@ -55,6 +57,7 @@ func commands() []verb {
 		{name: "patches", does: (*stage).patches},
 		{name: "diff", does: (*stage).diff},
 		{name: "canary", does: (*stage).canary},
+		{name: "parts", does: (*stage).parts},
 		{name: "marks", shows: true, does: (*stage).marks},
 
 		{name: "expect", shows: true, does: (*stage).expect},

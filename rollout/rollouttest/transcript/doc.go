@@ -64,7 +64,8 @@
 // selector, partitionedScaling, holdRevision, method, resize, cgroupV1, envFromMetadata, gracePeriod, parallelism,
 // minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout, maxRestartsDuration, maxSlowStart,
 // validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none), maxUnschedulable; maxExempt, provenAfter
-// and touch of the policy for outages, domains (a list of key:max:atOnce, such as rack:2,zone::1, or none); and of the template
+// and touch of the policy for outages, domains (a list of key:max:atOnce, such as rack:2,zone::1, or none), stages
+// (a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval, or none); and of the template
 // requests and limits (cpu:1,memory:1Gi), restartToResize, env, label and annotation (key:value).
 //
 //	spec image=v2
@@ -81,8 +82,13 @@
 // place of those before: pause, unpause, validate, fail, retry. kubectl runs the kubectl plugin of ExtendedDaemonSet, shows its
 // patch and applies it.
 //
+// approve adds an approval of a stage, or of one part of it, for a revision; none takes all back. expedite lets a revision pass
+// the stages; none ends that.
+//
 //	settings <<EOF
 //	command fail=r3
+//	approve zones=b r2
+//	expedite r3
 //	kubectl eds canary validate
 //
 // objects begins the cluster anew with pods and revisions that another controller has left, as kubectl get -o yaml prints
@@ -144,7 +150,7 @@
 //
 // None of these executes anything. status shows what kubectl get would, what waits, and the state; explain says in words
 // what would be done on nodes, and why. pods shows the pods, patches those of a node as YAML, diff what an update in place
-// would change, canary how the trial stands, marks the verdicts on the revisions.
+// would change, canary how the trial stands, parts how those of the stages do, marks the verdicts on the revisions.
 //
 //	status
 //	explain a b
@@ -152,6 +158,7 @@
 //	patches b
 //	diff
 //	canary
+//	parts
 //	marks
 //
 // # Expectations
@@ -173,11 +180,18 @@
 //	expect actions creates=12 deletes<=10 patches=0 pulls=0
 //	expect actions none
 //
-// decision is what was decided about a node: state, target, verb, reason, limit, pod, and the truths unavailable, surging,
+// decision is what was decided about a node: state, target, verb, reason, limit, pod, part (that it waits for, or none), and the truths unavailable, surging,
 // exempt, canary. explain is about the words of its explanation.
 //
 //	expect decision a state=broken verb=delete reason=Failed
 //	expect explain n001 contains "maxUnavailable 2 is used up by n011, n012" lacks "frozen"
+//
+// part is one part of the stages: zones=b, zones= for the nodes without the label, ring-0 of a stage without a key, or rest. It has
+// phase, nodes, held, exempt, settled, unavailable, behind and keptBy, the first nodes that keep it from being done, or none. Parts
+// can be expected to be none.
+//
+//	expect part zones=b phase=Open settled=1 keptBy=n007
+//	expect parts none
 //
 // canary has phase, reason, nodes, revision and stable. pod has revision (update is the one to roll out), status as the
 // command pods shows it, restarts and image.

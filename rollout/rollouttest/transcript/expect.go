@@ -24,7 +24,7 @@ func (u unmet) Error() string {
 	return strings.Join(append([]string{strings.Join(u.what, "; ")}, u.about...), "\n\t")
 }
 
-// expect: expect status|actions|decision|explain|canary|pod|event …, each of which says for itself what it takes.
+// expect: expect status|actions|decision|explain|canary|part|parts|pod|event …, each of which says for itself what it takes.
 func (s *stage) expect(a *arguments) error {
 	switch about := a.next(); about {
 	case "status":
@@ -37,6 +37,10 @@ func (s *stage) expect(a *arguments) error {
 		return s.expectExplain(a)
 	case "canary":
 		return s.expectCanary(a)
+	case "part":
+		return s.expectPart(a)
+	case "parts":
+		return s.expectParts(a)
 	case "pod":
 		return s.expectPod(a)
 	case "event":
@@ -177,7 +181,7 @@ func (s *stage) expectActions(a *arguments) error {
 }
 
 // expectDecision: expect decision NODE [state=outdated] [target=update] [verb=wait] [reason=Budget] [limit=maxUnavailable]
-// [unavailable=true] [surging=true] [exempt=true] [canary=true] [pod=NAME].
+// [unavailable=true] [surging=true] [exempt=true] [canary=true] [part=zones=b] [pod=NAME].
 func (s *stage) expectDecision(a *arguments) error {
 	plan, err := s.current()
 	if err != nil {
@@ -199,6 +203,7 @@ func (s *stage) expectDecision(a *arguments) error {
 	e.code("surging", strconv.FormatBool(d.Surging), truths)
 	e.code("exempt", strconv.FormatBool(d.Exempt()), truths)
 	e.code("canary", strconv.FormatBool(d.Canary), truths)
+	e.word("part", partOf(plan, d))
 	e.word("pod", d.Pod)
 	failed, err := e.check(a)
 	if err != nil || len(failed) == 0 {

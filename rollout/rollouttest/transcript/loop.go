@@ -13,7 +13,7 @@ import (
 
 // run: run [1m]. Plans and executes whenever something has happened or NextWake has come, and at no other time,
 // until everything rests, or for that long. One line for each plan that has actions, another NextWake or another state of
-// the canary, and one for the last.
+// the canary or of the parts, and one for the last.
 func (s *stage) run(a *arguments) error {
 	began := s.cluster.Now()
 	var limit time.Duration
@@ -24,8 +24,12 @@ func (s *stage) run(a *arguments) error {
 		}
 	}
 	columns := []string{"NEXT WAKE", "PLAN"}
-	if s.cluster.Spec().Strategy.Canary != nil {
-		columns = []string{"CANARY", "NEXT WAKE", "PLAN"}
+	tried, staged := s.cluster.Spec().Strategy.Canary != nil, s.staged()
+	if staged {
+		columns = slices.Insert(columns, 0, "PARTS")
+	}
+	if tried {
+		columns = slices.Insert(columns, 0, "CANARY")
 	}
 	rows := [][]string{slices.Concat([]string{"AFTER"}, counterNames, columns)}
 	last, err := s.runOn(limit, func(p planned) {
@@ -38,8 +42,11 @@ func (s *stage) run(a *arguments) error {
 			does = strings.Join(p.actions, "; ")
 		}
 		rest := []string{wake, does}
-		if len(columns) > len(rest) {
-			rest = []string{s.canaryState(p.plan), wake, does}
+		if staged {
+			rest = slices.Insert(rest, 0, partsState(p.plan))
+		}
+		if tried {
+			rest = slices.Insert(rest, 0, s.canaryState(p.plan))
 		}
 		rows = append(rows, slices.Concat([]string{p.at.Sub(began).String()}, counters(p.plan), rest))
 	})
@@ -91,7 +98,7 @@ const (
 func (s *stage) runOn(limit time.Duration, tell func(planned)) (rollout.Plan, error) {
 	var last planned
 	var told time.Time // the NextWake that was last told
-	trial := ""        // the state of the canary that was last told
+	trial := ""        // the state of the canary and of the parts that was last told
 	seen, stale, quiet := -1, false, time.Duration(0)
 	for end := s.cluster.Now().Add(cmp.Or(limit, longest)); s.cluster.Now().Before(end); {
 		wake := last.plan.NextWake
@@ -103,6 +110,9 @@ func (s *stage) runOn(limit time.Duration, tell func(planned)) (rollout.Plan, er
 			}
 			last = planned{at: s.cluster.Now(), plan: plan, actions: s.actions(plan)}
 			state := s.canaryState(plan)
+			if s.staged() {
+				state += partsState(plan)
+			}
 			if len(last.actions) > 0 || !plan.NextWake.IsZero() && !plan.NextWake.Equal(told) || state != trial {
 				tell(last)
 				told, trial, last.at = plan.NextWake, state, time.Time{}

@@ -121,6 +121,10 @@ func (s *stage) rest(plan rollout.Plan) {
 	if s.cluster.Spec().Strategy.Canary != nil {
 		s.trial(plan)
 	}
+	if s.staged() {
+		s.printf("parts: %s", partsState(plan))
+		s.staleApprovals(plan)
+	}
 	for _, conflict := range plan.OverrideConflicts {
 		s.printf("overrides of %s conflict on %s (%d in all): %s wins over %s", conflict.Container, conflict.Node,
 			conflict.Nodes, conflict.Winner, conflict.Loser)

@@ -19,6 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // specTest is a row: what arguments of the command spec make of one field.
@@ -115,9 +116,16 @@ func specTests() []specTest {
 			outage.Options{ProvenAfter: time.Hour}},
 		{"touch=true", "with others", func(s *rollout.Spec) any { return s.Strategy.Policy.Outages.Touch }, true},
 		{"domains=rack:2,zone::1", "a list", domainsOf, []domain.Domain{{Key: "rack", Max: quantity("2")}, {Key: "zone", AtOnce: 1}}},
+		{"stages=ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=5%:approval,rest", "a list", stages, []stage.Stage{
+			{Name: "ring-0", Selector: labelled("ring", "0"), Soak: time.Hour},
+			{Name: "zones", Key: "zone", Tolerance: quantity("5%"), Approval: true}, {Name: "rest"},
+		}},
+		{"stages=none", "they are off", stages, []stage.Stage(nil)},
 		{"domains=none", "they are off", domainsOf, []domain.Domain(nil)},
 	}
 }
+
+func stages(s *rollout.Spec) any { return s.Strategy.Policy.Stages }
 
 func domainsOf(s *rollout.Spec) any { return s.Strategy.Policy.Domains }
 
@@ -193,6 +201,10 @@ func TestSpecArgumentsThatCannotBe(t *testing.T) {
 		{"slowStart=1m,1", "slowStart: 1m,1 must be interval,increase,maxParallel"},
 		{"slowStart=1m,1,2,3", "slowStart: 1m,1,2,3 must be interval,increase,maxParallel"},
 		{"slowStart=soon,1,2", "slowStart: "},
+		{"stages=a:soak=soon", "stages: a:soak=soon: time: invalid duration"},
+		{"stages=a:approval=perhaps", "stages: a:approval=perhaps: approval takes no value"},
+		{"stages=a:selector=ring", "stages: a:selector=ring: selector=ring must be selector=key=value"},
+		{"stages=a:zone", "stages: a:zone: there is no zone; there are selector, key, tolerance, soak and approval"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.arguments, func(t *testing.T) {

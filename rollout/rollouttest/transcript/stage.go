@@ -192,6 +192,9 @@ func (s *stage) specCalled(name string) (rollout.Spec, error) {
 // [maxRestartsDuration=5m] [maxSlowStart=5m] [canarySelector=key:value] [spread=zone] [slowStart=1m,1,250|none]
 // [maxUnschedulable=1]
 //
+// and of the policy for fleets: [maxExempt=10%] [provenAfter=1h] [touch=true] [domains=rack:1,zone::1|none]
+// [stages=ring-0:selector=ring=0:soak=1h,zones:key=zone|none]
+//
 // and in the template: [requests=cpu:1,memory:1Gi] [limits=cpu:1] [restartToResize=memory] [env=NAME:value]
 // [label=key:value] [annotation=key:value].
 func (s *stage) changeSpec(a *arguments) error {
