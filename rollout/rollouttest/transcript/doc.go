@@ -87,7 +87,7 @@
 //
 //	settings <<EOF
 //	command fail=r3
-//	approve zones=b r2
+//	approve ring-1 r2
 //	expedite r3
 //	kubectl eds canary validate
 //
@@ -190,7 +190,7 @@
 // phase, nodes, held, exempt, settled, unavailable, behind and keptBy, the first nodes that keep it from being done, or none. Parts
 // can be expected to be none.
 //
-//	expect part zones=b phase=Open settled=1 keptBy=n007
+//	expect part zones=9 phase=Open unavailable=1 keptBy=c
 //	expect parts none
 //
 // canary has phase, reason, nodes, revision and stable. pod has revision (update is the one to roll out), status as the

@@ -42,6 +42,10 @@ func TestExpectationsFail(t *testing.T) {
 		{"explanation with the words", "the explanation is shown", begun, `explain a lacks "used up"`, `the explanation contains "used up"` + updating + explainA},
 		{"canary", "what the canary says is shown", "spec canary=1 duration=5m\nspec image=v2\nrun 1m\n", "canary phase=Paused reason=ByCommand nodes=b revision=r1 stable=r2",
 			"phase is Running, not Paused; reason is Observing, not ByCommand; nodes is a, not b; revision is r2, not r1; stable is r1, not r2\n\tat 12:01:16: Canary (CanaryOnTrial)\n\ta: updated; "},
+		{"part", "the nodes that keep it and those that wait for it are shown, and all parts", "node label a x=y\nspec stages=first:selector=x=y\n" + begun, "part rest phase=Done nodes=3 behind=1 keptBy=b",
+			"phase is Waiting, not Done; nodes is 2, not 3; behind is 2, not 1; keptBy is none, not b" + updating + "\n\tb: outdated; waits: its pod agent-x0002 is outdated, but the last stage"},
+		{"parts", "they are shown", "node label a x=y\nspec stages=first:selector=x=y\n" + begun, "parts none", "parts are judged: first Open, rest Waiting" + updating},
+		{"part of a decision", "it is called as in expect part", "node label a x=y\nspec stages=first:selector=x=y\n" + begun, "decision b part=first", "part is rest, not first" + updating},
 		{"pod", "its node's explanation", begun, "pod a revision=update status=Failed restarts=1 image=agent:v2",
 			"revision is r1, not r2; status is Ready, not Failed; restarts is 0, not 1; image is agent:v1, not agent:v2" + updating + explainA},
 		{"no such event", "what has happened is shown", "crash a\n", "event crashed node=b", "crashed is 0, less than 1\n\t12:00:16 crashed agent-x0001 on a (main)\n\tat 12:00:16: Running (RolloutComplete)\n\tb: updated; "},
@@ -150,6 +154,8 @@ func TestExpectationsThatCannotBe(t *testing.T) {
 		{"no words", "it would always hold", "explain a", "what the explanation contains or lacks is not said"},
 		{"empty words", "they would always be there", `explain a contains ""`, "the words after contains are missing"},
 		{"no verb for words", "a typo", `explain a has "x"`, `an explanation contains or lacks words, it does not "has"`},
+		{"no such part", "those that there are", "part zones=a phase=Open", `there is no part "zones=a"; there is none`},
+		{"all parts", "only none says something of all", "parts Done", `of all parts only none can be expected, not "Done"`},
 		{"no such pod", "nothing runs there", "pod d status=Ready", "0 pods are called so"},
 		{"no such kind", "it never happens", "event melted", `there is no event "melted"; there are revision-created`},
 		{"no count of none", "none is a count", "no event crashed count=1", "unknown argument count=1"},
@@ -217,6 +223,25 @@ func TestExpectationsAreAboutTheLastPlan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := transcript.Play(story(tt.commands)); err != nil {
 				t.Errorf("%v: %s", err, tt.why)
+			}
+		})
+	}
+}
+
+// TestOrdersThatCannotBe: an approval and an order that say nothing are mistakes.
+func TestOrdersThatCannotBe(t *testing.T) {
+	tests := []struct{ command, want string }{
+		{"approve", "which stage is approved for which revision is not said, as in approve zones=b r2"},
+		{"approve zones=b", "which stage is approved for which revision is not said, as in approve zones=b r2"},
+		{"approve zones r2", "policy.approved[0].stage"},
+		{"approve none r1", "unknown argument r1"},
+		{"expedite", "which revision is expedited is not said"},
+		{"expedite r1 r2", "unknown argument r2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.command, func(t *testing.T) {
+			if _, err := transcript.Play(story(tt.command)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ func TestEveryCommandIsDocumentedAndUsed(t *testing.T) {
 	documented := documentedLines(t)
 	used := usedLines(t)
 	names := append(transcript.Commands(), "expect status", "expect actions", "expect decision", "expect explain",
-		"expect canary", "expect pod", "expect event", "expect no event")
+		"expect canary", "expect part", "expect parts", "expect pod", "expect event", "expect no event")
 	for _, name := range names {
 		if !slices.ContainsFunc(documented, func(line string) bool { return isOf(line, name) }) {
 			t.Errorf("the documentation shows no %s", name)

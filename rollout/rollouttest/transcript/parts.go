@@ -74,15 +74,15 @@ const none = "none"
 
 // approve: approve STAGE[=VALUE] r2, or approve none. Adds an approval to those that stand in the spec, or takes all back.
 func (s *stage) approve(a *arguments) error {
-	part, revision := a.next(), a.next()
-	if part == "" || revision == "" && part != none {
-		return errors.New("which stage is approved for which revision is not said, as in approve zones=b r2")
-	}
 	spec := s.cluster.Spec().Default()
-	policy := &spec.Strategy.Policy
-	if part == none && revision == "" {
-		policy.Approved = nil
-	} else {
+	switch part := a.next(); part {
+	case none:
+		spec.Strategy.Policy.Approved = nil
+	default:
+		revision := a.next()
+		if revision == "" {
+			return errors.New("which stage is approved for which revision is not said, as in approve zones=b r2")
+		}
 		name, value, _ := strings.Cut(part, "=")
 		kit.Approve(fleetstage.Approval{Stage: name, Value: value, Revision: s.hashed(revision)})(&spec)
 	}
