@@ -190,7 +190,7 @@
 // phase, nodes, held, exempt, settled, unavailable, behind and keptBy, the first nodes that keep it from being done, or none. Parts
 // can be expected to be none.
 //
-//	expect part zones=9 phase=Open unavailable=1 keptBy=c
+//	expect part zones=9 phase=Open settled=1 unavailable=2 keptBy=c,f
 //	expect parts none
 //
 // canary has phase, reason, nodes, revision and stable. pod has revision (update is the one to roll out), status as the
