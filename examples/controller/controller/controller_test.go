@@ -21,8 +21,10 @@ import (
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 func TestIsNormal(t *testing.T) {
@@ -138,10 +140,22 @@ func policy(text string) func(*appsv1.DaemonSet) {
 
 // A policy is written alike in the strategy and in the annotation for policies, and has a field for everything that the library has.
 func TestPolicyForms(t *testing.T) {
-	const written = `{"outages":{"maxExempt":"5%","provenAfter":"1h","taints":["a"],"conditions":["b"],"touch":true}}`
-	want := rollout.Policy{Outages: &outage.Options{
-		MaxExempt: new(intstr.FromString("5%")), ProvenAfter: time.Hour, Taints: []string{"a"}, Conditions: []string{"b"}, Touch: true,
-	}}
+	const written = `{"outages":{"maxExempt":"5%","provenAfter":"1h","taints":["a"],"conditions":["b"],"touch":true},` +
+		`"domains":[{"selector":{"matchLabels":{"a":"b"}},"key":"zone","max":"10%","atOnce":1}],` +
+		`"stages":[{"name":"s","selector":{"matchLabels":{"a":"b"}},"key":"zone","tolerance":"5%","soak":"1h","approval":true}],` +
+		`"approved":[{"stage":"s","value":"a","revision":"r"}],"expedite":"e"}`
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	want := rollout.Policy{
+		Outages: &outage.Options{
+			MaxExempt: new(intstr.FromString("5%")), ProvenAfter: time.Hour, Taints: []string{"a"}, Conditions: []string{"b"}, Touch: true,
+		},
+		Domains: []domain.Domain{{Selector: selector, Key: "zone", Max: new(intstr.FromString("10%")), AtOnce: 1}},
+		Stages: []stage.Stage{{
+			Name: "s", Selector: selector, Key: "zone", Tolerance: new(intstr.FromString("5%")), Soak: time.Hour, Approval: true,
+		}},
+		Approved: []stage.Approval{{Stage: "s", Value: "a", Revision: "r"}},
+		Expedite: "e",
+	}
 	for name, ds := range map[string]*appsv1.DaemonSet{
 		"strategy": daemonSet(strategy(`{"policy":` + written + `}`)), "annotation": daemonSet(policy(written)),
 	} {
@@ -152,6 +166,9 @@ func TestPolicyForms(t *testing.T) {
 	for _, forms := range [][2]reflect.Type{
 		{reflect.TypeFor[v1alpha1.Policy](), reflect.TypeFor[rollout.Policy]()},
 		{reflect.TypeFor[v1alpha1.Outages](), reflect.TypeFor[outage.Options]()},
+		{reflect.TypeFor[v1alpha1.Domain](), reflect.TypeFor[domain.Domain]()},
+		{reflect.TypeFor[v1alpha1.Stage](), reflect.TypeFor[stage.Stage]()},
+		{reflect.TypeFor[v1alpha1.Approval](), reflect.TypeFor[stage.Approval]()},
 	} {
 		if forms[0].NumField() != forms[1].NumField() {
 			t.Errorf("%s has %d fields, and %s has %d", forms[0], forms[0].NumField(), forms[1], forms[1].NumField())

@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/outage"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // RolloutSpec is the object in the library's words. It shares memory with the object.
@@ -96,7 +97,22 @@ func (p *Policy) policy() rollout.Policy {
 	for _, d := range p.Domains {
 		policy.Domains = append(policy.Domains, domain.Domain{Selector: d.Selector, Key: d.Key, Max: d.Max, AtOnce: d.AtOnce})
 	}
+	for i := range p.Stages {
+		policy.Stages = append(policy.Stages, p.Stages[i].stage())
+	}
+	for _, approval := range p.Approved {
+		policy.Approved = append(policy.Approved, stage.Approval(approval))
+	}
+	policy.Expedite = p.Expedite
 	return policy
+}
+
+func (s *Stage) stage() stage.Stage {
+	converted := stage.Stage{Name: s.Name, Selector: s.Selector, Key: s.Key, Tolerance: s.Tolerance, Approval: s.Approval}
+	if s.Soak != nil {
+		converted.Soak = s.Soak.Duration.Duration
+	}
+	return converted
 }
 
 func (c *Canary) options() *canary.Options {

@@ -122,6 +122,39 @@ type Policy struct {
 	Outages *Outages `json:"outages,omitempty"`
 	// Domains bound how many nodes are disturbed at once by label. Default: none.
 	Domains []Domain `json:"domains,omitempty"`
+	// Stages open the fleet to a new revision one part after the other. Default: all nodes are open.
+	Stages []Stage `json:"stages,omitempty"`
+	// Approved are the approvals of parts of stages that need one. Default: none.
+	Approved []Approval `json:"approved,omitempty"`
+	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or "*" for whatever revision
+	// there is. Default: none.
+	Expedite string `json:"expedite,omitempty"`
+}
+
+// Stage is stage.Stage.
+type Stage struct {
+	// Name of the stage: a DNS label, and unique.
+	Name string `json:"name"`
+	// Selector selects the nodes of the stage, of those that no stage before it selects. Default: all that are left.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Key is a label by whose values the stage is cut into parts, which are opened one after the other. Default: it is one part.
+	Key string `json:"key,omitempty"`
+	// Tolerance is how many nodes of a part may be unavailable when it is done: a number, or a percentage, rounded down. Default: 0.
+	Tolerance *intstr.IntOrString `json:"tolerance,omitempty"`
+	// Soak is how long the next part waits after one of this stage is done. Default: 0s.
+	Soak *Duration `json:"soak,omitempty"`
+	// Approval says that each part of the stage needs an approval to be opened. Default: false.
+	Approval bool `json:"approval,omitempty"`
+}
+
+// Approval is stage.Approval.
+type Approval struct {
+	// Stage is the name of the stage.
+	Stage string `json:"stage"`
+	// Value is the value of the stage's key for which it is. Default: all parts of the stage.
+	Value string `json:"value,omitempty"`
+	// Revision that it is for: its hash, or the name of its ControllerRevision.
+	Revision string `json:"revision"`
 }
 
 // Domain is domain.Domain. Max or AtOnce is required.
