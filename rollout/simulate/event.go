@@ -7,6 +7,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Event is something that the world or a user does, once or again and again.
@@ -43,6 +44,12 @@ type Event struct {
 	// Spec is for [SetSpec], Commands are for [GiveCommands].
 	Spec     *rollout.Spec   `json:"spec,omitempty"`
 	Commands canary.Commands `json:"commands,omitzero"`
+	// Approval is for [ApproveStage]. Without a revision it is for the one that the spec of that moment rolls out, whose hash is
+	// hardly known when a scenario is written.
+	Approval stage.Approval `json:"approval,omitzero"`
+	// Revision is for [ExpediteRevision]: a hash, the name of a ControllerRevision, or canary.Any for whatever revision there is. Empty:
+	// the one that the spec of that moment rolls out.
+	Revision string `json:"revision,omitempty"`
 	// Behind is how far the controller's clock is behind that of the cluster from then on, for [SetClock]. 0: it is right again.
 	Behind time.Duration `json:"behind,omitempty"`
 }
@@ -86,6 +93,10 @@ const (
 	SetSpec
 	// GiveCommands puts canary commands in force, in the spec of that moment. A spec without a canary stays as it is.
 	GiveCommands
+	// ApproveStage adds an approval to the policy, in the spec of that moment. A spec without that stage stays as it is.
+	ApproveStage
+	// ExpediteRevision lets a revision pass the stages, in the spec of that moment.
+	ExpediteRevision
 	// CrashController crashes the controller, at once.
 	CrashController
 	// SetClock sets the clock of the controller. The clocks of the nodes and of the API server stay right.

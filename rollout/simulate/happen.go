@@ -12,6 +12,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // happening is an event of the scenario with its state in the run.
@@ -114,6 +115,14 @@ func (s *Simulation) occur(h *happening) {
 		options := *spec.Strategy.Canary
 		options.Commands = e.Commands
 		spec.Strategy.Canary = &options
+		s.setSpec(spec)
+	case ApproveStage:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String() + " " + e.Approval.Stage})
+		s.approve(e.Approval)
+	case ExpediteRevision:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
+		spec := s.spec
+		spec.Strategy.Policy.Expedite = s.revisionOr(e.Revision)
 		s.setSpec(spec)
 	case CrashController:
 		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
@@ -417,6 +426,30 @@ func (s *Simulation) crashOnce(p *pod) {
 	s.crash(p, object)
 	s.report(p, object)
 	s.changePod(p, object)
+}
+
+// approve adds an approval to the policy.
+func (s *Simulation) approve(approval stage.Approval) {
+	spec := s.spec
+	policy := &spec.Strategy.Policy
+	if !slices.ContainsFunc(policy.Stages, func(of stage.Stage) bool { return of.Name == approval.Stage }) {
+		return // of another spec, which has no such stage
+	}
+	approval.Revision = s.revisionOr(approval.Revision)
+	policy.Approved = append(slices.Clip(policy.Approved), approval)
+	s.setSpec(spec)
+}
+
+// revisionOr is the revision that is named, and else the one that the spec rolls out. Only the planner knows its hash.
+func (s *Simulation) revisionOr(named string) string {
+	if named != "" {
+		return named
+	}
+	plan, err := s.planner.Plan(s.snapshot())
+	if err != nil {
+		return s.update // the next plan fails alike, and ends the run
+	}
+	return plan.Status.UpdateRevision
 }
 
 // setSpec puts another spec in force.

@@ -10,17 +10,17 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// stage is how far a pod has come.
-type stage uint8
+// podStage is how far a pod has come.
+type podStage uint8
 
 const (
-	unbound  stage = iota // waits for the scheduler
-	pulling               // bound; an image is missing
-	creating              // its images are there, its containers do not run
-	readying              // they run, and are not ready
-	ready                 // they are
-	crashed               // they have ended, and are started again after a back-off
-	finished              // it has Failed or Succeeded
+	unbound  podStage = iota // waits for the scheduler
+	pulling                  // bound; an image is missing
+	creating                 // its images are there, its containers do not run
+	readying                 // they run, and are not ready
+	ready                    // they are
+	crashed                  // they have ended, and are started again after a back-off
+	finished                 // it has Failed or Succeeded
 	gone
 )
 
@@ -249,7 +249,7 @@ func statusCopy(object *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-func (s *Simulation) enter(p *pod, next stage) { p.stage, p.since = next, s.elapsed }
+func (s *Simulation) enter(p *pod, next podStage) { p.stage, p.since = next, s.elapsed }
 
 // report writes to the object whether the pod is Ready: its containers are ready, its gates are open, and its node is not
 // silent.

@@ -42,6 +42,13 @@ func (r Report) String() string {
 	if r.Canary.ran() {
 		add("canary", "%s", r.Canary)
 	}
+	for i, s := range r.Stages {
+		title := ""
+		if i == 0 {
+			title = "stages"
+		}
+		add(title, "%s", s)
+	}
 	for i, w := range r.Waits {
 		title := ""
 		if i == 0 {

@@ -23,6 +23,7 @@ type tally struct {
 	budget  budgetUse
 	waits   waits
 	trial   trial
+	parts   parts
 	// finished is when a node last came to its place, finishedUse how much of the budget had been used by then.
 	finished    time.Duration
 	finishedUse nodeTime
@@ -115,6 +116,7 @@ func (t *tally) plan(at time.Duration, p *rollout.Plan) {
 	t.budget.plan(at, p.Budget)
 	t.waits.plan(at, p.Decisions)
 	t.trial.plan(at, p)
+	t.parts.plan(at, p)
 }
 
 // action is told of each action of a plan that took effect.
@@ -180,6 +182,7 @@ func (t *tally) report(at time.Duration, end End, violations []verify.Violation)
 	}
 	r.Budget = t.budget.report(use, until)
 	r.Canary = t.trial.report
+	r.Stages = slices.Clone(t.parts.list)
 	r.Waits = t.waits.report(at)
 	r.Violations = slices.Clone(violations)
 	return r

@@ -59,7 +59,7 @@ type pod struct {
 	serial int
 	// rules apply to what the pod is to run, runs to what it does run.
 	rules, runs *Kubelet
-	stage       stage
+	stage       podStage
 	// since is when the stage began, up when the containers last started, changed when the pod was last changed so that its
 	// containers have to change, asked when the controllers of hooks were given something to do, and marked when the pod was
 	// marked for deletion.
