@@ -20,7 +20,7 @@ func TestScenario(t *testing.T) {
 }
 
 // citation is the number of a rule or an invariant.
-var citation = regexp.MustCompile(`\b[PRMTBILDCSV]\d+\b`)
+var citation = regexp.MustCompile(`\b[PRMTBILDCFSV]\d+\b`)
 
 // TestScenarioCites: a story of this repository shows rules, and its header says which.
 func TestScenarioCites(t *testing.T) {

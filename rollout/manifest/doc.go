@@ -50,6 +50,7 @@
 //	        key: topology.kubernetes.io/zone              Key
 //	        max: 10%                                      Max
 //	        atOnce: 1                                     AtOnce
+//	      failures: {}                                  Strategy.Policy.Failures
 //	      stages:                                       Strategy.Policy.Stages, a list
 //	      - name: production                              Name
 //	        selector: {matchLabels: {ring: production}}   Selector

@@ -11,6 +11,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -30,6 +31,7 @@ type policyForm struct {
 	Stages   []stageForm    `json:"stages"`
 	Approved []approvalForm `json:"approved"`
 	Expedite string         `json:"expedite"`
+	Failures *failuresForm  `json:"failures"`
 }
 
 // outagesForm is outage.Options.
@@ -59,6 +61,26 @@ type stageForm struct {
 	Approval  bool                  `json:"approval"`
 }
 
+// failuresForm is failure.Options.
+type failuresForm struct {
+	Deadline    *metav1.Duration    `json:"deadline"`
+	MaxRestarts *int32              `json:"maxRestarts"`
+	MaxFailed   *intstr.IntOrString `json:"maxFailed"`
+	Action      string              `json:"action"`
+	Retry       string              `json:"retry"`
+	Quarantine  *intstr.IntOrString `json:"quarantine"`
+}
+
+func (f *failuresForm) options() *failure.Options {
+	o := failure.Options{
+		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry, Quarantine: f.Quarantine,
+	}
+	if f.Deadline != nil {
+		o.Deadline = f.Deadline.Duration
+	}
+	return &o
+}
+
 // approvalForm is stage.Approval.
 type approvalForm struct {
 	Stage    string `json:"stage"`
@@ -76,6 +98,9 @@ func (f *stageForm) stage() stage.Stage {
 
 func (f *policyForm) policy() rollout.Policy {
 	policy := rollout.Policy{Expedite: f.Expedite}
+	if f.Failures != nil {
+		policy.Failures = f.Failures.options()
+	}
 	if o := f.Outages; o != nil {
 		policy.Outages = &outage.Options{MaxExempt: o.MaxExempt, Taints: o.Taints, Conditions: o.Conditions, Touch: o.Touch}
 		if o.ProvenAfter != nil {

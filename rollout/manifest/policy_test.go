@@ -13,6 +13,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
@@ -73,6 +74,13 @@ func TestDecodePolicy(t *testing.T) {
 				Approved: []stage.Approval{{Stage: "zones", Value: "a", Revision: "agent-1"}, {Stage: "zones", Revision: "agent-2"}},
 				Expedite: "agent-3",
 			}},
+		{row{"failures", "every field has its place"},
+			"failures: {deadline: 5m, maxRestarts: 3, maxFailed: 2%, action: Rollback, retry: agent-5d8f/2, quarantine: 1}",
+			rollout.Policy{Failures: &failure.Options{
+				Deadline: 5 * time.Minute, MaxRestarts: new(int32(3)), MaxFailed: new(intstr.FromString("2%")), Action: failure.Rollback,
+				Retry: "agent-5d8f/2", Quarantine: new(intstr.FromInt32(1)),
+			}}},
+		{row{"empty failures", "they are on, with their defaults"}, "failures: {}", rollout.Policy{Failures: &failure.Options{}}},
 		{row{"stages that are null", "as good as leaving them out"}, "stages: null\napproved: null\nexpedite: null", rollout.Policy{}},
 		{row{"JSON", "as programs write it, and jq with tabs"},
 			"{\n\t\"outages\": {\"maxExempt\": \"5%\", \"provenAfter\": \"60m\", \"taints\": [\"example.com/retiring\"],\n\t" +
@@ -110,7 +118,7 @@ func TestDecodePolicyErrors(t *testing.T) {
 	const known = "known are conditions, maxExempt, provenAfter, taints, touch"
 	each(t, []test{
 		{row{"unknown rule", "a policy that is ignored without a word is worse than none"}, "outages: {}\nwindow: {}\n",
-			[]string{"at.window: Forbidden: unknown field; known are approved, domains, expedite, outages, stages (line 2 of it)"}},
+			[]string{"at.window: Forbidden: unknown field; known are approved, domains, expedite, failures, outages, stages (line 2 of it)"}},
 		{row{"unknown setting", "it names what there is"}, "outages:\n  maxExempt: 1\n  provenafter: 1h\n",
 			[]string{"at.outages.provenafter: Forbidden: unknown field; " + known + " (line 3 of it)"}},
 		{row{"unknown setting with a dot", "it is found all the same"}, "outages:\n  a: 1\n  a.b: {}\n",

@@ -29,6 +29,7 @@ func commands() []verb {
 		{name: "command", does: (*stage).command},
 		{name: "approve", does: (*stage).approve},
 		{name: "expedite", does: (*stage).expedite},
+		{name: "retry", does: (*stage).retry},
 		{name: "kubectl", does: (*stage).kubectl},
 		{name: "objects", does: (*stage).objects},
 		{name: "takeover", does: (*stage).takeover},

@@ -65,7 +65,8 @@
 // minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout, maxRestartsDuration, maxSlowStart,
 // validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none), maxUnschedulable; maxExempt, provenAfter
 // and touch of the policy for outages, domains (a list of key:max:atOnce, such as rack:2,zone::1, or none), stages
-// (a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval, or none); and of the template
+// (a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval, or none), failures (such as
+// deadline=10m:maxFailed=2%:action=Rollback:quarantine=1:maxRestarts=3, default or none); and of the template
 // requests and limits (cpu:1,memory:1Gi), restartToResize, env, label and annotation (key:value).
 //
 //	spec image=v2
@@ -83,12 +84,13 @@
 // patch and applies it.
 //
 // approve adds an approval of a stage, or of one part of it, for a revision; none takes all back. expedite lets a revision pass
-// the stages; none ends that.
+// the stages; none ends that. retry lets a revision be rolled out once more that was given up because it failed on too many nodes.
 //
 //	settings <<EOF
 //	command fail=r3
 //	approve ring-1 r2
 //	expedite r3
+//	retry r3
 //	kubectl eds canary validate
 //
 // objects begins the cluster anew with pods and revisions that another controller has left, as kubectl get -o yaml prints
@@ -181,7 +183,7 @@
 //	expect actions none
 //
 // decision is what was decided about a node: state, target, verb, reason, limit, pod, part (that it waits for, or none), and the truths unavailable, surging,
-// exempt, canary. explain is about the words of its explanation.
+// exempt, canary, failed. explain is about the words of its explanation.
 //
 //	expect decision a state=broken verb=delete reason=Failed
 //	expect explain n001 contains "maxUnavailable 2 is used up by n011, n012" lacks "frozen"

@@ -181,7 +181,7 @@ func (s *stage) expectActions(a *arguments) error {
 }
 
 // expectDecision: expect decision NODE [state=outdated] [target=update] [verb=wait] [reason=Budget] [limit=maxUnavailable]
-// [unavailable=true] [surging=true] [exempt=true] [canary=true] [part=zones=b] [pod=NAME].
+// [unavailable=true] [surging=true] [exempt=true] [canary=true] [failed=true] [part=zones=b] [pod=NAME].
 func (s *stage) expectDecision(a *arguments) error {
 	plan, err := s.current()
 	if err != nil {
@@ -203,6 +203,7 @@ func (s *stage) expectDecision(a *arguments) error {
 	e.code("surging", strconv.FormatBool(d.Surging), truths)
 	e.code("exempt", strconv.FormatBool(d.Exempt()), truths)
 	e.code("canary", strconv.FormatBool(d.Canary), truths)
+	e.code("failed", strconv.FormatBool(d.Failed), truths)
 	e.word("part", partOf(plan, d))
 	e.word("pod", d.Pod)
 	failed, err := e.check(a)

@@ -97,6 +97,7 @@ func specArguments() []specArgument {
 		{"maxExempt", sure(kit.MaxExempt)},
 		{"domains", domains},
 		{"stages", stagesOf},
+		{"failures", failuresOf},
 		{"provenAfter", outages(func(o *outage.Options, value string) (err error) {
 			o.ProvenAfter, err = time.ParseDuration(value)
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
@@ -121,9 +122,16 @@ func specTests() []specTest {
 			{Name: "zones", Key: "zone", Tolerance: quantity("5%"), Approval: true}, {Name: "rest"},
 		}},
 		{"stages=none", "they are off", stages, []stage.Stage(nil)},
+		{"failures=deadline=1m:maxFailed=2%:action=Rollback:quarantine=1%:maxRestarts=3", "a list", failures, &failure.Options{
+			Deadline: time.Minute, MaxFailed: quantity("2%"), Action: failure.Rollback, Quarantine: quantity("1%"), MaxRestarts: new(int32(3)),
+		}},
+		{"failures=default", "on, and nothing set", failures, &failure.Options{}},
+		{"failures=none", "they are off", failures, (*failure.Options)(nil)},
 		{"domains=none", "they are off", domainsOf, []domain.Domain(nil)},
 	}
 }
+
+func failures(s *rollout.Spec) any { return s.Strategy.Policy.Failures }
 
 func stages(s *rollout.Spec) any { return s.Strategy.Policy.Stages }
 
@@ -201,6 +209,9 @@ func TestSpecArgumentsThatCannotBe(t *testing.T) {
 		{"slowStart=1m,1", "slowStart: 1m,1 must be interval,increase,maxParallel"},
 		{"slowStart=1m,1,2,3", "slowStart: 1m,1,2,3 must be interval,increase,maxParallel"},
 		{"slowStart=soon,1,2", "slowStart: "},
+		{"failures=deadline=soon", "failures: time: invalid duration"},
+		{"failures=maxRestarts=few", "failures: strconv.Atoi"},
+		{"failures=maxfailed=1", "failures: there is no maxfailed; there are deadline"},
 		{"stages=a:soak=soon", "stages: a:soak=soon: time: invalid duration"},
 		{"stages=a:approval=perhaps", "stages: a:approval=perhaps: approval takes no value"},
 		{"stages=a:selector=ring", "stages: a:selector=ring: selector=ring must be selector=key=value"},

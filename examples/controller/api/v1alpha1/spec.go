@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -104,6 +105,9 @@ func (p *Policy) policy() rollout.Policy {
 		policy.Approved = append(policy.Approved, stage.Approval(approval))
 	}
 	policy.Expedite = p.Expedite
+	if p.Failures != nil {
+		policy.Failures = p.Failures.options()
+	}
 	return policy
 }
 
@@ -113,6 +117,16 @@ func (s *Stage) stage() stage.Stage {
 		converted.Soak = s.Soak.Duration.Duration
 	}
 	return converted
+}
+
+func (f *Failures) options() *failure.Options {
+	o := failure.Options{
+		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry, Quarantine: f.Quarantine,
+	}
+	if f.Deadline != nil {
+		o.Deadline = f.Deadline.Duration.Duration
+	}
+	return &o
 }
 
 func (c *Canary) options() *canary.Options {

@@ -129,6 +129,28 @@ type Policy struct {
 	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or "*" for whatever revision
 	// there is. Default: none.
 	Expedite string `json:"expedite,omitempty"`
+	// Failures stop the rollout, or take it back, when it fails on too many nodes. Default: nodes that fail count as unavailable, and
+	// nothing else follows.
+	Failures *Failures `json:"failures,omitempty"`
+}
+
+// Failures is failure.Options.
+type Failures struct {
+	// Deadline is how long a node's pod of the update revision may be unavailable until the node has failed. It must be more than
+	// minReadySeconds. Default: 10m.
+	Deadline *Duration `json:"deadline,omitempty"`
+	// MaxRestarts is how often a pod that is not available may have restarted. Default: restarts are not looked at.
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+	// MaxFailed is how many nodes may have failed: a number, or a percentage of the nodes in open parts of stages, rounded down.
+	// Default: 0.
+	MaxFailed *intstr.IntOrString `json:"maxFailed,omitempty"`
+	// Action is what is done while more have failed: Pause or Rollback. Default: Pause.
+	Action string `json:"action,omitempty"`
+	// Retry names the revision that is rolled out once more after a rollback; a slash and any new text make it a new order.
+	// Default: none.
+	Retry string `json:"retry,omitempty"`
+	// Quarantine is how many failed nodes are left out of the budgets: as MaxFailed. Default: 0.
+	Quarantine *intstr.IntOrString `json:"quarantine,omitempty"`
 }
 
 // Stage is stage.Stage.
