@@ -10,11 +10,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -46,6 +48,11 @@ func alikeScenes() []alikeScene {
 		{"frozen", []kit.SpecOption{kit.Frozen()}},
 		{"held nodes", []kit.SpecOption{kit.Partition("3"), kit.HoldRevision()}},
 		{"a canary", []kit.SpecOption{kit.Canary("2")}},
+		{"stages", []kit.SpecOption{kit.Stages(stage.Stage{Name: "pools", Key: "pool"})}},
+		{"stages that soak, and exemptions", []kit.SpecOption{
+			kit.Stages(stage.Stage{Name: "pools", Key: "pool", Tolerance: new(intstr.FromInt32(9)), Soak: time.Hour}), kit.MaxUnschedulable("1"),
+		}},
+		{"stages that need an approval", []kit.SpecOption{kit.Stages(stage.Stage{Name: "pools", Key: "pool", Approval: true})}},
 	} {
 		old := kit.Spec("agent", append([]kit.SpecOption{kit.MaxUnavailable("2")}, row.options...)...)
 		spec := kit.Changed(old, kit.Image("agent:v2"))
@@ -155,6 +162,7 @@ func alikeSnapshots(s rollout.Snapshot) map[string]rollout.Snapshot {
 			"an unreachable node": func(n *corev1.Node) {
 				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
 			},
+			"a node of another pool": func(n *corev1.Node) { n.Labels["pool"] = "three" },
 			"a node with an override": func(n *corev1.Node) {
 				n.Annotations = map[string]string{
 					placement.OverrideAnnotationPrefix + "default.agent.main": `{"requests":{"cpu":"300m"}}`,
@@ -241,6 +249,14 @@ func alikePlans(right rollout.Plan) map[string]rollout.Plan {
 	for _, field := range fieldsOf(reflect.TypeFor[rollout.Budget](), nil) {
 		put(fmt.Sprintf("budget %v", field), func(p *rollout.Plan) { alter(reflect.ValueOf(&p.Budget).Elem().FieldByIndex(field)) })
 	}
+	for i := range right.Parts {
+		for _, field := range fieldsOf(reflect.TypeFor[rollout.PartState](), nil) {
+			put(fmt.Sprintf("part %d %v", i, field), func(p *rollout.Plan) {
+				p.Parts = slices.Clone(p.Parts)
+				alter(reflect.ValueOf(&p.Parts[i]).Elem().FieldByIndex(field))
+			})
+		}
+	}
 	put("status", func(p *rollout.Plan) { p.Status.Updated++ })
 	put("no wake", func(p *rollout.Plan) { p.NextWake = time.Time{} })
 	put("a later wake", func(p *rollout.Plan) { p.NextWake = p.NextWake.Add(time.Hour) })
@@ -272,6 +288,8 @@ func alter(field reflect.Value) {
 		*value += "x"
 	case *bool:
 		*value = !*value
+	case *[]string:
+		*value = append(slices.Clone(*value), "node-01", "node-05", "node-10")
 	case **rollout.RevisionDiff:
 		*value = &rollout.RevisionDiff{To: "x"}
 	default:
