@@ -131,6 +131,21 @@ func TestVerifyAcceptsStages(t *testing.T) {
 		{name: "one more of several that cannot be updated in place", why: "T8, I1: what others made of a pod is looked at closely only for the first", scene: handStaged(
 			ring0, ring1, handPods("available", "a-old", "b-old", "c-old"), handInRing("0", "a", "b", "c"), inPlaceBy(inplace.Only),
 			onPods(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "agent:other" }, "c-old"))},
+		{name: "a lost pod of the revision on trial", why: "T8, T6: what comes back is not that one", scene: handSuperseded(
+			handPods("available", "e-new"), onPods(func(p *corev1.Pod) { handMarked(p).Status.Phase = corev1.PodFailed }, "e-new"))},
+		{name: "a lost pod of a revision that has failed", why: "T8: it comes back at the base", scene: handStaged(
+			ring0, ring1, handCompleted(0), handPods("available", "a-old", "b-old", "d-old"), handAt(olderHash, "b-old"), func(s *handmade) {
+				older := handRevision(olderHash, 0, handTemplate("v0"))
+				older.Annotations = map[string]string{history.FailedAnnotation: "?"}
+				s.snapshot.Revisions = append(s.snapshot.Revisions, older)
+				handMarked(s.pod("b-old")).Status.Phase = corev1.PodFailed
+			})},
+		{name: "a percentage is rounded down", why: "T8: half of three nodes is one", scene: handStaged(
+			handRing("0", func(s *stage.Stage) { s.Tolerance = new(intstr.FromString("50%")) }), ring1,
+			handPods("available", "a-new", "b-old"), handPods("unready", "c-new", "d-new"), handInRing("0", "c", "d"))},
+		{name: "as many as are tolerated", why: "T8: two thirds of three nodes are two", scene: handStaged(
+			handRing("0", func(s *stage.Stage) { s.Tolerance = new(intstr.FromString("67%")) }), ring1,
+			handPods("available", "a-new", "b-old"), handPods("unready", "c-new", "d-new"), handInRing("0", "c", "d"))},
 		{name: "a duplicate has the mark of the end", why: "T8: so is the revision, and says so", scene: handRings(
 			ring0, ring1, handDuplicate(map[string]string{history.CompletedAnnotation: "?"}))},
 	})
