@@ -18,12 +18,14 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
+	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // Stages (T8): on any snapshot as the verifier sees it, and in whole rollouts as an observer does that keeps an account of its own of
@@ -44,9 +46,18 @@ func TestStagesAllTheWay(t *testing.T) {
 	testTales(t, passesStages, breaksStages, endsStages, keepsOpen)
 }
 
+// stagePlans generates trials of one snapshot with stages, mostly with a budget that leaves them the say.
 func stagePlans() *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
-		return trial{Case: draw.InStages(rapid.OneOf(draw.AnyCase(), draw.AnyCanaryCase())).Draw(t, "scenario")}
+		options := rapid.SampledFrom([][]rollouttest.SpecOption{
+			nil, {objects.Released(), rollouttest.MaxUnavailable("100%")}, {objects.Released(), rollouttest.MaxUnavailable("100%")},
+			{objects.Released(), rollouttest.MaxSurge("100%")},
+		}).Draw(t, "budget of its own")
+		cases := draw.AnyCase(options...)
+		if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "canary") {
+			cases = draw.AnyCanaryCase(options...)
+		}
+		return trial{Case: draw.InStages(cases).Draw(t, "scenario")}
 	})
 }
 
@@ -277,14 +288,15 @@ func nothingNew(spec *rollout.Spec, s rollout.Snapshot, p *rollout.Plan) error {
 			}
 		}
 	}
-	// The first part that is certainly not done: a node of it is to be updated, and has no pod of the revision.
+	// The first part that is certainly not done: a node of it is to have the revision, and no pod of it.
 	var undone *spotOf
 	for _, d := range p.Decisions {
 		at := a.ofNode[d.Node]
 		if compareSpots(at, remembered) <= 0 || (undone != nil && compareSpots(*undone, at) <= 0) {
 			continue
 		}
-		if d.State == rollout.StateOutdated && d.Target == rollout.TargetUpdate && !d.Exempt() {
+		_, arrived := a.standing(d.Node)
+		if d.Target == rollout.TargetUpdate && d.Facts&status.Updated == 0 && !arrived && !d.Exempt() {
 			undone = &at
 		}
 	}
