@@ -199,7 +199,6 @@ var (
 
 var stageMutants = []mutant{
 	{"no stages", "the policy is not looked at", stagesHold, alsoWith(noStages)},
-	{"the first stage only", "the others are not looked at", stagesHold, alsoWith(firstStage)},
 	{"keys are not looked at", "a stage is one part", stagesHold, alsoWith(noKeys)},
 }
 
@@ -221,6 +220,7 @@ func alsoWith(mutant func(rollout.Spec, harness.PlanFunc) harness.PlanFunc) func
 
 var stageTaleMutants = []taleMutant{
 	{"no stages, seen from outside", "the policy is not looked at", passesStages, noStages},
+	{"the first stage only", "the others are not looked at", passesStages, firstStage},
 	{"done by health", "a part is done when its pods are healthy, whatever their revision", passesStages, healthyIsDone},
 	{"clock from the Ready transition", "soak is counted from what the condition says", passesStages, sinceReady},
 	{"no soak", "the time is not looked at", passesStages, noSoak},

@@ -136,7 +136,7 @@ func (a *account) count(n *corev1.Node, in *tally) {
 	if !selected {
 		return
 	}
-	settled, arrived := a.standing(n.Name)
+	settled, arrived := a.standing(n)
 	switch {
 	case !runs(n):
 		if arrived && !settled && !mustLeave(n) { // the revision may have broken it
@@ -159,10 +159,13 @@ func mustLeave(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == harness.TaintKey && t.Effect == corev1.TaintEffectNoExecute })
 }
 
-// standing tells whether the node has a pod of the revision that is available, and whether it has any.
-func (a *account) standing(node string) (settled, arrived bool) {
+// standing tells whether the node has a pod of the revision, with the resources that it is to have, that is available, and whether it
+// has any.
+func (a *account) standing(n *corev1.Node) (settled, arrived bool) {
+	node := n.Name
+	cpu := cmp.Or(wantedCPU(*a.spec, n), a.spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String())
 	for _, p := range a.seen.Pods {
-		if nodeOfAny(p) != node || revisionOf(p) != a.hash || p.DeletionTimestamp != nil || slices.Contains(a.seen.InFlight.Deletes, p.UID) {
+		if nodeOfAny(p) != node || p.Spec.Containers[0].Resources.Requests.Cpu().String() != cpu || revisionOf(p) != a.hash || p.DeletionTimestamp != nil || slices.Contains(a.seen.InFlight.Deletes, p.UID) {
 			continue
 		}
 		arrived = true
@@ -272,7 +275,8 @@ func checkStagesHold(c trial, plan harness.PlanFunc) error {
 
 // nothingNew judges one plan by what is certain whatever else the snapshot has.
 func nothingNew(spec *rollout.Spec, s rollout.Snapshot, p *rollout.Plan) error {
-	if len(p.Parts) == 0 { // a first installation, a rollback, a trial, or OnDelete
+	first := !slices.ContainsFunc(s.Revisions, func(r *appsv1.ControllerRevision) bool { return !objects.Holds(r, &spec.Template) })
+	if first || len(p.Parts) == 0 { // there is none either after a rollback, in a trial, or with OnDelete
 		return nil
 	}
 	a := takeAccount(spec, s)
@@ -295,8 +299,8 @@ func nothingNew(spec *rollout.Spec, s rollout.Snapshot, p *rollout.Plan) error {
 		if compareSpots(at, remembered) <= 0 || (undone != nil && compareSpots(*undone, at) <= 0) {
 			continue
 		}
-		_, arrived := a.standing(d.Node)
-		if d.Target == rollout.TargetUpdate && d.Facts&status.Updated == 0 && !arrived && !d.Exempt() {
+		expected := slices.ContainsFunc(s.InFlight.Creates, func(c rollout.InFlightCreate) bool { return c.Node == d.Node })
+		if d.Target == rollout.TargetUpdate && d.Facts&status.Updated == 0 && !expected && !d.Exempt() {
 			undone = &at
 		}
 	}
@@ -451,7 +455,7 @@ func observeOpenParts(tale) observer {
 			return err
 		}
 		for _, n := range a.seen.Nodes {
-			settled, arrived := a.standing(n.Name)
+			settled, arrived := a.standing(n)
 			if at := a.ofNode[n.Name]; open[at] && !settled && !arrived && !slices.Contains(s.Behavior.Silent, n.Name) {
 				return fmt.Errorf("V16: part %v is open, and node %s is not updated in the end", at, n.Name)
 			}
