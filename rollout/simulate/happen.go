@@ -118,7 +118,7 @@ func (s *Simulation) occur(h *happening) {
 		s.setSpec(spec)
 	case ApproveStage:
 		s.record(Record{Kind: EventHappened, Detail: e.What.String() + " " + e.Approval.Stage})
-		s.approve(e.Approval)
+		h.effect = s.approve(e.Approval) || before
 	case ExpediteRevision:
 		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
 		spec := s.spec
@@ -428,16 +428,17 @@ func (s *Simulation) crashOnce(p *pod) {
 	s.changePod(p, object)
 }
 
-// approve adds an approval to the policy.
-func (s *Simulation) approve(approval stage.Approval) {
+// approve adds an approval to the policy, and returns whether there is such a stage. Another spec may have none.
+func (s *Simulation) approve(approval stage.Approval) bool {
 	spec := s.spec
 	policy := &spec.Strategy.Policy
 	if !slices.ContainsFunc(policy.Stages, func(of stage.Stage) bool { return of.Name == approval.Stage }) {
-		return // of another spec, which has no such stage
+		return false
 	}
 	approval.Revision = s.revisionOr(approval.Revision)
 	policy.Approved = append(slices.Clip(policy.Approved), approval)
 	s.setSpec(spec)
+	return true
 }
 
 // revisionOr is the revision that is named, and else the one that the spec rolls out. Only the planner knows its hash.

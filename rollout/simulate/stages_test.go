@@ -107,8 +107,7 @@ func TestStagesEvents(t *testing.T) {
 		want  string
 	}{
 		{"no stage", approve(stage.Approval{Value: "a"}), "events[0].approval.stage: Required value"},
-		{"no such stage", approve(stage.Approval{Stage: "other"}), `events[0].approval.stage: Not found: "other"`},
-		{"a value without a key", approve(stage.Approval{Stage: "ring", Value: "a"}), "events[0].approval.value: Forbidden"},
+		{"no such stage", approve(stage.Approval{Stage: "other"}), ""},
 		{"any revision", approve(stage.Approval{Stage: "ring", Revision: "*"}), "events[0].approval.revision: Invalid value"},
 		{"on a node", simulate.Event{What: simulate.ApproveStage, Approval: stage.Approval{Stage: "ring"}, Node: "x"}, "events[0].node: Forbidden"},
 		{"an approval for another kind", simulate.Event{What: simulate.CrashController, Approval: stage.Approval{Stage: "ring"}}, "events[0].approval: Forbidden"},
@@ -129,13 +128,12 @@ func TestStagesEvents(t *testing.T) {
 			}
 		})
 	}
-	// A stage of a later spec is one, too.
-	later := kit.Spec("agent", kit.Stages(stage.Stage{Name: "later"}))
-	scenario := simulate.Scenario{
-		Spec: kit.Spec("agent"), Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "x", Nodes: 1}}},
-		Events: []simulate.Event{{What: simulate.SetSpec, Spec: &later}, approve(stage.Approval{Stage: "later"})},
-	}
-	if err := scenario.Validate(); err != nil {
-		t.Errorf("a stage of a later spec: %v", err)
+}
+
+// TestApprovalsWithoutAStage: a spec without the stage stays as it is, and the report says that the event had no effect.
+func TestApprovalsWithoutAStage(t *testing.T) {
+	report := ringed(t, simulate.Event{What: simulate.ApproveStage, Approval: stage.Approval{Stage: "other"}})
+	if diff := cmp.Diff([]string{"events[0]"}, report.Unused); diff != "" {
+		t.Errorf("unused, -want +got:\n%s", diff)
 	}
 }

@@ -40,45 +40,23 @@ func (e *Event) validate(path *field.Path, s *Scenario, pools map[string]bool) f
 	errs = append(errs, e.validateChange(path)...)
 	errs = append(errs, e.validateJoin(path.Child("join"))...)
 	errs = append(errs, e.validateClock(path.Child("behind"))...)
-	errs = append(errs, e.validateOrder(path, s)...)
+	errs = append(errs, e.validateOrder(path)...)
 	return append(errs, e.validateSpec(path, &s.Spec)...)
 }
 
 // validateOrder checks what is approved, and what is expedited.
-func (e *Event) validateOrder(path *field.Path, s *Scenario) field.ErrorList {
+func (e *Event) validateOrder(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch at := path.Child("approval"); {
 	case e.What != ApproveStage && e.Approval != (stage.Approval{}):
 		errs = append(errs, field.Forbidden(at, "is for ApproveStage"))
 	case e.What == ApproveStage && e.Approval.Stage == "":
 		errs = append(errs, field.Required(at.Child("stage"), "is what is approved"))
-	case e.What == ApproveStage:
-		errs = append(errs, e.validateApproval(at, s)...)
+	case e.Approval.Revision == canary.Any:
+		errs = append(errs, field.Invalid(at.Child("revision"), canary.Any, "must name one revision, or be unset for the one of that moment"))
 	}
 	if e.What != ExpediteRevision && e.Revision != "" {
 		errs = append(errs, field.Forbidden(path.Child("revision"), "is for ExpediteRevision"))
-	}
-	return errs
-}
-
-// validateApproval checks an approval against the stages of all specs that are ever in force.
-func (e *Event) validateApproval(at *field.Path, s *Scenario) field.ErrorList {
-	stages := slices.Clone(s.Spec.Strategy.Policy.Stages)
-	for i := range s.Events {
-		if spec := s.Events[i].Spec; spec != nil {
-			stages = append(stages, spec.Strategy.Policy.Stages...)
-		}
-	}
-	var errs field.ErrorList
-	of := func(s stage.Stage) bool { return s.Name == e.Approval.Stage }
-	switch keyed := func(s stage.Stage) bool { return of(s) && s.Key != "" }; {
-	case !slices.ContainsFunc(stages, of):
-		errs = append(errs, field.NotFound(at.Child("stage"), e.Approval.Stage))
-	case e.Approval.Value != "" && !slices.ContainsFunc(stages, keyed):
-		errs = append(errs, field.Forbidden(at.Child("value"), "is for a stage with a key"))
-	}
-	if e.Approval.Revision == canary.Any {
-		errs = append(errs, field.Invalid(at.Child("revision"), canary.Any, "must name one revision, or be unset for the one of that moment"))
 	}
 	return errs
 }
