@@ -32,6 +32,10 @@ type Document struct {
 	Budget budget `json:"budget"`
 	// Canary is the state of the update revision's canary; absent if the strategy has none.
 	Canary *trial `json:"canary,omitempty"`
+	// Parts are those of the stages, in the order in which they are opened; absent while none is judged. StaleApprovals are
+	// approvals of other revisions.
+	Parts          []part     `json:"parts,omitempty"`
+	StaleApprovals []approval `json:"staleApprovals,omitempty"`
 	// Overrides are the conflicts between settings, and the annotations of nodes that cannot be read.
 	Overrides []override `json:"overrides,omitempty"`
 	// Revisions are the revisions, the newest first.
@@ -146,6 +150,8 @@ type decision struct {
 	Reason    string `json:"reason"`
 	Limit     string `json:"limit,omitempty"`
 	Until     string `json:"until,omitempty"`
+	// Part is the part that the node waits for: its place in Parts, counted from 1.
+	Part int32 `json:"part,omitempty"`
 	// Unavailable reports whether the node counts against maxUnavailable after this plan, Surging whether it holds a place of
 	// maxSurge.
 	Unavailable bool `json:"unavailable,omitempty"`
@@ -201,7 +207,8 @@ func (r *Result) Document() (Document, error) {
 			MaxUnschedulable: p.Budget.MaxUnschedulable, Exempt: p.Budget.Exempt,
 			Burst: p.Budget.Burst, Waiting: p.Budget.Waiting,
 		},
-		Canary:        r.trial(),
+		Canary: r.trial(),
+		Parts:  r.parts(), StaleApprovals: r.staleApprovals(),
 		Overrides:     r.overrides(),
 		Revisions:     r.revisions(),
 		Diffs:         r.diffs(),
@@ -269,7 +276,7 @@ func (r *Result) actions() actions {
 func (r *Result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
-		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until),
+		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until), Part: d.Part,
 		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(),
 	}
 	if d.Limit != rollout.LimitNone {

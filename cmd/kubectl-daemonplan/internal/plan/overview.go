@@ -41,6 +41,8 @@ type Overview struct {
 	// States are the states that nodes are in, and Zones how many nodes of each zone are.
 	States []rollout.NodeState
 	Zones  []Zone
+	// Parts are the parts of the stages, in the order in which they are opened.
+	Parts []string
 	// Waits are the nodes that wait, grouped by what they wait for.
 	Waits []string
 	// Troubles are the nodes that are not available because something is wrong with them or with their pods.
@@ -108,6 +110,7 @@ func (r *Result) overview() Overview {
 		Desired:  int(s.Desired), Updated: int(s.Updated), Available: int(s.Available),
 		Budget: r.budgetText(),
 		More:   slices.Concat(r.strategyLines(), r.paceLines(), r.canaryLines(), r.claimLines()),
+		Parts:  r.partLines(),
 		Waits:  r.waitLines(),
 		Wake:   r.wakeText(),
 	}
@@ -130,7 +133,7 @@ func (r *Result) overview() Overview {
 	for _, line := range []*string{&o.Set, &o.Revision, &o.State, &o.Budget, &o.Wake} {
 		*line = text.Printable(*line)
 	}
-	for _, lines := range [][]string{o.More, o.Waits} {
+	for _, lines := range [][]string{o.More, o.Parts, o.Waits} {
 		for i := range lines {
 			lines[i] = text.Printable(lines[i])
 		}

@@ -68,6 +68,7 @@ func (r *Result) reportProgress(out io.Writer) {
 	for _, line := range slices.Concat(r.strategyLines(), r.paceLines(), r.canaryLines()) {
 		fmt.Fprintln(out, text.Printable(line))
 	}
+	r.reportParts(out)
 }
 
 // reportWaits prints what nodes wait for, and when to look again.

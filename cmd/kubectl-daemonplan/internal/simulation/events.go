@@ -28,6 +28,7 @@ var eventWords = map[string]string{
 	"MaintainNode": "under maintenance",
 	"TaintNode":    "tainted", "UntaintNode": "taint removed", "EvictPod": "pod evicted", "DeletePod": "pod deleted by hand",
 	"CrashPod": "pod crashed", "SetSpec": "spec changed", "GiveCommands": "canary command given",
+	"ApproveStage": "stage approved:", "ExpediteRevision": "revision expedited",
 	"CrashController": "controller crashed", "SetClock": "controller's clock set:",
 }
 

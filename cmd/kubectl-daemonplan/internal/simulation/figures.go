@@ -65,6 +65,7 @@ func figures(outcomes []*outcome) []figure {
 	t.optional("controller crashes", counted("crash", "crashes"),
 		func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
+	t.stages()
 	t.line("longest wait", t.wait)
 	t.line("nodes with the new version", t.updated)
 	t.given()

@@ -46,7 +46,7 @@ func newPage(f *Frame, now time.Time, width int) page {
 	}
 	o := f.Result.Overview(now)
 	p.body = slices.Concat(f.summary(&o, now, width), zoneLines(&o, width), troubleLines(&o, width),
-		listed("Waiting", o.Waits, width), listed("More", f.more(&o), width))
+		listed("Stages", o.Parts, width), listed("Waiting", o.Waits, width), listed("More", f.more(&o), width))
 	return p
 }
 

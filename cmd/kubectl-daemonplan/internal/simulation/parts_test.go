@@ -1,0 +1,41 @@
+package simulation
+
+import (
+	"strings"
+	"testing"
+)
+
+// stagedSet is a manifest with a policy.
+func stagedSet(image, policy string) string {
+	return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: agent\n  annotations:\n    daemonplan.io/policy: |\n      " +
+		strings.ReplaceAll(policy, "\n", "\n      ") + "\nspec:\n  updateStrategy: {rollingUpdate: {maxUnavailable: 50%}}\n" +
+		"  selector: {matchLabels: {app: agent}}\n  template:\n    metadata: {labels: {app: agent}}\n" +
+		"    spec: {containers: [{name: agent, image: \"" + image + "\"}]}\n"
+}
+
+// The comparison says when each part of the stages was opened and done, and events of the world approve one.
+func TestStagesInComparison(t *testing.T) {
+	write := func(name, text string) string { return write(t, name, text) }
+	const policy = "stages:\n- {name: ring-0, selector: {matchLabels: {ring: '0'}}, soak: 10m}\n- {name: none, selector: {matchLabels: {ring: '9'}}}\n" +
+		"- {name: zones, key: topology.kubernetes.io/zone, approval: true}"
+	args := []string{
+		"simulate", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
+		"--spec", "staged=" + write("staged.yaml", stagedSet("agent:v2", policy)), "--spec", "all=" + write("all.yaml", stagedSet("agent:v2", "{}")),
+		"--fleet", write("fleet.yaml", "pools:\n- {name: first, nodes: 2, labels: {ring: '0'}}\n- {name: rest, nodes: 4, zones: [a, b]}\n"),
+		"--world", write("world.yaml", "model: {kubelets: [{start: 10s, stop: 10s}]}\nevents:\n"+
+			"- {at: 1h, what: approve stage, approval: {stage: zones, value: a}}\n- {at: 2h, what: ApproveStage, approval: {stage: zones}}\n"),
+	}
+	out := answer(t, args...)
+	for _, want := range []string{
+		"stages done", "3 of 3 parts", "ring-0", "opened 0s, done 20s later", "  none", "skipped",
+		"  zones (a)", "opened 1h00m, done 20s later", "  zones (b)", "opened 2h00m, done 20s later",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the comparison lacks %q:\n%s", want, out)
+		}
+	}
+	_, out, _ = call(1, false, append(args[:len(args)-2:len(args)-2], "--until", "6h")...)
+	if !strings.Contains(out, "never opened") || !strings.Contains(out, "1 of 3 parts") {
+		t.Errorf("without approvals the zones are never opened:\n%s", out)
+	}
+}
