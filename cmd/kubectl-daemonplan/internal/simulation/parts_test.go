@@ -34,6 +34,15 @@ func TestStagesInComparison(t *testing.T) {
 			t.Errorf("the comparison lacks %q:\n%s", want, out)
 		}
 	}
+	// The spec without stages is no reason to warn of the approvals; a stage that no spec has is one.
+	if _, _, stderr := call(1, false, args...); stderr != "" {
+		t.Errorf("it warns:\n%s", stderr)
+	}
+	other := write("other.yaml", "model: {kubelets: [{start: 10s}]}\nevents: [{at: 1h, what: ApproveStage, approval: {stage: other}}]\n")
+	if _, _, stderr := call(1, false, append(args[:len(args)-1:len(args)-1], other, "--until", "2h")...); !strings.Contains(stderr,
+		`events[0]: there is no stage "other" to approve`) {
+		t.Errorf("it does not warn:\n%s", stderr)
+	}
 	_, out, _ = call(1, false, append(args[:len(args)-2:len(args)-2], "--until", "6h")...)
 	if !strings.Contains(out, "never opened") || !strings.Contains(out, "1 of 3 parts") {
 		t.Errorf("without approvals the zones are never opened:\n%s", out)

@@ -76,6 +76,9 @@ func (e *experiment) unused(outcomes []*outcome) []string {
 	for _, path := range paths {
 		of := ""
 		if len(labels[path]) < len(outcomes) {
+			if e.approves(path) != "" {
+				continue // specs with stages are compared with others
+			}
 			of = " of " + strings.Join(labels[path], ", ")
 		}
 		lines = append(lines, e.unusedPath(path, of))
@@ -86,10 +89,23 @@ func (e *experiment) unused(outcomes []*outcome) []string {
 // unusedPath says it of one path. Of is empty, or names the candidates in whose runs it applied to nothing.
 func (e *experiment) unusedPath(path, of string) string {
 	what := "this rule applied to no pod"
-	if strings.HasPrefix(path, "events") {
+	switch stage := e.approves(path); {
+	case stage != "":
+		what = fmt.Sprintf("there is no stage %q to approve", stage)
+	case strings.HasPrefix(path, "events"):
 		what = "this event happened to no node"
 	}
 	return fmt.Sprintf("%s: %s: %s%s", e.question.World, path, what, of)
+}
+
+// approves is the stage that the event of that path approves; empty: it is another event, or a rule.
+func (e *experiment) approves(path string) string {
+	for i := range e.World.Events {
+		if path == fmt.Sprintf("events[%d]", i) {
+			return e.World.Events[i].Approval.Stage
+		}
+	}
+	return ""
 }
 
 // warnPath prints it of one path, and keeps it for the answer.
