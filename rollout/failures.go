@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,11 +20,14 @@ func (r *run) findFailed() {
 		return
 	}
 	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.failed = r.isRestarting(int32(i)); n.failed {
+			continue
+		}
 		pod, watched := r.unavailablePod(int32(i))
 		if !watched {
 			continue
 		}
-		n := &r.nodes[i]
 		verdict := r.failures.Of(pod, r.backoffs.series(n.Name, r.revision.Update.Hash), r.snapshot.Now)
 		n.failed = verdict.Failed
 		r.wake(verdict.At)
@@ -112,6 +116,14 @@ func (r *run) gaveUpText() string {
 		return r.plan.GaveUp
 	}
 	return r.gaveUpBefore()
+}
+
+// isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.
+func (r *run) isRestarting(i int32) bool {
+	outcome := r.outcome(i)
+	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
+		return p.traits.has(restarting) && p.traits.has(atGoal) && !p.traits.has(marked) && (outcome == placement.Run || p.traits.has(bound))
+	})
 }
 
 // unavailablePod returns the node's pod of the update revision if it is not available, and whether the node is watched for

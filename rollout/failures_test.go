@@ -98,6 +98,13 @@ func failureScenes() []scene {
 			fleet: []spot{on("a", restarted(3)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
 		},
 		{
+			name: "restarts of an available pod", why: "F1: it crashes again and again, and is available in between", spec: with(failures("", "", byRestarts)),
+			fleet: []spot{
+				on("a", newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })), on("b", oldPod()),
+			},
+			want: []string{"a: updated>update none UpToDate F", waits("b")},
+		},
+		{
 			name: "not too many restarts", why: "F1", spec: with(failures("", "", byRestarts)),
 			fleet: []spot{on("a", restarted(2)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
 		},

@@ -128,7 +128,7 @@ func compile(spec Spec) (*Planner, error) {
 	}
 	p.rules = &fleet.Rules{
 		Namespace: spec.Namespace, Name: spec.Name, Template: &p.spec.Template, Overrides: spec.Overrides,
-		NodeSelector: labels.Everything(), CanaryLabel: CanaryLabel,
+		NodeSelector: labels.Everything(), CanaryLabel: CanaryLabel, Failures: p.failures,
 	}
 	if spec.Strategy.NodeSelector != nil {
 		if p.rules.NodeSelector, err = metav1.LabelSelectorAsSelector(spec.Strategy.NodeSelector); err != nil {

@@ -242,6 +242,7 @@ const (
 	preparingDelete = traits(fleet.PreparingDelete) // this plan may label it so, too
 	preparingUpdate = traits(fleet.PreparingUpdate)
 	inTransition    = traits(fleet.InTransition)
+	restarting      = traits(fleet.Restarting)
 	outOfService    = traits(fleet.OutOfService)
 )
 

@@ -406,7 +406,7 @@ func TestStagesReadInWords(t *testing.T) {
 			"soaks", "when it is opened", []kit.SpecOption{kit.Stages(zones)},
 			[]spot{zone(on("a", newPod()), "x"), zone(on("b", oldPod()), "y")}, nil, "b",
 			"b: outdated; waits: its pod b0 is outdated, but stage zones (y) is not open: it opens when the part before has soaked, at 2026-01-01T13:00:00Z",
-			"1 node waits: stage zones (y) is not open: it opens when the part before has soaked, at 2026-01-01T13:00:00Z (b)",
+			"1 node waits: stage zones (y) opens when the part before has soaked, at 2026-01-01T13:00:00Z (b)",
 		},
 		{
 			"approval", "what somebody has to do", []kit.SpecOption{kit.Stages(ring("0", approval))},

@@ -152,10 +152,8 @@ func (w WaitingNodes) because() string {
 		return w.Domain.spent()
 	case w.Limit == LimitFailures:
 		return fmt.Sprintf("the update revision has failed on more than %s: %s", counted(w.Size, "node"), list(w.Because, len(w.Because)))
-	case w.Part != nil && w.Limit == LimitStage:
-		return w.Part.obstacle(nil)
 	case w.Part != nil:
-		return w.Part.name() + " is not open: " + w.Part.obstacle(w.Part)
+		return w.Part.obstacle(nil)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

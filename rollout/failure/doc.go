@@ -1,7 +1,7 @@
 // Package failure says which nodes a new revision has failed on, and what is done when too many have (F1 to F4).
 //
-// A node has failed when its pod of the update revision is not available for longer than a deadline, or while it is not available
-// has restarted too often. [Options.Of] judges one node:
+// A node has failed when its pod of the update revision is not available for longer than a deadline, or has restarted too often.
+// [Options.Of] judges one node:
 //
 //	verdict := options.Of(pod, series, now) // pod: the node's pod of the update revision; nil: it has none just now
 //	if verdict.Failed { … }

@@ -25,14 +25,14 @@ type Verdict struct {
 	At time.Time
 }
 
-// Of judges a node whose pod of the update revision is not available. A nil pod stands for a node that has none just now, because a
+// Of judges a node whose pod of the update revision is not available; of one that is available see [Options.Restarting]. A nil pod stands for a node that has none just now, because a
 // failed one was deleted.
 func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
-	since, inPlace := series.First, false
+	since := series.First
 	if pod != nil {
-		since, inPlace = unavailableSince(pod, series)
+		since = unavailableSince(pod, series)
 	}
-	if !inPlace && o.MaxRestarts != nil && restarts(pod, series) > int64(*o.MaxRestarts) {
+	if o.tooMany(pod, series) {
 		return Verdict{Failed: true}
 	}
 	if since.IsZero() {
@@ -44,16 +44,30 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// unavailableSince returns the instant from which the deadline runs, and whether the pod was updated in place.
-func unavailableSince(pod *corev1.Pod, series Series) (since time.Time, inPlace bool) {
-	since = pod.CreationTimestamp.Time
+// Restarting reports whether a pod, available or not, has restarted more often than MaxRestarts allows. A pod that crashes again and
+// again may be available in between, and its node has failed all the same. It is false for a pod that was updated in place, and for
+// nil.
+func (o Options) Restarting(pod *corev1.Pod) bool { return pod != nil && o.tooMany(pod, Series{}) }
+
+func (o Options) tooMany(pod *corev1.Pod, series Series) bool {
+	return o.MaxRestarts != nil && restarts(pod, series) > int64(*o.MaxRestarts) && (pod == nil || !updatedInPlace(pod))
+}
+
+func updatedInPlace(pod *corev1.Pod) bool {
+	state, err := inplace.StateOf(pod)
+	return err == nil && state != nil
+}
+
+// unavailableSince returns the instant from which the deadline runs.
+func unavailableSince(pod *corev1.Pod, series Series) time.Time {
+	since := pod.CreationTimestamp.Time
 	if !series.First.IsZero() && series.First.Before(since) {
 		since = series.First
 	}
 	if state, err := inplace.StateOf(pod); err == nil && state != nil {
-		since, inPlace = later(since, state.UpdateTimestamp.Time), true
+		since = later(since, state.UpdateTimestamp.Time)
 	}
-	return later(since, stoppedAt(pod)), inPlace
+	return later(since, stoppedAt(pod))
 }
 
 // stoppedAt returns when the pod was Ready last and stopped to be; zero: it never was, or it is Ready.

@@ -32,6 +32,30 @@ func pod(age time.Duration, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
+// A pod that is available in between has failed its node by its restarts.
+func TestRestarting(t *testing.T) {
+	restarted := pod(time.Hour, func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })
+	updated := restarted.DeepCopy()
+	updated.Annotations = map[string]string{inplace.StateKey: `{"revision":"x"}`}
+	twice := failure.Options{MaxRestarts: new(int32(2))}
+	for _, tt := range []struct {
+		why     string
+		options failure.Options
+		pod     *corev1.Pod
+		want    bool
+	}{
+		{"one more than twice", twice, restarted, true},
+		{"three are allowed", failure.Options{MaxRestarts: new(int32(3))}, restarted, false},
+		{"restarts are not looked at", failure.Options{}, restarted, false},
+		{"the update restarts containers", twice, updated, false},
+		{"there is no pod", failure.Options{MaxRestarts: new(int32(0))}, nil, false},
+	} {
+		if got := tt.options.Restarting(tt.pod); got != tt.want {
+			t.Errorf("%t, want %t: %s", got, tt.want, tt.why)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	notReadySince := func(d time.Duration) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.Conditions[1].LastTransitionTime = ago(d) }

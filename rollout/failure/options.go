@@ -16,8 +16,9 @@ type Options struct {
 	// Deadline is how long a node's pod of the update revision may be unavailable until the node has failed (F1). It must be more
 	// than minReadySeconds, or no node could be updated in time. Default (0): 10 minutes.
 	Deadline time.Duration
-	// MaxRestarts is how often a pod that is not available may have restarted; one restart more, and its node has failed (F1). Not
-	// negative. Default (nil): restarts are not looked at.
+	// MaxRestarts is how often a pod may have restarted; one restart more, and its node has failed (F1). Not negative. Default (nil):
+	// restarts are not looked at. A pod that crashes, and is ready for some seconds in between, is found by this alone: each time it
+	// stops to be ready the deadline begins anew.
 	MaxRestarts *int32
 	// MaxFailed is how many nodes may have failed (F2): a number, or a percentage up to 100% of the nodes that are to run the pod in
 	// the parts of stages that are open, rounded down. Default (nil): 0.

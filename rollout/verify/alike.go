@@ -45,7 +45,7 @@ func (k *kept) settle(r *nodeRecord) {
 		cell: r.cell,
 	}
 	if p := r.pods.first; p != nil {
-		of.hash, of.plain = p.hash, of.plain && r.pods.count == 1 && p.plain()
+		of.hash, of.plain = p.hash, of.plain && r.pods.count == 1 && p.plain() && !k.terms.restartsTooOften(p.object)
 		if wait := k.terms.spec.MinReadySeconds; wait > 0 {
 			of.plain = of.plain && !p.readySince.IsZero()
 			of.since = p.readySince.Add(time.Duration(wait) * time.Second)

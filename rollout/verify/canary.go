@@ -39,7 +39,7 @@ type judgedCanary struct {
 // checkTrial judges what the plan says of the trial (C1 to C6).
 func (v *verifier) checkTrial() {
 	trial := &v.plan.Canary
-	if v.spec.Strategy.Canary == nil {
+	if v.spec.Strategy.Canary == nil || v.failed.givenUp {
 		if trial.Phase != canary.Idle || len(trial.Nodes) > 0 || trial.Wanted != 0 || len(trial.Stale) > 0 ||
 			!trial.Until.IsZero() {
 			v.report(12, "", "C1: canary %s with nodes %q, right is none: the spec asks for none", trial.Phase, trial.Nodes)

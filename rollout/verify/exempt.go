@@ -17,7 +17,7 @@ func (v *verifier) observeExempt() {
 	if v.surges() {
 		invariant = 2
 	}
-	unschedulable, out := 0, 0
+	unschedulable, out, quarantined := 0, 0, 0
 	for _, d := range v.statements {
 		node := d.node
 		if node == nil || node.exempt {
@@ -46,6 +46,16 @@ func (v *verifier) observeExempt() {
 				v.report(24, d.Node, "B9: left out of the budgets as number %d, right are at most %d", out, v.limits.maxExempt)
 				continue
 			}
+		case rollout.ExemptionQuarantined:
+			if !node.hasFailed || !node.unavailable && !node.surging {
+				v.report(25, d.Node, "F4: left out of the budgets in quarantine, although it has not failed, or does not count")
+				continue
+			}
+			if quarantined++; quarantined > v.failed.quarantined {
+				v.report(25, d.Node, "F4: left out of the budgets in quarantine as number %d, right are at most %d", quarantined,
+					v.failed.quarantined)
+				continue
+			}
 		default:
 			v.report(12, d.Node, "decision with an unknown exemption (code %d)", uint8(d.Exemption))
 			continue
@@ -56,17 +66,19 @@ func (v *verifier) observeExempt() {
 
 // exemptMissing is how many nodes without an available pod do not count where available pods are compared with desired (M4).
 func (v *verifier) exemptMissing() int {
-	out, isolated := 0, 0
+	out, isolated, quarantined := 0, 0, 0
 	for _, node := range v.nodes {
 		switch {
 		case node.outcome != placement.Run || node.any(func(p *pod) bool { return p.active() && p.avail && !p.leaving }):
 		case out < v.limits.maxExempt && v.excused(node):
 			out++
-		case node.isolated():
-			isolated += node.weight
+		case node.isolated() && isolated < v.limits.maxUnschedulable:
+			isolated = min(isolated+node.weight, v.limits.maxUnschedulable)
+		case node.hasFailed && quarantined < v.failed.quarantined:
+			quarantined++
 		}
 	}
-	return out + min(isolated, v.limits.maxUnschedulable)
+	return out + isolated + quarantined
 }
 
 // isolated reports whether nothing done to the node would help now (B8): it is unreachable, the scheduler finds no room for its

@@ -179,12 +179,16 @@ func (v *verifier) mayBegin(node *node) bool {
 	return limit == rollout.LimitNone
 }
 
-// closedInvariant is the one that forbids to begin a node in a part that is not open for that reason.
+// closedInvariant is the one that forbids to begin a node that is closed for that reason.
 func closedInvariant(limit rollout.Limit) int {
-	if limit == rollout.LimitSoak {
+	switch limit {
+	case rollout.LimitSoak:
 		return 21
+	case rollout.LimitFailures:
+		return 25
+	default:
+		return 20
 	}
-	return 20
 }
 
 // heldInvariant is the one that forbids to begin a node held by the limit.
@@ -324,6 +328,9 @@ func (v *verifier) revisionsBefore(node *node) map[string]bool {
 // known and has not failed, else the base. Where a revision is tried, it is not that one.
 func (v *verifier) rightInClosed(node *node) map[string]bool {
 	ran := v.lostRevision(node)
+	if _, known := v.seriesOf(node); known && !node.goesStable { // its failed pod was deleted a short time ago (M2)
+		ran = v.plan.Status.UpdateRevision
+	}
 	failed := slices.ContainsFunc(v.history.byHash[ran], history.Failed)
 	switch {
 	case ran != "" && v.isUpdate(ran) && !node.goesStable, ran != "" && !v.isUpdate(ran) && !failed:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -35,8 +36,9 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		_, sets := action.Annotations[key]
 		failure := key == history.FailedAnnotation || key == history.FailedMessageAnnotation
 		// Without a canary the revision is rolled out all the same.
-		takenBack := update && (v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate())
-		if sets || !failure || !takenBack && !promotes {
+		givesUp := update && key == history.PromotedAnnotation && (v.failed.givesUp || v.failed.givenUp)
+		takenBack := update && v.failed.retries || update && (v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate())
+		if sets || !givesUp && (!failure || !takenBack && !promotes) {
 			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried, "+
 				"or of what is promoted", key, action.Name)
 		}
@@ -69,8 +71,11 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 			}
 		case history.FailedAnnotation, history.FailedMessageAnnotation:
 			right = update && v.trial.phase == canary.Failed
+			if v.failed.givesUp || v.failed.givenUp { // F3
+				right = update && !v.isMarkedGivenUp() && (key != history.FailedAnnotation || value == failure.Reason)
+			}
 		case history.RetriedAnnotation:
-			right = update && v.retriesUpdate() && value == v.spec.Strategy.Canary.Commands.Retry
+			right = update && (v.failed.retries && value == v.failed.options.Retry || v.retriesUpdate() && v.spec.Strategy.Canary != nil && value == v.spec.Strategy.Canary.Commands.Retry)
 		}
 		if !right {
 			v.report(4, "", "C6: sets annotation %s of revision %s to %q, which is no verdict on it", key, name, value)
@@ -83,7 +88,7 @@ func (v *verifier) mayComplete(name string, update bool) bool {
 	if update {
 		return (v.staging.completes || v.history.completed) && !history.Completed(v.history.update)
 	}
-	if v.history.anyCompleted || len(v.stages) == 0 {
+	if v.history.anyCompleted || len(v.stages) == 0 && v.failed.options == nil {
 		return false
 	}
 	return slices.ContainsFunc(v.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {

@@ -39,6 +39,7 @@ type verifier struct {
 	judged  *judgedCanary   // nil: the spec asks for no canary
 	slow    slowStart
 	staging staging
+	failed  failed
 	// remembered is the memory of the snapshot, if its layout is known.
 	remembered rollout.Memory
 	// selector is the strategy's, as text; empty: it holds nothing (T3).
@@ -80,8 +81,12 @@ type node struct {
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
-	exempt               bool // the plan leaves it out of the budgets, and may: by exemption
-	exemption            rollout.Exemption
+	// hasFailed: the update revision has failed on it (F1), since failsAt, or will then; excusedFromFailing: B8 or B9 leaves it out;
+	// saysFailed: so the plan is to say that it has failed.
+	hasFailed, excusedFromFailing, saysFailed bool
+	failsAt                                   time.Time
+	exempt                                    bool // the plan leaves it out of the budgets, and may: by exemption
+	exemption                                 rollout.Exemption
 	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it;
 	// saysHeld: the plan says that it is held.
 	saysWaits, mayWait, saysHeld bool
@@ -179,8 +184,9 @@ func (v *verifier) observe() {
 	v.observeStatements()
 	v.observeCarried()
 	v.observeRequests()
-	v.observeTrial()
+	v.observeGivenUp()
 	v.observeBases()
+	v.observeTrial()
 	v.observeGoals()
 	v.limits = v.resolveLimits()
 	v.observeHolds()
@@ -190,7 +196,7 @@ func (v *verifier) observe() {
 		v.settleRequests(node)
 	}
 	v.observeStaging()
-	if v.spec.Strategy.Canary != nil {
+	if v.spec.Strategy.Canary != nil && !v.failed.givenUp {
 		v.judged = v.observeCanary()
 	}
 	v.backoffs = v.backoffEnds(v.snapshot.Memory)

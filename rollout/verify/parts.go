@@ -164,8 +164,17 @@ func (v *verifier) observeStaging() {
 	if s.followed = v.followsParts(); !s.followed {
 		return
 	}
+	v.observeFailed()
 	v.countParts()
 	v.judgeParts(record.Frontier)
+	if v.watches() {
+		if v.failed.quarantined = ofDesired(v.failed.options.Quarantine, v.openNodes(), 0); v.failed.quarantined > 0 { // F4
+			s.parts, s.soaked = nil, time.Time{}
+			v.countParts()
+			v.judgeParts(record.Frontier)
+		}
+	}
+	defer v.countFailed() // once it is known which nodes are closed for another reason
 	for _, node := range v.nodes {
 		of := s.byPart[node.part]
 		switch {
@@ -194,7 +203,7 @@ func (v *verifier) close(node *node, limit rollout.Limit) {
 // rolloutRecord is what is remembered of the rollout of the update revision. A promotion begins it anew.
 func (v *verifier) rolloutRecord() rollout.Record {
 	record := v.remembered.Rollout
-	if record.Revision != v.plan.Status.UpdateRevision || v.promotesNow() {
+	if record.Revision != v.plan.Status.UpdateRevision || v.promotesNow() || v.failed.retries {
 		return rollout.Record{}
 	}
 	return record
@@ -207,7 +216,7 @@ func (v *verifier) tried() bool { return v.trial.phase != canary.Idle }
 // without stages only while there are marks to be kept up.
 func (v *verifier) followsParts() bool {
 	return v.spec.Strategy.Type == rollout.RollingUpdate && !v.tried() && !v.history.completed &&
-		(len(v.stages) > 0 || v.history.anyCompleted)
+		(len(v.stages) > 0 || v.failed.options != nil || v.history.anyCompleted)
 }
 
 // closesStable reports whether another revision is tried, or has failed, before the stable one was rolled out everywhere.
@@ -262,7 +271,7 @@ func (v *verifier) countParts() {
 			add(p)
 		}
 	}
-	out, unschedulable := v.limits.maxExempt, v.limits.maxUnschedulable
+	out, unschedulable, quarantine := v.limits.maxExempt, v.limits.maxUnschedulable, v.failed.quarantined
 	for _, node := range v.nodes {
 		add(node.part)
 		spare := 0 // of these nodes, how many are left out
@@ -270,9 +279,13 @@ func (v *verifier) countParts() {
 		case !counts:
 		case out > 0 && v.excused(node):
 			spare, out = 1, out-1 // such nodes stand for themselves alone
-		case node.isolated():
+			node.excusedFromFailing = true
+		case node.isolated() && unschedulable > 0:
 			spare = min(node.weight, unschedulable)
 			unschedulable -= spare
+			node.excusedFromFailing = true
+		case node.hasFailed && quarantine > 0: // and so do these
+			spare, quarantine = 1, quarantine-1
 		}
 		v.countInPart(node, s.byPart[node.part], spare)
 	}

@@ -94,6 +94,7 @@ func (v *verifier) judge() {
 	v.checkSurge()
 	v.checkDomains()
 	v.checkStages()
+	v.checkFailures()
 	v.checkCreates()
 	v.checkDeletes()
 	v.checkPatches()

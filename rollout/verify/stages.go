@@ -22,7 +22,7 @@ import (
 // everywhere, or while no revision has that mark the one that was remembered, else the older one.
 func (v *verifier) observeBases() {
 	v.staging = staging{}
-	if len(v.stages) == 0 || v.history.completed {
+	if len(v.stages) == 0 && v.failed.options == nil || v.history.completed {
 		return
 	}
 	remembered := v.remembered.Rollout.Base
@@ -140,7 +140,9 @@ func (v *verifier) checkGated(d statement, places map[part]int32) {
 		place = places[d.node.part]
 	}
 	switch {
-	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting:
+	case d.Limit == rollout.LimitFailures && (d.node == nil || d.node.closed != d.Limit):
+		v.report(12, d.Node, "F3: limit %s, right is another: %d nodes have failed, at most %d may", d.Limit, v.failed.nodes, v.failed.most)
+	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting && d.Limit != rollout.LimitFailures:
 		v.report(12, d.Node, "T8: gated by %s, right is why its part is not open", d.Limit)
 	case closed && d.node == nil:
 		v.report(12, d.Node, "T8: limit %s of a stray pod", d.Limit)

@@ -38,7 +38,9 @@ func (v *verifier) observeTrial() {
 	if v.spec.Strategy.Canary != nil && !v.history.promoted {
 		maps.Copy(t.kept, v.highest(history.Promoted))
 	}
-	if v.spec.Strategy.Canary != nil && v.plan.Canary.Phase == canary.Idle { // a promotion makes it so at once (C6)
+	if v.failed.givenUp {
+		t.stables = v.staging.bases // F3
+	} else if v.spec.Strategy.Canary != nil && v.plan.Canary.Phase == canary.Idle { // a promotion makes it so at once (C6)
 		t.stables = map[string]bool{v.plan.Status.UpdateRevision: true}
 	}
 	t.stable = v.plan.Status.StableRevision
@@ -48,6 +50,10 @@ func (v *verifier) observeTrial() {
 	t.goals = make(map[string]map[string]bool)
 	for _, hash := range []string{v.plan.Status.UpdateRevision, t.stable} {
 		t.goals[hash] = map[string]bool{hash: true}
+	}
+	if v.failed.givenUp {
+		t.phase = canary.Failed // nodes go back as after a canary that failed
+		return
 	}
 	if v.spec.Strategy.Canary == nil {
 		return

@@ -40,6 +40,7 @@ func (v *verifier) checkNextWake() {
 	v.checkSlowWake()
 	v.checkOutageWake()
 	v.checkWake("", v.staging.soaked, "T8: a part has soaked")
+	v.checkFailureWake()
 }
 
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One

@@ -50,6 +50,7 @@ const (
 	PreparingDelete                    // leaves through its preDelete hook (L2)
 	PreparingUpdate                    // is prepared for an update in place (L3)
 	InTransition                       // an in-place update or a hook of it is not finished
+	Restarting                         // has restarted more often than the policy allows (F1)
 	OutOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
 )
 
@@ -151,6 +152,9 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	}
 	if object.Labels[read.rules.CanaryLabel] != "" {
 		p.Traits |= Labelled
+	}
+	if failures := read.rules.Failures; failures != nil && failures.Restarting(object) {
+		p.Traits |= Restarting
 	}
 	if object.Annotations[placement.DigestAnnotation] != "" {
 		p.Traits |= Digested

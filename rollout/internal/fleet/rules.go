@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
@@ -32,6 +34,8 @@ type Rules struct {
 	Domains *domain.Domains
 	// Stages of the policy (T8); nil: none.
 	Stages *stage.Stages
+	// Failures of the policy say which pods restart too often (F1); nil: none does.
+	Failures *failure.Options
 	// CanaryLabel is the label on the pods of canary nodes.
 	CanaryLabel string
 	// Predecessor is the set that this one takes over from; nil: there is none.
@@ -104,7 +108,18 @@ func (r *Rules) sameSelection(other *Rules) bool {
 
 // samePods reports whether the facts of pods are the same by both.
 func (r *Rules) samePods(other *Rules) bool {
-	return r == other || r.Predecessor.same(other.Predecessor)
+	return r == other || r.Predecessor.same(other.Predecessor) && sameLimit(r.Failures, other.Failures)
+}
+
+// sameLimit reports whether by both the same pods restart too often.
+func sameLimit(a, b *failure.Options) bool {
+	limit := func(o *failure.Options) int64 {
+		if o == nil || o.MaxRestarts == nil {
+			return math.MaxInt64
+		}
+		return int64(*o.MaxRestarts)
+	}
+	return limit(a) == limit(b)
 }
 
 // SamePlacement reports whether pods of both templates run on the same nodes (P1, P2). It spares a second look at every node,

@@ -1,0 +1,257 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// failed is what is found here of the nodes that the update revision has failed on (F rules).
+type failed struct {
+	// options of the policy, with their defaults; nil: failures are not looked at.
+	options *failure.Options
+	// wasGivenUp: an earlier plan gave the update revision up. retries: it is to be rolled out once more. givenUp: it stays so.
+	wasGivenUp, retries, givenUp bool
+	// nodes have failed, and are not left out by B8 or B9; most of them may, and quarantined is how many are left out.
+	nodes, most, quarantined int
+	// givesUp: this plan is to give the revision up.
+	givesUp bool
+}
+
+// observeGivenUp reads off the mark and the memory whether the update revision was given up (F3).
+func (v *verifier) observeGivenUp() {
+	f := &v.failed
+	*f = failed{}
+	if options := v.spec.Strategy.Policy.Failures; options != nil && v.spec.Strategy.Type == rollout.RollingUpdate {
+		f.options = new(options.Default())
+	}
+	if f.options == nil || v.history.completed {
+		return
+	}
+	record := v.remembered.Rollout
+	f.wasGivenUp = v.isMarkedGivenUp() || record.Revision == v.plan.Status.UpdateRevision && record.GaveUp != ""
+	if !f.wasGivenUp {
+		return
+	}
+	name, _, _ := strings.Cut(f.options.Retry, "/")
+	obeyed := v.history.update != nil && v.history.update.Annotations[history.RetriedAnnotation] == f.options.Retry
+	f.retries = !obeyed && (name == canary.Any || v.namesUpdate(name))
+	f.givenUp = !f.retries
+}
+
+func (v *verifier) isMarkedGivenUp() bool {
+	return v.history.update != nil && v.history.update.Annotations[history.FailedAnnotation] == "TooManyFailures"
+}
+
+// watches reports whether failed nodes are counted: until the revision was rolled out everywhere, but not while it is tried.
+func (v *verifier) watches() bool { return v.failed.options != nil && v.followsParts() }
+
+// observeFailed finds which nodes have failed, whoever leaves them out (F1).
+func (v *verifier) observeFailed() {
+	if !v.watches() {
+		return
+	}
+	for _, node := range v.nodes {
+		var pods []*corev1.Pod
+		serves, restarts := false, false
+		for _, p := range node.pods {
+			if node.outcome != placement.Leave && p.live() && p.current && p.ran(node) {
+				serves = serves || p.settled() && !p.terminal
+				restarts = restarts || v.restartsTooOften(p.object)
+				pods = append(pods, p.object)
+			}
+		}
+		if restarts {
+			node.hasFailed = true
+			continue
+		}
+		before, series := v.seriesOf(node)
+		if serves || node.outcome == placement.Leave || len(pods) == 0 && (!series || node.outcome == placement.Keep) {
+			continue
+		}
+		var pod *corev1.Pod
+		if len(pods) > 0 {
+			pod = pods[0]
+		}
+		if best := node.bestCurrent; best != nil && best.ran(node) {
+			pod = best.object
+		}
+		node.failsAt = v.failsAt(pod, before)
+		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
+	}
+}
+
+// restartsTooOften reports whether a pod that was not updated in place has restarted more often than may be.
+func (t *terms) restartsTooOften(pod *corev1.Pod) bool {
+	failures := t.spec.Strategy.Policy.Failures
+	if failures == nil || failures.MaxRestarts == nil || t.spec.Strategy.Type != rollout.RollingUpdate {
+		return false
+	}
+	if state, err := inplace.StateOf(pod); err == nil && state != nil {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses),
+		func(c corev1.ContainerStatus) bool { return c.RestartCount > *failures.MaxRestarts })
+}
+
+// seriesOf is what is remembered of failed pods of the update revision that were deleted on the node, and whether anything is: for
+// half an hour after the last of them.
+func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
+	for _, entry := range v.remembered.Backoffs {
+		if entry.Node != node.name || entry.Revision != v.plan.Status.UpdateRevision {
+			continue
+		}
+		if v.snapshot.Now.Sub(entry.Since) > 30*time.Minute {
+			continue
+		}
+		if !known || v.waitsLonger(entry, series) {
+			series, known = entry, true
+		}
+	}
+	return series, known
+}
+
+// waitsLonger reports which of two entries of one key counts, which only a damaged memory has.
+func (v *verifier) waitsLonger(a, b rollout.Backoff) bool {
+	end := func(e rollout.Backoff) time.Time {
+		return earliest(e.Since, v.snapshot.Now).Add(min(max(e.Delay, 0), 15*time.Minute))
+	}
+	if ends := end(a).Compare(end(b)); ends != 0 {
+		return ends > 0
+	}
+	return a.Delay > b.Delay
+}
+
+// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none.
+func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
+	options, updated := v.failed.options, false
+	since, restarts := series.First, int64(max(0, series.Deleted))
+	if pod != nil {
+		if created := pod.CreationTimestamp.Time; since.IsZero() || created.Before(since) {
+			since = created
+		}
+		if state, err := inplace.StateOf(pod); err == nil && state != nil {
+			updated, since = true, latest(since, state.UpdateTimestamp.Time)
+		}
+		started := pod.Status.StartTime
+		ready := conditionOf(pod, corev1.PodReady)
+		if started != nil && ready != nil && ready.Status != corev1.ConditionTrue &&
+			ready.LastTransitionTime.Sub(started.Time) > time.Second { // it was ready in between
+			since = latest(since, ready.LastTransitionTime.Time)
+		}
+		most := int32(0)
+		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			most = max(most, c.RestartCount)
+		}
+		restarts += int64(most)
+	}
+	switch {
+	case options.MaxRestarts != nil && !updated && restarts > int64(*options.MaxRestarts):
+		return v.snapshot.Now
+	case since.IsZero():
+		return time.Time{}
+	default:
+		return since.Add(options.Deadline)
+	}
+}
+
+// countFailed finds how many nodes have failed, how many may, and what follows (F2, F3).
+func (v *verifier) countFailed() {
+	if !v.watches() {
+		return
+	}
+	f := &v.failed
+	f.most = ofDesired(f.options.MaxFailed, v.openNodes(), 0)
+	for _, node := range v.nodes {
+		if node.hasFailed && !node.excusedFromFailing {
+			node.saysFailed = true
+			f.nodes += node.weight
+		}
+	}
+	if f.nodes <= f.most {
+		return
+	}
+	for _, node := range v.nodes {
+		if node.outcome == placement.Run && node.closed == rollout.LimitNone {
+			v.close(node, rollout.LimitFailures)
+		}
+	}
+	update := v.plan.Status.UpdateRevision
+	for base := range v.staging.bases {
+		f.givesUp = f.givesUp || f.options.Action == failure.Rollback && base != update && v.templateOf(base) != nil
+	}
+}
+
+// openNodes is how many nodes are to run the pod in parts that are open.
+func (v *verifier) openNodes() int {
+	open := 0
+	for _, p := range v.staging.parts {
+		if p.phase.IsOpen() {
+			open += p.nodes
+		}
+	}
+	return open
+}
+
+// checkFailures compares what the plan says of failures with what is right (V25, V12).
+func (v *verifier) checkFailures() {
+	f, b := &v.failed, &v.plan.Budget
+	for _, d := range v.statements {
+		if right := d.node != nil && d.node.saysFailed; d.Failed != right {
+			v.report(12, d.Node, "F1: failed is %t, right is %t", d.Failed, right)
+		}
+	}
+	for _, n := range []struct {
+		name      string
+		is, right int
+	}{
+		{"failed", int(b.Failed), f.nodes}, {"maxFailed", int(b.MaxFailed), f.most}, {"maxQuarantined", int(b.MaxQuarantined), f.quarantined},
+		{"quarantined", int(b.Quarantined), v.count(func(n *node) bool { return n.exemption == rollout.ExemptionQuarantined })},
+	} {
+		if n.is != n.right {
+			v.report(12, "", "F2: budget.%s is %d, right is %d", n.name, n.is, n.right)
+		}
+	}
+	gaveUp := f.givesUp || f.givenUp
+	if (v.plan.GaveUp != "") != gaveUp {
+		v.report(25, "", "F3: the plan says that the update revision is given up because %q, right is %t: %d nodes have failed, at most "+
+			"%d may, and it was given up before is %t", v.plan.GaveUp, gaveUp, f.nodes, f.most, f.givenUp)
+	}
+	if v.plan.Memory.Rollout.GaveUp != v.plan.GaveUp {
+		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp, v.plan.GaveUp)
+	}
+	if gaveUp && !v.isMarkedGivenUp() && v.history.update != nil && !v.history.asked[v.history.update.Name] && !v.writesGivenUp() {
+		v.report(25, "", "F3: nothing writes on revision %s that it is given up", v.history.update.Name)
+	}
+	state := v.plan.Status.State
+	if halted := v.halted(); f.givenUp != (state == status.RolledBack) && !halted {
+		v.report(12, "", "F3: status.state is %s, and the revision is given up is %t", state, f.givenUp)
+	}
+	if v.plan.Status.Reason == status.TooManyFailures && !f.givenUp && f.nodes <= f.most {
+		v.report(12, "", "F3: status.reason is %s, but only %d nodes have failed, and %d may", v.plan.Status.Reason, f.nodes, f.most)
+	}
+}
+
+// writesGivenUp reports whether the plan writes the verdict on the update revision.
+func (v *verifier) writesGivenUp() bool {
+	return slices.ContainsFunc(v.plan.Revisions, func(a rollout.RevisionAction) bool {
+		return a.Verb == rollout.AnnotateRevision && a.Name == v.history.update.Name && a.Annotations[history.FailedAnnotation] != ""
+	})
+}
+
+// checkFailureWake is the part of V15 about F1.
+func (v *verifier) checkFailureWake() {
+	for _, node := range v.nodes {
+		v.checkWake(node.name, node.failsAt, "F1: the deadline passes")
+	}
+}
