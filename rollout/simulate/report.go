@@ -61,8 +61,8 @@ type Report struct {
 	ControllerCrashes int `json:"controllerCrashes"`
 	// Canary says how the trial of the last revision ended, or how far it has come.
 	Canary CanaryReport `json:"canary"`
-	// Stages says how each part of the stages of the last revision went, in the order in which they are opened. Nil: its nodes were
-	// in no stages (T8).
+	// Stages says how each part of the stages of the last revision went, in the order in which they are opened (T8). Nil: no part
+	// was judged.
 	Stages []StageReport `json:"stages,omitempty"`
 	// Waits says what nodes waited for, by the reason and limit of their decisions, and for how long; the longest comes first.
 	Waits []WaitReport `json:"waits"`

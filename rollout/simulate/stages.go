@@ -10,17 +10,18 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// StageReport says how one part of the stages of the last revision went, as the plans saw it (T8). After the rollout is complete no
-// part is judged any more, so that the report says how it stood then.
+// StageReport says how one part of the stages of the last revision went, as the plans saw it (T8). After the rollout is complete
+// no part is judged any more, so that the report says how it stood then.
 type StageReport struct {
-	// Stage is its name; "" for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes have;
-	// "" for nodes without the label, and for a stage without a key.
+	// Stage is its name; "" for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes
+	// have; "" for nodes without the label, and for a stage without a key.
 	Stage string `json:"stage,omitempty"`
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
 	// Phase is the last one that the part was in.
 	Phase stage.Phase `json:"phase"`
-	// Opened is when the part was opened first, from the beginning of the run, if WasOpened. A part that is skipped is not opened.
+	// Opened is when the part was opened first, from the beginning of the run, if WasOpened. A part that is skipped is not
+	// opened.
 	Opened    time.Duration `json:"opened"`
 	WasOpened bool          `json:"wasOpened"`
 	// Done is when the part was done, if Phase is Done or Soaking.

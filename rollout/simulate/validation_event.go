@@ -53,7 +53,8 @@ func (e *Event) validateOrder(path *field.Path) field.ErrorList {
 	case e.What == ApproveStage && e.Approval.Stage == "":
 		errs = append(errs, field.Required(at.Child("stage"), "is what is approved"))
 	case e.Approval.Revision == canary.Any:
-		errs = append(errs, field.Invalid(at.Child("revision"), canary.Any, "must name one revision, or be unset for the one of that moment"))
+		errs = append(errs, field.Invalid(at.Child("revision"), canary.Any,
+			"must name one revision, or be unset for the one of that moment"))
 	}
 	if e.What != ExpediteRevision && e.Revision != "" {
 		errs = append(errs, field.Forbidden(path.Child("revision"), "is for ExpediteRevision"))

@@ -87,7 +87,8 @@ func (s *stage) marks(*arguments) error {
 func (s *stage) verdicts(set map[string]string, remove []string) string {
 	var parts []string
 	for _, mark := range []struct{ key, name string }{
-		{history.CompletedAnnotation, "completed"}, {history.PromotedAnnotation, "promoted"}, {history.FailedAnnotation, "failed"},
+		{history.CompletedAnnotation, "completed"},
+		{history.PromotedAnnotation, "promoted"}, {history.FailedAnnotation, "failed"},
 		{history.FailedMessageAnnotation, "message"}, {history.RetriedAnnotation, "retried"},
 	} {
 		if value, ok := set[mark.key]; ok {

@@ -182,15 +182,15 @@
 //	expect actions creates=12 deletes<=10 patches=0 pulls=0
 //	expect actions none
 //
-// decision is what was decided about a node: state, target, verb, reason, limit, pod, part (that it waits for, or none), and the truths unavailable, surging,
-// exempt, canary, failed. explain is about the words of its explanation.
+// decision is what was decided about a node: state, target, verb, reason, limit, pod, part (that it waits for, or none), and the
+// truths unavailable, surging, exempt, canary, failed. explain is about the words of its explanation.
 //
 //	expect decision a state=broken verb=delete reason=Failed
 //	expect explain n001 contains "maxUnavailable 2 is used up by n011, n012" lacks "frozen"
 //
-// part is one part of the stages: zones=b, zones= for the nodes without the label, ring-0 of a stage without a key, or rest. It has
-// phase, nodes, held, exempt, settled, unavailable, behind and keptBy, the first nodes that keep it from being done, or none. Parts
-// can be expected to be none.
+// part is one part of the stages: zones=b, zones= for the nodes without the label, ring-0 of a stage without a key, or rest. It
+// has phase, nodes, held, exempt, settled, unavailable, behind and keptBy, the first nodes that keep it from being done, or none.
+// Parts can be expected to be none.
 //
 //	expect part zones=9 phase=Open settled=1 unavailable=2 keptBy=c,f
 //	expect parts none

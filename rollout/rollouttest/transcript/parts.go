@@ -19,8 +19,8 @@ import (
 
 // Stages of the fleet, which a revision is rolled out to in turn (T8), and their parts.
 
-// stagesOf reads a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval. The word none takes the stages
-// away, with the approvals.
+// stagesOf reads a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval. The word none takes the
+// stages away, with the approvals.
 func stagesOf(value string) (kit.SpecOption, error) {
 	if value == none {
 		return func(s *rollout.Spec) { s.Strategy.Policy.Stages, s.Strategy.Policy.Approved = nil, nil }, nil
@@ -140,7 +140,9 @@ func (s *stage) parts(*arguments) error {
 		s.printf("no part is judged")
 		return nil
 	}
-	rows := [][]string{{"PART", "PHASE", "NODES", "HELD", "EXEMPT", "SETTLED", "UNAVAILABLE", "BEHIND", "DONE", "UNTIL", "KEPT BY"}}
+	rows := [][]string{{
+		"PART", "PHASE", "NODES", "HELD", "EXEMPT", "SETTLED", "UNAVAILABLE", "BEHIND", "DONE", "UNTIL", "KEPT BY",
+	}}
 	for i := range plan.Parts {
 		p := &plan.Parts[i]
 		row := []string{partName(p), p.Phase.String()}
@@ -169,7 +171,8 @@ func (s *stage) staleApprovals(plan rollout.Plan) {
 	}
 }
 
-// expectPart: expect part NAME [phase=Open] [nodes=3] [held=0] [exempt=0] [settled=1] [unavailable=0] [behind=2] [keptBy=a,b|none].
+// expectPart: expect part NAME [phase=Open] [nodes=3] [held=0] [exempt=0] [settled=1] [unavailable=0] [behind=2]
+// [keptBy=a,b|none].
 func (s *stage) expectPart(a *arguments) error {
 	plan, err := s.current()
 	if err != nil {
@@ -214,7 +217,8 @@ func (s *stage) expectParts(a *arguments) error {
 		return fmt.Errorf("of all parts only none can be expected, not %q", word)
 	}
 	if len(plan.Parts) > 0 {
-		return s.unmet(plan, []miss{{what: "parts are judged: " + partsState(plan)}}, func(*rollout.Decision) bool { return false })
+		judged := []miss{{what: "parts are judged: " + partsState(plan)}}
+		return s.unmet(plan, judged, func(*rollout.Decision) bool { return false })
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ type part struct {
 	Value string `json:"value,omitempty"`
 	// Phase is Waiting, Approving, Open, NoEvidence, Soaking, Done or Skipped.
 	Phase string `json:"phase"`
-	// Nodes is how many are to run the pod. Held of them cannot be updated, and Exempt are left out. Of the others Settled have an
-	// available pod of the update revision, Unavailable one that is not available, and Behind none.
+	// Nodes is how many are to run the pod. Held of them cannot be updated, and Exempt are left out. Of the others Settled have
+	// an available pod of the update revision, Unavailable one that is not available, and Behind none.
 	Nodes       int32 `json:"nodes"`
 	Held        int32 `json:"held,omitempty"`
 	Exempt      int32 `json:"exempt,omitempty"`
