@@ -126,8 +126,8 @@ type Policy struct {
 	Stages []Stage `json:"stages,omitempty"`
 	// Approved are the approvals of parts of stages that need one. Default: none.
 	Approved []Approval `json:"approved,omitempty"`
-	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or "*" for whatever revision
-	// there is. Default: none.
+	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or "*" for whatever
+	// revision there is. Default: none.
 	Expedite string `json:"expedite,omitempty"`
 	// Failures stop the rollout, or take it back, when it fails on too many nodes. Default: nodes that fail count as unavailable, and
 	// nothing else follows.
@@ -161,7 +161,8 @@ type Stage struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// Key is a label by whose values the stage is cut into parts, which are opened one after the other. Default: it is one part.
 	Key string `json:"key,omitempty"`
-	// Tolerance is how many nodes of a part may be unavailable when it is done: a number, or a percentage, rounded down. Default: 0.
+	// Tolerance is how many nodes of a part may be unavailable when it is done: a number, or a percentage, rounded down.
+	// Default: 0.
 	Tolerance *intstr.IntOrString `json:"tolerance,omitempty"`
 	// Soak is how long the next part waits after one of this stage is done. Default: 0s.
 	Soak *Duration `json:"soak,omitempty"`
