@@ -53,6 +53,8 @@ type specAnswer struct {
 	APICalls                 quantiles `json:"apiCalls"`
 	PulledBytes              quantiles `json:"pulledBytes"`
 	ContainerRestarts        quantiles `json:"containerRestarts"`
+	// Stages are the parts of the stages, in the order in which they are opened; absent without stages.
+	Stages []stageAnswer `json:"stages,omitempty"`
 	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by
 	// cause.
 	LeftNodes []leftNodes `json:"leftNodes"`
@@ -124,6 +126,7 @@ func specAnswerOf(o *outcome) specAnswer {
 		APICalls:               over(func(r *simulate.Report) float64 { return float64(r.Calls) }),
 		PulledBytes:            over(func(r *simulate.Report) float64 { return float64(r.PulledBytes) }),
 		ContainerRestarts:      over(func(r *simulate.Report) float64 { return float64(r.Restarts) }),
+		Stages:                 o.stageAnswers(),
 		LeftNodes:              []leftNodes{},
 	}
 	if left := o.left(); left != nil {
@@ -137,6 +140,14 @@ func quantilesOf(o *outcome, of func(seed int) float64) quantiles {
 	values := make([]float64, len(o.Reports))
 	for seed := range values {
 		values[seed] = of(seed)
+	}
+	return quantilesIn(values)
+}
+
+// quantilesIn are those of the values, which it sorts. Without values all are null.
+func quantilesIn(values []float64) quantiles {
+	if len(values) == 0 {
+		return quantiles{}
 	}
 	slices.Sort(values)
 	at := func(share float64) *float64 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -31,10 +32,73 @@ func (k partKey) String() string {
 	return text.Printable(name)
 }
 
-// stages adds a line for each part of the stages, with when it was opened, and when it was done (T8).
-func (t *comparison) stages() {
+// stageAnswer is a part of the stages, as -o json has it.
+type stageAnswer struct {
+	// Stage is its name; absent for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes
+	// have; absent for nodes without the label, and for a stage without a key.
+	Stage string `json:"stage,omitempty"`
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+	// SkippedRuns is in how many runs no node of the part could be updated. Of the other runs OpenedSeconds is when the part was
+	// opened, and DoneSeconds when it was done, in a run in which it never was after any other.
+	SkippedRuns   int       `json:"skippedRuns"`
+	OpenedSeconds quantiles `json:"openedSeconds"`
+	DoneSeconds   quantiles `json:"doneSeconds"`
+	// UnavailableNodes is how many nodes of the part had a pod of the new version that was not available, in the end.
+	UnavailableNodes quantiles `json:"unavailableNodes"`
+}
+
+// stageAnswers are those of the parts of any run.
+func (o *outcome) stageAnswers() []stageAnswer {
+	var list []stageAnswer
+	for _, key := range partKeys([]*outcome{o}) {
+		a := stageAnswer{Stage: key.Stage, Key: key.Key, Value: key.Value}
+		var opened, done, unavailable []float64
+		for _, s := range o.ofPart(key) {
+			if s.Phase == stage.Skipped {
+				a.SkippedRuns++
+				continue
+			}
+			opened, done = append(opened, openedSeconds(s)), append(done, doneSeconds(s))
+			unavailable = append(unavailable, float64(s.Unavailable))
+		}
+		a.OpenedSeconds, a.DoneSeconds, a.UnavailableNodes = quantilesIn(opened), quantilesIn(done), quantilesIn(unavailable)
+		list = append(list, a)
+	}
+	return list
+}
+
+// ofPart is how a part went in each run that had it.
+func (o *outcome) ofPart(key partKey) []*simulate.StageReport {
+	var list []*simulate.StageReport
+	for i := range o.Reports {
+		for j := range o.Reports[i].Stages {
+			if s := &o.Reports[i].Stages[j]; keyOf(s) == key {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+func openedSeconds(s *simulate.StageReport) float64 {
+	if !s.WasOpened {
+		return math.Inf(1)
+	}
+	return s.Opened.Seconds()
+}
+
+func doneSeconds(s *simulate.StageReport) float64 {
+	if s.Phase != stage.Done && s.Phase != stage.Soaking {
+		return math.Inf(1)
+	}
+	return s.Done.Seconds()
+}
+
+// partKeys are the parts of all runs, in the order in which they are opened.
+func partKeys(outcomes []*outcome) []partKey {
 	var keys []partKey
-	for _, o := range t.outcomes {
+	for _, o := range outcomes {
 		for i := range o.Reports {
 			for j := range o.Reports[i].Stages {
 				if key := keyOf(&o.Reports[i].Stages[j]); !slices.Contains(keys, key) {
@@ -43,6 +107,12 @@ func (t *comparison) stages() {
 			}
 		}
 	}
+	return keys
+}
+
+// stages adds a line for each part of the stages, with when it was opened, and when it was done (T8).
+func (t *comparison) stages() {
+	keys := partKeys(t.outcomes)
 	if len(keys) == 0 {
 		return
 	}
@@ -75,27 +145,17 @@ func (o *outcome) partsDone() string {
 func (o *outcome) partText(key partKey) string {
 	var opened, took []float64
 	skipped := 0
-	for i := range o.Reports {
-		list := o.Reports[i].Stages
-		j := slices.IndexFunc(list, func(s simulate.StageReport) bool { return keyOf(&s) == key })
-		if j < 0 {
-			continue
-		}
-		s, from, to := &list[j], math.Inf(1), math.Inf(1)
+	for _, s := range o.ofPart(key) {
 		if s.Phase == stage.Skipped {
 			skipped++
 			continue
 		}
-		if s.WasOpened {
-			from = float64(s.Opened)
+		opened = append(opened, openedSeconds(s)*float64(time.Second))
+		if until := doneSeconds(s); s.WasOpened && !math.IsInf(until, 1) {
+			took = append(took, float64(s.Done-s.Opened))
+		} else {
+			took = append(took, math.Inf(1))
 		}
-		if s.WasOpened && (s.Phase == stage.Done || s.Phase == stage.Soaking) {
-			to = float64(s.Done)
-		}
-		if opened = append(opened, from); !math.IsInf(to, 1) {
-			to -= from
-		}
-		took = append(took, to)
 	}
 	switch {
 	case len(opened) == 0 && skipped > 0:

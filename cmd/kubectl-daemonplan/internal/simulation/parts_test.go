@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,15 @@ func TestStagesInComparison(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("the comparison lacks %q:\n%s", want, out)
 		}
+	}
+	var found simulateAnswer
+	if err := json.Unmarshal([]byte(answer(t, append(args[:len(args):len(args)], "-o", "json")...)), &found); err != nil {
+		t.Fatal(err)
+	}
+	if list := found.Specs[0].Stages; len(list) != 4 || len(found.Specs[1].Stages) != 0 || list[1].SkippedRuns != 1 ||
+		list[1].DoneSeconds.P50 != nil || *list[2].OpenedSeconds.P50 != 3600 || *list[2].DoneSeconds.Max != 3620 ||
+		list[2].Value != "a" || *list[2].UnavailableNodes.P90 != 0 {
+		t.Errorf("stages: %+v", list)
 	}
 	// The spec without stages is no reason to warn of the approvals; a stage that no spec has is one.
 	if _, _, stderr := call(1, false, args...); stderr != "" {
