@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,7 @@ func TestStagesInComparison(t *testing.T) {
 		}
 	}
 	var found simulateAnswer
-	if err := json.Unmarshal([]byte(answer(t, append(args[:len(args):len(args)], "-o", "json")...)), &found); err != nil {
+	if err := json.Unmarshal([]byte(answer(t, append(slices.Clip(args), "-o", "json")...)), &found); err != nil {
 		t.Fatal(err)
 	}
 	if list := found.Specs[0].Stages; len(list) != 4 || len(found.Specs[1].Stages) != 0 || list[1].SkippedRuns != 1 ||
