@@ -150,9 +150,9 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	return limit, found
 }
 
-// gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is departing
-// (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. It also returns what it found about the
-// pod.
+// gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is
+// departing (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. It also returns what it found
+// about the pod.
 func (r *run) gatedBy(i int32) (Limit, inPlace) {
 	if r.nodes[i].departing {
 		return LimitDeparting, inPlace{}
@@ -160,8 +160,8 @@ func (r *run) gatedBy(i int32) (Limit, inPlace) {
 	return r.closedBy(i)
 }
 
-// closedBy returns why the part of the stage that the node is in is not open to its update (T8). LimitNone: it is open, or the update
-// in place was begun, and goes on. It also returns what it found about the pod.
+// closedBy returns why the part of the stage that the node is in is not open to its update (T8). LimitNone: it is open, or the
+// update in place was begun, and goes on. It also returns what it found about the pod.
 func (r *run) closedBy(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
 	if n.closed == LimitNone || n.outdatedPod == none { // a pod that is requested is not begun

@@ -64,17 +64,17 @@
 //	                  a part has soaked (T8), or the plan itself says that a wait ends
 //	19  Domains       of each value of each domain no more nodes are disturbed than max, or none by choice; likewise values
 //	                  and atOnce (B10)
-//	20  Stages        nothing begins a node of a part that is not open, but for what was begun in place; what is lost there comes
-//	                  back at the revision that the node ran, or at the base (T8); after a trial has begun, nothing gives
-//	                  nodes the stable revision that had not come to them in its stages
+//	20  Stages        nothing begins a node of a part that is not open, but for what was begun in place; what is lost there
+//	                  comes back at the revision that the node ran, or at the base (T8); after a trial has begun, nothing
+//	                  gives nodes the stable revision that had not come to them in its stages
 //	21  Soak          nor does anything begin a node of a part that waits for the one before to soak (T8)
 //	24  Outages       left out because they are out are only nodes with B9's evidence, and at most maxExempt
 //	26  Departing     no create, no delete and no begin on a node that departs (M8)
 //
 // What is requested ([rollout.Snapshot.InFlight]) counts as done. Where a node is to end is the update revision, or while that is
 // tried elsewhere or has failed, the stable one (T6). Which nodes the canary has, and how it stands, is read off the plan and
-// judged by itself (C1 to C6); what follows from it for every node is found here. Which parts of stages are open is found here, too,
-// from the nodes and from what is remembered. A pod with other resources than its node gives
+// judged by itself (C1 to C6); what follows from it for every node is found here. Which parts of stages are open is found here,
+// too, from the nodes and from what is remembered. A pod with other resources than its node gives
 // it counts as one of another revision (P8).
 //
 // # Limits

@@ -156,8 +156,8 @@ func (v *verifier) holdsUpdate(node *node, pod *pod) rollout.Limit {
 	}
 }
 
-// gate names what keeps the outdated pod of a node, which nothing holds, from being updated: its part of a stage is not open (T8).
-// What was begun in place goes on.
+// gate names what keeps the outdated pod of a node, which nothing holds, from being updated: its part of a stage is not open
+// (T8). What was begun in place goes on.
 func (v *verifier) gate(node *node, pod *pod) rollout.Limit {
 	if node.closed == rollout.LimitNone || pod != nil && v.underWay(pod) {
 		return rollout.LimitNone

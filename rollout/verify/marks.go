@@ -17,7 +17,8 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 	update := v.holdsTemplate(revision) && history.HashOf(revision) == v.plan.Status.UpdateRevision
 	stable := !update && history.HashOf(revision) == v.trial.stable
 	if !update && !stable && !v.staging.bases[history.HashOf(revision)] {
-		v.report(4, "", "C6, T8: annotates revision %s, which is neither the update nor the stable revision, nor the base", action.Name)
+		v.report(4, "", "C6, T8: annotates revision %s, which is neither the update nor the stable revision, nor the base",
+			action.Name)
 		return
 	}
 	v.checkSetMarks(action.Name, update, action.Annotations)
@@ -56,8 +57,8 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 		switch key {
 		case history.CompletedAnnotation:
 			if !v.mayComplete(name, update) {
-				v.report(4, "", "T8: marks revision %s as rolled out everywhere; right is only one of which every part is done or "+
-					"skipped, or the base while no revision has such a mark", name)
+				v.report(4, "", "T8: marks revision %s as rolled out everywhere; right is only one of which every part is done "+
+					"or skipped, or the base while no revision has such a mark", name)
 			}
 			continue
 		case history.PromotedAnnotation:
@@ -128,7 +129,8 @@ func (v *verifier) checkNewMarks(object *appsv1.ControllerRevision) {
 	annotations := make(map[string]string)
 	for key, value := range object.Annotations {
 		if slices.Contains([]string{
-			history.CompletedAnnotation, history.PromotedAnnotation, history.FailedAnnotation, history.FailedMessageAnnotation, history.RetriedAnnotation,
+			history.CompletedAnnotation, history.PromotedAnnotation, history.RetriedAnnotation, history.FailedAnnotation,
+			history.FailedMessageAnnotation,
 		}, key) {
 			annotations[key] = value
 		}

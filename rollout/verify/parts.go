@@ -74,7 +74,8 @@ func (t *terms) stageOf(p part) stage.Stage {
 	return stage.Stage{}
 }
 
-// compareParts is the order in which parts are opened: by stage, then integers by number, then texts, then nodes without the label.
+// compareParts is the order in which parts are opened: by stage, then integers by number, then texts, then nodes without the
+// label.
 func compareParts(a, b part) int {
 	rank := func(value string) int {
 		switch {
@@ -189,7 +190,8 @@ func (v *verifier) observeStaging() {
 	}
 }
 
-// close notes why the node's part is not open. What leaves there through its hook is taken back, because it would come back as it is.
+// close notes why the node's part is not open. What leaves there through its hook is taken back, because it would come back as it
+// is.
 func (v *verifier) close(node *node, limit rollout.Limit) {
 	node.closed = limit
 	if node.takesBack || !node.any(func(p *pod) bool { return p.leaving }) {
@@ -212,8 +214,8 @@ func (v *verifier) rolloutRecord() rollout.Record {
 // tried reports whether the update revision is on trial, or has failed.
 func (v *verifier) tried() bool { return v.trial.phase != canary.Idle }
 
-// followsParts reports whether the plan has to know how parts stand: until the rollout of the update revision came to its end, and
-// without stages only while there are marks to be kept up.
+// followsParts reports whether the plan has to know how parts stand: until the rollout of the update revision came to its end,
+// and without stages only while there are marks to be kept up.
 func (v *verifier) followsParts() bool {
 	return v.spec.Strategy.Type == rollout.RollingUpdate && !v.tried() && !v.history.completed &&
 		(len(v.stages) > 0 || v.failed.options != nil || v.history.anyCompleted)
@@ -225,12 +227,7 @@ func (v *verifier) closesStable() bool {
 	if len(v.stages) == 0 || !v.tried() || v.isUpdate(stable) || v.staging.bases[stable] {
 		return false
 	}
-	for _, revision := range v.history.byHash[stable] {
-		if history.Completed(revision) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.history.byHash[stable], history.Completed)
 }
 
 // allOpen reports whether no part is closed: there are no stages, nothing was rolled out before, or the revision is expedited.
@@ -382,8 +379,8 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	}
 }
 
-// passed finds the frontier before this plan opens anything, and returns the parts behind it: what is remembered, or if that is lost
-// the last part up to which all are done.
+// passed finds the frontier before this plan opens anything, and returns the parts behind it: what is remembered, or if that is
+// lost the last part up to which all are done.
 func (s *staging) passed(v *verifier, remembered stage.Frontier) (rest []*partState) {
 	at, known := part{len(v.stages), remembered.Value}, !remembered.At.IsZero()
 	if remembered.Stage != "" {

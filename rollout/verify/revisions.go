@@ -161,8 +161,8 @@ func (v *verifier) checkDeleteRevision(revision *appsv1.ControllerRevision) {
 			"mark is seen on the update revision", revision.Name)
 	}
 	if duplicate && history.Completed(revision) && !v.history.staysCompleted {
-		v.report(4, "", "T8: delete of revision %s, which alone says that its template was rolled out everywhere; right is to wait "+
-			"until the mark is seen on the update revision", revision.Name)
+		v.report(4, "", "T8: delete of revision %s, which alone says that its template was rolled out everywhere; right is to "+
+			"wait until the mark is seen on the update revision", revision.Name)
 	}
 	if isUpdate && duplicate {
 		return

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -80,8 +79,8 @@ func (v *verifier) checkStages() {
 	v.checkGate(gated)
 }
 
-// checkPart compares what the plan says of a part with what is right. Which nodes others made unfit to be updated in place is found
-// out only while none of the part is behind.
+// checkPart compares what the plan says of a part with what is right. Which nodes others made unfit to be updated in place is
+// found out only while none of the part is behind.
 func (v *verifier) checkPart(is *rollout.PartState, p *partState) {
 	want := rollout.PartState{
 		Stage: p.of.Name, Key: p.of.Key, Value: p.value, Phase: p.phase, Nodes: int32(p.nodes), Held: int32(p.held),
@@ -186,8 +185,7 @@ func (v *verifier) checkStagesMemory() {
 func (v *verifier) isGated(d statement) bool {
 	node := d.node
 	return node != nil && node.closed != rollout.LimitNone && v.state(node) == rollout.StateOutdated &&
-		v.holdsUpdate(node, nil) == rollout.LimitNone &&
-		!(v.spec.Strategy.Method == inplace.Only && d.Limit == rollout.LimitInPlaceOnly)
+		v.holdsUpdate(node, nil) == rollout.LimitNone && d.Limit != rollout.LimitInPlaceOnly
 }
 
 // checkGate holds the status to how many nodes wait for their part, and for what the next part waits.
@@ -206,11 +204,9 @@ func (v *verifier) checkGate(gated int) {
 		}
 		break
 	}
-	switch s.Reason {
-	case status.ApprovalNeeded, status.StageWithoutEvidence, status.StageSoaking:
-		if gated == 0 || s.Reason != right {
-			v.report(12, "", "T8: status.reason is %s, but %d nodes wait for their part", s.Reason, gated)
-		}
+	waits := s.Reason == status.ApprovalNeeded || s.Reason == status.StageWithoutEvidence || s.Reason == status.StageSoaking
+	if waits && (gated == 0 || s.Reason != right) {
+		v.report(12, "", "T8: status.reason is %s, but %d nodes wait for their part", s.Reason, gated)
 	}
 	text := ""
 	if gated > 0 {

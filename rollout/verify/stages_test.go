@@ -52,11 +52,9 @@ func handFrontier(name, value string, ago time.Duration) change {
 	}
 }
 
-// handCompleted marks a revision as rolled out everywhere: 0 is the old one, 1 the update revision.
-func handCompleted(revision int) change {
-	return func(s *handmade) {
-		s.snapshot.Revisions[revision].Annotations = map[string]string{history.CompletedAnnotation: "2026-01-01T00:00:00Z"}
-	}
+// handCompleted marks the old revision as rolled out everywhere.
+func handCompleted(s *handmade) {
+	s.snapshot.Revisions[0].Annotations = map[string]string{history.CompletedAnnotation: "2026-01-01T00:00:00Z"}
 }
 
 // handRings is a fleet of three nodes in a rollout with stages: a of ring 0, b of ring 1 and d of neither.
@@ -134,7 +132,7 @@ func TestVerifyAcceptsStages(t *testing.T) {
 		{name: "a lost pod of the revision on trial", why: "T8, T6: what comes back is not that one", scene: handSuperseded(
 			handPods("available", "e-new"), onPods(func(p *corev1.Pod) { handMarked(p).Status.Phase = corev1.PodFailed }, "e-new"))},
 		{name: "a lost pod of a revision that has failed", why: "T8: it comes back at the base", scene: handStaged(
-			ring0, ring1, handCompleted(0), handPods("available", "a-old", "b-old", "d-old"), handAt(olderHash, "b-old"), func(s *handmade) {
+			ring0, ring1, handCompleted, handPods("available", "a-old", "b-old", "d-old"), handAt(olderHash, "b-old"), func(s *handmade) {
 				older := handRevision(olderHash, 0, handTemplate("v0"))
 				older.Annotations = map[string]string{history.FailedAnnotation: "?"}
 				s.snapshot.Revisions = append(s.snapshot.Revisions, older)
@@ -210,7 +208,7 @@ func TestVerifyStages(t *testing.T) {
 		},
 		{
 			name: "a lost pod comes back at another revision than it ran", why: "V20: what was seen counts before the base", want: 20,
-			scene: handStaged(handRing("0"), ring1, handCompleted(0), handPods("available", "a-old", "b-new", "d-old"), onPods(func(p *corev1.Pod) {
+			scene: handStaged(handRing("0"), ring1, handCompleted, handPods("available", "a-old", "b-new", "d-old"), onPods(func(p *corev1.Pod) {
 				handMarked(p).Status.Phase = corev1.PodFailed
 			}, "b-new")),
 			plant: func(s *handmade) {
@@ -399,7 +397,7 @@ func TestVerifyMarksOfStages(t *testing.T) {
 	runAccepts(t, []acceptRow{
 		{name: "the end", why: "T8: every part is done", scene: all},
 		{name: "the base", why: "T8: while no revision has the mark", scene: handRings(ring0, ring1)},
-		{name: "kept up without stages", why: "T8: the set is one part", scene: handFleet(handPods("available", "a-new"), handCompleted(0))},
+		{name: "kept up without stages", why: "T8: the set is one part", scene: handFleet(handPods("available", "a-new"), handCompleted)},
 	})
 	runViolations(t, []violationRow{
 		{
@@ -407,7 +405,7 @@ func TestVerifyMarksOfStages(t *testing.T) {
 			mention: "T8: marks revision agent-fresh as rolled out everywhere",
 		},
 		{
-			name: "before the end, without stages", why: "V4, T8", scene: handFleet(handPods("available", "a-old"), handCompleted(0)), plant: marks(freshHash), want: 4,
+			name: "before the end, without stages", why: "V4, T8", scene: handFleet(handPods("available", "a-old"), handCompleted), plant: marks(freshHash), want: 4,
 			mention: "T8: marks revision agent-fresh as rolled out everywhere",
 		},
 		{
