@@ -111,6 +111,7 @@ type account struct {
 	tally  map[spotOf]*tally
 	spots  []spotOf // in order
 	ofNode map[string]spotOf
+	trial  bool // the revision may be on trial
 }
 
 func takeAccount(spec *rollout.Spec, seen rollout.Snapshot) *account {
@@ -169,6 +170,9 @@ func (a *account) standing(n *corev1.Node) (settled, arrived bool) {
 			continue
 		}
 		arrived = true
+		if state := lifecycle.StateOf(p); state == lifecycle.PreparingNormal || state == lifecycle.Updated {
+			continue // its hook keeps it out of service
+		}
 		ripe := readySince(p).Add(time.Duration(a.spec.MinReadySeconds) * time.Second)
 		if p.Status.Phase == corev1.PodRunning && isReady(p) && gatesOpen(p) && asSpec(p) && !ripe.After(a.seen.Now) {
 			settled = true
@@ -355,7 +359,7 @@ func observeStages(tale) observer {
 		spec := s.spec
 		a := takeAccount(&spec, s.cluster.Snapshot())
 		open = p.follow(a, s.losses)
-		if !a.completed() && !mayBeTried(a) && !a.expedited() {
+		if a.trial = mayBeTried(a); a.trial || !a.completed() && !a.expedited() {
 			made = a
 		}
 		return nil
@@ -372,7 +376,7 @@ func mayBeTried(a *account) bool {
 // allows judges what the controller did.
 func (a *account) allows(e harness.Event, open map[spotOf]bool, base map[string]bool) error {
 	at, known := a.ofNode[e.Node]
-	if !known || open[at] {
+	if !known || open[at] && !a.trial {
 		return nil
 	}
 	before, live, ran := (*corev1.Pod)(nil), 0, map[string]bool{}
@@ -390,6 +394,12 @@ func (a *account) allows(e harness.Event, open map[spotOf]bool, base map[string]
 	}
 	for _, create := range a.seen.InFlight.Creates {
 		ran[create.Revision] = ran[create.Revision] || create.Node == e.Node
+	}
+	if a.trial { // the canary decides about the revision (T6); one that was rolled out in stages before gets no further
+		if (e.Kind == harness.PodCreated || e.Kind == harness.PodUpdated) && e.Revision != a.hash && !ran[e.Revision] && !base[e.Revision] {
+			return fmt.Errorf("V20: %s: a pod of %s, which was not rolled out, comes during a trial; the node ran %v", e, e.Revision, ran)
+		}
+		return nil
 	}
 	switch e.Kind {
 	case harness.PodCreated:
