@@ -49,12 +49,12 @@ func at(name, value string, since time.Duration) func(*lab) {
 	}
 }
 
-// marks puts marks on revisions: "update" and "old".
-func marks(revision, annotation string) func(*lab) {
+// completed marks revisions as rolled out: "update" and "old".
+func completed(revision string) func(*lab) {
 	return func(l *lab) {
 		for _, r := range l.snapshot.Revisions {
 			if history.HashOf(r) == l.hash(revision) {
-				r.Annotations = map[string]string{annotation: "2026-01-01T10:00:00Z"}
+				r.Annotations = map[string]string{history.CompletedAnnotation: "2026-01-01T10:00:00Z"}
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func stageScenes() []scene {
 			want: []string{done("a"), goes("b"), waits("c", "stage")},
 		},
 		{
-			name: "the rest", why: "T8: nodes that no stage selects are the last part", spec: rings(), set: marks("old", history.CompletedAnnotation),
+			name: "the rest", why: "T8: nodes that no stage selects are the last part", spec: rings(), set: completed("old"),
 			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1"), on("c", oldPod())}, acts: "delete c0 Outdated",
 			want: []string{done("a"), done("b"), goes("c")},
 		},
@@ -152,7 +152,7 @@ func stageScenes() []scene {
 			want:  []string{waits("a", "approval"), waits("b", "stage")},
 		},
 		{
-			name: "zone by zone", why: "T8: integers by number, then texts, then nodes without the label", spec: zones, set: marks("old", history.CompletedAnnotation),
+			name: "zone by zone", why: "T8: integers by number, then texts, then nodes without the label", spec: zones, set: completed("old"),
 			fleet: []spot{zone(on("a", oldPod()), "10"), zone(on("b", newPod()), "9"), zone(on("c", oldPod()), "b"), on("d", oldPod())}, acts: "delete a0 Outdated",
 			want: []string{goes("a"), done("b"), waits("c", "stage"), waits("d", "stage")},
 		},
@@ -231,17 +231,17 @@ func stageScenes() []scene {
 			want: []string{"a: missing>update create Missing U", "b: missing>update create Missing U"},
 		},
 		{
-			name: "a rollback", why: "T8: what was completed once has no stages", spec: rings(), set: marks("update", history.CompletedAnnotation),
+			name: "a rollback", why: "T8: what was completed once has no stages", spec: rings(), set: completed("update"),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated, delete a0 Outdated",
 			want: []string{goes("a"), goes("b")},
 		},
 		{
-			name: "the end", why: "T8: the revision is marked when its last part is done", spec: rings(), set: marks("old", history.CompletedAnnotation),
+			name: "the end", why: "T8: the revision is marked when its last part is done", spec: rings(), set: completed("old"),
 			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1")},
 			want:  []string{done("a"), done("b")},
 		},
 		{
-			name: "marks are kept up", why: "T8: without stages the set is one part", spec: with(), set: marks("old", history.CompletedAnnotation),
+			name: "marks are kept up", why: "T8: without stages the set is one part", spec: with(), set: completed("old"),
 			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", newPod()), "1")},
 			want:  []string{done("a"), done("b")},
 		},
@@ -357,7 +357,7 @@ func TestStagesAreThoseOfTheSpec(t *testing.T) {
 func TestStagesAreTakenOutOfTheSpec(t *testing.T) {
 	l := newLab(kit.Stages(stage.Stage{Name: "zones", Key: "zone", Soak: time.Hour})).
 		add(on("a", newPod()).with(kit.Label("zone", "1")), on("b", oldPod()).with(kit.Label("zone", "2")))
-	marks("old", history.CompletedAnnotation)(l)
+	completed("old")(l)
 	before := l.plan(t)
 	l.spec.Strategy.Policy.Stages = nil
 	want := l.plan(t)

@@ -422,7 +422,7 @@ func (a *account) allows(e harness.Event, open map[spotOf]bool, base map[string]
 func isBegun(p *corev1.Pod) bool {
 	state := lifecycle.StateOf(p)
 	return state == lifecycle.PreparingUpdate || state == lifecycle.Updating ||
-		carriesGate(p, lifecycle.InPlaceUpdateReady) && !isTrue(p, lifecycle.InPlaceUpdateReady)
+		carriesGate(p) && !isTrue(p, lifecycle.InPlaceUpdateReady)
 }
 
 func isRun(a *account, node string) bool {

@@ -115,15 +115,15 @@ func (s *moment) mayBegin(node string, uid types.UID, what string) error {
 		return fmt.Errorf("V6: pod %s is %s, on a node that the selector holds", p.Name, what)
 	case !s.spec.Strategy.Paused:
 	case first == nil || lifecycle.StateOf(first) == lifecycle.PreparingDelete || lifecycle.StateOf(first) == lifecycle.PreparingUpdate ||
-		!isTrue(first, lifecycle.InPlaceUpdateReady) && carriesGate(first, lifecycle.InPlaceUpdateReady):
+		!isTrue(first, lifecycle.InPlaceUpdateReady) && carriesGate(first):
 	default:
 		return fmt.Errorf("V6: pod %s is %s while paused, and was not begun before", p.Name, what)
 	}
 	return nil
 }
 
-func carriesGate(p *corev1.Pod, kind corev1.PodConditionType) bool {
-	return slices.Contains(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
+func carriesGate(p *corev1.Pod) bool {
+	return slices.Contains(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.InPlaceUpdateReady})
 }
 
 // witnessIdentity sees to it that pods which can be updated in place are (V9, V17), and that what a chapter made it does
@@ -173,7 +173,7 @@ func (s *moment) stays(p *corev1.Pod) bool {
 		return true
 	}
 	from := s.templates[revisionOf(p)]
-	return s.spec.Strategy.Method == inplace.IfPossible && carriesGate(p, lifecycle.InPlaceUpdateReady) && from != nil &&
+	return s.spec.Strategy.Method == inplace.IfPossible && carriesGate(p) && from != nil &&
 		fitsInPlace(from, &s.spec.Template)
 }
 
@@ -349,7 +349,7 @@ func witnessEnd(s *moment) error {
 
 func (s *moment) canInPlace(p *corev1.Pod) bool {
 	from := s.templates[revisionOf(p)]
-	return carriesGate(p, lifecycle.InPlaceUpdateReady) && from != nil && fitsInPlace(from, &s.spec.Template)
+	return carriesGate(p) && from != nil && fitsInPlace(from, &s.spec.Template)
 }
 
 // begun lists the nodes that use up the budget: they have no Ready pod, or one that is on its way through a hook.

@@ -28,8 +28,8 @@ func (s *compiled) isDone(c *Count) bool {
 	return c.Settled > 0 && c.Behind == 0 && c.Unavailable <= s.tolerance.RoundDown(c.counted())
 }
 
-// Frontier is what one judgement hands to the next: the last part that is done, and since when. It and the parts before it are done
-// for good. The zero value is that before any part is done, or when it was lost. It ends with the revision.
+// Frontier is what one judgement hands to the next: the last part that is done, and since when. It and the parts before it are
+// done for good. The zero value is that before any part is done, or when it was lost. It ends with the revision.
 type Frontier struct {
 	// Stage is the name of its stage; "" for the nodes that no stage selects.
 	Stage string `json:"stage,omitempty"`
@@ -270,8 +270,8 @@ func (w *walk) opened() {
 	}
 }
 
-// lastDone returns the state of the part at the frontier; nil: it has no nodes any more. It is not that of a part before, as it is
-// the frontier's instant that is told of it.
+// lastDone returns the state of the part at the frontier; nil: it has no nodes any more. It is not that of a part before, as it
+// is the frontier's instant that is told of it.
 func (w *walk) lastDone() *State {
 	at, _ := w.place(w.Frontier)
 	for i, part := range w.order {

@@ -34,8 +34,8 @@ type Stage struct {
 	Approval bool
 }
 
-// Approval opens parts that need one. It is a standing order: if it is taken back, the parts are closed again, and updates that were
-// begun there go on.
+// Approval opens parts that need one. It is a standing order: if it is taken back, the parts are closed again, and updates that
+// were begun there go on.
 type Approval struct {
 	// Stage is the name of the stage. Required.
 	Stage string
@@ -59,8 +59,8 @@ func (s Stage) DeepCopy() Stage {
 	return s
 }
 
-// Validate returns every mistake in the stages and the approvals, with field paths "stages" and "approved" below path, in the order
-// of the fields; nil if there is none. A nil path is allowed.
+// Validate returns every mistake in the stages and the approvals, with field paths "stages" and "approved" below path, in the
+// order of the fields; nil if there is none. A nil path is allowed.
 func Validate(stages []Stage, approved []Approval, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	at := path.Child("stages")
@@ -118,7 +118,8 @@ func (a *Approval) validate(of *Stage, path *field.Path) field.ErrorList {
 	case of == nil:
 		errs = append(errs, field.NotFound(path.Child("stage"), a.Stage))
 	case a.Value != "" && of.Key == "":
-		errs = append(errs, field.Invalid(path.Child("value"), a.Value, "must be unset: the stage has no key, and so only one part"))
+		errs = append(errs, field.Invalid(path.Child("value"), a.Value,
+			"must be unset: the stage has no key, and so only one part"))
 	}
 	switch a.Revision {
 	case "":
@@ -153,8 +154,8 @@ type compiled struct {
 	tolerance count.Quantity
 }
 
-// Compile reads the stages. It fails, with an aggregate of *field.Error, if [Validate] reports anything. Without stages it returns
-// nil.
+// Compile reads the stages. It fails, with an aggregate of *field.Error, if [Validate] reports anything. Without stages it
+// returns nil.
 func Compile(stages []Stage) (*Stages, error) {
 	if errs := Validate(stages, nil, nil); len(errs) > 0 {
 		return nil, errs.ToAggregate()

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,12 +16,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// Rings are the values of [harness.RingLabel]: numbers, of which 9 comes before 10, and a text; and "", which stands for no label.
+// Rings are the values of [harness.RingLabel]: numbers, of which 9 comes before 10, and a text; and "", which stands for no
+// label.
 func Rings() []string { return []string{"0", "1", "", "9", "10", "x"} }
 
-// InStages generates cases as the given generator does, and adds what stages are about (T8): stages with approvals, some of them of
-// other revisions, some expedited; rings that nodes are in; the marks of completed rollouts; and in memories a frontier and a base,
-// also such as do not fit. They are drawn at the end, so that what was drawn before stays what it is without stages.
+// InStages generates cases as the given generator does, and adds what stages are about (T8): stages with approvals, some of them
+// of other revisions, some expedited; rings that nodes are in; the marks of completed rollouts; and in memories a frontier and a
+// base, also such as do not fit. They are drawn at the end, so that what was drawn before stays what it is without stages.
 func InStages(cases *rapid.Generator[harness.Case]) *rapid.Generator[harness.Case] {
 	return rapid.Custom(func(t *rapid.T) harness.Case {
 		c := cases.Draw(t, "case without stages")
@@ -36,7 +38,8 @@ func InStages(cases *rapid.Generator[harness.Case]) *rapid.Generator[harness.Cas
 		}
 		for _, r := range c.Snapshot.Revisions {
 			if r != nil && pick(t, "rolled out", false, false, true) {
-				r.Annotations = with(r.Annotations, history.CompletedAnnotation, pick(t, "when", "2026-01-01T10:00:00Z", "", "some day"))
+				r.Annotations = with(r.Annotations, history.CompletedAnnotation,
+					pick(t, "when", "2026-01-01T10:00:00Z", "", "some day"))
 			}
 		}
 		drawFrontier(t, stages, hash, &c.Snapshot)
@@ -44,11 +47,13 @@ func InStages(cases *rapid.Generator[harness.Case]) *rapid.Generator[harness.Cas
 	})
 }
 
+// with is a copy of the map with one more element.
 func with(m map[string]string, key, value string) map[string]string {
-	all := map[string]string{key: value}
-	for k, v := range m {
-		all[k] = v
+	all := maps.Clone(m)
+	if all == nil {
+		all = map[string]string{}
 	}
+	all[key] = value
 	return all
 }
 
@@ -63,7 +68,9 @@ func AnyStages() *rapid.Generator[[]stage.Stage] {
 				&metav1.LabelSelector{MatchLabels: map[string]string{harness.RingLabel: "0"}},
 				&metav1.LabelSelector{MatchLabels: map[string]string{harness.RingLabel: "1"}},
 				&metav1.LabelSelector{MatchLabels: map[string]string{harness.ZoneLabel: "a"}},
-				&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: harness.RingLabel, Operator: metav1.LabelSelectorOpExists}}},
+				&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: harness.RingLabel, Operator: metav1.LabelSelectorOpExists},
+				}},
 				&metav1.LabelSelector{}, nil)
 			s.Key = pick(t, "key of the stage", "", "", harness.ZoneLabel, harness.RingLabel, "absent")
 			s.Soak = pick(t, "soak", 0, 0, time.Second, 10*time.Minute, 24*time.Hour)
@@ -76,8 +83,8 @@ func AnyStages() *rapid.Generator[[]stage.Stage] {
 	})
 }
 
-// AnyApprovals generates approvals of such stages: for the revision of the given hash, by hash or by name, or for another one; of all
-// parts of a stage, or of single ones.
+// AnyApprovals generates approvals of such stages: for the revision of the given hash, by hash or by name, or for another one; of
+// all parts of a stage, or of single ones.
 func AnyApprovals(stages []stage.Stage, hash string) *rapid.Generator[[]stage.Approval] {
 	return rapid.Custom(func(t *rapid.T) []stage.Approval {
 		var approvals []stage.Approval
@@ -86,7 +93,8 @@ func AnyApprovals(stages []stage.Stage, hash string) *rapid.Generator[[]stage.Ap
 				continue
 			}
 			for range pick(t, "approvals of the stage", 1, 0, 1, 2) {
-				a := stage.Approval{Stage: s.Name, Revision: pick(t, "approved revision", hash, hash, setName+"-"+hash, "5f46b89dcc")}
+				revision := pick(t, "approved revision", hash, hash, setName+"-"+hash, "5f46b89dcc")
+				a := stage.Approval{Stage: s.Name, Revision: revision}
 				switch s.Key {
 				case harness.ZoneLabel:
 					a.Value = pick(t, "approved zone", "", "a", "b", "c")
@@ -119,6 +127,8 @@ func drawFrontier(t *rapid.T, stages []stage.Stage, hash string, s *rollout.Snap
 		names = append(names, s.Name, s.Name)
 	}
 	m.Rollout.Frontier = stage.Frontier{
-		Stage: pick(t, "frontier", names...), Value: pick(t, "frontier value", "", "", "a", "b", "0", "9", "10", "x"), At: kit.Noon().Add(-at),
+		Stage: pick(t, "frontier", names...),
+		Value: pick(t, "frontier value", "", "", "a", "b", "0", "9", "10", "x"),
+		At:    kit.Noon().Add(-at),
 	}
 }
