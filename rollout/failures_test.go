@@ -151,7 +151,7 @@ func failureScenes() []scene {
 			fleet: []spot{on("a", stuckFor(late)).keep(), on("b", oldPod())}, want: []string{"a: kept>none none Kept U F", waits("b")},
 		},
 		{
-			name: "the revision was completed", why: "F2: judged until it is marked", spec: with(failures("", "")), set: marks("update", history.CompletedAnnotation),
+			name: "the revision was completed", why: "F2: judged until it is marked", spec: with(failures("", "")), set: completed("update"),
 			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
 		},
 		{
@@ -167,7 +167,7 @@ func failureScenes() []scene {
 			},
 		},
 		{
-			name: "given up, and marked by somebody else", why: "F3: only this mark is one of failures", spec: with(failures("", "", rollback)), set: marks("update", history.FailedAnnotation),
+			name: "given up, and marked by somebody else", why: "F3: only this mark is one of failures", spec: with(failures("", "", rollback)), set: markedBySomebody,
 			fleet: []spot{on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{goes("b")},
 		},
 		{
@@ -186,6 +186,15 @@ func failureScenes() []scene {
 			name: "surge", why: "F1: the new pod is not available, whatever is beside it", spec: []kit.SpecOption{failures("", ""), kit.MaxSurge("9")},
 			fleet: []spot{on("a", stuckFor(late), oldPod()), on("b", oldPod())}, want: []string{"a: surging>update wait NotReady a0 S F", waits("b")},
 		},
+	}
+}
+
+// markedBySomebody marks the update revision as one that somebody gave up.
+func markedBySomebody(l *lab) {
+	for _, r := range l.snapshot.Revisions {
+		if history.HashOf(r) == l.update {
+			r.Annotations = map[string]string{history.FailedAnnotation: "Because"}
+		}
 	}
 }
 
