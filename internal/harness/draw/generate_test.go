@@ -247,6 +247,9 @@ func notePlan(note func(string, bool), p rollout.Plan) {
 		note("verb "+verb.String(), slices.ContainsFunc(p.Decisions, func(d rollout.Decision) bool { return d.Verb == verb }))
 	}
 	for limit := rollout.Limit(0); limit.String() != "unknown"; limit++ {
+		if limit == rollout.LimitStage || limit == rollout.LimitSoak || limit == rollout.LimitApproval {
+			continue // see noteParts
+		}
 		note("limit "+limit.String(), slices.ContainsFunc(p.Decisions, func(d rollout.Decision) bool { return d.Limit == limit }))
 	}
 	for reason := rollout.Reason(1); reason.String() != "unknown"; reason++ {
