@@ -580,7 +580,13 @@ func (r *run) gaveUpBefore() string {
 func (r *run) allPartsOpen() bool {
 	order, update := r.spec.Strategy.Policy.Expedite, r.revision.Update
 	expedited := order == canary.Any || order != "" && (order == update.Hash || order == update.Name)
-	return r.rules.Stages.Len() == 0 || expedited || r.revision.First && r.spec.Predecessor == nil
+	return r.rules.Stages.Len() == 0 || expedited || r.isFirstInstallation()
+}
+
+// isFirstInstallation reports whether nothing was rolled out before: neither the history nor a pod shows another revision, as those
+// of a predecessor do.
+func (r *run) isFirstInstallation() bool {
+	return r.revision.First && !slices.ContainsFunc(r.pods, func(p pod) bool { return !p.traits.has(marked|finished) && !r.isUpdate(&p) })
 }
 
 // closesStable reports whether the stable revision was still rolled out in stages when the revision came that is tried now, or has

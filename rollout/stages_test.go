@@ -231,6 +231,16 @@ func stageScenes() []scene {
 			want: []string{"a: missing>update create Missing U", "b: missing>update create Missing U"},
 		},
 		{
+			name: "a lost history", why: "T8: pods show that it is no first installation", spec: rings(), set: func(l *lab) { l.snapshot.Revisions = l.snapshot.Revisions[1:] },
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1"), in(on("c"), "1")}, acts: "delete a0 Outdated, create c Missing",
+			want: []string{goes("a"), waits("b", "stage"), "c: missing>update create Missing U"},
+		},
+		{
+			name: "held in a later part", why: "T8, T3: what it loses comes back as it was", spec: append(rings(), kit.UpdateSelector("ring", "0")),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b"), "1")}, acts: "delete a0 Outdated, create b Missing at old",
+			want: []string{goes("a"), "b: missing>held create Missing U"},
+		},
+		{
 			name: "a rollback", why: "T8: what was completed once has no stages", spec: rings(), set: completed("update"),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated, delete a0 Outdated",
 			want: []string{goes("a"), goes("b")},

@@ -242,11 +242,11 @@ func (w *walk) opened() {
 	for i := w.next; i < len(w.order); i++ {
 		s, c := &w.States[i], w.count(i)
 		switch {
-		case c.isSkipped():
+		case c.isSkipped() && (!closed || c.Nodes == 0):
 			s.Phase = Skipped
 			continue
 		case closed:
-			continue
+			continue // also with nodes that cannot be updated: what they lose is not to be of the new revision
 		case !w.in.AllOpen && !w.opens(i):
 			closed, behind = true, true
 			continue

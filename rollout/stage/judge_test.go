@@ -190,8 +190,8 @@ func TestJudge(t *testing.T) {
 			"0/ Done done 12:00:00|1/ Skipped|2/ Open|frontier a/ at 12:00:00",
 		},
 		{
-			"skipped after a closed one", "nobody waits for it", picture{[]stage.Stage{a, b}, three(behind, held, behind), stage.Input{}},
-			"0/ Open|1/ Skipped|2/ Waiting",
+			"skipped after one that is not done", "it is closed until its turn comes", picture{[]stage.Stage{a, b}, three(behind, held, behind), stage.Input{}},
+			"0/ Open|1/ Waiting|2/ Waiting",
 		},
 		{
 			"held, and one is down that may only keep its pod", "the revision may have broken it", picture{[]stage.Stage{a, b}, three(stage.Count{Nodes: 2, Held: 2, Unavailable: 1}, behind, behind), stage.Input{}},
@@ -506,7 +506,7 @@ func byRules(p picture) []string {
 	var soaks time.Time
 	for _, at := range places {
 		switch {
-		case skipped(at):
+		case skipped(at) && (passed(at) || !undone || p.in.AllOpen || count(at).Nodes == 0):
 			phases[at] = "Skipped"
 		case passed(at):
 			phases[at] = "Done"

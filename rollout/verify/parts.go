@@ -235,7 +235,7 @@ func (v *verifier) allOpen() bool {
 	if len(v.stages) == 0 {
 		return true
 	}
-	first := v.spec.Predecessor == nil
+	first := !slices.ContainsFunc(v.pods, func(p *pod) bool { return p.node != nil && p.active() && !p.atUpdate })
 	for _, revision := range v.snapshot.Revisions {
 		first = first && v.holdsTemplate(revision)
 	}
@@ -349,7 +349,7 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	for _, p := range rest {
 		soaked := v.soakEnds(s.frontier)
 		switch {
-		case p.skipped():
+		case p.skipped() && (!closed || p.nodes == 0):
 			p.phase = stage.Skipped
 			continue
 		case closed:
