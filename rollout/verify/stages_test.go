@@ -144,6 +144,16 @@ func TestVerifyAcceptsStages(t *testing.T) {
 		{name: "as many as are tolerated", why: "T8: two thirds of three nodes are two", scene: handStaged(
 			handRing("0", func(s *stage.Stage) { s.Tolerance = new(intstr.FromString("67%")) }), ring1,
 			handPods("available", "a-new", "b-old"), handPods("unready", "c-new", "d-new"), handInRing("0", "c", "d"))},
+		{name: "the stable revision is the base", why: "T8: nodes go to it at once", scene: handTrial(
+			atMost("9"), handStages(ring0), handAt(olderHash, "d-old"))},
+		{name: "a node of the open part is out", why: "T8, B9: it is left out there", scene: handStaged(
+			ring0, ring1, handPods("available", "a-new", "b-old"), handPods("unready", "c-new"), handInRing("0", "c"),
+			handCreated(time.Minute, "c-new"), handExempting("1"), handDown(time.Hour, "c"))},
+		{name: "a failed pod of a closed part goes in slow start", why: "T8, B7: it comes back as it was, and so is not replaced", scene: handStaged(
+			ring0, ring1, handPods("available", "a-old"), handPods("failed", "b-old"), handStrategy(func(s *rollout.Strategy) {
+				one := intstr.FromInt32(1)
+				s.SlowStart = &rollout.SlowStart{Interval: time.Hour, Increase: &one, MaxParallel: &one}
+			}))},
 		{name: "a duplicate has the mark of the end", why: "T8: so is the revision, and says so", scene: handRings(
 			ring0, ring1, handDuplicate(map[string]string{history.CompletedAnnotation: "?"}))},
 	})
