@@ -154,6 +154,8 @@ func TestVerifyAcceptsStages(t *testing.T) {
 				one := intstr.FromInt32(1)
 				s.SlowStart = &rollout.SlowStart{Interval: time.Hour, Increase: &one, MaxParallel: &one}
 			}))},
+		{name: "expedited, and a later part is done first", why: "T8: the frontier does not pass the part before", scene: handStaged(
+			ring0, ring1, handPods("available", "a-old", "b-new"), handStrategy(func(s *rollout.Strategy) { s.Policy.Expedite = "*" }))},
 		{name: "a duplicate has the mark of the end", why: "T8: so is the revision, and says so", scene: handRings(
 			ring0, ring1, handDuplicate(map[string]string{history.CompletedAnnotation: "?"}))},
 	})
