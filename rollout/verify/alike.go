@@ -147,8 +147,8 @@ func (c *class) has(of *kind, d *rollout.Decision) bool {
 	return said == *c.said
 }
 
-// setApart notes the nodes that a request, an action, a back-off or a part of a stage names, or a pod of which it does, and those of
-// which it matters which comes first.
+// setApart notes the nodes that a request, an action, a back-off or a part of a stage names, or a pod of which it does, and those
+// of which it matters which comes first.
 func (v *verifier) setApart() {
 	k := v.kept
 	k.room.apart = resized(k.room.apart, len(k.kinds))

@@ -60,8 +60,8 @@ func (v *verifier) checkRevisionOf(create *rollout.Create, node *node) {
 	switch {
 	case create.Revision == "" || !right[create.Revision]:
 		v.report(invariant, create.Node, "T1: create at revision %q, right is the update revision, on nodes that no trial "+
-			"has reached the stable one (T6), or with holdRevision and in parts that are not open the one that was lost: %q", create.Revision,
-			sortedKeys(right))
+			"has reached the stable one (T6), or with holdRevision and in parts that are not open the one that was lost: %q",
+			create.Revision, sortedKeys(right))
 	case create.Revision == update && create.Template != nil:
 		v.report(3, create.Node, "T1: create at the update revision with a template, right is none: it is the Spec's")
 	case create.Revision == update:
