@@ -202,7 +202,7 @@ func (r *run) exempt(i int32, spare *spare) {
 		budget.ExemptOut++
 	case ExemptionQuarantined:
 		budget.Quarantined++
-	case ExemptionNone, ExemptionUnschedulable:
+	default: // B8 has no figure of its own
 	}
 	d.Exemption, d.Unavailable, d.Surging = exemption, false, false
 }

@@ -37,16 +37,17 @@ func addMarks(marks []marking, revision history.Revision, set map[string]string,
 	return append(marks, marking{revision, set, remove})
 }
 
-// markRevisions writes on the history what a lost memory would lose: verdicts (C6), and that a rollout came to its end (T8). Frozen
-// does not stop marks.
+// markRevisions writes on the history what a lost memory would lose: verdicts (C6), and that a rollout came to its end (T8).
+// Frozen does not stop marks.
 func (r *run) markRevisions() {
 	for _, m := range r.completeMarks(r.verdictMarks()) {
 		r.annotate(m.revision, m.set, m.remove)
 	}
 }
 
-// verdictMarks returns the marks of verdicts: that of this trial, and which revision is the stable one while another is tried. Where
-// revisions were marked once, the marks are kept up without a canary, too, because the canary may come back (C6).
+// verdictMarks returns the marks of verdicts: that of this trial, and which revision is the stable one while another is
+// tried. Where revisions were marked once, the marks are kept up without a canary, too, because the canary may come back
+// (C6).
 func (r *run) verdictMarks() []marking {
 	marks, some := r.givingUpMarks()
 	if some {

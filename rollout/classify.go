@@ -9,7 +9,8 @@ import (
 )
 
 // classify is step 5. It gives each node one state and the facts for the status (S1), and picks which pods stay if there are
-// several (M3). In between it finds which parts of stages are open (T8): that depends on the states, and the targets depend on it.
+// several (M3). In between it finds which parts of stages are open (T8): that depends on the states, and the targets depend
+// on it.
 func (r *run) classify() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
 	for i := range r.nodes {
@@ -75,9 +76,9 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 	return r.isUpdate(p)
 }
 
-// isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if its
-// node is held by now, also because InPlaceOnly lets no update delete it or its part is not open (T8); paused does not hold a node
-// that was begun (T4). On a keep node it always is, because nothing would follow the pod there (M4).
+// isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if
+// its node is held by now, also because InPlaceOnly lets no update delete it or its part is not open (T8); paused does not
+// hold a node that was begun (T4). On a keep node it always is, because nothing would follow the pod there (M4).
 func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:

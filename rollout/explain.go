@@ -65,8 +65,8 @@ func (p *Plan) explain(d *Decision) string {
 		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, "+
 			"and its update is not the cause (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
 	case d.Exemption == ExemptionQuarantined:
-		fmt.Fprintf(&b, "; is left out of the budget in quarantine, as the update revision has failed there (quarantine %d, %d used)",
-			p.Budget.MaxQuarantined, p.Budget.Quarantined)
+		fmt.Fprintf(&b, "; is left out of the budget in quarantine, as the update revision has failed there "+
+			"(quarantine %d, %d used)", p.Budget.MaxQuarantined, p.Budget.Quarantined)
 	case d.Exempt():
 		b.WriteString("; is left out of the budget by maxUnschedulable")
 	}
@@ -362,7 +362,8 @@ func (p *Plan) gated(d *Decision) string {
 func (p *Plan) failures() string {
 	names := p.failed()
 	b := &p.Budget
-	return fmt.Sprintf("the update revision has failed on %s, at most %d may: %s", counted(b.Failed, "node"), b.MaxFailed, list(names, int(b.Failed)))
+	return fmt.Sprintf("the update revision has failed on %s, at most %d may: %s", counted(b.Failed, "node"), b.MaxFailed,
+		list(names, int(b.Failed)))
 }
 
 // partOf returns the part that a node waits for; nil: it waits for none, or for the stages of an earlier revision.

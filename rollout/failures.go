@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure judges
-// one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
+// Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
+// judges one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
 
 // findFailed finds the nodes that the update revision has failed on, whether or not they are left out by B8 or B9 (F1).
 func (r *run) findFailed() {
@@ -122,13 +122,14 @@ func (r *run) gaveUpText() string {
 func (r *run) isRestarting(i int32) bool {
 	outcome := r.outcome(i)
 	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
-		return p.traits.has(restarting) && p.traits.has(atGoal) && !p.traits.has(marked) && (outcome == placement.Run || p.traits.has(bound))
+		runs := p.traits.has(atGoal) && !p.traits.has(marked) && (outcome == placement.Run || p.traits.has(bound))
+		return runs && p.traits.has(restarting)
 	})
 }
 
 // unavailablePod returns the node's pod of the update revision if it is not available, and whether the node is watched for
-// failures: it is to run the pod or may keep it, and has such a pod, or had one of which M2 has deleted failed ones; then the pod may
-// be nil.
+// failures: it is to run the pod or may keep it, and has such a pod, or had one of which M2 has deleted failed ones; then the
+// pod may be nil.
 func (r *run) unavailablePod(i int32) (pod *corev1.Pod, watched bool) {
 	n, outcome := &r.nodes[i], r.outcome(i)
 	if outcome == placement.Leave {

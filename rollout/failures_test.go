@@ -55,7 +55,7 @@ func unreadySince(at time.Time) kit.PodOption {
 func failureScenes() []scene {
 	with := func(options ...kit.SpecOption) []kit.SpecOption { return append(options, kit.MaxUnavailable("9")) }
 	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
-	waits := func(node string) string { return node + ": outdated>held wait Gated " + node + "0 failures" }
+	const waits = "b: outdated>held wait Gated b0 failures"
 	starting := func(node, more string) string { return node + ": starting>update wait NotReady " + node + "0 " + more }
 	const late, early = 10 * time.Minute, 10*time.Minute - time.Second
 	twice := int32(2)
@@ -69,7 +69,7 @@ func failureScenes() []scene {
 	return []scene{
 		{
 			name: "a node has failed", why: "F1, F3: nothing is begun; the default tolerates none", spec: with(failures("", "")),
-			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 			spent: "unavailable 1 of 9, surging 0 of 0, waiting 0",
 		},
 		{
@@ -86,7 +86,7 @@ func failureScenes() []scene {
 		},
 		{
 			name: "percentages are rounded down", why: "F2: 49% of two nodes are none", spec: with(failures("49%", "")),
-			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "percentages are of open parts", why: "F2: 50% of the one node of ring 0 are none", spec: with(failures("50%", ""), kit.Stages(ring("0"))),
@@ -95,14 +95,14 @@ func failureScenes() []scene {
 		},
 		{
 			name: "restarts", why: "F1: one more than maxRestarts, while the pod is not available", spec: with(failures("", "", byRestarts)),
-			fleet: []spot{on("a", restarted(3)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", restarted(3)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "restarts of an available pod", why: "F1: it crashes again and again, and is available in between", spec: with(failures("", "", byRestarts)),
 			fleet: []spot{
 				on("a", newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })), on("b", oldPod()),
 			},
-			want: []string{"a: updated>update none UpToDate F", waits("b")},
+			want: []string{"a: updated>update none UpToDate F", waits},
 		},
 		{
 			name: "not too many restarts", why: "F1", spec: with(failures("", "", byRestarts)),
@@ -110,15 +110,15 @@ func failureScenes() []scene {
 		},
 		{
 			name: "a young pod of a series", why: "F1: the deadline runs from the first pod that M2 deleted", spec: with(failures("", "")), backoffs: series,
-			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "deleted pods are restarts", why: "F1", spec: with(failures("", "", byRestarts, func(o *failure.Options) { o.Deadline = 24 * time.Hour })), backoffs: series,
-			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(time.Second)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "the pod of a series was deleted", why: "F1, F3: it has failed all the same, and gets its revision back", spec: with(failures("", "")), backoffs: series,
-			fleet: []spot{on("a"), on("b", oldPod())}, acts: "create a Missing", want: []string{"a: missing>update create Missing U F", waits("b")},
+			fleet: []spot{on("a"), on("b", oldPod())}, acts: "create a Missing", want: []string{"a: missing>update create Missing U F", waits},
 		},
 		{
 			name: "what is lost comes back as it was", why: "F3: no node gets a revision that fails", spec: with(failures("", "")),
@@ -148,7 +148,7 @@ func failureScenes() []scene {
 		},
 		{
 			name: "a keep node", why: "F1: a node that the revision broke", spec: with(failures("", "")),
-			fleet: []spot{on("a", stuckFor(late)).keep(), on("b", oldPod())}, want: []string{"a: kept>none none Kept U F", waits("b")},
+			fleet: []spot{on("a", stuckFor(late)).keep(), on("b", oldPod())}, want: []string{"a: kept>none none Kept U F", waits},
 		},
 		{
 			name: "the revision was completed", why: "F2: judged until it is marked", spec: with(failures("", "")), set: completed("update"),
@@ -156,7 +156,7 @@ func failureScenes() []scene {
 		},
 		{
 			name: "rollback begins with a verdict", why: "F3: the next plan goes back", spec: with(failures("", "", rollback)),
-			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "given up", why: "F3: all nodes go back to the base", spec: with(failures("", "", rollback)), set: givenUp,
@@ -180,11 +180,11 @@ func failureScenes() []scene {
 		},
 		{
 			name: "nothing to go back to", why: "F3: then it pauses", spec: with(failures("", "", rollback)), set: func(l *lab) { l.snapshot.Revisions = l.snapshot.Revisions[1:] },
-			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits("b")},
+			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "surge", why: "F1: the new pod is not available, whatever is beside it", spec: []kit.SpecOption{failures("", ""), kit.MaxSurge("9")},
-			fleet: []spot{on("a", stuckFor(late), oldPod()), on("b", oldPod())}, want: []string{"a: surging>update wait NotReady a0 S F", waits("b")},
+			fleet: []spot{on("a", stuckFor(late), oldPod()), on("b", oldPod())}, want: []string{"a: surging>update wait NotReady a0 S F", waits},
 		},
 	}
 }

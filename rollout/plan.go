@@ -47,8 +47,8 @@ type Plan struct {
 	Budget Budget
 	// Domains say how each value of each domain stands, by domain and value (B10). Nil without domains.
 	Domains []DomainState
-	// Parts say how each part of each stage stands, in the order in which they are opened (T8). Nil without stages, during a trial
-	// and after one that failed, and once the revision is marked as rolled out everywhere.
+	// Parts say how each part of each stage stands, in the order in which they are opened (T8). Nil without stages, during a
+	// trial and after one that failed, and once the revision is marked as rolled out everywhere.
 	Parts []PartState
 	// StaleApprovals are those that name another revision, in the order of the spec.
 	StaleApprovals []stage.Approval
@@ -67,8 +67,8 @@ type Plan struct {
 	// annotations of nodes that cannot be read (P8). Both are in the order of nodes, then containers.
 	OverrideConflicts  []OverrideConflict
 	MalformedOverrides []MalformedOverride
-	// GaveUp says why the update revision is given up, by this plan or an earlier one: it has failed on too many nodes (F3). All nodes
-	// go back to the base. Empty: it is not given up.
+	// GaveUp says why the update revision is given up, by this plan or an earlier one: it has failed on too many nodes (F3).
+	// All nodes go back to the base. Empty: it is not given up.
 	GaveUp string
 	// Status of the set as the snapshot shows it, before any action of this plan.
 	Status status.Status
@@ -263,19 +263,19 @@ type DomainState struct {
 
 // PartState is how a part of a stage stands before a plan's actions (T8).
 type PartState struct {
-	// Stage is its name; "" for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes have;
-	// "" for nodes without the label, and for a stage without a key.
+	// Stage is its name; "" for the nodes that no stage selects. Key is the stage's key, and Value the value that these nodes
+	// have; "" for nodes without the label, and for a stage without a key.
 	Stage, Key, Value string
 	// Phase that it is in.
 	Phase stage.Phase
 	// Nodes is how many are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
 	Nodes, Held int32
-	// Exempt is how many are left out (B8, B9). Of the others Settled have an available pod of the update revision, Unavailable one
-	// that is not available, and Behind none. A node that may only keep its pod counts as unavailable if B2 counts it, and else
-	// nowhere.
+	// Exempt is how many are left out (B8, B9). Of the others Settled have an available pod of the update revision,
+	// Unavailable one that is not available, and Behind none. A node that may only keep its pod counts as unavailable if B2
+	// counts it, and else nowhere.
 	Exempt, Settled, Unavailable, Behind int32
-	// Done is when the part was first seen to be done, of the last one that is; zero for others. Until is when the time to soak is
-	// over: of the part that soaks, and of the one that waits for it; zero for others.
+	// Done is when the part was first seen to be done, of the last one that is; zero for others. Until is when the time to
+	// soak is over: of the part that soaks, and of the one that waits for it; zero for others.
 	Done, Until time.Time
 	// Blocking are the first nodes, at most five and in ascending order, that keep an open part from being done. Nil for others.
 	Blocking []string
@@ -310,11 +310,11 @@ type Budget struct {
 	MaxExempt int32
 	// MaxQuarantined is Quarantine of Failures in nodes, with a percentage resolved (F4). 0 without Failures.
 	MaxQuarantined int32
-	// Exempt is the number of nodes that are left out of the budgets. Of them B9 leaves ExemptOut out, F4 leaves Quarantined out, and
-	// B8 the others: ExemptOut <= MaxExempt, Quarantined <= MaxQuarantined, and the others <= MaxUnschedulable.
+	// Exempt is the number of nodes that are left out of the budgets. Of them B9 leaves ExemptOut out, F4 leaves Quarantined
+	// out, and B8 the others: ExemptOut <= MaxExempt, Quarantined <= MaxQuarantined, and the others <= MaxUnschedulable.
 	Exempt, ExemptOut, Quarantined int32
-	// Failed is the number of nodes that the update revision has failed on, those that B8 or B9 leaves out aside (F1), and MaxFailed
-	// is how many may (F2). Both are 0 without Failures.
+	// Failed is the number of nodes that the update revision has failed on, those that B8 or B9 leaves out aside (F1), and
+	// MaxFailed is how many may (F2). Both are 0 without Failures.
 	Failed, MaxFailed int32
 	// Waiting is the number of nodes that would be updated now if the budget, slow start or burst let them. Some pods turn
 	// out only when their turn comes to be ones that cannot be updated, such as one whose record cannot be read. They count

@@ -528,8 +528,8 @@ func earlier(a, b time.Time) time.Time {
 // isTried reports whether the update revision is on trial, or has failed one, so that nodes end at two revisions.
 func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
 
-// followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as rolled out
-// everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
+// followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as
+// rolled out everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
 func (r *run) followsParts() bool {
 	return r.spec.Strategy.Type == RollingUpdate && !r.isTried() && !r.revision.Completed &&
 		(r.rules.Stages.Len() > 0 || r.failures != nil || r.revision.AnyCompleted)
@@ -538,7 +538,8 @@ func (r *run) followsParts() bool {
 // watchesFailures reports whether nodes are counted that the update revision has failed on (F2).
 func (r *run) watchesFailures() bool { return r.failures != nil && r.followsParts() }
 
-// isGivenUp reports whether an earlier plan gave the update revision up because too many nodes failed (F3). Only a retry revives it.
+// isGivenUp reports whether an earlier plan gave the update revision up because too many nodes failed (F3). Only a retry
+// revives it.
 func (r *run) isGivenUp() bool { return r.wasGivenUp() && !r.retriesFailed() }
 
 // wasGivenUp reports whether the update revision was given up, retried or not. The memory knows it until the mark is seen.
@@ -575,22 +576,23 @@ func (r *run) gaveUpBefore() string {
 	return r.remembered.Rollout.GaveUp
 }
 
-// allPartsOpen reports whether no stage keeps any node waiting: there are none, or nothing was rolled out before, or the revision is
-// expedited (T8).
+// allPartsOpen reports whether no stage keeps any node waiting: there are none, or nothing was rolled out before, or the
+// revision is expedited (T8).
 func (r *run) allPartsOpen() bool {
 	order, update := r.spec.Strategy.Policy.Expedite, r.revision.Update
 	expedited := order == canary.Any || order != "" && (order == update.Hash || order == update.Name)
 	return r.rules.Stages.Len() == 0 || expedited || r.isFirstInstallation()
 }
 
-// isFirstInstallation reports whether nothing was rolled out before: neither the history nor a pod shows another revision, as those
-// of a predecessor do.
+// isFirstInstallation reports whether nothing was rolled out before: neither the history nor a pod shows another revision, as
+// those of a predecessor do.
 func (r *run) isFirstInstallation() bool {
-	return r.revision.First && !slices.ContainsFunc(r.pods, func(p pod) bool { return !p.traits.has(marked|finished) && !r.isUpdate(&p) })
+	isOther := func(p pod) bool { return !p.traits.has(marked|finished) && !r.isUpdate(&p) }
+	return r.revision.First && !slices.ContainsFunc(r.pods, isOther)
 }
 
-// closesStable reports whether the stable revision was still rolled out in stages when the revision came that is tried now, or has
-// failed. T6 would then give it to all nodes at once, so that they keep what they have instead (T8).
+// closesStable reports whether the stable revision was still rolled out in stages when the revision came that is tried now,
+// or has failed. T6 would then give it to all nodes at once, so that they keep what they have instead (T8).
 func (r *run) closesStable() bool {
 	stable := r.revision.Stable
 	return r.rules.Stages.Len() > 0 && r.isTried() && stable.Hash != r.revision.Update.Hash &&

@@ -52,7 +52,7 @@ type facts struct {
 	nodes     []node // those that were not set aside, ascending by name
 	pods      []pod  // of these nodes, grouped by node, node.first to node.end
 	strays    []pod  // pods on no known node
-	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only with holdRevision, a canary, outages or stages
+	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only if remembersIgnored
 	hashes    []hash // the distinct revision hashes that pods carry
 	// ripening are the pods on leave nodes that become available by the clock alone.
 	ripening []ripening
@@ -87,8 +87,8 @@ type opened struct {
 	// partCounts are how the nodes of each part stand, by its ordinal, and stages is what that means.
 	partCounts []stage.Count
 	stages     stage.Judgement
-	// failed is how many nodes have failed and are not left out, maxFailed is how many may (F2), and quarantine is how many of them
-	// are left out (F4).
+	// failed is how many nodes have failed and are not left out, maxFailed is how many may (F2), and quarantine is how many
+	// of them are left out (F4).
 	failed, maxFailed, quarantine int32
 }
 

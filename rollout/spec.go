@@ -132,8 +132,8 @@ type Policy struct {
 	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or canary.Any for whatever
 	// revision there is. Default (""): none does.
 	Expedite string
-	// Failures stop the rollout, or take it back, when it fails on too many nodes (F1 to F4). Default (nil): nodes that fail count
-	// as unavailable, and nothing else follows.
+	// Failures stop the rollout, or take it back, when it fails on too many nodes (F1 to F4). Default (nil): nodes that fail
+	// count as unavailable, and nothing else follows.
 	Failures *failure.Options
 }
 

@@ -11,8 +11,8 @@ import (
 // Opening the parts of stages belongs to step 5 (T8). Package stage judges them; this file gives it what it needs and applies the
 // result.
 
-// openParts finds which parts of the fleet are open to the update revision, and closes the nodes of all others. During a trial, and
-// after one that failed, no part is judged: T6 says where each node is to end.
+// openParts finds which parts of the fleet are open to the update revision, and closes the nodes of all others. During a
+// trial, and after one that failed, no part is judged: T6 says where each node is to end.
 func (r *run) openParts() {
 	switch {
 	case r.closesStable():
@@ -155,9 +155,9 @@ func (r *run) standing(i int32) standing {
 	return at
 }
 
-// isStuckInPlace reports whether the method is InPlaceOnly and the node's outdated pod cannot be updated in place (I1), so that
-// nothing will ever update the node. Whether the pod differs from what its revision says is costly to find out. So it is not asked
-// any more once another node of the part is behind, which keeps the part from being done or skipped anyway.
+// isStuckInPlace reports whether the method is InPlaceOnly and the node's outdated pod cannot be updated in place (I1), so
+// that nothing will ever update the node. Whether the pod differs from what its revision says is costly to find out. So it is
+// not asked any more once another node of the part is behind, which keeps the part from being done or skipped anyway.
 func (r *run) isStuckInPlace(i int32, c *stage.Count) bool {
 	if r.spec.Strategy.Method != inplace.Only || r.nodes[i].outdatedPod == none {
 		return false
@@ -238,8 +238,8 @@ func (r *run) keepsPart(i int32, phase stage.Phase) bool {
 	}
 }
 
-// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no revision has
-// one, that of the base.
+// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no
+// revision has one, that of the base.
 func (r *run) completeMarks(marks []marking) []marking {
 	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
 	update, base := r.revision.Update, r.revision.Base

@@ -25,8 +25,8 @@ func (r *run) target() {
 	r.findDeparting()
 	r.holdUnselected()
 	if r.isGivenUp() {
-		r.trial = canary.Judgement{Finding: canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}}
-		r.trial.Record.Nodes = slices.Clone(r.remembered.Canary.Nodes)
+		found := canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}
+		r.trial = canary.Judgement{Finding: found, Record: canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}}
 	} else {
 		r.tryCanary()
 	}

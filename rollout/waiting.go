@@ -151,7 +151,8 @@ func (w WaitingNodes) because() string {
 	case w.Domain != nil:
 		return w.Domain.spent()
 	case w.Limit == LimitFailures:
-		return fmt.Sprintf("the update revision has failed on more than %s: %s", counted(w.Size, "node"), list(w.Because, len(w.Because)))
+		return fmt.Sprintf("the update revision has failed on more than %s: %s", counted(w.Size, "node"),
+			list(w.Because, len(w.Because)))
 	case w.Part != nil:
 		return w.Part.obstacle(nil)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:

@@ -91,8 +91,8 @@ const (
 // Trial is what the status needs to know of the canary of a revision. It is about the revision, so that the reboot of a canary
 // node changes nothing (S3).
 type Trial struct {
-	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). RolledBack is for a revision that was
-	// given up without a trial (F3). With Unknown and any other state nothing is on trial.
+	// State is Canary, CanaryPaused, CanaryFailed, or Stuck for a canary without nodes (C1). RolledBack is for a revision
+	// that was given up without a trial (F3). With Unknown and any other state nothing is on trial.
 	State SetState
 	// Held reports whether something in the spec, such as partition (T2) or InPlaceOnly (I1), holds a node of the canary at
 	// its old revision.

@@ -21,9 +21,15 @@
 // # How the rules are read
 //
 //   - The deadline runs from the latest of these: the creation of the first pod of the series, the last update in place, and the
-//     last time at which the pod was Ready and stopped to be. The condition Ready becomes False when a pod starts, too: that is no
-//     such time if it is within a second of the pod's start.
-//   - Restarts are those of the container that restarted most, plus the failed pods that were deleted before. A pod that was updated
-//     in place is not judged by restarts, because the update restarts containers.
-//   - Whether a node is down for other reasons is for others to say (B8, B9).
+//     last time at which the pod was Ready and stopped to be. The condition Ready becomes False when a pod starts, too: that
+//
+// is no
+//
+//	  such time if it is within a second of the pod's start.
+//	- Restarts are those of the container that restarted most, plus the failed pods that were deleted before. A pod that was
+//
+// updated
+//
+//	  in place is not judged by restarts, because the update restarts containers.
+//	- Whether a node is down for other reasons is for others to say (B8, B9).
 package failure

@@ -8,8 +8,8 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// Series is what is remembered of failed pods of one node and revision that were deleted, one after the other (M2). The zero value
-// is that of none.
+// Series is what is remembered of failed pods of one node and revision that were deleted, one after the other (M2). The zero
+// value is that of none.
 type Series struct {
 	// First is when the first of them was created.
 	First time.Time
@@ -25,8 +25,8 @@ type Verdict struct {
 	At time.Time
 }
 
-// Of judges a node whose pod of the update revision is not available; of one that is available see [Options.Restarting]. A nil pod stands for a node that has none just now, because a
-// failed one was deleted.
+// Of judges a node whose pod of the update revision is not available; of one that is available see [Options.Restarting]. A
+// nil pod stands for a node that has none just now, because a failed one was deleted.
 func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	since := series.First
 	if pod != nil {
@@ -44,9 +44,9 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// Restarting reports whether a pod, available or not, has restarted more often than MaxRestarts allows. A pod that crashes again and
-// again may be available in between, and its node has failed all the same. It is false for a pod that was updated in place, and for
-// nil.
+// Restarting reports whether a pod, available or not, has restarted more often than MaxRestarts allows. A pod that crashes
+// again and again may be available in between, and its node has failed all the same. It is false for a pod that was updated
+// in place, and for nil.
 func (o Options) Restarting(pod *corev1.Pod) bool { return pod != nil && o.tooMany(pod, Series{}) }
 
 func (o Options) tooMany(pod *corev1.Pod, series Series) bool {
@@ -86,8 +86,8 @@ func stoppedAt(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// restarts is how often the container that restarted most did, with the failed pods that were deleted before. It does not fit into
-// 32 bits for numbers that only a damaged status has.
+// restarts is how often the container that restarted most did, with the failed pods that were deleted before. It does not fit
+// into 32 bits for numbers that only a damaged status has.
 func restarts(pod *corev1.Pod, series Series) int64 {
 	most := int32(0)
 	if pod != nil {

@@ -16,12 +16,12 @@ type Options struct {
 	// Deadline is how long a node's pod of the update revision may be unavailable until the node has failed (F1). It must be more
 	// than minReadySeconds, or no node could be updated in time. Default (0): 10 minutes.
 	Deadline time.Duration
-	// MaxRestarts is how often a pod may have restarted; one restart more, and its node has failed (F1). Not negative. Default (nil):
-	// restarts are not looked at. A pod that crashes, and is ready for some seconds in between, is found by this alone: each time it
-	// stops to be ready the deadline begins anew.
+	// MaxRestarts is how often a pod may have restarted; one restart more, and its node has failed (F1). Not negative.
+	// Default (nil): restarts are not looked at. A pod that crashes, and is ready for some seconds in between, is found by
+	// this alone: each time it stops to be ready the deadline begins anew.
 	MaxRestarts *int32
-	// MaxFailed is how many nodes may have failed (F2): a number, or a percentage up to 100% of the nodes that are to run the pod in
-	// the parts of stages that are open, rounded down. Default (nil): 0.
+	// MaxFailed is how many nodes may have failed (F2): a number, or a percentage up to 100% of the nodes that are to run the
+	// pod in the parts of stages that are open, rounded down. Default (nil): 0.
 	MaxFailed *intstr.IntOrString
 	// Action is what is done while more have failed (F3): Pause or Rollback. Default (""): Pause.
 	Action Action
@@ -58,8 +58,8 @@ func (o Options) DeepCopy() Options {
 	return o
 }
 
-// Default returns a deep copy in which every unset field has its default, but for MaxRestarts. Invalid values stay as they are, for
-// Validate to report.
+// Default returns a deep copy in which every unset field has its default, but for MaxRestarts. Invalid values stay as they
+// are, for Validate to report.
 func (o Options) Default() Options {
 	o = o.DeepCopy()
 	if o.Deadline == 0 {

@@ -2,8 +2,8 @@ package history
 
 import appsv1 "k8s.io/api/apps/v1"
 
-// Annotations of a ControllerRevision that hold the verdict of its canary (C6), and that its rollout came to its end (T8). They are
-// on the object, so that a lost memory loses no verdict.
+// Annotations of a ControllerRevision that hold the verdict of its canary (C6), and that its rollout came to its end (T8).
+// They are on the object, so that a lost memory loses no verdict.
 const (
 	// PromotedAnnotation is on revisions that were promoted. Its value is the time in RFC 3339, but any value counts.
 	PromotedAnnotation = "daemonplan.io/promoted"

@@ -4,11 +4,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// trim plans the deletion of the oldest revisions beyond the limit (R4). A revision beyond the limit stays if it is needed, and
-// no other is deleted in its place, so that the history can be longer than the limit. A revision is needed while any pod
-// carries it, also a terminating or terminal one, while it is the stable one or the base of stages, and while it has the last mark
-// of a promotion, because until the next mark is seen nothing else shows what was stable. others is sorted, oldest first, and without the
-// update revision.
+// trim plans the deletion of the oldest revisions beyond the limit (R4). A revision beyond the limit stays if it is needed,
+// and no other is deleted in its place, so that the history can be longer than the limit. A revision is needed while any pod
+// carries it, also a terminating or terminal one, while it is the stable one or the base of stages, and while it has the last
+// mark of a promotion, because until the next mark is seen nothing else shows what was stable. others is sorted, oldest
+// first, and without the update revision.
 func trim(out *Resolution, others []*appsv1.ControllerRevision, in Input, carried carriedHashes) {
 	excess := len(others) - max(int(in.Limit), 0)
 	verdict := lastVerdict(out, others, in)

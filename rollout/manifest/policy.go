@@ -73,7 +73,8 @@ type failuresForm struct {
 
 func (f *failuresForm) options() *failure.Options {
 	o := failure.Options{
-		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry, Quarantine: f.Quarantine,
+		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry,
+		Quarantine: f.Quarantine,
 	}
 	if f.Deadline != nil {
 		o.Deadline = f.Deadline.Duration

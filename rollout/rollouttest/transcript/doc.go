@@ -83,8 +83,9 @@
 // place of those before: pause, unpause, validate, fail, retry. kubectl runs the kubectl plugin of ExtendedDaemonSet, shows its
 // patch and applies it.
 //
-// approve adds an approval of a stage, or of one part of it, for a revision; none takes all back. expedite lets a revision pass
-// the stages; none ends that. retry lets a revision be rolled out once more that was given up because it failed on too many nodes.
+// approve adds an approval of a stage, or of one part of it, for a revision; none takes all back. expedite lets a revision
+// pass the stages; none ends that. retry lets a revision be rolled out once more that was given up because it failed on too
+// many nodes.
 //
 //	settings <<EOF
 //	command fail=r3
