@@ -200,6 +200,14 @@ var (
 var stageMutants = []mutant{
 	{"no stages", "the policy is not looked at", stagesHold, alsoWith(noStages)},
 	{"keys are not looked at", "a stage is one part", stagesHold, alsoWith(noKeys)},
+	{"names who keeps a part as they come", "the first of the list, not by name", stagesPure, spoiling(
+		func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
+			for i := range p.Parts {
+				if len(p.Parts[i].Blocking) > 0 {
+					p.Parts[i].Blocking = []string{s.Nodes[0].Name}
+				}
+			}
+		})},
 }
 
 // alsoWith plans as the mutant does, and says of the parts what the right plan says: by them the property tells that stages bind.

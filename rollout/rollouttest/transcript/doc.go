@@ -91,7 +91,7 @@
 //	command fail=r3
 //	approve ring-1 r2
 //	expedite r3
-//	retry r3
+//	retry r2
 //	kubectl eds canary validate
 //
 // objects begins the cluster anew with pods and revisions that another controller has left, as kubectl get -o yaml prints
