@@ -199,6 +199,8 @@ var (
 
 var stageMutants = []mutant{
 	{"no stages", "the policy is not looked at", stagesHold, alsoWith(noStages)},
+	{"no approval, in a single plan", "a part that waits for its approval is opened", stagesSafe, noApproval},
+	{"no soak, in a single plan", "the frontier does not hold the next part", stagesSafe, noSoak},
 	{"keys are not looked at", "a stage is one part", stagesHold, alsoWith(noKeys)},
 	{"names who keeps a part as they come", "the first of the list, not by name", stagesPure, spoiling(
 		func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {

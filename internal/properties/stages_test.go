@@ -33,6 +33,7 @@ import (
 
 var (
 	stagesPure   = property{"V13 with stages", stagePlans(), once(checkPure)}
+	stagesSafe   = property{"V1 to V21 with stages", stagePlans(), once(checkSafe)}
 	stagesHold   = property{"V20 nothing new in parts that are not open", stagePlans(), once(checkStagesHold)}
 	passesStages = statement{"V20, V21 part by part, all the way", stageWorlds(), observed(observeStages)}
 	breaksStages = statement{"V20 no further than what the revision breaks", breakingStageWorlds(), observed(observeStages)}
@@ -40,7 +41,7 @@ var (
 	keepsOpen    = statement{"V16 a part that is done is so for good", growingStageWorlds(), observed(observeStages, observeOpenParts)}
 )
 
-func TestStagesAreSafe(t *testing.T) { test(t, stagesPure, stagesHold) }
+func TestStagesAreSafe(t *testing.T) { test(t, stagesPure, stagesSafe, stagesHold) }
 
 func TestStagesAllTheWay(t *testing.T) {
 	testTales(t, passesStages, breaksStages, endsStages, keepsOpen)
