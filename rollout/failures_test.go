@@ -16,7 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-func TestFailuresF(t *testing.T) { playScenes(t, failureScenes()) }
+func TestFailuresF(t *testing.T) { playVerified(t, failureScenes()) }
 
 // failures are options with these bounds; "" stands for the default.
 func failures(maxFailed, quarantine string, change ...func(*failure.Options)) kit.SpecOption {
