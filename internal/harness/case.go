@@ -32,7 +32,10 @@ func (s Case) String() string {
 	if hash := objects.Hash(s.Spec); hash != "" {
 		names[hash] = hash + "(update)"
 	}
-	w := writer{Builder: &b, now: s.Snapshot.Now, names: names, outages: s.Spec.Strategy.Policy.Outages != nil}
+	policy := s.Spec.Strategy.Policy
+	w := writer{
+		Builder: &b, now: s.Snapshot.Now, names: names, outages: policy.Outages != nil, failures: policy.Failures != nil,
+	}
 	for _, r := range s.Snapshot.Revisions {
 		w.revision(r, s.Spec)
 	}
@@ -95,6 +98,7 @@ func (s Case) writeSpec(b *strings.Builder) {
 	s.writeKruise(b)
 	s.writeCanary(b)
 	s.writeStages(b)
+	s.writeFailures(b)
 	template := &s.Spec.Template.Spec
 	if template.NodeName != "" {
 		fmt.Fprintf(b, " nodeName=%s", template.NodeName)
@@ -120,6 +124,8 @@ type writer struct {
 	names map[string]string // of hashes
 	// outages: the spec has a policy for them, so that it matters when something happened.
 	outages bool
+	// failures: the spec has a policy for them, so that it matters when a pod was started, and how often.
+	failures bool
 }
 
 func (w writer) revision(r *appsv1.ControllerRevision, spec rollout.Spec) {
@@ -201,6 +207,7 @@ func (w writer) pod(p *corev1.Pod) {
 		w.WriteString(" terminating")
 	}
 	w.start(p)
+	w.failing(p)
 	w.kruise(p)
 	w.trial(p)
 	w.WriteByte('\n')
@@ -234,7 +241,12 @@ func (w writer) memory(m rollout.Memory) {
 		fmt.Fprintf(w, " collisionCount=%d", *m.CollisionCount)
 	}
 	for _, b := range m.Backoffs {
-		fmt.Fprintf(w, " backoff{%s %q %v since -%v}", b.Node, w.hash(b.Revision), b.Delay, w.now.Sub(b.Since))
+		fmt.Fprintf(w, " backoff{%s %q %v since -%v", b.Node, w.hash(b.Revision), b.Delay, w.now.Sub(b.Since))
+		w.series(b)
+		w.WriteByte('}')
+	}
+	if m.Rollout.GaveUp != "" {
+		fmt.Fprintf(w, " gave up: %q", m.Rollout.GaveUp)
 	}
 	w.frontier(m.Rollout)
 	w.record(m)
