@@ -38,9 +38,9 @@ func (r *run) tryCanary() {
 			// A duplicate of the revision was promoted. That counts more than a recorded fail, and is written here, too.
 			in.Annotations, in.Record.Verdict = nil, nil
 		}
-		if r.retriesFailed() { // the revision is tried as if it were new
-			in.Annotations = nil
-		}
+	}
+	if r.retriesFailed() { // the revision is tried as if it were new (F3)
+		in.Annotations, in.Record = nil, canary.Record{Nodes: in.Record.Nodes}
 	}
 	if in.Known == canary.NotKnown {
 		choice := canary.Choose(*options, r.choosing())

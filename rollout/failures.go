@@ -129,7 +129,7 @@ func (r *run) isRestarting(i int32) bool {
 
 // unavailablePod returns the node's pod of the update revision if it is not available, and whether the node is watched for
 // failures: it is to run the pod or may keep it, and has such a pod, or had one of which M2 has deleted failed ones; then the
-// pod may be nil.
+// pod may be nil. Of several, it is the one that stays (M3), or the oldest if all have ended.
 func (r *run) unavailablePod(i int32) (pod *corev1.Pod, watched bool) {
 	n, outcome := &r.nodes[i], r.outcome(i)
 	if outcome == placement.Leave {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -242,5 +243,26 @@ func TestRollbackGoesFromPlanToPlan(t *testing.T) {
 	const explained = "b: stable; nothing to do: its pod is at the stable revision and available, as the update revision was given up: " + message
 	if got := plan.Explain("b"); got != explained {
 		t.Errorf("explains\n got: %s\nwant: %s", got, explained)
+	}
+}
+
+// TestTooManyFailuresKeepNoPart: a node that waits because too many nodes have failed waits for no part of a stage to open (F3).
+func TestTooManyFailuresKeepNoPart(t *testing.T) {
+	l := newLab(failures("", ""), kit.MaxUnavailable("9"), kit.Stages(ring("0"))).add(in(on("a", stuckFor(time.Hour)), "0"), in(on("b", oldPod()), "0"))
+	plan := l.plan(t)
+	if d := plan.Decisions[1]; d.Limit != rollout.LimitFailures || d.Part != 0 {
+		t.Errorf("b waits by %v, for part %d; want failures, and none", d.Limit, d.Part)
+	}
+}
+
+// TestRetryTriesTheCanaryAnew: what is remembered of the trial that promoted a revision before it was given up does not count (F3, C6).
+func TestRetryTriesTheCanaryAnew(t *testing.T) {
+	l := newLab(failures("", "", rollback, retry("*")), kit.Canary("1")).add(on("a", oldPod()), on("b", oldPod()))
+	givenUp(l)
+	l.snapshot.Memory = rollout.Memory{
+		Version: rollout.MemoryVersion, Canary: canary.Record{Revision: l.update, Verdict: &canary.Finding{Phase: canary.Idle}},
+	}
+	if plan := l.plan(t); plan.Canary.Phase != canary.Running {
+		t.Errorf("the canary is %v, want Running", plan.Canary.Phase)
 	}
 }

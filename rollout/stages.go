@@ -196,7 +196,7 @@ func (r *run) reportParts() {
 	for i := range r.nodes {
 		n, d := &r.nodes[i], r.decision(int32(i))
 		place := places[n.Part]
-		if d.Reason == ReasonGated && d.Limit == n.closed && place > 0 {
+		if d.Reason == ReasonGated && d.Limit == n.closed && n.closed != LimitFailures && place > 0 {
 			d.Part = place
 		}
 		if place > 0 && r.keepsPart(int32(i), r.plan.Parts[place-1].Phase) {

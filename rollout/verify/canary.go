@@ -64,7 +64,7 @@ func (v *verifier) checkTrial() {
 func (v *verifier) observeCanary() *judgedCanary {
 	c := &judgedCanary{verifier: v, options: *v.spec.Strategy.Canary, object: v.history.update}
 	c.record = v.remembered.Canary
-	if c.record.Revision != v.plan.Status.UpdateRevision {
+	if c.record.Revision != v.plan.Status.UpdateRevision || v.failed.retries { // then it is tried as if it were new (F3)
 		c.record, c.fresh = canary.Record{}, true
 	}
 	c.observeCommands()
@@ -92,7 +92,7 @@ func (c *judgedCanary) observeCommands() {
 // observeVerdict finds what is on record about the revision (C6). A retry that is not on record wipes a fail out (C5).
 func (c *judgedCanary) observeVerdict() {
 	var annotations map[string]string
-	if c.object != nil && !c.verifier.failed.retries { // then it is tried as if it were new (F3)
+	if c.object != nil && !c.verifier.failed.retries {
 		annotations = c.object.Annotations
 	}
 	c.promoted = c.history.promoted // a duplicate of it may have been, too
@@ -340,7 +340,7 @@ func (c *judgedCanary) checkVerdict() {
 	if verdict := record.Verdict; record.Revision != c.plan.Status.UpdateRevision || verdict == nil || verdict.Phase != phase {
 		c.report(12, "", "C6: memory forgets that the canary is %s", phase)
 	}
-	if c.object == nil || c.history.asked[c.object.Name] || c.verifier.failed.retries { // one verdict is taken back first (F3)
+	if c.object == nil || c.history.asked[c.object.Name] || c.verifier.failed.retries || c.verifier.failed.givesUp { // F3: that verdict counts more
 		return
 	}
 	if !slices.ContainsFunc(c.plan.Revisions, func(action rollout.RevisionAction) bool {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -79,9 +80,11 @@ func (v *verifier) observeFailed() {
 		if serves || node.outcome == placement.Leave || len(pods) == 0 && (!series || node.outcome == placement.Keep) {
 			continue
 		}
-		var pod *corev1.Pod
-		if len(pods) > 0 {
-			pod = pods[0]
+		var pod *corev1.Pod // the oldest, if none stays
+		for _, p := range pods {
+			if pod == nil || cmp.Or(p.CreationTimestamp.Compare(pod.CreationTimestamp.Time), strings.Compare(p.Name, pod.Name)) < 0 {
+				pod = p
+			}
 		}
 		if best := node.bestCurrent; best != nil && best.ran(node) {
 			pod = best.object
@@ -230,7 +233,7 @@ func (v *verifier) checkFailures() {
 	if v.plan.Memory.Rollout.GaveUp != v.plan.GaveUp {
 		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp, v.plan.GaveUp)
 	}
-	if gaveUp && !v.isMarkedGivenUp() && v.history.update != nil && !v.history.asked[v.history.update.Name] && !v.writesGivenUp() {
+	if gaveUp && !f.retries && !v.isMarkedGivenUp() && v.history.update != nil && !v.history.asked[v.history.update.Name] && !v.writesGivenUp() {
 		v.report(25, "", "F3: nothing writes on revision %s that it is given up", v.history.update.Name)
 	}
 	state := v.plan.Status.State

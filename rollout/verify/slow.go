@@ -61,11 +61,11 @@ func (v *verifier) observeSlow() {
 	}
 }
 
-// rolloutClock is when the rollout began, and for how long it has been paused since. A promotion begins it anew.
+// rolloutClock is when the rollout began, and for how long it has been paused since. A promotion begins it anew, and so does a retry.
 func (v *verifier) rolloutClock() (began time.Time, paused time.Duration) {
 	now, record := v.snapshot.Now, v.remembered.Rollout
 	began, paused = record.Began, record.Paused
-	if record.Revision != v.plan.Status.UpdateRevision || v.promotesNow() {
+	if record.Revision != v.plan.Status.UpdateRevision || v.promotesNow() || v.failed.retries {
 		return now, 0
 	}
 	if since := record.PausedSince; !since.IsZero() {
