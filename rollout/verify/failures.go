@@ -233,9 +233,7 @@ func (v *verifier) checkFailures() {
 	if v.plan.Memory.Rollout.GaveUp != v.plan.GaveUp {
 		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp, v.plan.GaveUp)
 	}
-	if gaveUp && !f.retries && !v.isMarkedGivenUp() && v.history.update != nil && !v.history.asked[v.history.update.Name] && !v.writesGivenUp() {
-		v.report(25, "", "F3: nothing writes on revision %s that it is given up", v.history.update.Name)
-	}
+	v.checkFailureMarks(gaveUp)
 	state := v.plan.Status.State
 	if halted := v.halted(); f.givenUp != (state == status.RolledBack) && !halted {
 		v.report(12, "", "F3: status.state is %s, and the revision is given up is %t", state, f.givenUp)
@@ -245,11 +243,34 @@ func (v *verifier) checkFailures() {
 	}
 }
 
-// writesGivenUp reports whether the plan writes the verdict on the update revision.
-func (v *verifier) writesGivenUp() bool {
-	return slices.ContainsFunc(v.plan.Revisions, func(a rollout.RevisionAction) bool {
-		return a.Verb == rollout.AnnotateRevision && a.Name == v.history.update.Name && a.Annotations[history.FailedAnnotation] != ""
+// checkFailureMarks sees to it that a verdict, or that it was taken back by a command, is written on the update revision (F3).
+func (v *verifier) checkFailureMarks(gaveUp bool) {
+	f, update := &v.failed, v.history.update
+	if update == nil || v.history.asked[update.Name] {
+		return
+	}
+	i := slices.IndexFunc(v.plan.Revisions, func(a rollout.RevisionAction) bool {
+		return a.Verb == rollout.AnnotateRevision && a.Name == update.Name
 	})
+	var action rollout.RevisionAction
+	if i >= 0 {
+		action = v.plan.Revisions[i]
+	}
+	removes := func(key string) bool {
+		_, there := update.Annotations[key]
+		return !there || slices.Contains(action.RemoveAnnotations, key)
+	}
+	switch {
+	case f.retries:
+		if action.Annotations[history.RetriedAnnotation] != f.options.Retry || !removes(history.FailedAnnotation) {
+			v.report(25, "", "F3: nothing writes on revision %s that it is retried", update.Name)
+		}
+	case !gaveUp || v.isMarkedGivenUp():
+	case action.Annotations[history.FailedAnnotation] == "":
+		v.report(25, "", "F3: nothing writes on revision %s that it is given up", update.Name)
+	case !removes(history.PromotedAnnotation):
+		v.report(4, "", "F3: keeps the mark of the promotion of revision %s beside that it is given up", update.Name)
+	}
 }
 
 // checkFailureWake is the part of V15 about F1.

@@ -37,8 +37,10 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		_, sets := action.Annotations[key]
 		failure := key == history.FailedAnnotation || key == history.FailedMessageAnnotation
 		// Without a canary the revision is rolled out all the same.
-		givesUp := update && key == history.PromotedAnnotation && (v.failed.givesUp || v.failed.givenUp)
-		takenBack := update && v.failed.retries || update && (v.spec.Strategy.Canary == nil || v.trial.phase != canary.Failed && v.retriesUpdate())
+		gaveUp := v.failed.givesUp || v.failed.givenUp
+		givesUp := update && key == history.PromotedAnnotation && gaveUp
+		takenBack := update && (v.failed.retries || !gaveUp && v.spec.Strategy.Canary == nil ||
+			v.trial.phase != canary.Failed && v.retriesUpdate())
 		if sets || !givesUp && (!failure || !takenBack && !promotes) {
 			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried, "+
 				"or of what is promoted", key, action.Name)
