@@ -6,6 +6,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // features are what a run had, in words: they show what the generator reaches.
@@ -85,6 +86,19 @@ func (f features) ofSpec(spec *rollout.Spec) {
 		f.add(s.Policy.Domains[i].AtOnce > 0, "domain with atOnce")
 		f.add(s.Policy.Domains[i].Selector != nil, "domain with a selector")
 	}
+	for i := range s.Policy.Stages {
+		of := &s.Policy.Stages[i]
+		f.add(of.Key != "", "stage with a key")
+		f.add(of.Selector != nil, "stage with a selector")
+		f.add(of.Soak > 0, "stage that soaks")
+		f.add(of.Tolerance != nil, "stage with tolerance")
+		f.add(of.Approval, "stage that is approved")
+	}
+	if o := s.Policy.Failures; o != nil {
+		f.add(true, "failures "+string(o.Default().Action))
+		f.add(o.MaxRestarts != nil, "failures by restarts")
+		f.add(o.Quarantine != nil, "quarantine")
+	}
 	f.add(spec.MinReadySeconds > 0, "minReadySeconds")
 	f.add(spec.Burst != nil, "burst")
 	f.add(spec.RevisionHistoryLimit != nil, "history limit")
@@ -108,10 +122,19 @@ func (f features) ofStep(step *simulate.Step) {
 		f.add(d.Reason == rollout.ReasonPreDelete, "waited for preDelete")
 		f.add(d.Reason == rollout.ReasonTakenBack, "taken back")
 		f.add(d.Exemption == rollout.ExemptionOut, "left out because it was down")
+		f.add(d.Exemption == rollout.ExemptionQuarantined, "left out because it has failed")
+		f.add(d.Failed, "node has failed")
+		f.add(d.Limit == rollout.LimitStage, "waited for a stage")
+		f.add(d.Limit == rollout.LimitSoak, "waited for a soak")
+		f.add(d.Limit == rollout.LimitApproval, "waited for an approval")
+		f.add(d.Limit == rollout.LimitFailures, "stopped by failures")
 		f.add(d.Limit == rollout.LimitDeparting || d.Reason == rollout.ReasonDeparting, "left alone")
 		f.add(d.Limit == rollout.LimitDomain, "waited for a domain")
 		f.add(d.Limit == rollout.LimitDomain && d.Reason == rollout.ReasonPrepared, "prepared, waited for a domain")
 	}
+	f.add(step.Plan.GaveUp != "", "given up")
+	f.add(len(step.Plan.StaleApprovals) > 0, "stale approvals")
+	f.add(step.Plan.Status.State == status.RolledBack, "rolled back")
 	f.add(step.Plan.Canary.Phase == canary.Paused, "canary paused")
 	f.add(step.Plan.Canary.Phase == canary.Failed, "canary failed")
 }

@@ -50,7 +50,11 @@ func reached() features {
 		all[name] = true
 	}
 	for what := simulate.AddNodes; what <= simulate.SetClock; what++ {
-		// Silence and taints end by themselves, and maintenance means something to policies only, which these worlds do not have.
+		// Silence and taints end by themselves, and maintenance and orders mean something to policies only, which these worlds
+		// do not have.
+		if what == simulate.ApproveStage || what == simulate.ExpediteRevision {
+			continue
+		}
 		if what != simulate.NodeReady && what != simulate.UntaintNode && what != simulate.MaintainNode {
 			all["event "+what.String()] = true
 		}
@@ -65,6 +69,10 @@ func TestPoliciesReachEverything(t *testing.T) {
 	for _, name := range []string{
 		"outages", "departing nodes touched", "domain with max", "domain with atOnce", "domain with a selector",
 		"down from the beginning", "event MaintainNode", "left out because it was down", "left alone", "waited for a domain",
+		"stage with a key", "stage with a selector", "stage that soaks", "stage with tolerance", "stage that is approved",
+		"failures Pause", "failures Rollback", "failures by restarts", "quarantine", "event ApproveStage", "event ExpediteRevision",
+		"left out because it has failed", "node has failed", "waited for a stage", "waited for a soak", "waited for an approval",
+		"stopped by failures", "given up", "rolled back", "stale approvals",
 	} {
 		missing[name] = true
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	failures "github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // shrink makes a scenario smaller as long as it still fails in the same way: it drops whatever can be dropped, until
@@ -263,6 +265,22 @@ var specFields = []func(*rollout.Spec) bool{
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Selector) }),
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Max) }),
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].AtOnce) }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return nil, true }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list[1:], len(list) > 1 }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list[:len(list)-1], len(list) > 1 }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Selector) }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Key) }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Soak) }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Tolerance) }),
+	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Approval) }),
+	func(s *rollout.Spec) bool { return drop(&s.Strategy.Policy.Approved, len(s.Strategy.Policy.Approved)) },
+	func(s *rollout.Spec) bool { return unset(&s.Strategy.Policy.Expedite) },
+	func(s *rollout.Spec) bool { return unset(&s.Strategy.Policy.Failures) },
+	inFailures(func(o *failures.Options) bool { return unset(&o.Quarantine) }),
+	inFailures(func(o *failures.Options) bool { return unset(&o.Action) }),
+	inFailures(func(o *failures.Options) bool { return unset(&o.MaxRestarts) }),
+	inFailures(func(o *failures.Options) bool { return unset(&o.MaxFailed) && o.Quarantine == nil }),
+	inFailures(func(o *failures.Options) bool { return unset(&o.Retry) }),
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Partition) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.NodeSelector) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.PartitionedScaling) },
@@ -350,6 +368,36 @@ func inDomains(change func([]domain.Domain) ([]domain.Domain, bool)) func(*rollo
 		list, changed := change(list)
 		s.Strategy.Policy.Domains = list
 		return changed
+	}
+}
+
+// inStages changes a copy of the list, if it is not empty. Approvals of stages that are gone go with them.
+func inStages(change func([]stage.Stage) ([]stage.Stage, bool)) func(*rollout.Spec) bool {
+	return func(s *rollout.Spec) bool {
+		policy := &s.Strategy.Policy
+		list := slices.Clone(policy.Stages)
+		if len(list) == 0 {
+			return false
+		}
+		list, changed := change(list)
+		policy.Stages = list
+		policy.Approved = slices.DeleteFunc(slices.Clone(policy.Approved), func(a stage.Approval) bool {
+			return !slices.ContainsFunc(list, func(of stage.Stage) bool {
+				return of.Name == a.Stage && (a.Value == "" || of.Key != "")
+			})
+		})
+		return changed
+	}
+}
+
+func inFailures(change func(*failures.Options) bool) func(*rollout.Spec) bool {
+	return func(s *rollout.Spec) bool {
+		if s.Strategy.Policy.Failures == nil {
+			return false
+		}
+		options := *s.Strategy.Policy.Failures
+		s.Strategy.Policy.Failures = &options
+		return change(&options)
 	}
 }
 

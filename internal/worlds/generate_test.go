@@ -29,7 +29,7 @@ func TestScenariosAreValid(t *testing.T) {
 
 // TestPoliciesAreAdded: worlds with policies have some, and kubelets that are about a revision are about one that is there.
 func TestPoliciesAreAdded(t *testing.T) {
-	outages, domains, about := 0, 0, 0
+	outages, domains, about, stages, failures := 0, 0, 0, 0, 0
 	for seed := range uint64(200) {
 		s, plain := worlds.WithPolicies(seed), worlds.Scenario(seed)
 		if s.Spec.Strategy.Policy.Outages != nil {
@@ -38,10 +38,16 @@ func TestPoliciesAreAdded(t *testing.T) {
 		if len(s.Spec.Strategy.Policy.Domains) > 0 {
 			domains++
 		}
-		if len(s.Events) < len(plain.Events) || len(s.Model.Kubelets) != len(plain.Model.Kubelets) {
+		if len(s.Spec.Strategy.Policy.Stages) > 0 {
+			stages++
+		}
+		if s.Spec.Strategy.Policy.Failures != nil {
+			failures++
+		}
+		if len(s.Events) < len(plain.Events) || len(s.Model.Kubelets) < len(plain.Model.Kubelets) {
 			t.Errorf("seed %d: what was there without policies is not there with them", seed)
 		}
-		for i := range s.Model.Kubelets {
+		for i := range plain.Model.Kubelets {
 			was, is := plain.Model.Kubelets[i].Revision, s.Model.Kubelets[i].Revision
 			if was == rollouttest.Hash(plain.Spec) {
 				about++
@@ -51,8 +57,9 @@ func TestPoliciesAreAdded(t *testing.T) {
 			}
 		}
 	}
-	if outages < 100 || domains < 100 || about == 0 {
-		t.Errorf("%d of 200 worlds have outages, %d domains, %d kubelets are about the revision of the spec", outages, domains, about)
+	if outages < 100 || domains < 100 || stages < 100 || failures < 100 || about == 0 {
+		t.Errorf("%d of 200 worlds have outages, %d domains, %d stages, %d failures, %d kubelets are about the revision of the spec",
+			outages, domains, stages, failures, about)
 	}
 }
 

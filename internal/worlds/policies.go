@@ -16,7 +16,8 @@ import (
 )
 
 // WithPolicies returns the scenario of a seed with policies in its specs, and with more of what policies are about: nodes that
-// are down from the beginning, nodes that depart, racks. In most of these worlds pods tolerate nodes whose kubelet is silent.
+// are down from the beginning, nodes that depart, racks, rings, approvals, images that break nodes. In most of these worlds pods
+// tolerate nodes whose kubelet is silent.
 // What is added is drawn from a source of its own, so that all the rest is that of [Scenario].
 func WithPolicies(seed uint64) simulate.Scenario {
 	s := Scenario(seed)
@@ -50,6 +51,7 @@ func WithPolicies(seed uint64) simulate.Scenario {
 		}
 	}
 	s.Events = append(s.Events, r.outages(s.Fleet.Pools)...)
+	source{rand.New(rand.NewPCG(seed, 0x57a6e5))}.stagesAndFailures(&s, specs)
 	return s
 }
 
