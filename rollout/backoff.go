@@ -89,6 +89,17 @@ func (b *backoffs) series(node, revision string) failure.Series {
 	return failure.Series{First: entry.First, Deleted: entry.Deleted}
 }
 
+// forgotten returns when the first series of failed pods of the revision is forgotten; zero: there is none.
+func (b *backoffs) forgotten(revision string) time.Time {
+	var first time.Time
+	for key, entry := range b.entries {
+		if at := entry.Since.Add(backoffForget + 1); key.revision == revision && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
 // memory lists the entries of nodes that still exist, in the order of Memory.Backoffs.
 func (b *backoffs) memory(exists func(node string) bool) []Backoff {
 	entries := maps.Clone(b.entries)

@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -207,6 +208,41 @@ func givenUp(l *lab) {
 				history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: "1 node failed, at most 0 may: a",
 			}
 		}
+	}
+}
+
+// TestFailuresWaitForNoPart: while too many nodes have failed in an open part, the others wait for no part to be opened.
+func TestFailuresWaitForNoPart(t *testing.T) {
+	inRing := kit.Label("ring", "0")
+	l := newLab(failures("", ""), kit.Stages(ring("0"))).add(on("a", stuckFor(time.Hour)).with(inRing), on("b", oldPod()).with(inRing))
+	plan := l.plan(t)
+	for _, d := range plan.Decisions {
+		if d.Part != 0 {
+			t.Errorf("%s waits for part %d, because of limit %v", d.Node, d.Part, d.Limit)
+		}
+	}
+	for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+		t.Error(v)
+	}
+}
+
+// TestForgottenSeriesWake: a series of failed pods is forgotten half an hour after the last of them was deleted. Until then its node
+// has failed, and gets its revision back.
+func TestForgottenSeriesWake(t *testing.T) {
+	departing := kit.Taint("karpenter.sh/disrupted", "", corev1.TaintEffectPreferNoSchedule)
+	for name, options := range map[string][]kit.SpecOption{
+		"failures": {failures("", ""), kit.MaxExempt("0")}, "stages": {kit.Stages(ring("1")), kit.MaxExempt("0")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(options...).add(on("a").with(departing), on("b", oldPod()).with(kit.Label("ring", "1")))
+			l.snapshot.Memory.Version = rollout.MemoryVersion
+			l.snapshot.Memory.Backoffs = []rollout.Backoff{
+				{Node: "a", Revision: l.plan(t).Status.UpdateRevision, Delay: time.Second, Since: ago(29 * time.Minute), First: ago(time.Hour), Deleted: 3},
+			}
+			if wake, want := l.plan(t).NextWake, kit.Noon().Add(time.Minute+1); !wake.Equal(want) {
+				t.Errorf("wakes at %v, want %v", wake, want)
+			}
+		})
 	}
 }
 

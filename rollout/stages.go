@@ -28,6 +28,7 @@ func (r *run) openParts() {
 			r.judgeParts() // with the nodes left out that may be (F4)
 		}
 		r.wake(r.stages.Wake)
+		r.wake(r.backoffs.forgotten(r.revision.Update.Hash)) // then its node gets another revision back, or has not failed any more
 		r.closeParts()
 		r.countFailed(r.openRuns())
 	}

@@ -273,9 +273,16 @@ func (v *verifier) checkFailureMarks(gaveUp bool) {
 	}
 }
 
-// checkFailureWake is the part of V15 about F1.
+// checkFailureWake is the part of V15 about F1, and about what it remembers.
 func (v *verifier) checkFailureWake() {
 	for _, node := range v.nodes {
 		v.checkWake(node.name, node.failsAt, "F1: the deadline passes")
+		if !v.staging.followed || node.outcome != placement.Run || !node.hasFailed && node.closed == rollout.LimitNone {
+			continue
+		}
+		if series, known := v.seriesOf(node); known {
+			forgotten := earliest(series.Since, v.snapshot.Now).Add(30*time.Minute + 1)
+			v.checkWake(node.name, forgotten, "F1: the failed pods of the node are forgotten")
+		}
 	}
 }
