@@ -45,8 +45,34 @@ func (j *Judge) mayGoBack() bool {
 // lost.
 func (j *Judge) judgeDowngrade(w *write) {
 	v := j.view
+	if j.mayKeepWaiting() && w.node.verdict == runs {
+		j.judgeBase(w)
+		return
+	}
 	if v.update != "" && hashOf(w.pod) != v.update && !v.spec.Strategy.HoldRevision && !j.mayGoBack() && w.node.verdict == runs {
 		j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, and that of the spec is %s", hashOf(w.pod), v.update)
+	}
+}
+
+// mayKeepWaiting reports whether nodes may wait for the update revision, because of stages or of failures (T8, F3).
+func (j *Judge) mayKeepWaiting() bool {
+	v := j.view
+	policy := v.policy()
+	return v.update != "" && !v.revisions[v.update].completed && (len(policy.Stages) > 0 || policy.Failures != nil)
+}
+
+// judgeBase: what nodes lose while they wait comes back as it was, or at a revision that was rolled out everywhere, if one is known
+// (T8).
+func (j *Judge) judgeBase(w *write) {
+	v, hash := j.view, hashOf(w.pod)
+	if hash == v.update || j.mayGoBack() || j.failing.had(w.node.Name, hash) || v.revisions[hash] != nil && v.revisions[hash].completed {
+		return
+	}
+	for _, r := range v.revisions {
+		if r.completed && !r.failed {
+			j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, which it never had, and %s was rolled out everywhere", hash, r.hash)
+			return
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ const later = 30 * 24 * time.Hour
 func (j *Judge) Rest(spec rollout.Spec) {
 	spec = spec.Default()
 	seen := rollout.Snapshot{Now: j.now.Add(later), Nodes: j.cluster.Nodes, Pods: j.cluster.Pods, Revisions: j.cluster.Revisions}
-	r := rest{Judge: j, view: j.reader.view(spec, &seen), spec: &spec}
+	r := rest{Judge: j, view: j.reader.view(spec, &seen, j.mayHaveGivenUp()), spec: &spec}
 	for _, p := range j.cluster.Pods {
 		r.judgePod(p)
 	}
@@ -162,6 +162,10 @@ func (r *rest) judgeRollout() {
 	if s.Paused || s.Type == rollout.OnDelete || r.waits() {
 		return
 	}
+	open, staged := r.surelyOpen(), len(r.policy().Stages) > 0 && !r.allOpen() && !r.revisions[r.update].completed
+	if staged && s.Partition != nil || r.stops() { // what it holds is not for certain
+		return
+	}
 	var due []*seenPod
 	heldBy, base := 0, 0
 	for _, object := range r.cluster.Nodes {
@@ -179,7 +183,7 @@ func (r *rest) judgeRollout() {
 		case n.verdict == unclear || old == nil || updated != nil:
 		case n.verdict == keep || n.verdict == runs && !selects(s.NodeSelector, n.Labels):
 			heldBy++
-		case n.departs:
+		case n.departs, staged && !open[r.partOf(n)]:
 		case n.verdict == runs && n.alone() == old && !ended(old.Pod) && r.changeable(old):
 			due = append(due, old)
 		}
@@ -216,6 +220,19 @@ func (r *rest) judgeRollout() {
 			return
 		}
 	}
+}
+
+// stops reports whether too many nodes may have failed.
+func (r *rest) stops() bool {
+	if !r.watches() {
+		return false
+	}
+	for _, n := range r.nodes {
+		if n.first(func(p *seenPod) bool { return r.isFresh(p) && (!p.available || !normal(p.Pod) || restarts(p.Pod) > 0) }) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // hooked reports whether the preDelete hook of any pod holds it on its way out.

@@ -25,6 +25,10 @@ func (j *Judge) judgeBegin(w *write, p *seenPod) {
 	j.turn.updated[n.Name] = true
 	j.judgeHeld(w)
 	if !p.prepared && !underWay(p) {
+		if !j.mayGoBack() {
+			j.judgeOpen(w, "the update of the node was begun")
+			j.judgeFailures(w, "it was begun")
+		}
 		j.judgePaused(w)
 		j.turn.fresh[n.Name] = true
 		j.judgeSlowStart(w)
@@ -46,7 +50,7 @@ func (j *Judge) judgePaused(w *write) {
 // an outdated pod that the controller gives up in this turn are counted; what begun before may end.
 func (j *Judge) judgeHeld(w *write) {
 	v, s := j.view, &j.view.spec.Strategy
-	if v.revisions[v.update].failed { // the nodes go back, past T2 and T3 (C7)
+	if v.revisions[v.update].failed || v.open && !v.trial { // the nodes go back, past T2 and T3 (C7)
 		return
 	}
 	if s.Type == rollout.OnDelete {

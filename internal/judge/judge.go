@@ -58,6 +58,8 @@ type Judge struct {
 	trials  trials
 	begun   map[string]begin
 	repeats repeats
+	staging staging
+	failing failing
 }
 
 // life is what is known of one pod.
@@ -75,6 +77,7 @@ type life struct {
 func New(now time.Time, start Cluster) *Judge {
 	j := &Judge{pods: map[types.UID]*life{}, begun: map[string]begin{}}
 	j.trials = newTrials(start)
+	j.failing.tries = map[[2]string]*try{}
 	j.repeats = newRepeats()
 	j.See(now, start)
 	return j
@@ -103,12 +106,22 @@ func (j *Judge) See(now time.Time, cluster Cluster) {
 func (j *Judge) Look(spec rollout.Spec, seen rollout.Snapshot) {
 	spec = spec.Default()
 	last := j.view
-	j.view = j.reader.view(spec, &seen)
+	j.view = j.reader.view(spec, &seen, j.mayHaveGivenUp())
 	j.turn = newTurn()
 	changed := last == nil || !sameSpec(&last.spec, &spec)
 	j.forgetBegun(changed, last)
 	j.repeats.look(j, changed)
 	j.trials.look(j)
+	j.staging.look(j)
+	j.failing.look(j)
+}
+
+// mayHaveGivenUp is the hash of the update revision if the controller may have given it up at an earlier look; empty: it has not.
+func (j *Judge) mayHaveGivenUp() string {
+	if j.failing.gaveUp {
+		return j.failing.update
+	}
+	return ""
 }
 
 // Created tells of a pod that the controller created.
@@ -121,6 +134,7 @@ func (j *Judge) Created(pod *corev1.Pod) {
 	j.judgeSecondPod(w)
 	j.judgeSurge(w)
 	j.judgeTrial(w)
+	j.judgeGiven(w)
 	j.judgeDowngrade(w)
 	w.node.created = append(w.node.created, hashOf(pod))
 	if other := w.node.serving(); other != nil {
@@ -164,6 +178,9 @@ func (j *Judge) Patched(before, after *corev1.Pod) {
 		j.judgeUpdateHook(w)
 		j.judgeSecondPod(w)
 		j.judgeTrial(w)
+		if !w.seen.prepared && !underWay(w.seen) {
+			j.judgeGiven(w)
+		}
 		j.judgeInPlaceDowngrade(w)
 	}
 	if prepares(before, after) || inPlace(before, after) && hashOf(before) != hashOf(after) {

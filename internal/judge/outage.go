@@ -80,22 +80,48 @@ func asked(mark time.Time, grace *int64) time.Time {
 // are out and whose update may not have caused it (B9), and those that B8 names. Which of too many are left out goes by name. The
 // judge takes those that suit the controller best.
 func (v *view) counting(nodes []*seenNode) (count, left int) {
-	out, stuck, both := 0, 0, 0
-	for _, n := range nodes {
-		switch isOut := v.excused(n); {
-		case isOut && v.isolated(n):
-			both++
-		case isOut:
-			out++
-		case v.isolated(n):
-			stuck++
-		}
-	}
-	mostOut, mostStuck := v.mayBeLeftOut()
-	out, stuck = min(out, mostOut), min(stuck, mostStuck)
-	left = out + stuck + min(both, mostOut-out+mostStuck-stuck)
+	left = v.leftOut(nodes, v.quarantine())
 	return len(nodes) - left, left
 }
+
+// leftOut is how many of the nodes are left out at most, if so many failed ones are (F4).
+func (v *view) leftOut(nodes []*seenNode, quarantine int) int {
+	const out, stuck, failed = 1, 2, 4
+	var reasons [8]int // how many nodes there are with these reasons
+	for _, n := range nodes {
+		of := 0
+		if v.excused(n) {
+			of |= out
+		}
+		if v.isolated(n) {
+			of |= stuck
+		}
+		if n.first(v.isOfUpdate) != nil || slices.Contains(n.asked, v.update) || len(n.pods) == 0 {
+			of |= failed
+		}
+		reasons[of]++
+	}
+	mostOut, mostStuck := v.mayBeLeftOut()
+	left := len(nodes)
+	for taken := range 8 { // whose places are all used
+		count := 0
+		for bit, most := range map[int]int{out: mostOut, stuck: mostStuck, failed: quarantine} {
+			if taken&bit != 0 {
+				count += most
+			}
+		}
+		for of, n := range reasons {
+			if of&^taken != 0 {
+				count += n
+			}
+		}
+		left = min(left, count)
+	}
+	return left
+}
+
+// isOfUpdate reports whether the pod is of the update revision, so that it may have failed on the pod's node.
+func (v *view) isOfUpdate(p *seenPod) bool { return v.update != "" && hashOf(p.Pod) == v.update }
 
 // mayBeLeftOut is how many nodes may be left out by B9, and by B8.
 func (v *view) mayBeLeftOut() (out, stuck int) {

@@ -22,6 +22,8 @@ type repeats struct {
 type backOff struct {
 	at    time.Time
 	delay time.Duration
+	// first of them was created then.
+	first time.Time
 }
 
 func newRepeats() repeats {
@@ -45,7 +47,7 @@ func (r *repeats) look(j *Judge, changed bool) {
 	}
 	for key, last := range r.failures {
 		if last.at.After(v.now) { // the clock was set back, and a back-off of the future begins now
-			r.failures[key] = backOff{v.now, last.delay}
+			r.failures[key] = backOff{v.now, last.delay, last.first}
 		}
 	}
 	if changed {
@@ -70,7 +72,7 @@ func (j *Judge) judgeRecreate(w *write) {
 		return
 	}
 	most := 1
-	if j.view.spec.Strategy.Canary != nil {
+	if j.view.spec.Strategy.Canary != nil || j.view.policy().Failures != nil {
 		most = 2
 	}
 	j.repeats.recreated[w.node.Name]++
@@ -108,17 +110,21 @@ func (j *Judge) judgeBackOff(w *write) {
 	}
 	key := [2]string{w.node.Name, v.update}
 	last, known := j.repeats.failures[key]
+	first := p.CreationTimestamp.Time
+	if known && last.first.Before(first) {
+		first = last.first
+	}
 	switch since := v.now.Sub(last.at); {
 	case known && since == 0 && last.delay > 0:
 		return
 	case !known || since >= forgotten || since < 0:
-		j.repeats.failures[key] = backOff{v.now, firstDelay}
+		j.repeats.failures[key] = backOff{v.now, firstDelay, p.CreationTimestamp.Time}
 	default:
 		if since < last.delay-time.Second {
 			j.find(BackOff, w.node.Name, p.Pod, "the last Failed pod was deleted %v ago, and the next has to wait for %v",
 				since, last.delay)
 		}
-		j.repeats.failures[key] = backOff{v.now, min(2*last.delay, lastDelay)}
+		j.repeats.failures[key] = backOff{v.now, min(2*last.delay, lastDelay), first}
 	}
 }
 
@@ -126,4 +132,5 @@ func (j *Judge) judgeBackOff(w *write) {
 func (j *Judge) Crashed() {
 	clear(j.repeats.failures)
 	clear(j.begun)
+	j.staging.forgot = true
 }

@@ -14,10 +14,14 @@ import (
 
 // revision is a ControllerRevision that can be read.
 type revision struct {
-	hash             string
+	hash, name       string
 	number           int64
 	template         *corev1.PodTemplateSpec
 	promoted, failed bool
+	// completed: it was rolled out everywhere (T8). givenUp: it failed because too many nodes did, and retried is the last retry
+	// that was obeyed (F3).
+	completed, givenUp bool
+	retried            string
 }
 
 // reader reads revisions, each data once.
@@ -43,7 +47,12 @@ func (r *reader) read(spec *rollout.Spec, list []*appsv1.ControllerRevision) (ma
 		hash := object.Labels[hashLabel]
 		_, promoted := object.Annotations[history.PromotedAnnotation]
 		_, failed := object.Annotations[history.FailedAnnotation]
-		all[hash] = &revision{hash: hash, number: object.Revision, template: template, promoted: promoted, failed: failed}
+		_, completed := object.Annotations[history.CompletedAnnotation]
+		all[hash] = &revision{
+			hash: hash, name: object.Name, number: object.Revision, template: template, promoted: promoted, failed: failed,
+			completed: completed, givenUp: object.Annotations[history.FailedAnnotation] == "TooManyFailures",
+			retried: object.Annotations[history.RetriedAnnotation],
+		}
 		same, known := r.same[raw]
 		if !known {
 			same = equality.Semantic.DeepEqual(template, r.wanted)

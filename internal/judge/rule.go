@@ -30,6 +30,9 @@ const (
 	BackOff
 	Departing
 	Domain
+	Stage
+	Soak
+	Failures
 	rules
 )
 
@@ -38,6 +41,7 @@ var ruleNames = [rules]string{
 	Stuck: "stuck", Trial: "trial", Downgrade: "downgrade", HandsOff: "hands off", InPlace: "in place", Restart: "restart",
 	PreDelete: "preDelete", UpdateHook: "inPlaceUpdate", Frozen: "frozen", Paused: "paused", Held: "held",
 	SlowStart: "slow start", Burst: "burst", BackOff: "back-off", Departing: "departing", Domain: "domain",
+	Stage: "stage", Soak: "soak", Failures: "failures",
 }
 
 // String is the name of the rule.

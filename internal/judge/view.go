@@ -22,6 +22,8 @@ type view struct {
 	revisions map[string]*revision
 	// open: not every node is to end at the update revision, because a canary has not promoted it.
 	open bool
+	// trial: that is because of a canary. Else nodes may go back from the update revision, because it was given up (F3).
+	trial bool
 }
 
 // seenNode is a node with the pods on it.
@@ -53,10 +55,12 @@ type seenPod struct {
 }
 
 // view makes a view of what the controller saw.
-func (r *reader) view(spec rollout.Spec, seen *rollout.Snapshot) *view {
+// A revision of that hash may have been given up before it is seen (F3).
+func (r *reader) view(spec rollout.Spec, seen *rollout.Snapshot, gaveUp string) *view {
 	v := &view{spec: spec, now: seen.Now, nodes: make(map[string]*seenNode, len(seen.Nodes))}
 	v.revisions, v.update = r.read(&spec, seen.Revisions)
-	v.open = spec.Strategy.Canary != nil && (v.update == "" || !v.revisions[v.update].promoted)
+	v.trial = spec.Strategy.Canary != nil && (v.update == "" || !v.revisions[v.update].promoted)
+	v.open = v.trial || v.update != "" && v.policy().Failures != nil && (v.revisions[v.update].givenUp || gaveUp == v.update)
 	templates := []*corev1.PodTemplateSpec{&spec.Template}
 	if v.open || spec.Strategy.HoldRevision {
 		for _, revision := range v.revisions {
