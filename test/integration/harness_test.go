@@ -63,9 +63,12 @@ func newWorld(t *testing.T, nodes int) *world {
 	return w
 }
 
-func (w *world) addNode(name string) {
+func (w *world) addNode(name string, change ...func(*corev1.Node)) {
 	w.Helper()
 	node := kubelet.Node(name, map[string]string{"world": w.namespace})
+	for _, f := range change {
+		f(node)
+	}
 	w.create(node)
 	if err := kubelet.MakeReady(w.Context(), w.Client, node); err != nil {
 		w.Fatal(err)

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,17 @@ import (
 var config *rest.Config
 
 var scheme = runtime.NewScheme()
+
+// behaviors are of the pods of some namespaces: a func(*corev1.Pod) kubelet.Behavior by namespace. Those of all others behave by
+// their tag.
+var behaviors sync.Map
+
+func behaves(pod *corev1.Pod) kubelet.Behavior {
+	if behavior, ok := behaviors.Load(pod.Namespace); ok {
+		return behavior.(func(*corev1.Pod) kubelet.Behavior)(pod)
+	}
+	return kubelet.ByTag(pod)
+}
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -66,7 +79,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	agent := &kubelet.Agent{Client: manager.GetClient(), Start: 100 * time.Millisecond, Stop: 50 * time.Millisecond, Behaves: kubelet.ByTag}
+	agent := &kubelet.Agent{Client: manager.GetClient(), Start: 100 * time.Millisecond, Stop: 50 * time.Millisecond, Behaves: behaves}
 	if err := agent.SetupWithManager(manager); err != nil {
 		return 1, err
 	}

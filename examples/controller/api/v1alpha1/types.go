@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.numberAvailable`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
+// +kubebuilder:printcolumn:name="Waiting",type=string,JSONPath=`.status.waiting[0]`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PlannedDaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -148,7 +149,7 @@ type PlannedDaemonSetStatus struct {
 	// UpdateRevision is the hash of the revision that is rolled out, StableRevision that of the last promoted one.
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	StableRevision string `json:"stableRevision,omitempty"`
-	// State is one word: Invalid, Running, Updating, Paused, Frozen, Canary, CanaryPaused, CanaryFailed or Stuck.
+	// State is one word: Invalid, Running, Updating, Paused, Frozen, Canary, CanaryPaused, CanaryFailed, RolledBack or Stuck.
 	// Reason says why. While it is Invalid, a controller that knows the last valid spec repairs what that ran, and begins
 	// no node.
 	State  string `json:"state,omitempty"`
