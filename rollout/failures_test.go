@@ -276,6 +276,9 @@ func TestRollbackGoesFromPlanToPlan(t *testing.T) {
 	if plan.Status.State != status.RolledBack || plan.GaveUp != message {
 		t.Errorf("status %v and %q, want RolledBack and %q", plan.Status.State, plan.GaveUp, message)
 	}
+	if got, want := plan.Status.Conditions[1].Message, "0 of 2 nodes updated and available; "+message; got != want {
+		t.Errorf("the condition Progressing says %q, want %q", got, want)
+	}
 	const explained = "b: stable; nothing to do: its pod is at the stable revision and available, as the update revision was given up: " + message
 	if got := plan.Explain("b"); got != explained {
 		t.Errorf("explains\n got: %s\nwant: %s", got, explained)
