@@ -124,6 +124,9 @@ func (s *Simulation) occur(h *happening) {
 		spec := s.spec
 		spec.Strategy.Policy.Expedite = s.revisionOr(e.Revision)
 		s.setSpec(spec)
+	case RetryRevision:
+		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
+		h.effect = s.retry(e.Revision) || before
 	case CrashController:
 		s.record(Record{Kind: EventHappened, Detail: e.What.String()})
 		s.strike()
@@ -437,6 +440,19 @@ func (s *Simulation) approve(approval stage.Approval) bool {
 	}
 	approval.Revision = s.revisionOr(approval.Revision)
 	policy.Approved = append(slices.Clip(policy.Approved), approval)
+	s.setSpec(spec)
+	return true
+}
+
+// retry rolls a revision out once more, and returns whether the spec watches failures. The instant makes each retry a new one.
+func (s *Simulation) retry(revision string) bool {
+	spec := s.spec
+	if spec.Strategy.Policy.Failures == nil {
+		return false
+	}
+	failures := *spec.Strategy.Policy.Failures
+	failures.Retry = s.revisionOr(revision) + "/" + s.elapsed.String()
+	spec.Strategy.Policy.Failures = &failures
 	s.setSpec(spec)
 	return true
 }

@@ -54,6 +54,7 @@ model:
     image: agent:v2
     revision: abc
     share: 0.03
+    nodeShare: 0.02
     crash: exp 5m
     crashes: 3
     fail: 1h
@@ -109,7 +110,7 @@ func inputScenario() simulate.Scenario {
 					Stop: simulate.Fixed(s), Restart: simulate.Fixed(3 * s), Resize: simulate.Fixed(4 * s),
 				},
 				{
-					Pool: "web", Nodes: map[string]string{"disk": "ssd"}, Image: "agent:v2", Revision: "abc", Share: 0.03,
+					Pool: "web", Nodes: map[string]string{"disk": "ssd"}, Image: "agent:v2", Revision: "abc", Share: 0.03, NodeShare: 0.02,
 					Crash: simulate.Exponential(5 * m), Crashes: 3, Fail: simulate.Fixed(h),
 					NeverReady: new(true), NoImage: new(false),
 				},
@@ -343,7 +344,7 @@ func inputAnyScenario() *rapid.Generator[simulate.Scenario] {
 		kubelet := rapid.Custom(func(t *rapid.T) simulate.Kubelet {
 			return simulate.Kubelet{
 				Pool: text.Draw(t, "pool"), Nodes: labels.Draw(t, "nodes"), Image: text.Draw(t, "image"), Revision: text.Draw(t, "revision"),
-				Share: share.Draw(t, "share"), Create: d.Draw(t, "create"), Start: d.Draw(t, "start"), Ready: d.Draw(t, "ready"),
+				Share: share.Draw(t, "share"), NodeShare: share.Draw(t, "nodeShare"), Create: d.Draw(t, "create"), Start: d.Draw(t, "start"), Ready: d.Draw(t, "ready"),
 				Stop: d.Draw(t, "stop"), Restart: d.Draw(t, "restart"), Resize: d.Draw(t, "resize"), Crash: d.Draw(t, "crash"),
 				Crashes: count.Draw(t, "crashes"), Fail: d.Draw(t, "fail"),
 				NeverReady: rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(t, "neverReady"),

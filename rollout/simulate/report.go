@@ -64,6 +64,9 @@ type Report struct {
 	// Stages says how each part of the stages of the last revision went, in the order in which they are opened (T8). Nil: no part
 	// was judged.
 	Stages []StageReport `json:"stages,omitempty"`
+	// Failures says on how many nodes a revision failed, and whether it was given up (F1 to F4). Nil: none failed on any node, or the
+	// policy does not watch failures.
+	Failures *FailureReport `json:"failures,omitempty"`
 	// Waits says what nodes waited for, by the reason and limit of their decisions, and for how long; the longest comes first.
 	Waits []WaitReport `json:"waits"`
 	// State is that of the set in the last plan's status, and Reason the reason for it.
@@ -76,10 +79,10 @@ type Report struct {
 	Violations []verify.Violation `json:"violations,omitempty"`
 }
 
-// Succeeded reports whether the rollout came to its end: every node is where it is to end, and the canary did not give the
-// last revision up, which would leave all nodes where they were.
+// Succeeded reports whether the rollout came to its end: every node is where it is to end, and neither the canary nor failures
+// gave the last revision up, which would leave all nodes where they were.
 func (r *Report) Succeeded() bool {
-	return r.End == EndDone && r.State != status.CanaryFailed
+	return r.End == EndDone && r.State != status.CanaryFailed && r.State != status.RolledBack
 }
 
 // End says why a run ended.

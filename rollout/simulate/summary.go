@@ -49,6 +49,9 @@ func (r Report) String() string {
 		}
 		add(title, "%s", s)
 	}
+	if r.Failures != nil {
+		add("failures", "%s", r.Failures)
+	}
 	for i, w := range r.Waits {
 		title := ""
 		if i == 0 {

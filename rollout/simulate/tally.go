@@ -24,6 +24,7 @@ type tally struct {
 	waits   waits
 	trial   trial
 	parts   parts
+	fails   fails
 	// finished is when a node last came to its place, finishedUse how much of the budget had been used by then.
 	finished    time.Duration
 	finishedUse nodeTime
@@ -117,6 +118,7 @@ func (t *tally) plan(at time.Duration, p *rollout.Plan) {
 	t.waits.plan(at, p.Decisions)
 	t.trial.plan(at, p)
 	t.parts.plan(at, p)
+	t.fails.plan(at, p)
 }
 
 // action is told of each action of a plan that took effect.
@@ -183,6 +185,7 @@ func (t *tally) report(at time.Duration, end End, violations []verify.Violation)
 	r.Budget = t.budget.report(use, until)
 	r.Canary = t.trial.report
 	r.Stages = slices.Clone(t.parts.list)
+	r.Failures = t.fails.result()
 	r.Waits = t.waits.report(at)
 	r.Violations = slices.Clone(violations)
 	return r

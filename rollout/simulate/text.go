@@ -29,6 +29,7 @@ var whatNames = [whats]string{
 	GiveCommands:     "GiveCommands",
 	ApproveStage:     "ApproveStage",
 	ExpediteRevision: "ExpediteRevision",
+	RetryRevision:    "RetryRevision",
 	CrashController:  "CrashController",
 	SetClock:         "SetClock",
 }

@@ -104,6 +104,7 @@ func (m *Model) validate(path *field.Path, pools map[string]bool) field.ErrorLis
 func (k *Kubelet) validate(path *field.Path, pools map[string]bool) field.ErrorList {
 	errs := validatePool(path.Child("pool"), k.Pool, pools)
 	errs = append(errs, validateShare(path.Child("share"), k.Share)...)
+	errs = append(errs, validateShare(path.Child("nodeShare"), k.NodeShare)...)
 	for _, d := range []struct {
 		name string
 		Distribution

@@ -17,7 +17,7 @@ import (
 // onNodes reports whether the event happens to nodes of the cluster, which have to be chosen.
 func (w What) onNodes() bool {
 	return w.known() && w != AddNodes && w != SetSpec && w != GiveCommands && w != ApproveStage && w != ExpediteRevision &&
-		w != CrashController && w != SetClock
+		w != RetryRevision && w != CrashController && w != SetClock
 }
 
 // ends reports whether the event can be undone after some time (Event.For).
@@ -56,8 +56,8 @@ func (e *Event) validateOrder(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("revision"), canary.Any,
 			"must name one revision, or be unset for the one of that moment"))
 	}
-	if e.What != ExpediteRevision && e.Revision != "" {
-		errs = append(errs, field.Forbidden(path.Child("revision"), "is for ExpediteRevision"))
+	if e.What != ExpediteRevision && e.What != RetryRevision && e.Revision != "" {
+		errs = append(errs, field.Forbidden(path.Child("revision"), "is for ExpediteRevision and RetryRevision"))
 	}
 	return errs
 }

@@ -133,6 +133,7 @@ func TestValidate(t *testing.T) {
 		}), "model.kubelets[0].create: Invalid; model.kubelets[0].start: Invalid; model.kubelets[0].ready: Invalid; model.kubelets[0].stop: Invalid; " +
 			"model.kubelets[0].restart: Invalid; model.kubelets[0].resize: Invalid; model.kubelets[0].crash: Invalid; model.kubelets[0].fail: Invalid"},
 		{"kubelet's share", "negative", inputKubelet(simulate.Kubelet{Share: -0.1}), "model.kubelets[0].share: Invalid"},
+		{"share of nodes", "more than all", inputKubelet(simulate.Kubelet{NodeShare: 1.1}), "model.kubelets[0].nodeShare: Invalid"},
 		{"kubelet's crashes", "negative", inputKubelet(simulate.Kubelet{Crashes: -1}), "model.kubelets[0].crashes: Invalid"},
 		{"kubelet's pool", "misspelt", inputKubelet(simulate.Kubelet{Pool: "wbe"}), "model.kubelets[0].pool: Unsupported"},
 		{"registry", "each of its numbers", func(s *simulate.Scenario) {

@@ -253,6 +253,9 @@ func (s *Simulation) rulesFor(p *pod) *Kubelet {
 			continue
 		}
 		s.usedRules[i] = true
+		if rule.NodeShare > 0 && !s.random.happens(rule.NodeShare, "nodes of rule "+strconv.Itoa(i), p.node.name) {
+			continue
+		}
 		if rule.Share == 0 || s.random.happens(rule.Share, "rule "+strconv.Itoa(i), p.object.Name) {
 			which = binary.AppendUvarint(which, uint64(i))
 		}
@@ -270,9 +273,10 @@ func (s *Simulation) rulesFor(p *pod) *Kubelet {
 	return all
 }
 
-// matches reports whether the rule is about the pod, apart from its Share.
+// matches reports whether the rule is about the pod, apart from its Share and NodeShare.
 func (k *Kubelet) matches(p *pod) bool {
-	if k.Revision != "" && k.Revision != revisionOf(p.object) || (k.Pool != "" || len(k.Nodes) > 0) && p.node == nil {
+	byNode := k.Pool != "" || len(k.Nodes) > 0 || k.NodeShare > 0
+	if k.Revision != "" && k.Revision != revisionOf(p.object) || byNode && p.node == nil {
 		return false
 	}
 	if k.Pool != "" && p.node.object.Labels[PoolLabel] != k.Pool {
