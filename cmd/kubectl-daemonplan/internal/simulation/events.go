@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -28,7 +29,7 @@ var eventWords = map[string]string{
 	"MaintainNode": "under maintenance",
 	"TaintNode":    "tainted", "UntaintNode": "taint removed", "EvictPod": "pod evicted", "DeletePod": "pod deleted by hand",
 	"CrashPod": "pod crashed", "SetSpec": "spec changed", "GiveCommands": "canary command given",
-	"ApproveStage": "stage approved:", "ExpediteRevision": "revision expedited",
+	"ApproveStage": "stage approved:", "ExpediteRevision": "revision expedited", "RetryRevision": "revision tried once more",
 	"CrashController": "controller crashed", "SetClock": "controller's clock set:",
 }
 
@@ -88,6 +89,9 @@ func marks(a axis, outcomes []*outcome) []mark {
 		list := o.Traces[0].Happened
 		if promoted := o.Reports[0].Canary.Promoted; promoted > 0 {
 			list = append(slices.Clone(list), happening{At: promoted, What: "new version promoted"})
+		}
+		if r := &o.Reports[0]; failedTooOften(r) {
+			list = append(slices.Clone(list), happening{At: r.Failures.GaveUpAt, What: "new version given up: " + failure.Reason})
 		}
 		for _, m := range grouped(a, list) {
 			same := func(other mark) bool {

@@ -66,6 +66,7 @@ func figures(outcomes []*outcome) []figure {
 		func(r *simulate.Report) float64 { return float64(r.ControllerCrashes) })
 	t.line("canary", t.canary)
 	t.stages()
+	t.failures()
 	t.line("longest wait", t.wait)
 	t.line("nodes with the new version", t.updated)
 	t.given()

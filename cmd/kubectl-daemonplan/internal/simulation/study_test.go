@@ -85,7 +85,7 @@ func read(t *testing.T, file string) string {
 
 func TestListStudies(t *testing.T) {
 	list := answer(t, "study")
-	for _, name := range []string{"bad-version", "how-many-at-once", "not-ready-nodes", "racks-and-zones", "rings-and-zones", "slow-registry"} {
+	for _, name := range []string{"bad-version", "broken-nodes", "how-many-at-once", "not-ready-nodes", "racks-and-zones", "rings-and-zones", "slow-registry"} {
 		if !strings.Contains(list, "\n"+name+" ") && !strings.HasPrefix(list, name+" ") {
 			t.Errorf("the list lacks %s:\n%s", name, list)
 		}

@@ -76,8 +76,8 @@ func (e *experiment) unused(outcomes []*outcome) []string {
 	for _, path := range paths {
 		of := ""
 		if len(labels[path]) < len(outcomes) {
-			if e.approves(path) != "" {
-				continue // specs with stages are compared with others
+			if e.approves(path) != "" || e.retries(path) {
+				continue // specs with a policy are compared with others
 			}
 			of = " of " + strings.Join(labels[path], ", ")
 		}
@@ -92,6 +92,8 @@ func (e *experiment) unusedPath(path, of string) string {
 	switch stage := e.approves(path); {
 	case stage != "":
 		what = fmt.Sprintf("there is no stage %q to approve", stage)
+	case e.retries(path):
+		what = "the spec does not watch failures, so that nothing is retried"
 	case strings.HasPrefix(path, "events"):
 		what = "this event happened to no node"
 	}
@@ -106,6 +108,16 @@ func (e *experiment) approves(path string) string {
 		}
 	}
 	return ""
+}
+
+// retries reports whether the event of that path is a retry.
+func (e *experiment) retries(path string) bool {
+	for i := range e.World.Events {
+		if path == fmt.Sprintf("events[%d]", i) {
+			return e.World.Events[i].What == simulate.RetryRevision
+		}
+	}
+	return false
 }
 
 // warnPath prints it of one path, and keeps it for the answer.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not
@@ -74,10 +75,15 @@ func (o *outcome) storyOf(end ending) string {
 		return fmt.Sprintf("the new version is on %s after %s%s", share(v.Now, r.Desired), times(finished),
 			others(v.Now, r.Desired))
 	case endGivenUp:
-		failed := times(func(seed int) time.Duration { return o.Reports[seed].Canary.Failed })
-		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s of %s were given it, %s never",
-			failed, r.Canary.Reason, asCount(float64(v.Given)), text.Counted(r.Desired, "node"),
+		given := fmt.Sprintf("%s of %s were given it, %s never", asCount(float64(v.Given)), text.Counted(r.Desired, "node"),
 			asCount(float64(max(r.Desired-v.Given, 0))))
+		if failedTooOften(r) {
+			failed := times(func(seed int) time.Duration { return o.Reports[seed].Failures.GaveUpAt })
+			return fmt.Sprintf("the new version was given up after %s, because it had failed on %s, and %d might: %s%s", failed,
+				text.Counted(r.Failures.Peak, "node"), r.Failures.MaxFailed, given, o.wayBack(seeds))
+		}
+		failed := times(func(seed int) time.Duration { return o.Reports[seed].Canary.Failed })
+		return fmt.Sprintf("the canary gave the new version up after %s (%s): %s", failed, r.Canary.Reason, given)
 	case endReplaced:
 		at := times(func(seed int) time.Duration { return o.Traces[seed].Version.ReplacedAt })
 		text := fmt.Sprintf("another version replaced the new one after %s: %s of %s had been given it by then", at,
@@ -96,6 +102,20 @@ func (o *outcome) storyOf(end ending) string {
 	default:
 		return string(end)
 	}
+}
+
+// wayBack says how long nodes took back to the version before; empty: not all are back in each of the runs.
+func (o *outcome) wayBack(seeds []int) string {
+	var list []float64
+	for _, seed := range seeds {
+		r := &o.Reports[seed]
+		if r.End != simulate.EndDone {
+			return ""
+		}
+		list = append(list, float64(max(r.Finished-r.Failures.GaveUpAt, 0)))
+	}
+	slices.Sort(list)
+	return fmt.Sprintf("; all were back after %s more", spread(list, asDuration))
 }
 
 // share is how many of the nodes, in words if they are all.

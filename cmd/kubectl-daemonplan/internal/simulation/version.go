@@ -140,8 +140,11 @@ func (o *outcome) reached(seed, percent int) (time.Duration, bool) {
 	return 0, false
 }
 
-// givenUp reports whether the canary gave the new version up.
-func givenUp(r *simulate.Report) bool { return canaryWord(&r.Canary) == "failed" }
+// givenUp reports whether the canary gave the new version up, or failures did.
+func givenUp(r *simulate.Report) bool { return canaryWord(&r.Canary) == "failed" || failedTooOften(r) }
+
+// failedTooOften reports whether the new version was given up because it failed on too many nodes (F3).
+func failedTooOften(r *simulate.Report) bool { return r.Failures != nil && r.Failures.GaveUp != "" }
 
 // ending is how a run ended, as a person would say it: what became of the new version comes first.
 type ending string
