@@ -14,7 +14,6 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
-	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -211,21 +210,6 @@ func givenUp(l *lab) {
 	}
 }
 
-// TestFailuresWaitForNoPart: while too many nodes have failed in an open part, the others wait for no part to be opened.
-func TestFailuresWaitForNoPart(t *testing.T) {
-	inRing := kit.Label("ring", "0")
-	l := newLab(failures("", ""), kit.Stages(ring("0"))).add(on("a", stuckFor(time.Hour)).with(inRing), on("b", oldPod()).with(inRing))
-	plan := l.plan(t)
-	for _, d := range plan.Decisions {
-		if d.Part != 0 {
-			t.Errorf("%s waits for part %d, because of limit %v", d.Node, d.Part, d.Limit)
-		}
-	}
-	for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
-		t.Error(v)
-	}
-}
-
 // TestForgottenSeriesWake: a series of failed pods is forgotten half an hour after the last of them was deleted. Until then its node
 // has failed, and gets its revision back.
 func TestForgottenSeriesWake(t *testing.T) {
@@ -285,15 +269,6 @@ func TestRollbackGoesFromPlanToPlan(t *testing.T) {
 	}
 }
 
-// TestTooManyFailuresKeepNoPart: a node that waits because too many nodes have failed waits for no part of a stage to open (F3).
-func TestTooManyFailuresKeepNoPart(t *testing.T) {
-	l := newLab(failures("", ""), kit.MaxUnavailable("9"), kit.Stages(ring("0"))).add(in(on("a", stuckFor(time.Hour)), "0"), in(on("b", oldPod()), "0"))
-	plan := l.plan(t)
-	if d := plan.Decisions[1]; d.Limit != rollout.LimitFailures || d.Part != 0 {
-		t.Errorf("b waits by %v, for part %d; want failures, and none", d.Limit, d.Part)
-	}
-}
-
 // TestRetryTriesTheCanaryAnew: what is remembered of the trial that promoted a revision before it was given up does not count (F3, C6).
 func TestRetryTriesTheCanaryAnew(t *testing.T) {
 	l := newLab(failures("", "", rollback, retry("*")), kit.Canary("1")).add(on("a", oldPod()), on("b", oldPod()))
@@ -303,5 +278,27 @@ func TestRetryTriesTheCanaryAnew(t *testing.T) {
 	}
 	if plan := l.plan(t); plan.Canary.Phase != canary.Running {
 		t.Errorf("the canary is %v, want Running", plan.Canary.Phase)
+	}
+}
+
+// TestFailuresInAnOpenPart: nodes of a part that is open wait for failures, and for no part (F3).
+func TestFailuresInAnOpenPart(t *testing.T) {
+	l := newLab(failures("", ""), kit.MaxUnavailable("9"), kit.Stages(ring("0"))).add(
+		on("a", stuckFor(time.Hour)).with(kit.Label("ring", "0")), on("b", oldPod()).with(kit.Label("ring", "0")), on("c", oldPod()))
+	plan := l.plan(t)
+	for i, want := range []int32{0, 0, 2} {
+		if got := plan.Decisions[i].Part; got != want {
+			t.Errorf("%s waits for part %d, want %d", plan.Decisions[i].Node, got, want)
+		}
+	}
+	var waits []string
+	for _, w := range plan.Waits() {
+		waits = append(waits, w.String())
+	}
+	want := []string{
+		"1 node waits: stage ring-0 comes first, and is not done: a, b (c)", "1 node waits: the update revision has failed on more than 0 nodes: a (b)",
+	}
+	if diff := cmp.Diff(want, waits); diff != "" {
+		t.Errorf("waits, -want +got:\n%s", diff)
 	}
 }
