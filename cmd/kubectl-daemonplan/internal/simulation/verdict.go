@@ -104,15 +104,19 @@ func (o *outcome) storyOf(end ending) string {
 	}
 }
 
-// wayBack says how long nodes took back to the version before; empty: not all are back in each of the runs.
+// wayBack says how long it took until no node had the new version any more and every one had a serving pod; empty: that was not so
+// in each of the runs.
 func (o *outcome) wayBack(seeds []int) string {
 	var list []float64
 	for _, seed := range seeds {
-		r := &o.Reports[seed]
-		if r.End != simulate.EndDone {
+		gaveUp, trace := o.Reports[seed].Failures.GaveUpAt, o.Traces[seed]
+		i := slices.IndexFunc(trace.Series.Points, func(p simulate.Point) bool {
+			return p.At > gaveUp && p.Unavailable() == 0 && trace.Version.at(p.At) == 0
+		})
+		if i < 0 {
 			return ""
 		}
-		list = append(list, float64(max(r.Finished-r.Failures.GaveUpAt, 0)))
+		list = append(list, float64(trace.Series.Points[i].At-gaveUp))
 	}
 	slices.Sort(list)
 	return fmt.Sprintf("; all were back after %s more", spread(list, asDuration))
