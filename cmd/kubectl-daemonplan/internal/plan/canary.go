@@ -115,6 +115,7 @@ func (r *Result) paceLines() []string {
 	}{
 		{rollout.ExemptionUnschedulable, b.MaxUnschedulable, "maxUnschedulable"},
 		{rollout.ExemptionOut, b.MaxExempt, "maxExempt: they are down or departing, and their update is not the cause"},
+		{rollout.ExemptionQuarantined, b.MaxQuarantined, "quarantine: the update revision has failed there"},
 	} {
 		var nodes []string
 		for i := range r.Plan.Decisions {

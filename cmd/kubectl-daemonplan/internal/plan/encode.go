@@ -36,6 +36,8 @@ type Document struct {
 	// approvals of other revisions.
 	Parts          []part     `json:"parts,omitempty"`
 	StaleApprovals []approval `json:"staleApprovals,omitempty"`
+	// Failures says on how many nodes the update revision has failed; absent if the policy does not watch failures.
+	Failures *failures `json:"failures,omitempty"`
 	// Overrides are the conflicts between settings, and the annotations of nodes that cannot be read.
 	Overrides []override `json:"overrides,omitempty"`
 	// Revisions are the revisions, the newest first.
@@ -74,9 +76,12 @@ type budget struct {
 	// SlowStart is how many nodes may be under way now, and UnderWay how many were; absent without slow start.
 	SlowStart int32 `json:"slowStart,omitempty"`
 	UnderWay  int32 `json:"underWay,omitempty"`
-	// MaxUnschedulable is how many nodes may be left out of the budget, and Exempt how many are.
+	// MaxUnschedulable, MaxExempt and Failures.MaxQuarantined are how many nodes may be left out of the budget, and Exempt is how many
+	// are. Of them ExemptOut are left out because they are down or departing.
 	MaxUnschedulable int32 `json:"maxUnschedulable,omitempty"`
+	MaxExempt        int32 `json:"maxExempt,omitempty"`
 	Exempt           int32 `json:"exempt,omitempty"`
+	ExemptOut        int32 `json:"exemptOut,omitempty"`
 	Waiting          int32 `json:"waiting"`
 }
 
@@ -159,9 +164,12 @@ type decision struct {
 	// NotInPlace is why the pod is recreated, or held, instead of updated in place.
 	NotInPlace string `json:"notInPlace,omitempty"`
 	// Canary reports whether this is a canary node. Exempt reports whether the node is left out of the budget, against which it
-	// would count.
-	Canary bool `json:"canary,omitempty"`
-	Exempt bool `json:"exempt,omitempty"`
+	// would count, and Exemption by which rule: unschedulable, out (it is down or departing) or quarantined.
+	Canary    bool   `json:"canary,omitempty"`
+	Exempt    bool   `json:"exempt,omitempty"`
+	Exemption string `json:"exemption,omitempty"`
+	// Failed reports whether the update revision has failed on the node.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // Encode prints the plan as json or yaml.
@@ -204,11 +212,13 @@ func (r *Result) Document() (Document, error) {
 			MaxSurge: p.Budget.MaxSurge, Surging: p.Budget.Surging,
 			Partition: p.Budget.Partition, Partitioned: p.Budget.Partitioned,
 			SlowStart: p.Budget.SlowStart, UnderWay: p.Budget.UnderWay,
-			MaxUnschedulable: p.Budget.MaxUnschedulable, Exempt: p.Budget.Exempt,
+			MaxUnschedulable: p.Budget.MaxUnschedulable, MaxExempt: p.Budget.MaxExempt,
+			Exempt: p.Budget.Exempt, ExemptOut: p.Budget.ExemptOut,
 			Burst: p.Budget.Burst, Waiting: p.Budget.Waiting,
 		},
 		Canary: r.trial(),
 		Parts:  r.parts(), StaleApprovals: r.staleApprovals(),
+		Failures:      r.failures(),
 		Overrides:     r.overrides(),
 		Revisions:     r.revisions(),
 		Diffs:         r.diffs(),
@@ -277,7 +287,10 @@ func (r *Result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until), Part: d.Part,
-		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(),
+		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(), Failed: d.Failed,
+	}
+	if d.Exempt() {
+		one.Exemption = d.Exemption.String()
 	}
 	if d.Limit != rollout.LimitNone {
 		one.Limit = d.Limit.String()

@@ -65,7 +65,7 @@ func (r *Result) reportProgress(out io.Writer) {
 	r.reportStatus(out)
 	fmt.Fprintf(out, "\n%s\n", text.Printable(r.stateLine()))
 	fmt.Fprintln(out, r.budgetLine())
-	for _, line := range slices.Concat(r.strategyLines(), r.paceLines(), r.canaryLines()) {
+	for _, line := range slices.Concat(r.strategyLines(), r.paceLines(), r.failureLines(), r.canaryLines()) {
 		fmt.Fprintln(out, text.Printable(line))
 	}
 	r.reportParts(out)
@@ -281,7 +281,7 @@ func (r *Result) waitLines() []string {
 	var lines []string
 	for _, wait := range r.Plan.Waits() {
 		line := wait.String()
-		if len(wait.Because) > 0 {
+		if r.isBudget(wait.Limit) && len(wait.Because) > 0 {
 			line = fmt.Sprintf("%s: %s %d is used up by %s",
 				nodesWait(len(wait.Nodes)), wait.Limit, r.most(wait.Limit), text.Some(wait.Because))
 		}
@@ -321,6 +321,11 @@ func underWayWords(reason rollout.Reason) string {
 }
 
 func nodesWait(n int) string { return text.Agree(n, "node waits", "nodes wait") }
+
+// isBudget reports whether a limit is one of those of [Result.most]. Domains, stages and failures say by themselves who uses them up.
+func (*Result) isBudget(limit rollout.Limit) bool {
+	return limit == rollout.LimitMaxUnavailable || limit == rollout.LimitMaxSurge || limit == rollout.LimitSlowStart
+}
 
 // most is how many nodes a limit allows.
 func (r *Result) most(limit rollout.Limit) int32 {
