@@ -85,7 +85,10 @@ func read(t *testing.T, file string) string {
 
 func TestListStudies(t *testing.T) {
 	list := answer(t, "study")
-	for _, name := range []string{"bad-version", "broken-nodes", "how-many-at-once", "not-ready-nodes", "racks-and-zones", "rings-and-zones", "slow-registry"} {
+	for _, name := range []string{
+		"bad-version", "broken-nodes", "how-many-at-once", "leaving-nodes", "not-ready-nodes", "racks-and-zones", "rings-and-zones",
+		"security-fix", "slow-registry", "three-broken-nodes",
+	} {
 		if !strings.Contains(list, "\n"+name+" ") && !strings.HasPrefix(list, name+" ") {
 			t.Errorf("the list lacks %s:\n%s", name, list)
 		}
