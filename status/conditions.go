@@ -175,7 +175,7 @@ func progressingMessage(in *Input, p progress) string {
 		b = append(number(b, ", ", p.held), " held back"...)
 	}
 	if in.Gated > 0 {
-		b = append(number(b, ", ", in.Gated), " waiting for their stage"...)
+		b = append(number(b, ", ", in.Gated), " kept waiting by the policy"...)
 	}
 	if in.Waiting > 0 {
 		b = append(number(b, ", ", in.Waiting), " waiting for the budget"...)

@@ -94,7 +94,7 @@ func TestProgressingMessage(t *testing.T) {
 			func(in *status.Input) {
 				in.Held, in.Waiting, in.HeldUnavailable, in.Gated, in.Obstacle = 0, 0, 0, 3, "ring-0 is not done: a"
 			},
-			"5 of 10 nodes updated and available, 3 waiting for their stage; ring-0 is not done: a"},
+			"5 of 10 nodes updated and available, 3 kept waiting by the policy; ring-0 is not done: a"},
 		{"one node", "the least number of nodes", done, func(in *status.Input) {
 			in.Counts = status.Counts{Desired: 1, Current: 1, Ready: 1, Available: 1, Updated: 1}
 			in.Settled = 1

@@ -210,10 +210,10 @@ func (v *verifier) checkGate(gated int) {
 	}
 	text := ""
 	if gated > 0 {
-		text = fmt.Sprintf(", %d waiting for their stage", gated)
+		text = fmt.Sprintf(", %d kept waiting by the policy", gated)
 	}
 	for _, c := range s.Conditions {
-		says := strings.Contains(c.Message, "waiting for their stage")
+		says := strings.Contains(c.Message, "kept waiting by the policy")
 		if c.Type == status.ConditionProgressing && (says != (gated > 0) || !strings.Contains(c.Message, text)) {
 			v.report(12, "", "T8: status says %q, but %d nodes wait for their part", c.Message, gated)
 		}

@@ -385,7 +385,7 @@ func TestVerifyWhatPlansSayOfStages(t *testing.T) {
 			plant: func(s *handmade) {
 				s.plan.Status.Conditions = slices.Clone(s.plan.Status.Conditions)
 				for i := range s.plan.Status.Conditions {
-					s.plan.Status.Conditions[i].Message = "1 of 3 nodes updated, 12 waiting for their stage"
+					s.plan.Status.Conditions[i].Message = "1 of 3 nodes updated, 12 kept waiting by the policy"
 				}
 			},
 		},
