@@ -237,8 +237,8 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 	return in
 }
 
-// obstacle says what a rollout waits for by its policy, or why it was given up, with the first nodes that are in the way; "" if it
-// is nothing of that kind.
+// obstacle says what a rollout waits for by its policy, or why it was given up, with the first nodes that are in the way; "" if
+// it is nothing of that kind.
 func (r *run) obstacle() string {
 	if r.isGivenUp() {
 		return r.gaveUpBefore()

@@ -58,16 +58,17 @@ func TestStages(t *testing.T) {
 			first := w.current().Status.UpdateRevision
 
 			w.change(image("v2"))
-			w.waiting("stage ring-1 opens when the part before has soaked")
+			w.ring0IsDone(time.Time{})
 			before := w.frontier()
 			stop()
 			stop = w.runController(test.access...)
-			w.waiting("stage ring-1 needs an approval for this revision")
+			w.needsApproval()
 			if after := w.frontier(); !after.At.Equal(before.At) {
 				t.Errorf("ring 0 is done since %v, want what the memory says: %v", after.At, before.At)
 			}
 			if s := w.current().Status; s.State != "Paused" || s.Reason != "ApprovalNeeded" || s.UpdatedNumberScheduled != 2 {
-				t.Errorf("%s %s, %d updated, want Paused ApprovalNeeded, the two of ring 0", s.State, s.Reason, s.UpdatedNumberScheduled)
+				t.Errorf("%s %s, %d updated, want Paused ApprovalNeeded and the two of ring 0", s.State, s.Reason,
+					s.UpdatedNumberScheduled)
 			}
 			w.showsWhatWaits("stage ring-1 needs an approval for this revision")
 
@@ -84,13 +85,8 @@ func TestStages(t *testing.T) {
 			lost := time.Now()
 			w.forgets()
 			w.runController(test.access...)
-			w.eventually("ring 0 soaks once more", func() error {
-				if at := w.frontier().At; at.Before(lost) {
-					return fmt.Errorf("it is done since %v, the memory was lost at %v", at, lost)
-				}
-				return nil
-			})
-			w.waiting("stage ring-1 needs an approval for this revision")
+			w.ring0IsDone(lost)
+			w.needsApproval()
 			w.sound()
 
 			rings.approved.Store(true)
@@ -226,8 +222,8 @@ func (r *rings) isDone(ring string, now auditor.Instant) bool {
 	return true
 }
 
-// haveSoaked reports a node that was begun before ring 0 had soaked, for so many whole seconds since it was done and since that instant.
-// All time stamps are in whole seconds, rounded down, so that a node that was begun in time never looks as if it was not.
+// haveSoaked reports a node that was begun before ring 0 had soaked, for so many whole seconds since it was done and since that
+// instant. All time stamps are in whole seconds, rounded down, so that a node that was begun in time never looks as if it was not.
 func (r *rings) haveSoaked(pods map[string]*corev1.Pod, since time.Time, soak time.Duration) error {
 	done := since.Truncate(time.Second)
 	for node, pod := range pods {
@@ -257,6 +253,26 @@ func (r *rings) haveSoaked(pods map[string]*corev1.Pod, since time.Time, soak ti
 func (w *world) frontier() stage.Frontier {
 	w.Helper()
 	return w.current().Status.RolloutMemory().Rollout.Frontier
+}
+
+// ring0IsDone waits until the memory says that it is done, since an instant after this one.
+func (w *world) ring0IsDone(after time.Time) {
+	w.Helper()
+	w.eventually("ring 0 is done", func() error {
+		if f := w.frontier(); f.Stage != "ring-0" || !f.At.After(after) {
+			return fmt.Errorf("the memory has %+v", f)
+		}
+		return nil
+	})
+}
+
+// needsApproval waits until ring 1 needs one. It does not before ring 0 has soaked.
+func (w *world) needsApproval() {
+	w.Helper()
+	w.waiting("stage ring-1 needs an approval for this revision")
+	if since := time.Since(w.frontier().At); since < soak {
+		w.Errorf("ring 0 soaks for %v, and ring 1 only lacks its approval after %v", soak, since)
+	}
 }
 
 // forgets takes the memory out of the status.
