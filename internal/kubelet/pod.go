@@ -52,10 +52,16 @@ func Unready(pod *corev1.Pod, now time.Time) {
 	SetCondition(pod, corev1.PodReady, corev1.ConditionFalse, now)
 }
 
-// Fail sets the phase Failed, which is final.
+// Fail sets the phase Failed, which is final. A pod that never was Ready is not so since its kubelet has first seen it.
 func Fail(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase = corev1.PodFailed
-	Unready(pod, now)
+	ready := ConditionStatus(pod, corev1.PodReady)
+	if start := pod.Status.StartTime; ready == "" && start != nil {
+		now = start.Time
+	}
+	if ready != corev1.ConditionFalse {
+		Unready(pod, now)
+	}
 }
 
 // ReasonEvicted is the reason in the status of a pod that was evicted.

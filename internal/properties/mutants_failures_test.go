@@ -1,0 +1,148 @@
+package properties_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/rollouttest"
+)
+
+// failuresAs changes the policy for failures that the planner sees.
+func failuresAs(change func(*failure.Options)) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return asIf(func(s *rollout.Spec) {
+		o := s.Strategy.Policy.Failures.DeepCopy()
+		change(&o)
+		s.Strategy.Policy.Failures = &o
+	})
+}
+
+// restartsDeadline forgets when the first of the pods was created that were deleted on a node one after the other, so that the
+// deadline begins anew with each.
+func restartsDeadline(s *rollout.Snapshot) {
+	s.Memory.Backoffs = slices.Clone(s.Memory.Backoffs)
+	for i := range s.Memory.Backoffs {
+		b := &s.Memory.Backoffs[i]
+		b.First, b.Deleted = s.Now, 0
+	}
+}
+
+// forgetsVerdict does not see that the revision was given up.
+func forgetsVerdict(s *rollout.Snapshot) {
+	s.Memory.Rollout.GaveUp = ""
+	s.Revisions = slices.Clone(s.Revisions)
+	for i, r := range s.Revisions {
+		if history.Failed(r) {
+			r = r.DeepCopy()
+			delete(r.Annotations, history.FailedAnnotation)
+			s.Revisions[i] = r
+		}
+	}
+}
+
+// unwrittenVerdict neither writes a verdict down nor remembers it.
+func unwrittenVerdict(_ rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
+	p.Memory.Rollout.GaveUp = ""
+	p.Revisions = slices.Clone(p.Revisions)
+	for i := range p.Revisions {
+		p.Revisions[i].Annotations = maps.Clone(p.Revisions[i].Annotations)
+		delete(p.Revisions[i].Annotations, history.FailedAnnotation)
+	}
+}
+
+// newestThough gives what is lost the update revision, and nodes that join, although too many have failed.
+func newestThough(spec rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
+	if p.Budget.Failed <= p.Budget.MaxFailed {
+		return
+	}
+	p.Creates = slices.Clone(p.Creates)
+	for i := range p.Creates {
+		p.Creates[i].Revision = rollouttest.Hash(spec)
+	}
+}
+
+var (
+	noFailures = asIf(func(s *rollout.Spec) { s.Strategy.Policy.Failures = nil })
+	onlyPauses = failuresAs(func(o *failure.Options) { o.Action = failure.Pause })
+	oneMore    = failuresAs(func(o *failure.Options) { o.MaxFailed = new(intstr.FromInt32(o.MaxFailed.IntVal + 1)) })
+	longer     = failuresAs(func(o *failure.Options) { o.Deadline *= 3 })
+	allExempt  = failuresAs(func(o *failure.Options) {
+		o.MaxFailed, o.Quarantine = new(intstr.FromInt32(99)), new(intstr.FromInt32(99))
+	})
+)
+
+var failureTaleMutants = []taleMutant{
+	{"failures are not looked at", "the policy is ignored", stopsFailures, noFailures},
+	{"deadline restarts with each new pod", "the pods that were deleted before are forgotten", stopsFailures, misreading(restartsDeadline)},
+	{"one more may fail", "at most is taken for less than", stopsFailures, oneMore},
+	{"a longer deadline", "another time is looked at", stopsFailures, longer},
+	{"what joins gets the revision all the same", "only what there is, is not begun", stopsFailures, spoiling(newestThough)},
+	{"the verdict is forgotten", "failed nodes are counted anew after the rollback", givesUpOnce, misreading(forgetsVerdict)},
+	{"never goes back", "the action is not looked at", goesBack, onlyPauses},
+	{"the verdict is not written", "nothing knows of it in the next plan", goesBack, spoiling(unwrittenVerdict)},
+	{"quarantine without end", "every failed node is left out", quarantines, allExempt},
+}
+
+func TestFailurePropertiesRejectMutants(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	named := func(name, why string) {
+		if name == "" || why == "" || seen[name] {
+			t.Errorf("mutant %q needs a reason and a name of its own", name)
+		}
+		seen[name] = true
+	}
+	for _, m := range failureMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
+	}
+	for _, m := range failureTaleMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
+	}
+}
+
+// onFailing changes what is begun by a plan that finds too many failed nodes, or says about them.
+func onFailing(change func(s rollout.Snapshot, p *rollout.Plan)) func(rollout.Spec, harness.PlanFunc) harness.PlanFunc {
+	return spoiling(func(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
+		if p.Budget.Failed > p.Budget.MaxFailed {
+			change(s, p)
+		}
+	})
+}
+
+var failureMutants = []mutant{
+	{"depends on what was planned before", "a counter is kept from plan to plan", failuresPure, remembersFailed},
+	{"goes on", "failed nodes are counted, and nothing follows", failuresHold, onFailing(func(s rollout.Snapshot, p *rollout.Plan) {
+		for _, d := range p.Decisions {
+			i := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Name == d.Pod })
+			if d.Limit == rollout.LimitFailures && i >= 0 {
+				p.Deletes = append(slices.Clone(p.Deletes), rollout.Delete{Node: d.Node, Pod: d.Pod, UID: s.Pods[i].UID, Reason: rollout.ReasonOutdated})
+				return
+			}
+		}
+	})},
+	{"does not say it", "only the count is reported", failuresSaid, onFailing(func(_ rollout.Snapshot, p *rollout.Plan) {
+		p.Decisions = slices.Clone(p.Decisions)
+		for i := range p.Decisions {
+			p.Decisions[i].Failed = false
+		}
+	})},
+}
+
+// remembersFailed adds to the count of failed nodes that of the plan before.
+func remembersFailed(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
+	last := int32(0)
+	return func(s rollout.Snapshot) (rollout.Plan, error) {
+		p, err := plan(s)
+		p.Budget.Failed, last = p.Budget.Failed+last, p.Budget.Failed
+		return p, err
+	}
+}
