@@ -47,21 +47,25 @@ func Ready(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// Unready makes the pod not Ready, and changes nothing else.
+// Unready makes the pod not Ready, and changes nothing else. It is not Ready since now, or for longer if it was not Ready before:
+// since its kubelet has first seen it if it never was.
 func Unready(pod *corev1.Pod, now time.Time) {
+	switch ConditionStatus(pod, corev1.PodReady) {
+	case corev1.ConditionFalse:
+		return
+	case "":
+		if start := pod.Status.StartTime; start != nil {
+			now = start.Time
+		}
+	default: // it was until now
+	}
 	SetCondition(pod, corev1.PodReady, corev1.ConditionFalse, now)
 }
 
-// Fail sets the phase Failed, which is final. A pod that never was Ready is not so since its kubelet has first seen it.
+// Fail sets the phase Failed, which is final.
 func Fail(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase = corev1.PodFailed
-	ready := ConditionStatus(pod, corev1.PodReady)
-	if start := pod.Status.StartTime; ready == "" && start != nil {
-		now = start.Time
-	}
-	if ready != corev1.ConditionFalse {
-		Unready(pod, now)
-	}
+	Unready(pod, now)
 }
 
 // ReasonEvicted is the reason in the status of a pod that was evicted.

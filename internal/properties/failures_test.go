@@ -55,6 +55,7 @@ func failurePlans() *rapid.Generator[trial] {
 // failing is what an observer knows of the nodes that a revision has failed on.
 type failing struct {
 	hash   string
+	retry  string
 	losses int
 	// first is when the first pod of the revision was seen on a node, of those that never were ready there.
 	first map[string]time.Time
@@ -63,8 +64,11 @@ type failing struct {
 // look counts the nodes that have certainly failed by what the snapshot shows, and how many may.
 func (f *failing) look(s *sight, seen rollout.Snapshot) (failed []string, most int) {
 	hash, options := rollouttest.Hash(s.spec), s.spec.Strategy.Policy.Failures
-	if f.hash != hash || f.losses != s.losses || f.first == nil {
-		*f = failing{hash, s.losses, map[string]time.Time{}}
+	goesBack := slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
+		return history.HashOf(r) == hash && history.Failed(r)
+	})
+	if f.hash != hash || f.losses != s.losses || f.retry != options.Retry || goesBack || f.first == nil { // other pods come
+		*f = failing{hash, options.Retry, s.losses, map[string]time.Time{}}
 	}
 	desired := 0
 	for _, n := range seen.Nodes {

@@ -33,7 +33,7 @@
 //	                  canary pods (C1); no revision deleted that is in use, the stable one, within the history limit or
 //	                  newer than another that could go, the base of stages (R4), or the only one that says that its template
 //	                  was promoted (C6) or rolled out everywhere (T8); none renumbered but the update revision, to max+1 (R3);
-//	                  none annotated but with the verdict on it (C6) or that its rollout came to its end (T8)
+//	                  none annotated but with the verdict on it (C6, F3) or that its rollout came to its end (T8)
 //	 5  Partition     nothing begins a node that takes a place of partition, and its target is held (T2); with
 //	                  holdRevision what it lost comes back as it was (T1); a first installation leaves as many
 //	                  nodes empty as partitionedScaling says (T7)
@@ -57,11 +57,12 @@
 //	                  of Decisions, Status and Budget agree with the snapshot; the update revision and its object
 //	                  are the template's (R1, R3), and the stable one is C6's; what is wrong with overrides is said (P8);
 //	                  the memory keeps the back-offs (M2), the canary's clock and its verdict, which is written down (C2, C6),
-//	                  and how far the stages are (T8); domains and parts of stages are as the plan lists them (B10, T8)
+//	                  how far the stages are (T8), and that the revision was given up (F3); domains and parts of stages are
+//	                  as the plan lists them (B10, T8), and so are failed nodes (F1, F2)
 //	14  Idempotent    no action on what is marked, requested or not there; no object acted on twice
 //	15  NextWake      after Now, and not after the instant at which a pod becomes available (B5), a back-off (M2, D1) or
 //	                  a grace period (I4) ends, the canary's time is over (C2, C4), slow start lets go who waits for it (B7), or
-//	                  a part has soaked (T8), or the plan itself says that a wait ends
+//	                  a part has soaked (T8), a node's deadline passes (F1), or the plan itself says that a wait ends
 //	19  Domains       of each value of each domain no more nodes are disturbed than max, or none by choice; likewise values
 //	                  and atOnce (B10)
 //	20  Stages        nothing begins a node of a part that is not open, but for what was begun in place; what is lost there
@@ -69,12 +70,16 @@
 //	                  gives nodes the stable revision that had not come to them in its stages
 //	21  Soak          nor does anything begin a node of a part that waits for the one before to soak (T8)
 //	24  Outages       left out because they are out are only nodes with B9's evidence, and at most maxExempt
+//	25  Failures      while more nodes have failed than may, nothing begins a node, and what is lost comes back as it was or at
+//	                  the base (F1 to F3); the revision is given up then, if the action is Rollback, by one verdict, which is
+//	                  written down, and which only a retry takes back, once; in quarantine are failed nodes only, and at most
+//	                  so many (F4)
 //	26  Departing     no create, no delete and no begin on a node that departs (M8)
 //
 // What is requested ([rollout.Snapshot.InFlight]) counts as done. Where a node is to end is the update revision, or while that is
 // tried elsewhere or has failed, the stable one (T6). Which nodes the canary has, and how it stands, is read off the plan and
 // judged by itself (C1 to C6); what follows from it for every node is found here. Which parts of stages are open is found here,
-// too, from the nodes and from what is remembered. A pod with other resources than its node gives
+// too, from the nodes and from what is remembered. So is which nodes have failed (F1). A pod with other resources than its node gives
 // it counts as one of another revision (P8).
 //
 // # Limits
