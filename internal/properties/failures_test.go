@@ -59,6 +59,8 @@ type failing struct {
 	losses int
 	// first is when the first pod of the revision was seen on a node, of those that never were ready there.
 	first map[string]time.Time
+	// last is when one was seen there last: after half an hour without any, the node begins anew (M2).
+	last map[string]time.Time
 }
 
 // look counts the nodes that have certainly failed by what the snapshot shows, and how many may.
@@ -68,7 +70,7 @@ func (f *failing) look(s *sight, seen rollout.Snapshot) (failed []string, most i
 		return history.HashOf(r) == hash && history.Failed(r)
 	})
 	if f.hash != hash || f.losses != s.losses || f.retry != options.Retry || goesBack || f.first == nil { // other pods come
-		*f = failing{hash, options.Retry, s.losses, map[string]time.Time{}}
+		*f = failing{hash, options.Retry, s.losses, map[string]time.Time{}, map[string]time.Time{}}
 	}
 	desired := 0
 	for _, n := range seen.Nodes {
@@ -82,13 +84,14 @@ func (f *failing) look(s *sight, seen rollout.Snapshot) (failed []string, most i
 			}
 			up = up || isReady(p)
 			down = true
-			if _, known := f.first[n.Name]; !known {
+			if last, known := f.last[n.Name]; !known || seen.Now.Sub(last) > 20*time.Minute {
 				f.first[n.Name] = seen.Now
 			}
+			f.last[n.Name] = seen.Now
 		}
 		switch {
 		case up:
-			delete(f.first, n.Name)
+			delete(f.last, n.Name)
 		case down && !f.first[n.Name].Add(options.Deadline).After(seen.Now):
 			failed = append(failed, n.Name)
 		}
