@@ -189,13 +189,13 @@ func (s *staging) soaked(v *view) time.Time {
 func (s *staging) look(j *Judge) {
 	v := j.view
 	marked := j.marked(v.update, history.CompletedAnnotation)
-	if s.update != v.update || v.trial {
+	if s.update != v.update {
 		*s = staging{update: v.update, marked: marked}
 	}
 	if marked && !s.marked && !s.completes && v.update != "" {
 		j.find(Stage, "", nil, "revision %s was marked as completed, and not all parts of stages were done", v.update)
 	}
-	if s.marked = marked; v.update == "" || v.trial {
+	if s.marked = marked; v.update == "" {
 		return
 	}
 	if s.at.After(v.now) { // the clock was set back
@@ -244,16 +244,14 @@ func (j *Judge) judgeOpen(w *write, what string) {
 	if !j.inStages() || w.node.verdict != runs {
 		return
 	}
-	own := &crew{part: v.partOf(w.node)}
-	at, known := s.place(v)
-	if known && own.compare(at) <= 0 {
+	crews := v.crews()
+	own := crews[slices.IndexFunc(crews, func(c *crew) bool { return c.part == v.partOf(w.node) })]
+	if s.passed(v, own) { // of a part that is skipped nothing is held back (T1)
 		return
 	}
-	for _, c := range v.crews() {
-		switch {
-		case c.part == own.part:
-			own = c
-		case c.compare(own.part) < 0 && !s.passed(v, c):
+	at, _ := s.place(v)
+	for _, c := range crews {
+		if c.compare(own.part) < 0 && !s.passed(v, c) {
 			j.find(Stage, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d is not done: %d settled, %d behind, "+
 				"%d unavailable", what, own.value, own.stage, c.value, c.stage, c.settled, len(c.behind), len(c.disturbed))
 			return
