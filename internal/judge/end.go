@@ -163,7 +163,7 @@ func (r *rest) judgeRollout() {
 		return
 	}
 	open, staged := r.surelyOpen(), len(r.policy().Stages) > 0 && !r.allOpen() && !r.revisions[r.update].completed
-	if staged && s.Partition != nil || r.stops() { // what it holds is not for certain
+	if staged && s.Partition.String() != "0" || r.stops() { // what it holds is not for certain
 		return
 	}
 	var due []*seenPod
