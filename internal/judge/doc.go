@@ -34,10 +34,10 @@
 //     preDelete excuse it, and so does frozen, and surge for available pods where they may not run (M4).
 //   - empty (M1): at rest each run node has a pod, unless the set is frozen, or partitioned scaling leaves some empty (T7).
 //   - thrash (V17): a healthy only pod of a run node is taken away at most once for each change of the spec or of the node,
-//     with a canary twice; and no pod is patched thirty times.
+//     with a canary or failures twice; and no pod is patched thirty times.
 //   - stuck (V15, V16): at rest nothing is due. The template of the spec has a revision; no pod is prepared for what nobody
 //     holds up; no pod is kept unready whose containers are what it says; no outdated pod that nothing holds (T2 to T5, a
-//     trial, a pod that is prepared, InPlaceOnly) waits although it is not Ready or the budget has room; and no revision
+//     trial, a pod that is prepared, InPlaceOnly, a part that is not open for certain, failures) waits although it is not Ready or the budget has room; and no revision
 //     waits for its promotion although all canary nodes hold available pods that never were in trouble (not judged with a
 //     partition, which may hold the chosen one). All of this as if a month had passed: if the clock was to bring it,
 //     somebody has to look.
@@ -46,7 +46,8 @@
 //     it. Nodes that had it and could not be canary nodes for a while do not count. Revisions that were there from the
 //     beginning, the first one, and those for which the spec once wanted no canary are not judged.
 //   - downgrade (T1, M7): run nodes get the revision of the spec, and pods of it are not taken to another one in place,
-//     unless a canary has not promoted it or it has failed. With holdRevision lost pods may come back as they were.
+//     unless a canary has not promoted it or it has failed. With holdRevision lost pods may come back as they were. Where stages
+//     or failures may keep nodes waiting, they may come back as the node ever was, or at a completed revision if there is one.
 //   - hands off (V4): the only pod of a run node, available and of the revision of the spec, is not deleted, unless
 //     resources may be overridden (P8), or a canary lets nodes go back.
 //   - in place (I2, V9): patches change no more of a pod's spec than images, to those of the revision that the pod names
@@ -74,6 +75,18 @@
 //     no more nodes of its value down, or holding a place, than max, and no more values with such nodes than atOnce, unless
 //     others of its value were down, or held one, already. Left out is who is left out of the budget. At rest a node that a
 //     domain has no room for is not stuck.
+//   - stage (T8, V20): a node is begun, or gets the update revision for the first time, only in a part that was open by what the
+//     controller saw: each part before it was done once, since the revision became what it is, and it is approved if it has to
+//     be. A part may be done if one of its nodes has an available pod of the revision, none is without a pod of it, and no more
+//     are unavailable than the tolerance, keep nodes with such a pod among them, after all have been left out that may be. A
+//     revision gets the mark of a completed one only if all parts may have been done. Not judged during a trial.
+//   - soak (T8, V21): nor before the part before has been done for its time to soak. After a crash the controller may go by what
+//     is done then.
+//   - failures (F1 to F3, V25): no node is begun, or gets the update revision for the first time, while it has failed for certain
+//     on more nodes than may be, of all that may be in open parts. A pod of a series counts from the first one that the judge saw
+//     deleted. Once the controller saw that the revision was given up, no node gets it that never had it, until a retry that was
+//     not obeyed yet. Where it may have been given up, nodes may go back, and what must be so at rest is not asked of them.
+//     Failed nodes may be left out of the budgets as quarantine has it (F4).
 //
 // Each has a planted bug that it was seen to find (command soak).
 package judge

@@ -298,7 +298,7 @@ func (r *rest) judgePromotion() {
 	options := s.Canary.Default()
 	commands := options.Commands
 	// A partition may hold the very node that was chosen.
-	if options.Mode != "auto" || s.Partition != nil || commands.Pause != "" || commands.Fail != "" {
+	if options.Mode != "auto" || s.Partition.String() != "0" || commands.Pause != "" || commands.Fail != "" {
 		return
 	}
 	fit, lacking := 0, options.AutoPause.MaxSlowStartDuration != nil

@@ -127,7 +127,7 @@ func (v *view) skipped(c *crew) bool {
 func (v *view) done(c *crew) bool {
 	behind, _ := v.counting(c.behind)
 	away, _ := v.counting(slices.Concat(c.behind, c.disturbed))
-	return c.settled > 0 && behind == 0 && away <= rounded(c.of.Tolerance, c.nodes+len(c.disturbed), false)
+	return c.settled > 0 && behind == 0 && away <= rounded(c.of.Tolerance, c.settled+len(c.behind)+len(c.disturbed), false)
 }
 
 // names reports whether a text is the hash of the update revision or its name.
