@@ -37,7 +37,8 @@
 //     with a canary or failures twice; and no pod is patched thirty times.
 //   - stuck (V15, V16): at rest nothing is due. The template of the spec has a revision; no pod is prepared for what nobody
 //     holds up; no pod is kept unready whose containers are what it says; no outdated pod that nothing holds (T2 to T5, a
-//     trial, a pod that is prepared, InPlaceOnly, a part that is not open for certain, failures) waits although it is not Ready or the budget has room; and no revision
+//     trial, a pod that is prepared, InPlaceOnly, a part that is not open for certain, failures) waits
+//     although it is not Ready or the budget has room; and no revision
 //     waits for its promotion although all canary nodes hold available pods that never were in trouble (not judged with a
 //     partition, which may hold the chosen one). All of this as if a month had passed: if the clock was to bring it,
 //     somebody has to look.

@@ -61,16 +61,18 @@ func (j *Judge) mayKeepWaiting() bool {
 	return v.update != "" && !v.revisions[v.update].completed && (len(policy.Stages) > 0 || policy.Failures != nil)
 }
 
-// judgeBase: what nodes lose while they wait comes back as it was, or at a revision that was rolled out everywhere, if one is known
-// (T8).
+// judgeBase: what nodes lose while they wait comes back as it was, or at a revision that was rolled out everywhere, if one is
+// known (T8).
 func (j *Judge) judgeBase(w *write) {
 	v, hash := j.view, hashOf(w.pod)
-	if hash == v.update || j.mayGoBack() || j.failing.had(w.node.Name, hash) || v.revisions[hash] != nil && v.revisions[hash].completed {
+	of := v.revisions[hash]
+	if hash == v.update || j.mayGoBack() || j.failing.had(w.node.Name, hash) || of != nil && of.completed {
 		return
 	}
 	for _, r := range v.revisions {
 		if r.completed && !r.failed {
-			j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, which it never had, and %s was rolled out everywhere", hash, r.hash)
+			j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, which it never had, and %s was rolled out everywhere",
+				hash, r.hash)
 			return
 		}
 	}

@@ -228,7 +228,9 @@ func (r *rest) stops() bool {
 		return false
 	}
 	for _, n := range r.nodes {
-		if n.first(func(p *seenPod) bool { return r.isFresh(p) && (!p.available || !normal(p.Pod) || restarts(p.Pod) > 0) }) != nil {
+		if n.first(func(p *seenPod) bool {
+			return r.isFresh(p) && (!p.available || !normal(p.Pod) || restarts(p.Pod) > 0)
+		}) != nil {
 			return true
 		}
 	}

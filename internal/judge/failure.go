@@ -207,7 +207,8 @@ func (v *view) givenUp() bool {
 // judgeFailures judges a node whose update is begun: no more nodes have failed than may (V25).
 func (j *Judge) judgeFailures(w *write, what string) {
 	if f := &j.failing; f.stopped && w.node.verdict == runs {
-		j.find(Failures, w.node.Name, w.pod, "%s while the update revision has failed on %d nodes, of %d that may", what, f.failed, f.most)
+		j.find(Failures, w.node.Name, w.pod, "%s while the update revision has failed on %d nodes, of %d that may",
+			what, f.failed, f.most)
 	}
 }
 

@@ -237,8 +237,8 @@ func (j *Judge) inStages() bool {
 	return v.update != "" && !v.allOpen() && !v.trial && !v.revisions[v.update].completed && !v.revisions[v.update].failed
 }
 
-// judgeOpen judges a node that gets the update revision, or whose update is begun: its part was open (V20), and the one before had
-// soaked (V21). Who asks knows that it is none that has the revision already.
+// judgeOpen judges a node that gets the update revision, or whose update is begun: its part was open (V20), and the one before
+// had soaked (V21). Who asks knows that it is none that has the revision already.
 func (j *Judge) judgeOpen(w *write, what string) {
 	v, s := j.view, &j.staging
 	if !j.inStages() || w.node.verdict != runs {
@@ -252,14 +252,14 @@ func (j *Judge) judgeOpen(w *write, what string) {
 	at, _ := s.place(v)
 	for _, c := range crews {
 		if c.compare(own.part) < 0 && !s.passed(v, c) {
-			j.find(Stage, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d is not done: %d settled, %d behind, "+
-				"%d unavailable", what, own.value, own.stage, c.value, c.stage, c.settled, len(c.behind), len(c.disturbed))
+			j.find(Stage, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d is not done: "+
+				"%d settled, %d behind, %d unavailable", what, own.value, own.stage, c.value, c.stage, c.settled, len(c.behind), len(c.disturbed))
 			return
 		}
 	}
 	if until := s.soaked(v); until.After(v.now) {
-		j.find(Soak, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d soaks until %s", what, own.value, own.stage,
-			at.value, at.stage, until.UTC().Format(time.TimeOnly))
+		j.find(Soak, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d soaks until %s",
+			what, own.value, own.stage, at.value, at.stage, until.UTC().Format(time.TimeOnly))
 	}
 	if !v.approved(own) {
 		j.find(Stage, w.node.Name, w.pod, "%s in part %q of stage %d, which is not approved", what, own.value, own.stage)

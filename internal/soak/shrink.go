@@ -265,7 +265,7 @@ var specFields = []func(*rollout.Spec) bool{
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Selector) }),
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].Max) }),
 	inDomains(func(list []domain.Domain) ([]domain.Domain, bool) { return list, unset(&list[0].AtOnce) }),
-	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return nil, true }),
+	inStages(func([]stage.Stage) ([]stage.Stage, bool) { return nil, true }),
 	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list[1:], len(list) > 1 }),
 	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list[:len(list)-1], len(list) > 1 }),
 	inStages(func(list []stage.Stage) ([]stage.Stage, bool) { return list, unset(&list[0].Selector) }),
