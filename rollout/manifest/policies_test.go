@@ -171,6 +171,10 @@ func TestPoliciesForFleets(t *testing.T) {
 	if i != len(policiesInGo) || i < 10 {
 		t.Errorf("the page has %d policies", i)
 	}
+	last := block.FindAllStringSubmatch(page[strings.Index(page, "\n## All together"):], 1)
+	if readme := readText(t, "../../README.md"); !strings.Contains(readme, last[0][0]) {
+		t.Error("the README shows another policy than the last of the page")
+	}
 	for _, link := range regexp.MustCompile(`\]\((\.\.[^)#]*)`).FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat("../../docs/" + link[1]); err != nil {
 			t.Errorf("the page links to %s: %v", link[1], err)
