@@ -47,8 +47,8 @@ type Event struct {
 	// Approval is for [ApproveStage]. Without a revision it is for the one that the spec of that moment rolls out, whose hash is
 	// hardly known when a scenario is written.
 	Approval stage.Approval `json:"approval,omitzero"`
-	// Revision is for [ExpediteRevision] and [RetryRevision]: a hash, the name of a ControllerRevision, or canary.Any for whatever
-	// revision there is. Empty: the one that the spec of that moment rolls out.
+	// Revision is for [ExpediteRevision] and [RetryRevision]: a hash, the name of a ControllerRevision, or canary.Any for
+	// whatever revision there is. Empty: the one that the spec of that moment rolls out.
 	Revision string `json:"revision,omitempty"`
 	// Behind is how far the controller's clock is behind that of the cluster from then on, for [SetClock]. 0: it is right again.
 	Behind time.Duration `json:"behind,omitempty"`
@@ -97,8 +97,8 @@ const (
 	ApproveStage
 	// ExpediteRevision lets a revision pass the stages, in the spec of that moment.
 	ExpediteRevision
-	// RetryRevision rolls a revision out once more that failures took back (F3), in the spec of that moment, each time anew. A spec
-	// without failures stays as it is.
+	// RetryRevision rolls a revision out once more that failures took back (F3), in the spec of that moment, each time anew. A
+	// spec without failures stays as it is.
 	RetryRevision
 	// CrashController crashes the controller, at once.
 	CrashController

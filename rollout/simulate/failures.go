@@ -7,11 +7,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// FailureReport says on how many nodes the last revision that failed on any did, as the plans saw it (F1), and whether it was given
-// up.
+// FailureReport says on how many nodes the last revision that failed on any did, as the plans saw it (F1), and whether it was
+// given up.
 type FailureReport struct {
-	// Peak is the most nodes that had failed at one time, and PeakAt when they were so many first. MaxFailed is how many might have
-	// failed then. Nodes that are left out because of outages do not count.
+	// Peak is the most nodes that had failed at one time, and PeakAt when they were so many first. MaxFailed is how many might
+	// have failed then. Nodes that are left out because of outages do not count.
 	Peak      int           `json:"peak"`
 	PeakAt    time.Duration `json:"peakAt"`
 	MaxFailed int           `json:"maxFailed"`

@@ -64,8 +64,8 @@ type Report struct {
 	// Stages says how each part of the stages of the last revision went, in the order in which they are opened (T8). Nil: no part
 	// was judged.
 	Stages []StageReport `json:"stages,omitempty"`
-	// Failures says on how many nodes a revision failed, and whether it was given up (F1 to F4). Nil: none failed on any node, or the
-	// policy does not watch failures.
+	// Failures says on how many nodes a revision failed, and whether it was given up (F1 to F4). Nil: none failed on any node,
+	// or the policy does not watch failures.
 	Failures *FailureReport `json:"failures,omitempty"`
 	// Waits says what nodes waited for, by the reason and limit of their decisions, and for how long; the longest comes first.
 	Waits []WaitReport `json:"waits"`

@@ -76,8 +76,8 @@ type budget struct {
 	// SlowStart is how many nodes may be under way now, and UnderWay how many were; absent without slow start.
 	SlowStart int32 `json:"slowStart,omitempty"`
 	UnderWay  int32 `json:"underWay,omitempty"`
-	// MaxUnschedulable, MaxExempt and Failures.MaxQuarantined are how many nodes may be left out of the budget, and Exempt is how many
-	// are. Of them ExemptOut are left out because they are down or departing.
+	// MaxUnschedulable, MaxExempt and Failures.MaxQuarantined are how many nodes may be left out of the budget, and Exempt is
+	// how many are. Of them ExemptOut are left out because they are down or departing.
 	MaxUnschedulable int32 `json:"maxUnschedulable,omitempty"`
 	MaxExempt        int32 `json:"maxExempt,omitempty"`
 	Exempt           int32 `json:"exempt,omitempty"`
@@ -287,7 +287,8 @@ func (r *Result) decision(d *rollout.Decision) decision {
 	one := decision{
 		Node: d.Node, Pod: d.Pod, Placement: d.Placement.Outcome.String(), State: d.State.String(),
 		Target: d.Target.String(), Verb: d.Verb.String(), Reason: d.Reason.String(), Until: timestamp(d.Until), Part: d.Part,
-		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(), Failed: d.Failed,
+		Unavailable: d.Unavailable, Surging: d.Surging, NotInPlace: r.notInPlace(d), Canary: d.Canary, Exempt: d.Exempt(),
+		Failed: d.Failed,
 	}
 	if d.Exempt() {
 		one.Exemption = d.Exemption.String()

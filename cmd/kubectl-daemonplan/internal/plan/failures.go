@@ -43,8 +43,8 @@ func (r *Result) failureLines() []string {
 	}
 	revision := r.revisionName(r.Plan.Status.UpdateRevision)
 	if f.GaveUp != "" {
-		return []string{fmt.Sprintf("Failures: revision %s is given up: %s; all nodes go back to the last one that was completed. "+
-			"Only a retry in the policy, or another template, rolls out again", revision, f.GaveUp)}
+		return []string{fmt.Sprintf("Failures: revision %s is given up: %s; all nodes go back to the last one that was "+
+			"completed. Only a retry in the policy, or another template, rolls out again", revision, f.GaveUp)}
 	}
 	var names []string
 	for i := range r.Plan.Decisions {
@@ -52,7 +52,8 @@ func (r *Result) failureLines() []string {
 			names = append(names, d.Node)
 		}
 	}
-	line := fmt.Sprintf("Failures: revision %s has failed on %s, at most %d may", revision, text.Counted(int(f.Failed), "node"), f.MaxFailed)
+	line := fmt.Sprintf("Failures: revision %s has failed on %s, at most %d may", revision,
+		text.Counted(int(f.Failed), "node"), f.MaxFailed)
 	switch {
 	case f.Failed > f.MaxFailed:
 		line += ", so that nothing is begun"

@@ -322,7 +322,8 @@ func underWayWords(reason rollout.Reason) string {
 
 func nodesWait(n int) string { return text.Agree(n, "node waits", "nodes wait") }
 
-// isBudget reports whether a limit is one of those of [Result.most]. Domains, stages and failures say by themselves who uses them up.
+// isBudget reports whether a limit is one of those of [Result.most]. Domains, stages and failures say by themselves who is waited
+// for.
 func (*Result) isBudget(limit rollout.Limit) bool {
 	return limit == rollout.LimitMaxUnavailable || limit == rollout.LimitMaxSurge || limit == rollout.LimitSlowStart
 }

@@ -56,8 +56,8 @@ type specAnswer struct {
 	// Stages are the parts of the stages, in the order in which they are opened; absent without stages.
 	Stages []stageAnswer `json:"stages,omitempty"`
 	// FailedNodes is on how many nodes at most the new version had failed at one time, and QuarantinedNodes how many of them were
-	// left out. GivenUpSeconds is when it was given up because of that; a run in which it was not counts as longer than any. Absent
-	// if no run had a failed node, or the policy does not watch failures.
+	// left out. GivenUpSeconds is when it was given up because of that; a run in which it was not counts as longer than any.
+	// Absent if no run had a failed node, or the policy does not watch failures.
 	FailedNodes      *quantiles `json:"failedNodes,omitempty"`
 	QuarantinedNodes *quantiles `json:"quarantinedNodes,omitempty"`
 	GivenUpSeconds   *quantiles `json:"givenUpSeconds,omitempty"`
@@ -66,8 +66,8 @@ type specAnswer struct {
 	LeftNodes []leftNodes `json:"leftNodes"`
 }
 
-// endingCounts is how many runs ended in which way: the new version is where it is to be; the canary or failures gave it up; another
-// version replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
+// endingCounts is how many runs ended in which way: the new version is where it is to be; the canary or failures gave it up;
+// another version replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
 type endingCounts struct {
 	Done     int `json:"done"`
 	GivenUp  int `json:"givenUp"`

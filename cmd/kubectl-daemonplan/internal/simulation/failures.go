@@ -10,8 +10,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// failures adds lines with on how many nodes the new version had failed, and when it was given up (F1 to F4). It adds none if no run
-// has a failed node.
+// failures adds lines with on how many nodes the new version had failed, and when it was given up (F1 to F4). It adds none if no
+// run has a failed node.
 func (t *comparison) failures() {
 	if !slices.ContainsFunc(t.outcomes, func(o *outcome) bool { return o.anyFailed() }) {
 		return

@@ -104,8 +104,8 @@ func (o *outcome) storyOf(end ending) string {
 	}
 }
 
-// wayBack says how long it took until no node had the new version any more and every one had a serving pod; empty: that was not so
-// in each of the runs.
+// wayBack says how long it took until no node had the new version any more and every one had a serving pod; empty: that was not
+// so in each of the runs.
 func (o *outcome) wayBack(seeds []int) string {
 	var list []float64
 	for _, seed := range seeds {
