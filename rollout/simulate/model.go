@@ -26,8 +26,8 @@ type Kubelet struct {
 	Revision string            `json:"revision,omitempty"`
 	// Share is the share of these pods that the rule is about, drawn for each pod. 0: all.
 	Share float64 `json:"share,omitempty"`
-	// NodeShare is the share of nodes that the rule is about, drawn for each node by its name: all pods meet it on the same nodes,
-	// one after the other and whatever spec made them. 0: all.
+	// NodeShare is the share of nodes that the rule is about, drawn for each node by its name: all pods meet it on the same
+	// nodes, one after the other and whatever spec made them. 0: all.
 	NodeShare float64 `json:"nodeShare,omitempty"`
 
 	// Create is the time that it takes to make a container once its image is there. Start is the time from then until the
