@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,11 @@ func TestFailuresInComparison(t *testing.T) {
 	}
 	if _, _, stderr := call(1, false, args...); strings.Contains(stderr, "retried") {
 		t.Errorf("it warns although two specs watch failures:\n%s", stderr)
+	}
+	dir := t.TempDir()
+	call(1, false, append(slices.Clip(args), "--out", dir)...)
+	if page := read(t, filepath.Join(dir, "report.html")); !strings.Contains(page, "3h05m back: new version given up: TooManyFailures") {
+		t.Error("the page has no mark at the time at which the new version was given up")
 	}
 	_, _, stderr := call(1, false, append(slices.Clone(args[:3]), append([]string{"--spec", args[8]}, args[9:]...)...)...)
 	if want := "events[0]: the spec does not watch failures, so that nothing is retried"; !strings.Contains(stderr, want) {
