@@ -39,9 +39,8 @@ type Input struct {
 	Held int32
 	// Waiting is the number of those Outdated nodes that may be updated, but found no room in the budget.
 	Waiting int32
-	// Gated is the number of those Outdated nodes that may be updated, but that a policy keeps waiting: their part of a stage is not
-	// open yet (T8), or too many nodes have failed (F3). Gate is
-	// what opens the next part.
+	// Gated is the number of those Outdated nodes that may be updated, but that a policy keeps waiting: their part of a stage
+	// is not open yet (T8), or too many nodes have failed (F3). Gate is what opens the next part.
 	Gated int32
 	Gate  Gate
 	// TooManyFailed reports whether the update revision has failed on more nodes than may be, so that no further node is begun

@@ -76,11 +76,11 @@
 //	                  so many (F4)
 //	26  Departing     no create, no delete and no begin on a node that departs (M8)
 //
-// What is requested ([rollout.Snapshot.InFlight]) counts as done. Where a node is to end is the update revision, or while that is
-// tried elsewhere or has failed, the stable one (T6). Which nodes the canary has, and how it stands, is read off the plan and
-// judged by itself (C1 to C6); what follows from it for every node is found here. Which parts of stages are open is found here,
-// too, from the nodes and from what is remembered. So is which nodes have failed (F1). A pod with other resources than its node gives
-// it counts as one of another revision (P8).
+// What is requested ([rollout.Snapshot.InFlight]) counts as done. Where a node is to end is the update revision, or while
+// that is tried elsewhere or has failed, the stable one (T6). Which nodes the canary has, and how it stands, is read off the
+// plan and judged by itself (C1 to C6); what follows from it for every node is found here. Which parts of stages are open is
+// found here, too, from the nodes and from what is remembered. So is which nodes have failed (F1). A pod with other resources
+// than its node gives it counts as one of another revision (P8).
 //
 // # Limits
 //

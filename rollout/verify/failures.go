@@ -107,8 +107,8 @@ func (t *terms) restartsTooOften(pod *corev1.Pod) bool {
 		func(c corev1.ContainerStatus) bool { return c.RestartCount > *failures.MaxRestarts })
 }
 
-// seriesOf is what is remembered of failed pods of the update revision that were deleted on the node, and whether anything is: for
-// half an hour after the last of them.
+// seriesOf is what is remembered of failed pods of the update revision that were deleted on the node, and whether anything
+// is: for half an hour after the last of them.
 func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
 	for _, entry := range v.remembered.Backoffs {
 		if entry.Node != node.name || entry.Revision != v.plan.Status.UpdateRevision {

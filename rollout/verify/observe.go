@@ -81,8 +81,8 @@ type node struct {
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
-	// hasFailed: the update revision has failed on it (F1), since failsAt, or will then; excusedFromFailing: B8 or B9 leaves it out;
-	// saysFailed: so the plan is to say that it has failed.
+	// hasFailed: the update revision has failed on it (F1), since failsAt, or will then; excusedFromFailing: B8 or B9 leaves
+	// it out; saysFailed: so the plan is to say that it has failed.
 	hasFailed, excusedFromFailing, saysFailed bool
 	failsAt                                   time.Time
 	exempt                                    bool // the plan leaves it out of the budgets, and may: by exemption
