@@ -404,6 +404,30 @@ var removals = []removal{
 		test: "TestCanaryJoined/paused,_other_resources",
 	},
 	{
+		rule: "F1", what: "no deadline passes", file: "rollout/failures.go",
+		old:  "n.failed = verdict.Failed",
+		new:  "n.failed = false",
+		test: "TestFailuresF/a_node_has_failed",
+	},
+	{
+		rule: "F2", what: "none may fail", file: "rollout/failures.go",
+		old:  "r.maxFailed = r.failedLimit.RoundDown(runs)",
+		new:  "r.maxFailed = 0",
+		test: "TestFailuresF/one_failure_is_tolerated",
+	},
+	{
+		rule: "F3", what: "nothing follows", file: "rollout/failures.go",
+		old:  "if r.failed <= r.maxFailed {",
+		new:  "if true {",
+		test: "TestFailuresF/a_node_has_failed",
+	},
+	{
+		rule: "F4", what: "nothing is in quarantine", file: "rollout/queries.go",
+		old:  "if left.quarantined > 0 && r.nodes[i].failed {",
+		new:  "if false {",
+		test: "TestFailuresF/quarantine",
+	},
+	{
 		rule: "S1", what: "misscheduled nodes are not counted", file: "status/counts.go",
 		old: `			c.Misscheduled++
 `,

@@ -119,7 +119,7 @@ func onFailing(change func(s rollout.Snapshot, p *rollout.Plan)) func(rollout.Sp
 }
 
 var failureMutants = []mutant{
-	{"depends on what was planned before", "a counter is kept from plan to plan", failuresPure, remembersFailed},
+	{"depends on what was planned before", "a counter is kept from plan to plan", failuresPure, countsPlans},
 	{"goes on", "failed nodes are counted, and nothing follows", failuresHold, onFailing(func(s rollout.Snapshot, p *rollout.Plan) {
 		for _, d := range p.Decisions {
 			i := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Name == d.Pod })
@@ -137,12 +137,13 @@ var failureMutants = []mutant{
 	})},
 }
 
-// remembersFailed adds to the count of failed nodes that of the plan before.
-func remembersFailed(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
-	last := int32(0)
+// countsPlans adds to what it reports how often it has planned.
+func countsPlans(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
+	before := int32(0)
 	return func(s rollout.Snapshot) (rollout.Plan, error) {
 		p, err := plan(s)
-		p.Budget.Failed, last = p.Budget.Failed+last, p.Budget.Failed
+		p.Budget.Waiting += before
+		before++
 		return p, err
 	}
 }

@@ -210,6 +210,7 @@ var stageMutants = []mutant{
 				}
 			}
 		})},
+	{"depends on what was planned before", "a counter is kept from plan to plan", stagesPure, countsPlans},
 }
 
 // alsoWith plans as the mutant does, and says of the parts what the right plan says: by them the property tells that stages bind.
