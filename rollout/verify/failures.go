@@ -231,7 +231,8 @@ func (v *verifier) checkFailures() {
 			"%d may, and it was given up before is %t", v.plan.GaveUp, gaveUp, f.nodes, f.most, f.givenUp)
 	}
 	if v.plan.Memory.Rollout.GaveUp != v.plan.GaveUp {
-		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp, v.plan.GaveUp)
+		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp,
+			v.plan.GaveUp)
 	}
 	v.checkFailureMarks(gaveUp)
 	state := v.plan.Status.State

@@ -78,7 +78,8 @@ func (v *verifier) checkSetMarks(name string, update bool, annotations map[strin
 				right = update && !v.isMarkedGivenUp() && (key != history.FailedAnnotation || value == failure.Reason)
 			}
 		case history.RetriedAnnotation:
-			right = update && (v.failed.retries && value == v.failed.options.Retry || v.retriesUpdate() && v.spec.Strategy.Canary != nil && value == v.spec.Strategy.Canary.Commands.Retry)
+			right = update && (v.failed.retries && value == v.failed.options.Retry ||
+				v.retriesUpdate() && tries && value == v.spec.Strategy.Canary.Commands.Retry)
 		}
 		if !right {
 			v.report(4, "", "C6: sets annotation %s of revision %s to %q, which is no verdict on it", key, name, value)

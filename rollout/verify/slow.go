@@ -61,8 +61,7 @@ func (v *verifier) observeSlow() {
 	}
 }
 
-// rolloutClock is when the rollout began, and for how long it has been paused since. A promotion begins it anew, and so does
-// a retry.
+// rolloutClock is when the rollout began, and for how long it has been paused since. A promotion or a retry begins it anew.
 func (v *verifier) rolloutClock() (began time.Time, paused time.Duration) {
 	now, record := v.snapshot.Now, v.remembered.Rollout
 	began, paused = record.Began, record.Paused
