@@ -340,7 +340,10 @@ func (c *judgedCanary) checkVerdict() {
 	if verdict := record.Verdict; record.Revision != c.plan.Status.UpdateRevision || verdict == nil || verdict.Phase != phase {
 		c.report(12, "", "C6: memory forgets that the canary is %s", phase)
 	}
-	if c.object == nil || c.history.asked[c.object.Name] || c.verifier.failed.retries || c.verifier.failed.givesUp { // F3: that verdict counts more
+	if f := &c.verifier.failed; f.retries || f.givesUp { // F3: that verdict counts more
+		return
+	}
+	if c.object == nil || c.history.asked[c.object.Name] {
 		return
 	}
 	if !slices.ContainsFunc(c.plan.Revisions, func(action rollout.RevisionAction) bool {

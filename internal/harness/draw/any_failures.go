@@ -53,8 +53,9 @@ func AnyFailures(hash string) *rapid.Generator[failure.Options] {
 		if most := pick(t, "maxRestarts", -1, -1, 0, 1, 3); most >= 0 {
 			o.MaxRestarts = new(int32(most))
 		}
-		bounds := pick(t, "maxFailed and quarantine", [2]string{"", ""}, [2]string{"1", ""}, [2]string{"1", "1"}, [2]string{"2", "1"},
-			[2]string{"34%", "1"}, [2]string{"50%", "34%"}, [2]string{"100%", "100%"}, [2]string{"0", "0"}, [2]string{"99%", "50%"})
+		bounds := pick(t, "maxFailed and quarantine", [2]string{"", ""}, [2]string{"1", ""}, [2]string{"1", "1"},
+			[2]string{"2", "1"}, [2]string{"34%", "1"}, [2]string{"50%", "34%"}, [2]string{"100%", "100%"}, [2]string{"0", "0"},
+			[2]string{"99%", "50%"})
 		if bounds[0] != "" {
 			o.MaxFailed = new(intstr.Parse(bounds[0]))
 		}
@@ -88,7 +89,8 @@ func drawTrouble(t *rapid.T, deadline time.Duration, p *corev1.Pod) {
 		if pick(t, "unready", false, true) {
 			c.Status = corev1.ConditionFalse
 		}
-		since := pick(t, "unready since", created, created-time.Second, created-time.Second-1, min(created, deadline), min(created, deadline-1))
+		since := pick(t, "unready since", created, created-time.Second, created-time.Second-1,
+			min(created, deadline), min(created, deadline-1))
 		c.LastTransitionTime = metav1.NewTime(kit.Noon().Add(-max(0, since)))
 	}
 	restarts := pick[int32](t, "restarts", 0, 0, 1, 2, 4)
