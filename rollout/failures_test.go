@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -207,6 +208,22 @@ func givenUp(l *lab) {
 				history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: "1 node failed, at most 0 may: a",
 			}
 		}
+	}
+}
+
+// TestRetryBeginsSlowStartAnew: slow start (B7) of a revision that is rolled out once more begins with the retry.
+func TestRetryBeginsSlowStartAnew(t *testing.T) {
+	l := newLab(failures("", "", rollback, retry("*/1")), kit.SlowStart(time.Second, "1", "5")).add(on("a", oldPod()), on("b", oldPod()))
+	l.snapshot.Memory = rollout.Memory{
+		Version: rollout.MemoryVersion,
+		Rollout: rollout.Record{Revision: l.hash("update"), Began: ago(time.Hour), GaveUp: "1 node failed, at most 0 may: a"},
+	}
+	plan := l.plan(t)
+	if plan.Budget.SlowStart != 1 {
+		t.Errorf("%d nodes may be under way, want 1", plan.Budget.SlowStart)
+	}
+	for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+		t.Error(v)
 	}
 }
 

@@ -37,7 +37,7 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	if err != nil {
 		return fmt.Errorf("V15: %w", err)
 	}
-	if retries(snapshot, p) {
+	if retries(snapshot, p) || givesUp(snapshot, p) {
 		return nil
 	}
 	wake := p.NextWake
@@ -61,6 +61,11 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 		}
 	}
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
+}
+
+// givesUp reports whether the plan gives the update revision up: it writes that down, and the next plan goes back (F3).
+func givesUp(snapshot rollout.Snapshot, p rollout.Plan) bool {
+	return p.GaveUp != "" && snapshot.Memory.Rollout.GaveUp == ""
 }
 
 // retries reports whether the plan obeys the command retry: it says so on the revision, or would if another write of the revision
