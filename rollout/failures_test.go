@@ -227,6 +227,30 @@ func TestRetryBeginsSlowStartAnew(t *testing.T) {
 	}
 }
 
+// TestVerdictsOfFailuresAndCanaries: with a canary, a revision that was given up and is retried goes on trial again, whatever is written on it.
+// Promoted and given up in one plan, it gets the mark of the fail alone.
+func TestVerdictsOfFailuresAndCanaries(t *testing.T) {
+	check := func(l *lab, phase canary.Phase) rollout.Plan {
+		plan := l.plan(t)
+		if plan.Canary.Phase != phase {
+			t.Errorf("the canary is %v, want %v", plan.Canary.Phase, phase)
+		}
+		for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+			t.Error(v)
+		}
+		return plan
+	}
+	retried := newLab(failures("", "", rollback, retry("*/1")), kit.Canary("1")).add(on("a", oldPod()), on("b", oldPod()))
+	retried.snapshot.Revisions[1].Annotations = map[string]string{history.FailedAnnotation: failure.Reason}
+	check(retried, canary.Running)
+
+	promoted := newLab(failures("", "", rollback), kit.Canary("1"), kit.Command(canary.Commands{Validate: canary.Any}))
+	plan := check(promoted.add(on("a", stuckFor(time.Hour)), on("b", oldPod())), canary.Idle)
+	if plan.GaveUp == "" {
+		t.Error("the revision is not given up")
+	}
+}
+
 // TestForgottenSeriesWake: a series of failed pods is forgotten half an hour after the last of them was deleted. Until then its node
 // has failed, and gets its revision back.
 func TestForgottenSeriesWake(t *testing.T) {
