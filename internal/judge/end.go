@@ -245,12 +245,13 @@ func (r *rest) hooked() bool {
 }
 
 // down says of nodes whether they are down: run nodes without a pod that serves beyond doubt. One that waits for a hook, or is
-// updated in place, does not, unless the caller wants it to. Keep nodes count by their pods of the update revision alone (B2).
+// updated in place, does not, unless the caller wants it to. Keep nodes count by their pods of the revision that
+// they are to end at alone (B2), which may be any during a trial.
 func (r *rest) down(or func(*seenPod) bool) func(*seenNode) bool {
 	return func(n *seenNode) bool {
 		serves := n.first(func(p *seenPod) bool { return p.serves() && normal(p.Pod) || or != nil && or(p) })
 		return n.verdict == runs && serves == nil || n.verdict == keep && n.first(func(p *seenPod) bool {
-			return live(p.Pod) && hashOf(p.Pod) == r.update && (!p.available || !normal(p.Pod))
+			return live(p.Pod) && (r.open || hashOf(p.Pod) == r.update) && (!p.available || !normal(p.Pod))
 		}) != nil
 	}
 }
