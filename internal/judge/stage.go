@@ -253,7 +253,8 @@ func (j *Judge) judgeOpen(w *write, what string) {
 	for _, c := range crews {
 		if c.compare(own.part) < 0 && !s.passed(v, c) {
 			j.find(Stage, w.node.Name, w.pod, "%s in part %q of stage %d, and part %q of stage %d is not done: "+
-				"%d settled, %d behind, %d unavailable", what, own.value, own.stage, c.value, c.stage, c.settled, len(c.behind), len(c.disturbed))
+				"%d settled, %d behind, %d unavailable", what, own.value, own.stage, c.value, c.stage,
+				c.settled, len(c.behind), len(c.disturbed))
 			return
 		}
 	}

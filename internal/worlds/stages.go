@@ -19,9 +19,9 @@ import (
 // ringLabel is on the nodes of most pools.
 const ringLabel = "ring"
 
-// stagesAndFailures adds stages and failures to the policies of the specs, and what they are about: rings, approvals that
-// come and are taken back, images that break nodes. It has a source of its own, so that outages and domains are drawn as
-// without it; some worlds have neither.
+// stagesAndFailures adds stages and failures to the policies of the specs, and what they are about: rings, approvals that come
+// and are taken back, images that break nodes. It has a source of its own, so that outages and domains are drawn as without it;
+// some worlds have neither.
 func (r source) stagesAndFailures(s *simulate.Scenario, specs []*rollout.Spec) {
 	what := r.IntN(5)
 	if what == 0 {
