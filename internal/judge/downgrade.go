@@ -71,8 +71,8 @@ func (j *Judge) judgeBase(w *write) {
 	}
 	for _, r := range v.revisions {
 		if r.completed && !r.failed {
-			j.find(Downgrade, w.node.Name, w.pod, "the node gets revision %s, which it never had, and %s was rolled out everywhere",
-				hash, r.hash)
+			j.find(Downgrade, w.node.Name, w.pod,
+				"the node gets revision %s, which it never had, and %s was rolled out everywhere", hash, r.hash)
 			return
 		}
 	}
