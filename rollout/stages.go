@@ -247,7 +247,7 @@ func (r *run) completeMarks(marks []marking) []marking {
 	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
 		return addMarks(marks, update, mark, nil)
 	}
-	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash && r.rules.Stages.Len() > 0 {
+	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
 		return addMarks(marks, base, mark, nil)
 	}
 	return marks
