@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -268,6 +269,21 @@ func TestForgottenSeriesWake(t *testing.T) {
 				t.Errorf("wakes at %v, want %v", wake, want)
 			}
 		})
+	}
+}
+
+// TestOnlyFailedNodesLeft: a part that only failed nodes keep from being done, as many as may, does not go on by itself, and neither
+// does a whole rollout. The status says so, and who they are.
+func TestOnlyFailedNodesLeft(t *testing.T) {
+	for name, fleet := range map[string][]spot{
+		"a part": {in(on("a", stuckFor(time.Hour)), "0"), in(on("b", newPod()), "0"), on("c", oldPod())}, "the end": {in(on("a", stuckFor(time.Hour)), "0"), on("b", newPod())},
+	} {
+		l := newLab(failures("1", ""), kit.MaxUnavailable("9"), kit.Stages(ring("0"))).add(fleet...)
+		completed("old")(l)
+		s := l.plan(t).Status
+		if s.State != status.Stuck || s.Reason != status.FailedNodesLeft || !strings.Contains(s.Conditions[1].Message, ": a") {
+			t.Errorf("%s: %v, %v: %s; want Stuck, FailedNodesLeft, and a's name", name, s.State, s.Reason, s.Conditions[1].Message)
+		}
 	}
 }
 

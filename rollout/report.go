@@ -199,6 +199,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Trial:             r.statusTrial(),
 		Gate:              r.gate(),
 		TooManyFailed:     r.failed > r.maxFailed,
+		OnlyFailedLeft:    r.onlyFailedLeft(),
 		Obstacle:          r.obstacle(),
 		Previous:          r.remembered.Conditions,
 		CompletedRevision: r.completedRevision(),
@@ -248,6 +249,9 @@ func (r *run) obstacle() string {
 	}
 	if next := r.plan.nextPart(); next != nil && r.plan.Budget.Waiting == 0 {
 		return next.obstacle(nil)
+	}
+	if r.failed > 0 {
+		return r.failedText()
 	}
 	return ""
 }

@@ -224,6 +224,22 @@ func (r *run) gate() status.Gate {
 	return status.GateNone
 }
 
+// onlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed: nothing else will
+// bring it forward.
+func (r *run) onlyFailedLeft() bool {
+	if r.failed == 0 || r.gate() != status.GateNone {
+		return false
+	}
+	for i := range r.nodes {
+		n, d := &r.nodes[i], r.decision(int32(i))
+		left := d.Placement.Outcome == placement.Run && n.closed == LimitNone && n.heldBy == LimitNone && !d.Exempt()
+		if left && !d.Failed && r.standing(int32(i)) != settled {
+			return false
+		}
+	}
+	return true
+}
+
 // keepsPart reports whether the node keeps its part, which is in that phase, from being done.
 func (r *run) keepsPart(i int32, phase stage.Phase) bool {
 	d := r.decision(i)
@@ -245,7 +261,11 @@ func (r *run) completeMarks(marks []marking) []marking {
 	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
 	update, base := r.revision.Update, r.revision.Base
 	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
-		return addMarks(marks, update, mark, nil)
+		var remove []string
+		if history.Failed(update.Existing) { // a revision has one verdict
+			remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+		}
+		return addMarks(marks, update, mark, remove)
 	}
 	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
 		return addMarks(marks, base, mark, nil)

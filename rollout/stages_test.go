@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -298,7 +299,9 @@ func TestStagesAreRemembered(t *testing.T) {
 	l := newLab(rings).add(on("a", newPod()).with(kit.Label("ring", "0")), on("b", oldPod()).with(kit.Label("ring", "1")))
 	plan := l.plan(t)
 	want := rollout.Record{
-		Revision: l.update, Began: kit.Noon(), Base: l.old, Frontier: stage.Frontier{Stage: "ring-0", At: kit.Noon()},
+		Revision: l.update, Began: kit.Noon(), Base: l.old, Frontier: stage.Frontier{
+			Stage: "ring-0", At: kit.Noon(), Layout: stage.Layout(l.spec.Strategy.Policy.Stages, 0),
+		},
 	}
 	if diff := cmp.Diff(want, plan.Memory.Rollout); diff != "" {
 		t.Errorf("the record, -want +got:\n%s", diff)
@@ -389,6 +392,37 @@ func TestPartsThatAreGoneSayNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(plan("1", nil), plan("1", plan("2", nil).Reading)); diff != "" {
 		t.Errorf("the plan differs:\n%s", diff)
+	}
+}
+
+// TestStagesAreChanged: what is remembered of how far the stages are counts only while the stages up to there are the same. Else
+// a part that was never done, nor approved, would be open.
+func TestStagesAreChanged(t *testing.T) {
+	first, second := ring("0"), ring("1", approval)
+	for _, tt := range []struct {
+		name, why string
+		stages    []stage.Stage
+		want      string
+	}{
+		{"nothing", "the rest waits for its turn", []stage.Stage{first, second}, "ring-0 Done, ring-1 Approving,  Waiting"},
+		{"one behind", "what comes later is not done anyway", []stage.Stage{first, second, ring("2")}, "ring-0 Done, ring-1 Approving, ring-2 Skipped,  Waiting"},
+		{"the order", "ring-1 was never done", []stage.Stage{second, first}, "ring-1 Approving, ring-0 Waiting,  Waiting"},
+		{"one before", "it was never done", []stage.Stage{{Name: "new", Selector: &metav1.LabelSelector{}, Approval: true}, first}, "new Approving, ring-0 Skipped"},
+	} {
+		l := newLab(kit.Stages(first, second)).add(in(on("a", newPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod()))
+		l.snapshot.Memory = l.plan(t).Memory
+		l.spec.Strategy.Policy.Stages = tt.stages
+		plan := l.plan(t)
+		var got []string
+		for _, p := range plan.Parts {
+			got = append(got, p.Stage+" "+p.Phase.String())
+		}
+		if is := strings.Join(got, ", "); is != tt.want {
+			t.Errorf("%s changed: %s, want %s: %s", tt.name, is, tt.want, tt.why)
+		}
+		for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+			t.Errorf("%s changed: %v", tt.name, v)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	//	         CanaryWithoutNodes, CanaryHeld,
 	//	         HeldPodsUseUpBudget, ApprovalNeeded,
 	//	         StageWithoutEvidence, TooManyFailures,
-	//	         FailedNodesUseUpBudget
+	//	         FailedNodesUseUpBudget, FailedNodesLeft
 	//
 	// The first row that applies counts. So a client waits for Progressing=False after a change of the spec, once
 	// ObservedGeneration has caught up.

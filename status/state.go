@@ -104,6 +104,8 @@ const (
 	TooManyFailures
 	// FailedNodesUseUpBudget: nodes that the update revision has failed on use up the whole budget (F1).
 	FailedNodesUseUpBudget
+	// FailedNodesLeft: all that is left of the rollout, as far as it may go, are nodes that the update revision has failed on (F1).
+	FailedNodesLeft
 
 	reasons // count
 )
@@ -112,7 +114,7 @@ var reasonNames = [reasons]string{
 	"None", "RolloutComplete", "RolloutInProgress", "WaitingForAvailability", "RolloutHeld", "OnDelete",
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
-	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget",
+	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget", "FailedNodesLeft",
 }
 
 // String returns the name of the reason, or ConditionReason(n) for a value without a name.

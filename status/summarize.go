@@ -47,6 +47,8 @@ type Input struct {
 	// (F3). FailedUnavailable is the number of failed nodes that count against the limit in force.
 	TooManyFailed     bool
 	FailedUnavailable int32
+	// OnlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed.
+	OnlyFailedLeft bool
 	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
 	Obstacle string
 	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
@@ -145,7 +147,8 @@ type Status struct {
 //   - Frozen, Paused: the spec says so, even if nothing is left to do. Both stop a canary (C7).
 //   - RolledBack, CanaryFailed, CanaryPaused: the verdict on the revision or its trial says so.
 //   - Stuck: the canary has no nodes; or nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses
-//     up the limit in force; or too many nodes have failed, or failed and held ones alone use up the limit in force.
+//     up the limit in force; or too many nodes have failed, or failed and held ones alone use up the limit in force, or are
+//     all that is left.
 //   - Canary: the revision is on trial.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
@@ -253,6 +256,8 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Stuck, TooManyFailures
 	case in.Waiting > 0 && !in.Acting && in.FailedUnavailable > 0 && in.FailedUnavailable+max(0, in.HeldUnavailable) >= limit(in):
 		return Stuck, FailedNodesUseUpBudget
+	case in.OnlyFailedLeft && !in.Acting && in.Waiting <= 0 && !p.reached && !p.latched:
+		return Stuck, FailedNodesLeft
 	case in.Trial.State == Canary && in.Trial.Held && !in.Acting:
 		return Stuck, CanaryHeld
 	case in.Trial.State == Canary:

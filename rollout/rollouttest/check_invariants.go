@@ -36,8 +36,8 @@ func AssertValid(t TB, spec rollout.Spec, snapshot rollout.Snapshot, plan rollou
 //   - V16 and V18: that cluster comes to rest, and then every node has what it should have;
 //   - V17: no node is recreated or updated twice on the way.
 //
-// V16 to V18 are checked if nothing stops the set as a whole: it is neither paused nor frozen nor OnDelete, and no canary is
-// tried first, which may wait for a person.
+// V16 to V18 are checked if nothing stops the set as a whole: it is neither paused nor frozen nor OnDelete, no canary is tried
+// first, and no stages or failures are in its policy, all of which may wait for a person.
 //
 // The snapshot is one of a controller, or made by builders; what is in flight in it is taken for done where the cluster goes
 // on from it. The planner is that of the spec, such as the Plan method of what [rollout.New] returns, or one with something
@@ -62,5 +62,6 @@ func CheckInvariants(spec rollout.Spec, plan simulate.PlanFunc, snapshot rollout
 // goesOn reports whether nothing stops the set as a whole, so that it comes to its end by itself.
 func goesOn(spec *rollout.Spec) bool {
 	s := &spec.Strategy
-	return s.Type != rollout.OnDelete && !s.Paused && !s.Frozen && s.Canary == nil
+	waits := s.Canary != nil || len(s.Policy.Stages) > 0 || s.Policy.Failures != nil
+	return s.Type != rollout.OnDelete && !s.Paused && !s.Frozen && !waits
 }

@@ -37,6 +37,9 @@ type Frontier struct {
 	Value string `json:"value,omitempty"`
 	// At is when it was first seen to be done. Zero: no part is done.
 	At time.Time `json:"at,omitzero"`
+	// Layout is [Layout] of the stages up to that of the part. If the spec says otherwise by now, the parts before need not be those
+	// that were done, and the frontier counts as lost. Empty: it is not known, and does not matter.
+	Layout string `json:"layout,omitempty"`
 }
 
 // Phase says how a part stands.
@@ -210,29 +213,29 @@ func (w *walk) pass() {
 	}
 }
 
-// place returns the part at a frontier, which need not have nodes any more; known is false if there is none, or if its stage is
-// gone.
+// place returns the part at a frontier, which need not have nodes any more; known is false if there is none, if its stage is gone,
+// or if the stages up to it are others by now.
 func (w *walk) place(f Frontier) (at Part, known bool) {
 	if f.At.IsZero() {
 		return Part{}, false
 	}
-	at = Part{Stage: int32(w.parts.stages.Len()), Value: f.Value}
-	if f.Stage == "" {
-		return at, true
-	}
-	for i := range w.parts.stages.Len() {
-		if w.parts.stages.list[i].Name == f.Stage {
+	stages := w.parts.stages
+	at = Part{Stage: int32(stages.Len()), Value: f.Value}
+	for i := range stages.Len() {
+		if stages.list[i].Name == f.Stage {
 			at.Stage = int32(i)
-			return at, true
 		}
 	}
-	return Part{}, false
+	known = f.Stage == stages.at(at.Stage).Name && (f.Layout == "" || f.Layout == stages.layout(int(at.Stage)))
+	return at, known
 }
 
 // advance moves the frontier to a part that is done now.
 func (w *walk) advance(i int) {
 	part := w.parts.list[w.order[i]]
-	w.Frontier = Frontier{Stage: w.stage(i).Name, Value: part.Value, At: w.in.Now}
+	w.Frontier = Frontier{
+		Stage: w.stage(i).Name, Value: part.Value, At: w.in.Now, Layout: w.parts.stages.layout(int(part.Stage)),
+	}
 	w.States[i].Phase = Done
 }
 

@@ -2,7 +2,9 @@ package stage
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,6 +197,25 @@ func (s *Stages) at(i int32) *compiled {
 		return &compiled{}
 	}
 	return &s.list[i]
+}
+
+// Layout returns a digest of what says which nodes are in the stages up to the one at a place, in which order: their names, selectors
+// and keys. The place after the last stage stands for the nodes that no stage selects. It is empty for stages that Validate refuses.
+func Layout(stages []Stage, place int) string {
+	compiled, err := Compile(stages)
+	if err != nil {
+		return ""
+	}
+	return compiled.layout(place)
+}
+
+func (s *Stages) layout(place int) string {
+	h := fnv.New64a()
+	for i := range min(place+1, s.Len()) {
+		of := &s.list[i]
+		fmt.Fprintf(h, "%s\x00%s\x00%s\x00%t\x00", of.Name, of.Key, of.selector, of.selector.Empty())
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // Equal reports whether both are the same stages. Then the parts of one are those of the other.

@@ -26,6 +26,7 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 	if promotes && history.Failed(revision) && !slices.Contains(action.RemoveAnnotations, history.FailedAnnotation) {
 		v.report(4, "", "C6: marks revision %s as promoted beside the mark of a fail; right is to remove that", action.Name)
 	}
+	_, completes := action.Annotations[history.CompletedAnnotation]
 	changes := false
 	for key, value := range action.Annotations {
 		now, has := revision.Annotations[key]
@@ -41,7 +42,7 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		givesUp := update && key == history.PromotedAnnotation && gaveUp
 		takenBack := update && (v.failed.retries || !gaveUp && v.spec.Strategy.Canary == nil ||
 			v.trial.phase != canary.Failed && v.retriesUpdate())
-		if sets || !givesUp && (!failure || !takenBack && !promotes) {
+		if sets || !givesUp && (!failure || !takenBack && !promotes && !completes) {
 			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried, "+
 				"or of what is promoted", key, action.Name)
 		}

@@ -127,10 +127,8 @@ func (s *partState) complete() bool {
 	return s.settled >= 1 && s.behind == 0 && s.unavailable <= tolerated
 }
 
-// frontier is what is remembered of the part if it is the last one that is done.
-func (s *partState) frontier(at time.Time) stage.Frontier {
-	return stage.Frontier{Stage: s.of.Name, Value: s.value, At: at}
-}
+// isAt reports whether the part is at a frontier.
+func (s *partState) isAt(f stage.Frontier) bool { return s.of.Name == f.Stage && s.value == f.Value }
 
 // staging is how the parts of stages stand, as it is found here.
 type staging struct {
@@ -359,7 +357,7 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 		case !allOpen && p.of.Approval && !v.isApproved(p):
 			p.phase = stage.Approving
 		case !unfinished && p.complete():
-			p.phase, s.frontier = stage.Done, p.frontier(now)
+			p.phase, s.frontier = stage.Done, v.frontierAt(p)
 			continue
 		case p.settled+p.unavailable+p.behind == 0:
 			p.phase = stage.NoEvidence
@@ -370,7 +368,7 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	}
 	s.completes = !unfinished && !s.frontier.At.IsZero()
 	for _, p := range s.parts {
-		if p.phase != stage.Done || p.frontier(s.frontier.At) != s.frontier {
+		if p.phase != stage.Done || !p.isAt(s.frontier) {
 			continue
 		}
 		if p.done = s.frontier.At; !s.soaked.IsZero() {
@@ -386,7 +384,7 @@ func (s *staging) passed(v *verifier, remembered stage.Frontier) (rest []*partSt
 	if remembered.Stage != "" {
 		at.stage = slices.IndexFunc(v.spec.Strategy.Policy.Stages, func(s stage.Stage) bool { return s.Name == remembered.Stage })
 	}
-	if known && at.stage >= 0 {
+	if known && at.stage >= 0 && (remembered.Layout == "" || remembered.Layout == v.layoutTo(at.stage)) {
 		s.frontier = remembered
 		s.frontier.At = earliest(remembered.At, v.snapshot.Now)
 		for i, p := range s.parts {
@@ -402,12 +400,22 @@ func (s *staging) passed(v *verifier, remembered stage.Frontier) (rest []*partSt
 		switch {
 		case p.skipped():
 		case p.complete():
-			s.frontier, rest = p.frontier(v.snapshot.Now), s.parts[i+1:]
+			s.frontier, rest = v.frontierAt(p), s.parts[i+1:]
 		default:
 			return rest
 		}
 	}
 	return rest
+}
+
+// frontierAt is what is to be remembered of a part that is done now.
+func (v *verifier) frontierAt(p *partState) stage.Frontier {
+	return stage.Frontier{Stage: p.of.Name, Value: p.value, At: v.snapshot.Now, Layout: v.layoutTo(p.stage)}
+}
+
+// layoutTo says which stages lead up to the one at the place. How that is written is for package stage to say.
+func (v *verifier) layoutTo(place int) string {
+	return stage.Layout(v.spec.Strategy.Policy.Stages, place)
 }
 
 // soakEnds is when the part at the frontier has soaked; zero: there is none.

@@ -168,7 +168,8 @@ func (v *verifier) checkStale(reported bool) {
 // checkStagesMemory holds what is remembered of stages to what is right.
 func (v *verifier) checkStagesMemory() {
 	is, right := v.plan.Memory.Rollout, v.staging.frontier
-	if is.Frontier.Stage != right.Stage || is.Frontier.Value != right.Value || !is.Frontier.At.Equal(right.At) {
+	if is.Frontier.Stage != right.Stage || is.Frontier.Value != right.Value || !is.Frontier.At.Equal(right.At) ||
+		is.Frontier.Layout != right.Layout {
 		v.report(12, "", "T8: memory has the frontier at part %q %q since %s, right is %q %q since %s", is.Frontier.Stage,
 			is.Frontier.Value, spelled(is.Frontier.At), right.Stage, right.Value, spelled(right.At))
 	}
