@@ -265,6 +265,17 @@ func (r *run) bestAvailable(n *node) int32 {
 	return best
 }
 
+// keepsAvailable reports whether one of the pods that stay on the node (M3) is available. A surplus one, which this plan deletes, may be
+// available although the one that stays is not yet.
+func (r *run) keepsAvailable(n *node) bool {
+	for _, i := range [...]int32{n.goalPod, n.outdatedPod} {
+		if i != none && r.pods[i].traits.has(available) && !r.pods[i].traits.has(preparingDelete) {
+			return true
+		}
+	}
+	return false
+}
+
 // better reports whether a is to stay rather than b (M3). In this order it prefers a pod that serves, is available, ready, bound,
 // without a patch in flight, not leaving, older, and first by name. Serving comes first, so that the pod that goes is never the
 // one that kept its node up (B3).

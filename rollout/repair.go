@@ -198,10 +198,10 @@ func (r *run) createMissing(i int32) {
 func (r *run) excessAvailable() (excess int32, changes time.Time) {
 	withAvailable := r.settledAside
 	for i := range r.nodes {
-		if r.outcome(int32(i)) == placement.Run || r.lingers(int32(i)) {
-			if r.bestAvailable(&r.nodes[i]) != none {
-				withAvailable++
-			}
+		n := &r.nodes[i]
+		switch {
+		case r.outcome(int32(i)) == placement.Run && r.keepsAvailable(n), r.lingers(int32(i)) && r.bestAvailable(n) != none:
+			withAvailable++
 		}
 	}
 	exempt, changes := r.exemptMissing()

@@ -191,30 +191,6 @@ var removals = []removal{
 		test: "TestStagesT8/ring_by_ring",
 	},
 	{
-		rule: "F1", what: "no node fails", file: "rollout/failures.go",
-		old:  "n.failed = verdict.Failed",
-		new:  "n.failed = false",
-		test: "TestFailuresF/a_node_has_failed",
-	},
-	{
-		rule: "F2", what: "none is tolerated", file: "rollout/failures.go",
-		old:  "r.maxFailed = r.failedLimit.RoundDown(runs)",
-		new:  "_ = runs",
-		test: "TestFailuresF/one_failure_is_tolerated",
-	},
-	{
-		rule: "F3", what: "nothing follows", file: "rollout/failures.go",
-		old:  "if r.failed <= r.maxFailed {",
-		new:  "if true {",
-		test: "TestFailuresF/a_node_has_failed",
-	},
-	{
-		rule: "F4", what: "nobody is put into quarantine", file: "rollout/stages.go",
-		old:  "r.quarantine = r.quarantineLimit.RoundDown(r.openRuns())",
-		new:  "r.quarantine = 0",
-		test: "TestFailuresF/quarantine",
-	},
-	{
 		rule: "B1", what: "percentages round down", file: "rollout/repair.go",
 		old:  "r.maxUnavailable.RoundUp(",
 		new:  "r.maxUnavailable.RoundDown(",
