@@ -265,8 +265,8 @@ func (r *run) bestAvailable(n *node) int32 {
 	return best
 }
 
-// keepsAvailable reports whether one of the pods that stay on the node (M3) is available. A surplus one, which this plan deletes, may be
-// available although the one that stays is not yet.
+// keepsAvailable reports whether one of the pods that stay on the node (M3) is available. A surplus one, which this plan
+// deletes, may be available although the one that stays is not yet.
 func (r *run) keepsAvailable(n *node) bool {
 	for _, i := range [...]int32{n.goalPod, n.outdatedPod} {
 		if i != none && r.pods[i].traits.has(available) && !r.pods[i].traits.has(preparingDelete) {

@@ -28,7 +28,8 @@ func (r *run) openParts() {
 			r.judgeParts() // with the nodes left out that may be (F4)
 		}
 		r.wake(r.stages.Wake)
-		r.wake(r.backoffs.forgotten(r.revision.Update.Hash)) // then its node gets another revision back, or has not failed any more
+		// When a series of failed pods is forgotten, its node gets another revision back, or has not failed any more.
+		r.wake(r.backoffs.forgotten(r.revision.Update.Hash))
 		r.closeParts()
 		r.countFailed(r.openRuns())
 	}
@@ -224,8 +225,8 @@ func (r *run) gate() status.Gate {
 	return status.GateNone
 }
 
-// onlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed: nothing else will
-// bring it forward.
+// onlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed: nothing
+// else will bring it forward.
 func (r *run) onlyFailedLeft() bool {
 	if r.failed == 0 || r.gate() != status.GateNone {
 		return false

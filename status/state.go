@@ -104,7 +104,8 @@ const (
 	TooManyFailures
 	// FailedNodesUseUpBudget: nodes that the update revision has failed on use up the whole budget (F1).
 	FailedNodesUseUpBudget
-	// FailedNodesLeft: all that is left of the rollout, as far as it may go, are nodes that the update revision has failed on (F1).
+	// FailedNodesLeft: all that is left of the rollout, as far as it may go, are nodes that the update revision has failed on
+	// (F1).
 	FailedNodesLeft
 
 	reasons // count

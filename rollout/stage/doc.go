@@ -31,8 +31,11 @@
 //   - A part of which no node can be updated is skipped, with its soak and its approval. One of which all nodes are left out is
 //     not skipped: nothing shows that the revision works there.
 //   - The time to soak begins when a judgement first finds the part done, and nothing stops it.
-//   - The frontier says which stages led up to it. If these are others by now, the parts before it need not be those that were done,
-//     and it counts as lost.
-//   - If the frontier is lost, the parts before the first one that is not done count as done now, so that one soak is repeated.
-//     That a part was open is never inferred from updated nodes, because a canary leaves some behind.
+//   - The frontier says which stages led up to it. If these are others by now, the parts before it need not be those that
+//
+// were done,
+//
+//	  and it counts as lost.
+//	- If the frontier is lost, the parts before the first one that is not done count as done now, so that one soak is repeated.
+//	  That a part was open is never inferred from updated nodes, because a canary leaves some behind.
 package stage

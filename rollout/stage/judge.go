@@ -37,8 +37,8 @@ type Frontier struct {
 	Value string `json:"value,omitempty"`
 	// At is when it was first seen to be done. Zero: no part is done.
 	At time.Time `json:"at,omitzero"`
-	// Layout is [Layout] of the stages up to that of the part. If the spec says otherwise by now, the parts before need not be those
-	// that were done, and the frontier counts as lost. Empty: it is not known, and does not matter.
+	// Layout is [Layout] of the stages up to that of the part. If the spec says otherwise by now, the parts before need not
+	// be those that were done, and the frontier counts as lost. Empty: it is not known, and does not matter.
 	Layout string `json:"layout,omitempty"`
 }
 
@@ -213,8 +213,8 @@ func (w *walk) pass() {
 	}
 }
 
-// place returns the part at a frontier, which need not have nodes any more; known is false if there is none, if its stage is gone,
-// or if the stages up to it are others by now.
+// place returns the part at a frontier, which need not have nodes any more; known is false if there is none, if its stage is
+// gone, or if the stages up to it are others by now.
 func (w *walk) place(f Frontier) (at Part, known bool) {
 	if f.At.IsZero() {
 		return Part{}, false

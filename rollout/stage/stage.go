@@ -199,8 +199,9 @@ func (s *Stages) at(i int32) *compiled {
 	return &s.list[i]
 }
 
-// Layout returns a digest of what says which nodes are in the stages up to the one at a place, in which order: their names, selectors
-// and keys. The place after the last stage stands for the nodes that no stage selects. It is empty for stages that Validate refuses.
+// Layout returns a digest of what says which nodes are in the stages up to the one at a place, in which order: their names,
+// selectors and keys. The place after the last stage stands for the nodes that no stage selects. It is empty for stages that
+// Validate refuses.
 func Layout(stages []Stage, place int) string {
 	compiled, err := Compile(stages)
 	if err != nil {

@@ -82,7 +82,8 @@ func (v *verifier) observeFailed() {
 		}
 		var pod *corev1.Pod // the oldest, if none stays
 		for _, p := range pods {
-			if pod == nil || cmp.Or(p.CreationTimestamp.Compare(pod.CreationTimestamp.Time), strings.Compare(p.Name, pod.Name)) < 0 {
+			older := func() int { return p.CreationTimestamp.Compare(pod.CreationTimestamp.Time) }
+			if pod == nil || cmp.Or(older(), strings.Compare(p.Name, pod.Name)) < 0 {
 				pod = p
 			}
 		}
@@ -218,7 +219,8 @@ func (v *verifier) checkFailures() {
 		name      string
 		is, right int
 	}{
-		{"failed", int(b.Failed), f.nodes}, {"maxFailed", int(b.MaxFailed), f.most}, {"maxQuarantined", int(b.MaxQuarantined), f.quarantined},
+		{"failed", int(b.Failed), f.nodes}, {"maxFailed", int(b.MaxFailed), f.most},
+		{"maxQuarantined", int(b.MaxQuarantined), f.quarantined},
 		{"quarantined", int(b.Quarantined), v.count(func(n *node) bool { return n.exemption == rollout.ExemptionQuarantined })},
 	} {
 		if n.is != n.right {
@@ -227,8 +229,8 @@ func (v *verifier) checkFailures() {
 	}
 	gaveUp := f.givesUp || f.givenUp
 	if (v.plan.GaveUp != "") != gaveUp {
-		v.report(25, "", "F3: the plan says that the update revision is given up because %q, right is %t: %d nodes have failed, at most "+
-			"%d may, and it was given up before is %t", v.plan.GaveUp, gaveUp, f.nodes, f.most, f.givenUp)
+		v.report(25, "", "F3: the plan says that the update revision is given up because %q, right is %t: %d nodes have failed, "+
+			"at most %d may, and it was given up before is %t", v.plan.GaveUp, gaveUp, f.nodes, f.most, f.givenUp)
 	}
 	if v.plan.Memory.Rollout.GaveUp != v.plan.GaveUp {
 		v.report(12, "", "F3: memory has that the revision is given up because %q, right is %q", v.plan.Memory.Rollout.GaveUp,
@@ -240,7 +242,8 @@ func (v *verifier) checkFailures() {
 		v.report(12, "", "F3: status.state is %s, and the revision is given up is %t", state, f.givenUp)
 	}
 	if v.plan.Status.Reason == status.TooManyFailures && !f.givenUp && f.nodes <= f.most {
-		v.report(12, "", "F3: status.reason is %s, but only %d nodes have failed, and %d may", v.plan.Status.Reason, f.nodes, f.most)
+		v.report(12, "", "F3: status.reason is %s, but only %d nodes have failed, and %d may", v.plan.Status.Reason, f.nodes,
+			f.most)
 	}
 }
 

@@ -140,7 +140,8 @@ func (v *verifier) checkGated(d statement, places map[part]int32) {
 	}
 	switch {
 	case d.Limit == rollout.LimitFailures && (d.node == nil || d.node.closed != d.Limit):
-		v.report(12, d.Node, "F3: limit %s, right is another: %d nodes have failed, at most %d may", d.Limit, v.failed.nodes, v.failed.most)
+		v.report(12, d.Node, "F3: limit %s, right is another: %d nodes have failed, at most %d may", d.Limit, v.failed.nodes,
+			v.failed.most)
 	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting && d.Limit != rollout.LimitFailures:
 		v.report(12, d.Node, "T8: gated by %s, right is why its part is not open", d.Limit)
 	case closed && d.node == nil:

@@ -121,7 +121,8 @@ func (s *Stage) stage() stage.Stage {
 
 func (f *Failures) options() *failure.Options {
 	o := failure.Options{
-		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry, Quarantine: f.Quarantine,
+		MaxRestarts: f.MaxRestarts, MaxFailed: f.MaxFailed, Action: failure.Action(f.Action), Retry: f.Retry,
+		Quarantine: f.Quarantine,
 	}
 	if f.Deadline != nil {
 		o.Deadline = f.Deadline.Duration.Duration

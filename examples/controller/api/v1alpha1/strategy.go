@@ -129,8 +129,8 @@ type Policy struct {
 	// Expedite names a revision that passes the stages: its hash, the name of its ControllerRevision, or "*" for whatever
 	// revision there is. Default: none.
 	Expedite string `json:"expedite,omitempty"`
-	// Failures stop the rollout, or take it back, when it fails on too many nodes. Default: nodes that fail count as unavailable, and
-	// nothing else follows.
+	// Failures stop the rollout, or take it back, when it fails on too many nodes. Default: nodes that fail count as
+	// unavailable, and nothing else follows.
 	Failures *Failures `json:"failures,omitempty"`
 }
 
