@@ -52,7 +52,7 @@ func reached() features {
 	for what := simulate.AddNodes; what <= simulate.SetClock; what++ {
 		// Silence and taints end by themselves, and maintenance and orders mean something to policies only, which these worlds
 		// do not have.
-		if what == simulate.ApproveStage || what == simulate.ExpediteRevision {
+		if what == simulate.ApproveStage || what == simulate.ExpediteRevision || what == simulate.RetryRevision {
 			continue
 		}
 		if what != simulate.NodeReady && what != simulate.UntaintNode && what != simulate.MaintainNode {
