@@ -288,7 +288,7 @@ var removals = []removal{
 	},
 	{
 		what: "a retry is not heard", file: "../api/v1alpha1/spec.go",
-		old:  "Retry: f.Retry, ",
+		old:  " Retry: f.Retry,",
 		new:  "",
 		test: "TestFailures/Crashes",
 	},
