@@ -46,7 +46,9 @@ func (j *Judge) mayGoBack() bool {
 func (j *Judge) judgeDowngrade(w *write) {
 	v := j.view
 	if j.mayKeepWaiting() && w.node.verdict == runs {
-		j.judgeBase(w)
+		if !v.spec.Strategy.HoldRevision { // with it a held node gets the highest older revision that a live pod carries (T1)
+			j.judgeBase(w)
+		}
 		return
 	}
 	if v.update != "" && hashOf(w.pod) != v.update && !v.spec.Strategy.HoldRevision && !j.mayGoBack() && w.node.verdict == runs {

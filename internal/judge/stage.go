@@ -158,6 +158,8 @@ type staging struct {
 	at          time.Time
 	// forgot: the controller may have lost its memory, and then goes by what is done.
 	forgot bool
+	// tried: the revision was on trial at the last look.
+	tried bool
 	// completes: all parts may have been done at a look. marked: the revision was marked as completed at the last one.
 	completes, marked bool
 }
@@ -209,7 +211,12 @@ func (s *staging) look(j *Judge) {
 		s.passAll(v, crews, func(*crew) bool { return true }) // soaked and approved or not
 	}
 	s.passAll(v, crews, func(c *crew) bool { return v.allOpen() || !s.soaked(v).After(v.now) && v.approved(c) })
-	s.completes = s.completes || !slices.ContainsFunc(crews, func(c *crew) bool { return !s.passed(v, c) })
+	left := func(c *crew) bool { return !s.passed(v, c) }
+	if s.tried || v.trial { // nothing is remembered of parts during a trial, so that its end goes by what is done, soaked or not
+		left = func(c *crew) bool { return !v.skipped(c) && !v.done(c) }
+	}
+	s.completes = s.completes || !slices.ContainsFunc(crews, left)
+	s.tried = v.trial
 }
 
 // passed reports whether the part is done or skipped.
