@@ -26,11 +26,10 @@ type marking struct {
 func addMarks(marks []marking, revision history.Revision, set map[string]string, remove []string) []marking {
 	for i := range marks {
 		if m := &marks[i]; m.revision.Name == revision.Name {
-			m.set, m.remove = maps.Clone(m.set), slices.Concat(m.remove, remove)
-			if m.set == nil {
-				m.set = set
-			}
-			maps.Copy(m.set, set)
+			both := make(map[string]string, len(m.set)+len(set))
+			maps.Copy(both, m.set)
+			maps.Copy(both, set)
+			m.set, m.remove = both, slices.Concat(m.remove, remove)
 			return marks
 		}
 	}

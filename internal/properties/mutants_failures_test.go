@@ -92,21 +92,7 @@ var failureTaleMutants = []taleMutant{
 
 func TestFailurePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	named := func(name, why string) {
-		if name == "" || why == "" || seen[name] {
-			t.Errorf("mutant %q needs a reason and a name of its own", name)
-		}
-		seen[name] = true
-	}
-	for _, m := range failureMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
-	}
-	for _, m := range failureTaleMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
-	}
+	rejectsAll(t, failureMutants, failureTaleMutants)
 }
 
 // onFailing changes what is begun by a plan that finds too many failed nodes, or says about them.

@@ -115,19 +115,5 @@ var outageTaleMutants = []taleMutant{
 
 func TestOutagePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	named := func(name, why string) {
-		if name == "" || why == "" || seen[name] {
-			t.Errorf("mutant %q needs a reason and a name of its own", name)
-		}
-		seen[name] = true
-	}
-	for _, m := range outageMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
-	}
-	for _, m := range outageTaleMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
-	}
+	rejectsAll(t, outageMutants, outageTaleMutants)
 }

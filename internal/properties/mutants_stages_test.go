@@ -254,19 +254,5 @@ var stageTaleMutants = []taleMutant{
 
 func TestStagePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	named := func(name, why string) {
-		if name == "" || why == "" || seen[name] {
-			t.Errorf("mutant %q needs a reason and a name of its own", name)
-		}
-		seen[name] = true
-	}
-	for _, m := range stageMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
-	}
-	for _, m := range stageTaleMutants {
-		named(m.name, m.why)
-		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
-	}
+	rejectsAll(t, stageMutants, stageTaleMutants)
 }
