@@ -92,7 +92,15 @@ var failureTaleMutants = []taleMutant{
 
 func TestFailurePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	rejectsAll(t, failureMutants, failureTaleMutants)
+	named := unique(t)
+	for _, m := range failureMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
+	}
+	for _, m := range failureTaleMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
+	}
 }
 
 // onFailing changes what is begun by a plan that finds too many failed nodes, or says about them.

@@ -115,5 +115,13 @@ var outageTaleMutants = []taleMutant{
 
 func TestOutagePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	rejectsAll(t, outageMutants, outageTaleMutants)
+	named := unique(t)
+	for _, m := range outageMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
+	}
+	for _, m := range outageTaleMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
+	}
 }

@@ -254,5 +254,13 @@ var stageTaleMutants = []taleMutant{
 
 func TestStagePropertiesRejectMutants(t *testing.T) {
 	t.Parallel()
-	rejectsAll(t, stageMutants, stageTaleMutants)
+	named := unique(t)
+	for _, m := range stageMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { rejects(t, m) })
+	}
+	for _, m := range stageTaleMutants {
+		named(m.name, m.why)
+		t.Run(m.name, func(t *testing.T) { m.isRejected(t) })
+	}
 }
