@@ -150,6 +150,12 @@ func failureScenes() []scene {
 			acts: "delete c0 Outdated", want: []string{starting("a", "X F"), "b: updated>update none UpToDate", goes("c")},
 		},
 		{
+			name: "the only node of a part, broken and in quarantine", why: "F4, T8: nothing shows that the revision works there",
+			spec: with(failures("1", "1"), kit.Stages(ring("0"))),
+			fleet: []spot{on("a", stuckFor(late)).keep().with(kit.Label("ring", "0")), on("b", oldPod())},
+			want:  []string{"a: kept>none none Kept X F", "b: outdated>held wait Gated b0 stage"},
+		},
+		{
 			name: "a keep node", why: "F1: a node that the revision broke", spec: with(failures("", "")),
 			fleet: []spot{on("a", stuckFor(late)).keep(), on("b", oldPod())}, want: []string{"a: kept>none none Kept U F", waits},
 		},

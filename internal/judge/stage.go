@@ -119,8 +119,7 @@ func (v *view) isFresh(p *seenPod) bool {
 
 // skipped reports whether nothing in the part may be to be updated.
 func (v *view) skipped(c *crew) bool {
-	disturbed, _ := v.counting(c.disturbed)
-	return c.nodes <= c.held && disturbed == 0
+	return c.nodes <= c.held && len(c.disturbed) == 0
 }
 
 // done reports whether the part may be.

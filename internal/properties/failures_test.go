@@ -8,12 +8,15 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -28,15 +31,18 @@ var (
 	failuresHold  = property{"V25 nothing is begun while too many have failed", failurePlans(), verified(25)}
 	failuresSaid  = property{"V12 what plans say of failures", failurePlans(), verified(12)}
 	stopsFailures = statement{"F1, F3, V25 a revision that fails gets no further", failingWorlds(), observed(observeFailed)}
+	stopsInParts  = statement{"F2, V25 in stages, too", failingStageWorlds(), observed(observeFailed, observeStages)}
+	ofOpenParts   = statement{"F2 a percentage is one of open parts", failingStageWorlds(halfMayFail), observed(observeFailed)}
 	givesUpOnce   = statement{"F3, V25 one verdict for a revision", failingWorlds(rollsBack), observed(observeGivenUp)}
 	goesBack      = statement{"V16 after a rollback every node has the base", quietFailingWorlds(rollsBack, atOnce), observed(observeFailed, observeGivenUp, observeBack)}
+	backInParts   = statement{"V16 after a rollback in stages every node has the base", quietFailingStageWorlds(rollsBack, atOnce), observed(observeFailed, observeStages, observeGivenUp, observeBack)}
 	quarantines   = statement{"F4 no more are left out than may be", quietFailingWorlds(), observed(observeQuarantine)}
 )
 
 func TestFailuresAreSafe(t *testing.T) { test(t, failuresPure, failuresHold, failuresSaid) }
 
 func TestFailuresAllTheWay(t *testing.T) {
-	testTales(t, stopsFailures, givesUpOnce, goesBack, quarantines)
+	testTales(t, stopsFailures, stopsInParts, ofOpenParts, givesUpOnce, goesBack, backInParts, quarantines)
 }
 
 // failurePlans generates trials of one snapshot with failures, mostly with a budget that leaves them the say.
@@ -57,53 +63,132 @@ type failing struct {
 	hash   string
 	retry  string
 	losses int
-	// first is when the first pod of the revision was seen on a node, of those that never were ready there.
-	first map[string]time.Time
-	// last is when one was seen there last: after half an hour without any, the node begins anew (M2).
-	last map[string]time.Time
+	nodes  map[string]*ordeal
+	// old are pods that were there before the revision came to them, if it did: what such a pod restarted says nothing.
+	old map[types.UID]bool
+	// ended are pods of the revision that were seen to have failed.
+	ended map[types.UID]bool
+	// parts is how far the stages have come.
+	parts progress
+	read  int // events
+}
+
+// ordeal is what befell the pods of a revision on a node of which none was Ready.
+type ordeal struct {
+	// first is when the first of them was seen, last is when one was seen last: after half an hour without any, the node begins
+	// anew (M2).
+	first, last time.Time
+	// dead is how many of them failed and were deleted, of which the last was at the time buried.
+	dead   int
+	buried time.Time
+}
+
+// begin forgets all that is of another revision, or of a time that the planner does not remember.
+func (f *failing) begin(s *sight, seen rollout.Snapshot) {
+	hash, retry := rollouttest.Hash(s.spec), s.spec.Strategy.Policy.Failures.Retry
+	goesBack := slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
+		return history.HashOf(r) == hash && history.Failed(r)
+	})
+	if f.hash != hash || f.losses != s.losses || f.retry != retry || goesBack || f.nodes == nil { // other pods come
+		f.hash, f.losses, f.retry, f.nodes = hash, s.losses, retry, map[string]*ordeal{}
+		if f.old == nil {
+			f.old, f.ended = map[types.UID]bool{}, map[types.UID]bool{}
+		}
+	}
+	for _, p := range seen.Pods {
+		switch {
+		case revisionOf(p) != hash:
+			f.old[p.UID] = true
+		case p.Status.Phase == corev1.PodFailed:
+			f.ended[p.UID] = true
+		}
+	}
+}
+
+// bury counts the pods that failed, and were deleted since the last look.
+func (f *failing) bury(s *sight) {
+	events := s.cluster.Events()
+	for _, e := range events[f.read:] {
+		if o := f.nodes[e.Node]; o != nil && e.Kind == harness.PodDeleted && f.ended[e.UID] {
+			o.dead, o.buried = o.dead+1, e.At
+		}
+	}
+	f.read = len(events)
 }
 
 // look counts the nodes that have certainly failed by what the snapshot shows, and how many may.
 func (f *failing) look(s *sight, seen rollout.Snapshot) (failed []string, most int) {
-	hash, options := rollouttest.Hash(s.spec), s.spec.Strategy.Policy.Failures
-	goesBack := slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
-		return history.HashOf(r) == hash && history.Failed(r)
-	})
-	if f.hash != hash || f.losses != s.losses || f.retry != options.Retry || goesBack || f.first == nil { // other pods come
-		*f = failing{hash, options.Retry, s.losses, map[string]time.Time{}, map[string]time.Time{}}
-	}
-	desired := 0
+	f.begin(s, seen)
+	f.bury(s)
 	for _, n := range seen.Nodes {
-		if runs(n) {
-			desired++
-		}
-		down, up := false, false
-		for _, p := range seen.Pods {
-			if nodeOf(p) != n.Name || revisionOf(p) != hash || p.DeletionTimestamp != nil || slices.Contains(seen.InFlight.Deletes, p.UID) {
-				continue
-			}
-			up = up || isReady(p)
-			down = true
-			if last, known := f.last[n.Name]; !known || seen.Now.Sub(last) > 20*time.Minute {
-				f.first[n.Name] = seen.Now
-			}
-			f.last[n.Name] = seen.Now
-		}
-		switch {
-		case up:
-			delete(f.last, n.Name)
-		case down && !f.first[n.Name].Add(options.Deadline).After(seen.Now):
+		if !mustLeave(n) && f.hasFailed(s, seen, n.Name) {
 			failed = append(failed, n.Name)
 		}
 	}
-	if most = options.MaxFailed.IntValue(); options.MaxFailed.Type == intstr.String {
-		var percent int
-		if _, err := fmt.Sscanf(options.MaxFailed.StrVal, "%d%%", &percent); err != nil {
-			panic(err)
+	return failed, quantity(s.spec.Strategy.Policy.Failures.MaxFailed, f.openNodes(s, seen))
+}
+
+// hasFailed tells whether the revision has certainly failed on the node.
+func (f *failing) hasFailed(s *sight, seen rollout.Snapshot, node string) bool {
+	options, o := s.spec.Strategy.Policy.Failures, f.nodes[node]
+	down, up, restarts := false, false, int32(0)
+	for _, p := range seen.Pods {
+		if nodeOf(p) != node || revisionOf(p) != f.hash || p.DeletionTimestamp != nil || slices.Contains(seen.InFlight.Deletes, p.UID) ||
+			lifecycle.StateOf(p) == lifecycle.PreparingDelete {
+			continue
 		}
-		most = percent * desired / 100
+		if up = up || isReady(p); !f.old[p.UID] && len(p.Status.ContainerStatuses) > 0 {
+			restarts = max(restarts, p.Status.ContainerStatuses[0].RestartCount)
+		}
+		if down = true; o == nil || seen.Now.Sub(o.last) > 20*time.Minute {
+			o = &ordeal{first: seen.Now}
+			f.nodes[node] = o
+		}
+		o.last = seen.Now
 	}
-	return failed, most
+	if !down {
+		return false
+	}
+	if seen.Now.Sub(o.buried) < 20*time.Minute {
+		restarts += int32(o.dead)
+	}
+	switch {
+	case options.MaxRestarts != nil && restarts > *options.MaxRestarts:
+		return true
+	case up:
+		delete(f.nodes, node)
+		return false
+	default:
+		return !o.first.Add(options.Deadline).After(seen.Now)
+	}
+}
+
+// openNodes is how many nodes are to run the pod in parts that may be open: all, without stages.
+func (f *failing) openNodes(s *sight, seen rollout.Snapshot) int {
+	spec := s.spec
+	a := takeAccount(&spec, seen)
+	open, count := f.parts.follow(a, s.losses), 0
+	for _, n := range seen.Nodes {
+		if runs(n) && (len(spec.Strategy.Policy.Stages) == 0 || open[a.ofNode[n.Name]]) {
+			count++
+		}
+	}
+	return count
+}
+
+// quantity is a number, or a percentage of all, rounded down.
+func quantity(q *intstr.IntOrString, all int) int {
+	if q == nil {
+		return 0
+	}
+	if q.Type == intstr.Int {
+		return q.IntValue()
+	}
+	var percent int
+	if _, err := fmt.Sscanf(q.StrVal, "%d%%", &percent); err != nil {
+		panic(err)
+	}
+	return percent * all / 100
 }
 
 // observeFailed sees to it that, while more nodes have failed than may, no node is begun, and no other gets the revision.
@@ -131,7 +216,8 @@ func observeFailed(tale) observer {
 		rolledBack := slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
 			return history.HashOf(r) == hash && (history.Completed(r) || history.Failed(r))
 		})
-		if len(failed) > most && !rolledBack && s.givenUp == "" {
+		tried := mayBeTried(takeAccount(&s.spec, seen)) // then the canary judges (F2)
+		if len(failed) > most && !rolledBack && !tried && s.givenUp == "" {
 			made, why = &seen, fmt.Sprintf("%q have failed, at most %d may", failed, most)
 		}
 		return nil
@@ -200,8 +286,9 @@ func observeBack(tale) observer {
 	over := false
 	return func(s *sight) error {
 		if s.planned {
-			failed, most := f.look(s, s.cluster.Snapshot())
-			over = over || len(failed) > most
+			seen := s.cluster.Snapshot()
+			failed, most := f.look(s, seen)
+			over = over || len(failed) > most && !mayBeTried(takeAccount(&s.spec, seen))
 		}
 		if rests, err := s.rests(); !rests {
 			return err
@@ -227,10 +314,10 @@ func observeQuarantine(tale) observer {
 		if strategy.MaxSurge != nil || strategy.MaxUnavailable.Type == intstr.String {
 			return nil
 		}
-		may := strategy.MaxUnavailable.IntValue() + strategy.Policy.Failures.Quarantine.IntValue()
+		may := strategy.MaxUnavailable.IntValue() + quantity(strategy.Policy.Failures.Quarantine, len(s.Snapshot.Nodes))
 		var lack []string
-		for _, n := range s.Snapshot.Nodes {
-			if !s.served(n.Name) {
+		for _, n := range s.cluster.Snapshot().Nodes {
+			if runs(n) && !s.served(n.Name) {
 				lack = append(lack, n.Name)
 			}
 		}
@@ -250,6 +337,11 @@ func atOnce(o *failure.Options) {
 	o.MaxFailed, o.Quarantine = new(intstr.FromInt32(0)), new(intstr.FromInt32(0))
 }
 
+// halfMayFail lets half of the nodes fail, which is none of a single one.
+func halfMayFail(o *failure.Options) {
+	o.MaxFailed, o.Quarantine, o.Deadline = new(intstr.FromString("50%")), nil, time.Minute
+}
+
 // failureTale draws a fleet at rest, for whose set a revision comes that comes up nowhere, or not on some nodes.
 func failureTale(t *rapid.T, change ...func(*failure.Options)) tale {
 	spec := rollouttest.Spec("agent", rapid.SampledFrom([]rollouttest.SpecOption{
@@ -266,31 +358,63 @@ func failureTale(t *rapid.T, change ...func(*failure.Options)) tale {
 		rollouttest.PodTemplateLabel("hook", "on")(&spec)
 	}
 	spec.MinReadySeconds = rapid.SampledFrom([]int32{0, 30}).Draw(t, "minReadySeconds")
-	bounds := rapid.SampledFrom([][2]int32{{0, 0}, {0, 0}, {1, 0}, {1, 1}, {2, 1}}).Draw(t, "maxFailed and quarantine")
+	drawFailures(t, &spec, change...)
+	c := calmWorld(t, spec)
+	c.Behavior.SameID = nil
+	c.Spec = altered(spec, rollouttest.Image(nextImage))
+	if rapid.Bool().Draw(t, "rolled out before") {
+		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.Completed(spec, 1)}
+	}
+	drawIllness(t, &c)
+	return c
+}
+
+// drawFailures draws the policy for failures.
+func drawFailures(t *rapid.T, spec *rollout.Spec, change ...func(*failure.Options)) {
+	bounds := rapid.SampledFrom([][2]string{{"0", "0"}, {"0", "0"}, {"1", "0"}, {"1", "1"}, {"2", "1"}, {"34%", "0"}, {"50%", "34%"}}).Draw(t, "maxFailed and quarantine")
 	o := failure.Options{
 		Deadline:  rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute}).Draw(t, "deadline"),
-		MaxFailed: new(intstr.FromInt32(bounds[0])), Quarantine: new(intstr.FromInt32(bounds[1])),
+		MaxFailed: new(intstr.Parse(bounds[0])), Quarantine: new(intstr.Parse(bounds[1])),
 		Action: rapid.SampledFrom([]failure.Action{failure.Pause, failure.Rollback}).Draw(t, "action"),
+	}
+	if most := rapid.SampledFrom([]int32{-1, -1, 0, 2}).Draw(t, "maxRestarts"); most >= 0 {
+		o.MaxRestarts = &most
 	}
 	for _, apply := range change {
 		apply(&o)
 	}
-	rollouttest.Failures(o)(&spec)
-	c := calmWorld(t, spec)
-	c.Behavior.SameID = nil
-	c.Spec = altered(spec, rollouttest.Image(nextImage))
+	rollouttest.Failures(o)(spec)
+}
+
+// drawIllness draws what is wrong with the revision that comes, if anything is.
+func drawIllness(t *rapid.T, c *tale) {
 	bad := rollouttest.Hash(c.Spec)
-	switch rapid.SampledFrom([]string{"never ready", "failing", "failing", "crashing", "healthy"}).Draw(t, "revision") {
+	switch rapid.SampledFrom([]string{"never ready", "failing", "failing", "crashing", "crashing at first", "breaking nodes", "healthy"}).Draw(t, "revision") {
 	case "never ready":
 		c.Behavior.NeverReady = []string{bad}
 	case "failing":
 		c.Behavior.Failing = []string{bad}
 	case "crashing":
 		c.Behavior.Crashing = []string{bad}
+	case "crashing at first":
+		c.Behavior.Crashing, c.Behavior.Crashes = []string{bad}, rapid.IntRange(1, 4).Draw(t, "crashes")
+	case "breaking nodes": // which then need only keep their pods
+		c.Behavior.Breaking = []string{nextImage}
+		for _, n := range c.Snapshot.Nodes {
+			if rapid.Bool().Draw(t, "robust") {
+				c.Behavior.Robust = append(c.Behavior.Robust, n.Name)
+			}
+		}
 	}
-	if rapid.Bool().Draw(t, "rolled out before") {
-		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.Completed(spec, 1)}
-	}
+}
+
+// failingStageTale draws a fleet with rings and zones, and a revision that is rolled out in stages, some of them after a canary,
+// and does not come up everywhere.
+func failingStageTale(t *rapid.T, change ...func(*failure.Options)) tale {
+	c := stageTale(t, func(s *rollout.Spec) { drawFailures(t, s, change...) })
+	rapid.SampledFrom(stageMore).Draw(t, "more")(&c.Spec)
+	all(c.Spec)(&c.Spec)
+	drawIllness(t, &c)
 	return c
 }
 
@@ -298,35 +422,71 @@ func failureTale(t *rapid.T, change ...func(*failure.Options)) tale {
 func failingWorlds(change ...func(*failure.Options)) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := failureTale(t, change...)
-		last := len(c.Snapshot.Nodes) - 1
-		now := c.Spec
-		for i := range rapid.IntRange(0, 5).Draw(t, "turns") {
-			next := turn{after: rapid.IntRange(1, 12).Draw(t, "after")}
-			switch rapid.SampledFrom([]string{"mishap", "mishap", "mishap", "retry"}).Draw(t, "turn") {
-			case "retry":
-				o := now.Strategy.Policy.Failures.DeepCopy()
-				o.Retry = fmt.Sprintf("%s/%d", rollouttest.Hash(now), i)
-				now = altered(now, rollouttest.Failures(o))
-				next.spec = new(altered(now))
-			default:
-				next.mishap = harness.Mishap{
-					Kind: rapid.SampledFrom([]harness.MishapKind{harness.LoseMemory, harness.EvictPods, harness.EvictPods, harness.AddNode}).Draw(t, "kind"),
-					Node: c.Snapshot.Nodes[rapid.IntRange(0, last).Draw(t, "node")].Name,
-				}
-			}
-			c.turns = append(c.turns, next)
-		}
-		c.most = enough
+		drawFailureTurns(t, &c)
 		return c
 	})
+}
+
+// failingStageWorlds generates tales of stages in which much befalls the fleet.
+func failingStageWorlds(change ...func(*failure.Options)) *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := failingStageTale(t, change...)
+		drawFailureTurns(t, &c)
+		return c
+	})
+}
+
+// drawFailureTurns draws what befalls the fleet, and retries.
+func drawFailureTurns(t *rapid.T, c *tale) {
+	last := len(c.Snapshot.Nodes) - 1
+	now := c.Spec
+	for i := range rapid.IntRange(0, 5).Draw(t, "turns") {
+		next := turn{after: rapid.IntRange(1, 12).Draw(t, "after")}
+		switch rapid.SampledFrom([]string{"mishap", "mishap", "mishap", "retry"}).Draw(t, "turn") {
+		case "retry":
+			o := now.Strategy.Policy.Failures.DeepCopy()
+			o.Retry = fmt.Sprintf("%s/%d", rollouttest.Hash(now), i)
+			now = altered(now, rollouttest.Failures(o))
+			next.spec = new(altered(now))
+		default:
+			next.mishap = harness.Mishap{
+				Kind: rapid.SampledFrom([]harness.MishapKind{
+					harness.LoseMemory, harness.EvictPods, harness.EvictPods, harness.AddNode, harness.CrashPods, harness.TaintNode,
+				}).Draw(t, "kind"),
+				Node: c.Snapshot.Nodes[rapid.IntRange(0, last).Draw(t, "node")].Name,
+			}
+		}
+		c.turns = append(c.turns, next)
+	}
+	c.most = enough
 }
 
 // quietFailingWorlds generates such tales in which nothing else happens.
 func quietFailingWorlds(change ...func(*failure.Options)) *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := failureTale(t, change...)
-		if o := c.Spec.Strategy.Policy.Failures; o.Action != failure.Rollback || o.MaxFailed.IntValue() > 0 {
+		noPlaceHeld(&c)
+		if o := c.Spec.Strategy.Policy.Failures; o.Action != failure.Rollback || o.MaxFailed.String() != "0" {
 			c.most = enough // it may have no end
+		}
+		return c
+	})
+}
+
+// noPlaceHeld does without maxSurge if nodes break: what is deleted there stays, and holds its place for ever.
+func noPlaceHeld(c *tale) {
+	if len(c.Behavior.Breaking) > 0 {
+		c.Spec.Strategy.MaxSurge = nil
+	}
+}
+
+// quietFailingStageWorlds generates tales of stages in which nothing else happens.
+func quietFailingStageWorlds(change ...func(*failure.Options)) *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := failingStageTale(t, change...)
+		noPlaceHeld(&c)
+		if c.Behavior.Crashes == 0 {
+			c.Spec.Strategy.Canary = nil // the trial of a revision that does not come up has no end
 		}
 		return c
 	})

@@ -68,6 +68,29 @@ func newestThough(spec rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
 	}
 }
 
+// ofWholeFleet takes a percentage of all nodes that are to run the pod, in open parts or not.
+func ofWholeFleet(spec rollout.Spec, asked harness.PlanFunc) harness.PlanFunc {
+	return func(s rollout.Snapshot) (rollout.Plan, error) {
+		o := spec.Strategy.Policy.Failures.DeepCopy()
+		o.MaxFailed = new(intstr.FromInt(quantity(o.MaxFailed, len(s.Nodes))))
+		changed := altered(spec, rollouttest.Failures(o))
+		planner, err := rollout.New(changed)
+		if err != nil {
+			return asked(s)
+		}
+		return planner.Plan(s)
+	}
+}
+
+// noKept sees no pods on nodes that need only keep theirs.
+func noKept(s *rollout.Snapshot) {
+	kept := map[string]bool{}
+	for _, n := range s.Nodes {
+		kept[n.Name] = !runs(n)
+	}
+	s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return kept[nodeOfAny(p)] })
+}
+
 var (
 	noFailures = asIf(func(s *rollout.Spec) { s.Strategy.Policy.Failures = nil })
 	onlyPauses = failuresAs(func(o *failure.Options) { o.Action = failure.Pause })
@@ -84,6 +107,11 @@ var failureTaleMutants = []taleMutant{
 	{"one more may fail", "at most is taken for less than", stopsFailures, oneMore},
 	{"a longer deadline", "another time is looked at", stopsFailures, longer},
 	{"what joins gets the revision all the same", "only what there is, is not begun", stopsFailures, spoiling(newestThough)},
+	{"restarts are not counted", "only availability is looked at", stopsFailures, failuresAs(func(o *failure.Options) { o.MaxRestarts = nil })},
+	{"a percentage of the whole fleet", "parts that are not open are counted, too", ofOpenParts, ofWholeFleet},
+	{"nodes that may only keep their pods are not looked at", "they are not to run the pod", stopsInParts, misreading(noKept)},
+	{"goes on in stages", "only parts are looked at", stopsInParts, noFailures},
+	{"the last stage is left behind", "only nodes of parts that are open go back", backInParts, onlyPauses},
 	{"the verdict is forgotten", "failed nodes are counted anew after the rollback", givesUpOnce, misreading(forgetsVerdict)},
 	{"never goes back", "the action is not looked at", goesBack, onlyPauses},
 	{"the verdict is not written", "nothing knows of it in the next plan", goesBack, spoiling(unwrittenVerdict)},

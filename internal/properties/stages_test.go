@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
@@ -195,15 +194,10 @@ func (a *account) stageOf(at spotOf) stage.Stage {
 func (a *account) skipped(at spotOf) bool { n := a.tally[at]; return n.nodes == 0 && n.arrived == 0 }
 
 func (a *account) looksDone(at spotOf) bool {
-	n, tolerated := a.tally[at], 0
-	if q := a.stageOf(at).Tolerance; q != nil {
-		if tolerated = q.IntValue(); q.Type == intstr.String {
-			var percent int
-			if _, err := fmt.Sscanf(q.StrVal, "%d%%", &percent); err != nil {
-				panic(err)
-			}
-			tolerated = percent * (n.settled + n.arrived + n.behind) / 100
-		}
+	n := a.tally[at]
+	tolerated := quantity(a.stageOf(at).Tolerance, n.settled+n.arrived+n.behind)
+	if failures := a.spec.Strategy.Policy.Failures; failures != nil { // what is in quarantine is not asked
+		tolerated += quantity(failures.Quarantine, len(a.seen.Nodes))
 	}
 	return n.settled > 0 && n.behind == 0 && n.arrived <= tolerated
 }

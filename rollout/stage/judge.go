@@ -10,7 +10,7 @@ import (
 type Count struct {
 	// Nodes that are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
 	Nodes, Held int32
-	// Exempt nodes are left out (B8, B9).
+	// Exempt nodes are left out (B8, B9, F4). Those that may only keep their pod are among them if they would be Unavailable.
 	Exempt int32
 	// Of the other nodes, Settled are at the update revision and available, Unavailable are there and not available, and Behind
 	// are not there. Nodes that may only keep their pod are among Unavailable if the revision may have broken them (B2).
@@ -20,8 +20,8 @@ type Count struct {
 // counted is how many nodes say something about the revision.
 func (c *Count) counted() int32 { return c.Settled + c.Unavailable + c.Behind }
 
-// isSkipped reports whether nothing in the part can be updated.
-func (c *Count) isSkipped() bool { return c.Nodes <= c.Held && c.Unavailable == 0 }
+// isSkipped reports whether nothing in the part can be updated, and the revision may have broken none of its nodes.
+func (c *Count) isSkipped() bool { return c.Nodes <= c.Held && c.Unavailable == 0 && c.Exempt == 0 }
 
 // isDone reports whether the part is done, with that many nodes tolerated.
 func (s *compiled) isDone(c *Count) bool {

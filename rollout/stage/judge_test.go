@@ -194,6 +194,10 @@ func TestJudge(t *testing.T) {
 			"0/ Open|1/ Waiting|2/ Waiting",
 		},
 		{
+			"no node but one that may only keep its pod, and is left out", "the revision may have broken it", picture{[]stage.Stage{a, b}, three(stage.Count{Exempt: 1}, behind, behind), stage.Input{}},
+			"0/ NoEvidence|1/ Waiting|2/ Waiting",
+		},
+		{
 			"held, and one is down that may only keep its pod", "the revision may have broken it", picture{[]stage.Stage{a, b}, three(stage.Count{Nodes: 2, Held: 2, Unavailable: 1}, behind, behind), stage.Input{}},
 			"0/ Open|1/ Waiting|2/ Waiting",
 		},
@@ -453,7 +457,7 @@ func byRules(p picture) []string {
 		return stage.Stage{}
 	}
 	count := func(at place) stage.Count { return p.counts[stage.Part{Stage: int32(at.stage), Value: at.value}] }
-	skipped := func(at place) bool { c := count(at); return c.Nodes <= c.Held && c.Unavailable == 0 }
+	skipped := func(at place) bool { c := count(at); return c.Nodes <= c.Held && c.Unavailable+c.Exempt == 0 }
 	looksDone := func(at place) bool {
 		c, tolerated := count(at), 0
 		if q := stageOf(at.stage).Tolerance; q != nil {

@@ -116,7 +116,7 @@ type partState struct {
 }
 
 // skipped reports whether nothing in the part can be updated, and nothing tells of the revision.
-func (s *partState) skipped() bool { return s.nodes == s.held && s.unavailable == 0 }
+func (s *partState) skipped() bool { return s.nodes == s.held && s.unavailable == 0 && s.exempt == 0 }
 
 // complete reports whether the part is done by how its nodes stand now.
 func (s *partState) complete() bool {
