@@ -144,6 +144,9 @@ func (f *failing) hasFailed(s *sight, seen rollout.Snapshot, node string) bool {
 			o = &ordeal{first: seen.Now}
 			f.nodes[node] = o
 		}
+		if since := unreadySince(p); since.After(p.CreationTimestamp.Time) { // it may have been Ready when nobody looked
+			o.first = latest(o.first, since)
+		}
 		o.last = seen.Now
 	}
 	if !down {
@@ -161,6 +164,16 @@ func (f *failing) hasFailed(s *sight, seen rollout.Snapshot, node string) bool {
 	default:
 		return !o.first.Add(options.Deadline).After(seen.Now)
 	}
+}
+
+// unreadySince is since when a pod is not Ready; zero: it is, or does not say.
+func unreadySince(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // openNodes is how many nodes are to run the pod in parts that may be open: all, without stages.
@@ -475,8 +488,9 @@ func quietFailingWorlds(change ...func(*failure.Options)) *rapid.Generator[tale]
 
 // noPlaceHeld does without maxSurge if nodes break: what is deleted there stays, and holds its place for ever.
 func noPlaceHeld(c *tale) {
-	if len(c.Behavior.Breaking) > 0 {
+	if len(c.Behavior.Breaking) > 0 && c.Spec.Strategy.MaxSurge != nil {
 		c.Spec.Strategy.MaxSurge = nil
+		rollouttest.MaxUnavailable("1")(&c.Spec)
 	}
 }
 
