@@ -41,14 +41,14 @@ type Decision struct {
 	Failed bool
 	// Canary reports whether the node is a canary node.
 	Canary bool
+	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
+	// nothing does, or the plan did not need to know.
+	Obstruction inplace.Obstruction
 	// Domain says for which domain the node waits: its place in [Plan.Domains], counted from 1. 0: for none (B10).
 	Domain int32
 	// Part says which part of a stage the node waits for to be opened: its place in [Plan.Parts], counted from 1. 0: for none, or
 	// for the stages of an earlier revision (T8).
 	Part int32
-	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
-	// nothing does, or the plan did not need to know.
-	Obstruction inplace.Obstruction
 	// Diff is the change, one of [Plan.Diffs], that cannot be made in place (I2). Nil: there is no such change, or the plan
 	// did not need to know. Decisions about pods of one revision share it.
 	Diff *RevisionDiff

@@ -8,7 +8,7 @@ import "github.com/daemonplan/daemonplan/rollout/internal/fleet"
 //
 // A Reading is opaque and immutable. Several plans may use one at the same time, also plans of other specs: what does not
 // depend on the spec is kept. It takes about 260 bytes a node with its pod, and while every node is where it is to be, it keeps
-// the decisions of its plan, which are 136 bytes each. It keeps alive the objects of the snapshot that it was made from, and no
+// the decisions of its plan, which are 144 bytes each. It keeps alive the objects of the snapshot that it was made from, and no
 // others.
 type Reading struct {
 	nodes  *fleet.Nodes
