@@ -151,7 +151,7 @@ func failureScenes() []scene {
 		},
 		{
 			name: "the only node of a part, broken and in quarantine", why: "F4, T8: nothing shows that the revision works there",
-			spec: with(failures("1", "1"), kit.Stages(ring("0"))),
+			spec:  with(failures("1", "1"), kit.Stages(ring("0"))),
 			fleet: []spot{on("a", stuckFor(late)).keep().with(kit.Label("ring", "0")), on("b", oldPod())},
 			want:  []string{"a: kept>none none Kept X F", "b: outdated>held wait Gated b0 stage"},
 		},
