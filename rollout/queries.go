@@ -436,7 +436,7 @@ func (r *run) exemption(i int32, left spare) (by Exemption, changes time.Time) {
 	return ExemptionNone, changes
 }
 
-// exemptNow is exemption for a node that counts before this plan's actions; any other is not left out.
+// exemptNow is exemption for a node that counts as the plan stands now; any other is not left out.
 func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
 	if unavailable, surging := r.budgetUse(i); !unavailable && !surging {
 		return ExemptionNone, changes

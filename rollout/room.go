@@ -25,7 +25,8 @@ func (r *run) reliesOnPrepared(i int32) bool {
 }
 
 // countDownNodes counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away
-// after that adds to run.downNow itself.
+// after that adds to run.downNow itself. Nodes are left out as admit leaves them out: with surge, nodes that only hold a place
+// use up what may be left out, too.
 func (r *run) countDownNodes() {
 	if !r.hasPrepared {
 		return // nothing needs room
@@ -33,17 +34,11 @@ func (r *run) countDownNodes() {
 	spare := r.newSpare()
 	for i := range r.nodes {
 		i, n := int32(i), &r.nodes[i]
-		if unavailable, _ := r.budgetUse(i); !unavailable {
-			continue
-		}
-		exemption, changes := r.exemption(i, spare)
+		exemption, changes := r.exemptNow(i, spare)
 		r.wake(changes)
-		if exemption != ExemptionNone {
-			spare = spare.without(exemption)
-			n.exemptFromDown = true
-			continue
-		}
-		if !r.reliesOnPrepared(i) {
+		spare = spare.without(exemption)
+		n.exemptFromDown = exemption != ExemptionNone
+		if unavailable, _ := r.budgetUse(i); unavailable && !n.exemptFromDown && !r.reliesOnPrepared(i) {
 			r.goesDown(i)
 		}
 	}

@@ -194,6 +194,18 @@ func roomScenes() []scene {
 			want: []string{"a: starting>update wait Prepared a0 maxSurge U S"},
 		},
 		{
+			name: "surge, beside a node that is left out", why: "B8: a, which holds a place, is the first that would count, so that b is not left out, too",
+			spec:  append(leaving, kit.MaxSurge("1"), kit.MaxUnschedulable("1")),
+			fleet: []spot{on("a", oldPod(), unschedulable()), on("b", oldPod(asked), unschedulable())},
+			want:  []string{"a: surging>update wait NotReady a1 X", "b: starting>update wait Prepared b0 maxSurge U S"},
+		},
+		{
+			name: "surge, beside a node in quarantine", why: "F4: a, which holds a place, is the first that would count, so that b is not left out, too",
+			spec:  append(leaving, kit.MaxSurge("1"), failures("2", "1")),
+			fleet: []spot{on("a", oldPod(), stuckFor(time.Hour)), on("b", oldPod(asked), stuckFor(time.Hour))},
+			want:  []string{"a: surging>update wait NotReady a1 X F", "b: starting>update wait Prepared b0 maxSurge U S F"},
+		},
+		{
 			name: "the hook marks by now", why: "B3, L4: to be marked as not ready takes a pod away like a deletion",
 			spec: []kit.SpecOption{marking}, fleet: []spot{on("a", oldPod(asked, gated, hooked)), on("b", oldPod(asked, gated, hooked))},
 			acts: "patch a0/status PreDelete",

@@ -168,8 +168,8 @@ type nodeDraft struct {
 	underWay bool
 	// tookPlace reports whether this plan begins the node, and slow start has counted it (B7).
 	tookPlace bool
-	// exemptFromDown reports whether B8 (maxUnschedulable) or B9 (outages) leaves the node out of run.downNow. countDownNodes
-	// sets it.
+	// exemptFromDown reports whether B8 (maxUnschedulable), B9 (outages) or F4 (quarantine) leaves the node out of run.downNow.
+	// countDownNodes sets it.
 	exemptFromDown bool
 	// creating reports whether this plan creates a pod of the goal's revision here.
 	creating bool
