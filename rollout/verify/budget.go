@@ -173,7 +173,7 @@ func (p *pod) staysUp() bool {
 }
 
 // checkSurge is V2, counted as B4 counts places, which is stricter than V2's words: a node whose old pod is
-// not Ready gets its new one at once, but that holds a place like any other.
+// not Ready gets its new one at once, but that holds a place like any other. A node that is left out holds none, and needs none.
 func (v *verifier) checkSurge() {
 	if !v.surges() {
 		return // a create beside any pod is wrong then, see checkCreate
@@ -181,7 +181,7 @@ func (v *verifier) checkSurge() {
 	var begun []string
 	for _, node := range v.nodes {
 		beside := func(p *pod) bool { return p.outdated() && p.ready && !p.goes() && !p.leaves() }
-		if len(node.creates) > 0 && node.any(beside) {
+		if len(node.creates) > 0 && !node.exempt && node.any(beside) {
 			begun = append(begun, node.name)
 		}
 	}

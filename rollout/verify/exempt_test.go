@@ -30,6 +30,8 @@ func TestVerifyAcceptsExempt(t *testing.T) {
 		{name: "a deselected node, while a pod of another does not come up", why: "M4: who is left out is not waited for", scene: handFleet(
 			handPods("available", "a-new", "z-new"), handPods("unready", "b-new"), handUnreachable("b"), handSurgingBy(1), handLeavingOut("1"),
 			handDeselected("z"))},
+		{name: "one is begun while others hold more than all places", why: "B8: it holds none", scene: handFleet(handPods("available", "a-old"),
+			handPods("unready", "b-new", "c-new"), inStateOf("PreparingUpdate", "a-old"), handUnreachable("a"), handSurgingBy(1), handLeavingOut("1"))},
 	})
 }
 
