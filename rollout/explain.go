@@ -3,13 +3,11 @@ package rollout
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Explain says in words what the plan does about one node and why: one line for a node of the snapshot, one line
@@ -245,31 +243,6 @@ func (p *Plan) slow() string {
 	return fmt.Sprintf("slow start allows %d under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
 }
 
-// limit returns the bound that nodes of the value wait for: Max, or if that has room, AtOnce.
-func (s *DomainState) limit() int32 {
-	if s.Max > 0 && s.Taken >= s.Max {
-		return s.Max
-	}
-	return s.AtOnce
-}
-
-// spent returns what of the domain is used up, by whom.
-func (s *DomainState) spent() string {
-	where, value := "of domain "+strconv.Itoa(int(s.Index)+1), "a node without the label"
-	switch {
-	case s.Key != "" && s.Value != "":
-		where, value = "with "+s.Key+"="+s.Value, s.Value
-	case s.Key != "":
-		where = "without the label " + s.Key
-	}
-	if s.Max > 0 && s.Taken >= s.Max {
-		users := list(s.Users, int(s.Taken))
-		return fmt.Sprintf("at most %s %s may be disturbed at once: %s", counted(s.Max, "node"), where, users)
-	}
-	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s",
-		counted(s.AtOnce, "value"), s.Key, value, list(s.Users, len(s.Users)))
-}
-
 // counted returns a number with its noun.
 func counted(n int32, noun string) string {
 	if n == 1 {
@@ -341,82 +314,6 @@ var goalTexts = [reasons]string{
 	ReasonOutdatedFailed:    "the outdated pod has failed, and %s may mend it",
 	ReasonNotReady:          "of %s is not ready yet",
 	ReasonMinReadySeconds:   "of %s has not been ready for minReadySeconds",
-}
-
-// gated returns why a policy keeps a node from being begun.
-func (p *Plan) gated(d *Decision) string {
-	if d.Limit == LimitDeparting {
-		return "the node is leaving the cluster or under maintenance: nothing is begun there until that ends"
-	}
-	if d.Limit == LimitFailures {
-		return p.failures()
-	}
-	part, next := p.partOf(d), p.nextPart()
-	if part == nil || next == nil {
-		return "the stable revision had not come to the node in its stages when the update revision was tried"
-	}
-	return part.name() + " is not open: " + next.obstacle(part)
-}
-
-// failures says how many nodes have failed, and which.
-func (p *Plan) failures() string {
-	names := p.failed()
-	b := &p.Budget
-	return fmt.Sprintf("the update revision has failed on %s, at most %d may: %s", counted(b.Failed, "node"), b.MaxFailed,
-		list(names, int(b.Failed)))
-}
-
-// partOf returns the part that a node waits for; nil: it waits for none, or for the stages of an earlier revision.
-func (p *Plan) partOf(d *Decision) *PartState {
-	if d.Part <= 0 || int(d.Part) > len(p.Parts) {
-		return nil
-	}
-	return &p.Parts[d.Part-1]
-}
-
-// nextPart returns the first part that is neither done nor skipped: the parts behind it wait for it. Nil: there is none.
-func (p *Plan) nextPart() *PartState {
-	for i := range p.Parts {
-		switch p.Parts[i].Phase {
-		case stage.Done, stage.Soaking, stage.Skipped:
-		default:
-			return &p.Parts[i]
-		}
-	}
-	return nil
-}
-
-// name returns the part in words.
-func (s *PartState) name() string {
-	switch {
-	case s.Stage == "":
-		return "the last stage (nodes that no other selects)"
-	case s.Key == "":
-		return "stage " + s.Stage
-	case s.Value == "":
-		return "stage " + s.Stage + " (nodes without " + s.Key + ")"
-	default:
-		return "stage " + s.Stage + " (" + s.Value + ")"
-	}
-}
-
-// obstacle returns what keeps a later part, or this one itself, from being opened.
-func (s *PartState) obstacle(part *PartState) string {
-	name := "it"
-	if s != part {
-		name = s.name()
-	}
-	switch {
-	case s.Phase == stage.Approving:
-		return name + " needs an approval for this revision"
-	case s.Phase == stage.Waiting && !s.Until.IsZero():
-		return name + " opens when the part before has soaked, at " + s.Until.UTC().Format(time.RFC3339)
-	case s.Phase == stage.NoEvidence:
-		return name + " comes first, and nothing shows there that the revision works: all its nodes are left out, " +
-			list(s.Blocking, int(s.Exempt))
-	default:
-		return name + " comes first, and is not done: " + list(s.Blocking, int(s.Behind+s.Unavailable))
-	}
 }
 
 var holdTexts = [limits]string{

@@ -3,19 +3,14 @@ package rollout
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
-	"github.com/daemonplan/daemonplan/rollout/outage"
-	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // These are the questions that several steps or files ask of what was found out before. None of them writes anything
@@ -385,149 +380,6 @@ func (r *run) ignoredOn(i int32) []pod {
 	return r.ignored[first:end]
 }
 
-// spare is how many more nodes may be left out of the budgets: by B8 (maxUnschedulable), B9 (outages) and F4 (quarantine).
-type spare struct{ unschedulable, out, quarantined int32 }
-
-func (s spare) none() bool { return s.unschedulable <= 0 && s.out <= 0 && s.quarantined <= 0 }
-
-// without returns what is left when the rule has left out one node more.
-func (s spare) without(by Exemption) spare {
-	switch by {
-	case ExemptionUnschedulable:
-		s.unschedulable--
-	case ExemptionOut:
-		s.out--
-	case ExemptionQuarantined:
-		s.quarantined--
-	default: // no place is taken
-	}
-	return s
-}
-
-func (r *run) newSpare() spare {
-	if r.spec.Strategy.Type != RollingUpdate {
-		return spare{}
-	}
-	desired := r.plan.Budget.Desired
-	return spare{
-		unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired), quarantined: r.quarantine,
-	}
-}
-
-// exemption returns the rule that leaves a node which would count out of the budgets, if there is one of which a place is left.
-// A node that B9 leaves out takes no place of B8. changes is when the clock may change that; zero: never.
-func (r *run) exemption(i int32, left spare) (by Exemption, changes time.Time) {
-	if left.out > 0 {
-		var excused bool
-		if excused, changes = r.excused(i); excused {
-			return ExemptionOut, changes
-		}
-	}
-	if left.unschedulable > 0 {
-		isolated, at := r.isolated(&r.nodes[i])
-		changes = earlier(changes, at)
-		if isolated {
-			return ExemptionUnschedulable, changes
-		}
-	}
-	if left.quarantined > 0 && r.nodes[i].failed {
-		return ExemptionQuarantined, changes
-	}
-	return ExemptionNone, changes
-}
-
-// exemptNow is exemption for a node that counts as the plan stands now; any other is not left out.
-func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
-	if unavailable, surging := r.budgetUse(i); !unavailable && !surging {
-		return ExemptionNone, changes
-	}
-	return r.exemption(i, left)
-}
-
-// excused reports whether the node is out, and the update is not what took it down (B9). changes is when the clock may change
-// that; zero: never.
-func (r *run) excused(i int32) (excused bool, changes time.Time) {
-	n, now := &r.nodes[i], r.snapshot.Now
-	out := r.outages.Of(n.Object)
-	if !out.Out {
-		return false, changes
-	}
-	var update outage.Update
-	requested, unseen := false, n.expects == expectsGoalPod
-	look := func(p *pod) {
-		if r.hasGoalRevision(n, p) {
-			update.NewPod(p.Object)
-			return
-		}
-		update.OutdatedPod(p.Object)
-		requested = requested || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
-		unseen = unseen || p.traits.has(patchInFlight)
-	}
-	for j := n.first; j < n.end; j++ {
-		look(&r.pods[j])
-	}
-	ignored := r.ignoredOn(i)
-	for j := range ignored {
-		look(&ignored[j])
-	}
-	if unseen {
-		update.Unseen()
-	}
-	if requested {
-		update.Requested(now)
-		if tie := out.Since.Truncate(time.Second).Add(time.Second); tie.After(now) {
-			changes = tie // an update that is requested then begins later than the outage
-		}
-	}
-	return r.outages.Excuses(out, &update), changes
-}
-
-// isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
-// deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
-// overdue; zero: none will.
-func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
-	if isUnreachable(n.Object) {
-		return true, changes
-	}
-	for j := n.first; j < n.end; j++ {
-		object := r.pods[j].Object
-		if deleted := object.DeletionTimestamp; deleted != nil {
-			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
-				return true, changes
-			}
-			changes = earlier(changes, deleted.Time)
-			continue
-		}
-		if isUnschedulable(object) {
-			return true, changes
-		}
-	}
-	return false, changes
-}
-
-func isUnreachable(n *corev1.Node) bool {
-	for i := range n.Spec.Taints {
-		if n.Spec.Taints[i].Key == corev1.TaintNodeUnreachable {
-			return true
-		}
-	}
-	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionUnknown
-		}
-	}
-	return false
-}
-
-func isUnschedulable(pod *corev1.Pod) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-		}
-	}
-	return false
-}
-
 // earlier returns the earlier of two instants; the zero time is later than any other.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -535,88 +387,3 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-// isTried reports whether the update revision is on trial, or has failed one, so that nodes end at two revisions.
-func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
-
-// followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as
-// rolled out everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
-func (r *run) followsParts() bool {
-	return r.spec.Strategy.Type == RollingUpdate && !r.isTried() && !r.revision.Completed &&
-		(r.rules.Stages.Len() > 0 || r.failures != nil || r.revision.AnyCompleted)
-}
-
-// watchesFailures reports whether nodes are counted that the update revision has failed on (F2).
-func (r *run) watchesFailures() bool { return r.failures != nil && r.followsParts() }
-
-// isGivenUp reports whether an earlier plan gave the update revision up because too many nodes failed (F3). Only a retry
-// revives it.
-func (r *run) isGivenUp() bool { return r.wasGivenUp() && !r.retriesFailed() }
-
-// wasGivenUp reports whether the update revision was given up, retried or not. The memory knows it until the mark is seen.
-func (r *run) wasGivenUp() bool {
-	update, record := r.revision.Update, &r.remembered.Rollout
-	return r.failures != nil && !r.revision.Completed &&
-		(isMarkedGivenUp(update.Existing) || record.Revision == update.Hash && record.GaveUp != "")
-}
-
-// isMarkedGivenUp reports whether a revision carries the mark that too many nodes failed. It is false for nil.
-func isMarkedGivenUp(revision *appsv1.ControllerRevision) bool {
-	return revision != nil && revision.Annotations[history.FailedAnnotation] == failure.Reason
-}
-
-// retriesFailed reports whether the revision was given up, and is to be rolled out once more by a command that was not obeyed
-// yet (F3).
-func (r *run) retriesFailed() bool {
-	if !r.wasGivenUp() {
-		return false
-	}
-	update, retry := r.revision.Update, r.failures.Retry
-	if update.Existing != nil && update.Existing.Annotations[history.RetriedAnnotation] == retry {
-		return false
-	}
-	name, _, _ := strings.Cut(retry, "/")
-	return name == canary.Any || name != "" && (name == update.Hash || name == update.Name)
-}
-
-// gaveUpBefore says why an earlier plan gave the update revision up.
-func (r *run) gaveUpBefore() string {
-	if existing := r.revision.Update.Existing; isMarkedGivenUp(existing) {
-		return cmp.Or(existing.Annotations[history.FailedMessageAnnotation], "too many nodes failed")
-	}
-	return r.remembered.Rollout.GaveUp
-}
-
-// allPartsOpen reports whether no stage keeps any node waiting: there are none, or nothing was rolled out before, or the
-// revision is expedited (T8).
-func (r *run) allPartsOpen() bool {
-	order, update := r.spec.Strategy.Policy.Expedite, r.revision.Update
-	expedited := order == canary.Any || order != "" && (order == update.Hash || order == update.Name)
-	return r.rules.Stages.Len() == 0 || expedited || r.isFirstInstallation()
-}
-
-// isFirstInstallation reports whether nothing was rolled out before: neither the history nor a pod shows another revision, as
-// those of a predecessor do.
-func (r *run) isFirstInstallation() bool {
-	isOther := func(p pod) bool { return !p.traits.has(marked|finished) && !r.isUpdate(&p) }
-	return r.revision.First && !slices.ContainsFunc(r.pods, isOther)
-}
-
-// closesStable reports whether the stable revision was still rolled out in stages when the revision came that is tried now,
-// or has failed. T6 would then give it to all nodes at once, so that they keep what they have instead (T8).
-func (r *run) closesStable() bool {
-	stable := r.revision.Stable
-	return r.rules.Stages.Len() > 0 && r.isTried() && stable.Hash != r.revision.Update.Hash &&
-		stable.Hash != r.revision.Base.Hash && !history.Completed(stable.Existing)
-}
-
-// parts returns the parts of stages; without stages, the whole fleet.
-func (r *run) parts() *stage.Parts {
-	if r.nodeFacts.Parts == nil {
-		return (*stage.Stages)(nil).NewParts()
-	}
-	return r.nodeFacts.Parts
-}
-
-// halted reports whether users have stopped the rollout as a whole (T4).
-func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }

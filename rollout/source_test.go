@@ -128,7 +128,10 @@ func verbNames(t *testing.T, file *ast.File) []string {
 // run is listed.
 func TestSteps(t *testing.T) {
 	files := sources(t)
-	listed := map[string]string{"run.go": "all steps", "queries.go": "all steps"}
+	listed := map[string]string{}
+	for _, file := range []string{"run.go", "queries.go", "queries_exempt.go", "queries_rollout.go"} {
+		listed[file] = "all steps"
+	}
 	var steps []string
 	for _, line := range listedSteps(files["doc.go"]) {
 		step := line[0]

@@ -1,0 +1,154 @@
+package rollout
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/rollout/outage"
+)
+
+// What several steps ask about nodes that are left out of the budgets (B8, B9, F4). None of it writes anything.
+
+// spare is how many more nodes may be left out of the budgets: by B8 (maxUnschedulable), B9 (outages) and F4 (quarantine).
+type spare struct{ unschedulable, out, quarantined int32 }
+
+func (s spare) none() bool { return s.unschedulable <= 0 && s.out <= 0 && s.quarantined <= 0 }
+
+// without returns what is left when the rule has left out one node more.
+func (s spare) without(by Exemption) spare {
+	switch by {
+	case ExemptionUnschedulable:
+		s.unschedulable--
+	case ExemptionOut:
+		s.out--
+	case ExemptionQuarantined:
+		s.quarantined--
+	default: // no place is taken
+	}
+	return s
+}
+
+func (r *run) newSpare() spare {
+	if r.spec.Strategy.Type != RollingUpdate {
+		return spare{}
+	}
+	desired := r.plan.Budget.Desired
+	return spare{
+		unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired), quarantined: r.quarantine,
+	}
+}
+
+// exemption returns the rule that leaves a node which would count out of the budgets, if there is one of which a place is left.
+// A node that B9 leaves out takes no place of B8. changes is when the clock may change that; zero: never.
+func (r *run) exemption(i int32, left spare) (by Exemption, changes time.Time) {
+	if left.out > 0 {
+		var excused bool
+		if excused, changes = r.excused(i); excused {
+			return ExemptionOut, changes
+		}
+	}
+	if left.unschedulable > 0 {
+		isolated, at := r.isolated(&r.nodes[i])
+		changes = earlier(changes, at)
+		if isolated {
+			return ExemptionUnschedulable, changes
+		}
+	}
+	if left.quarantined > 0 && r.nodes[i].failed {
+		return ExemptionQuarantined, changes
+	}
+	return ExemptionNone, changes
+}
+
+// exemptNow is exemption for a node that counts as the plan stands now; any other is not left out.
+func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
+	if unavailable, surging := r.budgetUse(i); !unavailable && !surging {
+		return ExemptionNone, changes
+	}
+	return r.exemption(i, left)
+}
+
+// excused reports whether the node is out, and the update is not what took it down (B9). changes is when the clock may change
+// that; zero: never.
+func (r *run) excused(i int32) (excused bool, changes time.Time) {
+	n, now := &r.nodes[i], r.snapshot.Now
+	out := r.outages.Of(n.Object)
+	if !out.Out {
+		return false, changes
+	}
+	var update outage.Update
+	requested, unseen := false, n.expects == expectsGoalPod
+	look := func(p *pod) {
+		if r.hasGoalRevision(n, p) {
+			update.NewPod(p.Object)
+			return
+		}
+		update.OutdatedPod(p.Object)
+		requested = requested || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
+		unseen = unseen || p.traits.has(patchInFlight)
+	}
+	for j := n.first; j < n.end; j++ {
+		look(&r.pods[j])
+	}
+	ignored := r.ignoredOn(i)
+	for j := range ignored {
+		look(&ignored[j])
+	}
+	if unseen {
+		update.Unseen()
+	}
+	if requested {
+		update.Requested(now)
+		if tie := out.Since.Truncate(time.Second).Add(time.Second); tie.After(now) {
+			changes = tie // an update that is requested then begins later than the outage
+		}
+	}
+	return r.outages.Excuses(out, &update), changes
+}
+
+// isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
+// deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
+// overdue; zero: none will.
+func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
+	if isUnreachable(n.Object) {
+		return true, changes
+	}
+	for j := n.first; j < n.end; j++ {
+		object := r.pods[j].Object
+		if deleted := object.DeletionTimestamp; deleted != nil {
+			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
+				return true, changes
+			}
+			changes = earlier(changes, deleted.Time)
+			continue
+		}
+		if isUnschedulable(object) {
+			return true, changes
+		}
+	}
+	return false, changes
+}
+
+func isUnreachable(n *corev1.Node) bool {
+	for i := range n.Spec.Taints {
+		if n.Spec.Taints[i].Key == corev1.TaintNodeUnreachable {
+			return true
+		}
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionUnknown
+		}
+	}
+	return false
+}
+
+func isUnschedulable(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
