@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/judge"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -51,5 +53,50 @@ func TestKeepNodeInAHookCounts(t *testing.T) {
 		if found := len(j.Findings()) > 0; found != (state == lifecycle.Normal) {
 			t.Errorf("beside a pod that is %s: findings %v", state, j.Findings())
 		}
+	}
+}
+
+// TestLetGoPodsAreNotUnderWay: slow start lets one node be under way, and the pod of one is prepared already. Another node may be
+// begun once the hook that the pod was prepared for has let it go (B7), whatever there is of the other hook.
+func TestLetGoPodsAreNotUnderWay(t *testing.T) {
+	const toDelete, toUpdate = lifecycle.PreparingDelete, lifecycle.PreparingUpdate
+	ofPreDelete, ofInPlaceUpdate := objects.Finalizer("example.com/drain"), objects.Label("registered", "yes")
+	tests := []struct {
+		name, why string
+		state     lifecycle.State
+		handler   func(*corev1.Pod)
+		found     bool
+	}{
+		{name: "to be deleted", why: "inPlaceUpdate holds no deletion", state: toDelete, handler: ofInPlaceUpdate},
+		{name: "held back", why: "preDelete holds it (L2)", state: toDelete, handler: ofPreDelete, found: true},
+		{name: "to be updated", why: "preDelete holds no update in place", state: toUpdate, handler: ofPreDelete},
+		{name: "not updated yet", why: "inPlaceUpdate holds it (L3)", state: toUpdate, handler: ofInPlaceUpdate, found: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene(rollouttest.MaxUnavailable("2"), rollouttest.SlowStart(time.Hour, "1", "1"),
+				rollouttest.PreDelete(objects.HookFinalizer("example.com/drain")),
+				rollouttest.InPlaceUpdate(rollouttest.HookLabel("registered", "yes")))
+			s.add(rollouttest.Node("a"), &s.old, rollouttest.Ready(ago(time.Hour)))
+			s.add(rollouttest.Node("b"), &s.old, rollouttest.Ready(ago(time.Hour)))
+			prepared := func(name string, handlers ...rollouttest.PodOption) *corev1.Pod {
+				p := s.pod(name).DeepCopy()
+				objects.InState(test.state)(p)
+				for _, handler := range handlers {
+					handler(p)
+				}
+				return p
+			}
+			rules := s.found(func(j *judge.Judge) {
+				j.Patched(s.pod("a"), prepared("a"))
+				revisions := []*appsv1.ControllerRevision{rollouttest.Revision(s.old, 1), rollouttest.Revision(s.update, 2)}
+				j.Look(s.update, rollout.Snapshot{Now: rollouttest.Noon(), Nodes: s.nodes, Revisions: revisions,
+					Pods: []*corev1.Pod{prepared("a", test.handler), s.pod("b")}})
+				j.Patched(s.pod("b"), prepared("b"))
+			})
+			if found := slices.Contains(rules, judge.SlowStart); found != test.found {
+				t.Errorf("%s: findings %v", test.why, rules)
+			}
+		})
 	}
 }

@@ -62,12 +62,15 @@ func (j *Judge) judgeSlowStart(w *write) {
 	}
 }
 
-// waitsForRoom reports whether the pod that an update began with is prepared, Ready, and held by no hook any more (B3).
+// waitsForRoom reports whether the pod that an update began with is prepared, Ready, and held by no hook any more (B3). Only the
+// hook that it was prepared for can hold it: one that is to be deleted keeps its handlers of inPlaceUpdate to the end.
 func (v *view) waitsForRoom(n *seenNode, uid types.UID) bool {
-	hooks := v.spec.Lifecycle
 	return n.first(func(p *seenPod) bool {
-		return p.UID == uid && p.prepared && p.couldServe() &&
-			!matches(p.Pod, hooks.PreDelete) && !matches(p.Pod, hooks.InPlaceUpdate)
+		hook := v.spec.Lifecycle.InPlaceUpdate
+		if state(p.Pod) == preparingDelete {
+			hook = v.spec.Lifecycle.PreDelete
+		}
+		return p.UID == uid && p.prepared && p.couldServe() && !matches(p.Pod, hook)
 	}) != nil
 }
 
