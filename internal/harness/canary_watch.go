@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -243,10 +244,7 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	case f.commanded(f.options.Commands.Validate) && !f.commanded(f.options.Commands.Fail):
 		return nil
 	}
-	// Nodes that may not be canary nodes any more, as they are gone, count no longer (C1).
-	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(node string) bool {
-		return !f.candidate[node] && !f.mayBeBroken(node)
-	})
+	nodes := w.remaining(f)
 	elapsed := w.elapsed
 	if f.full(nodes) && !w.started {
 		w.started = true // this very instant, for a duration of 0
@@ -270,6 +268,25 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 		}
 	}
 	return nil
+}
+
+// remaining are the canary nodes of the plan before that are still some. Those that may not be any more, as they are gone, count no
+// longer, and neither do those that are more than are wanted by now: nodes without the revision leave the canary first (C1).
+func (w *CanaryWatch) remaining(f *canaryFacts) []string {
+	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(node string) bool {
+		return !f.candidate[node] && !f.mayBeBroken(node)
+	})
+	slices.SortFunc(nodes, func(a, b string) int {
+		switch has := f.holdsUpdate(a); {
+		case has == f.holdsUpdate(b):
+			return strings.Compare(a, b)
+		case has:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return nodes[:min(len(nodes), f.wanted())]
 }
 
 // settled reports whether a disturbance is long enough ago (C2); zero: there was none.

@@ -97,6 +97,10 @@ func TestCheckCanaryEndsWithoutABug(t *testing.T) {
 			harness.Mishap{After: 4, Kind: harness.LoseNode, Node: "c"},
 			harness.Mishap{After: 1, Kind: harness.PauseSet},
 			harness.Mishap{After: 1, Kind: harness.LoseMemory}), harness.EndsPromoted, ""},
+		{"after mishaps that leave less to try", "of two nodes the one that has tried it stays", befallen(
+			tryOut(rollouttest.Canary("50%"), rollouttest.CanaryFor(0, 0), rollouttest.MaxUnavailable("1")),
+			harness.Mishap{After: 5, Kind: harness.DeleteNode, Node: "c"},
+			harness.Mishap{Kind: harness.DeleteNode, Node: "d"}), harness.EndsPromoted, ""},
 		{"open, with an override", "pods keep their resources while the trial goes on", befallen(tryOut(manual),
 			harness.Mishap{After: 6, Kind: harness.OverrideNode, Node: "c"}), harness.EndsOpen, ""},
 		{"open, and another pod comes back ill", "its node is none of the canary", befallen(stableIll(tryOut(manual)),
