@@ -165,6 +165,25 @@ func TestCanaryThawedC6(t *testing.T) {
 	}
 }
 
+// A fail that only the memory knows, because somebody has deleted all revisions, survives a plan of the frozen set, which writes none
+// (C5, C6): otherwise the failed revision would be the first installation of the thawed set.
+func TestCanaryFrozenFailC6(t *testing.T) {
+	frozen := kit.Spec("agent", kit.Canary("1"), kit.Frozen())
+	hash := kit.Hash(frozen)
+	snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("a", "b"), Memory: rollout.Memory{
+		Version: rollout.MemoryVersion, Rollout: rollout.Record{Revision: hash, Began: kit.Noon()},
+		Canary: canary.Record{Revision: hash, Verdict: &canary.Finding{Phase: canary.Failed, Reason: canary.TimedOut, At: kit.Noon()}},
+	}}
+	plan := mustPlan(frozen, snapshot)
+	for _, violation := range verify.Plan(frozen, snapshot, plan) {
+		t.Error(violation)
+	}
+	snapshot.Memory = plan.Memory
+	if thawed := mustPlan(kit.Changed(frozen, objects.Rolling()), snapshot); thawed.Canary.Phase != canary.Failed {
+		t.Errorf("the canary is %v %v, want failed", thawed.Canary.Phase, thawed.Canary.Reason)
+	}
+}
+
 // A first installation has no canary, and its revision is promoted as it is created (C6).
 func TestCanaryFirstInstallation(t *testing.T) {
 	l := newLab(kit.Canary("1")).add(on("a"), on("b"))

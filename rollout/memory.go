@@ -71,9 +71,10 @@ type Backoff struct {
 }
 
 // canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary
-// label: then the nodes are remembered, so that later plans take the label off.
+// label: then the nodes are remembered, so that later plans take the label off. A fail of a revision that is not written is
+// remembered: whoever has deleted all revisions of a frozen set does not retry what has failed (C5).
 func (r *run) canaryRecord() canary.Record {
-	if r.unwritten() {
+	if r.unwritten() && r.trial.Phase != canary.Failed {
 		return canary.Record{}
 	}
 	if r.spec.Strategy.Canary != nil {
