@@ -149,19 +149,12 @@ func (v *verifier) checkSlowStart() {
 	if !v.slow.on {
 		return
 	}
-	created, replaced := 0, 0
+	created, replaced, left := v.createdInPlaces(), 0, v.placesLeft()
 	for _, node := range v.nodes {
-		old := node.any(func(p *pod) bool { return p.outdated() && !p.leaves() })
-		if len(node.creates) > 0 && !old {
-			if _, under := v.isUnderWay(node); !under { // otherwise the node has its place already
-				created += node.weight
-			}
-		}
-		if len(node.creates) > 0 && old || node.any(v.replaces) {
+		if len(node.creates) > 0 && node.goesOn() || node.any(v.replaces) {
 			replaced += node.weight
 		}
 	}
-	left := max(0, v.slow.limit-v.slow.underWay)
 	if created > left {
 		v.report(11, "", "B7: %d missing pods are created, right are at most %d: limit %d - %d under way", created, left,
 			v.slow.limit, v.slow.underWay)
@@ -171,6 +164,32 @@ func (v *verifier) checkSlowStart() {
 			v.slow.limit, v.slow.underWay, v.slow.missing)
 	}
 }
+
+// placesLeft is how many nodes more may be under way.
+func (v *verifier) placesLeft() int { return max(0, v.slow.limit-v.slow.underWay) }
+
+// createdInPlaces counts the creates of missing pods that take a place of slow start.
+func (v *verifier) createdInPlaces() int {
+	created := 0
+	for _, node := range v.nodes {
+		if len(node.creates) > 0 && !node.goesOn() && !v.hasPlace(node) {
+			created += node.weight
+		}
+	}
+	return created
+}
+
+// hasPlace reports whether the node is under way already, so that a new pod of it needs no other place.
+func (v *verifier) hasPlace(node *node) bool {
+	if !v.slow.on {
+		return false
+	}
+	_, under := v.isUnderWay(node)
+	return under
+}
+
+// goesOn reports whether an outdated pod of the node is not on its way out.
+func (n *node) goesOn() bool { return n.any(func(p *pod) bool { return p.outdated() && !p.leaves() }) }
 
 // isLetGo reports whether only prepared pods keep the node up, and no hook holds any of them.
 func (v *verifier) isLetGo(node *node) bool {

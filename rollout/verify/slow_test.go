@@ -128,6 +128,12 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 			})},
 		{name: "one terminates, with surge", why: "B7: what follows it is created, and replaces nothing", scene: handFleet(old, handPods("available", "f-old"),
 			handTerminating(30*time.Second, "f-old"), handSurgingBy(5), handSlowly("2", "250", 0))},
+		{name: "a first installation beside a terminating pod, with surge", why: "T7, B7: its node has a place, and node a, which comes before it, waits for one",
+			scene: handFleet(handPods("", "a", "c"), handPods("available", "b-old"), handTerminating(30*time.Second, "b-old"), handSurgingBy(1),
+				handSlowly("1", "250", 0), partitionOf("1"), func(s *handmade) {
+					s.snapshot.Revisions = s.snapshot.Revisions[1:]
+					s.spec.Strategy.PartitionedScaling = true
+				})},
 		{name: "a first installation that replaces a Failed pod", why: "T7, B7: nodes that stay empty take no place", scene: handFleet(handPods("failed", "a-new"),
 			handPods("", "b", "c", "d"), handOverride("o", "app-node", "1", 0), handSlowly("2", "250", 0), partitionOf("3"), func(s *handmade) {
 				s.snapshot.Revisions = s.snapshot.Revisions[1:]
