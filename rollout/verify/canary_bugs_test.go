@@ -147,6 +147,15 @@ func TestVerifyPromotion(t *testing.T) {
 			plant: handTrying(func(o *canary.Options) { o.Replicas = new(intstr.FromInt32(2)) }), want: 6, mention: "not every canary node holds an available pod",
 		},
 		{
+			name: "before one that was chosen holds it", why: "C1: that one stays, whichever node joins", scene: handFleet(handWithTrial,
+				handPods("available", "a-new", "b-new"), handPods("unready", "c-new"),
+				handTrying(func(o *canary.Options) {
+					o.Replicas, o.Duration, o.NoRestartsDuration = new(intstr.FromInt32(2)), new(time.Duration), new(time.Duration)
+				}),
+				handRecorded(func(r *canary.Record) { r.Nodes = []string{"a", "b"} })),
+			plant: handRecorded(func(r *canary.Record) { r.Nodes = []string{"c"} }), want: 6, mention: "not every canary node holds an available pod",
+		},
+		{
 			name: "after a restart", why: "C2", scene: handPassed(),
 			plant: onPods(func(p *corev1.Pod) {
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1, LastTerminationState: corev1.ContainerState{

@@ -37,13 +37,19 @@ func FuzzVerifyAcceptsCanaryPlans(f *testing.F) {
 func plantedCanaryBugs() []plantedBug {
 	tried := func(p *rollout.Plan) bool { return p.Canary.Phase == canary.Running || p.Canary.Phase == canary.Paused }
 	return []plantedBug{
-		{"promoted before its time", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
+		{"promoted before its time", func(spec *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
 			runs := p.Canary.Phase == canary.Running
+			if runs && spec.Strategy.Canary.Default().Mode == canary.Auto && *spec.Strategy.Canary.Default().Duration == 0 {
+				// Of a canary that nodes join the verifier knows only that its clock begins anew. Without a duration that says nothing.
+				runs = !slices.ContainsFunc(p.Canary.Nodes, func(n string) bool { return !slices.Contains(s.Memory.Canary.Nodes, n) })
+			}
 			p.Canary.Phase = canary.Idle
 			return runs
 		}, 6},
-		{"a fail that is over", func(_ *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
-			failed := p.Canary.Phase == canary.Failed && slices.ContainsFunc(s.Revisions, func(r *appsv1.ControllerRevision) bool {
+		{"a fail that is over", func(spec *rollout.Spec, s *rollout.Snapshot, p *rollout.Plan) bool {
+			// What is retried may fail anew in the same plan, and then it is not the record that says so.
+			unasked := p.Canary.Phase == canary.Failed && spec.Strategy.Canary.Commands.Retry == ""
+			failed := unasked && slices.ContainsFunc(s.Revisions, func(r *appsv1.ControllerRevision) bool {
 				return history.HashOf(r) == p.Status.UpdateRevision && history.Failed(r)
 			})
 			p.Canary.Phase = canary.Running

@@ -13,9 +13,10 @@ import (
 func (c *judgedCanary) notPassed() string {
 	options, now := c.options, c.snapshot.Now
 	elapsed := c.elapsed()
-	available, canaries := 0, make(map[*node]bool)
+	available, waits, canaries := 0, false, make(map[*node]bool)
 	for _, node := range c.canaries {
 		canaries[node] = true
+		waits = waits || !c.holdsAvailable(node) // whichever nodes join, this one stays (C1)
 	}
 	for _, node := range c.candidates {
 		if c.holdsAvailable(node) && (!c.certain || canaries[node]) {
@@ -33,7 +34,7 @@ func (c *judgedCanary) notPassed() string {
 		return "it has been paused, and nobody has unpaused it"
 	case len(c.candidates) == 0:
 		return "there is no canary node"
-	case available < min(c.wanted, len(c.candidates)):
+	case waits, available < min(c.wanted, len(c.candidates)):
 		return "not every canary node holds an available pod"
 	case elapsed < *options.Duration:
 		return "the clock stands at " + elapsed.String() + " of " + options.Duration.String()
