@@ -36,7 +36,7 @@ func (l *allowance) take(of *int32) Limit {
 	}
 }
 
-// handsOff returns what keeps every pod from being created or deleted on node i, which is none for pods without a node: the set
+// handsOff returns what keeps every pod from being created or deleted on node i; of a pod without a node i is none. The set
 // is frozen (T4), or the node is departing (M8). LimitNone: nothing does. What was begun on the node is finished or taken back
 // as under frozen, because either may last.
 func (r *run) handsOff(i int32) Limit {

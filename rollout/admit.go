@@ -41,7 +41,7 @@ func (r *run) budgetFull() (bool, Limit) {
 }
 
 // tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate
-// whose pod is not Ready needs no room in the budget, nor does one that B8 or B9 leaves out, nor without surge one whose node
+// whose pod is not Ready needs no room in the budget, nor does one that B8, B9 or F4 leaves out, nor without surge one whose node
 // is unavailable already.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
@@ -174,7 +174,8 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	outdated := r.nodes[i].outdatedPod
 	p := &r.pods[outdated]
 	if r.goesNow(p) && !r.takeRoom(i, p) { // the pod may be prepared to be updated in place
-		r.noteWait(i, ReasonBudget, p, LimitMaxUnavailable)
+		r.noteWait(i, ReasonBudget, p, r.noRoom(i))
+		r.noteDomain(i, &r.domainsNow)
 		return updateDeferred
 	}
 	if !r.delete(i, outdated, VerbReplace, reason) {

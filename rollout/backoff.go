@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
-// backoffs slow down the deletion of failed pods (M2).
+// backoffs slow down the deletion of failed pods (M2), and know since when pods fail on a node, and how often they did (F1).
 type backoffs struct {
 	now     time.Time
 	entries map[backoffKey]Backoff // as remembered
@@ -75,6 +75,16 @@ func (b *backoffs) follow(key backoffKey, created time.Time) {
 		entry.First = created
 	}
 	b.changed[key] = entry
+}
+
+// beginAnew forgets what earlier rollouts of the revision say of failures (F1). How long failed pods have to wait stays.
+func (b *backoffs) beginAnew(revision string) {
+	for key, entry := range b.entries {
+		if key.revision == revision {
+			entry.First, entry.Deleted = time.Time{}, 0
+			b.entries[key] = entry
+		}
+	}
 }
 
 // knows reports whether failed pods of the revision were deleted on the node a short time ago.

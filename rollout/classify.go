@@ -13,6 +13,9 @@ import (
 // on it.
 func (r *run) classify() {
 	r.backoffs = newBackoffs(r.remembered, r.snapshot.Now)
+	if r.beginsAnew() {
+		r.backoffs.beginAnew(r.revision.Update.Hash)
+	}
 	for i := range r.nodes {
 		r.classifyNode(int32(i))
 	}
@@ -154,7 +157,7 @@ func (r *run) state(n *node, d *Decision) NodeState {
 }
 
 // targetOf returns the target of a node (T1, T6). Only a node with an outdated pod is held. What is lost comes back at the
-// revision where the node is to end, or with holdRevision as it was.
+// revision where the node is to end, or as it was: with holdRevision, and in a part that is not open (T8, F3).
 func (r *run) targetOf(i int32) Target {
 	d := r.decision(i)
 	if d.Placement.Outcome != placement.Run {

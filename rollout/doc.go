@@ -38,11 +38,11 @@
 //   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go, change.go): join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, record.go
-//   - classify gives each node one state, and opens the parts of stages: classify.go, stages.go, failures.go
-//   - repair does what is due: repair.go, note.go, actions.go, hook.go, backoff.go, inplace.go, slowstart.go, room.go, stray.go
+//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go, inplace.go, backoff.go
+//   - repair does what is due: repair.go, note.go, actions.go, hook.go, slowstart.go, room.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
-//   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, canary_mark.go
-//   - report completes the decisions and derives status and memory: report.go, memory.go
+//   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
+//   - report completes the decisions and derives status and memory: report.go, report_policy.go, memory.go
 //
 // What repair and admit decide they turn into actions at once, with create, delete and patch of actions.go, because what they
 // decide next depends on it.

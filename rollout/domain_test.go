@@ -116,6 +116,11 @@ func domainScenes() []scene {
 			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 domain U"},
 		},
 		{
+			name: "prepared, and to be recreated by now", why: "B3, B10: its deletion needs room in the rack, too", spec: with(racks("1")),
+			fleet: []spot{in(on("a", down), "x"), in(on("b", oldPod(inState(lifecycle.PreparingUpdate))), "x")}, acts: "patch b0 TakenBack",
+			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update patch TakenBack b0 domain U"},
+		},
+		{
 			name: "OnDelete", why: "T5: it uses no policy", spec: []kit.SpecOption{kit.OnDelete(), racks("1")},
 			fleet: []spot{in(on("a", oldPod()), "x")},
 			want:  []string{"a: outdated>held hold Held a0 onDelete"},

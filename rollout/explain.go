@@ -383,3 +383,13 @@ func list(names []string, all int) string {
 	}
 	return strings.Join(shown, ", ")
 }
+
+// usersShown is how many of the nodes that use a budget up are named.
+const usersShown = 5
+
+func appendUser(users []string, node string) []string {
+	if len(users) == usersShown {
+		return users
+	}
+	return append(users, node)
+}

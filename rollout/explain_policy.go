@@ -8,8 +8,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// What [Plan.Because] says of nodes that a policy keeps waiting: a domain that is used up (B10), a part of a stage that is not open
-// (T8), nodes that have failed (F3).
+// What [Plan.Because] says of nodes that a policy keeps waiting: a domain that is used up (B10), a part of a stage that is not
+// open (T8), nodes that have failed (F3).
 
 // gated returns why a policy keeps a node from being begun.
 func (p *Plan) gated(d *Decision) string {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/failure"
-	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
@@ -34,8 +33,9 @@ func (r *run) findFailed() {
 	}
 }
 
-// countFailed sums up the nodes that have failed, and closes all others if they are too many (F2, F3). runs is how many nodes are
-// to run the pod in the parts that are open.
+// countFailed sums up the nodes that have failed. If they are too many, it closes all others, and gives the revision up if it
+// is to be taken back (F2, F3): step act marks it, and report remembers it. runs is how many nodes are to run the pod in the
+// parts that are open.
 func (r *run) countFailed(runs int32) {
 	if !r.watchesFailures() {
 		return
@@ -54,6 +54,7 @@ func (r *run) countFailed(runs int32) {
 	if r.failed <= r.maxFailed {
 		return
 	}
+	r.stages.Completed = false // pods that crash again and again may be available for a moment, all at once
 	for i := range r.nodes {
 		if r.nodes[i].closed == LimitNone {
 			r.closeNode(int32(i), LimitFailures)
@@ -74,48 +75,6 @@ func (r *run) failedText() string {
 		}
 	}
 	return fmt.Sprintf("%s failed, at most %d may: %s", counted(r.failed, "node"), r.maxFailed, list(names, int(r.failed)))
-}
-
-// reportFailures shows what is counted of failures.
-func (r *run) reportFailures() {
-	budget := &r.plan.Budget
-	budget.Failed, budget.MaxFailed, budget.MaxQuarantined = r.failed, r.maxFailed, r.quarantine
-	if r.isGivenUp() {
-		r.plan.GaveUp = r.gaveUpBefore()
-	}
-}
-
-// givingUpMarks returns the marks of a revision that is given up, or of one that is tried once more (F3), and whether there are
-// any: other verdicts do not count then.
-func (r *run) givingUpMarks() (marks []marking, some bool) {
-	update := r.revision.Update
-	if r.retriesFailed() {
-		return addMarks(nil, update, map[string]string{history.RetriedAnnotation: r.failures.Retry},
-			[]string{history.FailedAnnotation, history.FailedMessageAnnotation}), true
-	}
-	switch {
-	case r.isGivenUp() && isMarkedGivenUp(update.Existing):
-		return nil, true
-	case r.isGivenUp() || r.plan.GaveUp != "":
-		set := map[string]string{
-			history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: r.gaveUpText(),
-		}
-		var remove []string
-		if history.Promoted(update.Existing) {
-			remove = []string{history.PromotedAnnotation}
-		}
-		return addMarks(nil, update, set, remove), true
-	default:
-		return nil, false
-	}
-}
-
-// gaveUpText says why the revision is given up: in this plan, or in an earlier one.
-func (r *run) gaveUpText() string {
-	if r.plan.GaveUp != "" {
-		return r.plan.GaveUp
-	}
-	return r.gaveUpBefore()
 }
 
 // isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.

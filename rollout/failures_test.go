@@ -68,6 +68,7 @@ func failureScenes() []scene {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}, {Name: "other", RestartCount: times}}
 		})
 	}
+	restartedAndUp := newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })
 	series := []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(time.Minute), First: ago(late), Deleted: 3}}
 	return []scene{
 		{
@@ -102,10 +103,7 @@ func failureScenes() []scene {
 		},
 		{
 			name: "restarts of an available pod", why: "F1: it crashes again and again, and is available in between", spec: with(failures("", "", byRestarts)),
-			fleet: []spot{
-				on("a", newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })), on("b", oldPod()),
-			},
-			want: []string{"a: updated>update none UpToDate F", waits},
+			fleet: []spot{on("a", restartedAndUp), on("b", oldPod())}, want: []string{"a: updated>update none UpToDate F", waits},
 		},
 		{
 			name: "not too many restarts", why: "F1", spec: with(failures("", "", byRestarts)),
@@ -164,6 +162,11 @@ func failureScenes() []scene {
 			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
 		},
 		{
+			name: "every pod is available at this instant", why: "F2: it crashes again and again, so that the revision is given up and not completed", set: markedBySomebody,
+			spec:  with(failures("", "", rollback, byRestarts)),
+			fleet: []spot{on("a", restartedAndUp), on("b", newPod())}, want: []string{"a: updated>update none UpToDate F", "b: updated>update none UpToDate"},
+		},
+		{
 			name: "rollback begins with a verdict", why: "F3: the next plan goes back", spec: with(failures("", "", rollback)),
 			fleet: []spot{on("a", stuckFor(late)), on("b", oldPod())}, want: []string{starting("a", "U F"), waits},
 		},
@@ -182,6 +185,11 @@ func failureScenes() []scene {
 		{
 			name: "retried", why: "F3: only that revives it", spec: with(failures("", "", rollback, retry("*"))), set: givenUp,
 			fleet: []spot{on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{goes("b")},
+		},
+		{
+			name: "retried a short time after the last failed pod was deleted", why: "F1, F3: the node gets another try, not the verdict of the last one",
+			spec: with(failures("", "", rollback, byRestarts, retry("*"))), set: givenUp, backoffs: series,
+			fleet: []spot{on("a", oldPod())}, acts: "delete a0 Outdated", want: []string{goes("a")},
 		},
 		{
 			name: "a retry of another revision", why: "F3: it names none", spec: with(failures("", "", rollback, retry("other"))), set: givenUp,

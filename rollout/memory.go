@@ -87,3 +87,17 @@ func (r *run) canaryRecord() canary.Record {
 	}
 	return canary.Record{}
 }
+
+func (r *run) memory() Memory {
+	rollout := r.record
+	rollout.Frontier, rollout.GaveUp = r.frontier(), r.plan.GaveUp
+	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
+	return Memory{
+		Version:        MemoryVersion,
+		Backoffs:       r.backoffs.memory(func(node string) bool { return r.nodeFacts.Find(node) != none }),
+		Rollout:        rollout,
+		Canary:         r.canaryRecord(),
+		Conditions:     r.plan.Status.Conditions,
+		CollisionCount: r.revision.CollisionCount,
+	}
+}

@@ -227,7 +227,8 @@ const (
 	CreateRevision RevisionVerb = iota
 	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
 	RenumberRevision
-	// AnnotateRevision records the verdict of a canary on the revision (C6). [RevisionAction.Patch] is the merge patch that sets
+	// AnnotateRevision records the verdict of a canary on the revision (C6), that it was given up or retried (F3), or that it was
+	// rolled out everywhere (T8). [RevisionAction.Patch] is the merge patch that sets
 	// RevisionAction.Annotations and removes RemoveAnnotations, with UID as precondition. A verdict that could not be written is
 	// planned again; until it is written, only Plan.Memory holds it.
 	AnnotateRevision
@@ -270,7 +271,7 @@ type PartState struct {
 	Phase stage.Phase
 	// Nodes is how many are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
 	Nodes, Held int32
-	// Exempt is how many are left out (B8, B9). Of the others Settled have an available pod of the update revision,
+	// Exempt is how many are left out (B8, B9, F4). Of the others Settled have an available pod of the update revision,
 	// Unavailable one that is not available, and Behind none. A node that may only keep its pod counts as unavailable if B2
 	// counts it, and else nowhere.
 	Exempt, Settled, Unavailable, Behind int32

@@ -159,7 +159,7 @@ func (r *run) gatedBy(i int32) (Limit, inPlace) {
 // update in place was begun, and goes on. It also returns what it found about the pod.
 func (r *run) closedBy(i int32) (Limit, inPlace) {
 	n := &r.nodes[i]
-	if n.closed == LimitNone || n.outdatedPod == none { // a pod that is requested is not begun
+	if n.closed == LimitNone || n.outdatedPod == none { // if only a create is in flight, nothing was begun
 		return n.closed, inPlace{}
 	}
 	begun, found := r.isBegunInPlace(i)

@@ -16,7 +16,8 @@ import (
 // What several steps ask about the rollout as a whole: whether the update revision is on trial (C rules), was given up (F3), or
 // comes part by part (T8), and whether users have stopped it (T4). None of it writes anything.
 
-// isTried reports whether the update revision is on trial, or has failed one, so that nodes end at two revisions.
+// isTried reports whether the update revision is on trial, has failed one, or was given up (F3), so that nodes end at two
+// revisions.
 func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
 
 // followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as

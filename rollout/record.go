@@ -33,13 +33,20 @@ type Record struct {
 	Completed bool `json:"completed,omitempty"`
 }
 
+// beginsAnew reports whether the rollout begins with this plan, as another revision was rolled out before, or it is retried
+// after it was given up.
+func (r *run) beginsAnew() bool {
+	before := r.remembered.Rollout.Revision
+	return before != "" && before != r.revision.Update.Hash || r.retriesFailed()
+}
+
 // rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
 // promoted, or retried after it was given up.
 func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
 	promoted = promoted && r.remembered.Canary.Revision == record.Revision
-	if record.Revision != r.revision.Update.Hash || promoted || r.retriesFailed() {
+	if promoted || record.Revision == "" || r.beginsAnew() {
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
 	}
 	record.Stable = ""

@@ -73,12 +73,12 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 	}
 }
 
-// countAside counts the settled nodes of each cell and each part.
+// countAside counts the settled nodes of each cell, and of each part for step 5.
 func (r *run) countAside() {
 	if r.nodeFacts.Cells != nil {
 		r.settledByCell = make([]int32, r.nodeFacts.Cells.Len())
 	}
-	if r.followsParts() {
+	if r.followsParts() { // step 4 may find a trial, for which no node is set aside, and these counts are not used
 		r.asideByPart = make([]stage.Count, r.parts().Len())
 	}
 	if r.settledByCell == nil && r.asideByPart == nil {

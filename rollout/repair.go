@@ -112,8 +112,8 @@ func (r *run) continueStaying(i int32) {
 	}
 }
 
-// deleteFailed deletes a node's Failed pods, with a back-off per node and revision (M2). Outdated ones of a node that is not held
-// go at once, because a pod of another revision follows them.
+// deleteFailed deletes a node's Failed pods, with a back-off per node and revision (M2). Outdated ones of a node that is neither
+// held nor closed go at once, because a pod of another revision follows them.
 func (r *run) deleteFailed(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
@@ -193,7 +193,7 @@ func (r *run) createMissing(i int32) {
 
 // excessAvailable returns by how many the nodes with an available pod outnumber desired. So many leave nodes with
 // an available pod may be vacated under surge (M4). It counts run nodes and those leave nodes that are not vacated at once. Run
-// nodes without an available pod that B8 or B9 leaves out do not count as desired. changes is when the clock may
+// nodes without an available pod that B8, B9 or F4 leaves out do not count as desired. changes is when the clock may
 // change the number; zero: never.
 func (r *run) excessAvailable() (excess int32, changes time.Time) {
 	withAvailable := r.settledAside

@@ -1,14 +1,10 @@
 package rollout
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -33,9 +29,6 @@ func (r *run) report() {
 	r.plan.Memory = r.memory()
 }
 
-// usersShown is how many of the nodes that use a budget up are named.
-const usersShown = 5
-
 // nameUsers lists the first nodes that use up the budget, if others wait for it.
 func (r *run) nameUsers() {
 	if r.plan.Budget.Waiting == 0 {
@@ -48,76 +41,6 @@ func (r *run) nameUsers() {
 			r.plan.BudgetUsers = append(r.plan.BudgetUsers, d.Node)
 		}
 	}
-}
-
-// reportDomains lists how each value of the domains stands, and makes places in that list of the values that nodes wait for.
-func (r *run) reportDomains() {
-	if r.rules.Domains.Len() == 0 {
-		return
-	}
-	values := r.nodeFacts.Cells.Values()
-	var order []int32 // ordinals of the values that nodes have
-	for v := range values {
-		if use := r.domains.Usage(int32(v)); use.Desired > 0 || use.Taken > 0 {
-			order = append(order, int32(v))
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(values[a].Domain, values[b].Domain), cmp.Compare(values[a].Text, values[b].Text))
-	})
-	places := make([]int32, len(values))
-	r.plan.Domains = make([]DomainState, len(order))
-	for place, v := range order {
-		places[v] = int32(place)
-		use, index := r.domains.Usage(v), values[v].Domain
-		r.plan.Domains[place] = DomainState{
-			Index: index, Key: r.spec.Strategy.Policy.Domains[index].Key, Value: values[v].Text,
-			Desired: use.Desired, Max: use.Max, Taken: use.Taken, AtOnce: use.AtOnce, Disturbed: use.Disturbed,
-		}
-	}
-	users := r.domainUsers()
-	for i := range r.nodes {
-		d := r.decision(int32(i))
-		if d.Domain == 0 {
-			continue
-		}
-		v := d.Domain - 1
-		d.Domain = places[v] + 1
-		state := &r.plan.Domains[places[v]]
-		if state.Max > 0 && state.Taken >= state.Max {
-			state.Users = users.ofValue[v]
-		} else {
-			state.Users = users.ofDomain[state.Index]
-		}
-	}
-}
-
-// domainUsers are the first disturbed nodes of each value, and of each domain.
-type domainUsers struct{ ofValue, ofDomain [][]string }
-
-func (r *run) domainUsers() domainUsers {
-	cells := r.nodeFacts.Cells
-	users := domainUsers{make([][]string, len(cells.Values())), make([][]string, r.rules.Domains.Len())}
-	for i := range r.nodes {
-		d := r.decision(int32(i))
-		if !r.takesBudget(d) {
-			continue
-		}
-		for index := range users.ofDomain {
-			if v := cells.Value(r.nodes[i].Cell, int32(index)); v != domain.None {
-				users.ofValue[v] = appendUser(users.ofValue[v], d.Node)
-				users.ofDomain[index] = appendUser(users.ofDomain[index], d.Node)
-			}
-		}
-	}
-	return users
-}
-
-func appendUser(users []string, node string) []string {
-	if len(users) == usersShown {
-		return users
-	}
-	return append(users, node)
 }
 
 // explainRest gives a reason to a node on which nothing is done.
@@ -254,20 +177,6 @@ func (r *run) obstacle() string {
 		return r.failedText()
 	}
 	return ""
-}
-
-func (r *run) memory() Memory {
-	rollout := r.record
-	rollout.Frontier, rollout.GaveUp = r.frontier(), r.plan.GaveUp
-	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
-	return Memory{
-		Version:        MemoryVersion,
-		Backoffs:       r.backoffs.memory(func(node string) bool { return r.nodeFacts.Find(node) != none }),
-		Rollout:        rollout,
-		Canary:         r.canaryRecord(),
-		Conditions:     r.plan.Status.Conditions,
-		CollisionCount: r.revision.CollisionCount,
-	}
 }
 
 // statusTrial returns what the status says of the canary (S2).

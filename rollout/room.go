@@ -99,7 +99,7 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 }
 
 // hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable and the domains have room (B3,
-// B10), or B8 or B9 leaves the node out; and slow start has a place if the node needs one.
+// B10), or B8, B9 or F4 leaves the node out; and slow start has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
 	if r.downIsFull(i) || r.areDomainsFull(i) {
 		return false
@@ -182,16 +182,22 @@ func (r *run) waitForRoom(i int32, p *pod) {
 	if d.Reason != ReasonPrepared {
 		return
 	}
+	if d.Limit = r.noRoom(i); d.Limit == LimitSlowStart {
+		r.slowed()
+	}
+	r.noteDomain(i, &r.domainsNow)
+}
+
+// noRoom returns what leaves no room for a prepared pod of the node.
+func (r *run) noRoom(i int32) Limit {
 	switch {
 	case r.surge():
-		d.Limit = LimitMaxSurge
+		return LimitMaxSurge
 	case r.downIsFull(i):
-		d.Limit = LimitMaxUnavailable
+		return LimitMaxUnavailable
 	case r.areDomainsFull(i):
-		d.Limit = LimitDomain
-		r.noteDomain(i, &r.domainsNow)
+		return LimitDomain
 	default:
-		d.Limit = LimitSlowStart
-		r.slowed()
+		return LimitSlowStart
 	}
 }

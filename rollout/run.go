@@ -20,8 +20,9 @@ import (
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
 // facts are what steps 1 to 3 read, the aim is what steps 1, 3 and 4 find out, and the draft, with the plan, is what steps 4
-// to 9 write; parts of the plan, such as its lists of nodes, are written from step 2 on. TestLifetimes holds which step may
-// write which part, also of the records of nodes and pods, which are split in the same way.
+// to 9 write; parts of the plan, such as its lists of nodes, are written from step 2 on. Between aim and draft, step 5 finds
+// how each node and each part of a stage stands (nodeState, opened). TestLifetimes holds which step may write which part, also
+// of the records of nodes and pods, which are split in the same way.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
 // has a record, with a place in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
@@ -87,12 +88,12 @@ type opened struct {
 	// partCounts are how the nodes of each part stand, by its ordinal, and stages is what that means.
 	partCounts []stage.Count
 	stages     stage.Judgement
-	// failed is how many nodes have failed and are not left out, maxFailed is how many may (F2), and quarantine is how many
-	// of them are left out (F4).
+	// failed is how many nodes have failed, without those that B8 and B9 leave out. maxFailed is how many may fail (F2), and
+	// quarantine how many of those that did may be left out (F4).
 	failed, maxFailed, quarantine int32
 }
 
-// draft is what steps 4 to 7 remember of the plan that they write, such as what is left of its limits.
+// draft is what steps 4 to 9 remember of the plan that they write, such as what is left of its limits.
 type draft struct {
 	backoffs  backoffs
 	allowance allowance
@@ -100,11 +101,11 @@ type draft struct {
 	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
 	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes
-	// that rely on prepared pods and nodes that B8 or B9 leaves out are not counted. Only what takes a prepared pod away asks
-	// for it, so that it stays 0 while no pod is prepared.
+	// that rely on prepared pods and nodes that B8, B9 or F4 leaves out are not counted. Only what takes a prepared pod away asks
+	// for it, so that it means nothing while no pod is prepared.
 	downNow int32
-	// domains count the nodes that are disturbed in each domain (B10). Step 7 fills them. domainsNow are what downNow is for
-	// maxUnavailable: those that are down at this instant.
+	// domains count the nodes that are disturbed in each domain (B10). Step 6 makes them, and step 7 fills them. domainsNow are
+	// what downNow is for maxUnavailable: those that are down at this instant.
 	domains, domainsNow domain.Ledger
 	// installsLeft is how many more nodes may get a pod in a first installation with a partition (T7), or unlimited.
 	// Step 4 sets it.

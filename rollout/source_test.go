@@ -178,6 +178,39 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestFilesStandBesideTheirFirstStep: no step calls what is in a file of a later step, as the documentation lists them, so that
+// whoever reads the steps in their order has read what a step calls, or finds it beside it.
+func TestFilesStandBesideTheirFirstStep(t *testing.T) {
+	files := sources(t)
+	stepOf := map[string]int{} // of a file
+	for i, line := range listedSteps(files["doc.go"]) {
+		for _, file := range line[1:] {
+			stepOf[file] = i + 1
+		}
+	}
+	declared := map[string][]string{} // files by the name of a function
+	functions(files, func(file string, f *ast.FuncDecl) {
+		declared[f.Name.Name] = append(declared[f.Name.Name], file)
+	})
+	calls := 0
+	functions(files, func(file string, f *ast.FuncDecl) {
+		if stepOf[file] == 0 {
+			return
+		}
+		for _, called := range callees(f) {
+			if in := declared[called]; len(in) == 1 && stepOf[in[0]] > 0 {
+				calls++
+				if stepOf[in[0]] > stepOf[file] {
+					t.Errorf("%s in %s (step %d) calls %s in %s (step %d)", f.Name.Name, file, stepOf[file], called, in[0], stepOf[in[0]])
+				}
+			}
+		}
+	})
+	if calls < 100 {
+		t.Errorf("only %d calls were looked at", calls)
+	}
+}
+
 // listedSteps returns what the documentation of the package says of the steps: of each its name, and then its files.
 func listedSteps(documentation *ast.File) [][]string {
 	var steps [][]string

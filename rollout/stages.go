@@ -3,9 +3,7 @@ package rollout
 import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/stage"
-	"github.com/daemonplan/daemonplan/status"
 )
 
 // Opening the parts of stages belongs to step 5 (T8). Package stage judges them; this file gives it what it needs and applies the
@@ -169,119 +167,4 @@ func (r *run) isStuckInPlace(i int32, c *stage.Count) bool {
 		return found.obstructed()
 	}
 	return r.isUnlike(i, found.change)
-}
-
-// reportParts lists how each part stands, and makes places in that list of the parts that nodes wait for.
-func (r *run) reportParts() {
-	if len(r.stages.States) == 0 || r.rules.Stages.Len() == 0 {
-		return
-	}
-	parts := r.parts()
-	places := make([]int32, parts.Len()) // from 1; 0: not listed
-	for _, s := range r.stages.States {
-		part, c := parts.Part(s.Part), r.partCounts[s.Part]
-		state := PartState{
-			Value: part.Value, Phase: s.Phase, Nodes: c.Nodes, Settled: c.Settled, Unavailable: c.Unavailable, Behind: c.Behind,
-			Exempt: c.Exempt, Held: c.Held, Done: s.Done, Until: s.Until,
-		}
-		if stages := r.spec.Strategy.Policy.Stages; int(part.Stage) < len(stages) {
-			state.Stage, state.Key = stages[part.Stage].Name, stages[part.Stage].Key
-		}
-		empty := c == stage.Count{}
-		if empty && (state.Stage == "" || state.Key != "") {
-			continue // nobody named it
-		}
-		r.plan.Parts = append(r.plan.Parts, state)
-		places[s.Part] = int32(len(r.plan.Parts))
-	}
-	r.plan.StaleApprovals = r.stages.Stale
-	for i := range r.nodes {
-		n, d := &r.nodes[i], r.decision(int32(i))
-		place := places[n.Part]
-		if d.Reason == ReasonGated && d.Limit == n.closed && n.closed != LimitFailures && place > 0 {
-			d.Part = place
-		}
-		if place > 0 && r.keepsPart(int32(i), r.plan.Parts[place-1].Phase) {
-			state := &r.plan.Parts[place-1]
-			state.Blocking = appendUser(state.Blocking, n.Name)
-		}
-	}
-}
-
-// gate returns what the next part waits for.
-func (r *run) gate() status.Gate {
-	for _, s := range r.stages.States {
-		switch {
-		case s.Phase == stage.Approving:
-			return status.GateApproval
-		case s.Phase == stage.NoEvidence:
-			return status.GateEvidence
-		case s.Phase == stage.Waiting && !s.Until.IsZero():
-			return status.GateSoak
-		case s.Phase == stage.Open:
-			return status.GateNone
-		}
-	}
-	return status.GateNone
-}
-
-// onlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed: nothing
-// else will bring it forward.
-func (r *run) onlyFailedLeft() bool {
-	if r.failed == 0 || r.gate() != status.GateNone {
-		return false
-	}
-	for i := range r.nodes {
-		n, d := &r.nodes[i], r.decision(int32(i))
-		left := d.Placement.Outcome == placement.Run && n.closed == LimitNone && n.heldBy == LimitNone && !d.Exempt()
-		if left && !d.Failed && r.standing(int32(i)) != settled {
-			return false
-		}
-	}
-	return true
-}
-
-// keepsPart reports whether the node keeps its part, which is in that phase, from being done.
-func (r *run) keepsPart(i int32, phase stage.Phase) bool {
-	d := r.decision(i)
-	switch {
-	case phase != stage.Open && phase != stage.NoEvidence:
-		return false
-	case d.Exempt():
-		return phase == stage.NoEvidence
-	case d.Placement.Outcome == placement.Run:
-		return !r.nodes[i].Unselected && r.standing(i) != settled && d.Limit != LimitInPlaceOnly
-	default:
-		return d.Unavailable
-	}
-}
-
-// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no
-// revision has one, that of the base.
-func (r *run) completeMarks(marks []marking) []marking {
-	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
-	update, base := r.revision.Update, r.revision.Base
-	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
-		var remove []string
-		if history.Failed(update.Existing) { // a revision has one verdict
-			remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
-		}
-		return addMarks(marks, update, mark, remove)
-	}
-	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
-		return addMarks(marks, base, mark, nil)
-	}
-	return marks
-}
-
-// frontier returns what to remember of the stages. It ends when the revision is marked.
-func (r *run) frontier() stage.Frontier {
-	switch {
-	case r.revision.Completed:
-		return stage.Frontier{}
-	case len(r.stages.States) > 0:
-		return r.stages.Frontier
-	default:
-		return r.record.Frontier
-	}
 }

@@ -12,7 +12,7 @@ import (
 
 // target is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
 // in classify: a node that is at its goal already, or has no pod, has its goal as target although a rule holds it, unless
-// holdRevision brings its lost pod back at an older revision.
+// its lost pod comes back at an older revision, as with holdRevision.
 func (r *run) target() {
 	if r.spec.Strategy.Type == OnDelete {
 		for i := range r.nodes {

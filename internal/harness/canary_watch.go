@@ -270,8 +270,9 @@ func (w *CanaryWatch) checkPromotion(f *canaryFacts, p *rollout.Plan) error {
 	return nil
 }
 
-// remaining are the canary nodes of the plan before that are still some. Those that may not be any more, as they are gone, count no
-// longer, and neither do those that are more than are wanted by now: nodes without the revision leave the canary first (C1).
+// remaining are the canary nodes of the plan before that are still some. Those that may not be any more, as they are gone,
+// count no longer, and neither do those that are more than are wanted by now: nodes without the revision leave the canary
+// first (C1).
 func (w *CanaryWatch) remaining(f *canaryFacts) []string {
 	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(node string) bool {
 		return !f.candidate[node] && !f.mayBeBroken(node)

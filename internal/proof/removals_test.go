@@ -368,7 +368,7 @@ var removals = []removal{
 		test: "TestJudgeCommands/fail",
 	},
 	{
-		rule: "C6", what: "verdicts are not written down", file: "rollout/canary_mark.go",
+		rule: "C6", what: "verdicts are not written down", file: "rollout/marks.go",
 		old:  "if len(r.trial.Set)+len(r.trial.Remove) > 0 {",
 		new:  "if false {",
 		test: "TestCanaryMarks/promoted",

@@ -122,6 +122,10 @@ func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
 			series, known = entry, true
 		}
 	}
+	before := v.remembered.Rollout.Revision
+	if before != "" && before != v.plan.Status.UpdateRevision || v.failed.retries { // of an earlier rollout
+		series.First, series.Deleted = time.Time{}, 0
+	}
 	return series, known
 }
 
@@ -185,6 +189,7 @@ func (v *verifier) countFailed() {
 	if f.nodes <= f.most {
 		return
 	}
+	v.staging.completes = false
 	for _, node := range v.nodes {
 		if node.outcome == placement.Run && node.closed == rollout.LimitNone {
 			v.close(node, rollout.LimitFailures)

@@ -210,7 +210,7 @@ func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh
 		now := rest[:min(block, len(rest))]
 		f.judge(list, now)
 		f.override(list, evaluator, now)
-		f.sort(list, now)
+		f.selectNodes(list, now)
 		f.divide(list, now, f.Cells != nil, f.Parts != nil)
 		rest = rest[len(now):]
 	}
@@ -226,7 +226,7 @@ func (f *Nodes) evaluate(list *edited[Node], earlier *Nodes, rules *Rules, fresh
 			f.takeOver(list, earlier, others())
 		}
 		if !rules.sameSelection(earlier.rules) {
-			f.sort(list, others())
+			f.selectNodes(list, others())
 		}
 		if allCells || allParts {
 			f.divide(list, others(), allCells, allParts)
@@ -301,8 +301,8 @@ func (f *Nodes) takeOver(list *edited[Node], earlier *Nodes, nodes []int32) {
 	}
 }
 
-// sort finds which of the nodes the node selector does not match (T3).
-func (f *Nodes) sort(list *edited[Node], nodes []int32) {
+// selectNodes finds which of the nodes the node selector does not match (T3).
+func (f *Nodes) selectNodes(list *edited[Node], nodes []int32) {
 	for _, i := range nodes {
 		n := list.write(i)
 		n.Unselected = !f.rules.NodeSelector.Empty() && !f.rules.NodeSelector.Matches(labels.Set(n.Object.Labels))

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// Writing the marks of verdicts on revisions (C6) and the label of a canary's pods is part of step 8.
+// Writing marks on revisions and the label of a canary's pods is part of step act. Revisions are marked as promoted or failed
+// (C6), as given up or retried (F3), and as rolled out everywhere (T8).
 
 // marking is what is to be written on one revision.
 type marking struct {
@@ -66,6 +68,57 @@ func (r *run) verdictMarks() []marking {
 	stable := r.revision.Stable
 	if r.isTried() && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
 		marks = addMarks(marks, stable, promoted, nil)
+	}
+	return marks
+}
+
+// givingUpMarks returns the marks of a revision that is given up, or of one that is tried once more (F3), and whether there are
+// any: other verdicts do not count then.
+func (r *run) givingUpMarks() (marks []marking, some bool) {
+	update := r.revision.Update
+	if r.retriesFailed() {
+		return addMarks(nil, update, map[string]string{history.RetriedAnnotation: r.failures.Retry},
+			[]string{history.FailedAnnotation, history.FailedMessageAnnotation}), true
+	}
+	switch {
+	case r.isGivenUp() && isMarkedGivenUp(update.Existing):
+		return nil, true
+	case r.isGivenUp() || r.plan.GaveUp != "":
+		set := map[string]string{
+			history.FailedAnnotation: failure.Reason, history.FailedMessageAnnotation: r.gaveUpText(),
+		}
+		var remove []string
+		if history.Promoted(update.Existing) {
+			remove = []string{history.PromotedAnnotation}
+		}
+		return addMarks(nil, update, set, remove), true
+	default:
+		return nil, false
+	}
+}
+
+// gaveUpText says why the revision is given up: in this plan, or in an earlier one.
+func (r *run) gaveUpText() string {
+	if r.plan.GaveUp != "" {
+		return r.plan.GaveUp
+	}
+	return r.gaveUpBefore()
+}
+
+// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no
+// revision has one, that of the base.
+func (r *run) completeMarks(marks []marking) []marking {
+	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
+	update, base := r.revision.Update, r.revision.Base
+	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
+		var remove []string
+		if history.Failed(update.Existing) { // a revision has one verdict
+			remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+		}
+		return addMarks(marks, update, mark, remove)
+	}
+	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
+		return addMarks(marks, base, mark, nil)
 	}
 	return marks
 }
