@@ -19,6 +19,11 @@ import (
 // A canary writes its verdicts on the history, in the same plan in which it gives them (C6).
 func TestCanaryMarks(t *testing.T) {
 	now := kit.Noon().Format(time.RFC3339)
+	completedTwin := func(l *lab) {
+		l.numbered(t, numbered{"old", 2}, numbered{"twin", 5}, numbered{"update", 9})
+		withMark("old", history.PromotedAnnotation, "x")(l)
+		withMark(twin, history.CompletedAnnotation, "x")(l)
+	}
 	tests := []struct {
 		name, why string
 		spec      []kit.SpecOption
@@ -31,6 +36,11 @@ func TestCanaryMarks(t *testing.T) {
 		{"promoted", "C6", nil, sinceThen(time.Hour, "a"), []string{"annotate update set promoted=" + now}},
 		{"failed by command", "C5, C6: with the reason", []kit.SpecOption{kit.Command(canary.Commands{Fail: canary.Any})}, withMark("old", history.PromotedAnnotation, "x"),
 			[]string{"annotate update set failed=ByCommand"}},
+		{"failed, and a duplicate was rolled out", "C5, T8: only a retry takes a fail back", nil, all(completedTwin, failedRevision),
+			[]string{"annotate update set completed=" + now}},
+		{"retried and failed by command, and a duplicate was rolled out", "C5, T8: what fails now keeps the mark",
+			[]kit.SpecOption{kit.Command(canary.Commands{Fail: canary.Any, Retry: canary.Any})}, all(completedTwin, failedRevision),
+			[]string{"annotate update set completed=" + now + " set failed=ByCommand set retried=*"}},
 		{"no canary, no marks", "other sets have none", []kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, nil, nil},
 		{"no canary any more", "C6: a canary may come back, and then the stable revision must be right",
 			[]kit.SpecOption{func(s *rollout.Spec) { s.Strategy.Canary = nil }}, withMark("old", history.PromotedAnnotation, "x"),
@@ -141,7 +151,9 @@ func (l *lab) marks(plan rollout.Plan) []string {
 			continue
 		}
 		s := "annotate " + map[string]string{"agent-" + l.update: "update", "agent-" + l.old: "old"}[action.Name]
-		for _, key := range []string{history.PromotedAnnotation, history.FailedAnnotation, history.RetriedAnnotation} {
+		for _, key := range []string{
+			history.CompletedAnnotation, history.PromotedAnnotation, history.FailedAnnotation, history.RetriedAnnotation,
+		} {
 			if value, ok := action.Annotations[key]; ok {
 				s += " set " + key[len("daemonplan.io/"):] + "=" + value
 			}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
@@ -112,7 +113,7 @@ func (r *run) completeMarks(marks []marking) []marking {
 	update, base := r.revision.Update, r.revision.Base
 	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
 		var remove []string
-		if history.Failed(update.Existing) { // a revision has one verdict
+		if history.Failed(update.Existing) && r.trial.Phase != canary.Failed { // a revision has one verdict; a failed trial keeps it
 			remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
 		}
 		return addMarks(marks, update, mark, remove)

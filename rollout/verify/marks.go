@@ -27,6 +27,7 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		v.report(4, "", "C6: marks revision %s as promoted beside the mark of a fail; right is to remove that", action.Name)
 	}
 	_, completes := action.Annotations[history.CompletedAnnotation]
+	completes = completes && v.trial.phase != canary.Failed // a duplicate was rolled out; only a retry takes the fail back
 	changes := false
 	for key, value := range action.Annotations {
 		now, has := revision.Annotations[key]

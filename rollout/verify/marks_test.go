@@ -200,6 +200,15 @@ func TestVerifyMarks(t *testing.T) {
 			plant: marks(freshHash, nil, history.FailedAnnotation), want: 4, mention: "removes annotation " + history.FailedAnnotation,
 		},
 		{
+			name: "a fail goes as a duplicate was rolled out", why: "C5, T8: only retry takes it back",
+			scene: handRejected(handDuplicate(map[string]string{history.CompletedAnnotation: "?"})),
+			plant: func(s *handmade) {
+				i := slices.IndexFunc(s.plan.Revisions, func(a rollout.RevisionAction) bool { return a.Annotations[history.CompletedAnnotation] != "" })
+				s.plan.Revisions[i].RemoveAnnotations = []string{history.FailedAnnotation}
+			},
+			want: 4, mention: "removes annotation " + history.FailedAnnotation,
+		},
+		{
 			name: "a promotion comes with another action", why: "C6: only an annotation writes it down",
 			scene: handFleet(handWithTrial, handPods("available", "a-new"), handTrying(func(o *canary.Options) { o.Commands.Validate = freshHash }),
 				func(s *handmade) { s.snapshot.Revisions[0].Revision = 3 }),
