@@ -170,19 +170,6 @@ func addRestarts(sum int32, status *corev1.PodStatus) int32 {
 	return sum
 }
 
-// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision, with whatever resources.
-func (r *run) hasUpdate(n *node) bool {
-	if n.creates&ofUpdate != 0 {
-		return true
-	}
-	for j := n.first; j < n.end; j++ {
-		if p := &r.pods[j]; !p.traits.has(marked|finished) && r.isUpdate(p) {
-			return true
-		}
-	}
-	return false
-}
-
 // canaryNodes returns, for the nodes of those names, their pods of the update revision and whether one is available. Finished
 // pods that are marked for deletion are among them, because the canary counts that they failed (C2).
 func (r *run) canaryNodes(names []string) []canary.Node {

@@ -37,7 +37,7 @@
 //   - place has the nodes read and evaluated (rollout/internal/fleet/nodes.go): place.go
 //   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go, change.go): join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
-//   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, record.go
+//   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, rollout_record.go
 //   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go, inplace.go, backoff.go
 //   - repair does what is due: repair.go, note.go, actions.go, hook.go, slowstart.go, room.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
@@ -45,7 +45,8 @@
 //   - report completes the decisions and derives status and memory: report.go, report_policy.go, memory.go
 //
 // What repair and admit decide they turn into actions at once, with create, delete and patch of actions.go, because what they
-// decide next depends on it.
+// decide next depends on it. With note.go they write down the verb and the reason. Both also ask room.go whether what they take
+// away has room.
 //
 // Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
 // of both is [Decision.Target], which needs the node's state, so that step classify writes it, and admit corrects it where an

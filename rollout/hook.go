@@ -80,8 +80,9 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 }
 
 // continuePod goes on with what hooks and in-place updates have begun on a pod that stays: it begins the next batch, sets the
-// condition of a complete update, takes the next state of a hook, or takes back a pod that was to leave or to be updated (I5, L2,
-// L3, L4). It needs no budget and no burst, and frozen does not stop it.
+// condition of a complete update, takes the next state of a hook, or takes back a pod that was to leave or to be updated (I5,
+// L2, L3, L4). It needs no budget and no burst, and frozen does not stop it. To a pod on which nothing was begun it does
+// nothing.
 func (r *run) continuePod(i, j int32) {
 	p := &r.pods[j]
 	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(deleting|deleteDeferred|planUpdates) {

@@ -238,6 +238,19 @@ func (r *run) isFilled(n *node) bool {
 	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(atUpdate) })
 }
 
+// hasUpdate reports whether the node has, or is about to get, a live pod of the update revision, with whatever resources.
+func (r *run) hasUpdate(n *node) bool {
+	if n.creates&ofUpdate != 0 {
+		return true
+	}
+	for j := n.first; j < n.end; j++ {
+		if p := &r.pods[j]; !p.traits.has(marked|finished) && r.isUpdate(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // lingers reports whether an available pod of a leave node stays until there are enough others: under surge, and if it is no
 // taint that makes the node leave (M4).
 func (r *run) lingers(i int32) bool {

@@ -213,7 +213,7 @@ func (a *asideRule) mayBeAside(n *fleet.Node, ordinal int32) bool {
 // isSettled reports whether a node that may be set aside is to run the pod, and its only pod is at the update revision,
 // available, and in the middle of nothing.
 func (a *asideRule) isSettled(n *fleet.Node, ordinal int32) bool {
-	hash := a.pods.Plain[ordinal]
+	hash := a.pods.Plain[ordinal] // negative: the node has no pod, or one that is not plain
 	return n.Verdict.Outcome == placement.Run && hash >= 0 && a.right[hash] &&
 		(a.available || a.isAvailable(a.pods.List.At(a.pods.First[ordinal]).ReadySince))
 }

@@ -36,8 +36,8 @@ func (s *slow) takePlaceForMissing() {
 	s.missing--
 }
 
-// hasPlace reports whether a pod may be replaced, updated in place, or get a new one beside it. That takes only places that no
-// missing pod needs, so that deletes never outrun creates.
+// hasPlace reports whether a pod may be replaced, updated in place, or get a new one beside it; without slow start it always
+// may. That takes only places that no missing pod needs, so that deletes never outrun creates.
 func (s *slow) hasPlace() bool { return !s.on || s.free > max(s.missing, 0) }
 
 // takePlace takes a place for a node that this plan begins, once per node.
