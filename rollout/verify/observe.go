@@ -88,8 +88,9 @@ type node struct {
 	exempt                                    bool // the plan leaves it out of the budgets, and may: by exemption
 	exemption                                 rollout.Exemption
 	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it;
-	// saysHeld: the plan says that it is held.
-	saysWaits, mayWait, saysHeld bool
+	// saysHeld: the plan says that it is held; saysGrace: that it waits for the end of a grace period, whatever else is done
+	// there.
+	saysWaits, mayWait, saysHeld, saysGrace bool
 	// mightWait: it waits for budget or burst to be updated, unless something is wrong with its pod.
 	mightWait bool
 	pods      []*pod // M1's ignored ones not; ordered by name and UID
@@ -216,6 +217,7 @@ func (v *verifier) observe() {
 			node.mayWait = !node.saysWaits &&
 				(acts(d.Verb) || d.Reason == rollout.ReasonBurst || d.Limit == rollout.LimitSlowStart)
 			node.saysHeld = d.Target == rollout.TargetHeld
+			node.saysGrace = d.Limit == rollout.LimitGracePeriod
 		}
 	}
 	v.observePatches()

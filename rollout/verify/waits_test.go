@@ -52,18 +52,25 @@ func TestVerifyAcceptsWaits(t *testing.T) {
 			}
 		}
 	}
-	// The update before has made the pod unready, and waits for its container. This update would change the container 20 s from
-	// now.
-	overtaken := onPods(func(p *corev1.Pod) {
-		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"stale","updateTimestamp":"2026-01-15T11:59:50Z",` +
-			`"lastContainerStatuses":{"main":{"imageID":"before"}},"updateImages":true}`}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "before"}}
-	}, "b-old")
 	rows = append(rows, acceptRow{
 		name: "in its grace period by the update of before", why: "I4: the clock runs since the pod is unready, so that nobody need begin it",
-		scene: begun(graceful, made(10*time.Second, "b-old"), overtaken),
+		scene: begun(overtaken("b-old")),
 	})
 	runAccepts(t, rows)
+}
+
+// overtaken are pods in their grace period that the update before has made unready, and whose containers that update still waits
+// for. The update of the plan would change the containers 20 s from now.
+func overtaken(names ...string) change {
+	return func(s *handmade) {
+		graceful(s)
+		made(10*time.Second, names...)(s)
+		onPods(func(p *corev1.Pod) {
+			p.Annotations = map[string]string{inplace.StateKey: `{"revision":"stale","updateTimestamp":"2026-01-15T11:59:50Z",` +
+				`"lastContainerStatuses":{"main":{"imageID":"before"}},"updateImages":true}`}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ImageID: "before"}}
+		}, names...)(s)
+	}
 }
 
 // TestVerifyWaits: the decision of a node that waits for the budget, or is held, shows that.

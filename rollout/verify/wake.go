@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -46,8 +47,8 @@ func (v *verifier) checkNextWake() {
 // graceEnd is when an outdated pod that an earlier plan made unready is to be updated in place (I4); zero: it is not. One
 // that this plan makes unready shows itself when it is observed.
 func (v *verifier) graceEnd(node *node, pod *pod) time.Time {
-	if node.leftAlone || node.bestOutdated != pod || pod.goes() || !v.underWay(pod) || !v.isCandidate(node, pod) ||
-		v.holdsUpdate(node, pod) != rollout.LimitNone {
+	if node.leftAlone || node.bestOutdated != pod || pod.goes() || !v.isCandidate(node, pod) ||
+		v.holdsUpdate(node, pod) != rollout.LimitNone || !v.underWay(pod) && !v.overtakes(node, pod) {
 		return time.Time{}
 	}
 	condition := conditionOf(pod.object, lifecycle.InPlaceUpdateReady)
@@ -63,6 +64,17 @@ func (v *verifier) graceEnd(node *node, pod *pod) time.Time {
 	}
 	grace := time.Duration(v.spec.Strategy.InPlace.GracePeriodSeconds) * time.Second
 	return condition.LastTransitionTime.Add(grace)
+}
+
+// overtakes reports whether the plan surely begins to update a pod that an earlier update in place, which is not complete, has
+// made unready. Its grace period runs already (I4), so that no patch shows that it was begun. Being unready it needs no budget
+// (B3), but burst or slow start may turn it down. The decision tells whether they did, unless something else about the node
+// hides that.
+func (v *verifier) overtakes(node *node, pod *pod) bool {
+	if !node.mightWait || v.spec.Strategy.Method == inplace.Recreate || !inplace.Unfinished(pod.object) || v.obstructed(pod) {
+		return false
+	}
+	return node.saysGrace || !v.slow.on && v.limits.desired <= v.limits.burst
 }
 
 // checkWake holds nextWake against an instant at which something changes by itself; one that is over or zero is none.

@@ -208,6 +208,17 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 		}
 	}
 	ending := handTerminating(grace*time.Second, "a-old")
+	// overtaking has a pod in the grace period of an update before, beside a surplus one, which the decision is about.
+	overtaking := func(changes ...change) func() *handmade {
+		return begun(append([]change{handPods("unready", "b-older"), overtaken("b-old")}, changes...)...)
+	}
+	// turnedDown has such a pod on a, whose turn comes after that of b, so that the plan has no place for it.
+	turnedDown := func(limit change) func() *handmade {
+		return handFleet(handPods("unready", "a-old", "a-older", "b-old"), inPlaceBy(inplace.IfPossible), overtaken("a-old"),
+			limit)
+	}
+	forget := func(s *handmade) { s.plan.NextWake = time.Time{} }
+	const overtakenEnds = "I4: the grace period of pod b-old ends at 2026-01-15T12:00:20Z, before nextWake"
 	runAccepts(t, []acceptRow{
 		{name: "in the grace period, with a patch in flight", why: "I4: what it brings is seen first", scene: asleep(inGrace(func(s *handmade) {
 			s.snapshot.InFlight.Patches = []types.UID{"uid-a-old", "uid-b-old"}
@@ -224,6 +235,10 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 			}, "a-old", "b-old")))},
 		{name: "in the grace period, and on its way out by now", why: "L2: it is deleted when its hook lets it go", scene: asleep(inGrace(preDelete, hookedBy("a-old", "b-old"),
 			inStateOf(lifecycle.PreparingDelete, "a-old", "b-old")))},
+		{name: "in the grace period of an update before, turned down by burst", why: "M6: its turn has not come",
+			scene: asleep(turnedDown(burstOf(1)))},
+		{name: "in the grace period of an update before, turned down by slow start", why: "B7: its turn has not come",
+			scene: asleep(turnedDown(handSlowly("1", "1", 0)))},
 		{name: "terminating, in a slow start that nobody waits for", why: "B7: its place is of no use", scene: asleep(handFleet(handPods("available", "a-old", "b-new"), ending,
 			handSlowly("5", "5", 0)))},
 		{name: "terminating, followed by what this plan creates", why: "B8: nobody knows whether the node will count then", scene: asleep(handFleet(
@@ -237,6 +252,22 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 		{
 			name: "a grace period without its end", why: "I4: whoever asks wants to know how long", scene: inGrace(),
 			plant: func(s *handmade) { s.decision("a").Until = time.Time{} }, want: 15, mention: "node a: I4: waits for the end of the grace period, right is to say when",
+		},
+		{
+			name:  "asleep in the grace period of an update before, beside a surplus pod",
+			why:   "I4: it ends by the clock, whatever else is done there",
+			scene: overtaking(), plant: forget, want: 15, mention: overtakenEnds,
+		},
+		{
+			name:  "asleep in the grace period of an update before, with little burst",
+			why:   "M6: the plan says that its turn has come",
+			scene: overtaking(burstOf(1)), plant: forget, want: 15, mention: overtakenEnds,
+		},
+		{
+			name:  "asleep in the grace period of an update before, beside a pod in its hook",
+			why:   "L2: the decision tells of the hook only",
+			scene: overtaking(preDelete, hookedBy("b-older"), inStateOf(lifecycle.PreparingDelete, "b-older")),
+			plant: forget, want: 15, mention: overtakenEnds,
 		},
 		{
 			name: "asleep until after a pod terminates for too long, beside one that comes up", why: "B8: the node holds a place of maxSurge", scene: handFleet(
