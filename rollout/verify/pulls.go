@@ -132,7 +132,7 @@ func (v *verifier) checkParallelism(image string, order []*node) {
 			skipped = node.name
 		}
 	}
-	limit := ofDesired(v.spec.PreDownload.Parallelism, inFlight+len(needing), 99)
+	limit := ofDesired(v.spec.PreDownload.Parallelism, inFlight+len(needing)+v.mayNeed(image), 99)
 	if n := inFlight + len(pulled); n > limit {
 		v.report(10, "", "%d pulls of %s, %d in flight included, right are at most %d (D1)", n, image, inFlight, limit)
 	}
@@ -147,6 +147,15 @@ func (v *verifier) demand(image string, order []*node) (inFlight int, needing []
 		}
 	}
 	return len(pulling), needing
+}
+
+// mayNeed is how many more nodes need the image if the plan, which has more important things to say of them, takes them for nodes
+// that wait for an update.
+func (v *verifier) mayNeed(image string) int {
+	pulling := v.pullsInFlight(image)
+	return v.count(func(node *node) bool {
+		return node.mightWait && node.mayWait && !v.waits(node) && !node.goesStable && !pulling[node.name] && v.needs(node, image)
+	})
 }
 
 // checkPullWakes is the part of V15 about pulls: a node whose turn it is, but for a back-off.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -131,6 +132,13 @@ func TestVerifyAcceptsPulls(t *testing.T) {
 		{name: "a back-off whose turn is not yet, of a percentage", why: "V15: 25% of 4 is 1", scene: pulling(parallel("25%"), failedPullOn("c", 1, 9*time.Second))},
 		{name: "a back-off with all places in flight", why: "V15: when it ends there is no room", scene: pulling(parallel("1"), inFlightPulls(newImage, "x"),
 			failedPull(9*time.Second))},
+		{name: "a pod whose record cannot be read, before its turn", why: "D2: it may be taken for one that needs the image, so that 50% are 2 of 3", scene: handFleet(
+			handPods("unready", "a-old", "b-old", "c-old", "d-old"), inPlaceBy(inplace.IfPossible), handSlowly("1", "1", 0), func(s *handmade) {
+				s.spec.PreDownload = &predownload.Options{Parallelism: new(intstr.Parse("50%"))}
+			}, onPods(func(p *corev1.Pod) {
+				p.Annotations = map[string]string{inplace.StateKey: "{"}
+				p.Status.Conditions = p.Status.Conditions[:1]
+			}, "a-old"))},
 	})
 }
 
