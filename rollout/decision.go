@@ -123,8 +123,8 @@ const (
 	TargetUpdate
 	// TargetStable is the stable revision, while another is tried elsewhere or has failed (T6).
 	TargetStable
-	// TargetHeld is what the node has, because a rule holds it there (T1). With holdRevision, and in a part of a stage that is not
-	// open (T8, F3), it is also the older revision at which a pod that the node has lost comes back.
+	// TargetHeld is what the node has, because a rule holds it there (T1). With holdRevision, and in a part of a stage that is
+	// not open (T8, F3), it is also the older revision at which a pod that the node has lost comes back.
 	TargetHeld
 
 	targets // count

@@ -113,7 +113,7 @@ func (r *run) completeMarks(marks []marking) []marking {
 	update, base := r.revision.Update, r.revision.Base
 	if (r.stages.Completed || r.revision.Completed) && !history.Completed(update.Existing) {
 		var remove []string
-		if history.Failed(update.Existing) && r.trial.Phase != canary.Failed { // a revision has one verdict; a failed trial keeps it
+		if history.Failed(update.Existing) && r.trial.Phase != canary.Failed { // one verdict; a failed trial keeps its own
 			remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
 		}
 		return addMarks(marks, update, mark, remove)

@@ -379,7 +379,7 @@ func (v *verifier) checkInstalls() {
 			// Nothing is missing here.
 		case len(node.creates) > 0:
 			installed++
-			if skipped != "" && !(v.hasPlace(node) && v.createdInPlaces() >= v.placesLeft()) {
+			if skipped != "" && (!v.hasPlace(node) || v.createdInPlaces() < v.placesLeft()) {
 				v.report(5, node.name, "T7: create, although %s comes before it and gets none", skipped)
 			}
 		case len(node.pods) == 0 && skipped == "" && !node.leftAlone && v.canCreate(node):

@@ -24,9 +24,7 @@ func resizable(method inplace.Method, others ...string) change {
 	}
 }
 
-func burstOf(n int32) change {
-	return func(s *handmade) { s.spec.Burst = new(intstr.FromInt32(n)) }
-}
+func burstOfOne(s *handmade) { s.spec.Burst = new(intstr.FromInt32(1)) }
 
 // TestVerifyAcceptsWaits: what is wrong with a pod shows when it is the pod's turn. Until then the pod waits like others.
 func TestVerifyAcceptsWaits(t *testing.T) {
@@ -36,10 +34,10 @@ func TestVerifyAcceptsWaits(t *testing.T) {
 		for _, pod := range []string{"a-old", "b-old", "c-old"} {
 			for name, limits := range map[string][]change{
 				"budget":               {atMost("1")},
-				"burst":                {atMost("3"), burstOf(1)},
+				"burst":                {atMost("3"), burstOfOne},
 				"slow start":           {atMost("3"), handSlowly("1", "250", 0)},
 				"budget, with pulls":   {atMost("1"), pulls},
-				"burst, with pulls":    {atMost("3"), burstOf(1), pulls},
+				"burst, with pulls":    {atMost("3"), burstOfOne, pulls},
 				"budget, and the hook": {atMost("1"), inPlaceHook, hookedBy(pod)},
 				"budget, and a surplus": {atMost("1"), handPods("unready", pod[:1]+"-older"), onPods(func(p *corev1.Pod) {
 					cpu(&p.Spec, "100m")
@@ -90,7 +88,7 @@ func TestVerifyWaits(t *testing.T) {
 		s.spec.Strategy.Method = inplace.IfPossible
 	}
 	bursting := func(changes ...change) func() *handmade {
-		return handFleet(append(changes, atMost("3"), burstOf(1))...)
+		return handFleet(append(changes, atMost("3"), burstOfOne)...)
 	}
 	ungated := func(names ...string) change {
 		return onPods(func(p *corev1.Pod) { p.Spec.ReadinessGates = nil }, names...)

@@ -236,7 +236,7 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 		{name: "in the grace period, and on its way out by now", why: "L2: it is deleted when its hook lets it go", scene: asleep(inGrace(preDelete, hookedBy("a-old", "b-old"),
 			inStateOf(lifecycle.PreparingDelete, "a-old", "b-old")))},
 		{name: "in the grace period of an update before, turned down by burst", why: "M6: its turn has not come",
-			scene: asleep(turnedDown(burstOf(1)))},
+			scene: asleep(turnedDown(burstOfOne))},
 		{name: "in the grace period of an update before, turned down by slow start", why: "B7: its turn has not come",
 			scene: asleep(turnedDown(handSlowly("1", "1", 0)))},
 		{name: "terminating, in a slow start that nobody waits for", why: "B7: its place is of no use", scene: asleep(handFleet(handPods("available", "a-old", "b-new"), ending,
@@ -261,7 +261,7 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 		{
 			name:  "asleep in the grace period of an update before, with little burst",
 			why:   "M6: the plan says that its turn has come",
-			scene: overtaking(burstOf(1)), plant: forget, want: 15, mention: overtakenEnds,
+			scene: overtaking(burstOfOne), plant: forget, want: 15, mention: overtakenEnds,
 		},
 		{
 			name:  "asleep in the grace period of an update before, beside a pod in its hook",
