@@ -228,9 +228,9 @@ const (
 	// RenumberRevision sets the revision number (a rollback makes an old revision the newest, R3).
 	RenumberRevision
 	// AnnotateRevision records the verdict of a canary on the revision (C6), that it was given up or retried (F3), or that it was
-	// rolled out everywhere (T8). [RevisionAction.Patch] is the merge patch that sets
-	// RevisionAction.Annotations and removes RemoveAnnotations, with UID as precondition. A verdict that could not be written is
-	// planned again; until it is written, only Plan.Memory holds it.
+	// rolled out everywhere (T8). [RevisionAction.Patch] is the merge patch that sets RevisionAction.Annotations and removes
+	// RemoveAnnotations, with UID as precondition. A verdict that could not be written is planned again; until it is written,
+	// only Plan.Memory holds it.
 	AnnotateRevision
 	// DeleteRevision deletes a duplicate (R3) or one beyond the history limit (R4).
 	DeleteRevision
