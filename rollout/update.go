@@ -24,15 +24,15 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 		r.refuse(i, p, LimitBurst)
 		return updateDeferred
 	}
-	hooks, now := r.spec.Lifecycle, r.snapshot.Now
-	transition := hooks.Next(p.Object, lifecycle.Update, inplace.Completed(p.Object).Done)
-	if transition.Wait == lifecycle.WaitPreDelete { // its deletion is taken back first (L2)
+	if p.traits.has(preparingDelete) { // its deletion is taken back first (L2), so that the hook of updates is asked then (L3)
 		if isNew {
 			r.countWaiting(i)
 		}
 		r.continuePod(i, r.nodes[i].outdatedPod)
 		return updateWaits
 	}
+	hooks, now := r.spec.Lifecycle, r.snapshot.Now
+	transition := hooks.Next(p.Object, lifecycle.Update, inplace.Completed(p.Object).Done)
 	var metadata inplace.Metadata
 	metadata.Labels, metadata.Annotations = transition.Metadata(now)
 	goal := r.goalHash(&r.nodes[i])
@@ -58,9 +58,6 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 	}
 	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
 		r.waitForRoom(i, p)
-		if isNew { // it was prepared for something else, such as a deletion that is taken back
-			r.countWaiting(i)
-		}
 		return updateWaits
 	}
 	if isNew {

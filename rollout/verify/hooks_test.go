@@ -177,6 +177,17 @@ func TestVerifyHooks(t *testing.T) {
 			plant: func(s *handmade) { labelPatch(s, "a-old", lifecycle.Normal) }, want: 4, mention: "L2: takes back a pod that is to be deleted",
 		},
 		{
+			name: "updated in place while it leaves", why: "L2, L3: it is taken back first, and the hook of updates is asked then",
+			scene: handFleet(handPods("unready", "a-old"), inPlaceBy(inplace.Only), inStateOf(lifecycle.PreparingDelete, "a-old")),
+			plant: func(s *handmade) {
+				labels := s.pod("a-old").Labels
+				delete(labels, lifecycle.StateLabel) // so that the planner updates it
+				s.replan()
+				labels[lifecycle.StateLabel] = string(lifecycle.PreparingDelete)
+			},
+			want: 4, mention: "L2, L3: updates a pod in place that is on its way out; right is to take its deletion back first",
+		},
+		{
 			name: "taken back into another state", why: "L2: Normal", scene: handFleet(handPods("available", "a-new"), leaving("a-new")),
 			plant: func(s *handmade) {
 				s.plan.Patches[0].Data = []byte(handReplaced(string(s.plan.Patches[0].Data), `"Normal"`, `"Updated"`))

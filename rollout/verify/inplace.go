@@ -81,6 +81,10 @@ func (c *patchedPod) checkRevision() {
 // checkState holds the lifecycle state to what the hooks lead to, for what the plan does with the pod (L2, L3).
 func (c *patchedPod) checkState() {
 	from, to := lifecycle.StateOf(c.first), lifecycle.StateOf(c.last)
+	if c.pod.begun && from == lifecycle.PreparingDelete {
+		c.wrong(4, "L2, L3: updates a pod in place that is on its way out; right is to take its deletion back first")
+		return
+	}
 	if from == to {
 		return
 	}
