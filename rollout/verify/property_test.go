@@ -97,6 +97,10 @@ func plantedBugs() []plantedBug {
 			for _, pod := range snapshot.Pods { // package inplace reads grace periods that Kruise has begun
 				awake = awake && pod.Annotations[inplace.GraceKey] == ""
 			}
+			if s.Strategy.MaxUnschedulable != nil || s.Strategy.Policy.Outages != nil {
+				// Whether B8 and B9 matter on a node depends on what becomes of the plan's actions there.
+				awake = awake && len(p.Creates)+len(p.Deletes)+len(p.Patches) == 0
+			}
 			p.NextWake = time.Time{}
 			for i := range p.Decisions {
 				p.Decisions[i].Until = time.Time{}
