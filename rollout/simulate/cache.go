@@ -19,14 +19,18 @@ type cache struct {
 	revisions []*appsv1.ControllerRevision
 }
 
-// sights are what a watch has yet to show of one object, in order.
+// sights are what a watch shows of one object.
 type sights[T any] struct {
 	// ever: the object was shown at some time. at is its place in the cache of pods, counted from 1; 0: it is not there.
-	ever    bool
-	at      int
-	version int // how often it changed; shows is the version that is shown
-	shows   int
-	pending []sight[T]
+	ever           bool
+	at             int32
+	version, shows int32       // how often it changed, and the version that is shown
+	late           *pending[T] // nil: the watch has never been late
+}
+
+// pending are the changes of one object that a watch has yet to show, in order.
+type pending[T any] struct {
+	sights []sight[T]
 	// epoch is the one in which they are pending. It ends when the controller lists all objects.
 	epoch int
 	timer timer
@@ -35,55 +39,61 @@ type sights[T any] struct {
 type sight[T any] struct {
 	at      time.Duration
 	object  T
-	version int
+	version int32
 }
 
 // lag draws how long a watch takes for one change of one object.
-func (s *Simulation) lag(kind, name string, version int) time.Duration {
+func (s *Simulation) lag(kind, name string, version int32) time.Duration {
 	if !s.scenario.Controller.Lag.isSet() {
 		return 0
 	}
-	return s.random.durationOf(s.scenario.Controller.Lag, kind, name+"/"+strconv.Itoa(version))
+	return s.random.durationOf(s.scenario.Controller.Lag, kind, name+"/"+strconv.Itoa(int(version)))
 }
 
 // later queues a change behind those that the watch has not shown yet. It returns false if the change is to be shown at once.
 func later[T any](s *Simulation, v *sights[T], kind, name string, object T, owner fires) bool {
 	v.version++
-	if v.epoch != s.epoch {
-		v.pending, v.epoch = nil, s.epoch
+	if v.late != nil && v.late.epoch != s.epoch {
+		v.late.sights, v.late.epoch = nil, s.epoch
 	}
 	at := s.elapsed + s.lag(kind, name, v.version)
-	if at == s.elapsed && len(v.pending) == 0 {
+	if at == s.elapsed && (v.late == nil || len(v.late.sights) == 0) {
 		v.shows = v.version
 		return false
 	}
-	v.pending = append(v.pending, sight[T]{at, object, v.version})
-	v.timer.owner = owner
-	s.queue.put(&v.timer, v.pending[0].at)
+	if v.late == nil {
+		v.late = &pending[T]{epoch: s.epoch, timer: timer{owner: owner}}
+	}
+	v.late.sights = append(v.late.sights, sight[T]{at, object, v.version})
+	s.queue.put(&v.late.timer, v.late.sights[0].at)
 	return true
 }
 
 // due returns what the watch shows now, or false if it shows nothing. A change waits for those before it, even if they take
 // longer.
 func (v *sights[T]) due(s *Simulation) (object T, ok bool) {
-	if v.epoch != s.epoch {
+	late := v.late
+	if late == nil || late.epoch != s.epoch {
 		return object, false
 	}
-	for len(v.pending) > 0 && v.pending[0].at <= s.elapsed {
-		object, ok = v.pending[0].object, true
-		v.shows = v.pending[0].version
-		v.pending = v.pending[1:]
+	for len(late.sights) > 0 && late.sights[0].at <= s.elapsed {
+		object, ok = late.sights[0].object, true
+		v.shows = late.sights[0].version
+		late.sights = late.sights[1:]
 	}
-	if len(v.pending) > 0 {
-		s.queue.put(&v.timer, v.pending[0].at)
+	if len(late.sights) > 0 {
+		s.queue.put(&late.timer, late.sights[0].at)
 	}
 	return object, ok
 }
 
 // catchUp drops what was pending, because the controller has listed all objects.
 func (v *sights[T]) catchUp(s *Simulation) {
-	s.queue.stop(&v.timer)
-	v.pending, v.shows, v.ever = nil, v.version, true
+	if v.late != nil {
+		s.queue.stop(&v.late.timer)
+		v.late.sights = nil
+	}
+	v.shows, v.ever = v.version, true
 }
 
 type podSight struct{ *pod }
@@ -144,7 +154,7 @@ func (s *Simulation) cachePod(p *pod, object *corev1.Pod) {
 		p.shown.at = 0
 	case at == 0:
 		c.pods, c.owner = append(c.pods, object), append(c.owner, p)
-		p.shown.at = len(c.pods)
+		p.shown.at = int32(len(c.pods))
 	default:
 		c.pods[at-1] = object
 	}

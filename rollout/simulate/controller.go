@@ -68,7 +68,7 @@ type flight struct {
 
 type expected[T any] struct {
 	what    T
-	version int
+	version int32
 }
 
 type (

@@ -15,11 +15,22 @@ type hookTimer struct {
 func (s *Simulation) scheduleHook(p *pod) {
 	asked, _ := kubelet.Asked(p.object, s.spec.Lifecycle)
 	if !asked || s.random.happens(s.scenario.Model.StubbornHooks, "stubborn", p.object.Name) {
-		s.queue.stop(&p.hook.timer)
+		p.stopHook(s)
 		return
+	}
+	if p.hook == nil {
+		p.hook = &hookTimer{pod: p}
+		p.hook.timer.owner = p.hook
 	}
 	key := p.object.Name + "/" + strconv.FormatInt(int64(p.asked), 10)
 	s.queue.put(&p.hook.timer, max(p.asked+s.random.durationOf(s.scenario.Model.Hooks, "hook", key), s.elapsed))
+}
+
+// stopHook calls off what the controllers of hooks were about to do with the pod.
+func (p *pod) stopHook(s *Simulation) {
+	if p.hook != nil {
+		s.queue.stop(&p.hook.timer)
+	}
 }
 
 // fire makes the controllers do what the pod asks of them.

@@ -9,7 +9,7 @@ import (
 type timer struct {
 	at    time.Duration
 	order uint64 // among timers of one instant: in which they were set
-	place int    // in the queue, counted from 1; 0: not set
+	place int32  // in the queue, counted from 1; 0: not set
 	// background timers do not keep a run from being done.
 	background bool
 	owner      fires
@@ -35,7 +35,7 @@ func (q *queue) put(t *timer, at time.Duration) {
 	q.set++
 	t.at, t.order = at, q.set
 	if t.isSet() {
-		heap.Fix(q, t.place-1)
+		heap.Fix(q, int(t.place-1))
 		return
 	}
 	if !t.background {
@@ -49,7 +49,7 @@ func (q *queue) stop(t *timer) {
 	if !t.isSet() {
 		return
 	}
-	heap.Remove(q, t.place-1)
+	heap.Remove(q, int(t.place-1))
 	if !t.background {
 		q.foreground--
 	}
@@ -76,13 +76,13 @@ func (q *queue) Less(i, j int) bool {
 
 func (q *queue) Swap(i, j int) {
 	q.timers[i], q.timers[j] = q.timers[j], q.timers[i]
-	q.timers[i].place, q.timers[j].place = i+1, j+1
+	q.timers[i].place, q.timers[j].place = int32(i+1), int32(j+1)
 }
 
 func (q *queue) Push(x any) {
 	t, _ := x.(*timer)
 	q.timers = append(q.timers, t)
-	t.place = len(q.timers)
+	t.place = int32(len(q.timers))
 }
 
 func (q *queue) Pop() any {

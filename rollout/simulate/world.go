@@ -73,7 +73,7 @@ type pod struct {
 	running     []kubelet.Running
 	next        act
 	timer       timer
-	hook        hookTimer
+	hook        *hookTimer // nil: no hook has asked for anything yet
 	shown       sights[*corev1.Pod]
 }
 
@@ -177,7 +177,6 @@ func (s *Simulation) addPod(object *corev1.Pod) *pod {
 	s.created++
 	p := &pod{object: object, serial: s.created, since: s.elapsed, up: s.elapsed, changed: s.elapsed, asked: s.elapsed}
 	p.timer.owner = p
-	p.hook.timer.owner, p.hook.pod = &p.hook, p
 	if name, ok := placement.TargetNode(object); ok {
 		if p.node = s.nodes[name]; p.node != nil {
 			p.node.pods = append(p.node.pods, p)
@@ -221,7 +220,7 @@ func (s *Simulation) deletePod(p *pod) {
 func (s *Simulation) removePod(p *pod) {
 	p.stage = gone
 	s.queue.stop(&p.timer)
-	s.queue.stop(&p.hook.timer)
+	p.stopHook(s)
 	delete(s.pods, p.object.UID)
 	const share = 16 // of those that are kept; each takes the memory of its last object
 	if s.dead++; s.dead > len(s.order)/share {
