@@ -257,6 +257,9 @@ func (s *Simulation) sendCreate(i int) error {
 	apiserver.Admit(object, fmt.Sprintf("%s%05d", object.GenerateName, serial), uidOf(serial), s.stamp())
 	object.ResourceVersion = s.nextVersion()
 	p := s.addPod(object)
+	if create.Template == nil && c.planner == s.planner { // it differs from the template only in being pinned to its node
+		p.matcher = s.matcher
+	}
 	s.showPod(p, object)
 	s.schedule(p)
 	if p.node != nil {

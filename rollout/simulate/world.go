@@ -75,6 +75,8 @@ type pod struct {
 	timer       timer
 	hook        *hookTimer // nil: no hook has asked for anything yet
 	shown       sights[*corev1.Pod]
+	// matcher decides on which nodes the template of the pod may run; nil: that is to be read off the pod.
+	matcher *placement.Matcher
 }
 
 // setNode adds a node to the cluster.
@@ -322,8 +324,14 @@ func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration 
 
 // fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, and room.
 func (s *Simulation) fits(p *pod) bool {
-	matcher, err := placement.Compile(&corev1.PodTemplateSpec{Spec: p.object.Spec})
-	if err != nil || matcher.Evaluate(p.node.object).Outcome != placement.Run {
+	matcher := p.matcher
+	if matcher == nil {
+		var err error
+		if matcher, err = placement.Compile(&corev1.PodTemplateSpec{Spec: p.object.Spec}); err != nil {
+			return false
+		}
+	}
+	if matcher.Evaluate(p.node.object).Outcome != placement.Run {
 		return false
 	}
 	if p.node.pool == nil {
