@@ -255,7 +255,7 @@ func (r *run) pod(facts *fleet.Pod, node int32, requested traits) (record pod, a
 	}
 	switch {
 	case record.traits.has(marked):
-		record.traits &^= ready | preparingDelete | preparingUpdate | inTransition | outOfService
+		record.traits &^= ready | preparingDelete | preparingUpdate | inTransition | outOfService | unreadable
 	case record.traits.has(ready):
 		readiness := lifecycle.EvaluateSince(facts.ReadySince, r.spec.MinReadySeconds, r.snapshot.Now)
 		if readiness.Available {

@@ -5,7 +5,6 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
-	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -86,7 +85,7 @@ func (r *run) explainStarting(i int32, n *node) {
 	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.Updated:
 		r.noteWait(i, ReasonPutBack, p, LimitHook)
 		return
-	case !p.traits.has(ready) && fleet.IsUnreadable(p.Object):
+	case p.traits.has(unreadable):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
 	case p.traits.has(outOfService), !p.traits.has(ready) && p.traits.has(inTransition) && !inplace.Completed(p.Object).Done:

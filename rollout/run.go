@@ -245,6 +245,7 @@ const (
 	inTransition    = traits(fleet.InTransition)
 	restarting      = traits(fleet.Restarting)
 	outOfService    = traits(fleet.OutOfService)
+	unreadable      = traits(fleet.Unreadable)
 )
 
 const (

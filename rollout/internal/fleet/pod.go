@@ -52,6 +52,7 @@ const (
 	InTransition                       // an in-place update or a hook of it is not finished
 	Restarting                         // has restarted more often than the policy allows (F1)
 	OutOfService                       // though it may be ready, its in-place update or a hook of it is not complete (I5, L3)
+	Unreadable                         // it is not ready, and the record of its in-place update cannot be read
 )
 
 // Has reports whether the pod has any of some traits.
@@ -138,6 +139,8 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 		if since, ready := lifecycle.ReadySince(object); ready {
 			p.Traits |= Ready
 			p.ReadySince = since
+		} else if isUnreadable(object) {
+			p.Traits |= Unreadable
 		}
 	}
 	if p.Traits.Has(Ready) && (p.Traits.Has(InTransition) || inplace.Resizing(object)) && isIncomplete(object) {
@@ -190,11 +193,14 @@ func motion(object *corev1.Pod) Traits {
 // isIncomplete reports whether an in-place update is known not to be complete (I5). If its record cannot be read, that is
 // unknown: then the pod is taken at its readiness, because a ready pod must not keep other nodes from being updated.
 func isIncomplete(object *corev1.Pod) bool {
-	return !inplace.Completed(object).Done && !IsUnreadable(object)
+	return !inplace.Completed(object).Done && !isUnreadable(object)
 }
 
-// IsUnreadable reports whether the record of the pod's in-place update cannot be read.
-func IsUnreadable(object *corev1.Pod) bool {
+// isUnreadable reports whether the record of the pod's in-place update cannot be read.
+func isUnreadable(object *corev1.Pod) bool {
+	if len(object.Annotations) == 0 {
+		return false
+	}
 	return slices.ContainsFunc(inplace.Completed(object).Waits, func(w inplace.UpdateWait) bool {
 		return w.Code == inplace.UnreadableState
 	})
