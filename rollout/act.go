@@ -74,7 +74,7 @@ func (r *run) mergeDuplicateRevisions() {
 		n := &r.nodes[i]
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
-			if !r.hashes[p.hash].relabel || p.traits.has(deleting|finished|planUpdates|patchInFlight) {
+			if !r.hashes[p.hash].relabel || p.traits.hasAny(deleting|finished|planUpdates|patchInFlight) {
 				continue
 			}
 			r.note(int32(i), VerbPatch, ReasonDuplicateRevision, p)

@@ -105,7 +105,7 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
 		return r.prepareDelete(i, j, reason)
 	}
-	if p.traits.has(preparingDelete) && p.traits.has(patchInFlight) { // the patch may take the pod back
+	if p.traits.hasAny(preparingDelete) && p.traits.hasAny(patchInFlight) { // the patch may take the pod back
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
@@ -131,8 +131,8 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 	p := &r.pods[j]
 	r.refuse(i, p, limit)
 	switch {
-	case limit == LimitBurst || p.traits.has(finished):
-	case !p.traits.has(preparingDelete):
+	case limit == LimitBurst || p.traits.hasAny(finished):
+	case !p.traits.hasAny(preparingDelete):
 		r.continuePod(i, j)
 	default:
 		if patches := r.unmarkNotReady(p); len(patches) > 0 {
@@ -161,7 +161,7 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 	}
 	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
-		if limit == LimitFrozen && p.traits.has(preparingDelete) && !p.traits.has(patchInFlight|finished) {
+		if limit == LimitFrozen && p.traits.hasAny(preparingDelete) && !p.traits.hasAny(patchInFlight|finished) {
 			if patches := r.unmarkNotReady(p); len(patches) > 0 {
 				d.Verb = VerbPatch
 				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)

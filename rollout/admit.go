@@ -24,7 +24,7 @@ func (r *run) admit() {
 	}
 	for _, wantReady := range [...]bool{false, true} {
 		for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
-			if r.candidate(i) && r.pods[r.nodes[i].outdatedPod].traits.has(ready) == wantReady {
+			if r.candidate(i) && r.pods[r.nodes[i].outdatedPod].traits.hasAny(ready) == wantReady {
 				r.tryUpdate(i)
 			}
 		}
@@ -46,7 +46,7 @@ func (r *run) budgetFull() (bool, Limit) {
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
 	outdated := &r.pods[n.outdatedPod]
-	if outdated.traits.has(patchInFlight) {
+	if outdated.traits.hasAny(patchInFlight) {
 		r.note(i, VerbWait, ReasonRequested, outdated)
 		return
 	}
@@ -74,7 +74,7 @@ func (r *run) tryUpdate(i int32) {
 		return
 	}
 	reason := ReasonOutdatedNotReady
-	if outdated.traits.has(ready) {
+	if outdated.traits.hasAny(ready) {
 		reason = ReasonOutdated
 		if full, limit := r.budgetFull(); full && !d.Exempt() && (r.surge() || !d.Unavailable) {
 			r.countWaiting(i)

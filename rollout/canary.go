@@ -117,7 +117,7 @@ func (r *run) chosen() []string {
 	}
 	var nodes []string
 	for i := range r.pods {
-		if p := &r.pods[i]; p.traits.has(labelled) && !p.traits.has(marked|finished) {
+		if p := &r.pods[i]; p.traits.hasAny(labelled) && !p.traits.hasAny(marked|finished) {
 			nodes = append(nodes, r.nodes[p.node].Name)
 		}
 	}
@@ -151,7 +151,7 @@ func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	}
 	broken, down := false, isDown(n.Object)
 	for j := n.first; j < n.end; j++ {
-		if p := &r.pods[j]; r.isUpdate(p) && p.traits.has(bound) && !p.traits.has(marked|finished) {
+		if p := &r.pods[j]; r.isUpdate(p) && p.traits.hasAny(bound) && !p.traits.hasAny(marked|finished) {
 			if p.inService() && !down {
 				return canary.Candidate{}, false
 			}
@@ -186,7 +186,7 @@ func (r *run) canaryNodes(names []string) []canary.Node {
 				continue
 			}
 			pods = append(pods, p.Object)
-			if p.inService() && !p.traits.has(marked|preparingDelete) {
+			if p.inService() && !p.traits.hasAny(marked|preparingDelete) {
 				nodes[i].Available = true
 			}
 		}

@@ -41,29 +41,29 @@ func (r *run) classifyNode(i int32) {
 func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	t := r.pods[j].traits
 	d.Facts |= status.Present
-	if t.has(marked) {
+	if t.hasAny(marked) {
 		n.terminating = true
 		return
 	}
-	if t.has(ready) {
+	if t.hasAny(ready) {
 		d.Facts |= status.Ready
 	}
-	if t.has(available) {
+	if t.hasAny(available) {
 		d.Facts |= status.Available
 	}
-	if t.has(atUpdate) {
+	if t.hasAny(atUpdate) {
 		d.Facts |= status.Updated
 	}
 	kept := &n.outdatedPod
 	r.hasPrepared = r.hasPrepared || r.pods[j].isPrepared()
 	switch {
-	case t.has(finished):
+	case t.hasAny(finished):
 		n.hasFinished = true
 		return
-	case t.has(preparingDelete) && !r.isTakenBack(n, d, t):
+	case t.hasAny(preparingDelete) && !r.isTakenBack(n, d, t):
 		n.leavesByHook = true
 		return
-	case t.has(atGoal):
+	case t.hasAny(atGoal):
 		kept = &n.goalPod
 	}
 	if *kept == none || better(&r.pods[j], &r.pods[*kept]) {
@@ -85,7 +85,7 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.has(atGoal) || r.begunHeldBy(n) != LimitNone || n.closed != LimitNone || r.spec.Strategy.Method == inplace.Only
+		return t.hasAny(atGoal) || r.heldEvenIfBegun(n) != LimitNone || n.closed != LimitNone || r.spec.Strategy.Method == inplace.Only
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}
@@ -102,8 +102,8 @@ func (r *run) expectation(i int32) expectation {
 	there := make(map[string]bool, len(others)) // other revisions
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(marked|finished|preparingDelete) && j != n.goalPod && j != n.outdatedPod:
-		case p.traits.has(atGoal):
+		case p.traits.hasAny(marked|finished|preparingDelete) && j != n.goalPod && j != n.outdatedPod:
+		case p.traits.hasAny(atGoal):
 			due &^= ofGoal[n.goal]
 		case r.hasGoalRevision(n, p): // it has other resources, and so is not the pod that was requested
 		case r.isUpdate(p):

@@ -81,8 +81,8 @@ func (r *run) failedText() string {
 func (r *run) isRestarting(i int32) bool {
 	outcome := r.outcome(i)
 	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
-		runs := p.traits.has(atGoal) && !p.traits.has(marked) && (outcome == placement.Run || p.traits.has(bound))
-		return runs && p.traits.has(restarting)
+		runs := p.traits.hasAny(atGoal) && !p.traits.hasAny(marked) && (outcome == placement.Run || p.traits.hasAny(bound))
+		return runs && p.traits.hasAny(restarting)
 	})
 }
 
@@ -96,7 +96,7 @@ func (r *run) unavailablePod(i int32) (pod *corev1.Pod, watched bool) {
 	}
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case !p.traits.has(atGoal) || p.traits.has(marked) || outcome == placement.Keep && !p.traits.has(bound):
+		case !p.traits.hasAny(atGoal) || p.traits.hasAny(marked) || outcome == placement.Keep && !p.traits.hasAny(bound):
 		case p.inService():
 			return nil, false
 		case pod == nil || j == n.goalPod:

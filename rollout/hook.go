@@ -15,16 +15,16 @@ import (
 // it go (L2). prepareDelete reports whether this plan labels it.
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
-	if limit := r.handsOff(i); limit != LimitNone && !p.traits.has(preparingDelete|patchInFlight) {
+	if limit := r.handsOff(i); limit != LimitNone && !p.traits.hasAny(preparingDelete|patchInFlight) {
 		r.refuseDelete(i, j, limit)
 		return false
 	}
-	known := p.traits.has(deleteDeferred) // repair or admit asked for its deletion before, and this plan has patched it if needed
+	known := p.traits.hasAny(deleteDeferred) // repair or admit asked for its deletion before, and this plan has patched it if needed
 	p.traits |= deleteDeferred
 	switch {
-	case p.traits.has(preparingDelete):
+	case p.traits.hasAny(preparingDelete):
 		r.noteWait(i, ReasonPreDelete, p, LimitHook)
-		if !known && !p.traits.has(patchInFlight) {
+		if !known && !p.traits.hasAny(patchInFlight) {
 			// The label may be there without the condition of markPodNotReady (L4).
 			step := r.leaveStep(p)
 			if step.Mark == lifecycle.SetMark && !r.takeRoom(i, p) {
@@ -36,7 +36,7 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 			}
 		}
 		return false
-	case p.traits.has(patchInFlight):
+	case p.traits.hasAny(patchInFlight):
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
@@ -49,16 +49,16 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 // prepareDeleteStray is prepareDelete for a pod without a node of the snapshot, which has a decision of its own.
 func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 	switch {
-	case p.traits.has(preparingDelete):
+	case p.traits.hasAny(preparingDelete):
 		d.Verb, d.Reason, d.Limit = VerbWait, ReasonPreDelete, LimitHook
-		if p.traits.has(patchInFlight) {
+		if p.traits.hasAny(patchInFlight) {
 			return
 		}
 		if patches := r.leaveStep(p).Patches(p.Object, r.snapshot.Now); len(patches) > 0 {
 			d.Verb = VerbPatch
 			r.patch(d, p, r.hashes[p.hash].value, ReasonPreDelete, patches...)
 		}
-	case p.traits.has(patchInFlight):
+	case p.traits.hasAny(patchInFlight):
 		d.Verb, d.Reason = VerbWait, ReasonRequested
 	case r.allowance.frozen:
 		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
@@ -85,10 +85,10 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 // nothing.
 func (r *run) continuePod(i, j int32) {
 	p := &r.pods[j]
-	if !p.traits.has(inTransition|preparingDelete) || p.traits.has(deleting|deleteDeferred|planUpdates) {
+	if !p.traits.hasAny(inTransition|preparingDelete) || p.traits.hasAny(deleting|deleteDeferred|planUpdates) {
 		return
 	}
-	if p.traits.has(patchInFlight) {
+	if p.traits.hasAny(patchInFlight) {
 		r.note(i, VerbWait, ReasonRequested, p)
 		return
 	}
@@ -107,9 +107,9 @@ func (r *run) continuePod(i, j int32) {
 	}
 	reason := ReasonInPlaceUnfinished
 	switch {
-	case p.traits.has(preparingDelete|preparingUpdate) || cancels:
+	case p.traits.hasAny(preparingDelete|preparingUpdate) || cancels:
 		reason = ReasonTakenBack
-	case !p.traits.has(ready) && fresh(p.Object):
+	case !p.traits.hasAny(ready) && fresh(p.Object):
 		reason = ReasonNewPod
 	}
 	r.note(i, VerbPatch, reason, p)
@@ -119,7 +119,7 @@ func (r *run) continuePod(i, j int32) {
 // disturbs reports whether a step would restart containers of a pod that is Ready and outdated: the next batch of an update that
 // is no longer wanted (I5). When such a pod is disturbed next is up to the budget.
 func (r *run) disturbs(p *pod, step inplace.Step) bool {
-	return step.Begun && p.traits.has(ready) && !p.traits.has(atGoal)
+	return step.Begun && p.traits.hasAny(ready) && !p.traits.hasAny(atGoal)
 }
 
 // fresh reports whether the conditions of a pod's readiness gates were never set, so that the patch sets them first (I3, L4).

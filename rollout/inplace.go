@@ -47,7 +47,7 @@ func (r *run) findInPlace(i int32) inPlace {
 	}
 	found := inPlace{change: r.changeTo(n.goal, p.hash)}
 	update := found.change.update
-	if update.InPlace() && (!r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.has(digested)) {
+	if update.InPlace() && (!r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.hasAny(digested)) {
 		found.obstruction = inplace.Overridden // only what the template says changes in place (I2), not overrides
 	}
 	return found
@@ -57,10 +57,10 @@ func (r *run) findInPlace(i int32) inPlace {
 // pod yet and can go on: it waits for its hook, or for the grace period. It also returns what it found about the pod.
 func (r *run) isBegunInPlace(i int32) (bool, inPlace) {
 	p := &r.pods[r.nodes[i].outdatedPod]
-	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.has(inTransition) {
+	if r.spec.Strategy.Method == inplace.Recreate || !p.traits.hasAny(inTransition) {
 		return false, inPlace{}
 	}
-	if !p.traits.has(preparingUpdate) && (p.traits.has(ready) || !inplace.Preparing(p.Object)) {
+	if !p.traits.hasAny(preparingUpdate) && (p.traits.hasAny(ready) || !inplace.Preparing(p.Object)) {
 		return false, inPlace{}
 	}
 	found := r.findInPlace(i)

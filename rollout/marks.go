@@ -67,7 +67,7 @@ func (r *run) verdictMarks() []marking {
 		marks = addMarks(marks, update, r.trial.Set, r.trial.Remove)
 	}
 	stable := r.revision.Stable
-	if r.isTried() && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
+	if r.hasTwoGoals() && stable.Hash != update.Hash && !history.Promoted(stable.Existing) {
 		marks = addMarks(marks, stable, promoted, nil)
 	}
 	return marks
@@ -157,10 +157,10 @@ func (r *run) labelCanaries() {
 		for j := n.first; j < n.end; j++ {
 			p := &r.pods[j]
 			want := n.canary && r.isUpdate(p)
-			if p.traits.has(labelled) && r.rules.Predecessor.Owns(p.Object) {
+			if p.traits.hasAny(labelled) && r.rules.Predecessor.Owns(p.Object) {
 				continue // it was labelled by another set
 			}
-			if want == p.traits.has(labelled) || p.traits.has(deleting|finished|deleteDeferred|patchInFlight|planPatches) {
+			if want == p.traits.hasAny(labelled) || p.traits.hasAny(deleting|finished|deleteDeferred|patchInFlight|planPatches) {
 				continue // what this plan patches already can wait
 			}
 			r.note(int32(i), VerbPatch, ReasonCanaryLabel, p)

@@ -81,7 +81,7 @@ func (r *run) canaryRecord() canary.Record {
 		return r.trial.Record
 	}
 	for i := range r.pods {
-		if p := &r.pods[i]; p.traits.has(labelled) {
+		if p := &r.pods[i]; p.traits.hasAny(labelled) {
 			return canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}
 		}
 	}

@@ -48,7 +48,7 @@ func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 		for _, wantReady := range [...]bool{false, true} {
 			for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
 				n := &r.nodes[i]
-				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.has(ready) != wantReady {
+				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.hasAny(ready) != wantReady {
 					continue
 				}
 				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].Object.Spec)
@@ -78,7 +78,7 @@ func (r *run) updatedReady() int32 {
 		if r.outcome(int32(i)) != placement.Run || n.goal != toUpdate {
 			continue
 		}
-		if n.goalPod != none && r.pods[n.goalPod].traits.has(ready) {
+		if n.goalPod != none && r.pods[n.goalPod].traits.hasAny(ready) {
 			count++
 		}
 	}

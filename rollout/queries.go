@@ -17,19 +17,19 @@ import (
 // (TestQueriesDoNotWrite).
 
 // inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).
-func (p *pod) inService() bool { return p.traits.has(available) && !p.traits.has(outOfService) }
+func (p *pod) inService() bool { return p.traits.hasAny(available) && !p.traits.hasAny(outOfService) }
 
 // serves reports whether the pod serves (B2): it does the daemon's work, and nothing that was begun will stop it. A pod that is
 // prepared for an in-place update does not serve, nor does one with a patch in flight, which may prepare it: it may stop
 // working as soon as its hook lets it go, or the watch shows the patch.
 func (p *pod) serves() bool {
 	switch t := p.traits; {
-	case t.has(deleting | preparingDelete | planUpdates | patchInFlight):
+	case t.hasAny(deleting | preparingDelete | planUpdates | patchInFlight):
 		return false
-	case t.has(atGoal):
+	case t.hasAny(atGoal):
 		return p.inService()
 	default:
-		return t.has(ready) && !t.has(preparingUpdate)
+		return t.hasAny(ready) && !t.hasAny(preparingUpdate)
 	}
 }
 
@@ -53,7 +53,7 @@ func (r *run) newPodsInService(i int32) (some, notYet bool) {
 	notYet = n.creating || n.expects == expectsGoalPod && !keep
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
-		case !t.has(atGoal) || t.has(deleting) || keep && !t.has(bound):
+		case !t.hasAny(atGoal) || t.hasAny(deleting) || keep && !t.hasAny(bound):
 		case r.pods[j].inService():
 			some = true
 		default:
@@ -68,11 +68,11 @@ func (r *run) newPodsInService(i int32) (some, notYet bool) {
 // was asked for.
 func (p *pod) isPrepared() bool {
 	t := p.traits
-	return t.has(ready) && t.has(preparingUpdate|preparingDelete) && !t.has(deleting|atGoal|patchInFlight|planUpdates|planPatches)
+	return t.hasAny(ready) && t.hasAny(preparingUpdate|preparingDelete) && !t.hasAny(deleting|atGoal|patchInFlight|planUpdates|planPatches)
 }
 
 // isUpdate reports whether the pod carries the update revision, with whatever resources.
-func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.has(byGeneration) }
+func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.hasAny(byGeneration) }
 
 // goalHash returns the revision where the node is to end (T6).
 func (r *run) goalHash(n *node) string {
@@ -100,7 +100,7 @@ func (r *run) effectOn(n *node) *placement.Overridden {
 func (r *run) hasResources(n *node, p *pod) bool {
 	effect := r.effectOn(n)
 	if effect == nil {
-		return !p.traits.has(digested)
+		return !p.traits.hasAny(digested)
 	}
 	return len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest
 }
@@ -114,12 +114,12 @@ func (r *run) beginHeldBy(n *node) Limit {
 	case strategy.Paused:
 		return LimitPaused
 	default:
-		return r.begunHeldBy(n)
+		return r.heldEvenIfBegun(n)
 	}
 }
 
-// begunHeldBy returns what holds the node even if its update was begun; LimitNone: nothing does. Paused does not (T4).
-func (r *run) begunHeldBy(n *node) Limit {
+// heldEvenIfBegun returns what holds the node even if its update was begun; LimitNone: nothing does. Paused does not (T4).
+func (r *run) heldEvenIfBegun(n *node) Limit {
 	switch {
 	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
 		return LimitCanary // a paused canary replaces nothing (C7)
@@ -140,7 +140,7 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 	}
 	begun, found := r.isBegunInPlace(i)
 	if begun {
-		limit = r.begunHeldBy(n)
+		limit = r.heldEvenIfBegun(n)
 	}
 	return limit, found
 }
@@ -190,13 +190,13 @@ func (r *run) candidate(i int32) bool {
 	if r.surge() {
 		return !n.hasFinished && r.alone(n)
 	}
-	return r.alone(n) || !r.pods[n.outdatedPod].traits.has(ready)
+	return r.alone(n) || !r.pods[n.outdatedPod].traits.hasAny(ready)
 }
 
 // alone reports whether the outdated pod is the only live one of its node after this plan's repairs.
 func (r *run) alone(n *node) bool {
 	for j := n.first; j < n.end; j++ {
-		if j != n.outdatedPod && !r.pods[j].traits.has(deleting) {
+		if j != n.outdatedPod && !r.pods[j].traits.hasAny(deleting) {
 			return false
 		}
 	}
@@ -235,7 +235,7 @@ func (r *run) misses(n *node) bool {
 // isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
 // revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
 func (r *run) isFilled(n *node) bool {
-	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.has(atUpdate) })
+	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.hasAny(atUpdate) })
 }
 
 // hasUpdate reports whether the node has, or is about to get, a live pod of the update revision, with whatever resources.
@@ -244,7 +244,7 @@ func (r *run) hasUpdate(n *node) bool {
 		return true
 	}
 	for j := n.first; j < n.end; j++ {
-		if p := &r.pods[j]; !p.traits.has(marked|finished) && r.isUpdate(p) {
+		if p := &r.pods[j]; !p.traits.hasAny(marked|finished) && r.isUpdate(p) {
 			return true
 		}
 	}
@@ -263,7 +263,7 @@ func (r *run) bestAvailable(n *node) int32 {
 	best := int32(none)
 	for i := n.first; i < n.end; i++ {
 		p := &r.pods[i]
-		if !p.traits.has(available) || p.traits.has(preparingDelete) { // a marked pod never is available
+		if !p.traits.hasAny(available) || p.traits.hasAny(preparingDelete) { // a marked pod never is available
 			continue
 		}
 		if best == none || better(p, &r.pods[best]) {
@@ -277,7 +277,7 @@ func (r *run) bestAvailable(n *node) int32 {
 // deletes, may be available although the one that stays is not yet.
 func (r *run) keepsAvailable(n *node) bool {
 	for _, i := range [...]int32{n.goalPod, n.outdatedPod} {
-		if i != none && r.pods[i].traits.has(available) && !r.pods[i].traits.has(preparingDelete) {
+		if i != none && r.pods[i].traits.hasAny(available) && !r.pods[i].traits.hasAny(preparingDelete) {
 			return true
 		}
 	}
@@ -292,13 +292,13 @@ func better(a, b *pod) bool {
 		return a.serves()
 	}
 	for _, want := range [...]traits{available, ready, bound} {
-		if a.traits.has(want) != b.traits.has(want) {
-			return a.traits.has(want)
+		if a.traits.hasAny(want) != b.traits.hasAny(want) {
+			return a.traits.hasAny(want)
 		}
 	}
 	for _, avoid := range [...]traits{patchInFlight, preparingDelete} { // a patch in flight may have asked the pod to leave
-		if a.traits.has(avoid) != b.traits.has(avoid) {
-			return b.traits.has(avoid)
+		if a.traits.hasAny(avoid) != b.traits.hasAny(avoid) {
+			return b.traits.hasAny(avoid)
 		}
 	}
 	return byAge(a, b) < 0

@@ -35,7 +35,7 @@ func (r *run) newSpare() spare {
 	}
 	desired := r.plan.Budget.Desired
 	return spare{
-		unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired), quarantined: r.quarantine,
+		unschedulable: r.unschedulable.RoundUp(desired), out: r.maxExempt.RoundUp(desired), quarantined: r.maxQuarantined,
 	}
 }
 
@@ -85,8 +85,8 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 			return
 		}
 		update.OutdatedPod(p.Object)
-		requested = requested || p.traits.has(marked) && p.Object.DeletionTimestamp == nil
-		unseen = unseen || p.traits.has(patchInFlight)
+		requested = requested || p.traits.hasAny(marked) && p.Object.DeletionTimestamp == nil
+		unseen = unseen || p.traits.hasAny(patchInFlight)
 	}
 	for j := n.first; j < n.end; j++ {
 		look(&r.pods[j])

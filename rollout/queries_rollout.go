@@ -16,14 +16,14 @@ import (
 // What several steps ask about the rollout as a whole: whether the update revision is on trial (C rules), was given up (F3), or
 // comes part by part (T8), and whether users have stopped it (T4). None of it writes anything.
 
-// isTried reports whether the update revision is on trial, has failed one, or was given up (F3), so that nodes end at two
+// hasTwoGoals reports whether the update revision is on trial, has failed one, or was given up (F3), so that nodes end at two
 // revisions.
-func (r *run) isTried() bool { return r.trial.Phase != canary.Idle }
+func (r *run) hasTwoGoals() bool { return r.trial.Phase != canary.Idle }
 
 // followsParts reports whether the plan has to know how the parts of stages stand: until the update revision is marked as
 // rolled out everywhere (T8). Without stages that is so while any revision has such a mark, and the whole fleet is one part.
 func (r *run) followsParts() bool {
-	return r.spec.Strategy.Type == RollingUpdate && !r.isTried() && !r.revision.Completed &&
+	return r.spec.Strategy.Type == RollingUpdate && !r.hasTwoGoals() && !r.revision.Completed &&
 		(r.rules.Stages.Len() > 0 || r.failures != nil || r.revision.AnyCompleted)
 }
 
@@ -79,7 +79,7 @@ func (r *run) allPartsOpen() bool {
 // isFirstInstallation reports whether nothing was rolled out before: neither the history nor a pod shows another revision, as
 // those of a predecessor do.
 func (r *run) isFirstInstallation() bool {
-	isOther := func(p pod) bool { return !p.traits.has(marked|finished) && !r.isUpdate(&p) }
+	isOther := func(p pod) bool { return !p.traits.hasAny(marked|finished) && !r.isUpdate(&p) }
 	return r.revision.First && !slices.ContainsFunc(r.pods, isOther)
 }
 
@@ -87,7 +87,7 @@ func (r *run) isFirstInstallation() bool {
 // or has failed. T6 would then give it to all nodes at once, so that they keep what they have instead (T8).
 func (r *run) closesStable() bool {
 	stable := r.revision.Stable
-	return r.rules.Stages.Len() > 0 && r.isTried() && stable.Hash != r.revision.Update.Hash &&
+	return r.rules.Stages.Len() > 0 && r.hasTwoGoals() && stable.Hash != r.revision.Update.Hash &&
 		stable.Hash != r.revision.Base.Hash && !history.Completed(stable.Existing)
 }
 

@@ -34,7 +34,7 @@ func (r *run) makeRecords(updates map[string]bool) {
 	}
 	r.countAside()
 	for j := r.podFacts.Strays; j != none; j = r.podFacts.List.At(j).Next {
-		if p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j)); !p.traits.has(marked) || !p.traits.has(finished) {
+		if p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j)); !p.traits.hasAny(marked) || !p.traits.hasAny(finished) {
 			r.strays = append(r.strays, p)
 		}
 	}
@@ -229,7 +229,7 @@ func (r *run) addPods(i int32, requests requests) {
 	n.first = int32(len(r.pods))
 	for j := r.podFacts.First[n.ordinal]; j != none; j = r.podFacts.List.At(j).Next {
 		p, availableAt := r.pod(r.podFacts.List.At(j), i, requests.traits(j))
-		if p.traits.has(marked) && p.traits.has(finished) {
+		if p.traits.hasAny(marked) && p.traits.hasAny(finished) {
 			// M1 ignores a finished pod that is marked for deletion. Only its revision still counts, as one that a pod
 			// carries (R4) and as what the node ran (T1), and on a canary node that it failed (C2).
 			if r.remembersIgnored() {
@@ -247,16 +247,16 @@ func (r *run) addPods(i int32, requests requests) {
 // available by the clock alone; zero: it does not.
 func (r *run) pod(facts *fleet.Pod, node int32, requested traits) (record pod, availableAt time.Time) {
 	record = pod{Pod: facts, node: node, hash: facts.Hash, traits: traits(facts.Traits) | requested}
-	if facts.Traits.Has(fleet.Unhashed) && r.atGeneration(facts) {
+	if facts.Traits.HasAny(fleet.Unhashed) && r.atGeneration(facts) {
 		record.traits |= byGeneration
 	}
 	if !r.usesCanaryLabel {
 		record.traits &^= labelled
 	}
 	switch {
-	case record.traits.has(marked):
+	case record.traits.hasAny(marked):
 		record.traits &^= ready | preparingDelete | preparingUpdate | inTransition | outOfService | unreadable
-	case record.traits.has(ready):
+	case record.traits.hasAny(ready):
 		readiness := lifecycle.EvaluateSince(facts.ReadySince, r.spec.MinReadySeconds, r.snapshot.Now)
 		if readiness.Available {
 			record.traits |= available
@@ -309,7 +309,7 @@ func (r *run) addCreate(create InFlightCreate, updates map[string]bool) {
 
 // requests say which pods and nodes requests are in flight for. The zero value: for none.
 type requests struct {
-	pods  map[int32]traits // by their places in the facts
+	pods  map[int32]traits // by their ordinals in the facts
 	nodes fleet.Ordinals
 }
 
@@ -323,7 +323,7 @@ func (r *run) requestsFor(f InFlight) requests {
 		for _, uid := range uids {
 			if j := r.podFacts.Find(uid); j != none {
 				q.pods[j] |= t
-				q.add(r.podFacts.List.At(j).Node)
+				q.add(r.podFacts.List.At(j).NodeOrdinal)
 			}
 		}
 	}
@@ -342,5 +342,5 @@ func (q requests) add(node int32) {
 	}
 }
 
-// traits returns those that requests give the pod at a place in the facts.
+// traits returns those that requests give the pod with an ordinal in the facts.
 func (q requests) traits(j int32) traits { return q.pods[j] }

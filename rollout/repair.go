@@ -63,13 +63,13 @@ func (r *run) clear(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
-		case t.has(marked):
-		case t.has(succeeded):
+		case t.hasAny(marked):
+		case t.hasAny(phaseSucceeded):
 			r.delete(i, j, VerbDelete, ReasonSucceeded)
-		case t.has(failed):
+		case t.hasAny(phaseFailed):
 			// deleteFailed below deletes all Failed pods of a node together
 		case j == n.goalPod || j == n.outdatedPod:
-		case t.has(preparingDelete) || r.pods[j].isPrepared():
+		case t.hasAny(preparingDelete) || r.pods[j].isPrepared():
 			// mend deletes it: the pod may be all that keeps its node up. Then it takes room in the budget (B3), and how much
 			// there is left is known only after clear has seen all nodes.
 		default:
@@ -87,8 +87,8 @@ func (r *run) mend(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case p.traits.has(deleting|finished|deleteDeferred) || j == n.goalPod || j == n.outdatedPod:
-		case p.traits.has(preparingDelete):
+		case p.traits.hasAny(deleting|finished|deleteDeferred) || j == n.goalPod || j == n.outdatedPod:
+		case p.traits.hasAny(preparingDelete):
 			r.deletePrepared(i, j, ReasonReleased)
 		case p.isPrepared():
 			r.deletePrepared(i, j, ReasonSurplus)
@@ -118,14 +118,14 @@ func (r *run) deleteFailed(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
-		if !p.traits.has(failed) {
+		if !p.traits.hasAny(phaseFailed) {
 			continue
 		}
-		if p.traits.has(preparingDelete) { // the back-off was waited for before it began to leave
+		if p.traits.hasAny(preparingDelete) { // the back-off was waited for before it began to leave
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
-		if !p.traits.has(atGoal) && r.beginHeldBy(n) == LimitNone && n.closed == LimitNone {
+		if !p.traits.hasAny(atGoal) && r.beginHeldBy(n) == LimitNone && n.closed == LimitNone {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
@@ -167,13 +167,13 @@ func (r *run) supersede(i int32) {
 	if n.goalPod == none || n.outdatedPod == none {
 		return
 	}
-	if r.outcome(i) == placement.Keep && !r.pods[n.goalPod].traits.has(bound) {
+	if r.outcome(i) == placement.Keep && !r.pods[n.goalPod].traits.hasAny(bound) {
 		return
 	}
 	switch {
 	case r.pods[n.goalPod].serves(): // in service is not enough: a pod that is being taken back may yet leave
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonSuperseded)
-	case !r.pods[n.outdatedPod].traits.has(ready):
+	case !r.pods[n.outdatedPod].traits.hasAny(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
 	}
 }
@@ -223,7 +223,7 @@ func (r *run) evict(i int32, excess *int32) {
 	}
 	for j := n.first; j < n.end; j++ {
 		switch {
-		case r.pods[j].traits.has(marked):
+		case r.pods[j].traits.hasAny(marked):
 		case j == stays:
 			r.noteWait(i, ReasonServing, &r.pods[j], LimitDesired)
 		default:

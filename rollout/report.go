@@ -79,19 +79,19 @@ func (r *run) explainStarting(i int32, n *node) {
 	}
 	p := &r.pods[n.goalPod]
 	switch {
-	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.PreparingNormal:
+	case p.traits.hasAny(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.PreparingNormal:
 		r.noteWait(i, ReasonPreNormal, p, LimitHook)
 		return
-	case p.traits.has(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.Updated:
+	case p.traits.hasAny(outOfService) && lifecycle.StateOf(p.Object) == lifecycle.Updated:
 		r.noteWait(i, ReasonPutBack, p, LimitHook)
 		return
-	case p.traits.has(unreadable):
+	case p.traits.hasAny(unreadable):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
-	case p.traits.has(outOfService), !p.traits.has(ready) && p.traits.has(inTransition) && !inplace.Completed(p.Object).Done:
+	case p.traits.hasAny(outOfService), !p.traits.hasAny(ready) && p.traits.hasAny(inTransition) && !inplace.Completed(p.Object).Done:
 		r.note(i, VerbWait, ReasonUpdating, p)
 		return
-	case !p.traits.has(ready):
+	case !p.traits.hasAny(ready):
 		r.note(i, VerbWait, ReasonNotReady, p)
 		return
 	case p.inService(): // it serves as soon as what is in flight is seen

@@ -175,7 +175,7 @@ func (r *run) frontier() stage.Frontier {
 // reportFailures shows what is counted of failures.
 func (r *run) reportFailures() {
 	budget := &r.plan.Budget
-	budget.Failed, budget.MaxFailed, budget.MaxQuarantined = r.failed, r.maxFailed, r.quarantine
+	budget.Failed, budget.MaxFailed, budget.MaxQuarantined = r.failed, r.maxFailed, r.maxQuarantined
 	if r.isGivenUp() {
 		r.plan.GaveUp = r.gaveUpBefore()
 	}

@@ -77,10 +77,10 @@ func (r *run) isRolledOut() bool {
 	for _, first := range r.podFacts.First {
 		for j := first; j != none; j = r.podFacts.List.At(j).Next {
 			p := r.podFacts.List.At(j)
-			if p.Traits.Has(fleet.Marked | fleet.Failed | fleet.Succeeded) {
+			if p.Traits.HasAny(fleet.Marked | fleet.Failed | fleet.Succeeded) {
 				continue
 			}
-			if matches[r.podFacts.Hashes[p.Hash].Value] || p.Traits.Has(fleet.Unhashed) && r.atGeneration(p) {
+			if matches[r.podFacts.Hashes[p.Hash].Value] || p.Traits.HasAny(fleet.Unhashed) && r.atGeneration(p) {
 				updated++
 				break
 			}

@@ -140,7 +140,7 @@ func (r *run) isLetGo(i int32) bool {
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
 		hook := hooks.InPlaceUpdate
-		if p.traits.has(preparingDelete) {
+		if p.traits.hasAny(preparingDelete) {
 			hook = hooks.PreDelete
 		}
 		if p.isPrepared() && hook.Matches(p.Object) {
@@ -169,7 +169,7 @@ func (r *run) goesNow(p *pod) bool {
 	case r.handsOff(p.node) != LimitNone:
 		return false
 	case r.spec.Lifecycle.PreDelete.Matches(p.Object):
-		return !p.traits.has(preparingDelete)
+		return !p.traits.hasAny(preparingDelete)
 	default:
 		return r.allowance.deletes > 0
 	}

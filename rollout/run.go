@@ -25,7 +25,7 @@ import (
 // of the records of nodes and pods, which are split in the same way.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
-// has a record, with a place in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
+// has a record, with an index in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
 // the other. Records and Decisions are flat slices, so that a plan allocates a constant number of objects however many nodes
 // there are.
 type run struct {
@@ -77,7 +77,7 @@ type aim struct {
 	// trial is how the canary stands. record is what is known of the rollout.
 	trial  canary.Judgement
 	record Record
-	// otherCreates are, by the node's place in run.nodes, the revisions of its creates in flight that are neither the update
+	// otherCreates are, by the node's index in run.nodes, the revisions of its creates in flight that are neither the update
 	// revision nor the stable one: those for which node.creates has ofOther.
 	otherCreates map[int32][]string
 }
@@ -89,8 +89,8 @@ type opened struct {
 	partCounts []stage.Count
 	stages     stage.Judgement
 	// failed is how many nodes have failed, without those that B8 and B9 leave out. maxFailed is how many may fail (F2), and
-	// quarantine how many of those that did may be left out (F4).
-	failed, maxFailed, quarantine int32
+	// maxQuarantined how many of those that did may be left out (F4).
+	failed, maxFailed, maxQuarantined int32
 }
 
 // draft is what steps 4 to 9 remember of the plan that they write, such as what is left of its limits.
@@ -124,7 +124,7 @@ type node struct {
 
 // nodeAim is where a node is to end.
 type nodeAim struct {
-	// effect is the place in run.effects of what overrides give the node, for the revision of its goal; none: they give it
+	// effect is the index in run.effects of what overrides give the node, for the revision of its goal; none: they give it
 	// nothing.
 	effect int32
 	// creates says of which revisions there are creates in flight. Some of the pods may be in the snapshot already; expects says
@@ -216,7 +216,7 @@ const (
 // pod is what a run knows about one pod.
 type pod struct {
 	*fleet.Pod
-	node   int32 // place of its node in run.nodes; none: a stray
+	node   int32 // index of its node in run.nodes; none: a stray
 	hash   int32 // ordinal in run.hashes
 	traits traits
 }
@@ -234,8 +234,8 @@ type traits uint32
 // updates have begun on it does not matter any more.
 const (
 	marked          = traits(fleet.Marked) // for deletion, or its deletion is in flight
-	failed          = traits(fleet.Failed)
-	succeeded       = traits(fleet.Succeeded)
+	phaseFailed     = traits(fleet.Failed)
+	phaseSucceeded  = traits(fleet.Succeeded)
 	ready           = traits(fleet.Ready)
 	bound           = traits(fleet.Bound)
 	digested        = traits(fleet.Digested)
@@ -267,12 +267,12 @@ const (
 	planUpdates    // begins, or goes on, to update it in place
 	deleteDeferred // would delete it, and does not yet: its hook, burst or frozen keeps it
 
-	finished = failed | succeeded
+	finished = phaseFailed | phaseSucceeded
 	// A pod with the trait deleting is marked for deletion, or will be by this plan. Its object may still hold its node.
 	deleting = marked | planDeletes
 )
 
-func (t traits) has(some traits) bool { return t&some != 0 }
+func (t traits) hasAny(some traits) bool { return t&some != 0 }
 
 // hash is one distinct revision hash carried by pods.
 type hash struct {
@@ -305,7 +305,7 @@ func (r *run) through() error {
 	return nil
 }
 
-// decision returns that of the node whose record is at place i.
+// decision returns that of the node whose record has the index i.
 func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[r.nodes[i].ordinal] }
 
 // podsOf lists the records of a node's pods. Finished pods that are marked for deletion are not among them (M1 ignores them).

@@ -156,7 +156,7 @@ func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
 	if n.outdatedPod == none || r.decision(i).State != StateOutdated {
 		return false, inPlace{}
 	}
-	if r.pods[n.outdatedPod].traits.has(patchInFlight) {
+	if r.pods[n.outdatedPod].traits.hasAny(patchInFlight) {
 		return true, inPlace{}
 	}
 	return r.isBegunInPlace(i)

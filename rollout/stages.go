@@ -22,7 +22,7 @@ func (r *run) openParts() {
 	case r.followsParts():
 		r.findFailed()
 		r.judgeParts()
-		if r.quarantine = r.quarantineLimit.RoundDown(r.openRuns()); r.quarantine > 0 {
+		if r.maxQuarantined = r.quarantineLimit.RoundDown(r.openRuns()); r.maxQuarantined > 0 {
 			r.judgeParts() // with the nodes left out that may be (F4)
 		}
 		r.wake(r.stages.Wake)
@@ -145,8 +145,8 @@ func (r *run) standing(i int32) standing {
 	}
 	for j := n.first; j < n.end; j++ {
 		switch p := &r.pods[j]; {
-		case !p.traits.has(atGoal) || p.traits.has(marked):
-		case p.inService() && !p.traits.has(finished):
+		case !p.traits.hasAny(atGoal) || p.traits.hasAny(marked):
+		case p.inService() && !p.traits.hasAny(finished):
 			return settled
 		default:
 			at = arrived

@@ -26,9 +26,9 @@ func (r *run) repairStray(p *pod) Decision {
 	switch {
 	case !ok:
 		d.State, d.Reason = StateUnattributed, ReasonUnattributable
-	case p.traits.has(bound):
+	case p.traits.hasAny(bound):
 		d.Reason = ReasonVanished
-	case p.traits.has(marked):
+	case p.traits.hasAny(marked):
 		d.Verb, d.Reason = VerbWait, ReasonTerminating
 	default:
 		r.deleteStray(&d, p, ReasonNodeGone)

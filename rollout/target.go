@@ -46,7 +46,7 @@ func (r *run) target() {
 // setGoals gives each node its goal (T1, T6), and each pod the traits atUpdate and atGoal. If there is no stable revision to go
 // back to, the goal is the update revision everywhere, even if it has failed.
 func (r *run) setGoals() {
-	stable := r.isTried() && r.revision.Stable.Hash != r.revision.Update.Hash
+	stable := r.hasTwoGoals() && r.revision.Stable.Hash != r.revision.Update.Hash
 	var overrides *placement.Evaluator
 	var matcher *placement.Matcher // of the stable revision; nil: its template cannot be read
 	var elsewhere, otherwise bool  // its pods may run on other nodes, may get other resources than those of the update revision
@@ -283,8 +283,8 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 	now, old = n.creates&wanted != 0, n.creates&^wanted != 0
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
-		case t.has(marked | finished):
-		case t.has(atUpdate | atGoal):
+		case t.hasAny(marked | finished):
+		case t.hasAny(atUpdate | atGoal):
 			now = true
 		default:
 			old = true

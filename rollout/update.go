@@ -24,7 +24,7 @@ func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
 		r.refuse(i, p, LimitBurst)
 		return updateDeferred
 	}
-	if p.traits.has(preparingDelete) { // its deletion is taken back first (L2), so that the hook of updates is asked then (L3)
+	if p.traits.hasAny(preparingDelete) { // its deletion is taken back first (L2), so that the hook of updates is asked then (L3)
 		if isNew {
 			r.countWaiting(i)
 		}

@@ -88,7 +88,7 @@ var removals = []removal{
 	},
 	{
 		rule: "R5", what: "the generation label counts for nothing", file: "rollout/records.go",
-		old:  "if facts.Traits.Has(fleet.Unhashed) && r.atGeneration(facts) {",
+		old:  "if facts.Traits.HasAny(fleet.Unhashed) && r.atGeneration(facts) {",
 		new:  "if false {",
 		test: "TestRevisionOfPodR5/generation",
 	},

@@ -97,10 +97,10 @@ func (c *changing) drop(j int32) {
 	c.uids.remove(j, p.uid, func(i int32) uint64 { return c.list.At(i).uid })
 	h := &c.Hashes[p.Hash]
 	h.Pods--
-	if !p.Traits.Has(Marked | Failed | Succeeded) {
+	if !p.Traits.HasAny(Marked | Failed | Succeeded) {
 		h.Live--
 	}
-	c.touch(p.Node)
+	c.touch(p.NodeOrdinal)
 	p.Object = nil
 }
 
@@ -117,11 +117,11 @@ func (c *changing) enter(j int32) bool {
 // link puts a pod before the others of its node.
 func (c *changing) link(j int32) {
 	p, first := c.list.write(j), &c.Strays
-	if p.Node != None {
-		first = &c.First[p.Node]
+	if p.NodeOrdinal != None {
+		first = &c.First[p.NodeOrdinal]
 	}
 	p.Next, *first = *first, j
-	c.touch(p.Node)
+	c.touch(p.NodeOrdinal)
 }
 
 func (c *changing) touch(node int32) {
@@ -208,7 +208,7 @@ func (c *changing) renumber(earlier *Nodes) {
 		for j != None {
 			p := c.list.write(j)
 			next := p.Next
-			if p.Node = now[i]; p.Node == None {
+			if p.NodeOrdinal = now[i]; p.NodeOrdinal == None {
 				c.link(j)
 			}
 			j = next
@@ -218,7 +218,7 @@ func (c *changing) renumber(earlier *Nodes) {
 		p := c.list.write(j)
 		next := p.Next
 		target, _ := placement.TargetNode(p.Object)
-		p.Node = c.nodes.Find(target)
+		p.NodeOrdinal = c.nodes.Find(target)
 		c.link(j)
 		j = next
 	}

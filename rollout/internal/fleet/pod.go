@@ -20,9 +20,9 @@ type Pod struct {
 	Name   string
 	// ReadySince is when the pod became ready, if it is; zero: unknown.
 	ReadySince time.Time
-	// Node is the ordinal of the node that the pod is on or pinned to (P7), or None if there is no such node.
-	Node int32
-	// Next is the place in Pods.List of the next younger pod on the same node, or None.
+	// NodeOrdinal is that of the node that the pod is on or pinned to (P7), or None if there is no such node.
+	NodeOrdinal int32
+	// Next is the ordinal in Pods.List of the next younger pod on the same node, or None.
 	Next int32
 	// Hash is the ordinal in Pods.Hashes of the revision that the pod carries. A predecessor's pod carries "".
 	Hash   int32
@@ -55,8 +55,8 @@ const (
 	Unreadable                         // it is not ready, and the record of its in-place update cannot be read
 )
 
-// Has reports whether the pod has any of some traits.
-func (t Traits) Has(some Traits) bool { return t&some != 0 }
+// HasAny reports whether the pod has any of some traits.
+func (t Traits) HasAny(some Traits) bool { return t&some != 0 }
 
 // reader turns pod objects into facts.
 type reader struct {
@@ -99,7 +99,7 @@ func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
 			hashes[k] = maphash.String(seed, targets[k])
 		}
 		for k := range some {
-			records[first+k].Node = read.nodes.find(hashes[k], targets[k])
+			records[first+k].NodeOrdinal = read.nodes.find(hashes[k], targets[k])
 		}
 		for k, object := range some {
 			read.pod(&records[first+k], object)
@@ -134,7 +134,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	if object.Spec.NodeName != "" {
 		p.Traits |= Bound
 	}
-	if !p.Traits.Has(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
+	if !p.Traits.HasAny(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
 		p.Traits |= motion(object)
 		if since, ready := lifecycle.ReadySince(object); ready {
 			p.Traits |= Ready
@@ -143,7 +143,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 			p.Traits |= Unreadable
 		}
 	}
-	if p.Traits.Has(Ready) && (p.Traits.Has(InTransition) || inplace.Resizing(object)) && isIncomplete(object) {
+	if p.Traits.HasAny(Ready) && (p.Traits.HasAny(InTransition) || inplace.Resizing(object)) && isIncomplete(object) {
 		p.Traits |= OutOfService
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
@@ -165,7 +165,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	p.Hash = read.hash(value)
 	h := &read.hashes[p.Hash]
 	h.Pods++
-	if !p.Traits.Has(Marked | Failed | Succeeded) {
+	if !p.Traits.HasAny(Marked | Failed | Succeeded) {
 		h.Live++
 	}
 }

@@ -405,8 +405,8 @@ func written(r reading) []any {
 		for j := first; j != fleet.None; j = r.pods.List.At(j).Next {
 			p := r.pods.List.At(j)
 			seen++
-			if r.pods.Find(p.Object.UID) != j || p.Node != node {
-				panic(fmt.Sprintf("pod %s is not found at %d, or not on node %d but on %d", p.Name, j, node, p.Node))
+			if r.pods.Find(p.Object.UID) != j || p.NodeOrdinal != node {
+				panic(fmt.Sprintf("pod %s is not found at %d, or not on node %d but on %d", p.Name, j, node, p.NodeOrdinal))
 			}
 			list = append(list, podFacts{p.Object, p.Name, r.pods.Hashes[p.Hash].Value, p.ReadySince, p.Traits})
 		}
