@@ -31,8 +31,27 @@ func (r *run) admit() {
 	}
 }
 
-// budgetFull reports whether the budget in use is used up, and returns the limit that stands for it.
-func (r *run) budgetFull() (bool, Limit) {
+// fullBudget returns the limit that leaves no room for a candidate whose pod is Ready: that of the budget in use (B3, B4), or a
+// domain (B10). LimitNone: there is room, or none is needed, because the node is left out of the budgets (B8, B9, F4), or without
+// surge because it is unavailable already.
+func (r *run) fullBudget(i int32) Limit {
+	d := r.decision(i)
+	if d.Exempt() {
+		return LimitNone
+	}
+	full, limit := r.isBudgetFull()
+	switch {
+	case full && (r.surge() || !d.Unavailable):
+		return limit
+	case r.isDomainFull(i, &r.domains) && !r.takesBudget(d):
+		return LimitDomain
+	default:
+		return LimitNone
+	}
+}
+
+// isBudgetFull reports whether the budget in use is used up, and returns the limit that stands for it.
+func (r *run) isBudgetFull() (bool, Limit) {
 	budget := &r.plan.Budget
 	if r.surge() {
 		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
@@ -41,8 +60,7 @@ func (r *run) budgetFull() (bool, Limit) {
 }
 
 // tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate
-// whose pod is not Ready needs no room in the budget, nor does one that B8, B9 or F4 leaves out, nor without surge one whose node
-// is unavailable already.
+// whose pod is not Ready needs no room in the budget.
 func (r *run) tryUpdate(i int32) {
 	n, d := &r.nodes[i], r.decision(i)
 	outdated := &r.pods[n.outdatedPod]
@@ -76,17 +94,8 @@ func (r *run) tryUpdate(i int32) {
 	reason := ReasonOutdatedNotReady
 	if outdated.traits.hasAny(ready) {
 		reason = ReasonOutdated
-		if full, limit := r.budgetFull(); full && !d.Exempt() && (r.surge() || !d.Unavailable) {
-			r.countWaiting(i)
-			r.noteWait(i, ReasonBudget, outdated, limit)
-			r.continuePod(i, n.outdatedPod)
-			return
-		}
-		if r.isDomainFull(i, &r.domains) && !d.Exempt() && !r.takesBudget(d) {
-			r.countWaiting(i)
-			r.noteWait(i, ReasonBudget, outdated, LimitDomain)
-			r.noteDomain(i, &r.domains)
-			r.continuePod(i, n.outdatedPod)
+		if limit := r.fullBudget(i); limit != LimitNone {
+			r.waitForBudget(i, limit)
 			return
 		}
 	}
@@ -94,10 +103,8 @@ func (r *run) tryUpdate(i int32) {
 		begun, beginning := r.isBegunInPlace(i) // an update that was begun holds a place already
 		r.noteInPlace(i, beginning)
 		if !begun {
-			r.countWaiting(i)
-			r.noteWait(i, ReasonBudget, outdated, LimitSlowStart)
 			r.slowed()
-			r.continuePod(i, n.outdatedPod)
+			r.waitForBudget(i, LimitSlowStart)
 			return
 		}
 	}
@@ -114,6 +121,15 @@ func (r *run) tryUpdate(i int32) {
 		r.continuePod(i, n.outdatedPod)
 	case updateWaits, updateNotInPlace:
 	}
+}
+
+// waitForBudget leaves a candidate to a later plan, because a limit leaves no room for it.
+func (r *run) waitForBudget(i int32, limit Limit) {
+	j := r.nodes[i].outdatedPod
+	r.countWaiting(i)
+	r.noteWait(i, ReasonBudget, &r.pods[j], limit)
+	r.noteDomain(i, &r.domains)
+	r.continuePod(i, j)
 }
 
 // countWaiting counts a node that could be updated now if the budget, slow start or burst let it.
