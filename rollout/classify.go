@@ -85,7 +85,8 @@ func (r *run) hasGoalRevision(n *node, p *pod) bool {
 func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.hasAny(atGoal) || r.heldEvenIfBegun(n) != LimitNone || n.closed != LimitNone || r.spec.Strategy.Method == inplace.Only
+		return t.hasAny(atGoal) || r.heldEvenIfBegun(n) != LimitNone || n.closed != LimitNone ||
+			r.spec.Strategy.Method == inplace.Only
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}

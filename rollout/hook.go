@@ -19,7 +19,8 @@ func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 		r.refuseDelete(i, j, limit)
 		return false
 	}
-	known := p.traits.hasAny(deleteDeferred) // repair or admit asked for its deletion before, and this plan has patched it if needed
+	// known: repair or admit has asked for its deletion before, and this plan has patched it if needed.
+	known := p.traits.hasAny(deleteDeferred)
 	p.traits |= deleteDeferred
 	switch {
 	case p.traits.hasAny(preparingDelete):

@@ -68,7 +68,8 @@ func (r *run) newPodsInService(i int32) (some, notYet bool) {
 // was asked for.
 func (p *pod) isPrepared() bool {
 	t := p.traits
-	return t.hasAny(ready) && t.hasAny(preparingUpdate|preparingDelete) && !t.hasAny(deleting|atGoal|patchInFlight|planUpdates|planPatches)
+	return t.hasAny(ready) && t.hasAny(preparingUpdate|preparingDelete) &&
+		!t.hasAny(deleting|atGoal|patchInFlight|planUpdates|planPatches)
 }
 
 // isUpdate reports whether the pod carries the update revision, with whatever resources.

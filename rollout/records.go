@@ -34,7 +34,8 @@ func (r *run) makeRecords(updates map[string]bool) {
 	}
 	r.countAside()
 	for j := r.podFacts.Strays; j != none; j = r.podFacts.List.At(j).Next {
-		if p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j)); !p.traits.hasAny(marked) || !p.traits.hasAny(finished) {
+		p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j))
+		if !p.traits.hasAny(marked) || !p.traits.hasAny(finished) {
 			r.strays = append(r.strays, p)
 		}
 	}

@@ -88,7 +88,8 @@ func (r *run) explainStarting(i int32, n *node) {
 	case p.traits.hasAny(unreadable):
 		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
 		return
-	case p.traits.hasAny(outOfService), !p.traits.hasAny(ready) && p.traits.hasAny(inTransition) && !inplace.Completed(p.Object).Done:
+	case p.traits.hasAny(outOfService),
+		!p.traits.hasAny(ready) && p.traits.hasAny(inTransition) && !inplace.Completed(p.Object).Done:
 		r.note(i, VerbWait, ReasonUpdating, p)
 		return
 	case !p.traits.hasAny(ready):
