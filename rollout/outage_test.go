@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/outage"
@@ -256,6 +257,17 @@ func outageScenes() []scene {
 			fleet: []spot{on("a", unstarted(time.Minute)).with(downFor(2 * time.Minute)), on("b", oldPod(kit.PodLabel(lifecycle.StateLabel, "PreparingDelete"))).with(up)},
 			acts:  "delete b0 Released",
 			want:  []string{"a: starting>update wait NotReady a0 X", "b: terminating>update delete Released b0 U"},
+		},
+		{
+			name: "an update that was begun goes on while it is down", why: "B9: a node left out needs no room in the budget, though it is used up",
+			spec: []kit.SpecOption{kit.MaxExempt("1"), method(inplace.IfPossible)},
+			fleet: []spot{
+				on("a", newPod(kit.Unready())).with(up),
+				on("b", oldPod(updatable, inState(lifecycle.PreparingUpdate),
+					kit.PodAnnotation(lifecycle.TimestampAnnotation, ago(time.Minute).Format(time.RFC3339)))).with(downFor(2 * time.Minute)),
+			},
+			acts: "patch b0/status Begun, patch b0 Begun",
+			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update update Begun b0 X"},
 		},
 		{
 			name: "long down and requested", why: "V15: what B9 does not wait for any more does not hide what B8 waits for",
