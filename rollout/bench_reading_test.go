@@ -42,12 +42,16 @@ func BenchmarkReading(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/nodes=%d", profile.name, kind, n), func(b *testing.B) {
 					turns := benchTurns(snapshot, kind == "changed")
 					var reading *rollout.Reading
+					var workspace *rollout.Workspace
+					if kind != "cold" {
+						workspace = new(rollout.Workspace)
+					}
 					plan := func(i int) {
 						s := turns[i%len(turns)]
 						if kind != "cold" {
 							s.Reading = reading
 						}
-						plan, err := planner.Plan(s)
+						plan, err := workspace.Plan(planner, s)
 						if err != nil {
 							b.Fatal(err)
 						}

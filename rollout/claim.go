@@ -102,17 +102,21 @@ type Claimed struct {
 //
 // It fails as [Claim], [ClaimRevisions] and [Planner.Plan] do. The claims are of no use then.
 func (p *Planner) ClaimAndPlan(snapshot Snapshot) (Claimed, error) {
+	return p.claimAndPlan(snapshot, new(Workspace))
+}
+
+func (p *Planner) claimAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error) {
 	if p == nil || p.resolver == nil {
 		return Claimed{}, errNoPlanner
 	}
 	if p.noOwner != nil {
 		return Claimed{}, p.noOwner
 	}
-	claimed, err := p.claimAndPlan(snapshot)
+	claimed, err := p.readAndPlan(snapshot, in)
 	if snapshot.Reading != nil && (err != nil || hasTwins(claimed.Pods.Release)) {
 		// The claims of a Reading have an order of their own. What is wrong is said as of the caller's list.
 		snapshot.Reading = nil
-		return p.claimAndPlan(snapshot)
+		return p.readAndPlan(snapshot, in)
 	}
 	return claimed, err
 }
@@ -127,7 +131,8 @@ func hasTwins(pods []*corev1.Pod) bool {
 	return false
 }
 
-func (p *Planner) claimAndPlan(snapshot Snapshot) (Claimed, error) {
+// readAndPlan reads the claims, with the Reading of the snapshot if there is one, and plans with them.
+func (p *Planner) readAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error) {
 	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule, p.claim, snapshot.Pods)
 	if err != nil {
 		return Claimed{}, snapshotError(err)
@@ -145,7 +150,7 @@ func (p *Planner) claimAndPlan(snapshot Snapshot) (Claimed, error) {
 	}
 	listed := snapshot
 	snapshot.Pods, snapshot.Revisions = pods.Own, revisions.Revisions
-	if claimed.Plan, err = p.plan(snapshot, pods); err != nil {
+	if claimed.Plan, err = p.plan(snapshot, pods, in); err != nil {
 		err = listedAt(err, "Pods", snapshot.Pods, listed.Pods)
 		err = listedAt(err, "Revisions", snapshot.Revisions, listed.Revisions)
 		return Claimed{}, snapshotError(err)

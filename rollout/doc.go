@@ -54,21 +54,22 @@
 //
 // Package rollout/internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so
 // that plans share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go,
-// planner.go, snapshot.go, claim.go and reading.go (whose half about settled nodes belongs to step resolve). What comes out
-// is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go, waiting.go, execute.go and pod.go. The records
-// that the steps share, and their order, are in run.go: read it first, and then queries.go, which has what several steps ask:
-// when a pod serves, which revision it is of, what holds a node. In queries_exempt.go they ask whether a node is left out of
-// the budgets, and in queries_rollout.go how far the rollout as a whole may go.
+// planner.go, snapshot.go, claim.go, workspace.go and reading.go (whose half about settled nodes belongs to step resolve).
+// What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go, waiting.go, execute.go and
+// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go, which has what
+// several steps ask: when a pod serves, which revision it is of, what holds a node. In queries_exempt.go they ask whether a
+// node is left out of the budgets, and in queries_rollout.go how far the rollout as a whole may go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, F failures, S status.
 //
 // # Contract
 //
-// Every function is a function of its arguments. There is no clock, I/O, randomness or state; inputs are not written, nothing but
-// a [Reading] keeps them, and their order changes nothing. Nothing panics. A wrong spec fails [New]; a snapshot that breaks its
-// contract fails [Planner.Plan] with a [*SnapshotError]; an object that cannot be understood gets a decision that says so, and
-// everything else proceeds. What cannot be read never means "unlimited".
+// Every function is a function of its arguments. There is no clock, I/O, randomness or state; inputs are not written, nothing
+// but a [Reading] keeps them, and their order changes nothing. A [Workspace] is memory that a caller lends to plans. Nothing
+// panics. A wrong spec fails [New]; a snapshot that breaks its contract fails [Planner.Plan] with a [*SnapshotError]; an
+// object that cannot be understood gets a decision that says so, and everything else proceeds. What cannot be read never means
+// "unlimited".
 //
 // # Guarantees
 //

@@ -41,7 +41,8 @@ type Plan struct {
 	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per pod
 	// whose node is gone or unknown, in the order of node, pod name and UID. Plans that follow each other with a Reading share
 	// the decisions while every node is where it is to be: whoever writes to them writes to those of the plans before, too, so
-	// that a copy is the place to write. Later plans are right in any case.
+	// that a copy is the place to write. Later plans are right in any case. If the plan was made in a [Workspace], the next
+	// one overwrites them.
 	Decisions []Decision
 	// Budget shows the limits of this plan and what is spent of them.
 	Budget Budget

@@ -60,19 +60,19 @@ func New(spec Spec) (*Planner, error) {
 // object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
 // A Planner that is nil or not made by [New] fails, too.
 func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
-	plan, err := p.plan(snapshot, nil)
+	plan, err := p.plan(snapshot, nil, new(Workspace))
 	return plan, snapshotError(err)
 }
 
 // plan plans for the pods of the claims, or if there are none, for those of the snapshot.
-func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims) (Plan, error) {
+func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims, in *Workspace) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
 	if snapshot.Now.IsZero() {
 		return Plan{}, &SnapshotError{Field: "Now", Problem: "must be set: the planner has no clock of its own"}
 	}
-	r := &run{Planner: p, snapshot: snapshot, claims: claims, remembered: snapshot.Memory.usable(),
+	r := &run{Planner: p, snapshot: snapshot, claims: claims, workspace: in, remembered: snapshot.Memory.usable(),
 		revisionsInFlight: setOf(snapshot.InFlight.Revisions), draft: draft{installsLeft: unlimited}}
 	r.usesCanaryLabel = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
 	if err := r.through(); err != nil {

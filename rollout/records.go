@@ -44,15 +44,16 @@ func (r *run) makeRecords(updates map[string]bool) {
 	}
 	if len(r.nodes) == 0 {
 		r.plan.Reading = r.plan.Reading.withAllAside(slices.Clip(r.plan.Decisions))
+		r.workspace.giveUp()
 	}
 }
 
 // setAside decides about the nodes that need no further step, and makes the records of the others and their pods.
 func (r *run) setAside(aside *asideRule, requests requests) {
-	r.plan.Decisions = make([]Decision, r.nodeFacts.List.Len(), r.nodeFacts.List.Len()+strayRoom)
-	var rest []int32 // the ordinals of the others
-	pods := 0
+	r.plan.Decisions = r.workspace.makeDecisions(r.nodeFacts.List.Len())
+	rest, pods := r.workspace.unsettled[:0], 0
 	for i := range int32(len(r.plan.Decisions)) {
+		r.plan.Decisions[i] = Decision{}
 		switch aside.decide(&r.plan.Decisions[i], r.nodeFacts.List.At(i), i) {
 		case asSettled:
 			r.settledAside++
@@ -64,7 +65,8 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 			}
 		}
 	}
-	r.nodes, r.pods = make([]node, len(rest)), make([]pod, 0, pods)
+	r.workspace.unsettled = rest
+	r.nodes, r.pods = r.workspace.makeRecords(len(rest), pods)
 	for i, ordinal := range rest {
 		n := r.nodeFacts.List.At(ordinal)
 		r.nodes[i] = node{

@@ -33,6 +33,7 @@ type run struct {
 	snapshot   Snapshot
 	remembered Memory
 	claims     *fleet.Claims // whose pods the plan is for; nil: those of the snapshot
+	workspace  *Workspace    // where records and Decisions are
 	// usesCanaryLabel reports whether the canary label of pods is read, put on and taken off. Without a canary that is so while
 	// the memory knows canary nodes, because their pods may still carry the label.
 	usesCanaryLabel bool

@@ -26,8 +26,8 @@ var (
 //     requests are only noted down;
 //   - impl=plan is a plan of a compiled planner, impl=new+plan compiles it each time, and impl=claim+plan sorts out first
 //     which pods and revisions are the set's, as a sync does. None of these three has read an object before;
-//   - impl=warm claims and plans with the Reading of the call before, on the same objects in another order, as a lister gives them.
-//     impl=changed does so after one node and one pod in a hundred were replaced.
+//   - impl=warm claims and plans with the Reading of the call before, in one Workspace, on the same objects in another order, as a
+//     lister gives them. impl=changed does so after one node and one pod in a hundred were replaced.
 //
 // In steady state nothing is left to do or to write. In the middle of a rollout half of the pods are outdated, and 10 % of
 // the nodes may be unavailable. What both decide is compared before it is timed.
@@ -114,11 +114,12 @@ func (s scenario) run(b *testing.B, nodes int) {
 		turns []rollout.Snapshot
 	}{{"warm", turns(f, 0)}, {"changed", turns(f, 100)}} {
 		var last rollout.Claimed
+		var workspace rollout.Workspace
 		i := 0
 		claimAndPlan := func() {
 			snapshot := warm.turns[i%len(warm.turns)]
 			snapshot.Reading = last.Plan.Reading
-			if last, err = planner.ClaimAndPlan(snapshot); err != nil {
+			if last, err = workspace.ClaimAndPlan(planner, snapshot); err != nil {
 				b.Fatal(err)
 			}
 			i++

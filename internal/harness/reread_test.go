@@ -61,11 +61,10 @@ func TestRereadFinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			var before, now rollout.Snapshot
-			_, err = cluster.Run(harness.Reread(func(s rollout.Snapshot) (rollout.Plan, error) {
-				if s.Reading == nil { // the first plan of a snapshot is that without a Reading
-					before, now = now, s
-					return cluster.Plan(s)
-				}
+			_, err = cluster.Run(harness.RereadWith(func(s rollout.Snapshot) (rollout.Plan, error) {
+				before, now = now, s
+				return cluster.Plan(s)
+			}, func(s rollout.Snapshot) (rollout.Plan, error) {
 				return cluster.Plan(spoil(before, s))
 			}), 200, nil)
 			if found := err != nil && strings.Contains(err.Error(), "Reading"); found != (name != "nothing") {

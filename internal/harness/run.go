@@ -21,7 +21,7 @@ func Planner(spec rollout.Spec) (PlanFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Reread(planner.Plan), nil
+	return Reread(planner), nil
 }
 
 // Result is how a cluster got where it is.

@@ -24,7 +24,7 @@ func realPlanner(spec rollout.Spec) (harness.PlanFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	reread := harness.Reread(planner.Plan, lastReading.Load())
+	reread := harness.Reread(planner, lastReading.Load())
 	return func(s rollout.Snapshot) (rollout.Plan, error) {
 		plan, err := reread(s)
 		if err == nil {

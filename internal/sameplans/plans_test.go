@@ -159,7 +159,7 @@ func world(seed uint64) run {
 			if err != nil {
 				return nil, err
 			}
-			reread := harness.Reread(planner.Plan)
+			reread := harness.Reread(planner)
 			return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
 				plan, err := reread(snapshot)
 				if err != nil {
@@ -195,7 +195,7 @@ func recorded(t *testing.T, file string) []run {
 				r.Refused(err)
 				return
 			}
-			plan, err := harness.Reread(planner.Plan)(c.Snapshot())
+			plan, err := harness.Reread(planner)(c.Snapshot())
 			if err != nil {
 				r.Refused(err)
 				return

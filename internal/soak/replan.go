@@ -79,7 +79,7 @@ func (c *checker) replanned(step *simulate.Step) error {
 		if err != nil {
 			return err
 		}
-		plan = harness.Reread(planner.Plan)
+		plan = harness.Reread(planner)
 	}
 	for _, again := range []struct {
 		kind string

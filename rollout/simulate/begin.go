@@ -47,7 +47,7 @@ func (s *Simulation) begin(snapshot *rollout.Snapshot) {
 	s.controller.memory, s.controller.saved = snapshot.Memory, snapshot.Memory
 	s.relist()
 	// Only the planner knows the hash of the update revision. It is asked before anything is counted.
-	if plan, err := s.planner.Plan(s.snapshot()); err == nil {
+	if plan, err := s.planner.Plan(s.snapshot(false)); err == nil {
 		s.update = plan.Status.UpdateRevision
 	}
 	s.expectEvents()

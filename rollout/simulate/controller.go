@@ -135,27 +135,44 @@ func (s *Simulation) inFlight() rollout.InFlight {
 	return out
 }
 
-// snapshot is what the controller sees.
-func (s *Simulation) snapshot() rollout.Snapshot {
+// snapshot is what the controller sees. keep reports whether it has to stay as it is when the cache changes.
+func (s *Simulation) snapshot(keep bool) rollout.Snapshot {
+	nodes, pods := s.cache.nodes, s.cache.pods
+	if keep {
+		nodes, pods = slices.Clone(nodes), slices.Clone(pods)
+	}
 	return rollout.Snapshot{
-		Now: s.now().Add(-s.controller.behind), Revisions: s.cache.revisions,
-		Nodes: slices.Clone(s.cache.nodes), Pods: slices.Clone(s.cache.pods),
+		Now: s.now().Add(-s.controller.behind), Revisions: s.cache.revisions, Nodes: nodes, Pods: pods,
 		FailedPulls: slices.Clone(s.failedPulls), InFlight: s.inFlight(), Memory: s.controller.memory,
 		Reading: s.controller.reading,
 	}
 }
 
-// makePlan makes and verifies a plan, and begins to carry it out.
-func (s *Simulation) makePlan(observers []Observer) (*Step, error) {
+// decide plans with the planner of the scenario, or with the one of the library, in memory of its own if the plan is kept.
+func (s *Simulation) decide(snapshot rollout.Snapshot, keep bool) (rollout.Plan, error) {
+	switch {
+	case s.ownPlan != nil:
+		return s.ownPlan(snapshot)
+	case keep:
+		return s.planner.Plan(snapshot)
+	default:
+		return s.workspace.Plan(s.planner, snapshot)
+	}
+}
+
+// makePlan makes and verifies a plan, and begins to carry it out. keep reports whether the step has to stay as it is when the run
+// goes on.
+func (s *Simulation) makePlan(observers []Observer, keep bool) (*Step, error) {
 	c := &s.controller
-	step := &Step{Number: s.step + 1, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot()}
+	keep = keep || s.ownPlan != nil // which may keep its snapshot
+	step := &Step{Number: s.step + 1, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot(keep)}
 	if s.stalled(); s.atOnce > s.mostAtOnce() {
 		return step, fmt.Errorf("%d plans were made at one instant, and there is no end to it", s.atOnce)
 	}
 	s.step++
 	c.dirty, c.last, c.ever = false, s.elapsed, true
 	var err error
-	if step.Plan, err = s.plan(step.Snapshot); err != nil {
+	if step.Plan, err = s.decide(step.Snapshot, keep); err != nil {
 		return step, err
 	}
 	s.tally.plan(s.elapsed, &step.Plan)

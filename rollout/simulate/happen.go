@@ -325,7 +325,7 @@ func (s *Simulation) revisionOr(named string) string {
 	if named != "" {
 		return named
 	}
-	plan, err := s.planner.Plan(s.snapshot())
+	plan, err := s.planner.Plan(s.snapshot(false))
 	if err != nil {
 		return s.update // the next plan fails alike, and ends the run
 	}

@@ -33,7 +33,8 @@ type Simulation struct {
 	// The spec in force, and what is derived from it.
 	spec      rollout.Spec
 	planner   *rollout.Planner
-	plan      PlanFunc
+	ownPlan   PlanFunc          // of the scenario; nil: it has none
+	workspace rollout.Workspace // of plans that nobody keeps
 	verifier  verify.Verifier
 	matcher   *placement.Matcher
 	overrides *placement.Overrides
@@ -148,13 +149,13 @@ func (s *Simulation) use(spec rollout.Spec) error {
 	if err != nil {
 		return err
 	}
-	plan := PlanFunc(planner.Plan)
+	var plan PlanFunc
 	if s.scenario.Planner != nil {
 		if plan, err = s.scenario.Planner(spec); err != nil {
 			return err
 		}
 	}
-	s.spec, s.planner, s.matcher, s.overrides, s.plan = spec, planner, matcher, overrides, plan
+	s.spec, s.planner, s.matcher, s.overrides, s.ownPlan = spec, planner, matcher, overrides, plan
 	return nil
 }
 
@@ -171,8 +172,13 @@ func Run(scenario Scenario, observers ...Observer) (Report, error) {
 // Run goes on until the run is over or the condition holds after a step. A nil condition never holds. A run that is over stays
 // over. A run that a condition ended goes on with the next call. The error is a [*StepError].
 func (s *Simulation) Run(until func(*Simulation, *Step) bool, observers ...Observer) (Report, error) {
+	return s.run(until, observers, until != nil || len(observers) > 0)
+}
+
+// run is Run. keep reports whether anyone may keep a step for longer than the condition and the observers take.
+func (s *Simulation) run(until func(*Simulation, *Step) bool, observers []Observer, keep bool) (Report, error) {
 	for {
-		step, err := s.advance(observers)
+		step, err := s.advance(observers, keep)
 		if err != nil {
 			return s.Report(), err
 		}
@@ -189,10 +195,10 @@ func (s *Simulation) Run(until func(*Simulation, *Step) bool, observers ...Obser
 
 // Step goes on to the next plan, makes and verifies it, and carries it out as far as the controller gets before anything
 // else happens. It returns nil if the run is over; Report.End then has the reason. The error is a [*StepError].
-func (s *Simulation) Step() (*Step, error) { return s.advance(nil) }
+func (s *Simulation) Step() (*Step, error) { return s.advance(nil, true) }
 
-// advance goes on to the next plan.
-func (s *Simulation) advance(observers []Observer) (*Step, error) {
+// advance goes on to the next plan. keep reports whether the step has to stay as it is when the run goes on.
+func (s *Simulation) advance(observers []Observer, keep bool) (*Step, error) {
 	if !s.watching {
 		s.watching = true
 		s.observeAll()
@@ -228,7 +234,7 @@ func (s *Simulation) advance(observers []Observer) (*Step, error) {
 			}
 			continue
 		}
-		step, err := s.makePlan(observers)
+		step, err := s.makePlan(observers, keep)
 		if err != nil || len(s.violations) > 0 {
 			return step, s.fail(step, err)
 		}
@@ -301,7 +307,7 @@ func (s *Simulation) fail(step *Step, err error) error {
 	if step != nil {
 		failed.Step = *step
 	} else {
-		failed.Step = Step{Number: s.step, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot()}
+		failed.Step = Step{Number: s.step, At: s.elapsed, Spec: s.spec, Snapshot: s.snapshot(true)}
 	}
 	return failed
 }

@@ -84,7 +84,7 @@ func runUntil(s Scenario, deadline time.Duration) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return simulation.Run(func(s *Simulation, _ *Step) bool { return s.tally.finished > deadline })
+	return simulation.run(func(s *Simulation, _ *Step) bool { return s.tally.finished > deadline }, nil, false)
 }
 
 // suggester tries values of a knob.

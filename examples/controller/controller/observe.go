@@ -111,7 +111,7 @@ func (r *Reconciler) plan(ctx context.Context, s *set, seen rollout.Snapshot) (p
 func (r *Reconciler) claimAndPlan(s *set, seen rollout.Snapshot) (rollout.Claimed, error) {
 	seen.Reading = s.reading
 	begun := time.Now()
-	claimed, err := s.planner.ClaimAndPlan(seen)
+	claimed, err := s.workspace.ClaimAndPlan(s.planner, seen)
 	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
 	if err != nil {
 		return claimed, r.notPlanned(s, err)

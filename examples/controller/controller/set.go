@@ -29,6 +29,8 @@ type set struct {
 	// reading and verifier are what was read for the last plan, so that only what has changed since is read for the next one.
 	reading  *rollout.Reading
 	verifier verify.Verifier
+	// workspace is where plans are made. Each is good until the next one.
+	workspace rollout.Workspace
 	// failedPulls are those that the last plan counted.
 	failedPulls []predownload.Failure
 	pulls       map[string]started // by the names of their objects
