@@ -67,12 +67,16 @@ type changing struct {
 
 // makeRoom sees to it that the index by UID can be written, and has room for some more pods.
 func (c *changing) makeRoom(fresh int) {
-	most := c.list.Len() + max(0, fresh-len(c.free))
-	if c.uids.holds(most) {
-		c.uids.slots = slices.Clone(c.uids.slots)
-		return
+	size := c.list.Len() + max(0, fresh-len(c.free))
+	if c.uids.holds(size) {
+		if edited, hasRoom := c.uids.edit(fresh); hasRoom {
+			c.uids = edited
+			return
+		}
+	} else {
+		size *= 2
 	}
-	c.uids = newIndex(2 * most)
+	c.uids = newIndex(size)
 	for i := range int32(c.list.Len()) {
 		if p := c.list.At(i); p.Object != nil {
 			c.uids.add(i, p.uid, func(int32) bool { return false })
@@ -94,7 +98,6 @@ func (c *changing) place() int32 {
 // drop takes a pod out. It stays in the list of its node, from which done unlinks it.
 func (c *changing) drop(j int32) {
 	p := c.list.write(j)
-	c.uids.remove(j, p.uid, func(i int32) uint64 { return c.list.At(i).uid })
 	h := &c.Hashes[p.Hash]
 	h.Pods--
 	if !p.Traits.HasAny(Marked | Failed | Succeeded) {

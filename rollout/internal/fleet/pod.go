@@ -31,8 +31,10 @@ type Pod struct {
 	uid uint64 // hash of its UID
 }
 
-// isOf reports whether it is the pod with the UID, which has the hash.
-func (p *Pod) isOf(hash uint64, uid types.UID) bool { return p.uid == hash && p.Object.UID == uid }
+// isOf reports whether it is the pod with the UID, which has the hash. A pod that is gone is none.
+func (p *Pod) isOf(hash uint64, uid types.UID) bool {
+	return p.uid == hash && p.Object != nil && p.Object.UID == uid
+}
 
 // Traits of a pod.
 type Traits uint16

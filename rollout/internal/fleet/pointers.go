@@ -1,9 +1,6 @@
 package fleet
 
-import (
-	"hash/maphash"
-	"slices"
-)
+import "hash/maphash"
 
 // pointers finds the ordinals of objects by their addresses. The objects have a list of their own, because looking into their
 // records costs a cache miss each.
@@ -38,15 +35,22 @@ func (p *pointers[T]) enter(i int32, object *T) {
 // isMade reports whether there is a table.
 func (p *pointers[T]) isMade() bool { return p.index.slots != nil }
 
-// find returns the ordinal of the object, or None. It is index.probe written out, because a call for each object would cost more
-// than the comparison that it makes.
+// find returns the ordinal of the object, or None, as for nil. It is index.find written out, because a call for each object
+// would cost more than the comparison that it makes.
 func (p *pointers[T]) find(object *T) int32 {
+	if object == nil {
+		return None
+	}
 	x, hash := &p.index, p.hash(object)
 	mask, tag := uint64(len(x.slots)-1), x.tag(hash)
 	for at := hash & mask; ; at = (at + 1) & mask {
 		slot := x.slots[at]
 		if slot == 0 {
-			return None
+			if x.lately == 0 {
+				return None
+			}
+			i, _ := x.probe(x.late, hash, func(i int32) bool { return p.objects[i] == object })
+			return i
 		}
 		if slot&^x.ordinals == tag {
 			if i := int32(slot&x.ordinals) - 1; p.objects[i] == object {
@@ -73,7 +77,7 @@ func (p *pointers[T]) compare(list []*T) difference {
 	for i, object := range list {
 		j := next
 		if int(j) >= len(p.objects) || p.objects[j] != object || object == nil {
-			if j = p.find(object); j == None { // nil is not found
+			if j = p.find(object); j == None {
 				d.strange = append(d.strange, int32(i))
 				continue
 			}
@@ -101,26 +105,19 @@ func (p *pointers[T]) with(gone []int32, at []int32, objects []*T) pointers[T] {
 	for _, i := range at {
 		size = max(size, int(i)+1)
 	}
-	out := pointers[T]{seed: p.seed, count: p.count, objects: make([]*T, size)}
+	out := pointers[T]{seed: p.seed, count: p.count - len(gone), objects: make([]*T, size)}
 	copy(out.objects, p.objects)
-	if !p.index.holds(size) {
-		for _, i := range gone {
-			out.objects[i] = nil
-		}
-		for k, i := range at {
-			out.objects[i] = objects[k]
-		}
-		return newPointers(p.seed, out.objects)
-	}
-	out.index = index{slots: slices.Clone(p.index.slots), ordinals: p.index.ordinals}
-	hashOf := func(i int32) uint64 { return out.hash(out.objects[i]) }
 	for _, i := range gone {
-		out.index.remove(i, hashOf(i), hashOf)
 		out.objects[i] = nil
-		out.count--
 	}
 	for k, i := range at {
 		out.objects[i] = objects[k]
+	}
+	var hasRoom bool
+	if out.index, hasRoom = p.index.edit(len(at)); !hasRoom || !p.index.holds(size) {
+		return newPointers(p.seed, out.objects)
+	}
+	for k, i := range at {
 		out.enter(i, objects[k])
 	}
 	return out
