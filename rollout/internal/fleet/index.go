@@ -6,9 +6,9 @@ import "slices"
 // keys: whoever looks says which ordinal has the key by now. Hash values differ from process to process, but what is found does
 // not depend on them.
 //
-// Facts that follow each other share the table, which is not written any more by then. What comes later is entered in a small table
-// beside it, which each of them has for itself. An entry whose ordinal has another key by now stays where it is, as nobody finds
-// that ordinal under the old key. When the small table is full, the index is made anew.
+// Facts that follow each other share the table, which is not written any more by then. What comes later is entered in a small
+// table beside it, which each of them has for itself. An entry whose ordinal has another key by now stays where it is, as nobody
+// finds that ordinal under the old key. When the small table is full, the index is made anew.
 type index struct {
 	slots    []uint32 // twice as many as there may be ordinals, or more; see probe
 	late     []uint32 // the small table; nil: the other one may still be written
