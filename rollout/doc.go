@@ -42,7 +42,7 @@
 //   - repair does what is due: repair.go, note.go, actions.go, hook.go, slowstart.go, room.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
-//   - report completes the decisions and derives status and memory: report.go, report_policy.go, memory.go
+//   - report completes the decisions and derives status and memory: report.go, report_policy.go, remember.go
 //
 // What repair and admit decide they turn into actions at once, with create, delete and patch of actions.go, because what they
 // decide next depends on it. With note.go they write down the verb and the reason. Both also ask room.go whether what they take
@@ -54,11 +54,11 @@
 //
 // Package rollout/internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so
 // that plans share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go,
-// planner.go, snapshot.go, claim.go, workspace.go and reading.go (whose half about settled nodes belongs to step resolve).
-// What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go, waiting.go, execute.go and
-// pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go, which has what
-// several steps ask: when a pod serves, which revision it is of, what holds a node. In queries_exempt.go they ask whether a
-// node is left out of the budgets, and in queries_rollout.go how far the rollout as a whole may go.
+// planner.go, snapshot.go, memory.go, claim.go, workspace.go and reading.go (whose half about settled nodes belongs to step
+// resolve). What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go, waiting.go,
+// execute.go and pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go,
+// which has what several steps ask: when a pod serves, which revision it is of, what holds a node. In queries_exempt.go they
+// ask whether a node is left out of the budgets, and in queries_rollout.go how far the rollout as a whole may go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, F failures, S status.

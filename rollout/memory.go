@@ -2,12 +2,12 @@ package rollout
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // MemoryVersion is the version of [Memory] that this library writes.
@@ -70,34 +70,34 @@ type Backoff struct {
 	Deleted int32     `json:"deleted,omitempty"`
 }
 
-// canaryRecord returns what to remember of the canary. Without a canary that is nothing, except while pods carry the canary
-// label: then the nodes are remembered, so that later plans take the label off. A fail of a revision that is not written is
-// remembered: whoever has deleted all revisions of a frozen set does not retry what has failed (C5).
-func (r *run) canaryRecord() canary.Record {
-	if r.unwritten() && r.trial.Phase != canary.Failed {
-		return canary.Record{}
-	}
-	if r.spec.Strategy.Canary != nil {
-		return r.trial.Record
-	}
-	for i := range r.pods {
-		if p := &r.pods[i]; p.traits.hasAny(labelled) {
-			return canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}
-		}
-	}
-	return canary.Record{}
+// Record remembers one rollout.
+type Record struct {
+	// Revision is the hash of the update revision.
+	Revision string `json:"revision,omitempty"`
+	// Began is when this revision was first planned for, or promoted.
+	Began time.Time `json:"began,omitzero"`
+	// Paused is for how long the rollout was paused or frozen, without the pause that lasts. PausedSince is when that one
+	// began; zero: the rollout is not paused (B7). The clock of slow start leaves both out.
+	Paused      time.Duration `json:"paused,omitempty"`
+	PausedSince time.Time     `json:"pausedSince,omitzero"`
+	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
+	// without a canary.
+	Stable string `json:"stable,omitempty"`
+	// Base is the hash of the base revision, kept for the time in which no ControllerRevision is marked as rolled out everywhere
+	// (T8). Empty without stages.
+	Base string `json:"base,omitempty"`
+	// Frontier is how far the stages are (T8). Zero without stages.
+	Frontier stage.Frontier `json:"frontier,omitzero"`
+	// GaveUp says why the revision was given up because too many nodes failed (F3). Empty: it was not.
+	GaveUp string `json:"gaveUp,omitempty"`
+	// Completed reports whether at some time every node was at the revision and available (S3).
+	Completed bool `json:"completed,omitempty"`
 }
 
-func (r *run) memory() Memory {
-	rollout := r.record
-	rollout.Frontier, rollout.GaveUp = r.frontier(), r.plan.GaveUp
-	rollout.Completed = r.plan.Status.CompletedRevision == rollout.Revision
-	return Memory{
-		Version:        MemoryVersion,
-		Backoffs:       r.backoffs.memory(func(node string) bool { return r.nodeFacts.Find(node) != none }),
-		Rollout:        rollout,
-		Canary:         r.canaryRecord(),
-		Conditions:     r.plan.Status.Conditions,
-		CollisionCount: r.revision.CollisionCount,
+// elapsed returns for how long the rollout has gone on, with pauses left out.
+func (r Record) elapsed(now time.Time) time.Duration {
+	if !r.PausedSince.IsZero() && r.PausedSince.Before(now) {
+		now = r.PausedSince
 	}
+	return max(0, now.Sub(r.Began)-max(0, r.Paused))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // What several steps ask about the rollout as a whole: whether the update revision is on trial (C rules), was given up (F3), or
-// comes part by part (T8), and whether users have stopped it (T4). None of it writes anything.
+// comes part by part (T8), whether users have stopped it (T4), and where it begins and ends. None of it writes anything.
 
 // hasTwoGoals reports whether the update revision is on trial, has failed one, or was given up (F3), so that nodes end at two
 // revisions.
@@ -101,3 +101,25 @@ func (r *run) parts() *stage.Parts {
 
 // halted reports whether users have stopped the rollout as a whole (T4).
 func (r *run) halted() bool { return r.spec.Strategy.Paused || r.spec.Strategy.Frozen }
+
+// beginsAnew reports whether the rollout begins with this plan, as another revision was rolled out before, or it is retried
+// after it was given up.
+func (r *run) beginsAnew() bool {
+	before := r.remembered.Rollout.Revision
+	return before != "" && before != r.revision.Update.Hash || r.retriesFailed()
+}
+
+// unwritten reports whether the first revision of all is not written because the set is frozen (T4). If it were remembered as the
+// stable revision, no object would hold its template. After the next change of the template, nodes that are to get the stable
+// revision would then stay empty.
+func (r *run) unwritten() bool {
+	return r.spec.Strategy.Frozen && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
+}
+
+// completedRevision returns the hash of the revision of the last rollout if every node has been at it (S3); empty: not yet.
+func (r *run) completedRevision() string {
+	if rollout := r.remembered.Rollout; rollout.Completed {
+		return rollout.Revision
+	}
+	return ""
+}

@@ -13,8 +13,8 @@ import (
 
 // Pods are the facts of all pods. They are immutable.
 type Pods struct {
-	// List has the pods, in no particular order: First and Pod.Next say which pods a node has. Elements without an object stand
-	// for nothing.
+	// List has the pods: First and Pod.Next say which pods a node has. When they are first read, they are in the order of their
+	// nodes; those that come later are anywhere. Elements without an object stand for nothing.
 	List List[Pod]
 	// First has for each node the place in List of its oldest pod, and Strays that of the first pod on no known node; None: there
 	// is none.
@@ -131,6 +131,7 @@ func readPods(rules *Rules, nodes *Nodes, objects []*corev1.Pod) (*Pods, error) 
 		return nil, err
 	}
 	count := nodes.List.Len()
+	records = byNode(records, count)
 	c := &changing{list: listOf(records), touched: NewOrdinals(count)}
 	c.nodes, c.Hashes, c.uids = nodes, read.hashes, newIndex(len(objects))
 	c.First, c.Strays = slices.Repeat([]int32{None}, count), None
@@ -142,6 +143,32 @@ func readPods(rules *Rules, nodes *Nodes, objects []*corev1.Pod) (*Pods, error) 
 		}
 	}
 	return c.done(nil), nil
+}
+
+// byNode returns the records in the order of their nodes, those on no known node last. Steps that go from node to node then find
+// the pods one beside the other. Pods that come later take the places of others that are gone, which in a rollout were on nodes
+// nearby.
+func byNode(records []Pod, nodes int) []Pod {
+	place := func(p *Pod) int32 {
+		if p.NodeOrdinal == None {
+			return int32(nodes)
+		}
+		return p.NodeOrdinal
+	}
+	next := make([]int32, nodes+2) // where the next pod of a node goes
+	for i := range records {
+		next[place(&records[i])+1]++
+	}
+	for i := range nodes {
+		next[i+1] += next[i]
+	}
+	sorted := make([]Pod, len(records))
+	for i := range records {
+		at := &next[place(&records[i])]
+		sorted[*at] = records[i]
+		*at++
+	}
+	return sorted
 }
 
 // ByAge compares two pods: the older one comes first, then name and UID decide. The order is total.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -200,9 +201,28 @@ func TestManyObjects(t *testing.T) {
 			if diff := differ(got, want, err, wantErr); diff != "" {
 				t.Fatalf("%d nodes, %s: %.2000s", n, turn, diff)
 			}
+			if turn == "all anew" && !inOrderOfNodes(got.pods) {
+				t.Errorf("%d nodes: the pods that are read are not in the order of their nodes", n)
+			}
 			earlier = got
 		}
 	}
+}
+
+// inOrderOfNodes reports whether the pods are in the order of their nodes, with those on no known node behind them.
+func inOrderOfNodes(pods *fleet.Pods) bool {
+	last := int32(0)
+	for i := range int32(pods.List.Len()) {
+		switch node := pods.List.At(i).NodeOrdinal; {
+		case node == fleet.None:
+			last = math.MaxInt32
+		case node < last:
+			return false
+		default:
+			last = node
+		}
+	}
+	return true
 }
 
 // TestMistakesInReuseAreFound: a reading that takes over too much is told from reading anew.

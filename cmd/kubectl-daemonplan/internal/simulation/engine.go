@@ -11,6 +11,9 @@ type engine func(scenario simulate.Scenario, t *trace, stop func() bool) (simula
 
 // simulation runs the scenario in package simulate.
 func simulation(scenario simulate.Scenario, t *trace, stop func() bool) (simulate.Report, error) {
+	if scenario.Planner == nil {
+		scenario.Planner = inOneWorkspace()
+	}
 	s, err := simulate.New(scenario)
 	if err != nil {
 		return simulate.Report{}, err
@@ -34,4 +37,16 @@ func simulation(scenario simulate.Scenario, t *trace, stop func() bool) (simulat
 		t.Left = leftOver(s, &last)
 	}
 	return report, err
+}
+
+// inOneWorkspace makes planners whose plans are good until the next one: of the plans of a run only the last is looked at later.
+func inOneWorkspace() func(rollout.Spec) (simulate.PlanFunc, error) {
+	var workspace rollout.Workspace
+	return func(spec rollout.Spec) (simulate.PlanFunc, error) {
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		return func(snapshot rollout.Snapshot) (rollout.Plan, error) { return workspace.Plan(planner, snapshot) }, nil
+	}
 }
