@@ -99,7 +99,7 @@ func (r *run) tryUpdate(i int32) {
 			return
 		}
 	}
-	if !r.slow.hasPlace() {
+	if !r.slow.hasPlace(n) {
 		begun, beginning := r.isBegunInPlace(i) // an update that was begun holds a place already
 		r.noteInPlace(i, beginning)
 		if !begun {

@@ -33,7 +33,7 @@ func (r *run) note(i int32, verb Verb, reason Reason, p *pod) {
 }
 
 // noteWait records a wait and the limit behind it. If something of the same or a higher precedence is recorded already, that
-// stays with its limit; if it has none, it gets this one.
+// stays with its limit, unless it has none, or is a wait for the same reason: then the limit is this one.
 func (r *run) noteWait(i int32, reason Reason, p *pod, limit Limit) {
 	r.note(i, VerbWait, reason, p)
 	d := r.decision(i)

@@ -32,10 +32,12 @@ type Plan struct {
 	// Pulls of images ahead of the rollout (D1). No update waits for them: start them, and list them as in flight until they
 	// end.
 	Pulls []Pull
-	// Deletes of pods: those of repair first, then those of the update, repairs in ascending order of node names, updates
-	// in the order of B6.
+	// Deletes of pods: those of repair first, then those of the update. Repairs come in two passes, each in ascending order of
+	// node names: first pods that need no room in the budget, then prepared ones, which do (B3). After them come pods whose node
+	// is gone. Updates come in the order of B6.
 	Deletes []Delete
-	// Creates of pods, in the same order as Deletes. [Plan.Batches] groups them, and [Planner.Pod] builds the object.
+	// Creates of pods: those of missing pods in ascending order of node names, then those of the update in the order of B6.
+	// [Plan.Batches] groups them, and [Planner.Pod] builds the object.
 	Creates []Create
 
 	// Decisions has exactly one decision per node of the snapshot, in ascending order of node names. After them comes one per pod

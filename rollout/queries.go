@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
-// These are the questions that several steps or files ask of what was found out before. None of them writes anything
-// (TestQueriesDoNotWrite).
+// These are the questions that several steps or files ask of what was found out before. They change nothing that a later answer
+// depends on; all that some of them write is what was decoded or compared once, to be remembered (TestQueriesDoNotWrite).
 
 // inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).
 func (p *pod) inService() bool { return p.traits.hasAny(available) && !p.traits.hasAny(outOfService) }

@@ -8,8 +8,9 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
-// repair is step 6. It does what must happen regardless of any rollout (M rules): for the nodes in ascending order of their
-// names, then for the pods without a node.
+// repair is step 6. It does what must happen regardless of any rollout (M rules). It goes over the nodes twice, each time in
+// ascending order of their names: first it deletes what needs no room in the budget, then it knows how many nodes are down, and
+// goes on with what was begun. Pods without a node come last.
 func (r *run) repair() {
 	r.scaleLimits()
 	r.allowance = r.newAllowance()
@@ -67,7 +68,7 @@ func (r *run) clear(i int32) {
 		case t.hasAny(phaseSucceeded):
 			r.delete(i, j, VerbDelete, ReasonSucceeded)
 		case t.hasAny(phaseFailed):
-			// deleteFailed below deletes all Failed pods of a node together
+			// deleteFailed below decides about the Failed pods of a node
 		case j == n.goalPod || j == n.outdatedPod:
 		case t.hasAny(preparingDelete) || r.pods[j].isPrepared():
 			// mend deletes it: the pod may be all that keeps its node up. Then it takes room in the budget (B3), and how much
@@ -152,7 +153,7 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 		r.delete(i, j, VerbDelete, ReasonFailed)
 	case n.goalPod != none || n.outdatedPod != none:
 		r.delete(i, j, VerbDelete, ReasonOutdatedFailed)
-	case !n.departing && !n.tookPlace && !r.slow.hasPlace():
+	case !n.departing && !r.slow.hasPlace(n):
 		r.slowed()
 		r.refuse(i, &r.pods[j], LimitSlowStart)
 	case r.delete(i, j, VerbReplace, ReasonOutdatedFailed):
@@ -233,7 +234,8 @@ func (r *run) evict(i int32, excess *int32) {
 }
 
 // exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with desired
-// (M4). changes is when the clock may change the count; zero: never.
+// (M4). A node that has an available pod by now is none of them, although this plan may delete that pod. changes is when the clock
+// may change the count; zero: never.
 func (r *run) exemptMissing() (count int32, changes time.Time) {
 	spare := r.newSpare()
 	for i := 0; i < len(r.nodes) && !spare.none(); i++ {

@@ -104,7 +104,7 @@ func (r *run) hasRoom(i int32) bool {
 	if r.downIsFull(i) || r.areDomainsFull(i) {
 		return false
 	}
-	return !r.needsPlace(i) || r.slow.hasPlace()
+	return !r.needsPlace(i) || r.slow.hasPlace(&r.nodes[i])
 }
 
 // downIsFull reports whether as many nodes are down at this instant as maxUnavailable allows (B3), and the node is not left out.

@@ -36,13 +36,16 @@ func (s *slow) takePlaceForMissing() {
 	s.missing--
 }
 
-// hasPlace reports whether a pod may be replaced, updated in place, or get a new one beside it; without slow start it always
-// may. That takes only places that no missing pod needs, so that deletes never outrun creates.
-func (s *slow) hasPlace() bool { return !s.on || s.free > max(s.missing, 0) }
+// hasPlace reports whether a pod of the node may be replaced, updated in place, or get a new one beside it; without slow start it
+// always may. A node that has a place needs no second one. Any other takes one that no missing pod needs, so that deletes never
+// outrun creates.
+func (s *slow) hasPlace(n *node) bool {
+	return !s.on || n.underWay || n.tookPlace || s.free > max(s.missing, 0)
+}
 
-// takePlace takes a place for a node that this plan begins, once per node.
+// takePlace takes a place for a node that this plan begins, unless it has one.
 func (s *slow) takePlace(n *node) {
-	if !n.tookPlace {
+	if !n.underWay && !n.tookPlace {
 		n.tookPlace = true
 		s.free--
 	}

@@ -175,6 +175,33 @@ func slowStartScenes() []scene {
 			want: []string{"a: starting>update wait Updating a0 U", "b: outdated>update wait Budget b0 slowStart"},
 		},
 		{
+			name: "what is under way already", why: "B7: a pod of a leaves already, so that its other one needs no second place",
+			spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(), oldPod(terminating())), on("b", oldPod())}, acts: "delete a0 Outdated",
+			want: []string{"a: outdated>update replace Outdated a0 U", "b: outdated>update wait Budget b0 slowStart"},
+		},
+		{
+			name: "what is under way already takes no second place", why: "B7: one place is left for c, and none for b",
+			spec: slow("2", "250"), set: rolling(0),
+			fleet: []spot{on("a", oldPod(), oldPod(terminating())), on("b", oldPod()), on("c", oldPod())},
+			acts:  "delete c0 Outdated, delete a0 Outdated",
+			want: []string{
+				"a: outdated>update replace Outdated a0 U", "b: outdated>update wait Budget b0 slowStart", "c: outdated>update replace Outdated c0 U",
+			},
+		},
+		{
+			name: "a failed pod where another is on its way out", why: "B7: its node is under way, and needs no second place",
+			spec: one, set: rolling(0),
+			fleet: []spot{on("a", oldPod(kit.Failed()), oldPod(terminating())), on("b", oldPod(kit.Failed()))}, acts: "delete a0 OutdatedFailed",
+			want: []string{"a: broken>update replace OutdatedFailed a0 U", "b: broken>update wait SlowStart b0 slowStart U"},
+		},
+		{
+			name: "a new pod beside the old one where another is on its way out", why: "B7: its node is under way, and needs no second place",
+			spec: []kit.SpecOption{kit.MaxSurge("100%"), kit.SlowStart(time.Minute, "1", "250")}, set: rolling(0),
+			fleet: []spot{on("a", oldPod(), oldPod(terminating())), on("b", oldPod())}, acts: "create a Outdated",
+			want: []string{"a: outdated>update surge Outdated S", "b: outdated>update wait Budget b0 slowStart"},
+		},
+		{
 			name: "missing pods first", why: "B7: replacements get what those leave", spec: one, set: rolling(time.Minute),
 			fleet: []spot{on("a", oldPod(kit.Failed())), on("b"), on("c"), on("d", oldPod())}, acts: "create b Missing, create c Missing",
 			want: []string{

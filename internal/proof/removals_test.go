@@ -234,8 +234,8 @@ var removals = []removal{
 	},
 	{
 		rule: "B7", what: "slow start replaces at will", file: "rollout/slowstart.go",
-		old:  "{ return !s.on || s.free > max(s.missing, 0) }",
-		new:  "{ return true }",
+		old:  "return !s.on || n.underWay || n.tookPlace || s.free > max(s.missing, 0)",
+		new:  "return true",
 		test: "TestSlowStartB7",
 	},
 	{

@@ -143,7 +143,7 @@ func (v *verifier) canCreate(node *node) bool {
 	return false
 }
 
-// checkSlowStart is the part of V11 about B7: creates on nodes that are not under way take what is left of the limit, and
+// checkSlowStart is the part of V11 about B7: on nodes that are not under way, creates take what is left of the limit, and
 // replacements what missing pods leave of it.
 func (v *verifier) checkSlowStart() {
 	if !v.slow.on {
@@ -151,7 +151,7 @@ func (v *verifier) checkSlowStart() {
 	}
 	created, replaced, left := v.createdInPlaces(), 0, v.placesLeft()
 	for _, node := range v.nodes {
-		if len(node.creates) > 0 && node.goesOn() || node.any(v.replaces) {
+		if !v.hasPlace(node) && (len(node.creates) > 0 && node.goesOn() || node.any(v.replaces)) {
 			replaced += node.weight
 		}
 	}
@@ -179,7 +179,7 @@ func (v *verifier) createdInPlaces() int {
 	return created
 }
 
-// hasPlace reports whether the node is under way already, so that a new pod of it needs no other place.
+// hasPlace reports whether the node is under way already, so that what begins there needs no other place.
 func (v *verifier) hasPlace(node *node) bool {
 	if !v.slow.on {
 		return false

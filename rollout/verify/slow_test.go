@@ -82,6 +82,8 @@ func TestVerifyAcceptsSlowStart(t *testing.T) {
 			handCreated(time.Minute, "f-new"), handSlowly("2", "250", 0))},
 		{name: "one terminates", why: "B7: it takes a place", scene: handFleet(old, handPods("available", "f-old"), handTerminating(30*time.Second, "f-old"),
 			atMost("5"), handSlowly("2", "250", 0))},
+		{name: "one terminates beside one that is to be replaced", why: "B7: their node has its place for both", scene: handFleet(
+			handPods("available", "a-older", "a-old", "b-old"), handTerminating(30*time.Second, "a-older"), atMost("5"), handSlowly("1", "250", 0))},
 		{name: "one has left", why: "B7: it took its place when it began to", scene: handFleet(old, inStateOf(lifecycle.PreparingDelete, "a-old"),
 			atMost("5"), handSlowly("2", "250", 0))},
 		{name: "a pod of the kind that is asked for leaves, beside the one that is held", why: "M3: it is not what stays, so it is not what was asked for",
