@@ -153,7 +153,9 @@ func (m *edsModel) breaks(v *edsView) bool {
 // roll returns the update of all nodes that the call handles.
 func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	var missing, broken, healthy []string
-	unavailable, stuck, underWay := 0, 0, 0
+	unavailable, stuck := 0, 0
+	underWay := 0
+	places := edsPlaces{underWay: map[string]bool{}}
 	for _, v := range views {
 		if v.outcome != placement.Run {
 			unavailable += int(count(v.outcome == placement.Keep && m.breaks(v)))
@@ -170,8 +172,14 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 			unavailable++
 		}
 		m.count(v, &o.counters)
-		underWay += int(count(m.underWay(v) && !isStuck))
-		switch old := m.outdated(v); {
+		old := m.outdated(v)
+		if m.on(edsUnderWay) && m.underWay(v) && !isStuck {
+			underWay++
+			for _, p := range v.pods {
+				places.underWay[p.Name] = true
+			}
+		}
+		switch {
 		case m.missing(v):
 			missing = append(missing, v.name)
 		case old == nil || m.resting(v.edsNode):
@@ -186,29 +194,30 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	maxUnavailable := peer.Scaled(rolling.MaxUnavailable, o.counters.Desired, 1)
 	unavailable -= min(stuck, peer.Scaled(rolling.MaxPodSchedulerFailure, o.counters.Desired, 0))
 	room := edsMaxCreation(rolling, o.counters.Desired, m.elapsed())
-	if m.on(edsUnderWay) {
-		room -= underWay
-	}
+	room -= underWay
 	if m.frozen() {
 		missing = nil
 	}
 	creates := max(0, min(room, len(missing)))
-	slots := max(0, room-creates)
+	places.free = max(0, room-creates)
 	for _, v := range views { // in their order, because pods that have Failed are deleted as repair
 		switch failed := edsPodNames(v.failed); {
 		case len(failed) == 0:
 		case v.outcome != placement.Run || len(v.kept) > 0 || !m.on(edsUnderWay):
 			o.deletes.Must = append(o.deletes.Must, failed...)
-		case slots > 0 && !m.frozen():
+		case m.frozen():
+		case places.underWay[failed[0]]:
 			o.deletes.Must = append(o.deletes.Must, failed...)
-			slots--
+		case places.free > 0:
+			o.deletes.Must = append(o.deletes.Must, failed...)
+			places.free--
 		}
 	}
 	if m.ordered() { // missing pods by ascending node name (M6)
 		missing = missing[:creates]
 	}
 	o.creates = m.some(missing, creates)
-	m.replace(&o, broken, healthy, maxUnavailable-unavailable, slots)
+	m.replace(&o, broken, healthy, maxUnavailable-unavailable, places)
 	return o
 }
 
@@ -290,23 +299,45 @@ func (m *edsModel) some(names []string, number int) peer.Act {
 
 // replace picks the pods to delete. The controller picks from broken pods and healthy ones alike, within a budget that the broken
 // ones raise. By B3 all broken pods are deleted, and healthy ones within the budget, the last by node name first (B6).
-func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget, slots int) {
+func (m *edsModel) replace(o *edsOutcome, broken, healthy []string, budget int, places edsPlaces) {
 	rolling := m.Input.Set.Spec.Strategy.RollingUpdate
 	if !m.on(edsBrokenInFull) {
 		all := slices.Concat(broken, healthy)
 		number := min(budget+len(broken), peer.Scaled(rolling.MaxUnavailable, o.counters.Desired, 1))
-		if m.on(edsUnderWay) {
-			number = min(number, slots)
-		}
-		o.deletes = o.deletes.And(m.some(all, number))
+		o.deletes = o.deletes.And(m.someInPlaces(all, number, &places))
 		return
 	}
-	first, second := len(broken), max(0, min(budget, len(healthy)))
-	if m.on(edsUnderWay) {
-		first = min(first, slots)
-		second = min(second, slots-first)
+	o.deletes = o.deletes.And(m.someInPlaces(broken, len(broken), &places)).And(m.someInPlaces(healthy, budget, &places))
+}
+
+// edsPlaces are those of slow start (B7): free ones, and those of the nodes that are under way, with the names of their pods.
+type edsPlaces struct {
+	free     int
+	underWay map[string]bool
+}
+
+// someInPlaces is some for pods that are to be replaced, which need a place of slow start.
+func (m *edsModel) someInPlaces(pods []string, number int, places *edsPlaces) peer.Act {
+	if !m.on(edsUnderWay) {
+		return m.some(pods, number)
 	}
-	o.deletes = o.deletes.And(m.some(broken, first)).And(m.some(healthy, second))
+	var act peer.Act
+	var others []string
+	for i := len(pods) - 1; i >= 0; i-- {
+		switch {
+		case !places.underWay[pods[i]] && !m.ordered():
+			others = append(others, pods[i])
+		case len(act.Must) >= number:
+		case places.underWay[pods[i]]:
+			act.Must = append(act.Must, pods[i])
+		case places.free > 0:
+			act.Must = append(act.Must, pods[i])
+			places.free--
+		}
+	}
+	number = max(0, min(number-len(act.Must), len(others), places.free))
+	places.free -= number
+	return act.And(m.some(others, number))
 }
 
 // and returns the outcome of doing both, for different nodes each.
