@@ -234,8 +234,8 @@ func (r *run) evict(i int32, excess *int32) {
 }
 
 // exemptMissing counts the run nodes without an available pod that are left out when available pods are compared with desired
-// (M4). A node that has an available pod by now is none of them, although this plan may delete that pod. changes is when the clock
-// may change the count; zero: never.
+// (M4). A node that has an available pod by now is none of them, although this plan may delete that pod. changes is when the
+// clock may change the count; zero: never.
 func (r *run) exemptMissing() (count int32, changes time.Time) {
 	spare := r.newSpare()
 	for i := 0; i < len(r.nodes) && !spare.none(); i++ {

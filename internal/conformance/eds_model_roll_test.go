@@ -153,8 +153,7 @@ func (m *edsModel) breaks(v *edsView) bool {
 // roll returns the update of all nodes that the call handles.
 func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 	var missing, broken, healthy []string
-	unavailable, stuck := 0, 0
-	underWay := 0
+	unavailable, stuck, underWay := 0, 0, 0
 	places := edsPlaces{underWay: map[string]bool{}}
 	for _, v := range views {
 		if v.outcome != placement.Run {
@@ -172,14 +171,13 @@ func (m *edsModel) roll(views []*edsView) (o edsOutcome) {
 			unavailable++
 		}
 		m.count(v, &o.counters)
-		old := m.outdated(v)
 		if m.on(edsUnderWay) && m.underWay(v) && !isStuck {
 			underWay++
 			for _, p := range v.pods {
 				places.underWay[p.Name] = true
 			}
 		}
-		switch {
+		switch old := m.outdated(v); {
 		case m.missing(v):
 			missing = append(missing, v.name)
 		case old == nil || m.resting(v.edsNode):
@@ -323,15 +321,15 @@ func (m *edsModel) someInPlaces(pods []string, number int, places *edsPlaces) pe
 	}
 	var act peer.Act
 	var others []string
-	for i := len(pods) - 1; i >= 0; i-- {
+	for _, pod := range slices.Backward(pods) {
 		switch {
-		case !places.underWay[pods[i]] && !m.ordered():
-			others = append(others, pods[i])
+		case !places.underWay[pod] && !m.ordered():
+			others = append(others, pod)
 		case len(act.Must) >= number:
-		case places.underWay[pods[i]]:
-			act.Must = append(act.Must, pods[i])
+		case places.underWay[pod]:
+			act.Must = append(act.Must, pod)
 		case places.free > 0:
-			act.Must = append(act.Must, pods[i])
+			act.Must = append(act.Must, pod)
 			places.free--
 		}
 	}
