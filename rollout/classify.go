@@ -55,7 +55,6 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 		d.Facts |= status.Updated
 	}
 	kept := &n.outdatedPod
-	r.hasPrepared = r.hasPrepared || r.pods[j].isPrepared()
 	switch {
 	case t.hasAny(finished):
 		n.hasFinished = true

@@ -2,11 +2,13 @@ package rollout
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -15,6 +17,25 @@ import (
 
 // These are the questions that several steps or files ask of what was found out before. They change nothing that a later answer
 // depends on; all that some of them write is what was decoded or compared once, to be remembered (TestQueriesDoNotWrite).
+
+// readiness tells whether a pod that is ready is available by now, and if not, when the clock makes it so (B5).
+func (r *run) readiness(p *fleet.Pod) lifecycle.Readiness {
+	return lifecycle.EvaluateSince(p.ReadySince, r.spec.MinReadySeconds, r.snapshot.Now)
+}
+
+// settledNodes yields the nodes that were set aside because they are settled.
+func (r *run) settledNodes() iter.Seq[*fleet.Node] {
+	return func(yield func(*fleet.Node) bool) {
+		others := r.nodes
+		for i := range int32(r.nodeFacts.List.Len()) {
+			if len(others) > 0 && others[0].ordinal == i {
+				others = others[1:]
+			} else if r.plan.Decisions[i].State == StateUpdated && !yield(r.nodeFacts.List.At(i)) {
+				return
+			}
+		}
+	}
+}
 
 // inService reports whether the pod is available, and neither an update in place nor a hook keeps it out of service (I5, L3).
 func (p *pod) inService() bool { return p.traits.hasAny(available) && !p.traits.hasAny(outOfService) }

@@ -10,8 +10,6 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
-	"github.com/daemonplan/daemonplan/rollout/stage"
-	"github.com/daemonplan/daemonplan/status"
 )
 
 // Making records is part of step 3. Once it is known which revision is which, the nodes that need no further step are set aside,
@@ -32,9 +30,8 @@ func (r *run) makeRecords(updates map[string]bool) {
 	} else {
 		r.setAside(&aside, requests)
 	}
-	r.countAside()
 	for j := r.podFacts.Strays; j != none; j = r.podFacts.List.At(j).Next {
-		p, _ := r.pod(r.podFacts.List.At(j), none, requests.traits(j))
+		p := r.pod(r.podFacts.List.At(j), none, requests.traits(j))
 		if !p.traits.hasAny(marked) || !p.traits.hasAny(finished) {
 			r.strays = append(r.strays, p)
 		}
@@ -76,46 +73,8 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 	}
 }
 
-// countAside counts the settled nodes of each cell, and of each part for step 5.
-func (r *run) countAside() {
-	if r.nodeFacts.Cells != nil {
-		r.settledByCell = make([]int32, r.nodeFacts.Cells.Len())
-	}
-	if r.followsParts() { // step 4 may find a trial, for which no node is set aside, and these counts are not used
-		r.asideByPart = make([]stage.Count, r.parts().Len())
-	}
-	if r.settledByCell == nil && r.asideByPart == nil {
-		return
-	}
-	for i := range r.plan.Decisions {
-		if d := &r.plan.Decisions[i]; d.State != StateUpdated { // by now only settled nodes have a state
-			continue
-		}
-		n := r.nodeFacts.List.At(int32(i))
-		if r.settledByCell != nil {
-			r.settledByCell[n.Cell]++
-		}
-		if r.asideByPart != nil {
-			countSettled(&r.asideByPart[n.Part], n)
-		}
-	}
-}
-
-// countSettled counts a settled node in its part.
-func countSettled(c *stage.Count, n *fleet.Node) {
-	c.Nodes++
-	if n.Unselected {
-		c.Held++ // of such nodes nothing is to be learned about the rollout (T3)
-	} else {
-		c.Settled++
-	}
-}
-
 // strayRoom is the spare capacity of the decisions, so that a few pods on nodes that are gone do not cause a copy of them all.
 const strayRoom = 16
-
-// settledFacts are those of a settled node (S1).
-const settledFacts = status.Desired | status.Present | status.Ready | status.Available | status.Updated
 
 // asideRule decides which nodes need no further step.
 type asideRule struct {
@@ -231,7 +190,7 @@ func (r *run) addPods(i int32, requests requests) {
 	n := &r.nodes[i]
 	n.first = int32(len(r.pods))
 	for j := r.podFacts.First[n.ordinal]; j != none; j = r.podFacts.List.At(j).Next {
-		p, availableAt := r.pod(r.podFacts.List.At(j), i, requests.traits(j))
+		p := r.pod(r.podFacts.List.At(j), i, requests.traits(j))
 		if p.traits.hasAny(marked) && p.traits.hasAny(finished) {
 			// M1 ignores a finished pod that is marked for deletion. Only its revision still counts, as one that a pod
 			// carries (R4) and as what the node ran (T1), and on a canary node that it failed (C2).
@@ -240,16 +199,14 @@ func (r *run) addPods(i int32, requests requests) {
 			}
 			continue
 		}
-		r.awaitAvailable(i, availableAt)
 		r.pods = append(r.pods, p)
 	}
 	n.end = int32(len(r.pods))
 }
 
-// pod makes the record of one pod on a node, which has these traits by the requests in flight. availableAt is when it becomes
-// available by the clock alone; zero: it does not.
-func (r *run) pod(facts *fleet.Pod, node int32, requested traits) (record pod, availableAt time.Time) {
-	record = pod{Pod: facts, node: node, hash: facts.Hash, traits: traits(facts.Traits) | requested}
+// pod makes the record of one pod on a node, which has these traits by the requests in flight.
+func (r *run) pod(facts *fleet.Pod, node int32, requested traits) pod {
+	record := pod{Pod: facts, node: node, hash: facts.Hash, traits: traits(facts.Traits) | requested}
 	if facts.Traits.HasAny(fleet.Unhashed) && r.atGeneration(facts) {
 		record.traits |= byGeneration
 	}
@@ -259,26 +216,10 @@ func (r *run) pod(facts *fleet.Pod, node int32, requested traits) (record pod, a
 	switch {
 	case record.traits.hasAny(marked):
 		record.traits &^= ready | preparingDelete | preparingUpdate | inTransition | outOfService | unreadable
-	case record.traits.hasAny(ready):
-		readiness := lifecycle.EvaluateSince(facts.ReadySince, r.spec.MinReadySeconds, r.snapshot.Now)
-		if readiness.Available {
-			record.traits |= available
-		}
-		availableAt = readiness.AvailableAt
+	case record.traits.hasAny(ready) && r.readiness(facts).Available:
+		record.traits |= available
 	}
-	return record, availableAt
-}
-
-// awaitAvailable sets a wake for when a pod becomes available by the clock alone. On a leave node that matters only while the pod
-// stays there (M4), or if step 4 finds that the node is no leave node for the revision of its goal.
-func (r *run) awaitAvailable(node int32, at time.Time) {
-	switch {
-	case at.IsZero():
-	case r.outcome(node) != placement.Leave || r.lingers(node):
-		r.wake(at)
-	default:
-		r.ripening = append(r.ripening, ripening{node: node, at: at})
-	}
+	return record
 }
 
 func (r *run) remembersIgnored() bool {

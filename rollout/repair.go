@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"slices"
 	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -47,7 +46,10 @@ func (r *run) scaleLimits() {
 	spare := r.newSpare()
 	budget.MaxUnschedulable, budget.MaxExempt = spare.unschedulable, spare.out
 	if r.rules.Domains.Len() > 0 {
-		desired := slices.Clone(r.settledByCell)
+		desired := make([]int32, r.nodeFacts.Cells.Len())
+		for n := range r.settledNodes() {
+			desired[n.Cell]++
+		}
 		for i := range r.nodes {
 			if r.outcome(int32(i)) == placement.Run {
 				desired[r.nodes[i].Cell]++

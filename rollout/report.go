@@ -99,8 +99,7 @@ func (r *run) explainStarting(i int32, n *node) {
 		r.note(i, VerbWait, ReasonRequested, p)
 		return
 	}
-	until := lifecycle.Evaluate(p.Object, r.spec.MinReadySeconds, r.snapshot.Now).AvailableAt
-	r.waitUntil(i, p, ReasonMinReadySeconds, LimitMinReadySeconds, until)
+	r.waitUntil(i, p, ReasonMinReadySeconds, LimitMinReadySeconds, r.readiness(p.Pod).AvailableAt)
 }
 
 func (r *run) statusInput(counts status.Counts) status.Input {

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
@@ -28,7 +30,7 @@ func (r *run) reliesOnPrepared(i int32) bool {
 // after that adds to run.downNow itself. Nodes are left out as admit leaves them out: with surge, nodes that only hold a place
 // use up what may be left out, too.
 func (r *run) countDownNodes() {
-	if !r.hasPrepared {
+	if !slices.ContainsFunc(r.pods, func(p pod) bool { return p.isPrepared() }) {
 		return // nothing needs room
 	}
 	spare := r.newSpare()

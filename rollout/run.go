@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
@@ -56,15 +57,10 @@ type facts struct {
 	strays    []pod  // pods on no known node
 	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only if remembersIgnored
 	hashes    []hash // the distinct revision hashes that pods carry
-	// ripening are the pods on leave nodes that become available by the clock alone.
-	ripening []ripening
 	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
-	// Whatever counts nodes adds them: desired and the partition (step 4), excess (6), pulls (8), the status (9).
+	// settledFacts are the facts of each. Whatever counts nodes adds them: desired and the partition (step 4), parts (5), excess and domains (6), pulls (8), the
+	// status (9).
 	settledAside int32
-	// settledByCell is how many of them are in each cell; nil without domains.
-	settledByCell []int32
-	// asideByPart counts them by part, by its ordinal; nil if the parts of stages are not followed.
-	asideByPart []stage.Count
 }
 
 // aim is where the rollout is to end, as steps 3 and 4 find out; the effects of overrides come from step 1. What it means for
@@ -99,8 +95,6 @@ type draft struct {
 	backoffs  backoffs
 	allowance allowance
 	slow      slow
-	// hasPrepared reports whether there is a pod of which isPrepared is true. Step 5 sets it.
-	hasPrepared bool
 	// downNow is how many nodes have no serving pod by now: the part of the budget that is spent at this instant (B3). Nodes
 	// that rely on prepared pods and nodes that B8, B9 or F4 leaves out are not counted. Only what takes a prepared pod away asks
 	// for it, so that it means nothing while no pod is prepared.
@@ -222,12 +216,6 @@ type pod struct {
 	traits traits
 }
 
-// ripening is when a pod of a node becomes available by the clock alone.
-type ripening struct {
-	node int32
-	at   time.Time
-}
-
 // traits of a pod. The lower bits are those of its facts.
 type traits uint32
 
@@ -305,6 +293,9 @@ func (r *run) through() error {
 	r.report()   // 9
 	return nil
 }
+
+// settledFacts are those of a settled node (S1).
+const settledFacts = status.Desired | status.Present | status.Ready | status.Available | status.Updated
 
 // decision returns that of the node whose record has the index i.
 func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[r.nodes[i].ordinal] }

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/stage"
@@ -21,9 +23,10 @@ func (r *run) openParts() {
 		}
 	case r.followsParts():
 		r.findFailed()
-		r.judgeParts()
+		settled := r.countSettled()
+		r.judgeParts(settled)
 		if r.maxQuarantined = r.quarantineLimit.RoundDown(r.openRuns()); r.maxQuarantined > 0 {
-			r.judgeParts() // with the nodes left out that may be (F4)
+			r.judgeParts(settled) // with the nodes left out that may be (F4)
 		}
 		r.wake(r.stages.Wake)
 		// When a series of failed pods is forgotten, its node gets another revision back, or has not failed any more.
@@ -33,11 +36,10 @@ func (r *run) openParts() {
 	}
 }
 
-// judgeParts counts how the nodes of each part stand, and finds which parts are open.
-func (r *run) judgeParts() {
-	parts := r.parts()
-	r.countParts(parts)
-	r.stages = stage.Judge(parts, stage.Input{
+// judgeParts counts how the nodes of each part stand, and finds which parts are open. settled counts those that were set aside.
+func (r *run) judgeParts(settled []stage.Count) {
+	r.countParts(settled)
+	r.stages = stage.Judge(r.parts(), stage.Input{
 		Now: r.snapshot.Now, Revision: r.revision.Update.Hash, Name: r.revision.Update.Name, Counts: r.partCounts,
 		Approved: r.spec.Strategy.Policy.Approved, Frontier: r.record.Frontier, AllOpen: r.allPartsOpen(),
 	})
@@ -89,10 +91,24 @@ func (r *run) closeNode(i int32, limit Limit) {
 	}
 }
 
-// countParts counts how the nodes of each part stand before this plan's actions.
-func (r *run) countParts(parts *stage.Parts) {
-	r.partCounts = make([]stage.Count, parts.Len())
-	copy(r.partCounts, r.asideByPart)
+// countSettled counts the nodes of each part that were set aside because they are settled.
+func (r *run) countSettled() []stage.Count {
+	counts := make([]stage.Count, r.parts().Len())
+	for n := range r.settledNodes() {
+		c := &counts[n.Part]
+		c.Nodes++
+		if n.Unselected {
+			c.Held++ // of such nodes nothing is to be learned about the rollout (T3)
+		} else {
+			c.Settled++
+		}
+	}
+	return counts
+}
+
+// countParts counts how the nodes of each part stand before this plan's actions. settled counts those that were set aside.
+func (r *run) countParts(settled []stage.Count) {
+	r.partCounts = slices.Clone(settled)
 	spare := r.newSpare()
 	for i := range r.nodes {
 		n := &r.nodes[i]
@@ -103,26 +119,26 @@ func (r *run) countParts(parts *stage.Parts) {
 // countInPart counts a node in its part.
 func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 	n := &r.nodes[i]
-	run := r.outcome(i) == placement.Run
+	runs := r.outcome(i) == placement.Run
 	unavailable, _ := r.budgetUse(i)
 	exemption, changes := r.exemptNow(i, *spare)
 	r.wake(changes)
 	*spare = spare.without(exemption)
-	if run {
+	if runs {
 		c.Nodes++
 	}
 	switch at := r.standing(i); {
-	case run && n.Unselected:
+	case runs && n.Unselected:
 		c.Held++
 	case exemption != ExemptionNone:
 		c.Exempt++
-	case run && at == behind && r.isStuckInPlace(i, c):
+	case runs && at == behind && r.isStuckInPlace(i, c):
 		c.Held++
-	case run && at == settled:
+	case runs && at == settled:
 		c.Settled++
-	case run && at == behind:
+	case runs && at == behind:
 		c.Behind++
-	case run || unavailable:
+	case runs || unavailable:
 		c.Unavailable++
 	}
 }

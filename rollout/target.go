@@ -85,9 +85,16 @@ func (r *run) setGoals() {
 		}
 	}
 	r.countDesired()
-	for _, pod := range r.ripening {
-		if r.outcome(pod.node) != placement.Leave || r.lingers(pod.node) {
-			r.wake(pod.at)
+	r.awaitAvailable()
+}
+
+// awaitAvailable schedules a wake for each pod that becomes available by the clock alone (B5). On a leave node that matters only
+// while the pod stays there (M4).
+func (r *run) awaitAvailable() {
+	for j := range r.pods {
+		p := &r.pods[j]
+		if p.traits.hasAny(ready) && !p.traits.hasAny(available) && (r.outcome(p.node) != placement.Leave || r.lingers(p.node)) {
+			r.wake(r.readiness(p.Pod).AvailableAt)
 		}
 	}
 }
