@@ -6,49 +6,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 )
 
 // The actions on pods. Steps repair, admit and act write them.
-
-// allowance is how many pods the plan may still create, delete and begin to update in place (M6). If it is frozen, none.
-type allowance struct {
-	creates, deletes, updates int32
-	frozen                    bool
-}
-
-func (r *run) newAllowance() allowance {
-	burst := r.plan.Budget.Burst
-	return allowance{creates: burst, deletes: burst, updates: burst, frozen: r.spec.Strategy.Frozen}
-}
-
-// take spends one action, or returns the limit that forbids it.
-func (l *allowance) take(of *int32) Limit {
-	switch {
-	case l.frozen:
-		return LimitFrozen
-	case *of == 0:
-		return LimitBurst
-	default:
-		*of--
-		return LimitNone
-	}
-}
-
-// handsOff returns what keeps every pod from being created or deleted on node i; of a pod without a node i is none. The set
-// is frozen (T4), or the node is departing (M8). LimitNone: nothing does. What was begun on the node is finished or taken back
-// as under frozen, because either may last.
-func (r *run) handsOff(i int32) Limit {
-	switch {
-	case r.allowance.frozen:
-		return LimitFrozen
-	case i != none && r.nodes[i].departing:
-		return LimitDeparting
-	default:
-		return LimitNone
-	}
-}
 
 // create asks for a pod on node i, of the revision that the node should get (M7). It reports whether the plan has the create; if
 // not, the decision says why.
@@ -125,34 +86,6 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	return true
 }
 
-// refuseDelete leaves the deletion of a pod to a later plan. Unless it is only burst that refuses it, that may be long, so that
-// what was begun on the pod is finished or taken back in the meantime, as on a pod that stays (T4, M8).
-func (r *run) refuseDelete(i, j int32, limit Limit) {
-	p := &r.pods[j]
-	r.refuse(i, p, limit)
-	switch {
-	case limit == LimitBurst || p.traits.hasAny(finished):
-	case !p.traits.hasAny(preparingDelete):
-		r.continuePod(i, j)
-	default:
-		if patches := r.unmarkNotReady(p); len(patches) > 0 {
-			r.note(i, VerbPatch, refusal(limit), p)
-			r.patch(r.decision(i), p, r.hashes[p.hash].value, refusal(limit), patches...)
-		}
-	}
-	p.traits |= deleteDeferred
-}
-
-// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): what refuses its deletion may
-// keep it for long.
-func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
-	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
-	if err != nil {
-		return nil // messages that cannot be read are left alone
-	}
-	return patches
-}
-
 // deleteStray is delete for a pod without a node of the snapshot, which has a decision of its own.
 func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
@@ -177,18 +110,6 @@ func (r *run) deletion(node string, p *pod, reason Reason) Delete {
 	// The planner takes the hash of a predecessor's pod for none, but the delete names the one that the caller finds on the pod.
 	revision := p.Object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	return Delete{Node: node, Pod: p.Name, UID: p.Object.UID, Revision: revision, Reason: reason}
-}
-
-// patch adds patches of one pod to the plan, in the order in which they are to be sent.
-func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
-	for _, patch := range patches {
-		p.traits |= planPatches
-		d.Patches++
-		r.plan.Patches = append(r.plan.Patches, Patch{
-			Node: d.Node, Pod: p.Name, UID: p.Object.UID,
-			Type: patch.Type, Subresource: patch.Subresource, Data: patch.Data, Revision: revision, Reason: reason,
-		})
-	}
 }
 
 // resourcesFor returns the resources of a pod of that revision to be created on the node. They are a copy, because all plans

@@ -11,7 +11,7 @@ func (r *run) admit() {
 	for i := range r.nodes {
 		d := r.decision(int32(i))
 		d.Unavailable, d.Surging = r.budgetUse(int32(i))
-		r.exempt(int32(i), &spare)
+		r.leaveOut(int32(i), &spare)
 		if d.Unavailable {
 			budget.Unavailable++
 		}
@@ -201,8 +201,8 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	return updateBegun
 }
 
-// exempt leaves a node out of the budgets that would count, if B8, B9 or F4 allows it.
-func (r *run) exempt(i int32, spare *spare) {
+// leaveOut leaves a node out of the budgets that would count, if B8, B9 or F4 allows it.
+func (r *run) leaveOut(i int32, spare *spare) {
 	budget, d := &r.plan.Budget, r.decision(i)
 	if !d.Unavailable && !d.Surging {
 		return

@@ -14,10 +14,6 @@ import (
 // The canary is part of step 4: it decides which nodes are to end at the update revision, and which at the stable one (C rules,
 // T6). Package canary chooses the nodes and judges the trial; this file gives it what it needs and applies the result.
 
-// CanaryLabel is on the pods of canary nodes while a revision is on trial, with the value "true", as the
-// ExtendedDaemonSet sets it.
-const CanaryLabel = "extendeddaemonsetreplicaset.datadoghq.com/canary"
-
 // tryCanary chooses the canary nodes and judges what runs there.
 func (r *run) tryCanary() {
 	options := r.spec.Strategy.Canary
@@ -50,7 +46,9 @@ func (r *run) tryCanary() {
 	r.trial = canary.Judge(*options, in)
 	r.wake(r.trial.Wake)
 	if r.trial.Phase == canary.Idle {
-		r.revision.Stable, in.Wanted = r.revision.Update, 0 // a promoted revision is the stable one at once (C6)
+		// A promoted revision is the stable one at once (C6). What step 3 took for the stable one, of pods (hash.stable) and of
+		// creates in flight (ofStable), stays as it is: nodes have one goal now, for which these two are older revisions.
+		r.revision.Stable, in.Wanted = r.revision.Update, 0
 	}
 	r.plan.Canary = Canary{
 		Finding: r.trial.Finding, Revision: in.Revision, Stable: r.revision.Stable.Hash,

@@ -70,14 +70,6 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	}
 }
 
-// hasGoalRevision reports whether a pod carries the revision where its node is to end, whatever its resources.
-func (r *run) hasGoalRevision(n *node, p *pod) bool {
-	if n.goal == toStable {
-		return r.hashes[p.hash].stable
-	}
-	return r.isUpdate(p)
-}
-
 // isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if
 // its node is held by now, also because InPlaceOnly lets no update delete it or its part is not open (T8); paused does not
 // hold a node that was begun (T4). On a keep node it always is, because nothing would follow the pod there (M4).

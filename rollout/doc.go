@@ -32,33 +32,49 @@
 //
 // An update of a node takes several plans: one deletes the outdated pod, and when that is gone, the next one creates the new
 // pod as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files after the colon; run.go
-// calls them in this order. A file stands beside the first step that calls what is in it:
+// calls them in this order:
 //
-//   - place has the nodes read and evaluated (rollout/internal/fleet/nodes.go): place.go
-//   - join has the pods read and attributed to the nodes (rollout/internal/fleet/pods.go, pod.go, change.go): join.go
+//   - place has the nodes read and evaluated: place.go
+//   - join has the pods read and attributed to the nodes: join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, rollout_record.go
-//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go, inplace.go, backoff.go
-//   - repair does what is due: repair.go, note.go, actions.go, hook.go, slowstart.go, room.go, stray.go
+//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go
+//   - repair does what is due: repair.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
 //   - report completes the decisions and derives status and memory: report.go, report_policy.go, remember.go
 //
-// What repair and admit decide they turn into actions at once, with create, delete and patch of actions.go, because what they
-// decide next depends on it. With note.go they write down the verb and the reason. Both also ask room.go whether what they take
-// away has room.
+// A step uses nothing of the files of another step, apart from what that step has written down. What several steps use is in
+// these files. Read them before the steps, in this order: each uses only those above it.
 //
-// Step target gives each node a goal, the revision where it is to end, and records what holds the node there. What a plan shows
-// of both is [Decision.Target], which needs the node's state, so that step classify writes it, and admit corrects it where an
-// update is held back.
+//   - run.go: the records that the steps share, which step writes which part of them, and the order of the steps
+//   - templates.go: the templates of the revisions
+//   - backoff.go: back-offs of failed pods (M2)
+//   - queries.go: when a pod serves, which revision it is of, which pod is missing, what a lost pod comes back as
+//   - queries_inplace.go: whether a pod can be updated in place
+//   - queries_hold.go: what holds a node at the pod that it has
+//   - queries_rollout.go: how far the rollout as a whole may go
+//   - queries_exempt.go: whether a node is left out of the budgets
+//   - note.go: writes down what is done about a node, and why
+//   - burst.go: how many actions a plan may hold (M6)
+//   - slowstart.go: how many nodes may be under way (B7)
+//   - room.go: whether a prepared pod may go now (B3)
+//   - hook.go: takes pods through their hooks (L)
+//   - actions.go: creates and deletes pods
 //
-// Package rollout/internal/fleet is what steps place and join read with: facts that say nothing of the time or the plan, so
-// that plans share them. The other files of this package are vocabulary. What goes in is in spec.go, validation.go,
-// planner.go, snapshot.go, memory.go, claim.go, workspace.go and reading.go (whose half about settled nodes belongs to step
-// resolve). What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go, waiting.go,
-// execute.go and pod.go. The records that the steps share, and their order, are in run.go: read it first, and then queries.go,
-// which has what several steps ask: when a pod serves, which revision it is of, what holds a node. In queries_exempt.go they
-// ask whether a node is left out of the budgets, and in queries_rollout.go how far the rollout as a whole may go.
+// Steps repair and admit turn what they decide into actions at once, because what they decide next depends on it: actions spend
+// the limits of the plan.
+//
+// Two words are close to each other. The goal of a node is the revision where it ends if nothing holds it; step target finds it.
+// What a plan shows is [Decision.Target]: the goal, or that the node is held where it is. Step classify writes it, once it knows
+// whether the node has a pod that can be held, and step admit corrects it where a pod turns out not to be updatable in place,
+// and nothing else is allowed.
+//
+// Package rollout/internal/fleet is what steps place and join read with (nodes.go, pods.go, pod.go, change.go): facts that say
+// nothing of the time or the plan, so that plans share them. The other files of this package are vocabulary. What goes in is in
+// spec.go, validation.go, planner.go, snapshot.go, memory.go, claim.go, workspace.go and reading.go (whose half about settled
+// nodes belongs to step resolve). What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go,
+// waiting.go, execute.go and pod.go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, F failures, S status.

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,17 +63,6 @@ func (r *run) countFailed(runs int32) {
 	if r.failures.Action == failure.Rollback && base.Hash != r.revision.Update.Hash && r.templateOf(base.Hash) != nil {
 		r.plan.GaveUp = r.failedText()
 	}
-}
-
-// failedText says how many nodes have failed, and which.
-func (r *run) failedText() string {
-	var names []string
-	for i := range r.nodes {
-		if r.decision(int32(i)).Failed {
-			names = appendUser(names, r.nodes[i].Name)
-		}
-	}
-	return fmt.Sprintf("%s failed, at most %d may: %s", counted(r.failed, "node"), r.maxFailed, list(names, int(r.failed)))
 }
 
 // isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.

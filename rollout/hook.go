@@ -11,6 +11,18 @@ import (
 
 // Steps 6 and 7 delete pods and update them in place through hooks (L rules).
 
+// patch adds patches of one pod to the plan, in the order in which they are to be sent.
+func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {
+	for _, patch := range patches {
+		p.traits |= planPatches
+		d.Patches++
+		r.plan.Patches = append(r.plan.Patches, Patch{
+			Node: d.Node, Pod: p.Name, UID: p.Object.UID,
+			Type: patch.Type, Subresource: patch.Subresource, Data: patch.Data, Revision: revision, Reason: reason,
+		})
+	}
+}
+
 // prepareDelete labels a pod that a preDelete hook holds as PreparingDelete, once. From then on the pod waits for its hook to let
 // it go (L2). prepareDelete reports whether this plan labels it.
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
@@ -115,6 +127,34 @@ func (r *run) continuePod(i, j int32) {
 	}
 	r.note(i, VerbPatch, reason, p)
 	r.patch(r.decision(i), p, r.hashes[p.hash].value, reason, patches...)
+}
+
+// refuseDelete leaves the deletion of a pod to a later plan. Unless it is only burst that refuses it, that may be long, so that
+// what was begun on the pod is finished or taken back in the meantime, as on a pod that stays (T4, M8).
+func (r *run) refuseDelete(i, j int32, limit Limit) {
+	p := &r.pods[j]
+	r.refuse(i, p, limit)
+	switch {
+	case limit == LimitBurst || p.traits.hasAny(finished):
+	case !p.traits.hasAny(preparingDelete):
+		r.continuePod(i, j)
+	default:
+		if patches := r.unmarkNotReady(p); len(patches) > 0 {
+			r.note(i, VerbPatch, refusal(limit), p)
+			r.patch(r.decision(i), p, r.hashes[p.hash].value, refusal(limit), patches...)
+		}
+	}
+	p.traits |= deleteDeferred
+}
+
+// unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): what refuses its deletion may
+// keep it for long.
+func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
+	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
+	if err != nil {
+		return nil // messages that cannot be read are left alone
+	}
+	return patches
 }
 
 // disturbs reports whether a step would restart containers of a pod that is Ready and outdated: the next batch of an update that

@@ -69,3 +69,25 @@ func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.
 	}
 	r.wake(until)
 }
+
+// noteInPlace records in the node's decision, and in the plan's Diffs, what was found about its outdated pod.
+func (r *run) noteInPlace(i int32, found inPlace) {
+	if found == (inPlace{}) {
+		return
+	}
+	d := r.decision(i)
+	d.Obstruction = found.obstruction
+	if found.change == nil {
+		return
+	}
+	if found.change.listed == nil {
+		n := &r.nodes[i]
+		found.change.listed = &RevisionDiff{
+			From: r.hashes[r.pods[n.outdatedPod].hash].value, To: r.goalHash(n), Update: found.change.update,
+		}
+		r.plan.Diffs = append(r.plan.Diffs, found.change.listed)
+	}
+	if !found.change.update.InPlace() {
+		d.Diff = found.change.listed
+	}
+}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
@@ -93,8 +92,52 @@ func (p *pod) isPrepared() bool {
 		!t.hasAny(deleting|atGoal|patchInFlight|planUpdates|planPatches)
 }
 
+// reliesOnPrepared reports whether only prepared pods keep the node from being down.
+func (r *run) reliesOnPrepared(i int32) bool {
+	n := &r.nodes[i]
+	if r.outcome(i) != placement.Run || r.serving(n) {
+		return false
+	}
+	for j := n.first; j < n.end; j++ {
+		if r.pods[j].isPrepared() {
+			return true
+		}
+	}
+	return false
+}
+
+// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes
+// a place of slow start when it goes down, like one that was never prepared. Otherwise two nodes could wait for each other
+// for ever: this one for room, which a node without a pod uses up, and that node for the place of slow start that this one
+// held.
+func (r *run) isLetGo(i int32) bool {
+	if !r.reliesOnPrepared(i) {
+		return false
+	}
+	n, hooks := &r.nodes[i], r.spec.Lifecycle
+	for j := n.first; j < n.end; j++ {
+		p := &r.pods[j]
+		hook := hooks.InPlaceUpdate
+		if p.traits.hasAny(preparingDelete) {
+			hook = hooks.PreDelete
+		}
+		if p.isPrepared() && hook.Matches(p.Object) {
+			return false
+		}
+	}
+	return true
+}
+
 // isUpdate reports whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.hasAny(byGeneration) }
+
+// hasGoalRevision reports whether a pod carries the revision where its node is to end, whatever its resources.
+func (r *run) hasGoalRevision(n *node, p *pod) bool {
+	if n.goal == toStable {
+		return r.hashes[p.hash].stable
+	}
+	return r.isUpdate(p)
+}
 
 // goalHash returns the revision where the node is to end (T6).
 func (r *run) goalHash(n *node) string {
@@ -125,76 +168,6 @@ func (r *run) hasResources(n *node, p *pod) bool {
 		return !p.traits.hasAny(digested)
 	}
 	return len(effect.Malformed) > 0 || p.Object.Annotations[placement.DigestAnnotation] == effect.Digest
-}
-
-// beginHeldBy returns what keeps the node's update from being begun; LimitNone: nothing does. What stops the whole rollout
-// counts before what holds the node (T4).
-func (r *run) beginHeldBy(n *node) Limit {
-	switch strategy := r.spec.Strategy; {
-	case strategy.Frozen:
-		return LimitFrozen
-	case strategy.Paused:
-		return LimitPaused
-	default:
-		return r.heldEvenIfBegun(n)
-	}
-}
-
-// heldEvenIfBegun returns what holds the node even if its update was begun; LimitNone: nothing does. Paused does not (T4).
-func (r *run) heldEvenIfBegun(n *node) Limit {
-	switch {
-	case r.trial.Phase == canary.Paused && n.goal == toUpdate:
-		return LimitCanary // a paused canary replaces nothing (C7)
-	case r.trial.Phase == canary.Failed && n.goal == toUpdate:
-		return LimitCanary // the revision has failed, and there is none to go back to (C6)
-	default:
-		return n.heldBy
-	}
-}
-
-// updateHeldBy is beginHeldBy for the update of the node's outdated pod: paused does not hold an update that was begun (T4). It
-// also returns what it found about the pod.
-func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
-	n := &r.nodes[i]
-	limit := r.beginHeldBy(n)
-	if limit != LimitPaused || n.outdatedPod == none {
-		return limit, inPlace{}
-	}
-	begun, found := r.isBegunInPlace(i)
-	if begun {
-		limit = r.heldEvenIfBegun(n)
-	}
-	return limit, found
-}
-
-// gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is
-// departing (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. It also returns what it found
-// about the pod.
-func (r *run) gatedBy(i int32) (Limit, inPlace) {
-	if r.nodes[i].departing {
-		return LimitDeparting, inPlace{}
-	}
-	return r.closedBy(i)
-}
-
-// closedBy returns why the part of the stage that the node is in is not open to its update (T8). LimitNone: it is open, or the
-// update in place was begun, and goes on. It also returns what it found about the pod.
-func (r *run) closedBy(i int32) (Limit, inPlace) {
-	n := &r.nodes[i]
-	if n.closed == LimitNone || n.outdatedPod == none { // if only a create is in flight, nothing was begun
-		return n.closed, inPlace{}
-	}
-	begun, found := r.isBegunInPlace(i)
-	if begun {
-		return LimitNone, inPlace{}
-	}
-	return n.closed, found
-}
-
-// isGated reports whether only the stages keep the outdated pod of a node at its revision (T8).
-func (r *run) isGated(i int32) bool {
-	n := &r.nodes[i]
-	return n.closed != LimitNone && r.beginHeldBy(n) == LimitNone && r.decision(i).Limit != LimitInPlaceOnly
 }
 
 // candidate reports whether the node waits for an update: its pod is outdated, and nothing else is there or on its way.

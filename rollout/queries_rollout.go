@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -122,4 +123,43 @@ func (r *run) completedRevision() string {
 		return rollout.Revision
 	}
 	return ""
+}
+
+// standing is how a run node stands on its way to the update revision (T8).
+type standing uint8
+
+const (
+	behind standing = iota
+	arrived
+	settled
+)
+
+// standing tells how a run node stands: behind without a pod of the update revision, arrived with one that is not available, and
+// settled with one that is.
+func (r *run) standing(i int32) standing {
+	n, at := &r.nodes[i], behind
+	if n.expects == expectsGoalPod {
+		at = arrived
+	}
+	for j := n.first; j < n.end; j++ {
+		switch p := &r.pods[j]; {
+		case !p.traits.hasAny(atGoal) || p.traits.hasAny(marked):
+		case p.inService() && !p.traits.hasAny(finished):
+			return settled
+		default:
+			at = arrived
+		}
+	}
+	return at
+}
+
+// failedText says how many nodes have failed, and which.
+func (r *run) failedText() string {
+	var names []string
+	for i := range r.nodes {
+		if r.decision(int32(i)).Failed {
+			names = appendUser(names, r.nodes[i].Name)
+		}
+	}
+	return fmt.Sprintf("%s failed, at most %d may: %s", counted(r.failed, "node"), r.maxFailed, list(names, int(r.failed)))
 }

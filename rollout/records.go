@@ -67,7 +67,8 @@ func (r *run) setAside(aside *asideRule, requests requests) {
 	for i, ordinal := range rest {
 		n := r.nodeFacts.List.At(ordinal)
 		r.nodes[i] = node{
-			Node: n, ordinal: ordinal, nodeAim: nodeAim{effect: n.Effect}, nodeState: nodeState{goalPod: none, outdatedPod: none},
+			Node: n, ordinal: ordinal, nodeAim: nodeAim{effect: n.Effect},
+			nodeFindings: nodeFindings{goalPod: none, outdatedPod: none},
 		}
 		r.addPods(int32(i), requests)
 	}

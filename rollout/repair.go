@@ -22,7 +22,7 @@ func (r *run) repair() {
 		case placement.Leave:
 			r.evict(i, &excess)
 		case placement.Keep, placement.Run:
-			r.clear(i)
+			r.deleteUnneeded(i)
 		}
 	}
 	r.countDownNodes()
@@ -60,9 +60,9 @@ func (r *run) scaleLimits() {
 	}
 }
 
-// clear deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget: mend
-// deletes these.
-func (r *run) clear(i int32) {
+// deleteUnneeded deletes the surplus and ended pods of a node whose pods may stay, except those that may need room in the budget:
+// mend deletes these.
+func (r *run) deleteUnneeded(i int32) {
 	n := &r.nodes[i]
 	for j := n.first; j < n.end; j++ {
 		switch t := r.pods[j].traits; {
@@ -74,7 +74,7 @@ func (r *run) clear(i int32) {
 		case j == n.goalPod || j == n.outdatedPod:
 		case t.hasAny(preparingDelete) || r.pods[j].isPrepared():
 			// mend deletes it: the pod may be all that keeps its node up. Then it takes room in the budget (B3), and how much
-			// there is left is known only after clear has seen all nodes.
+			// there is left is known only after deleteUnneeded has seen all nodes.
 		default:
 			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
@@ -179,6 +179,16 @@ func (r *run) supersede(i int32) {
 	case !r.pods[n.outdatedPod].traits.hasAny(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
 	}
+}
+
+// deletePrepared deletes a pod if no hook holds it (L2) and there is room (B3).
+func (r *run) deletePrepared(i, j int32, reason Reason) {
+	p := &r.pods[j]
+	if r.goesNow(p) && !r.takeRoom(i, p) {
+		r.waitForRoom(i, p)
+		return
+	}
+	r.delete(i, j, VerbDelete, reason)
 }
 
 // createMissing creates a pod on a run node that misses one (M1). A finished pod that is not deleted yet keeps its place on the

@@ -59,12 +59,12 @@ func (r *run) explainRest(i int32) {
 		d.Reason = ReasonStable
 	case StateStarting, StateSurging:
 		r.explainStarting(i, n)
-	default:
-		r.explainTerminating(i, n)
+	default: // of the other states, only what waits for a pod to come or go has no reason yet
+		r.explainWait(i, n)
 	}
 }
 
-func (r *run) explainTerminating(i int32, n *node) {
+func (r *run) explainWait(i int32, n *node) {
 	if n.expects != expectsNothing {
 		r.note(i, VerbWait, ReasonRequested, nil)
 		return
@@ -146,7 +146,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		case StateOutdated:
 			in.Outdated++
 			switch {
-			case r.isGated(int32(i)):
+			case r.isHeldByStages(int32(i)):
 				in.Gated++
 			case d.Target == TargetHeld:
 				in.Held++

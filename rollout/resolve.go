@@ -1,10 +1,6 @@
 package rollout
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
@@ -104,52 +100,6 @@ func (r *run) carriers() []history.Carrier {
 		carriers = append(carriers, history.Carrier{Hash: create.Revision, Live: true})
 	}
 	return carriers
-}
-
-// templateOf returns the template of the revision with that hash. It is nil if there is no such revision, or two, or if it cannot
-// be read. Each is decoded once per plan.
-func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
-	if r.templates == nil {
-		r.templates = make(map[string]*olderTemplate, len(r.snapshot.Revisions))
-		for _, revision := range r.snapshot.Revisions {
-			hash := history.HashOf(revision)
-			if r.templates[hash] != nil {
-				revision = nil
-			}
-			r.templates[hash] = &olderTemplate{revision: revision}
-		}
-	}
-	t := r.templates[hash]
-	if t == nil {
-		return nil
-	}
-	if t.revision != nil {
-		t.template, _ = history.Template(t.revision)
-		t.revision = nil
-	}
-	return t.template
-}
-
-// overridesFor returns the spec's overrides compiled for the template of an older revision (P8), nil if it cannot be read.
-func (r *run) overridesFor(hash string) *placement.Overrides {
-	template := r.templateOf(hash)
-	if template == nil {
-		return nil
-	}
-	t := r.templates[hash]
-	if t.overrides == nil {
-		// New has validated the overrides.
-		t.overrides, _ = placement.CompileOverrides(r.spec.Namespace, r.spec.Name, template, r.spec.Overrides)
-	}
-	return t.overrides
-}
-
-// olderTemplate is the template of a revision. It is decoded when it is first needed.
-type olderTemplate struct {
-	revision *appsv1.ControllerRevision // still to be decoded; nil: it was decoded, or there are two of that hash
-	template *corev1.PodTemplateSpec    // nil: cannot be read
-	// overrides compiled for its containers; nil: they were not needed so far.
-	overrides *placement.Overrides
 }
 
 func setOf[T comparable](list []T) map[T]bool {

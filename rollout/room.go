@@ -3,7 +3,6 @@ package rollout
 import (
 	"slices"
 
-	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
@@ -12,23 +11,9 @@ import (
 // were not Ready are prepared without any room and may become Ready, and other nodes may fail meanwhile. So whatever takes a
 // prepared pod away asks for room once more, and compares with what is down at this instant.
 
-// reliesOnPrepared reports whether only prepared pods keep the node from being down.
-func (r *run) reliesOnPrepared(i int32) bool {
-	n := &r.nodes[i]
-	if r.outcome(i) != placement.Run || r.serving(n) {
-		return false
-	}
-	for j := n.first; j < n.end; j++ {
-		if r.pods[j].isPrepared() {
-			return true
-		}
-	}
-	return false
-}
-
-// countDownNodes counts the nodes that are down, once clear has deleted the surplus pods of each node. Whatever takes a pod away
-// after that adds to run.downNow itself. Nodes are left out as admit leaves them out: with surge, nodes that only hold a place
-// use up what may be left out, too.
+// countDownNodes counts the nodes that are down, once repair has deleted the surplus pods of each node. Whatever takes a pod away
+// after that adds to run.downNow itself. Nodes are left out in the order of their names, as step admit does it: with surge, nodes
+// that only hold a place use up what may be left out, too.
 func (r *run) countDownNodes() {
 	if !slices.ContainsFunc(r.pods, func(p pod) bool { return p.isPrepared() }) {
 		return // nothing needs room
@@ -128,38 +113,6 @@ func (r *run) needsPlace(i int32) bool {
 	}
 	isolated, _ := r.isolated(n)
 	return !n.exemptFromDown || !isolated
-}
-
-// isLetGo reports whether only prepared pods that no hook holds keep the node up. Such a node is not under way (B7). It takes
-// a place of slow start when it goes down, like one that was never prepared. Otherwise two nodes could wait for each other
-// for ever: this one for room, which a node without a pod uses up, and that node for the place of slow start that this one
-// held.
-func (r *run) isLetGo(i int32) bool {
-	if !r.reliesOnPrepared(i) {
-		return false
-	}
-	n, hooks := &r.nodes[i], r.spec.Lifecycle
-	for j := n.first; j < n.end; j++ {
-		p := &r.pods[j]
-		hook := hooks.InPlaceUpdate
-		if p.traits.hasAny(preparingDelete) {
-			hook = hooks.PreDelete
-		}
-		if p.isPrepared() && hook.Matches(p.Object) {
-			return false
-		}
-	}
-	return true
-}
-
-// deletePrepared deletes a pod if no hook holds it (L2) and there is room (B3).
-func (r *run) deletePrepared(i, j int32, reason Reason) {
-	p := &r.pods[j]
-	if r.goesNow(p) && !r.takeRoom(i, p) {
-		r.waitForRoom(i, p)
-		return
-	}
-	r.delete(i, j, VerbDelete, reason)
 }
 
 // goesNow reports whether delete may take the pod away in this plan, so that it needs room: it is deleted, or its preDelete

@@ -19,11 +19,14 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// run is the state of the nine steps while one plan is made: what is given, and three values with lifetimes of their own. The
-// facts are what steps 1 to 3 read, the aim is what steps 1, 3 and 4 find out, and the draft, with the plan, is what steps 4
-// to 9 write; parts of the plan, such as its lists of nodes, are written from step 2 on. Between aim and draft, step 5 finds
-// how each node and each part of a stage stands (nodeState, opened). TestLifetimes holds which step may write which part, also
-// of the records of nodes and pods, which are split in the same way.
+// run is the state of the nine steps while one plan is made: what is given, and what the steps find out and decide. Each part is
+// written by some of the steps, and later ones only read it (TestLifetimes). The records of nodes are split in the same way.
+//
+//   - facts: what there is. Steps 1 to 3.
+//   - aim, nodeAim: where the rollout and each node are to end. Steps 3 and 4; what overrides give to nodes is known in step 1.
+//   - opened, nodeFindings: how each part of a stage and each node stands. Step 5.
+//   - draft, nodeDraft: what is left of the limits of this plan, and what it does about each node. Steps 4 to 7.
+//   - plan: the result. Decisions are made in step 3, and completed in step 9.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
 // has a record, with an index in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
@@ -58,8 +61,8 @@ type facts struct {
 	ignored   []pod  // finished and marked ones, which M1 ignores, by node; kept only if remembersIgnored
 	hashes    []hash // the distinct revision hashes that pods carry
 	// settledAside is how many settled nodes were set aside: each is desired, and has one available pod of the update revision.
-	// settledFacts are the facts of each. Whatever counts nodes adds them: desired and the partition (step 4), parts (5), excess and domains (6), pulls (8), the
-	// status (9).
+	// settledFacts are the facts of each. Whatever counts nodes adds them: desired and the partition (step 4), parts (5), excess
+	// and domains (6), pulls (8), the status (9).
 	settledAside int32
 }
 
@@ -113,7 +116,7 @@ type node struct {
 	ordinal    int32 // of its facts and its decision
 	first, end int32 // its pods: run.pods[first:end]
 	nodeAim
-	nodeState
+	nodeFindings
 	nodeDraft
 }
 
@@ -136,8 +139,8 @@ type nodeAim struct {
 	heldBy Limit
 }
 
-// nodeState is how a node stands on its way there. Step 5 sets it.
-type nodeState struct {
+// nodeFindings is how a node stands on its way there. Step 5 sets it.
+type nodeFindings struct {
 	// goalPod is the pod atGoal that stays (the new pod of the rules), outdatedPod the pod not atGoal that stays (M3: of several
 	// pods the best stays). Both are ordinals in run.pods, first <= ordinal < end, or none.
 	goalPod, outdatedPod int32

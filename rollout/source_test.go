@@ -125,12 +125,15 @@ func verbNames(t *testing.T, file *ast.File) []string {
 
 // TestSteps: the way through a plan is what the documentation of the package says it is. Each step is one method, in the first
 // of the files that are listed for it, and run.go calls the steps in their order and nothing else. Each file with a method of
-// run is listed.
+// run is listed, for a step or as one that several steps use.
 func TestSteps(t *testing.T) {
 	files := sources(t)
 	listed := map[string]string{}
-	for _, file := range []string{"run.go", "queries.go", "queries_exempt.go", "queries_rollout.go"} {
-		listed[file] = "all steps"
+	for _, file := range listedShared(files["doc.go"]) {
+		if files[file] == nil || listed[file] != "" {
+			t.Errorf("there is no file %s, or it is listed twice", file)
+		}
+		listed[file] = "several steps"
 	}
 	var steps []string
 	for _, line := range listedSteps(files["doc.go"]) {
@@ -178,37 +181,135 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFilesStandBesideTheirFirstStep: no step calls what is in a file of a later step, as the documentation lists them, so that
-// whoever reads the steps in their order has read what a step calls, or finds it beside it.
-func TestFilesStandBesideTheirFirstStep(t *testing.T) {
+// TestStepsAreReadInOrder: whoever reads the files in the order in which the documentation lists them, first those that several
+// steps use and then the steps, never has to go to another file of a step, nor forward. What a file calls, and which constants and
+// types it uses, is in the file itself, in another file of the same step, or in a file that several steps use; such a file uses
+// only those above it. run.go alone names types of the files below it.
+func TestStepsAreReadInOrder(t *testing.T) {
 	files := sources(t)
-	stepOf := map[string]int{} // of a file
-	for i, line := range listedSteps(files["doc.go"]) {
+	place := map[string]int{} // of a shared file, from 1
+	for i, file := range listedShared(files["doc.go"]) {
+		place[file] = i + 1
+	}
+	stepOf := map[string]string{}
+	for _, line := range listedSteps(files["doc.go"]) {
 		for _, file := range line[1:] {
-			stepOf[file] = i + 1
+			stepOf[file] = line[0]
 		}
 	}
-	declared := map[string][]string{} // files by the name of a function
-	functions(files, func(file string, f *ast.FuncDecl) {
-		declared[f.Name.Name] = append(declared[f.Name.Name], file)
-	})
-	calls := 0
-	functions(files, func(file string, f *ast.FuncDecl) {
-		if stepOf[file] == 0 {
-			return
+	declared := declarations(files)
+	uses := 0
+	for file, source := range files {
+		if place[file] == 0 && stepOf[file] == "" || file == "run.go" {
+			continue
 		}
-		for _, called := range callees(f) {
-			if in := declared[called]; len(in) == 1 && stepOf[in[0]] > 0 {
-				calls++
-				if stepOf[in[0]] > stepOf[file] {
-					t.Errorf("%s in %s (step %d) calls %s in %s (step %d)", f.Name.Name, file, stepOf[file], called, in[0], stepOf[in[0]])
-				}
+		for name := range usedNames(source) {
+			in := declared[name]
+			if len(in) != 1 || in[0] == file || place[in[0]] == 0 && stepOf[in[0]] == "" {
+				continue
+			}
+			uses++
+			switch at := place[in[0]]; {
+			case place[file] > 0 && (at == 0 || at > place[file]):
+				t.Errorf("%s, which several steps use, uses %s of %s, which is read after it", file, name, in[0])
+			case place[file] == 0 && at == 0 && stepOf[in[0]] != stepOf[file]:
+				t.Errorf("%s of step %s uses %s of %s, which is of step %s", file, stepOf[file], name, in[0], stepOf[in[0]])
 			}
 		}
-	})
-	if calls < 100 {
-		t.Errorf("only %d calls were looked at", calls)
 	}
+	if uses < 300 {
+		t.Errorf("only %d uses were looked at", uses)
+	}
+}
+
+// declarations returns the files in which each function, constant and type is declared, by name. Fields are not among them: what
+// they mean is said where they are, in run.go.
+func declarations(files map[string]*ast.File) map[string][]string {
+	declared := map[string][]string{}
+	add := func(name, file string) {
+		if !slices.Contains(declared[name], file) {
+			declared[name] = append(declared[name], file)
+		}
+	}
+	for file, source := range files {
+		ast.Inspect(source, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				add(n.Name.Name, file)
+				return false
+			case *ast.TypeSpec:
+				add(n.Name.Name, file)
+			case *ast.ValueSpec:
+				for _, name := range n.Names {
+					add(name.Name, file)
+				}
+			case *ast.Field:
+				for _, name := range n.Names {
+					add(name.Name, "a field") // a name of two things says nothing of where it is from
+				}
+			}
+			return true
+		})
+	}
+	return declared
+}
+
+// usedNames returns the names in the bodies of the file's functions, without those of their own variables.
+func usedNames(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		own := map[string]bool{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				for _, name := range n.Names {
+					own[name.Name] = true
+				}
+			case *ast.AssignStmt:
+				for _, to := range n.Lhs {
+					if name, plain := to.(*ast.Ident); plain && n.Tok == token.DEFINE {
+						own[name.Name] = true
+					}
+				}
+			case *ast.ValueSpec:
+				for _, name := range n.Names {
+					own[name.Name] = true
+				}
+			case *ast.RangeStmt:
+				for _, x := range []ast.Expr{n.Key, n.Value} {
+					if name, plain := x.(*ast.Ident); plain {
+						own[name.Name] = true
+					}
+				}
+			}
+			return true
+		})
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				names[n.Sel.Name] = true
+			case *ast.Ident:
+				if !own[n.Name] {
+					names[n.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// listedShared returns the files that the documentation lists as what several steps use, in their order.
+func listedShared(documentation *ast.File) []string {
+	var files []string
+	for _, line := range regexp.MustCompile(`(?m)^  - (\w+\.go): `).FindAllStringSubmatch(documentation.Doc.Text(), -1) {
+		files = append(files, line[1])
+	}
+	return files
 }
 
 // listedSteps returns what the documentation of the package says of the steps: of each its name, and then its files.

@@ -170,6 +170,10 @@ const (
 	OnDelete      StrategyType = "OnDelete"
 )
 
+// CanaryLabel is on the pods of canary nodes while a revision is on trial, with the value "true", as the
+// ExtendedDaemonSet sets it.
+const CanaryLabel = "extendeddaemonsetreplicaset.datadoghq.com/canary"
+
 // TemplateGenerationLabel is the label by which pods carried their revision before there were revision hashes (R5).
 const TemplateGenerationLabel = "pod-template-generation"
 

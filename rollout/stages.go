@@ -86,7 +86,7 @@ func (r *run) closeNode(i int32, limit Limit) {
 	n := &r.nodes[i]
 	n.closed = limit
 	if n.leavesByHook {
-		n.nodeState = nodeState{goalPod: none, outdatedPod: none, closed: limit, failed: n.failed}
+		n.nodeFindings = nodeFindings{goalPod: none, outdatedPod: none, closed: limit, failed: n.failed}
 		r.classifyNode(i)
 	}
 }
@@ -141,34 +141,6 @@ func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 	case runs || unavailable:
 		c.Unavailable++
 	}
-}
-
-// standing is how a run node stands on its way to the update revision (T8).
-type standing uint8
-
-const (
-	behind standing = iota
-	arrived
-	settled
-)
-
-// standing tells how a run node stands: behind without a pod of the update revision, arrived with one that is not available, and
-// settled with one that is.
-func (r *run) standing(i int32) standing {
-	n, at := &r.nodes[i], behind
-	if n.expects == expectsGoalPod {
-		at = arrived
-	}
-	for j := n.first; j < n.end; j++ {
-		switch p := &r.pods[j]; {
-		case !p.traits.hasAny(atGoal) || p.traits.hasAny(marked):
-		case p.inService() && !p.traits.hasAny(finished):
-			return settled
-		default:
-			at = arrived
-		}
-	}
-	return at
 }
 
 // isStuckInPlace reports whether the method is InPlaceOnly and the node's outdated pod cannot be updated in place (I1), so

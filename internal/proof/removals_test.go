@@ -123,7 +123,7 @@ var removals = []removal{
 		test: "TestRepairM5Strays",
 	},
 	{
-		rule: "M6", what: "no burst", file: "rollout/actions.go",
+		rule: "M6", what: "no burst", file: "rollout/burst.go",
 		old:  "case *of == 0:",
 		new:  "case false:",
 		test: "TestBudgetM6Burst",
@@ -159,7 +159,7 @@ var removals = []removal{
 		test: "TestTargetT3NodeSelector",
 	},
 	{
-		rule: "T4", what: "paused begins nodes", file: "rollout/queries.go",
+		rule: "T4", what: "paused begins nodes", file: "rollout/queries_hold.go",
 		old:  "case strategy.Paused:",
 		new:  "case false:",
 		test: "TestBudgetB3MaxUnavailable/paused",
@@ -374,7 +374,7 @@ var removals = []removal{
 		test: "TestCanaryMarks/promoted",
 	},
 	{
-		rule: "C7", what: "a paused canary goes on", file: "rollout/queries.go",
+		rule: "C7", what: "a paused canary goes on", file: "rollout/queries_hold.go",
 		old:  "case r.trial.Phase == canary.Paused && n.goal == toUpdate:",
 		new:  "case false:",
 		test: "TestCanaryJoined/paused,_other_resources",

@@ -3,13 +3,11 @@ package rollout
 import (
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-// What several steps ask about updating a node's outdated pod in place (I rules). updateInPlace in update.go takes the steps
-// of an update.
+// What several steps ask about updating a node's outdated pod in place (I rules). None of it writes anything but what was
+// compared once, to be remembered. updateInPlace in update.go takes the steps of an update.
 
 // inPlace is what is known about updating a node's outdated pod in place. The zero value stands for nothing known: nobody has
 // looked.
@@ -98,34 +96,4 @@ func (r *run) changeTo(to goal, hash int32) *change {
 		c.update = inplace.Compare(r.templateOf(h.value), r.templateAt(to), r.spec.Strategy.InPlace)
 	}
 	return c
-}
-
-// templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
-func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
-	if to == toStable {
-		return r.templateOf(r.revision.Stable.Hash)
-	}
-	return &r.spec.Template
-}
-
-// noteInPlace records in the node's decision, and in the plan's Diffs, what was found about its outdated pod.
-func (r *run) noteInPlace(i int32, found inPlace) {
-	if found == (inPlace{}) {
-		return
-	}
-	d := r.decision(i)
-	d.Obstruction = found.obstruction
-	if found.change == nil {
-		return
-	}
-	if found.change.listed == nil {
-		n := &r.nodes[i]
-		found.change.listed = &RevisionDiff{
-			From: r.hashes[r.pods[n.outdatedPod].hash].value, To: r.goalHash(n), Update: found.change.update,
-		}
-		r.plan.Diffs = append(r.plan.Diffs, found.change.listed)
-	}
-	if !found.change.update.InPlace() {
-		d.Diff = found.change.listed
-	}
 }
