@@ -73,3 +73,61 @@ func TestRereadFinds(t *testing.T) {
 		})
 	}
 }
+
+// TestRereadUsesReadings: each plan is made again with the Readings that were given, with that of the plan before, which a plan
+// with a Reading has made, and with that of ten plans before; and all but the one before see the lists in another order.
+func TestRereadUsesReadings(t *testing.T) {
+	spec := rollouttest.Spec("agent")
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := rollouttest.Fleet(4, rollouttest.Running(spec)).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := planner.Plan(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type call struct {
+		reading *rollout.Reading
+		inOrder bool
+	}
+	var calls []call
+	var latest []*rollout.Reading // of each plan
+	var made *rollout.Reading
+	anew := func(s rollout.Snapshot) (rollout.Plan, error) {
+		if s.Reading != nil {
+			t.Error("the plan that is made anew has a Reading")
+		}
+		plan, err := planner.Plan(s)
+		made = plan.Reading
+		return plan, err
+	}
+	again := func(s rollout.Snapshot) (rollout.Plan, error) {
+		calls = append(calls, call{s.Reading, slices.Equal(s.Nodes, snapshot.Nodes) && slices.Equal(s.Pods, snapshot.Pods)})
+		plan, err := planner.Plan(s)
+		if len(latest) > 0 && s.Reading == latest[len(latest)-1] {
+			made = plan.Reading
+		}
+		return plan, err
+	}
+	reread := harness.RereadWith(anew, again, start.Reading)
+	for k := range 14 {
+		calls = nil
+		snapshot.Now = rollouttest.Noon().Add(time.Duration(k) * time.Second)
+		if _, err := reread(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		want := []call{{start.Reading, false}}
+		if k > 0 {
+			before, tenBefore := latest[k-1], latest[max(0, k-10)] // where nothing changes, a plan hands on the Reading that it got
+			want = append(want, call{before, true}, call{tenBefore, tenBefore == before})
+		}
+		if !slices.Equal(calls, want) {
+			t.Errorf("plan %d was made again with %v, right is %v", k, calls, want)
+		}
+		latest = append(latest, made)
+	}
+}
