@@ -150,10 +150,7 @@ func (r *run) refuseDelete(i, j int32, limit Limit) {
 // unmarkNotReady returns the patches that make a pod ready again which its hook has let go (L4): what refuses its deletion may
 // keep it for long.
 func (r *run) unmarkNotReady(p *pod) []lifecycle.Patch {
-	patches, err := lifecycle.Unmark(p.Object, r.snapshot.Now)
-	if err != nil {
-		return nil // messages that cannot be read are left alone
-	}
+	patches, _ := lifecycle.Unmark(p.Object, r.snapshot.Now) // none with an error: messages that cannot be read are left alone
 	return patches
 }
 

@@ -140,6 +140,12 @@ func roomScenes() []scene {
 			want: []string{"a: missing>update create Missing U", "b: terminating>update wait Prepared b0 maxUnavailable U"},
 		},
 		{
+			name: "let go by the hook of updates, beside a missing pod and under slow start", why: "B7: the hook of deletions does not hold what is to be updated",
+			spec:  []kit.SpecOption{method(inplace.IfPossible), draining, kit.SlowStart(time.Minute, "1", "250")},
+			fleet: []spot{on("a"), on("b", oldPod(updatable, prepared, hooked))}, acts: "create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>update wait Prepared b0 maxUnavailable U"},
+		},
+		{
 			name: "two let go under slow start", why: "B7: each takes a place when it goes",
 			spec:  append(leaving, kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250")),
 			fleet: []spot{on("a", oldPod(asked)), on("b", oldPod(asked))},

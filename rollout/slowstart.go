@@ -23,8 +23,6 @@ type progress struct {
 	until    time.Time
 	// changes is when the clock may change whether B8 could leave the node out; zero: never.
 	changes time.Time
-	// inPlace is what was found about updating its outdated pod in place.
-	inPlace inPlace
 }
 
 // mayCreateMissing reports whether a missing pod may be created.
@@ -71,7 +69,6 @@ func (r *run) openSlowStart() {
 			continue
 		}
 		at := r.progress(int32(i), interval)
-		r.noteInPlace(int32(i), at.inPlace)
 		r.wake(at.changes)
 		if at.underWay {
 			n.underWay = true
@@ -119,11 +116,7 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 	n := &r.nodes[i]
 	leaves := n.terminating || n.expects != expectsNothing
 	if !leaves {
-		prepared := n.leavesByHook
-		if !prepared {
-			prepared, at.inPlace = r.awaitsUpdate(i)
-		}
-		leaves = prepared && !r.isLetGo(i)
+		leaves = (n.leavesByHook || r.awaitsUpdate(i)) && !r.isLetGo(i)
 	}
 	starting := n.expects != expectsNothing
 	kept := n.goalPod
@@ -153,14 +146,12 @@ func (r *run) progress(i int32, interval time.Duration) progress {
 }
 
 // awaitsUpdate reports whether the node's outdated pod waits to be updated in place, or has a patch in flight, which may be the
-// one that prepares it. It also returns what it found about the pod.
-func (r *run) awaitsUpdate(i int32) (bool, inPlace) {
+// one that prepares it.
+func (r *run) awaitsUpdate(i int32) bool {
 	n := &r.nodes[i]
 	if n.outdatedPod == none || r.decision(i).State != StateOutdated {
-		return false, inPlace{}
+		return false
 	}
-	if r.pods[n.outdatedPod].traits.hasAny(patchInFlight) {
-		return true, inPlace{}
-	}
-	return r.isBegunInPlace(i)
+	begun, _ := r.isBegunInPlace(i)
+	return begun || r.pods[n.outdatedPod].traits.hasAny(patchInFlight)
 }

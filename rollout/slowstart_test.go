@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -283,6 +284,16 @@ func slowStartScenes() []scene {
 			fleet: []spot{on("a"), on("b")}, acts: "create a Missing",
 			want: []string{creates("a"), waits("b")},
 		},
+	}
+}
+
+// TestSlowStartKeepsWhatWasFound: a node that waits for a place still says what keeps its pod from being updated in place.
+func TestSlowStartKeepsWhatWasFound(t *testing.T) {
+	l := newLab(kit.InPlace(), kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250"))
+	plan := l.add(on("a", oldPod()), on("b", oldPod())).plan(t)
+	d := plan.Decisions[0]
+	if d.Limit != rollout.LimitSlowStart || d.Obstruction != inplace.NoReadinessGate {
+		t.Errorf("a waits for %s, and what is in the way of an update in place is %q", d.Limit, d.Obstruction)
 	}
 }
 

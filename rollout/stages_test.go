@@ -70,6 +70,7 @@ func stageScenes() []scene {
 	rings := func(change ...func(*stage.Stage)) []kit.SpecOption {
 		return with(kit.Stages(ring("0", change...), ring("1")))
 	}
+	selected := func(s spot) spot { return s.with(kit.Label("nodeType", "x")) }
 	zones := with(kit.Stages(stage.Stage{Name: "zones", Key: "zone"}))
 	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
 	waits := func(node, limit string) string { return node + ": outdated>held wait Gated " + node + "0 " + limit }
@@ -101,6 +102,28 @@ func stageScenes() []scene {
 			name: "an unavailable node is tolerated", why: "T8: at most tolerance", spec: rings(tolerance("1")),
 			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", down), "0"), in(on("c", oldPod()), "1")}, acts: "delete c0 Outdated",
 			want: []string{done("a"), starting("b"), goes("c")},
+		},
+		{
+			name: "a requested pod is tolerated", why: "T8: it has come, and is not available yet", spec: rings(tolerance("1")), requested: []string{"b"},
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b"), "0"), in(on("c", oldPod()), "1")}, acts: "delete c0 Outdated",
+			want: []string{done("a"), "b: starting>update wait Requested U", goes("c")},
+		},
+		{
+			name: "what the selector leaves out is no evidence", why: "T8, T3: a would have the revision anyway",
+			spec:  append(rings(tolerance("1")), nodeType("x")),
+			fleet: []spot{in(on("a", newPod()), "0"), in(selected(on("b", down)), "0"), in(selected(on("c", oldPod())), "1")},
+			want:  []string{done("a"), starting("b"), waits("c", "stage")},
+		},
+		{
+			name: "beside a pod that cannot be updated in place", why: "T8: the node is unavailable, not held", spec: append(rings(), kit.InPlaceOnly()),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", down, oldPod()), "0"), in(on("c", oldPod(updatable)), "1")},
+			want:  []string{done("a"), "b: surging>update wait NotReady b0", waits("c", "stage")},
+		},
+		{
+			name: "taken back under slow start", why: "T8, B7: the pod stays, so that its node is not under way",
+			spec:  append(rings(), draining, kit.SlowStart(time.Minute, "1", "250")),
+			fleet: []spot{in(on("a"), "0"), in(on("b", oldPod(hooked, asked)), "1")}, acts: "patch b0 TakenBack, create a Missing",
+			want: []string{"a: missing>update create Missing U", "b: outdated>held patch TakenBack b0 stage U"},
 		},
 		{
 			name: "tolerance is rounded down", why: "T8: 99% of one node is none", spec: rings(tolerance("99%")),

@@ -57,6 +57,13 @@ func updateScenes() []scene {
 			want:  []string{"a: outdated>update replace Outdated a0 U"},
 		},
 		{
+			name: "an image where an override gave resources", why: "I2, P8: the pod has what the override gives by now, and only its image changes",
+			spec:  []kit.SpecOption{kit.InPlace(), big("2")},
+			fleet: []spot{on("a", oldPod(withTwoCPUs(), updatable)).with(kit.Label("size", "big"))},
+			acts:  "patch a0/status Outdated, patch a0 Outdated",
+			want:  []string{"a: outdated>update update Outdated a0 U"},
+		},
+		{
 			name: "back from a duplicate of a failed revision", why: "R3, C7: one plan relabels no pod that it updates to another revision",
 			spec: []kit.SpecOption{kit.Canary("1"), kit.InPlace()}, set: all(failedRevision, withTwin),
 			fleet: []spot{on("a", podAt(twin, updatable)), on("b", oldPod(updatable))},

@@ -119,3 +119,25 @@ func TestOrderOfSnapshotsMeansNothing(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestUpdatedFromTheStart: nodes that have the update revision in the snapshot have it from the beginning, before the first plan
+// is made. The history does not show them as old ones that are updated at once.
+func TestUpdatedFromTheStart(t *testing.T) {
+	snapshot, err := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 3}}, Running: &simNew}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario := simulate.Scenario{Spec: simNew, Fleet: simulate.Fleet{Snapshot: &snapshot}}
+	changes := 0
+	scenario.History = func(r simulate.Record) {
+		if r.Kind != simulate.NodeChanged {
+			return
+		}
+		if changes++; r.To != simulate.NodeNew {
+			t.Errorf("node %s is %s at %s", r.Node, r.To, r.At)
+		}
+	}
+	if _, err := simulate.Run(scenario); err != nil || changes != 3 {
+		t.Errorf("%d nodes changed, error: %v", changes, err)
+	}
+}
