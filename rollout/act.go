@@ -13,9 +13,9 @@ import (
 )
 
 // act is step 8. It adds the actions that belong to no single node (the revision history, R3 and R4) and those that can wait
-// (labels of pods, and pulls for nodes whose update waits). What repair and admit decide is not
-// left to it: they turn it into actions at once, by create, delete and patch of actions.go, as far as burst (M6) and frozen
-// (T4) let them, because what they decide next depends on it.
+// (labels of pods, and pulls for nodes whose update waits). What repair and admit decide is not left to it: they turn it into
+// actions at once, by create and delete of actions.go and patch of hook.go, as far as burst (M6) and frozen (T4) let them,
+// because what they decide next depends on it.
 func (r *run) act() {
 	r.reviseHistory()
 	r.mergeDuplicateRevisions()
@@ -64,8 +64,8 @@ func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
 	return slices.Contains(r.revision.Matches, history.HashOf(object)) || history.SameData(object.Data.Raw, r.resolver.Data())
 }
 
-// mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). It leaves alone pods that are on
-// their way out, have finished, are being updated in place, or have a patch in flight.
+// mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). It leaves alone pods that are
+// being deleted, have finished, are being updated in place, or have a patch in flight.
 func (r *run) mergeDuplicateRevisions() {
 	if len(r.revision.Relabel) == 0 || r.spec.Strategy.Frozen {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// The actions on pods. Steps repair, admit and act write them.
+// Creates and deletes of pods. Steps repair and admit ask for them.
 
 // create asks for a pod on node i, of the revision that the node should get (M7). It reports whether the plan has the create; if
 // not, the decision says why.

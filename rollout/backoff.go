@@ -60,8 +60,11 @@ func (b *backoffs) due(key backoffKey) (bool, time.Time) {
 	return false, entry.until()
 }
 
-// deleted records that this plan deletes failed pods of that key.
+// deleted records that this plan deletes a failed pod of that key. Several of them count once.
 func (b *backoffs) deleted(key backoffKey) {
+	if _, known := b.changed[key]; known {
+		return
+	}
 	entry := b.entries[key]
 	entry.Node, entry.Revision = key.node, key.revision
 	set(&b.changed, key, entry.next(b.now))

@@ -45,7 +45,8 @@
 //   - report completes the decisions and derives status and memory: report.go, report_policy.go, remember.go
 //
 // A step uses nothing of the files of another step, apart from what that step has written down. What several steps use is in
-// these files. Read them before the steps, in this order: each uses only those above it.
+// these files. Read them before the steps, in this order: each uses only those above it, but for run.go, whose records hold
+// types of the files below it.
 //
 //   - run.go: the records that the steps share, which step writes which part of them, and the order of the steps
 //   - templates.go: the templates of the revisions

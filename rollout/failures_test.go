@@ -55,6 +55,24 @@ func unreadySince(at time.Time) kit.PodOption {
 	}
 }
 
+// TestSeriesBeginsWithTheFirst: of several failed pods that one plan deletes, the one that was created first begins the series
+// (F1), whatever their order, and they count once.
+func TestSeriesBeginsWithTheFirst(t *testing.T) {
+	failed := func(age time.Duration) podOf { return newPod(kit.Failed(), kit.Created(ago(age))) }
+	for _, pods := range [][]podOf{
+		{failed(20 * time.Minute), failed(time.Minute)}, {failed(time.Minute), failed(20 * time.Minute)},
+	} {
+		l := newLab(failures("5", "")).add(on("a", pods...))
+		plan := l.plan(t)
+		want := []rollout.Backoff{{
+			Node: "a", Revision: plan.Status.UpdateRevision, Delay: time.Second, Since: kit.Noon(), First: ago(20 * time.Minute), Deleted: 1,
+		}}
+		if diff := cmp.Diff(want, plan.Memory.Backoffs); len(plan.Deletes) != 2 || diff != "" {
+			t.Errorf("%d pods are deleted, and remembered is, -want +got:\n%s", len(plan.Deletes), diff)
+		}
+	}
+}
+
 func failureScenes() []scene {
 	with := func(options ...kit.SpecOption) []kit.SpecOption { return append(options, kit.MaxUnavailable("9")) }
 	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }

@@ -9,7 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
-// Steps 6 and 7 delete pods and update them in place through hooks (L rules).
+// Steps 6 and 7 delete pods and update them in place through hooks (L rules). What step 8 changes of pods is a patch, too.
 
 // patch adds patches of one pod to the plan, in the order in which they are to be sent.
 func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches ...lifecycle.Patch) {

@@ -2,8 +2,8 @@ package rollout
 
 import "time"
 
-// What a plan says of a node: the verb, the reason, and the limit behind it. The steps from repair on write it, of nodes
-// that were not set aside.
+// What a plan says of a node: the verb, the reason, the limit behind it, and what is in the way of an update in place. The steps
+// from repair on write it, of nodes that were not set aside.
 
 // precedence decides which verb a decision shows if several things are done about its node: that of the highest precedence. What
 // changes a node counts more than what leaves it as it is, and an update more than a repair.

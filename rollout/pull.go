@@ -41,7 +41,7 @@ func (r *run) pull() {
 	r.wake(selection.Wake)
 }
 
-// pullCandidates yields the nodes whose update to the update revision waits for the budget or the burst, in the order of B6.
+// pullCandidates yields the nodes whose update to the update revision waits (node.waiting), in the order of B6.
 func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 	return func(yield func(predownload.Candidate) bool) {
 		var uses []string

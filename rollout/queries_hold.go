@@ -2,7 +2,8 @@ package rollout
 
 import "github.com/daemonplan/daemonplan/rollout/canary"
 
-// What several steps ask about what holds a node at the pod that it has. None of it writes anything.
+// What several steps ask about what holds a node at the pod that it has. None of it writes anything but what was compared once,
+// to be remembered.
 //
 // There are two kinds of limits. What holds a node says where it is to stay: frozen, paused, a canary that is paused or has
 // failed, and node.heldBy. What gates it says only that its turn has not come: it is departing, or node.closed. The questions
@@ -90,7 +91,7 @@ func (r *run) isHeldByStages(i int32) bool {
 // as under frozen, because either may last.
 func (r *run) handsOff(i int32) Limit {
 	switch {
-	case r.allowance.frozen:
+	case r.spec.Strategy.Frozen:
 		return LimitFrozen
 	case i != none && r.nodes[i].departing:
 		return LimitDeparting

@@ -199,7 +199,7 @@ func (r *run) createMissing(i int32) {
 	case !r.misses(n):
 	case !n.terminating && !n.leavesByHook:
 		r.create(i, VerbCreate, ReasonMissing)
-	default: // a pod that leaves is of another revision, because one at the node's goal is taken back (L2)
+	default: // what leaves is on its way out for good: a pod at the node's goal that its hook still holds is taken back (L2)
 		r.create(i, VerbCreate, ReasonBesideTerminating)
 	}
 }

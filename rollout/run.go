@@ -22,11 +22,11 @@ import (
 // run is the state of the nine steps while one plan is made: what is given, and what the steps find out and decide. Each part is
 // written by some of the steps, and later ones only read it (TestLifetimes). The records of nodes are split in the same way.
 //
-//   - facts: what there is. Steps 1 to 3.
+//   - facts: what there is. Steps 1 to 3. The traits of pods go on: what step 4 finds of them, and what steps 6 to 8 do to them.
 //   - aim, nodeAim: where the rollout and each node are to end. Steps 3 and 4; what overrides give to nodes is known in step 1.
 //   - opened, nodeFindings: how each part of a stage and each node stands. Step 5.
 //   - draft, nodeDraft: what is left of the limits of this plan, and what it does about each node. Steps 4 to 7.
-//   - plan: the result. Decisions are made in step 3, and completed in step 9.
+//   - plan: the result. Decisions are made in step 3, written to by all later steps, and completed in step 9.
 //
 // A node has an ordinal in the order of all names: its facts and its Decision are found by it. A node that was not set aside also
 // has a record, with an index in run.nodes, which is what i, n and node are in all steps: run.decision(i) leads from the one to
@@ -93,7 +93,7 @@ type opened struct {
 	failed, maxFailed, maxQuarantined int32
 }
 
-// draft is what steps 4 to 9 remember of the plan that they write, such as what is left of its limits.
+// draft is what steps 4 to 7 remember of the plan that they write, such as what is left of its limits.
 type draft struct {
 	backoffs  backoffs
 	allowance allowance
@@ -160,8 +160,8 @@ type nodeFindings struct {
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 and 7 set it.
 type nodeDraft struct {
-	// waiting reports whether the node could be updated now if the budget, slow start or burst let it. Budget.Waiting is the
-	// number of such nodes.
+	// waiting reports whether the node is a candidate, and could be updated now if the budget, a domain, slow start or burst let it.
+	// It has an outdated pod, then. Budget.Waiting is the number of such nodes.
 	waiting bool
 	// underWay reports whether slow start counts the node as under way before this plan's actions (B7).
 	underWay bool
@@ -257,7 +257,7 @@ const (
 	planDeletes    // deletes it
 	planPatches    // patches it
 	planUpdates    // begins, or goes on, to update it in place
-	deleteDeferred // would delete it, and does not yet: its hook, burst or frozen keeps it
+	deleteDeferred // would delete it, and does not yet: its hook, burst, frozen or its departing node keeps it
 
 	finished = phaseFailed | phaseSucceeded
 	// A pod with the trait deleting is marked for deletion, or will be by this plan. Its object may still hold its node.
