@@ -160,8 +160,8 @@ type nodeFindings struct {
 
 // nodeDraft is what this plan does about a node, as far as its Decision does not say so. Steps 6 and 7 set it.
 type nodeDraft struct {
-	// waiting reports whether the node is a candidate, and could be updated now if the budget, a domain, slow start or burst let it.
-	// It has an outdated pod, then. Budget.Waiting is the number of such nodes.
+	// waiting reports whether the node is a candidate, and could be updated now if the budget, a domain, slow start or burst let
+	// it. It has an outdated pod, then. Budget.Waiting is the number of such nodes.
 	waiting bool
 	// underWay reports whether slow start counts the node as under way before this plan's actions (B7).
 	underWay bool
