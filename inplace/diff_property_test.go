@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 type diff func(old, new *corev1.PodTemplateSpec, options inplace.Options) *inplace.Update

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 func TestChoose(t *testing.T) {

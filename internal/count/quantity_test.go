@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/count"
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 func TestParse(t *testing.T) {

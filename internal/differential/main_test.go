@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 var snapshots = flag.Int("n", 20000, "how many worlds the one-step comparison draws; the other comparisons draw a share of it")

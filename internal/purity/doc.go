@@ -5,6 +5,7 @@
 //     random numbers (but from a seed), log, start goroutines, use channels, panic, keep state in a package-level variable;
 //   - imports a package of this module that is not below it in the list of DESIGN.md, section Packages;
 //   - lets the planner and its verifier share code: rollout/verify imports nothing internal, and the planner does not import it.
+//   - draws inputs in its tests that differ from run to run (TestDrawsAreRepeatable).
 //
 // The tests read that list, so a new package is refused until it has its row there.
 //

@@ -8,6 +8,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"pgregory.net/rapid"
 
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 // TestIndex: over many changes an index finds what a map finds, refuses a key that another ordinal has, and leaves the indexes
