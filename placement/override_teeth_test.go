@@ -1,3 +1,5 @@
+//go:build teeth
+
 package placement_test
 
 import (

@@ -1,7 +1,8 @@
+//go:build teeth
+
 package conformance_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
@@ -206,6 +207,3 @@ func TestConformanceEDSEntries(t *testing.T) {
 		check(e, false)
 	}
 }
-
-// edsElsewhere reports whether the recordings are other ones than the compiled-in ones. Those need not have every case.
-func edsElsewhere() bool { return os.Getenv(conformance.EnvDir) != "" }

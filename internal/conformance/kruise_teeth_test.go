@@ -1,3 +1,5 @@
+//go:build teeth
+
 package conformance_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build teeth
+
 package differential_test
 
 import (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
-	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -145,14 +144,5 @@ func observeDone(tale) observer {
 			}
 		}
 		return nil
-	}
-}
-
-// steadily is slow start for specs of mutants.
-func steadily(interval time.Duration, increase string) rollouttest.SpecOption {
-	return func(s *rollout.Spec) {
-		if s.Strategy.SlowStart != nil {
-			rollouttest.SlowStart(interval, increase, "250")(s)
-		}
 	}
 }

@@ -63,7 +63,7 @@ func (c trial) GoString() string {
 }
 
 // property is one statement about planners. It is checked against the real one, on random and on native fuzz input,
-// and, in mutants_test.go, against planners with planted bugs, which it must reject.
+// and, in mutants_teeth_test.go, against planners with planted bugs, which it must reject.
 type property struct {
 	name   string
 	trials *rapid.Generator[trial]

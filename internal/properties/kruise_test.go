@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/daemonplan/daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -100,4 +101,9 @@ func fewNodes(trials *rapid.Generator[trial]) *rapid.Generator[trial] {
 		})
 		return c
 	})
+}
+
+func nodeOfAny(p *corev1.Pod) string {
+	node, _ := placement.TargetNode(p)
+	return node
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -292,4 +293,11 @@ func nodeNames(c *trial) []string {
 		names = append(names, n.Name)
 	}
 	return names
+}
+
+// unready tells whether the pod is in the middle of an in-place update.
+func unready(p *corev1.Pod) bool {
+	return p != nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == lifecycle.InPlaceUpdateReady && c.Status == corev1.ConditionFalse
+	})
 }

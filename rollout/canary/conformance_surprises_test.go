@@ -290,3 +290,15 @@ func choice(o canary.Options, chosen []string, all ...canary.Candidate) string {
 	c := canary.Choose(o, in)
 	return fmt.Sprintf("%s of %d", strings.Join(c.Nodes, " "), c.Wanted)
 }
+
+// offer replaces the candidates.
+func offer(in *canary.Choosing, all []canary.Candidate) {
+	in.All = slices.Values(all)
+	in.Find = func(name string) (canary.Candidate, bool) {
+		i := slices.IndexFunc(all, func(c canary.Candidate) bool { return c.Name == name })
+		if i < 0 {
+			return canary.Candidate{}, false
+		}
+		return all[i], true
+	}
+}

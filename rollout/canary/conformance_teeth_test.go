@@ -1,3 +1,5 @@
+//go:build teeth
+
 package canary_test
 
 import (

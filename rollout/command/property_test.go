@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/command"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
-	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
 // viewOf plans a scenario of the kind that takes every command.
@@ -98,35 +96,6 @@ func checkTables(row command.Row, revisions []command.Revision, plan rollout.Pla
 	return nil
 }
 
-// TestCheckTablesHasTeeth plants what the check is to find.
-func TestCheckTablesHasTeeth(t *testing.T) {
-	v := demo(canary.Running)
-	if err := checkTables(command.Get(v), command.Revisions(v), v.Plan); err != nil {
-		t.Fatal(err)
-	}
-	for name, plant := range map[string]func(*command.Row, []command.Revision, *rollout.Plan){
-		"terminating pods counted":       func(r *command.Row, _ []command.Revision, _ *rollout.Plan) { r.UpToDate = 4 },
-		"pods counted in place of nodes": func(_ *command.Row, list []command.Revision, _ *rollout.Plan) { list[0].Current = 4 },
-		"ready counted without current":  func(_ *command.Row, list []command.Revision, _ *rollout.Plan) { list[1].Ready = 3 },
-		"availability of the wrong time": func(_ *command.Row, list []command.Revision, _ *rollout.Plan) { list[1].Available = 3 },
-		"active and canary confused":     func(r *command.Row, _ []command.Revision, _ *rollout.Plan) { r.Active = r.Canary },
-		"canary left over":               func(_ *command.Row, _ []command.Revision, p *rollout.Plan) { p.Canary.Phase = canary.Idle },
-		"role left over": func(r *command.Row, _ []command.Revision, p *rollout.Plan) {
-			p.Canary.Phase, r.Canary, r.UpToDate = canary.Idle, "", 1
-		},
-		"a revision better than the set":  func(r *command.Row, _ []command.Revision, _ *rollout.Plan) { r.Available = 1 },
-		"desired beyond the set's":        func(_ *command.Row, list []command.Revision, _ *rollout.Plan) { list[1].Desired = 4 },
-		"negative":                        func(r *command.Row, _ []command.Revision, _ *rollout.Plan) { r.UpToDate = -1 },
-		"up to date counted from history": func(r *command.Row, _ []command.Revision, _ *rollout.Plan) { r.Current = 2 },
-	} {
-		row, list, plan := command.Get(v), command.Revisions(v), v.Plan
-		plant(&row, list, &plan)
-		if checkTables(row, list, plan) == nil {
-			t.Errorf("%s is not found", name)
-		}
-	}
-}
-
 // TestCommandsAreObeyed gives commands that are not refused in any situation, and looks whether the next plan obeys.
 func TestCommandsAreObeyed(t *testing.T) { rapid.Check(t, commandsAreObeyed) }
 
@@ -185,25 +154,6 @@ func checkObeyed(c command.Command, after command.View) error {
 		}
 	}
 	return nil
-}
-
-// TestCheckObeyedHasTeeth: a planner that does not listen is found out.
-func TestCheckObeyedHasTeeth(t *testing.T) {
-	for c, phase := range map[command.Command]canary.Phase{
-		command.CanaryValidate: canary.Running, command.CanaryPause: canary.Running, command.CanaryUnpause: canary.Paused,
-		command.CanaryFail: canary.Running, command.CanaryRetry: canary.Failed,
-	} {
-		deaf := demo(phase)
-		deaf.Plan.Canary.At = rollouttest.Noon().Add(-time.Minute)
-		if checkObeyed(c, deaf) == nil {
-			t.Errorf("%s: nothing happens, and nobody notices", c)
-		}
-	}
-	busy := demo(canary.Idle)
-	busy.Plan.Creates = make([]rollout.Create, 1)
-	if checkObeyed(command.Freeze, busy) == nil {
-		t.Error("freeze: nothing happens, and nobody notices")
-	}
 }
 
 // obey reads the annotations of a patch into the spec, as manifest.Decode does it with the whole object.

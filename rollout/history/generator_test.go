@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -231,16 +230,4 @@ func firstEncoded(text string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	encoded, _ := json.Marshal(string(first))
 	return string(encoded[1 : len(encoded)-1])
-}
-
-// refutes reports whether a property that must hold for all values fails for one of the first few hundred: how a
-// planted bug is seen.
-func refutes[V any](t *testing.T, values *rapid.Generator[V], property func(V) error) {
-	t.Helper()
-	for seed := range 2000 {
-		if property(values.Example(seed)) != nil {
-			return
-		}
-	}
-	t.Error("no value refutes it: the property does not see the planted bug")
 }

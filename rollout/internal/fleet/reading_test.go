@@ -44,28 +44,6 @@ func TestFactsOfEarlierClaims(t *testing.T) {
 	})
 }
 
-// TestMistakesInClaimsAreFound: a claim that is kept for a newer version of a pod is found.
-func TestMistakesInClaimsAreFound(t *testing.T) {
-	found := false
-	rapid.Check(t, func(t *rapid.T) {
-		first := map[types.UID]fleet.Claim{}
-		drawHistory(t, func(_ *state, earlier reading, now *state) (reading, error) {
-			got, err := claimAndRead(earlier, now, func(p *corev1.Pod) fleet.Claim {
-				if _, known := first[p.UID]; !known {
-					first[p.UID] = claimOf(p)
-				}
-				return first[p.UID]
-			})
-			want, wantErr := naive(owned(now))
-			found = found || differ(got, want, err, wantErr) != ""
-			return claimAndRead(reading{}, now, claimOf)
-		}, owned)
-	})
-	if !found {
-		t.Error("it makes no difference")
-	}
-}
-
 // claimOf is how a pod belongs to the set.
 func claimOf(p *corev1.Pod) fleet.Claim {
 	if strings.HasPrefix(p.Name, "q") {
@@ -223,61 +201,6 @@ func inOrderOfNodes(pods *fleet.Pods) bool {
 		}
 	}
 	return true
-}
-
-// TestMistakesInReuseAreFound: a reading that takes over too much is told from reading anew.
-func TestMistakesInReuseAreFound(t *testing.T) {
-	for name, spoil := range map[string]func(earlier, now *state) *state{
-		"a gone pod is kept": func(earlier, now *state) *state {
-			for _, p := range earlier.pods {
-				if !slices.ContainsFunc(now.pods, func(q *corev1.Pod) bool { return q.UID == p.UID }) {
-					return &state{now.rules, now.nodes, append(slices.Clone(now.pods), p)}
-				}
-			}
-			return now
-		},
-		"a newer version of a pod is not read": func(earlier, now *state) *state {
-			return &state{now.rules, now.nodes, older(earlier.pods, now.pods, func(p *corev1.Pod) string { return string(p.UID) })}
-		},
-		"a newer version of a node is not read": func(earlier, now *state) *state {
-			return &state{now.rules, older(earlier.nodes, now.nodes, func(n *corev1.Node) string { return n.Name }), now.pods}
-		},
-		"a new spec keeps the verdicts of the old one": func(earlier, now *state) *state {
-			return &state{earlier.rules, now.nodes, now.pods}
-		},
-		"two objects of one name or UID are one": func(_, now *state) *state {
-			s := &state{rules: now.rules}
-			for _, n := range now.nodes {
-				if !slices.ContainsFunc(s.nodes, func(m *corev1.Node) bool { return m.Name == n.Name }) {
-					s.nodes = append(s.nodes, n)
-				}
-			}
-			for _, p := range now.pods {
-				if !slices.ContainsFunc(s.pods, func(q *corev1.Pod) bool { return q.UID == p.UID }) {
-					s.pods = append(s.pods, p)
-				}
-			}
-			return s
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found := false
-			rapid.Check(t, func(t *rapid.T) {
-				drawHistory(t, func(earlier *state, facts reading, now *state) (reading, error) {
-					if earlier == nil {
-						return readBoth(nil, reading{}, now)
-					}
-					got, err := readBoth(earlier, facts, spoil(earlier, now))
-					want, wantErr := naive(now)
-					found = found || differ(got, want, err, wantErr) != ""
-					return readBoth(nil, reading{}, now)
-				})
-			})
-			if !found {
-				t.Error("it makes no difference")
-			}
-		})
-	}
 }
 
 // state is what facts are read from.
@@ -726,19 +649,6 @@ func addOrDrop[T any](t *rapid.T, list []T, draw func() T) []T {
 	default:
 		return append(list, draw())
 	}
-}
-
-// older puts into now the versions of objects that were there before.
-func older[T any](before, now []T, key func(T) string) []T {
-	now = slices.Clone(now)
-	for i := range now {
-		for _, old := range before {
-			if key(old) == key(now[i]) {
-				now[i] = old
-			}
-		}
-	}
-	return now
 }
 
 // TestBrokenContract: an object that is missing, has no name or UID, or that of another, is refused in the same words whether

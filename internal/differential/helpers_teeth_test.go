@@ -1,0 +1,14 @@
+//go:build teeth
+
+package differential_test
+
+import (
+	"testing"
+)
+
+// TestHelpersSeePlantedBugs: a comparison that no wrong answer fails would prove nothing.
+func TestHelpersSeePlantedBugs(t *testing.T) {
+	for _, c := range comparisons() {
+		t.Run(c.name(), func(t *testing.T) { c.teeth(t) })
+	}
+}
