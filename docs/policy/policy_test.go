@@ -13,7 +13,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
