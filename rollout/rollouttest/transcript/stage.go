@@ -216,8 +216,12 @@ func (s *stage) advance(a *arguments) error {
 	if err != nil {
 		return err
 	}
+	step := d
+	if s.holds() || s.behavior.Lag > 0 { // a watch that lags shows one state more with each tick
+		step = time.Second
+	}
 	for end := s.cluster.Now().Add(d); s.cluster.Now().Before(end); {
-		if err := s.tick(min(time.Second, end.Sub(s.cluster.Now()))); err != nil {
+		if err := s.tick(min(step, end.Sub(s.cluster.Now()))); err != nil {
 			return err
 		}
 	}
@@ -225,7 +229,10 @@ func (s *stage) advance(a *arguments) error {
 	return nil
 }
 
-// tick lets a short time pass: a second at most, so that what is held never falls due.
+// holds reports whether pods are kept as they are, by hold.
+func (s *stage) holds() bool { return len(s.failing)+len(s.down) > 0 }
+
+// tick lets some time pass: a second at most while pods are held, so that what is held never falls due.
 func (s *stage) tick(d time.Duration) error {
 	if err := s.hold(); err != nil {
 		return err
@@ -236,7 +243,7 @@ func (s *stage) tick(d time.Duration) error {
 
 // hold keeps pods as they are whose probe fails or whose kubelet is down: setting a pod starts its delays anew.
 func (s *stage) hold() error {
-	if len(s.failing)+len(s.down) == 0 {
+	if !s.holds() {
 		return nil
 	}
 	if s.cluster.Behind() {
