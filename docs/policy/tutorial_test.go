@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	_ "github.com/daemonplan/daemonplan/internal/fixedseed" // here, because the tutorial shows the imports of policy_test.go
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest/transcript"
 )
