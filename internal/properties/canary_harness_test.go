@@ -65,7 +65,7 @@ type statement struct {
 
 func (p statement) check(t *rapid.T) {
 	c := p.tales.Draw(t, "tale")
-	if err := p.holds(c, realPlanner); err != nil {
+	if err := p.holds(c, rereading()); err != nil {
 		t.Fatal(err)
 	}
 }

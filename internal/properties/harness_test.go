@@ -3,7 +3,6 @@ package properties_test
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,18 +23,32 @@ func realPlanner(spec rollout.Spec) (harness.PlanFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	reread := harness.Reread(planner, lastReading.Load())
-	return func(s rollout.Snapshot) (rollout.Plan, error) {
-		plan, err := reread(s)
-		if err == nil {
-			lastReading.Store(plan.Reading)
-		}
-		return plan, err
-	}, nil
+	return planner.Plan, nil
 }
 
-// lastReading is of the last plan of any property, of whatever spec. Nil: there is none yet.
-var lastReading atomic.Pointer[rollout.Reading]
+// rereading returns a factory of real planners that make each plan again with the Readings of earlier ones, also of a spec that was
+// in force before. They are those of one trial, so that what happens in a trial depends on no other.
+func rereading() factory {
+	var last *rollout.Reading // of the last plan, of whatever spec
+	return func(spec rollout.Spec) (harness.PlanFunc, error) {
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		var others []*rollout.Reading
+		if last != nil {
+			others = append(others, last)
+		}
+		reread := harness.Reread(planner, others...)
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			plan, err := reread(s)
+			if err == nil {
+				last = plan.Reading
+			}
+			return plan, err
+		}, nil
+	}
+}
 
 // trial is one drawn case.
 type trial struct {
@@ -73,7 +86,7 @@ type property struct {
 // check draws one trial of the real planner.
 func (p property) check(t *rapid.T) {
 	c := p.trials.Draw(t, "trial")
-	if err := p.holds(c, realPlanner); err != nil {
+	if err := p.holds(c, rereading()); err != nil {
 		t.Fatal(err)
 	}
 }
