@@ -60,3 +60,20 @@ func TestConformanceRejects(t *testing.T) {
 		"containers out of it": func(o *batchesOutcome) { o.UpdateNow = o.UpdateNow[:max(len(o.UpdateNow)-1, 0)] },
 	})
 }
+
+// TestConformanceVariationsNeedEntries: some variation needs each entry of the tables.
+func TestConformanceVariationsNeedEntries(t *testing.T) {
+	t.Run("calculate", func(t *testing.T) { needed(t, &calculatePeer, 4) })
+	t.Run("completed", func(t *testing.T) { needed(t, &completedPeer, 12) })
+	t.Run("needs-unready", func(t *testing.T) { needed(t, &unreadyPeer, 20) })
+	t.Run("batches", func(t *testing.T) { needed(t, &batchesPeer, 10) })
+}
+
+func needed[C any](t *testing.T, p *peer[C], perCase uint64) {
+	counts := p.variations(t, perCase)
+	for i, e := range p.entries {
+		if counts[i] == 0 && os.Getenv(conformance.EnvDir) == "" {
+			t.Errorf("no variation of %s needs entry %q: take it out of the table", p.file, e.id)
+		}
+	}
+}

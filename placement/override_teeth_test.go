@@ -89,3 +89,13 @@ func TestConformanceOverrideEntriesReject(t *testing.T) {
 		}
 	}
 }
+
+// TestConformanceOverrideVariationsNeedEntries: some variation needs each entry of the table.
+func TestConformanceOverrideVariationsNeedEntries(t *testing.T) {
+	neededBy := overrideVariations(t, 10)
+	for r, entry := range overrideEntries {
+		if neededBy[r] == 0 && os.Getenv(conformance.EnvDir) == "" {
+			t.Errorf("no variation needs %s", entry.id)
+		}
+	}
+}

@@ -53,3 +53,13 @@ func eachJob(o *outcome, change func(*recordedJob)) {
 		change(&o.Jobs[i])
 	}
 }
+
+// TestConformanceVariationsNeedEntries: some variation needs each entry of the table.
+func TestConformanceVariationsNeedEntries(t *testing.T) {
+	neededBy := variations(t, 10)
+	for rule, e := range entries {
+		if neededBy[rule] == 0 && os.Getenv(conformance.EnvDir) == "" {
+			t.Errorf("no variation needs %s", e.id)
+		}
+	}
+}

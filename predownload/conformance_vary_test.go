@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/daemonplan/daemonplan/internal/conformance"
 )
 
 // vary changes a recorded case, so that what nobody recorded comes up.
@@ -63,11 +61,14 @@ func variedQuantity(r *rand.Rand) *intstr.IntOrString {
 }
 
 // TestConformanceVariations holds decisions about varied cases to the model with all rules: together they are a second, naive
-// implementation. Each entry must be needed by some variation.
-func TestConformanceVariations(t *testing.T) {
-	var neededBy [rules]int
+// implementation.
+func TestConformanceVariations(t *testing.T) { variations(t, fixedseed.Share(10)) }
+
+// variations makes so many of each case, and counts those that need each entry.
+func variations(t *testing.T, perCase uint64) (neededBy [rules]int) {
+	t.Helper()
 	bad, total := 0, 0
-	for seed := range uint64(10) {
+	for seed := range perCase {
 		for i, c := range cases(t) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			for range 1 + r.IntN(4) {
@@ -91,10 +92,6 @@ func TestConformanceVariations(t *testing.T) {
 			}
 		}
 	}
-	for rule, e := range entries {
-		if neededBy[rule] == 0 && os.Getenv(conformance.EnvDir) == "" {
-			t.Errorf("no variation needs %s", e.id)
-		}
-	}
 	t.Logf("%d variations, %d not explained; entries needed: %v", total, bad, neededBy)
+	return neededBy
 }

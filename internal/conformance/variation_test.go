@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 // vary changes a recorded case, so that there are cases that were not recorded: pods in other states and places, and other
@@ -79,7 +80,7 @@ func TestConformanceVariations(t *testing.T) { testVariations(t, peer.Kubernetes
 
 func testVariations(t *testing.T, p peer.Controller, vary func(*peer.Case, *rand.Rand)) {
 	t.Helper()
-	const seeds = uint64(4) // per case
+	seeds := fixedseed.Share(4) // per case
 	accounted := 0
 	for _, file := range files[p] {
 		for _, c := range cases(t, file) {

@@ -31,3 +31,10 @@ func init() {
 		}
 	}
 }
+
+// Share returns how many of all its inputs a test takes that enumerates them instead of drawing: as many in a hundred as there are
+// checks of a property, at least one and at most all. So RAPID_CHECKS=100 takes all of them.
+func Share(all uint64) uint64 {
+	checks := flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
+	return min(max(all*uint64(max(checks, 0))/100, 1), all)
+}

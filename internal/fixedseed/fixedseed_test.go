@@ -1,6 +1,7 @@
 package fixedseed_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 // TestDraws is what the other tests run in programs of their own. It prints what it draws.
@@ -78,5 +79,35 @@ func TestSeed(t *testing.T) {
 				t.Errorf("the same draws: %t, want %t: %s", same, test.same, test.why)
 			}
 		})
+	}
+}
+
+// A test that enumerates its inputs takes as many of them as a property has checks, in a hundred.
+func TestShare(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value.String()
+	defer func() {
+		if err := flag.Set("rapid.checks", checks); err != nil {
+			t.Error(err)
+		}
+	}()
+	tests := []struct {
+		checks    string
+		all, want uint64
+		why       string
+	}{
+		{"25", 8, 2, "a quarter"},
+		{"25", 3, 1, "at least one"},
+		{"100", 8, 8, "all"},
+		{"4000", 8, 8, "there are no more"},
+		{"0", 8, 1, "a test that looks at nothing is none"},
+		{"-1", 8, 1, "likewise"},
+	}
+	for _, test := range tests {
+		if err := flag.Set("rapid.checks", test.checks); err != nil {
+			t.Fatal(err)
+		}
+		if got := fixedseed.Share(test.all); got != test.want {
+			t.Errorf("%s checks take %d of %d inputs, want %d: %s", test.checks, got, test.all, test.want, test.why)
+		}
 	}
 }

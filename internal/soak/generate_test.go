@@ -6,12 +6,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // TestScenariosAreText: what a failure leaves behind is enough to see it again.
 func TestScenariosAreText(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range fixedseed.Share(15) {
 		s := worldFrom(0, seed).scenario()
 		text, err := yaml.Marshal(s)
 		if err != nil {
