@@ -389,3 +389,6 @@ func checkActions(t *testing.T, l *lab, plan rollout.Plan) {
 		t.Errorf("actions and the counts of decisions disagree (V12), -actions +decisions:\n%s", diff)
 	}
 }
+
+// noHistory is for scenes of a first installation.
+func noHistory(l *lab) { l.snapshot.Revisions = nil }

@@ -381,9 +381,27 @@ func departingScenes() []scene {
 			acts:  "patch a0 TakenBack", want: []string{"a: outdated>update patch TakenBack a0 departing U"},
 		},
 		{
-			name: "a first installation with a partition", why: "T7: another node gets the pod", spec: with(kit.Partition("1"), kit.PartitionedScaling()),
+			name: "a first installation with a partition", why: "T7: another node gets the pod", spec: with(kit.Partition("1"), kit.PartitionedScaling()), set: noHistory,
 			fleet: []spot{on("a").with(departingFor(0)), on("b").with(up)}, acts: "create b Missing",
 			want: []string{"a: missing>update wait Departing departing U", "b: missing>update create Missing U"},
+		},
+		{
+			name: "a first installation, and a departing node has failed", why: "T7, M8: nothing comes back there, so that it keeps no place",
+			spec: with(kit.Partition("1"), kit.PartitionedScaling()), set: noHistory,
+			fleet: []spot{on("a", newPod(kit.Failed())).with(departingFor(0)), on("b").with(up)}, acts: "create b Missing",
+			want: []string{"a: broken>update wait Departing a0 departing U", "b: missing>update create Missing U"},
+		},
+		{
+			name: "a first installation, and a departing node loses its pod", why: "T7, M8: likewise",
+			spec: with(kit.Partition("1"), kit.PartitionedScaling()), set: noHistory,
+			fleet: []spot{on("a", newPod(kit.Terminating(ago(0)))).with(departingFor(0)), on("b").with(up)}, acts: "create b Missing",
+			want: []string{"a: terminating>update wait Terminating U", "b: missing>update create Missing U"},
+		},
+		{
+			name: "a first installation, and a departing node serves", why: "T7: it has its place, and no other node gets one",
+			spec: with(kit.Partition("1"), kit.PartitionedScaling()), set: noHistory,
+			fleet: []spot{on("a", newPod()).with(departingFor(0)), on("b").with(up)},
+			want:  []string{"a: updated>update none UpToDate", "b: missing>update hold PartitionedScaling partition U"},
 		},
 		{
 			name: "a create of surge", why: "M8", spec: with(kit.MaxSurge("1")),

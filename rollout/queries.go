@@ -228,9 +228,16 @@ func (r *run) misses(n *node) bool {
 }
 
 // isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
-// revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere.
+// revision. A pod that terminates or has Failed counts, too, so that what the node loses comes back there and not elsewhere. On a
+// departing node it does not: nothing comes back there (M8).
 func (r *run) isFilled(n *node) bool {
-	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool { return p.traits.hasAny(atUpdate) })
+	lost := traits(0)
+	if n.departing {
+		lost = marked | finished
+	}
+	return n.creates&ofUpdate != 0 || slices.ContainsFunc(r.podsOf(n), func(p pod) bool {
+		return p.traits.hasAny(atUpdate) && !p.traits.hasAny(lost)
+	})
 }
 
 // hasUpdate reports whether the node has, or is about to get, a live pod of the update revision, with whatever resources.

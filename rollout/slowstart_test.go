@@ -31,7 +31,6 @@ func slowStartScenes() []scene {
 	one := slow("1", "250")
 	waits := func(node string) string { return node + ": missing>update wait SlowStart slowStart U" }
 	creates := func(node string) string { return node + ": missing>update create Missing U" }
-	noHistory := func(l *lab) { l.snapshot.Revisions = nil }
 	return []scene{
 		{
 			name: "begins with one", why: "B7: (1 + 0) times 1", spec: one, set: rolling(0),

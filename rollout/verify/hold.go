@@ -407,7 +407,7 @@ func (v *verifier) installs() (left int, limited bool) {
 }
 
 // filled reports whether the node takes its place in a first installation. One whose pod terminates or has Failed keeps it:
-// what is lost comes back there.
+// what is lost comes back there, unless the node departs (M8).
 func (n *node) filled() bool {
-	return n.asksUpdated || n.any(func(p *pod) bool { return p.updated })
+	return n.asksUpdated || n.any(func(p *pod) bool { return p.updated && (!n.leftAlone || p.active()) })
 }

@@ -50,6 +50,12 @@ func TestVerifyAcceptsHolds(t *testing.T) {
 		{name: "a pod that leaves a node where none may be", why: "L2, M4: it is not taken back", scene: handFleet(handPods("available", "a-old", "z-new"), preDelete,
 			hookedBy("z-new"), inStateOf(lifecycle.PreparingDelete, "z-new"), handDeselected("z"))},
 		{name: "first installation", why: "T7: the last node by name stays empty", scene: handFleet(handInstallation())},
+		{name: "first installation, a departing node loses its pod", why: "T7, M8: it keeps no place, as nothing comes back there", scene: handFleet(
+			handInstallation(), handExempting("1"), handDeparting("a"), func(s *handmade) {
+				gone := handMarked(handPod("a-new", freshHash, "available"))
+				gone.Spec.NodeName = "a"
+				s.snapshot.Pods = append(s.snapshot.Pods, gone)
+			})},
 		{name: "first installation, with a canary", why: "T7: nobody knows the template of the stable revision, so that a and b get none", scene: handFleet(
 			handInstallation(), func(s *handmade) {
 				s.spec.Strategy.Canary = &canary.Options{}

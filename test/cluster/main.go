@@ -124,8 +124,9 @@ func keyOf(files ...string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// build makes the binary unless it is there. It appears under its name when it is whole.
-func (c component) build(ctx context.Context, assets string, stderr io.Writer) error {
+// build makes the binary unless it is there. It appears under its name when it is whole. Builds of several clones may share the
+// folder, at once: each has a folder of its own until its binary is whole, and the last of equal binaries stays.
+func (c component) build(ctx context.Context, assets string, stderr io.Writer) (err error) {
 	to := filepath.Join(assets, c.name)
 	if _, err := os.Stat(to); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -133,8 +134,13 @@ func (c component) build(ctx context.Context, assets string, stderr io.Writer) e
 	if err := os.MkdirAll(assets, 0o755); err != nil {
 		return err
 	}
+	own, err := os.MkdirTemp(assets, c.name+"-unfinished-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(own)) }()
 	fmt.Fprintf(stderr, "building %s, which takes a while\n", c.name)
-	unfinished := to + ".unfinished"
+	unfinished := filepath.Join(own, c.name)
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", linkerFlags, "-o", unfinished, c.path)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stdout, command.Stderr = stderr, stderr
