@@ -10,7 +10,9 @@ BASE      ?=
 SOAK_TIME ?= 2m
 SOAK_SEED ?=
 SOAK_WORLDS ?=
-CHECKS    ?= 25
+CHECKS    ?= 100
+ROUNDS    ?= 1
+SEED      ?=
 N         ?= 20000
 BENCHTIME ?= 1s
 COMPARE   ?= Placement|Decision
@@ -25,6 +27,8 @@ NODES     ?=
 SCHEDULER ?=
 ROLLOUT   ?=
 VERSION   ?=
+
+SEEDED    := github.com/daemonplan/daemonplan/internal/fixedseed
 
 # Every module but the one that pins the tools: heavy examples have modules of their own.
 MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
@@ -44,18 +48,45 @@ help: ## list the targets
 demo: ## plan a small fleet in the middle of a rollout, and print what is done now and what waits
 	$(GO) run ./examples/plan
 
-# Properties draw CHECKS inputs each, and the comparison N snapshots: enough to notice every planted bug, and little enough to wait
-# for. CI draws more, and so do fuzzing and soak. The integration tests need a cluster, and have a target of their own.
+# All modules but the integration tests, which need a cluster and have a target of their own. Tests draw the same inputs in every
+# run (internal/fixedseed), and go's cache knows what has not changed and need not run again. So nothing here may defeat that cache:
+# no -count, no arguments for tests.
+TESTED := . $(filter-out . ./test/integration,$(MODULES))
+
 .PHONY: test
-test: ## vet and test every module, recorded cases included; compare with the real DaemonSet controller, and have its own tests judge plans
-	@for module in $(filter-out ./internal/differential ./test/integration,$(MODULES)); do \
-		echo "== $$module: go test -vet=all ./..."; \
-		(cd $$module && RAPID_CHECKS=$(CHECKS) $(GO) test -vet=all -timeout 40m ./...) || exit 1; \
+test: ## test every module, and list at the end what failed; what has not changed is not run again
+	@mkdir -p build && : > build/test.txt
+	@for module in $(TESTED); do \
+		echo "== $$module: go test ./..."; \
+		(cd $$module && $(GO) test ./... 2>&1 || echo "FAIL: go test ./... in $$module") | tee -a build/test.txt; \
 	done
-	@$(MAKE) --no-print-directory differential N=$(if $(filter file,$(origin N)),1000,$(N))
-	@mkdir -p build
-	@$(MAKE) --no-print-directory peersuite > build/peersuite.txt || { cat build/peersuite.txt; exit 1; }
-	@grep '^Of the' -A 1 build/peersuite.txt
+	@! grep -q '^FAIL:' build/test.txt || { echo; echo 'Failed, with more in build/test.txt:'; grep -E '^ *--- FAIL|^FAIL.|^panic: ' build/test.txt; exit 1; }
+
+# What is read are the times of the run that go's cache has, so that this takes no longer than make test.
+.PHONY: times
+times: ## print the ten tests of all modules that take longest
+	@for module in $(TESTED); do (cd $$module && $(GO) test -v ./... 2>&1); done | awk ' \
+		/^--- (PASS|FAIL): / { seconds[++tests] = substr($$4, 2) + 0; name[tests] = $$3 } \
+		/^(ok|FAIL)[ \t]+[a-z]/ { for (; told < tests; ) printf "%8.2f s  %s %s\n", seconds[++told], $$2, name[told] }' | \
+		sort -rn | head -n 10
+
+# Each run begins somewhere else, and says where, so that what it finds can be found again.
+.PHONY: fresh
+fresh: ## have all properties of PKG draw fresh inputs, CHECKS (100) each, ROUNDS (1) times; SEED=17 repeats a round
+	@for round in $$(seq $(ROUNDS)); do \
+		seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
+		echo "== fresh inputs; to repeat: make fresh SEED=$$seed CHECKS=$(CHECKS) PKG=$(PKG)"; \
+		for module in $(TESTED); do \
+			packages=$$(cd $$module && $(GO) list -f '{{range .TestImports}}{{if eq . "$(SEEDED)"}}{{$$.Dir}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "$(SEEDED)"}}{{$$.Dir}}{{end}}{{end}}' $(PKG)); \
+			test -z "$$packages" || (cd $$module && RAPID_SEED=$$seed RAPID_CHECKS=$(CHECKS) $(GO) test $$packages) || \
+				{ echo "in $$module; to repeat: make fresh SEED=$$seed CHECKS=$(CHECKS) PKG=$(PKG)"; exit 1; }; \
+		done || exit 1; \
+	done
+
+# Planted bugs, generators that reach everything, entries that are needed.
+.PHONY: teeth
+teeth: ## run the tests of tests; SINCE=ref those that are about what has changed since then
+	@$(GO) run ./internal/teeth $(if $(SINCE),-since $(SINCE))
 
 # The library starts no goroutine, which internal/purity proves; what several may use has a test of that name. The example
 # controller has goroutines all over. All of it is built for the race detector anew, so that CI runs this, and make test does not.
@@ -124,7 +155,7 @@ lint: ## check the formatting and run vet and golangci-lint on every module
 		{ echo 'examples/controller: go generate has written something new: commit it'; exit 1; }
 	@for module in $(MODULES); do \
 		echo "== $$module: go vet, golangci-lint"; \
-		(cd $$module && $(GO) vet ./... && $(TOOL) golangci-lint run) || exit 1; \
+		(cd $$module && $(GO) vet -tags teeth ./... && $(TOOL) golangci-lint run --build-tags teeth) || exit 1; \
 	done
 
 .PHONY: fuzz

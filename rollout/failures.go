@@ -2,11 +2,13 @@ package rollout
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
@@ -17,16 +19,19 @@ func (r *run) findFailed() {
 	if !r.watchesFailures() {
 		return
 	}
+	retried := r.retriedAt()
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.failed = r.isRestarting(int32(i)); n.failed {
+		if n.failed = r.isRestarting(int32(i), retried); n.failed {
 			continue
 		}
 		pod, watched := r.unavailablePod(int32(i))
 		if !watched {
 			continue
 		}
-		verdict := r.failures.Of(pod, r.backoffs.series(n.Name, r.revision.Update.Hash), r.snapshot.Now)
+		series := r.backoffs.series(n.Name, r.revision.Update.Hash)
+		series.Retried = retried
+		verdict := r.failures.Of(pod, series, r.snapshot.Now)
 		n.failed = verdict.Failed
 		r.wake(verdict.At)
 	}
@@ -65,12 +70,22 @@ func (r *run) countFailed(runs int32) {
 	}
 }
 
-// isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.
-func (r *run) isRestarting(i int32) bool {
+// retriedAt returns when the update revision came again after it was given up (F3); zero: it was not given up.
+func (r *run) retriedAt() time.Time {
+	update := r.revision.Update.Existing
+	if r.retriesFailed() || update != nil && update.Annotations[history.RetriedAnnotation] != "" {
+		return r.record.Began
+	}
+	return time.Time{}
+}
+
+// isRestarting reports whether a pod of the update revision on the node restarts too often, available or not. One that is older
+// than the retry was judged already.
+func (r *run) isRestarting(i int32, retried time.Time) bool {
 	outcome := r.outcome(i)
 	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
 		runs := p.traits.hasAny(atGoal) && !p.traits.hasAny(marked) && (outcome == placement.Run || p.traits.hasAny(bound))
-		return runs && p.traits.hasAny(restarting)
+		return runs && p.traits.hasAny(restarting) && !p.Object.CreationTimestamp.Time.Before(retried)
 	})
 }
 

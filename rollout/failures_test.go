@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -257,6 +258,77 @@ func TestRetryBeginsSlowStartAnew(t *testing.T) {
 	}
 	for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
 		t.Error(v)
+	}
+}
+
+// TestRetryBesideFailingPods: a pod of the revision that is still there when it is retried has not failed again at once (F1, F3): the
+// deadline begins with the retry, and what restarted before does not count.
+func TestRetryBesideFailingPods(t *testing.T) {
+	crashed := kit.Restarted(9, ago(time.Minute), "Error")
+	byRestarts := func(o *failure.Options) { o.MaxRestarts = new(int32(2)) }
+	for name, option := range map[string]func(*failure.Options){"deadline": func(*failure.Options) {}, "restarts": byRestarts} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(failures("", "", rollback, retry("*/1"), option)).add(
+				on("a", newPod(kit.Created(ago(time.Hour)), kit.Unready(), unreadySince(ago(time.Hour)), crashed)), on("b", oldPod()))
+			givenUp(l)
+			check := func(what string, failed int32) rollout.Plan {
+				plan := l.plan(t)
+				if plan.Budget.Failed != failed || (plan.GaveUp != "") != (failed > 0) {
+					t.Errorf("%s: %d nodes have failed, want %d; given up because %q", what, plan.Budget.Failed, failed, plan.GaveUp)
+				}
+				for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+					t.Error(v)
+				}
+				return plan
+			}
+			plan := check("the retry", 0)
+			for i, r := range l.snapshot.Revisions { // its marks arrive
+				if r = r.DeepCopy(); history.HashOf(r) == l.update {
+					r.Annotations = map[string]string{history.RetriedAnnotation: "*/1"}
+				}
+				l.snapshot.Revisions[i] = r
+			}
+			l.snapshot.Memory = plan.Memory
+			l.snapshot.Now = l.snapshot.Now.Add(9 * time.Minute)
+			plan = check("within the deadline", 0)
+			if want := kit.Noon().Add(failure.DefaultDeadline); !plan.NextWake.Equal(want) {
+				t.Errorf("it wakes at %v, want %v", plan.NextWake, want)
+			}
+			l.snapshot.Memory, l.snapshot.Now = plan.Memory, kit.Noon().Add(failure.DefaultDeadline)
+			check("after the deadline", 1)
+		})
+	}
+}
+
+// TestSeriesOfOneRevision: Failed pods that carry the hash of a duplicate of the update revision, or tell of it by their template
+// generation only, are of one series with those that carry its own hash (F1, M2).
+func TestSeriesOfOneRevision(t *testing.T) {
+	generation := func(p *corev1.Pod) {
+		delete(p.Labels, appsv1.DefaultDaemonSetUniqueLabelKey)
+		p.Labels[rollout.TemplateGenerationLabel] = "5"
+	}
+	for name, failed := range map[string]podOf{
+		"its own hash":        newPod(kit.Failed(), kit.Created(ago(time.Minute))),
+		"a duplicate's":       podAt(twin, kit.Failed(), kit.Created(ago(time.Minute))),
+		"template generation": newPod(kit.Failed(), kit.Created(ago(time.Minute)), generation),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(failures("", ""), func(s *rollout.Spec) { s.TemplateGeneration = new(int64(5)) }).add(on("a", failed), on("b", oldPod()))
+			if name == "a duplicate's" {
+				l.numbered(t, numbered{"update", 2}, numbered{"twin", 1})
+			}
+			plan := l.plan(t)
+			if got := plan.Memory.Backoffs; len(got) != 1 || got[0].Revision != plan.Status.UpdateRevision || got[0].Deleted != 1 || !got[0].First.Equal(ago(time.Minute)) {
+				t.Errorf("remembered is %+v, want one deletion of revision %s since a minute ago", got, plan.Status.UpdateRevision)
+			}
+			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(v)
+			}
+			l.snapshot.Memory = plan.Memory // a second one waits for the back-off of the first
+			if again := l.plan(t); len(again.Deletes) > 1 {
+				t.Errorf("it is deleted again at once: %v", again.Deletes)
+			}
+		})
 	}
 }
 

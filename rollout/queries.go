@@ -131,6 +131,15 @@ func (r *run) isLetGo(i int32) bool {
 // isUpdate reports whether the pod carries the update revision, with whatever resources.
 func (r *run) isUpdate(p *pod) bool { return r.hashes[p.hash].update || p.traits.hasAny(byGeneration) }
 
+// revisionOf returns the hash of the revision that the pod is of; "": it says nothing of one. Pods of a duplicate of the update
+// revision, and those that only the template generation tells of, are of the update revision (R3, R5).
+func (r *run) revisionOf(p *pod) string {
+	if r.isUpdate(p) {
+		return r.revision.Update.Hash
+	}
+	return r.hashes[p.hash].value
+}
+
 // hasGoalRevision reports whether a pod carries the revision where its node is to end, whatever its resources.
 func (r *run) hasGoalRevision(n *node, p *pod) bool {
 	if n.goal == toStable {

@@ -132,7 +132,7 @@ func (r *run) deleteFailed(i int32) {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
-		key := backoffKey{node: r.decision(i).Node, revision: r.hashes[p.hash].value}
+		key := backoffKey{node: r.decision(i).Node, revision: r.revisionOf(p)}
 		if ok, until := r.backoffs.due(key); !ok {
 			r.waitUntil(i, p, ReasonBackoff, LimitBackoff, until)
 			continue

@@ -10,7 +10,7 @@ import (
 	_ "github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
-var snapshots = flag.Int("n", 20000, "how many worlds the one-step comparison draws; the other comparisons draw a share of it")
+var snapshots = flag.Int("n", 1000, "how many worlds the one-step comparison draws; the other comparisons draw a share of it")
 
 // check draws one of share snapshots for a property, at least one. RAPID_SEED, where it is set, makes each run draw the
 // same.

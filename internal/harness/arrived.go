@@ -61,8 +61,9 @@ func (c *Cluster) arrived(begin rollout.Snapshot) error {
 		case placement.Run:
 			err = r.runs(name, pods)
 		case placement.Leave:
-			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7, M8).
-			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && (r.leftEmpty() || r.anyLeftAlone())
+			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7, M8), or wait
+			// for a revision that cannot be read (T1).
+			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && (r.leftEmpty() || r.anyLeftAlone() || r.anyUnknown())
 			if len(pods) > 0 && !serves {
 				err = fmt.Errorf("has %d pods and should have none", len(pods))
 			}
@@ -240,6 +241,13 @@ func (r *rest) unknown(node string) bool {
 			_, err := history.Template(revision)
 			return err != nil
 		})
+}
+
+// anyUnknown reports whether any node waits, empty, for a revision that may be one of those that cannot be read (T1).
+func (r *rest) anyUnknown() bool {
+	return slices.ContainsFunc(r.names, func(name string) bool {
+		return r.outcome[name] == placement.Run && len(r.on[name]) == 0 && r.unknown(name)
+	})
 }
 
 // leftEmpty reports whether nodes may stay empty (T7): the history has no other revision, and enough nodes have a pod.

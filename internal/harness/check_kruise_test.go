@@ -188,6 +188,19 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 			func(s *harness.Case) { s.Snapshot.Revisions[0].Data = runtime.RawExtension{Raw: []byte("{")} }, "",
 		},
 		{
+			"lost revision unreadable, leaving another node", "with surge it serves until there are enough others (M4)",
+			fleetOf("-u", selected, rollouttest.HoldRevision(), rollouttest.MaxSurge("1")), func(s *harness.Case) {
+				s.Snapshot.Revisions[0].Data = runtime.RawExtension{Raw: []byte("{")}
+				rollouttest.Taint("k", "v", corev1.TaintEffectNoExecute)(s.Snapshot.Nodes[1])
+			}, "",
+		},
+		{
+			"lost revision readable, leaving another node", "then there will be enough others",
+			fleetOf("-u", selected, rollouttest.HoldRevision(), rollouttest.MaxSurge("1")), func(s *harness.Case) {
+				rollouttest.Taint("k", "v", corev1.TaintEffectNoExecute)(s.Snapshot.Nodes[1])
+			}, "node a has 0 pods",
+		},
+		{
 			"lost revision readable", "it comes back", fleetOf("-", selected, rollouttest.HoldRevision()), nil, "node a has 0 pods",
 		},
 		{

@@ -36,6 +36,14 @@ func restartsDeadline(s *rollout.Snapshot) {
 	}
 }
 
+// forgetsDeleted forgets how many pods were deleted on a node one after the other, and knows when the first of them was created.
+func forgetsDeleted(s *rollout.Snapshot) {
+	s.Memory.Backoffs = slices.Clone(s.Memory.Backoffs)
+	for i := range s.Memory.Backoffs {
+		s.Memory.Backoffs[i].Deleted = 0
+	}
+}
+
 // forgetsVerdict does not see that the revision was given up.
 func forgetsVerdict(s *rollout.Snapshot) {
 	s.Memory.Rollout.GaveUp = ""
@@ -110,6 +118,7 @@ var failureTaleMutants = []taleMutant{
 	{"a longer deadline", "another time is looked at", stopsFailures, longer},
 	{"what joins gets the revision all the same", "only what there is, is not begun", stopsFailures, spoiling(newestThough)},
 	{"restarts are not counted", "only availability is looked at", stopsFailures, failuresAs(func(o *failure.Options) { o.MaxRestarts = nil })},
+	{"pods that were deleted are no restarts", "only those of the pod that is there are counted", stopsFailures, misreading(forgetsDeleted)},
 	{"a percentage of the whole fleet", "parts that are not open are counted, too", ofOpenParts, ofWholeFleet},
 	{"nodes that may only keep their pods are not looked at", "they are not to run the pod", stopsInParts, misreading(noKept)},
 	{"goes on in stages", "only parts are looked at", stopsInParts, noFailures},

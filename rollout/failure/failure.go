@@ -15,6 +15,9 @@ type Series struct {
 	First time.Time
 	// Deleted is how many there were.
 	Deleted int32
+	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, and what restarted is
+	// not counted of pods that are older, because all of that was judged already. Zero: it was not given up.
+	Retried time.Time
 }
 
 // Verdict says whether a node has failed.
@@ -38,6 +41,7 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	if since.IsZero() {
 		return Verdict{}
 	}
+	since = later(since, series.Retried)
 	if at := since.Add(o.Deadline); at.After(now) {
 		return Verdict{At: at}
 	}
@@ -90,7 +94,7 @@ func stoppedAt(pod *corev1.Pod) time.Time {
 // into 32 bits for numbers that only a damaged status has.
 func restarts(pod *corev1.Pod, series Series) int64 {
 	most := int32(0)
-	if pod != nil {
+	if pod != nil && !pod.CreationTimestamp.Time.Before(series.Retried) {
 		for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for i := range containers {
 				most = max(most, containers[i].RestartCount)

@@ -210,7 +210,16 @@ func (v *verifier) goesAtOnce(pod *pod) bool {
 
 // backoffEnd is when the next delete of a Failed pod of this node and revision is due; zero: at any time.
 func (v *verifier) backoffEnd(pod *pod) time.Time {
-	return v.backoffs[backoffKey{pod.name, pod.hash}]
+	return v.backoffs[v.backoffKeyOf(pod)]
+}
+
+// backoffKeyOf is the node and the revision that a Failed pod counts for: the update revision for whatever is of it, with a hash of
+// its own or of a duplicate, or without one (R3, R5).
+func (v *verifier) backoffKeyOf(pod *pod) backoffKey {
+	if pod.atUpdate {
+		return backoffKey{pod.name, v.plan.Status.UpdateRevision}
+	}
+	return backoffKey{pod.name, pod.hash}
 }
 
 // backoffEnds reads a memory (M2): 15 minutes are the most there is to wait, and of two entries for one key the

@@ -62,13 +62,14 @@ func (v *verifier) observeFailed() {
 	if !v.watches() {
 		return
 	}
+	retried := v.retriedAt()
 	for _, node := range v.nodes {
 		var pods []*corev1.Pod
 		serves, restarts := false, false
 		for _, p := range node.pods {
 			if node.outcome != placement.Leave && p.live() && p.current && p.ran(node) {
 				serves = serves || p.settled() && !p.terminal
-				restarts = restarts || v.restartsTooOften(p.object)
+				restarts = restarts || v.restartsTooOften(p.object) && !p.object.CreationTimestamp.Time.Before(retried)
 				pods = append(pods, p.object)
 			}
 		}
@@ -93,6 +94,17 @@ func (v *verifier) observeFailed() {
 		node.failsAt = v.failsAt(pod, before)
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
+}
+
+// retriedAt is when the update revision came again after it was given up (F3); zero: it was not. Nothing that was before says that
+// the revision has failed now.
+func (v *verifier) retriedAt() time.Time {
+	update := v.history.update
+	if v.failed.retries || update != nil && update.Annotations[history.RetriedAnnotation] != "" {
+		began, _ := v.rolloutClock()
+		return began
+	}
+	return time.Time{}
 }
 
 // restartsTooOften reports whether a pod that was not updated in place has restarted more often than may be.
@@ -161,6 +173,9 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			most = max(most, c.RestartCount)
 		}
+		if pod.CreationTimestamp.Time.Before(v.retriedAt()) { // those were judged before
+			most = 0
+		}
 		restarts += int64(most)
 	}
 	switch {
@@ -169,7 +184,7 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
 	case since.IsZero():
 		return time.Time{}
 	default:
-		return since.Add(options.Deadline)
+		return latest(since, v.retriedAt()).Add(options.Deadline)
 	}
 }
 

@@ -128,7 +128,7 @@ func (v *verifier) checkMemory() {
 	for _, node := range v.nodes {
 		for _, pod := range node.pods {
 			if pod.failed && pod.goes() && !pod.leaving && node.outcome != placement.Leave && v.hasBackoff(pod) &&
-				!begun[backoffKey{node.name, pod.hash}] {
+				!begun[v.backoffKeyOf(pod)] {
 				v.report(12, node.name, "M2: no back-off of 1 s to 15 min in memory since now, although the Failed "+
 					"pod %s is deleted", pod.object.Name)
 			}
