@@ -115,7 +115,17 @@ func (c *batchesCase) model(on rules) (out batchesOutcome) {
 			}
 		}
 	}
+	without := func(name string) bool { return b.status(name) == nil }
 	out.batchOutcome = b.next(at)
+	if c.tried() {
+		// A kubelet that was silent about a container reports it as ready with its first status, whoever looks for one that is not. Where
+		// all containers of the first batch are such, Kruise goes on, and what it does then is no later batch of the recording.
+		goesOn := !on.has(statusMissing) && len(out.UpdateNext) > 0 && !slices.ContainsFunc(out.UpdateNow, func(name string) bool { return !without(name) })
+		if goesOn = goesOn && len(b.images)+len(b.refs) > 0; goesOn {
+			b.next(at)
+		}
+		out.AdvancesWhileNotReady = &goesOn
+	}
 	for range b.pod.Spec.Containers {
 		// The kubelet reports a status for every container.
 		for _, container := range b.pod.Spec.Containers {

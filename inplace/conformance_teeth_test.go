@@ -53,7 +53,7 @@ func TestConformanceRejects(t *testing.T) {
 		"one batch":            func(o *batchesOutcome) { o.LaterBatches = nil },
 		"never complete":       func(o *batchesOutcome) { o.CompletedAtEnd = false },
 		"never ready again":    func(o *batchesOutcome) { o.InPlaceUpdateReadyAtEnd = "False" },
-		"advances unready":     func(o *batchesOutcome) { o.AdvancesWhileNotReady = true },
+		"advances unready":     func(o *batchesOutcome) { o.AdvancesWhileNotReady = new(true) },
 		"last images unknown":  func(o *batchesOutcome) { o.StateAnnotation.LastContainerStatuses = nil },
 		"metadata too early":   func(o *batchesOutcome) { o.PodLabels["slot"] = "b" },
 		"resources too late":   func(o *batchesOutcome) { clear(o.PodResources) },

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -158,8 +161,8 @@ func TestConformanceEDSReconcile(t *testing.T) {
 	for r := 1; r < edsSetRules; r <<= 1 {
 		e := edsSetEntries[r]
 		t.Logf("%4d cases need it, its assertion sees %d: %s (%s): %s", needed[r], seen[r], e.id, e.rule, e.why)
-		if (needed[r] == 0 || seen[r] == 0) && !edsElsewhere() {
-			t.Errorf("no case needs %s, or nothing is to be seen of it", e.id)
+		if (needed[r] == 0 || seen[r] == 0) != edsSetUnrecorded[r] && !edsElsewhere() {
+			t.Errorf("no case needs %s, or nothing is to be seen of it, unrecorded: %v", e.id, edsSetUnrecorded[r])
 		}
 	}
 }
@@ -227,10 +230,89 @@ var edsSetInvariants = map[int]func(c *edsReconcile, spec rollout.Spec, plan rol
 		few := len(c.Input.ReplicaSets) <= rollout.DefaultRevisionHistoryLimit
 		return few && len(c.Input.ReplicaSets) > 2, edsProblem(few && deletes, "a revision within the limit is deleted")
 	},
+	edsLeftInStatus: func(c *edsReconcile, spec rollout.Spec, plan rollout.Plan) (bool, string) {
+		left := spec.Strategy.Canary == nil && c.Input.Set.Status.Canary != nil
+		return left, edsProblem(left && plan.Canary.Phase != canary.Idle, "without a canary there is one that is %v", plan.Canary.Phase)
+	},
 	edsSpecIsTheUsers: func(_ *edsReconcile, _ rollout.Spec, plan rollout.Plan) (bool, string) {
 		failed := plan.Canary.Phase == canary.Failed
 		return failed, edsProblem(failed && slices.ContainsFunc(plan.Decisions, func(d rollout.Decision) bool {
 			return d.Target == rollout.TargetUpdate && plan.Canary.Stable != plan.Canary.Revision
 		}), "a node is to end at a failed revision")
 	},
+}
+
+// TestConformanceEDSLeftInStatus: a set that has no canary any more keeps in its status the one that it had, and here nothing is on
+// trial. Each recording of a set with a canary in its status is one of that, once the canary is taken out of the spec.
+func TestConformanceEDSLeftInStatus(t *testing.T) {
+	left := 0
+	for _, c := range edsLines[edsReconcile](t, "eds-reconcile") {
+		if c.Input.Set.Status.Canary == nil || c.undefaulted() || edsRefused(&c.Input.Set) != "" {
+			continue
+		}
+		c.Input.Set.Spec.Strategy.Canary = nil
+		spec, err := edsSpec(c.Input.Set, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		if c.upToDate() == nil {
+			continue // the controller does nothing else in that call
+		}
+		theirs := c.outcome(edsSetRules - 1 - edsLeftInStatus)
+		if want := c.imageOf(c.Input.Set.Status.Canary.ReplicaSet); theirs.trial != want {
+			t.Errorf("%s: by the model %q is on trial, want %q", c.Name, theirs.trial, want)
+		}
+		plan, images := c.plan(t, spec)
+		if got, want := edsDecisionOf(c, plan, images), c.outcome(edsSetRules-1); got != want || got.trial != "" {
+			t.Errorf("%s: the plan %+v, right is %+v", c.Name, got, want)
+		}
+		left++
+	}
+	if left == 0 && !edsElsewhere() {
+		t.Error("no recording has a canary in the status of a set")
+	}
+}
+
+// TestConformanceEDSTooFew: whether the controller finds enough canary nodes, whatever their order.
+func TestConformanceEDSTooFew(t *testing.T) {
+	node := func(name, zone string, taints ...corev1.Taint) *corev1.Node {
+		n := new(corev1.Node)
+		n.Name, n.Labels, n.Spec.Taints = name, map[string]string{"zone": zone}, taints
+		return n
+	}
+	tainted := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule}
+	zones := []string{"zone"}
+	tests := []struct {
+		name, why string
+		nodes     []*corev1.Node
+		keys      []string
+		selector  *metav1.LabelSelector
+		chosen    []string
+		want      bool
+	}{
+		{"enough", "two nodes for two", []*corev1.Node{node("a", "x"), node("b", "x")}, nil, nil, nil, false},
+		{"too few", "there is one", []*corev1.Node{node("a", "x")}, nil, nil, nil, true},
+		{"tainted", "one of two runs the pod", []*corev1.Node{node("a", "x"), node("b", "x", tainted)}, nil, nil, nil, true},
+		{"not selected", "one of two is selected", []*corev1.Node{node("a", "x"), node("b", "y")}, nil,
+			&metav1.LabelSelector{MatchLabels: map[string]string{"zone": "x"}}, nil, true},
+		{"two of one zone", "one zone has both", []*corev1.Node{node("a", "x"), node("b", "x")}, zones, nil, nil, false},
+		{"one of each zone", "two zones have one each", []*corev1.Node{node("a", "x"), node("b", "x"), node("c", "y")}, zones, nil, nil, false},
+		{"a zone that runs none", "it has its share of the canary all the same", []*corev1.Node{node("a", "x"), node("b", "x"), node("c", "y", tainted)}, zones, nil, nil, true},
+		{"chosen", "they are as many as there are to be", []*corev1.Node{node("a", "x")}, nil, nil, []string{"a", "gone"}, false},
+		{"chosen and gone", "it stays chosen", []*corev1.Node{node("a", "x")}, nil, nil, []string{"gone"}, false},
+		{"chosen and tainted", "it is chosen no more", []*corev1.Node{node("a", "x", tainted), node("b", "x")}, nil, nil, []string{"a"}, true},
+	}
+	for _, test := range tests {
+		c := new(edsReconcile)
+		c.Input.Nodes = test.nodes
+		c.Input.Set.Spec.Strategy.Canary = &edsCanary{
+			Replicas: new(intstr.FromInt32(2)), NodeAntiAffinityKeys: test.keys, NodeSelector: test.selector,
+		}
+		if test.chosen != nil {
+			c.Input.Set.Status.Canary = &edsCanaryStatus{Nodes: test.chosen}
+		}
+		if got := c.tooFew(new(edsReplicaSet)); got != test.want {
+			t.Errorf("%s: too few: %v, want %v: %s", test.name, got, test.want, test.why)
+		}
+	}
 }

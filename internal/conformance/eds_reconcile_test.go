@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -62,6 +64,7 @@ const (
 	edsLostActive
 	edsHistoryLimit
 	edsSpecIsTheUsers
+	edsLeftInStatus
 	edsSetRules // end
 )
 
@@ -84,7 +87,12 @@ var edsSetEntries = map[int]edsEntry{
 		"the controller deletes every replica set that no node is to run any more"},
 	edsSpecIsTheUsers: {"spec-is-the-users", "C7",
 		"the controller writes the active template over a failed one; a plan leaves the spec alone, and nodes at stable"},
+	edsLeftInStatus: {"left-in-status", "C1",
+		"the controller leaves a canary in the status of a set that has none any more; then nothing is on trial"},
 }
+
+// edsSetUnrecorded are entries that no recording here needs.
+var edsSetUnrecorded = map[int]bool{edsLeftInStatus: true}
 
 func (c *edsReconcile) recorded() edsDecision {
 	e := c.Expect
@@ -217,8 +225,12 @@ func (c *edsReconcile) outcome(rules int) edsDecision {
 		if !on(edsSpecIsTheUsers) {
 			d.image = d.active
 		}
-	case strategy == nil, current == upToDate:
-	case c.tooFew() && !on(edsTooFew):
+	case strategy == nil:
+		if left := c.Input.Set.Status.Canary; left != nil && !on(edsLeftInStatus) {
+			d.trial = c.imageOf(left.ReplicaSet)
+		}
+	case current == upToDate:
+	case c.tooFew(upToDate) && !on(edsTooFew):
 		deleted := d.deleted
 		d = c.unchanged("unable")
 		d.deleted = deleted
@@ -254,14 +266,55 @@ func (r *edsReplicaSet) unused(now time.Time) bool {
 		(!r.holds("Canary-Failed") || now.Sub(r.condition("Canary-Failed").LastTransitionTime.Time) >= 2*time.Minute)
 }
 
-// tooFew reports whether the controller needs canary nodes and does not find enough.
-func (c *edsReconcile) tooFew() bool {
+// tooFew reports whether the controller needs canary nodes, and does not find enough, whatever the order in which it sees the nodes.
+// A node that it has chosen stays so as long as the pod fits there, or if it does not exist.
+func (c *edsReconcile) tooFew(upToDate *edsReplicaSet) bool {
+	s := c.Input.Set.Spec.Strategy.Canary
 	var have []string
-	if s := c.Input.Set.Status.Canary; s != nil {
-		have = s.Nodes
+	if chosen := c.Input.Set.Status.Canary; chosen != nil {
+		have = chosen.Nodes
 	}
-	wanted := peer.Scaled(c.Input.Set.Spec.Strategy.Canary.Replicas, c.Input.Set.Status.Desired, 1)
-	return wanted != len(have) && wanted > len(c.Input.Nodes)
+	if peer.Scaled(s.Replicas, c.Input.Set.Status.Desired, 1) == len(have) {
+		return false // it does not look for any
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.NodeSelector)
+	if s.NodeSelector == nil || err != nil {
+		selector = labels.Everything() // a selector that cannot be read is logged
+	}
+	found, fitting, chosen := len(have), map[string]int{}, map[string]int{}
+	for _, n := range c.Input.Nodes {
+		if !selector.Matches(labels.Set(n.Labels)) {
+			continue
+		}
+		of, fits, has := s.antiAffinityOf(n), len(n.Spec.Taints) == 0, slices.Contains(have, n.Name)
+		chosen[of] += 0 // the values of all nodes share the canary, of those that do not run the pod, too
+		switch {
+		case has && fits:
+			chosen[of]++
+		case has:
+			found--
+		case fits:
+			fitting[of]++
+		}
+	}
+	wanted := peer.Scaled(s.Replicas, upToDate.Status.Desired, 1)
+	for of, count := range fitting {
+		if len(s.NodeAntiAffinityKeys) > 0 {
+			values := len(chosen)
+			count = min(count, max(0, (wanted+values-1)/values-chosen[of]))
+		}
+		found += count
+	}
+	return found < wanted
+}
+
+// antiAffinityOf returns what nodes that share as few canaries as possible have in common.
+func (s *edsCanary) antiAffinityOf(n *corev1.Node) string {
+	var values []string
+	for _, key := range s.NodeAntiAffinityKeys {
+		values = append(values, n.Labels[key])
+	}
+	return strings.Join(values, "$")
 }
 
 // over reports whether the canary has lasted long enough by the controller's clock. With mustRun it must also have run for all
