@@ -316,3 +316,24 @@ func TestConformanceEDSTooFew(t *testing.T) {
 		}
 	}
 }
+
+// TestConformanceEDSCanaryOfNoNode: a canary of no node is refused, whatever the status says of one. The controller runs one, which
+// nothing can fail.
+func TestConformanceEDSCanaryOfNoNode(t *testing.T) {
+	canaries := 0
+	for _, c := range edsLines[edsReconcile](t, "eds-reconcile") {
+		strategy := c.Input.Set.Spec.Strategy.Canary
+		if strategy == nil || c.Input.Set.Status.Canary == nil || edsRefused(&c.Input.Set) != "" {
+			continue
+		}
+		for _, none := range []intstr.IntOrString{intstr.FromInt32(0), intstr.FromString("0%"), intstr.FromInt32(-1)} {
+			strategy.Replicas = &none
+			_, err := edsSpec(c.Input.Set, nil)
+			assertEDSRefused(t, c.Name+", "+none.String(), err, edsRefused(&c.Input.Set))
+		}
+		canaries++
+	}
+	if canaries == 0 && !edsElsewhere() {
+		t.Error("no recording has a canary in the status of a set")
+	}
+}

@@ -293,6 +293,8 @@ func edsRefused(set *edsSet) string {
 		return "spec.strategy.slowStart.maxParallel"
 	case bad(r.SlowStartAdditiveIncrease, 1, math.MaxInt32):
 		return "spec.strategy.slowStart.increase"
+	case set.Spec.Strategy.Canary != nil && bad(set.Spec.Strategy.Canary.Replicas, 1, math.MaxInt32):
+		return "spec.strategy.canary.replicas" // the controller takes a canary of no node, and promotes it when its duration is over
 	default:
 		return ""
 	}
