@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/daemonplan/daemonplan/internal/fixedseed"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 // variedTexts are annotations, readable, odd and unreadable, but none that the peer would read for ever.

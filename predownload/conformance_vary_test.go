@@ -7,10 +7,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/daemonplan/daemonplan/internal/fixedseed"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/internal/fixedseed"
 )
 
 // vary changes a recorded case, so that what nobody recorded comes up.

@@ -58,8 +58,8 @@ func (m Memory) usable() Memory {
 // Backoff slows down the deletion of failed pods on one node at one revision (M2).
 type Backoff struct {
 	Node string `json:"node"`
-	// Revision is the hash of the revision of the failed pods: the update revision also for pods of its duplicates, and for those that
-	// only the template generation tells of (R3, R5). Empty for other pods without a hash.
+	// Revision is the hash of the revision of the failed pods: the update revision also for pods of its duplicates, and for
+	// those that only the template generation tells of (R3, R5). Empty for other pods without a hash.
 	Revision string `json:"revision,omitempty"`
 	// Delay after Since before the next deletion. It is in nanoseconds in JSON.
 	Delay time.Duration `json:"delay"`

@@ -3,13 +3,14 @@
 // alone (internal/purity finds those that do not).
 //
 // It sets the defaults of two flags of rapid. Whoever asks for other inputs still gets them: RAPID_SEED and RAPID_CHECKS in the
-// environment count more, and so do -rapid.seed and -rapid.checks. The seed 0 stands for one that rapid chooses by the clock. Fresh
-// inputs are drawn by `make fresh`, by soak and by fuzzing.
+// environment count more, and so do -rapid.seed and -rapid.checks. The seed 0 stands for one that rapid chooses by the clock.
+// Fresh inputs are drawn by `make fresh`, by soak and by fuzzing.
 package fixedseed
 
 import (
 	"flag"
 	"os"
+	"strconv"
 
 	_ "pgregory.net/rapid" // its flags are there before their defaults are set
 )
@@ -32,9 +33,12 @@ func init() {
 	}
 }
 
-// Share returns how many of all its inputs a test takes that enumerates them instead of drawing: as many in a hundred as there are
-// checks of a property, at least one and at most all. So RAPID_CHECKS=100 takes all of them.
+// Share returns how many of all its inputs a test takes that enumerates them instead of drawing: as many in a hundred as there
+// are checks of a property, at least one and at most all. So RAPID_CHECKS=100 takes all of them.
 func Share(all uint64) uint64 {
-	checks := flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
+	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	if err != nil {
+		panic(err) // the flag is an int
+	}
 	return min(max(all*uint64(max(checks, 0))/100, 1), all)
 }

@@ -61,8 +61,8 @@ func (c *Cluster) arrived(begin rollout.Snapshot) error {
 		case placement.Run:
 			err = r.runs(name, pods)
 		case placement.Leave:
-			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7, M8), or wait
-			// for a revision that cannot be read (T1).
+			// With surge a pod serves there until enough others do, which they never do where nodes are left empty (M4, T7,
+			// M8), or wait for a revision that cannot be read (T1).
 			serves := len(pods) == 1 && r.spec.Strategy.MaxSurge != nil && (r.leftEmpty() || r.anyLeftAlone() || r.anyUnknown())
 			if len(pods) > 0 && !serves {
 				err = fmt.Errorf("has %d pods and should have none", len(pods))

@@ -98,8 +98,8 @@ func (s *suite) run(tests []*test, mutant int, seen string, limit time.Duration)
 	command := exec.CommandContext(ctx, "sh", arguments...)
 	command.Dir = s.cwd
 	// One processor each: as many runs go on at a time as there are, and the order in which tests interleave stays the same.
-	// What a property draws has to be the same in each run as well, and is more than in the everyday run of the tests; the environment
-	// may choose another seed.
+	// What a property draws has to be the same in each run as well, and is more than in the everyday run of the tests; the
+	// environment may choose another seed.
 	command.Env = append([]string{"RAPID_SEED=1", "RAPID_CHECKS=100"}, os.Environ()...)
 	command.Env = append(command.Env, "GOMAXPROCS=1", mutantVariable+"="+strconv.Itoa(mutant), seenVariable+"="+seen)
 	var out bytes.Buffer

@@ -79,7 +79,8 @@ func testsIn(file string) ([]string, error) {
 	}
 	var tests []string
 	for _, declaration := range parsed.Decls {
-		if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
+		f, ok := declaration.(*ast.FuncDecl)
+		if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
 			tests = append(tests, f.Name.Name)
 		}
 	}
@@ -94,7 +95,8 @@ func needsTeeth(file *ast.File) bool {
 		}
 		for _, comment := range group.List {
 			if expression, err := constraint.Parse(comment.Text); err == nil {
-				return expression.Eval(func(tag string) bool { return tag == "teeth" }) && !expression.Eval(func(string) bool { return false })
+				built := func(with string) bool { return expression.Eval(func(tag string) bool { return tag == with }) }
+				return built("teeth") && !built("")
 			}
 		}
 	}
@@ -147,8 +149,10 @@ func concerned(ctx context.Context, root string, found []toothed, changed []stri
 		}
 		module = filepath.ToSlash(module)
 		if slices.ContainsFunc(changed, func(file string) bool {
-			name := path.Base(file)
-			return (name == "go.mod" || name == "go.sum") && path.Dir(file) == module || slices.ContainsFunc(folders, func(folder string) bool { return belongs(file, folder) })
+			if name := path.Base(file); (name == "go.mod" || name == "go.sum") && path.Dir(file) == module {
+				return true
+			}
+			return slices.ContainsFunc(folders, func(folder string) bool { return belongs(file, folder) })
 		}) {
 			some = append(some, p)
 		}
@@ -165,7 +169,8 @@ func belongs(file, folder string) bool {
 // dependencies lists the folders below root of a package, with its tests of tests, and of all packages of this repository that it
 // imports.
 func dependencies(ctx context.Context, root string, p toothed) ([]string, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-tags", "teeth", "-test", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}", "./"+p.folder)
+	const format = "{{if not .Standard}}{{.Dir}}{{end}}"
+	command := exec.CommandContext(ctx, "go", "list", "-tags", "teeth", "-test", "-deps", "-f", format, "./"+p.folder)
 	command.Dir = p.module
 	out, err := command.Output()
 	if err != nil {
@@ -176,7 +181,7 @@ func dependencies(ctx context.Context, root string, p toothed) ([]string, error)
 		return nil, err
 	}
 	var folders []string
-	for _, directory := range strings.Fields(string(out)) {
+	for directory := range strings.FieldsSeq(string(out)) {
 		folder, err := filepath.Rel(absolute, directory)
 		if err == nil && filepath.IsLocal(folder) {
 			folders = append(folders, filepath.ToSlash(folder))

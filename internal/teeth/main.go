@@ -6,8 +6,8 @@
 //	go run ./internal/teeth -since HEAD~1   # of packages of which, or below which, something has changed since then
 //	go run ./internal/teeth -list           # say what would be run
 //
-// A change outside of Go packages, such as of recorded cases in testdata, counts as one of the package that its folder belongs to. At
-// the end it lists what failed; then it exits with 1.
+// A change outside of Go packages, such as of recorded cases in testdata, counts as one of the package that its folder belongs
+// to. At the end it lists what failed; then it exits with 1.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("teeth", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	since := flags.String("since", "", "run those of packages of which, or below which, something has changed since this `commit`")
+	since := flags.String("since", "", "run those of packages in which, or below which, anything has changed since this `commit`")
 	list := flags.Bool("list", false, "say what would be run, and run nothing")
 	root := flags.String("root", ".", "`folder` of the repository")
 	if err := flags.Parse(arguments); err != nil {
@@ -71,7 +71,8 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		if *list {
 			continue
 		}
-		command := exec.CommandContext(ctx, "go", append([]string{"test", "-tags", "teeth", "-timeout", "1h", "-run", pattern}, packages...)...)
+		arguments := append([]string{"test", "-tags", "teeth", "-timeout", "1h", "-run", pattern}, packages...)
+		command := exec.CommandContext(ctx, "go", arguments...)
 		command.Dir = module
 		command.Stdout, command.Stderr = stdout, stderr
 		if err := command.Run(); err != nil {

@@ -15,8 +15,8 @@ type Series struct {
 	First time.Time
 	// Deleted is how many there were.
 	Deleted int32
-	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, and what restarted is
-	// not counted of pods that are older, because all of that was judged already. Zero: it was not given up.
+	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, and what
+	// restarted is not counted of pods that are older, because all of that was judged already. Zero: it was not given up.
 	Retried time.Time
 }
 

@@ -213,8 +213,8 @@ func (v *verifier) backoffEnd(pod *pod) time.Time {
 	return v.backoffs[v.backoffKeyOf(pod)]
 }
 
-// backoffKeyOf is the node and the revision that a Failed pod counts for: the update revision for whatever is of it, with a hash of
-// its own or of a duplicate, or without one (R3, R5).
+// backoffKeyOf is the node and the revision that a Failed pod counts for: the update revision for whatever is of it, with a
+// hash of its own or of a duplicate, or without one (R3, R5).
 func (v *verifier) backoffKeyOf(pod *pod) backoffKey {
 	if pod.atUpdate {
 		return backoffKey{pod.name, v.plan.Status.UpdateRevision}

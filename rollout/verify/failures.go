@@ -96,8 +96,8 @@ func (v *verifier) observeFailed() {
 	}
 }
 
-// retriedAt is when the update revision came again after it was given up (F3); zero: it was not. Nothing that was before says that
-// the revision has failed now.
+// retriedAt is when the update revision came again after it was given up (F3); zero: it was not. Nothing that was before says
+// that the revision has failed now.
 func (v *verifier) retriedAt() time.Time {
 	update := v.history.update
 	if v.failed.retries || update != nil && update.Annotations[history.RetriedAnnotation] != "" {
