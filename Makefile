@@ -50,25 +50,26 @@ demo: ## plan a small fleet in the middle of a rollout, and print what is done n
 
 # All modules but the integration tests, which need a cluster and have a target of their own. Tests draw the same inputs in every
 # run (internal/fixedseed), and go's cache knows what has not changed and need not run again. So nothing here may defeat that cache:
-# no -count, no arguments for tests.
-TESTED := . $(filter-out . ./test/integration,$(MODULES))
+# no -count, no arguments for tests. vet is one of the linters. What a release is built with is what it is all built with, so that
+# the test of releases builds little anew.
+TESTED   := . $(filter-out . ./test/integration,$(MODULES))
+TESTFLAGS := -vet=off -trimpath
 
 .PHONY: test
 test: ## test every module, and list at the end what failed; what has not changed is not run again
-	@mkdir -p build && : > build/test.txt
-	@for module in $(TESTED); do \
-		echo "== $$module: go test ./..."; \
-		(cd $$module && $(GO) test ./... 2>&1 || echo "FAIL: go test ./... in $$module") | tee -a build/test.txt; \
-	done
-	@! grep -q '^FAIL:' build/test.txt || { echo; echo 'Failed, with more in build/test.txt:'; grep -E '^ *--- FAIL|^FAIL.|^panic: ' build/test.txt; exit 1; }
+	@rm -rf build/test && mkdir -p build/test
+	@$(TOOL) gotestsum --version >/dev/null
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 $(TESTED:%=tested-%) 2>build/test/make.txt || true
+	@$(TOOL) gotestsum --format none --raw-command cat build/test/*.json
 
-# What is read are the times of the run that go's cache has, so that this takes no longer than make test.
+.PHONY: $(TESTED:%=tested-%)
+$(TESTED:%=tested-%):
+	@cd $(@:tested-%=%) && CGO_ENABLED=0 $(TOOL) gotestsum --format pkgname --hide-summary all \
+		--jsonfile $(CURDIR)/build/test/$(subst /,-,$(@:tested-%=%)).json -- $(TESTFLAGS) ./...
+
 .PHONY: times
-times: ## print the ten tests of all modules that take longest
-	@for module in $(TESTED); do (cd $$module && $(GO) test -v ./... 2>&1); done | awk ' \
-		/^--- (PASS|FAIL): / { seconds[++tests] = substr($$4, 2) + 0; name[tests] = $$3 } \
-		/^(ok|FAIL)[ \t]+[a-z]/ { for (; told < tests; ) printf "%8.2f s  %s %s\n", seconds[++told], $$2, name[told] }' | \
-		sort -rn | head -n 10
+times: ## print the ten tests of the last make test that took longest
+	@cat build/test/*.json | $(TOOL) gotestsum tool slowest --num 10
 
 # Each run begins somewhere else, and says where, so that what it finds can be found again.
 .PHONY: fresh

@@ -46,11 +46,7 @@ func TestDiffRevisionsReads(t *testing.T) {
 		revision := &appsv1.ControllerRevision{}
 		revision.Name = "agent-1"
 		revision.Data.Raw = []byte(`{"spec":{"template":` + test.template + `}}`)
-		begun := time.Now()
 		u, err := inplace.DiffRevisions(revision, revision, inplace.Options{})
-		if time.Since(begun) > 10*time.Second {
-			t.Errorf("%s took %s", test.name, time.Since(begun))
-		}
 		switch {
 		case test.unreadable == "":
 			if err != nil || !u.InPlace() {

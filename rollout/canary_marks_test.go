@@ -196,6 +196,25 @@ func TestCanaryFrozenFailC6(t *testing.T) {
 	}
 }
 
+// The stable revision of a frozen set whose revisions somebody has deleted stays remembered (C6): what a command promotes is no first
+// installation in the next plan.
+func TestCanaryFrozenStableC6(t *testing.T) {
+	frozen := kit.Spec("agent", kit.Canary("1"), kit.Frozen(), func(s *rollout.Spec) { s.Strategy.Canary.Commands.Validate = canary.Any })
+	snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("a", "b"), Memory: rollout.Memory{
+		Version: rollout.MemoryVersion, Rollout: rollout.Record{Stable: "7cb9b945f9"},
+	}}
+	for i := range 2 {
+		plan := mustPlan(frozen, snapshot)
+		if plan.Canary.Phase != canary.Idle || plan.Canary.Reason != canary.Validated {
+			t.Errorf("plan %d: the canary is %v %v, want idle, validated", i, plan.Canary.Phase, plan.Canary.Reason)
+		}
+		for _, violation := range verify.Plan(frozen, snapshot, plan) {
+			t.Error(violation)
+		}
+		snapshot.Memory = plan.Memory
+	}
+}
+
 // A first installation has no canary, and its revision is promoted as it is created (C6).
 func TestCanaryFirstInstallation(t *testing.T) {
 	l := newLab(kit.Canary("1")).add(on("a"), on("b"))

@@ -19,10 +19,10 @@ func (r *run) findFailed() {
 	if !r.watchesFailures() {
 		return
 	}
-	retried := r.retriedAt()
+	since := failure.Series{Retried: r.retriedAt()}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.failed = r.isRestarting(int32(i), retried); n.failed {
+		if n.failed = r.isRestarting(int32(i), since); n.failed {
 			continue
 		}
 		pod, watched := r.unavailablePod(int32(i))
@@ -30,7 +30,7 @@ func (r *run) findFailed() {
 			continue
 		}
 		series := r.backoffs.series(n.Name, r.revision.Update.Hash)
-		series.Retried = retried
+		series.Retried = since.Retried
 		verdict := r.failures.Of(pod, series, r.snapshot.Now)
 		n.failed = verdict.Failed
 		r.wake(verdict.At)
@@ -79,13 +79,12 @@ func (r *run) retriedAt() time.Time {
 	return time.Time{}
 }
 
-// isRestarting reports whether a pod of the update revision on the node restarts too often, available or not. One that is older
-// than the retry was judged already.
-func (r *run) isRestarting(i int32, retried time.Time) bool {
+// isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.
+func (r *run) isRestarting(i int32, since failure.Series) bool {
 	outcome := r.outcome(i)
 	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
 		runs := p.traits.hasAny(atGoal) && !p.traits.hasAny(marked) && (outcome == placement.Run || p.traits.hasAny(bound))
-		return runs && p.traits.hasAny(restarting) && !p.Object.CreationTimestamp.Time.Before(retried)
+		return runs && p.traits.hasAny(restarting) && since.Counts(p.Object)
 	})
 }
 

@@ -264,7 +264,10 @@ func TestRetryBeginsSlowStartAnew(t *testing.T) {
 // TestRetryBesideFailingPods: a pod of the revision that is still there when it is retried has not failed again at once (F1, F3): the
 // deadline begins with the retry, and what restarted before does not count.
 func TestRetryBesideFailingPods(t *testing.T) {
-	crashed := kit.Restarted(9, ago(time.Minute), "Error")
+	crashed := func(p *corev1.Pod) {
+		ended := &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(ago(time.Minute))}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 9, LastTerminationState: corev1.ContainerState{Terminated: ended}}}
+	}
 	byRestarts := func(o *failure.Options) { o.MaxRestarts = new(int32(2)) }
 	for name, option := range map[string]func(*failure.Options){"deadline": func(*failure.Options) {}, "restarts": byRestarts} {
 		t.Run(name, func(t *testing.T) {
@@ -293,6 +296,17 @@ func TestRetryBesideFailingPods(t *testing.T) {
 			plan = check("within the deadline", 0)
 			if want := kit.Noon().Add(failure.DefaultDeadline); !plan.NextWake.Equal(want) {
 				t.Errorf("it wakes at %v, want %v", plan.NextWake, want)
+			}
+			if name == "restarts" {
+				for i, p := range l.snapshot.Pods {
+					if p.Status.ContainerStatuses != nil {
+						p = p.DeepCopy()
+						p.Status.ContainerStatuses[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(kit.Noon().Add(time.Second))
+						l.snapshot.Pods[i] = p
+					}
+				}
+				check("once more since", 1)
+				return
 			}
 			l.snapshot.Memory, l.snapshot.Now = plan.Memory, kit.Noon().Add(failure.DefaultDeadline)
 			check("after the deadline", 1)

@@ -15,8 +15,12 @@ func (r *run) rolloutRecord() Record {
 	if promoted || record.Revision == "" || r.beginsAnew() {
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
 	}
-	record.Stable = ""
-	if r.spec.Strategy.Canary != nil && !r.unwritten() {
+	switch {
+	case r.spec.Strategy.Canary == nil:
+		record.Stable = ""
+	case r.unwritten():
+		record.Stable = r.remembered.Rollout.Stable
+	default:
 		record.Stable = r.revision.Stable.Hash
 	}
 	record.Base = ""

@@ -52,7 +52,11 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 		if err != nil {
 			return fmt.Errorf("V15: %w", err)
 		}
-		if diff := planDiff(timeless(p, snapshot.Now, now), timeless(again, snapshot.Now, now)); diff != "" {
+		first, then := timeless(p, snapshot.Now, now), timeless(again, snapshot.Now, now)
+		if promotesFirst(snapshot, p) {
+			first.Revisions, then.Revisions = undeleted(first.Revisions), undeleted(then.Revisions)
+		}
+		if diff := planDiff(first, then); diff != "" {
 			return fmt.Errorf("V15: NextWake is %v, but after %v the plan differs (-now, +then):\n%s",
 				wake, now.Sub(snapshot.Now), diff)
 		}
@@ -61,6 +65,17 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 		}
 	}
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
+}
+
+// promotesFirst reports whether the plan is the first to promote the update revision: it writes that down, and whoever looks again needs the revision
+// no longer that the canary would have gone back to (R4).
+func promotesFirst(snapshot rollout.Snapshot, p rollout.Plan) bool {
+	return p.Memory.Canary.Verdict != nil && p.Memory.Canary.Verdict.Phase == canary.Idle && snapshot.Memory.Canary.Verdict == nil
+}
+
+// undeleted are the actions on revisions without those that delete.
+func undeleted(actions []rollout.RevisionAction) []rollout.RevisionAction {
+	return slices.DeleteFunc(slices.Clone(actions), func(a rollout.RevisionAction) bool { return a.Verb == rollout.DeleteRevision })
 }
 
 // givesUp reports whether the plan gives the update revision up: it writes that down, and the next plan goes back (F3).

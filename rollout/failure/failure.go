@@ -15,8 +15,8 @@ type Series struct {
 	First time.Time
 	// Deleted is how many there were.
 	Deleted int32
-	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, and what
-	// restarted is not counted of pods that are older, because all of that was judged already. Zero: it was not given up.
+	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, because what was
+	// before was judged already; of restarts see [Series.Counts]. Zero: it was not given up.
 	Retried time.Time
 }
 
@@ -94,7 +94,7 @@ func stoppedAt(pod *corev1.Pod) time.Time {
 // into 32 bits for numbers that only a damaged status has.
 func restarts(pod *corev1.Pod, series Series) int64 {
 	most := int32(0)
-	if pod != nil && !pod.CreationTimestamp.Time.Before(series.Retried) {
+	if pod != nil && series.Counts(pod) {
 		for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for i := range containers {
 				most = max(most, containers[i].RestartCount)
@@ -102,6 +102,22 @@ func restarts(pod *corev1.Pod, series Series) int64 {
 		}
 	}
 	return int64(most) + int64(max(0, series.Deleted))
+}
+
+// Counts reports whether restarts of the pod say that its node has failed. Those of a pod that is older than the retry were judged
+// already, and count again when one of its containers has ended after it (F3).
+func (s Series) Counts(pod *corev1.Pod) bool {
+	if !pod.CreationTimestamp.Time.Before(s.Retried) {
+		return true
+	}
+	for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range containers {
+			if ended := containers[i].LastTerminationState.Terminated; ended != nil && ended.FinishedAt.After(s.Retried) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func later(a, b time.Time) time.Time {

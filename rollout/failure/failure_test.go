@@ -76,6 +76,11 @@ func TestOf(t *testing.T) {
 			p.Annotations = map[string]string{inplace.StateKey: `{"revision":"x","updateTimestamp":"` + ago(d).UTC().Format(time.RFC3339) + `"}`}
 		}
 	}
+	endedAt := func(at time.Time) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at)}
+		}
+	}
 	const deadline, minute, hour = 10 * time.Minute, time.Minute, time.Hour
 	twice := failure.Options{Deadline: deadline, MaxRestarts: new(int32(2))}
 	plain := failure.Options{Deadline: deadline}
@@ -106,6 +111,8 @@ func TestOf(t *testing.T) {
 		{"retried long ago", "F3: since then the deadline has passed", plain, pod(2 * hour), failure.Series{Retried: noon.Add(-hour)}, failed},
 		{"retried, a younger pod", "F1: since its creation", plain, pod(minute), failure.Series{Retried: noon.Add(-hour)}, 9 * minute},
 		{"retried, restarted before", "F3: that was judged already", twice, pod(hour, restarted(9)), failure.Series{Retried: noon.Add(-minute)}, 9 * minute},
+		{"retried, ended with the retry", "F3: that was judged already", twice, pod(hour, restarted(9), endedAt(noon.Add(-minute))), failure.Series{Retried: noon.Add(-minute)}, 9 * minute},
+		{"retried, ended since", "F3: it crashes as before", twice, pod(hour, restarted(9), endedAt(noon.Add(1 - minute))), failure.Series{Retried: noon.Add(-minute)}, failed},
 		{"retried, a younger pod restarts", "F1: it is of the new try", twice, pod(minute, restarted(3)), failure.Series{Retried: noon.Add(-hour)}, failed},
 		{"retried, no pod", "F3: it may never have been there", plain, nil, failure.Series{Retried: noon.Add(-hour)}, never},
 		{"no pod, nothing known", "F1: nothing says that it has failed", plain, nil, failure.Series{}, never},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -183,15 +182,11 @@ func TestSameData(t *testing.T) {
 			if row.why == "" {
 				t.Fatal("a row needs a reason")
 			}
-			begin := time.Now()
 			if got := history.SameData([]byte(row.a), []byte(row.b)); got != row.same {
 				t.Errorf("same %v, want %v: %s\n%s\n%s", got, row.same, row.why, row.a, row.b)
 			}
 			if got := history.SameData([]byte(row.b), []byte(row.a)); got != row.same {
 				t.Errorf("the other way round %v, want %v: %s", got, row.same, row.why)
-			}
-			if time.Since(begin) > 2*time.Second {
-				t.Error("took too long")
 			}
 			if row.a == row.b {
 				return

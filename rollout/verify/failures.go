@@ -69,7 +69,7 @@ func (v *verifier) observeFailed() {
 		for _, p := range node.pods {
 			if node.outcome != placement.Leave && p.live() && p.current && p.ran(node) {
 				serves = serves || p.settled() && !p.terminal
-				restarts = restarts || v.restartsTooOften(p.object) && !p.object.CreationTimestamp.Time.Before(retried)
+				restarts = restarts || v.restartsTooOften(p.object) && !judgedBefore(p.object, retried)
 				pods = append(pods, p.object)
 			}
 		}
@@ -105,6 +105,16 @@ func (v *verifier) retriedAt() time.Time {
 		return began
 	}
 	return time.Time{}
+}
+
+// judgedBefore reports whether all that a pod restarted was known when the revision came again: it is older, and no container has
+// ended since.
+func judgedBefore(pod *corev1.Pod, retried time.Time) bool {
+	return pod.CreationTimestamp.Time.Before(retried) && !slices.ContainsFunc(
+		slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+			last := c.LastTerminationState.Terminated
+			return last != nil && last.FinishedAt.Time.Compare(retried) > 0
+		})
 }
 
 // restartsTooOften reports whether a pod that was not updated in place has restarted more often than may be.
@@ -173,7 +183,7 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			most = max(most, c.RestartCount)
 		}
-		if pod.CreationTimestamp.Time.Before(v.retriedAt()) { // those were judged before
+		if judgedBefore(pod, v.retriedAt()) {
 			most = 0
 		}
 		restarts += int64(most)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -350,6 +351,9 @@ func (c *Cluster) of(set *objects.Set, apiVersion string) (dynamic.ResourceInter
 	return c.dynamic.Resource(version.WithResource(resource)).Namespace(set.Spec.Namespace), nil
 }
 
+// conflicts is how long an update is tried again that names an old version of its object: about two seconds.
+var conflicts = wait.Backoff{Steps: 30, Duration: 10 * time.Millisecond, Factor: 1.1, Jitter: 0.1}
+
 // DryRun is the set as the API server would store it with this JSON in the place of its object: with all defaults, and changed by
 // admission. The server stores nothing.
 func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) ([]byte, error) {
@@ -363,8 +367,12 @@ func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) (
 	}
 	options := metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager}
 	var stored *unstructured.Unstructured
-	// In the middle of a rollout the status changes all the time, and with it the version that an update has to name.
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+	// In the middle of a rollout the status changes all the time, and with it the version of the object. An update of a DaemonSet of
+	// Kubernetes need not name one, and is about the object as it is then. One of a custom resource has to, and is tried again.
+	if set.Group == objects.GroupApps {
+		changed.SetResourceVersion("")
+	}
+	err = retry.RetryOnConflict(conflicts, func() (err error) {
 		stored, err = client.Update(ctx, &changed, options)
 		if apierrors.IsConflict(err) {
 			if latest, err := client.Get(ctx, set.Spec.Name, metav1.GetOptions{}); err == nil {
