@@ -79,7 +79,7 @@ fresh: ## have all properties of PKG draw fresh inputs, CHECKS (100) each, ROUND
 		echo "== fresh inputs; to repeat: make fresh SEED=$$seed CHECKS=$(CHECKS) PKG=$(PKG)"; \
 		for module in $(TESTED); do \
 			packages=$$(cd $$module && $(GO) list -f '{{range .TestImports}}{{if eq . "$(SEEDED)"}}{{$$.Dir}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "$(SEEDED)"}}{{$$.Dir}}{{end}}{{end}}' $(PKG)); \
-			test -z "$$packages" || (cd $$module && RAPID_SEED=$$seed RAPID_CHECKS=$(CHECKS) $(GO) test $$packages) || \
+			test -z "$$packages" || (cd $$module && RAPID_SEED=$$seed RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 $$packages) || \
 				{ echo "in $$module; to repeat: make fresh SEED=$$seed CHECKS=$(CHECKS) PKG=$(PKG)"; exit 1; }; \
 		done || exit 1; \
 	done

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,6 +80,20 @@ func TestSeed(t *testing.T) {
 				t.Errorf("the same draws: %t, want %t: %s", same, test.same, test.why)
 			}
 		})
+	}
+}
+
+// The go command keeps the result of a test program that has noted what it read: of one that draws as always, and of no other.
+func TestOtherInputsAreNotKept(t *testing.T) {
+	for _, test := range []struct {
+		environment []string
+		noted       bool
+	}{{nil, true}, {[]string{"RAPID_SEED=2"}, false}, {[]string{"RAPID_CHECKS=31"}, false}} {
+		notes := filepath.Join(t.TempDir(), "notes")
+		draws(t, []string{"-test.testlogfile=" + notes}, test.environment)
+		if _, err := os.Stat(notes); (err == nil) != test.noted {
+			t.Errorf("with %q: %v, want notes: %t", test.environment, err, test.noted)
+		}
 	}
 }
 
