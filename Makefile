@@ -50,10 +50,9 @@ demo: ## plan a small fleet in the middle of a rollout, and print what is done n
 
 # All modules but the integration tests, which need a cluster and have a target of their own. Tests draw the same inputs in every
 # run (internal/fixedseed), and go's cache knows what has not changed and need not run again. So nothing here may defeat that cache:
-# no -count, no arguments for tests. vet is one of the linters. What a release is built with is what it is all built with, so that
-# the test of releases builds little anew.
-TESTED   := . $(filter-out . ./test/integration,$(MODULES))
-TESTFLAGS := -vet=off -trimpath
+# no -count, no arguments for tests. vet is one of the linters. All is built as releases are, so that their test builds little anew.
+TESTED  := . $(patsubst ./%,%,$(filter-out . ./test/integration,$(MODULES)))
+TESTENV := CGO_ENABLED=0 GOFLAGS="$(strip $(GOFLAGS) -trimpath)"
 
 .PHONY: test
 test: ## test every module, and list at the end what failed; what has not changed is not run again
@@ -64,8 +63,8 @@ test: ## test every module, and list at the end what failed; what has not change
 
 .PHONY: $(TESTED:%=tested-%)
 $(TESTED:%=tested-%):
-	@cd $(@:tested-%=%) && CGO_ENABLED=0 $(TOOL) gotestsum --format pkgname --hide-summary all \
-		--jsonfile $(CURDIR)/build/test/$(subst /,-,$(@:tested-%=%)).json -- $(TESTFLAGS) ./...
+	@cd $(@:tested-%=%) && $(TESTENV) $(TOOL) gotestsum --format pkgname --hide-summary all \
+		--jsonfile $(CURDIR)/build/test/module-$(subst /,-,$(@:tested-%=%)).json -- -vet=off ./...
 
 .PHONY: times
 times: ## print the ten tests of the last make test that took longest

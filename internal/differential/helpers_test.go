@@ -163,6 +163,31 @@ func (c comparison[I, O]) once(t *rapid.T) {
 	}
 }
 
+func (c comparison[I, O]) meetsEveryKind(t *testing.T) {
+	const most = 20000
+	met, differences := make([]bool, len(c.kinds)), map[deviation]bool{}
+	for seed := range most {
+		j := c.property(c.inputs.Example(seed), c.answer)
+		if j.err != nil {
+			t.Fatalf("input %d: %v", seed, j.err)
+		}
+		met[j.kind], differences[j.because] = true, true
+		if !slices.Contains(met, false) && len(differences) == len(c.deviates)+1 {
+			return
+		}
+	}
+	for i, kind := range c.kinds {
+		if !met[i] {
+			t.Errorf("none of %d inputs is %q", most, kind)
+		}
+	}
+	for _, d := range c.deviates {
+		if !differences[d] {
+			t.Errorf("none of %d inputs shows %s", most, deviationTable[d].id)
+		}
+	}
+}
+
 func (c comparison[I, O]) teeth(t *testing.T) {
 	const seeds = 5000
 	if len(c.bugs) == 0 {
