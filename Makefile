@@ -59,7 +59,7 @@ test: ## test every module, and list at the end what failed; what has not change
 	@rm -rf build/test && mkdir -p build/test
 	@$(TOOL) gotestsum --version >/dev/null
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 $(TESTED:%=tested-%) 2>build/test/make.txt || true
-	@$(TOOL) gotestsum --format none --raw-command cat build/test/*.json
+	@$(TOOL) gotestsum --format none --hide-summary skipped --raw-command cat build/test/*.json
 
 .PHONY: $(TESTED:%=tested-%)
 $(TESTED:%=tested-%):
