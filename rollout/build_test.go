@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -97,12 +98,18 @@ func podAt(revision string, options ...kit.PodOption) podOf {
 
 // barePod is newPod without a revision hash.
 func barePod(options ...kit.PodOption) podOf {
-	return func(_ *lab, node, name string) *corev1.Pod {
+	return func(l *lab, node, name string) *corev1.Pod {
+		first := []kit.PodOption{controlledBy(l.spec.UID)}
 		if node != "" {
-			options = append([]kit.PodOption{kit.OnNode(node)}, options...)
+			first = append(first, kit.OnNode(node))
 		}
-		return kit.Pod(name, options...)
+		return kit.Pod(name, append(first, options...)...)
 	}
+}
+
+// controlledBy makes an object of that UID the pod's controller.
+func controlledBy(uid types.UID) kit.PodOption {
+	return func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: new(true)}} }
 }
 
 // pinned returns a pod that is to go to its node and was not bound to it yet.

@@ -9,8 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/internal/selectors"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
@@ -137,7 +135,7 @@ func (p *Planner) readAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error)
 	if err != nil {
 		return Claimed{}, snapshotError(err)
 	}
-	revisions, err := claimRevisions(p.owner, snapshot.Revisions)
+	revisions, err := claimRevisions(p.rules.Owner, snapshot.Revisions)
 	if err != nil {
 		return Claimed{}, err
 	}
@@ -160,18 +158,18 @@ func (p *Planner) readAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error)
 
 // claim returns how a pod belongs to the set, or to its predecessor.
 func (p *Planner) claim(pod *corev1.Pod) fleet.Claim {
-	if claim := p.owner.claim(pod); claim != fleet.Foreign {
+	if claim := p.rules.Owner.Claim(pod); claim != fleet.Foreign {
 		return claim
 	}
-	if cmp.Or(pod.Namespace, DefaultNamespace) == p.owner.namespace && p.rules.Predecessor.Owns(pod) {
+	if cmp.Or(pod.Namespace, DefaultNamespace) == p.rules.Owner.Namespace && p.rules.Predecessor.Owns(pod) {
 		return fleet.Old
 	}
 	return fleet.Foreign
 }
 
 // claimRule describes what claims on pods depend on beside the pods.
-func claimRule(o owner, old *fleet.Predecessor) string {
-	rule := fmt.Sprintf("%q %q %q", o.namespace, o.uid, o.selector.String())
+func claimRule(o *fleet.Owner, old *fleet.Predecessor) string {
+	rule := fmt.Sprintf("%q %q %q", o.Namespace, o.UID, o.Selector.String())
 	if old != nil {
 		rule += fmt.Sprintf(" %q %q %t", old.UIDs, old.Selector.String(), old.Selector.Empty())
 	}
@@ -198,7 +196,7 @@ func ClaimRevisions(spec Spec, revisions []*appsv1.ControllerRevision) (Revision
 	return claimRevisions(owner, revisions)
 }
 
-func claimRevisions(owner owner, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
+func claimRevisions(owner *fleet.Owner, revisions []*appsv1.ControllerRevision) (RevisionClaims, error) {
 	own, adopt, release, err := claimAll(owner, "Revisions", revisions)
 	if err != nil {
 		return RevisionClaims{}, err
@@ -209,13 +207,13 @@ func claimRevisions(owner owner, revisions []*appsv1.ControllerRevision) (Revisi
 func claimAll[T interface {
 	comparable
 	metav1.Object
-}](owner owner, list string, objects []T) (own, adopt, release []T, err error) {
+}](owner *fleet.Owner, list string, objects []T) (own, adopt, release []T, err error) {
 	var missing T
 	for i, object := range objects {
 		if object == missing {
 			return nil, nil, nil, snapshotError(wrong(list, i, "must not be nil"))
 		}
-		switch owner.claim(object) {
+		switch owner.Claim(object) {
 		case fleet.Adopted:
 			adopt = append(adopt, object)
 			own = append(own, object)
@@ -232,44 +230,18 @@ func claimAll[T interface {
 	return own, adopt, release, nil
 }
 
-// owner decides whether an object belongs to a set.
-type owner struct {
-	namespace string
-	uid       types.UID
-	selector  labels.Selector
-}
-
-func newOwner(spec Spec) (owner, error) {
+func newOwner(spec Spec) (*fleet.Owner, error) {
+	setDefault(&spec.Namespace, DefaultNamespace)
+	owner := &fleet.Owner{Namespace: spec.Namespace, UID: spec.UID}
 	selector, err := selectors.Compile(spec.Selector)
 	if err != nil {
-		return owner{}, fmt.Errorf("spec.selector: %w", err)
+		return owner, fmt.Errorf("spec.selector: %w", err)
 	}
 	if spec.Selector == nil || selector.Empty() {
-		return owner{}, errors.New("spec.selector: must be set and must not be empty")
+		return owner, errors.New("spec.selector: must be set and must not be empty")
 	}
-	setDefault(&spec.Namespace, DefaultNamespace)
-	return owner{namespace: spec.Namespace, uid: spec.UID, selector: selector}, nil
-}
-
-// claim returns how an object belongs to the set.
-func (o owner) claim(object metav1.Object) fleet.Claim {
-	namespace := object.GetNamespace()
-	setDefault(&namespace, DefaultNamespace)
-	if namespace != o.namespace {
-		return fleet.Foreign
-	}
-	matches := o.selector.Matches(labels.Set(object.GetLabels()))
-	terminating := object.GetDeletionTimestamp() != nil
-	switch controller := metav1.GetControllerOfNoCopy(object); {
-	case controller == nil && matches && !terminating:
-		return fleet.Adopted
-	case controller == nil || o.uid == "" || controller.UID != o.uid:
-		return fleet.Foreign
-	case matches || terminating:
-		return fleet.Owned
-	default:
-		return fleet.Released
-	}
+	owner.Selector = selector
+	return owner, nil
 }
 
 func byName[T metav1.Object](a, b T) int {

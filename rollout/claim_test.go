@@ -24,11 +24,6 @@ import (
 func TestClaim(t *testing.T) {
 	const uid = "set-agent" // of kit.Spec("agent")
 	labelled := kit.PodLabel("app", "agent")
-	controlledBy := func(uid types.UID) kit.PodOption {
-		return func(p *corev1.Pod) {
-			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{UID: uid, Controller: new(true)})
-		}
-	}
 	in := func(namespace string) kit.PodOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
 	tests := []struct {
 		name, why string

@@ -32,8 +32,9 @@ func fleetOf(random *rand.Rand, names []string) (rollout.Snapshot, placed) {
 		for range max(0, random.IntN(6)-2) {
 			uid := fmt.Sprintf("%016x", random.Uint64())
 			snapshot.Pods = append(snapshot.Pods, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "agent-" + uid, UID: types.UID(uid)}, Spec: corev1.PodSpec{NodeName: name},
-				Status: corev1.PodStatus{Phase: corev1.PodFailed},
+				ObjectMeta: metav1.ObjectMeta{Name: "agent-" + uid, UID: types.UID(uid), Labels: map[string]string{"app": "agent"}},
+				Spec:       corev1.PodSpec{NodeName: name},
+				Status:     corev1.PodStatus{Phase: corev1.PodFailed},
 			})
 			pods[name]++
 		}

@@ -38,7 +38,6 @@ type Planner struct {
 	failedLimit     count.Quantity         // MaxFailed of failures
 	quarantineLimit count.Quantity         // Quarantine of failures
 	rules           *fleet.Rules           // for reading nodes and pods
-	owner           owner                  // whose pods and revisions are claimed
 	noOwner         error                  // why nothing can be claimed; nil: it can
 	claimRule       string                 // what claims on pods depend on
 	images          []string               // of the template
@@ -146,8 +145,8 @@ func compile(spec Spec) (*Planner, error) {
 	if p.rules.Predecessor, err = newPredecessor(spec); err != nil {
 		return nil, err
 	}
-	if p.owner, p.noOwner = newOwner(spec); p.noOwner == nil {
-		p.claimRule = claimRule(p.owner, p.rules.Predecessor)
+	if p.rules.Owner, p.noOwner = newOwner(spec); p.noOwner == nil {
+		p.claimRule = claimRule(p.rules.Owner, p.rules.Predecessor)
 	}
 	p.rules.Compiled, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides)
 	if err != nil {

@@ -53,13 +53,8 @@ func TestPredecessor(t *testing.T) {
 		},
 		{
 			name: "an orphan", why: "with their labels and no controller it is theirs; with ours it is ours", spec: spec,
-			fleet: []spot{on("a", newPod(of(""), relabelled("before"))), on("b", newPod(of("")))}, acts: "delete a0 Outdated",
+			fleet: []spot{on("a", newPod(of(""), relabelled("before"))), on("b", newPod(of(""), relabelled("agent")))}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U", "b: updated>update none UpToDate"},
-		},
-		{
-			name: "no predecessor", why: "a snapshot holds the set's pods, whoever controls them",
-			fleet: []spot{on("a", theirs())},
-			want:  []string{"a: updated>update none UpToDate"},
 		},
 		{
 			name: "labelled by a canary of theirs", why: "the label that another set gave is left to it",

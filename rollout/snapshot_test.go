@@ -70,15 +70,48 @@ func TestSnapshotContract(t *testing.T) {
 		},
 		{
 			"two pods of one UID", "in-flight requests are by UID",
-			func(s *rollout.Snapshot) { s.Pods = append(s.Pods, kit.Pod("other", withUID("pod-a0"))) },
+			func(s *rollout.Snapshot) {
+				s.Pods = append(s.Pods, kit.Pod("other", withUID("pod-a0"), controlledBy("set-agent")))
+			},
 			rollout.SnapshotError{Field: "Pods", Problem: `UIDs must be unique: two pods have "pod-a0"`},
 		},
 		{
 			"two finished pods of one UID", "M1 ignores finished pods on their way out, the contract does not",
 			func(s *rollout.Snapshot) {
-				s.Pods = append(s.Pods, kit.Pod("x", kit.Failed(), terminating()), kit.Pod("x", kit.Failed(), terminating()))
+				s.Pods = append(s.Pods, kit.Pod("x", kit.Failed(), terminating(), controlledBy("set-agent")), kit.Pod("x", kit.Failed(), terminating(), controlledBy("set-agent")))
 			},
 			rollout.SnapshotError{Field: "Pods", Problem: `UIDs must be unique: two pods have "pod-x"`},
+		},
+		{
+			"pod of another controller", "M3: it would be deleted as one too many",
+			func(s *rollout.Snapshot) {
+				s.Pods = append(s.Pods, kit.Pod("web", func(p *corev1.Pod) {
+					p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1", UID: "other", Controller: new(true)}}
+				}))
+			},
+			rollout.SnapshotError{
+				Field: "Pods[1]", Problem: "must be of the set: pod web belongs to another controller, ReplicaSet \"web-1\" with UID \"other\"; Claim picks the set's",
+			},
+		},
+		{
+			"pod of nobody that is not selected", "likewise",
+			func(s *rollout.Snapshot) {
+				s.Pods = append(s.Pods, kit.Pod("web", func(p *corev1.Pod) {
+					p.OwnerReferences, p.Labels = nil, map[string]string{"app": "web"}
+				}))
+			},
+			rollout.SnapshotError{
+				Field: "Pods[1]", Problem: "must be of the set: pod web has no controller, and the set's selector does not match it; Claim picks the set's",
+			},
+		},
+		{
+			"pod of another namespace", "likewise",
+			func(s *rollout.Snapshot) {
+				s.Pods = append(s.Pods, kit.Pod("web", func(p *corev1.Pod) { p.Namespace = "web" }))
+			},
+			rollout.SnapshotError{
+				Field: "Pods[1]", Problem: "must be of the set: pod web is in namespace web, and the set in default; Claim picks the set's",
+			},
 		},
 		{
 			"nil revision", "there is nothing to compare",
@@ -160,9 +193,11 @@ func TestSnapshotOdd(t *testing.T) {
 			func(l *lab) {
 				l.snapshot.Nodes = append(l.snapshot.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
 			}, "create c Missing"},
-		{"empty pod", "P7: all that is known of it is its UID, so nothing is done",
+		{"empty pod", "P7: all that is known of it is its UID and whose it is, so nothing is done",
 			func(l *lab) {
-				l.snapshot.Pods = append(l.snapshot.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}})
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+				controlledBy(l.spec.UID)(p)
+				l.snapshot.Pods = append(l.snapshot.Pods, p)
 			}, ""},
 		{"revisions of a controller, set without UID", "a set that does not exist yet cannot tell its own from others",
 			func(l *lab) { l.spec.UID = "" }, ""},

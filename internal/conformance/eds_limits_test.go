@@ -141,7 +141,7 @@ func (c *edsLimits) snapshot(spec rollout.Spec) rollout.Snapshot {
 			name := fmt.Sprintf("n%05d", len(s.Nodes))
 			s.Nodes = append(s.Nodes, kit.Node(name))
 			if kind.options != nil {
-				s.Pods = append(s.Pods, kit.Pod("p-"+name, kind.options(name)...))
+				s.Pods = append(s.Pods, kit.Pod("p-"+name, append(kind.options(name), kit.ControlledBy(spec))...))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -100,7 +101,7 @@ func (c *edsReconcile) cluster(t *testing.T, spec rollout.Spec) (rollout.Snapsho
 		}
 		if of != nil && len(n.Spec.Taints) == 0 {
 			s.Pods = append(s.Pods, kit.Pod("pod-"+n.Name, kit.OnNode(n.Name), kit.AtRevision(hashes[of]),
-				kit.Created(since), kit.Ready(since)))
+				kit.Created(since), kit.Ready(since), kit.ControlledBy(spec)))
 		}
 	}
 	return s, images
@@ -169,6 +170,7 @@ func TestConformanceEDSReconcile(t *testing.T) {
 
 func (c *edsReconcile) plan(t *testing.T, spec rollout.Spec) (rollout.Plan, map[string]string) {
 	t.Helper()
+	spec.UID = cmp.Or(spec.UID, "uid-set")
 	snapshot, images := c.cluster(t, spec)
 	planner, err := rollout.New(spec)
 	if err != nil {

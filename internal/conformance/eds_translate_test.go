@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -79,6 +80,7 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 		return out, err
 	}
 	out.spec.Overrides = w.overrides()
+	out.spec.UID = cmp.Or(out.spec.UID, "uid-set")
 	if _, err := rollout.New(out.spec); err != nil {
 		return out, err
 	}
@@ -110,12 +112,12 @@ func (w *edsWorld) translate(t *testing.T) (edsTranslated, error) {
 	out.snapshot.Nodes = w.labelled()
 	for _, n := range w.nodes {
 		for _, p := range n.pods {
-			out.snapshot.Pods = append(out.snapshot.Pods, w.pod(n, p, out.hashes))
+			out.snapshot.Pods = append(out.snapshot.Pods, w.pod(n, p, out.hashes, out.spec))
 		}
 	}
 	for _, p := range w.Input.Pods {
 		if _, ok := placement.TargetNode(p); !ok {
-			out.snapshot.Pods = append(out.snapshot.Pods, w.pod(&edsNode{}, p, out.hashes))
+			out.snapshot.Pods = append(out.snapshot.Pods, w.pod(&edsNode{}, p, out.hashes, out.spec))
 		}
 	}
 	out.snapshot.Memory = w.memory(out.hashes[w.update()])
@@ -214,9 +216,10 @@ func (w *edsWorld) labelled() (nodes []*corev1.Node) {
 }
 
 // pod returns the pod as this library would have made it: with the hash of its revision, and the digest of its resources.
-func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string) *corev1.Pod {
+func (w *edsWorld) pod(n *edsNode, p *corev1.Pod, hashes map[string]string, spec rollout.Spec) *corev1.Pod {
 	p = p.DeepCopy()
 	p.UID = types.UID("uid-" + p.Name)
+	kit.ControlledBy(spec)(p)
 	if hash := hashes[w.newModel().revision(p)]; hash != "" {
 		if p.Labels == nil {
 			p.Labels = make(map[string]string)

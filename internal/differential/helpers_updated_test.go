@@ -148,7 +148,10 @@ func readByPlan(r podReading) planReading {
 		node := fmt.Sprintf("node-%02d", i)
 		snapshot.Nodes = append(snapshot.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 		snapshot.Pods = append(snapshot.Pods, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "pod-" + node, Namespace: "monitoring", UID: types.UID(node), Labels: have},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "pod-" + node, Namespace: "monitoring", UID: types.UID(node), Labels: have,
+				OwnerReferences: []metav1.OwnerReference{{UID: "set-uid", Controller: new(true)}},
+			},
 			Spec:       corev1.PodSpec{NodeName: node},
 		})
 	}

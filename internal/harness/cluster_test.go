@@ -21,6 +21,9 @@ import (
 func newCluster(t *testing.T, behavior harness.Behavior, nodes []*corev1.Node, pods ...*corev1.Pod) *harness.Cluster {
 	t.Helper()
 	spec := rollouttest.Spec("agent")
+	for _, p := range pods {
+		rollouttest.ControlledBy(spec)(p)
+	}
 	c, err := harness.NewCluster(spec, rollout.Snapshot{
 		Now: rollouttest.Noon(), Nodes: nodes, Pods: pods,
 		Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(spec, 1)},

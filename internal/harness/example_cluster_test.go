@@ -173,7 +173,7 @@ func ExampleCluster_RemoveNode() {
 
 func ExampleCluster_SetPod() {
 	c := cluster(upgrade(), harness.Behavior{})
-	c.SetPod(rollouttest.Pod("agent-a", rollouttest.OnNode("a"), rollouttest.Failed()))
+	c.SetPod(rollouttest.Pod("agent-a", rollouttest.ControlledBy(upgrade().Spec), rollouttest.OnNode("a"), rollouttest.Failed()))
 	for _, d := range next(c).Deletes {
 		fmt.Println(d.Pod, d.Reason)
 	}

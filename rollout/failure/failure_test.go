@@ -112,7 +112,7 @@ func TestOf(t *testing.T) {
 		{"retried, a younger pod", "F1: since its creation", plain, pod(minute), failure.Series{Retried: noon.Add(-hour)}, 9 * minute},
 		{"retried, restarted before", "F3: that was judged already", twice, pod(hour, restarted(9)), failure.Series{Retried: noon.Add(-minute)}, 9 * minute},
 		{"retried, ended with the retry", "F3: that was judged already", twice, pod(hour, restarted(9), endedAt(noon.Add(-minute))), failure.Series{Retried: noon.Add(-minute)}, 9 * minute},
-		{"retried, ended since", "F3: it crashes as before", twice, pod(hour, restarted(9), endedAt(noon.Add(1 - minute))), failure.Series{Retried: noon.Add(-minute)}, failed},
+		{"retried, ended since", "F3: it crashes as before", twice, pod(hour, restarted(9), endedAt(noon.Add(1-minute))), failure.Series{Retried: noon.Add(-minute)}, failed},
 		{"retried, a younger pod restarts", "F1: it is of the new try", twice, pod(minute, restarted(3)), failure.Series{Retried: noon.Add(-hour)}, failed},
 		{"retried, no pod", "F3: it may never have been there", plain, nil, failure.Series{Retried: noon.Add(-hour)}, never},
 		{"no pod, nothing known", "F1: nothing says that it has failed", plain, nil, failure.Series{}, never},

@@ -133,6 +133,7 @@ func smallSnapshot(set manifest.Set) rollout.Snapshot {
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-" + name, Namespace: set.Spec.Namespace}}
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: set.Spec.UID, Controller: new(true)}}
 		pod.UID = "uid-1"
 		pod.Spec.NodeName = name
 		pod.Status.Phase = corev1.PodRunning

@@ -45,20 +45,29 @@ func Of(spec rollout.Spec) PodOption {
 	return func(p *corev1.Pod) {
 		spec := spec.Default()
 		node, affinity := p.Spec.NodeName, p.Spec.Affinity
-		p.Namespace = spec.Namespace
 		p.Labels = maps.Clone(spec.Template.Labels)
 		p.Annotations = maps.Clone(spec.Template.Annotations)
 		p.Finalizers = slices.Clone(spec.Template.Finalizers)
 		p.Spec = *spec.Template.Spec.DeepCopy()
 		p.Spec.NodeName, p.Spec.Affinity = node, affinity
 		AtRevision(Hash(spec))(p)
+		ControlledBy(spec)(p)
+		objects.Dress(p, &spec)
+	}
+}
+
+// ControlledBy puts the pod into the namespace of the spec's set and makes the set its controller, so that [rollout.Snapshot] may
+// hold it. A set without a UID controls nothing. [Of] includes it.
+func ControlledBy(spec rollout.Spec) PodOption {
+	return func(p *corev1.Pod) {
+		spec := spec.Default()
+		p.Namespace = spec.Namespace
 		if spec.UID != "" {
 			p.OwnerReferences = []metav1.OwnerReference{{
 				APIVersion: spec.APIVersion, Kind: spec.Kind, Name: spec.Name, UID: spec.UID,
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}}
 		}
-		objects.Dress(p, &spec)
 	}
 }
 

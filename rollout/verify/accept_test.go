@@ -265,7 +265,7 @@ func TestVerifyAccepts(t *testing.T) {
 			s := newHandmade("1", "0")
 			s.spec.TemplateGeneration = new(int64(3))
 			bare, hashed := handPod("a-new", freshHash, "available"), handPod("b-old", staleHash, "available")
-			bare.Labels = map[string]string{"pod-template-generation": "3"}
+			bare.Labels = map[string]string{"app": "agent", "pod-template-generation": "3"}
 			hashed.Labels["pod-template-generation"] = "3"
 			s.node("a", "dprau", bare)
 			s.node("b", "dpra", hashed)

@@ -55,6 +55,25 @@ func TestVerifyInput(t *testing.T) {
 			plant: func(s *handmade) { s.snapshot.Pods[1].UID = s.snapshot.Pods[0].UID }, want: 0, mention: `one pod of UID "uid-a-new"`,
 		},
 		{
+			name: "pod of another controller", why: "a plan would delete it as one too many", scene: handSteady,
+			plant: func(s *handmade) {
+				s.spec.UID = "set"
+				s.snapshot.Pods[1].OwnerReferences = []metav1.OwnerReference{{UID: "other", Controller: new(true)}}
+			},
+			want: 0, mention: "b-new is not the set's: rollout.Claim picks",
+		},
+		{
+			name: "pod of nobody that is not selected", why: "likewise", scene: handSteady,
+			plant: func(s *handmade) {
+				s.snapshot.Pods[1].OwnerReferences, s.snapshot.Pods[1].Labels = nil, map[string]string{"app": "web"}
+			},
+			want: 0, mention: "b-new is not the set's: rollout.Claim picks",
+		},
+		{
+			name: "pod of another namespace", why: "likewise", scene: handSteady,
+			plant: func(s *handmade) { s.snapshot.Pods[1].Namespace = "web" }, want: 0, mention: "pod web/b-new is not the set's",
+		},
+		{
 			name: "nil revision", why: "Plan returns an error", scene: handSteady,
 			plant: func(s *handmade) { s.snapshot.Revisions[1] = nil }, want: 0, mention: "snapshot.Revisions[1]: must not be nil",
 		},

@@ -298,7 +298,7 @@ func TestVerifyInPlace(t *testing.T) {
 		{
 			name: "a label for a pod without one", why: "R3: only duplicates are relabelled", scene: handFleet(handPods("available", "a-new"), func(s *handmade) {
 				s.spec.TemplateGeneration = new(int64(3))
-				s.pod("a-new").Labels = map[string]string{"pod-template-generation": "3"}
+				s.pod("a-new").Labels = map[string]string{"app": "agent", "pod-template-generation": "3"}
 			}),
 			plant: func(s *handmade) { s.relabel("a-new") }, want: 4, mention: "R3: relabels a pod that carries no duplicate",
 		},

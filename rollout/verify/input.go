@@ -1,7 +1,11 @@
 package verify
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -23,7 +27,8 @@ func (v *verifier) checkInput(spec rollout.Spec) {
 	if !v.kept.nodes.walk(v.snapshot.Nodes, nameOf) {
 		v.checkNodes()
 	}
-	if !v.kept.pods.walk(v.snapshot.Pods, uidOf) {
+	if !v.kept.pods.walk(v.snapshot.Pods, uidOf) || len(v.problems) == 0 && slices.ContainsFunc(v.kept.pods.changed,
+		func(p *podRecord) bool { return v.ofAnother(p.common().object) }) {
 		v.checkPods()
 	}
 	v.checkHistory()
@@ -58,10 +63,28 @@ func (v *verifier) checkPods() {
 			v.report(0, "", "snapshot.Pods[%d]: pod %q must have a UID", i, pod.Name)
 		case seen[pod.UID]:
 			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, pod.UID)
+		case len(v.problems) == 0 && v.ofAnother(pod):
+			v.report(0, "", "snapshot.Pods[%d]: pod %s/%s is not the set's: rollout.Claim picks those that are", i, pod.Namespace, pod.Name)
 		default:
 			seen[pod.UID] = true
 		}
 	}
+}
+
+// ofAnother reports whether a pod is certainly not the set's: it is in another namespace, another object controls it, or nobody does
+// and the selector of the set does not match it. Pods of the predecessor are as good as the set's.
+func (v *verifier) ofAnother(pod *corev1.Pod) bool {
+	spec := &v.spec
+	if cmp.Or(pod.Namespace, metav1.NamespaceDefault) != spec.Namespace {
+		return true
+	}
+	var mine bool
+	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+		mine = spec.UID == "" || controller.UID == spec.UID
+	} else {
+		mine = selects(spec.Selector)(pod.Labels)
+	}
+	return !mine && !v.predecessor(pod)
 }
 
 func (v *verifier) checkHistory() {

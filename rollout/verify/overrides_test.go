@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // handOverriding is an override of container main on all nodes.
@@ -64,10 +63,6 @@ func TestVerifyOverriding(t *testing.T) {
 			handOverriding(corev1.ResourceRequirements{Limits: amounts("cpu", "1"), Requests: amounts("cpu", "1")}))},
 		{name: "none of another resource", why: "P8: no amount of cpu is not no amount of memory", scene: missing(templated(requests("memory", "0")),
 			handOverriding(requests("cpu", "0")))},
-		{name: "a pod that no selector matches", why: "it is ours by what the snapshot holds, and not the predecessor's", scene: handFleet(handPods("available", "a-new"), func(s *handmade) {
-			s.spec.Predecessor = &rollout.Predecessor{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "before"}}}
-			s.pod("a-new").Labels["app"] = "other"
-		})},
 	})
 	runViolations(t, []violationRow{
 		{

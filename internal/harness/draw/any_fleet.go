@@ -137,7 +137,7 @@ func (f *fleet) stray(pods []drawnPod) { f.place(vanishedNode, pods) }
 
 func (f *fleet) place(node string, pods []drawnPod) {
 	for _, p := range pods {
-		pod := kit.Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)))
+		pod := kit.Pod(fmt.Sprintf("%s-%s-%d", f.spec.Name, node, len(f.pods)), kit.ControlledBy(f.spec))
 		p.revision(pod)
 		template := f.templateOf(pod).DeepCopy()
 		pod.Labels, pod.Annotations, pod.Finalizers = template.Labels, template.Annotations, template.Finalizers

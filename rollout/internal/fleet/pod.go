@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -87,6 +88,9 @@ func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
 			}
 			if object.UID == "" {
 				return wrong("Pods", first+k, "must have a UID: deletes use it as precondition (pod "+object.Name+")")
+			}
+			if foreign := read.rules.Owner.Foreign(object, read.rules.Predecessor); foreign != "" {
+				return wrong("Pods", first+k, fmt.Sprintf("must be of the set: pod %s %s; Claim picks the set's", object.Name, foreign))
 			}
 			targets[k], _ = placement.TargetNode(object)
 		}

@@ -38,6 +38,8 @@ type Rules struct {
 	Failures *failure.Options
 	// CanaryLabel is the label on the pods of canary nodes.
 	CanaryLabel string
+	// Owner is the set; others' pods are refused. Nil: none are.
+	Owner *Owner
 	// Predecessor is the set that this one takes over from; nil: there is none.
 	Predecessor *Predecessor
 }
@@ -108,7 +110,7 @@ func (r *Rules) sameSelection(other *Rules) bool {
 
 // samePods reports whether the facts of pods are the same by both.
 func (r *Rules) samePods(other *Rules) bool {
-	return r == other || r.Predecessor.same(other.Predecessor) && sameLimit(r.Failures, other.Failures)
+	return r == other || r.Owner.same(other.Owner) && r.Predecessor.same(other.Predecessor) && sameLimit(r.Failures, other.Failures)
 }
 
 // sameLimit reports whether by both the same pods restart too often.
