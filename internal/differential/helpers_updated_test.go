@@ -152,7 +152,7 @@ func readByPlan(r podReading) planReading {
 				Name: "pod-" + node, Namespace: "monitoring", UID: types.UID(node), Labels: have,
 				OwnerReferences: []metav1.OwnerReference{{UID: "set-uid", Controller: new(true)}},
 			},
-			Spec:       corev1.PodSpec{NodeName: node},
+			Spec: corev1.PodSpec{NodeName: node},
 		})
 	}
 	plan, err := planner.Plan(snapshot)
