@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
@@ -70,21 +72,40 @@ func (b *backoffs) deleted(key backoffKey) {
 	set(&b.changed, key, entry.next(b.now))
 }
 
-// follow records that a pod which was created then is one of those that this plan deletes of that key (F1).
-func (b *backoffs) follow(key backoffKey, created time.Time) {
+// follow records that a pod, which has been unavailable since then, is one of those that this plan deletes of that key (F1).
+func (b *backoffs) follow(key backoffKey, pod types.UID, since time.Time) {
 	entry := b.changed[key]
-	entry.Deleted = min(b.entries[key].Deleted, math.MaxInt32-1) + 1 // those of one node go together, and count once
-	if entry.First.IsZero() || created.Before(entry.First) {
-		entry.First = created
+	if entry.First.IsZero() || since.Before(entry.First) {
+		entry.First = since
+	}
+	if at, there := slices.BinarySearch(entry.Going, pod); !there {
+		entry.Going = slices.Insert(slices.Clip(entry.Going), at, pod)
 	}
 	b.changed[key] = entry
+}
+
+// countGone counts the deletions that were asked for and have taken place (F1). Those of one node that are seen together count once.
+func (b *backoffs) countGone(isThere func(pod types.UID) bool) {
+	for key, entry := range b.entries {
+		var there []types.UID
+		for _, pod := range entry.Going {
+			if isThere(pod) {
+				there = append(there, pod)
+			}
+		}
+		if len(there) == len(entry.Going) {
+			continue
+		}
+		entry.Deleted, entry.Going = min(entry.Deleted, math.MaxInt32-1)+1, there
+		b.entries[key] = entry
+	}
 }
 
 // beginAnew forgets what earlier rollouts of the revision say of failures (F1). How long failed pods have to wait stays.
 func (b *backoffs) beginAnew(revision string) {
 	for key, entry := range b.entries {
 		if key.revision == revision {
-			entry.First, entry.Deleted = time.Time{}, 0
+			entry.First, entry.Deleted, entry.Going = time.Time{}, 0, nil
 			b.entries[key] = entry
 		}
 	}
@@ -125,7 +146,9 @@ func (b *backoffs) memory(exists func(node string) bool) []Backoff {
 	var list []Backoff
 	for _, key := range keys {
 		if exists(key.node) {
-			list = append(list, entries[key])
+			entry := entries[key]
+			entry.Going = slices.Clone(entry.Going) // the snapshot's memory is the caller's
+			list = append(list, entry)
 		}
 	}
 	return list

@@ -3,6 +3,8 @@ package rollout
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
@@ -16,6 +18,7 @@ func (r *run) classify() {
 	if r.beginsAnew() {
 		r.backoffs.beginAnew(r.revision.Update.Hash)
 	}
+	r.backoffs.countGone(func(pod types.UID) bool { return r.podFacts.Find(pod) != none })
 	for i := range r.nodes {
 		r.classifyNode(int32(i))
 	}

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,8 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
@@ -57,20 +60,66 @@ func unreadySince(at time.Time) kit.PodOption {
 }
 
 // TestSeriesBeginsWithTheFirst: of several failed pods that one plan deletes, the one that was created first begins the series
-// (F1), whatever their order, and they count once.
+// (F1), whatever their order. They count once, and not before they are gone.
 func TestSeriesBeginsWithTheFirst(t *testing.T) {
-	failed := func(age time.Duration) podOf { return newPod(kit.Failed(), kit.Created(ago(age))) }
+	failed := func(age time.Duration) podOf { return newPod(kit.Failed(), kit.Created(ago(age)), unreadySince(ago(age))) }
 	for _, pods := range [][]podOf{
 		{failed(20 * time.Minute), failed(time.Minute)}, {failed(time.Minute), failed(20 * time.Minute)},
 	} {
 		l := newLab(failures("5", "")).add(on("a", pods...))
 		plan := l.plan(t)
 		want := []rollout.Backoff{{
-			Node: "a", Revision: plan.Status.UpdateRevision, Delay: time.Second, Since: kit.Noon(), First: ago(20 * time.Minute), Deleted: 1,
+			Node: "a", Revision: plan.Status.UpdateRevision, Delay: time.Second, Since: kit.Noon(), First: ago(20 * time.Minute),
+			Going: []types.UID{"pod-a0", "pod-a1"},
 		}}
 		if diff := cmp.Diff(want, plan.Memory.Backoffs); len(plan.Deletes) != 2 || diff != "" {
 			t.Errorf("%d pods are deleted, and remembered is, -want +got:\n%s", len(plan.Deletes), diff)
 		}
+		// Nothing of it was carried out: whoever asks for the same again counts nothing.
+		for range 3 {
+			l.snapshot.Memory, l.snapshot.Now = plan.Memory, l.snapshot.Now.Add(time.Minute)
+			if plan = l.plan(t); plan.Memory.Backoffs[0].Deleted != 0 || len(plan.Memory.Backoffs[0].Going) != 2 {
+				t.Errorf("nothing is gone, and remembered is %+v", plan.Memory.Backoffs)
+			}
+		}
+		l.snapshot.Memory, l.snapshot.Pods = plan.Memory, nil
+		if plan = l.plan(t); plan.Memory.Backoffs[0].Deleted != 1 || plan.Memory.Backoffs[0].Going != nil {
+			t.Errorf("both are gone, and remembered is %+v", plan.Memory.Backoffs)
+		}
+		for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+			t.Error(v)
+		}
+	}
+}
+
+// TestSeriesBeginsWithTheTrouble: a pod that served for an hour, or was updated in place a minute ago, begins a series when it fails,
+// and not when it was created (F1).
+func TestSeriesBeginsWithTheTrouble(t *testing.T) {
+	for name, failed := range map[string]podOf{
+		"served until a minute ago": newPod(kit.Failed(), kit.Created(ago(time.Hour)), func(p *corev1.Pod) {
+			unreadySince(ago(time.Minute))(p)
+			p.Status.StartTime = new(metav1.NewTime(ago(time.Hour)))
+		}),
+		"updated in place": newPod(kit.Failed(), kit.Created(ago(time.Hour)), unreadySince(ago(time.Hour)), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{
+				inplace.StateKey: fmt.Sprintf(`{"revision":"x","updateTimestamp":%q}`, ago(time.Minute).UTC().Format(time.RFC3339)),
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(failures("", "", rollback)).add(on("a", failed), on("b", oldPod()))
+			plan := l.plan(t)
+			if got := plan.Memory.Backoffs; len(got) != 1 || !got[0].First.Equal(ago(time.Minute)) {
+				t.Errorf("remembered is %+v, want a series since a minute ago", got)
+			}
+			l.snapshot.Memory, l.snapshot.Pods = plan.Memory, l.snapshot.Pods[1:]
+			if plan = l.plan(t); plan.GaveUp != "" || plan.Budget.Failed > 0 {
+				t.Errorf("%d nodes have failed, and it is given up because %q", plan.Budget.Failed, plan.GaveUp)
+			}
+			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(v)
+			}
+		})
 	}
 }
 
@@ -332,8 +381,8 @@ func TestSeriesOfOneRevision(t *testing.T) {
 				l.numbered(t, numbered{"update", 2}, numbered{"twin", 1})
 			}
 			plan := l.plan(t)
-			if got := plan.Memory.Backoffs; len(got) != 1 || got[0].Revision != plan.Status.UpdateRevision || got[0].Deleted != 1 || !got[0].First.Equal(ago(time.Minute)) {
-				t.Errorf("remembered is %+v, want one deletion of revision %s since a minute ago", got, plan.Status.UpdateRevision)
+			if got := plan.Memory.Backoffs; len(got) != 1 || got[0].Revision != plan.Status.UpdateRevision || len(got[0].Going) != 1 || !got[0].First.Equal(ago(time.Minute)) {
+				t.Errorf("remembered is %+v, want one pod of revision %s on its way since a minute ago", got, plan.Status.UpdateRevision)
 			}
 			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
 				t.Error(v)

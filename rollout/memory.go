@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/stage"
@@ -65,10 +66,11 @@ type Backoff struct {
 	Delay time.Duration `json:"delay"`
 	// Since is when failed pods were last deleted.
 	Since time.Time `json:"since"`
-	// First is when the first of these pods was created, and Deleted is how often failed ones were deleted (F1). Both are zero
-	// without Failures.
-	First   time.Time `json:"first,omitzero"`
-	Deleted int32     `json:"deleted,omitempty"`
+	// First is since when the first of these pods was unavailable, and Deleted is how often failed ones were seen to be gone (F1).
+	// Going are the UIDs, in ascending order, of those whose deletion was asked for and that were still there. All are zero without Failures.
+	First   time.Time   `json:"first,omitzero"`
+	Deleted int32       `json:"deleted,omitempty"`
+	Going   []types.UID `json:"going,omitempty"`
 }
 
 // Record remembers one rollout.

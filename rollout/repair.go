@@ -5,6 +5,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // repair is step 6. It does what must happen regardless of any rollout (M rules). It goes over the nodes twice, each time in
@@ -140,7 +141,7 @@ func (r *run) deleteFailed(i int32) {
 		if r.delete(i, j, VerbDelete, ReasonFailed) {
 			r.backoffs.deleted(key)
 			if r.failures != nil {
-				r.backoffs.follow(key, p.Object.CreationTimestamp.Time)
+				r.backoffs.follow(key, p.Object.UID, failure.UnavailableSince(p.Object))
 			}
 		}
 	}

@@ -146,12 +146,28 @@ func (j *Judge) unavailableSince(n *seenNode, p *corev1.Pod) time.Time {
 		j.view.now.Sub(last.at) < forgotten {
 		since = last.first
 	}
-	ready, start := condition(p, corev1.PodReady), p.Status.StartTime
-	if ready != nil && ready.Status != corev1.ConditionTrue && start != nil &&
-		ready.LastTransitionTime.Sub(start.Time) > time.Second && ready.LastTransitionTime.After(since) {
-		since = ready.LastTransitionTime.Time
+	if stopped := stoppedAt(p); stopped.After(since) {
+		since = stopped
 	}
 	return since
+}
+
+// downSince is since when a pod that is not available was not.
+func downSince(p *corev1.Pod) time.Time {
+	since, _ := brought(p)
+	if stopped := stoppedAt(p); stopped.After(since) {
+		since = stopped
+	}
+	return since
+}
+
+// stoppedAt is when the pod stopped to be Ready; zero: it never was, or it is.
+func stoppedAt(p *corev1.Pod) time.Time {
+	ready, start := condition(p, corev1.PodReady), p.Status.StartTime
+	if ready == nil || ready.Status == corev1.ConditionTrue || start == nil || ready.LastTransitionTime.Sub(start.Time) <= time.Second {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
 }
 
 // mayHaveFailed reports whether the update revision may have failed on the node, whatever the controller remembers of it.

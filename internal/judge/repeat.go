@@ -22,7 +22,7 @@ type repeats struct {
 type backOff struct {
 	at    time.Time
 	delay time.Duration
-	// first of them was created then.
+	// first of them was not available since then.
 	first time.Time
 }
 
@@ -110,7 +110,7 @@ func (j *Judge) judgeBackOff(w *write) {
 	}
 	key := [2]string{w.node.Name, v.update}
 	last, known := j.repeats.failures[key]
-	first := p.CreationTimestamp.Time
+	first := downSince(p.Pod)
 	if known && last.first.Before(first) {
 		first = last.first
 	}
@@ -118,7 +118,7 @@ func (j *Judge) judgeBackOff(w *write) {
 	case known && since == 0 && last.delay > 0:
 		return
 	case !known || since >= forgotten || since < 0:
-		j.repeats.failures[key] = backOff{v.now, firstDelay, p.CreationTimestamp.Time}
+		j.repeats.failures[key] = backOff{v.now, firstDelay, downSince(p.Pod)}
 	default:
 		if since < last.delay-time.Second {
 			j.find(BackOff, w.node.Name, p.Pod, "the last Failed pod was deleted %v ago, and the next has to wait for %v",

@@ -26,21 +26,21 @@ func failuresAs(change func(*failure.Options)) func(rollout.Spec, harness.PlanFu
 	})
 }
 
-// restartsDeadline forgets when the first of the pods was created that were deleted on a node one after the other, so that the
+// restartsDeadline forgets since when the first of the pods was down that were deleted on a node one after the other, so that the
 // deadline begins anew with each.
 func restartsDeadline(s *rollout.Snapshot) {
 	s.Memory.Backoffs = slices.Clone(s.Memory.Backoffs)
 	for i := range s.Memory.Backoffs {
 		b := &s.Memory.Backoffs[i]
-		b.First, b.Deleted = s.Now, 0
+		b.First, b.Deleted, b.Going = s.Now, 0, nil
 	}
 }
 
-// forgetsDeleted forgets how many pods were deleted on a node one after the other, and knows when the first of them was created.
+// forgetsDeleted forgets how many pods were deleted on a node one after the other, and knows since when the first of them was down.
 func forgetsDeleted(s *rollout.Snapshot) {
 	s.Memory.Backoffs = slices.Clone(s.Memory.Backoffs)
 	for i := range s.Memory.Backoffs {
-		s.Memory.Backoffs[i].Deleted = 0
+		s.Memory.Backoffs[i].Deleted, s.Memory.Backoffs[i].Going = 0, nil
 	}
 }
 

@@ -152,8 +152,8 @@ func (r *Recorder) memory(m *rollout.Memory) {
 		r.line("stages", o.Base, o.Frontier, o.GaveUp)
 	}
 	for _, b := range m.Backoffs {
-		if b.Deleted > 0 {
-			r.line("series", b.Node, b.First, b.Deleted)
+		if b.Deleted > 0 || len(b.Going) > 0 {
+			r.line("series", b.Node, b.First, b.Deleted, b.Going)
 		}
 	}
 }

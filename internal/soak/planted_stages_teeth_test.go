@@ -152,7 +152,7 @@ var plantedInStages = []planted{
 			seen.Memory.Backoffs = slices.Clone(seen.Memory.Backoffs)
 			for i := range seen.Memory.Backoffs {
 				b := &seen.Memory.Backoffs[i]
-				b.First, b.Deleted = time.Time{}, 0
+				b.First, b.Deleted, b.Going = time.Time{}, 0, nil
 			}
 		}),
 		shape: stopping(simulate.Kubelet{Fail: simulate.Fixed(4 * time.Second)}, failures.Pause),

@@ -11,9 +11,9 @@ import (
 // Series is what is remembered of failed pods of one node and revision that were deleted, one after the other (M2). The zero
 // value is that of none.
 type Series struct {
-	// First is when the first of them was created.
+	// First is since when the first of them was unavailable: see [UnavailableSince].
 	First time.Time
-	// Deleted is how many there were.
+	// Deleted is how often some of them were seen to be gone.
 	Deleted int32
 	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, because what was
 	// before was judged already; of restarts see [Series.Counts]. Zero: it was not given up.
@@ -33,7 +33,7 @@ type Verdict struct {
 func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	since := series.First
 	if pod != nil {
-		since = unavailableSince(pod, series)
+		since = unavailableSince(pod, series.First)
 	}
 	if o.tooMany(pod, series) {
 		return Verdict{Failed: true}
@@ -62,11 +62,15 @@ func updatedInPlace(pod *corev1.Pod) bool {
 	return err == nil && state != nil
 }
 
-// unavailableSince returns the instant from which the deadline runs.
-func unavailableSince(pod *corev1.Pod, series Series) time.Time {
+// UnavailableSince returns since when a pod that is not available was not, as far as it says: the latest of its creation, its last
+// update in place, and the instant at which it was Ready last and stopped to be.
+func UnavailableSince(pod *corev1.Pod) time.Time { return unavailableSince(pod, time.Time{}) }
+
+// unavailableSince returns the same, with the beginning of the pod's series in the place of its creation; zero: it is of none.
+func unavailableSince(pod *corev1.Pod, first time.Time) time.Time {
 	since := pod.CreationTimestamp.Time
-	if !series.First.IsZero() && series.First.Before(since) {
-		since = series.First
+	if !first.IsZero() && first.Before(since) {
+		since = first
 	}
 	if state, err := inplace.StateOf(pod); err == nil && state != nil {
 		since = later(since, state.UpdateTimestamp.Time)

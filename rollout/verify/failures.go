@@ -2,11 +2,13 @@ package verify
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
@@ -144,9 +146,12 @@ func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
 			series, known = entry, true
 		}
 	}
+	if slices.ContainsFunc(series.Going, func(pod types.UID) bool { return v.kept.pods.byKey[pod] == nil }) {
+		series.Deleted = min(series.Deleted, math.MaxInt32-1) + 1 // it is gone since
+	}
 	before := v.remembered.Rollout.Revision
 	if before != "" && before != v.plan.Status.UpdateRevision || v.failed.retries { // of an earlier rollout
-		series.First, series.Deleted = time.Time{}, 0
+		series.First, series.Deleted, series.Going = time.Time{}, 0, nil
 	}
 	return series, known
 }

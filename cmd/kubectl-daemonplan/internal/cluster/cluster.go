@@ -367,8 +367,9 @@ func (c *Cluster) DryRun(ctx context.Context, set *objects.Set, object []byte) (
 	}
 	options := metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager}
 	var stored *unstructured.Unstructured
-	// In the middle of a rollout the status changes all the time, and with it the version of the object. An update of a DaemonSet of
-	// Kubernetes need not name one, and is about the object as it is then. One of a custom resource has to, and is tried again.
+	// In the middle of a rollout the status changes all the time, and with it the version of the object. An update of a
+	// DaemonSet of Kubernetes need not name one, and is about the object as it is then. One of a custom resource has to, and
+	// is tried again.
 	if set.Group == objects.GroupApps {
 		changed.SetResourceVersion("")
 	}
