@@ -62,7 +62,9 @@ func unreadySince(at time.Time) kit.PodOption {
 // TestSeriesBeginsWithTheFirst: of several failed pods that one plan deletes, the one that was created first begins the series
 // (F1), whatever their order. They count once, and not before they are gone.
 func TestSeriesBeginsWithTheFirst(t *testing.T) {
-	failed := func(age time.Duration) podOf { return newPod(kit.Failed(), kit.Created(ago(age)), unreadySince(ago(age))) }
+	failed := func(age time.Duration) podOf {
+		return newPod(kit.Failed(), kit.Created(ago(age)), unreadySince(ago(age)))
+	}
 	for _, pods := range [][]podOf{
 		{failed(20 * time.Minute), failed(time.Minute)}, {failed(time.Minute), failed(20 * time.Minute)},
 	} {
