@@ -84,7 +84,8 @@ func (b *backoffs) follow(key backoffKey, pod types.UID, since time.Time) {
 	b.changed[key] = entry
 }
 
-// countGone counts the deletions that were asked for and have taken place (F1). Those of one node that are seen together count once.
+// countGone counts the deletions that were asked for and have taken place (F1). Those of one node that are seen together count
+// once.
 func (b *backoffs) countGone(isThere func(pod types.UID) bool) {
 	for key, entry := range b.entries {
 		var there []types.UID

@@ -66,8 +66,9 @@ type Backoff struct {
 	Delay time.Duration `json:"delay"`
 	// Since is when failed pods were last deleted.
 	Since time.Time `json:"since"`
-	// First is since when the first of these pods was unavailable, and Deleted is how often failed ones were seen to be gone (F1).
-	// Going are the UIDs, in ascending order, of those whose deletion was asked for and that were still there. All are zero without Failures.
+	// First is since when the first of these pods was unavailable, and Deleted is how often failed ones were seen to be gone
+	// (F1). Going are the UIDs, in ascending order, of those whose deletion was asked for and that were still there. All are
+	// zero without Failures.
 	First   time.Time   `json:"first,omitzero"`
 	Deleted int32       `json:"deleted,omitempty"`
 	Going   []types.UID `json:"going,omitempty"`

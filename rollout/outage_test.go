@@ -259,15 +259,14 @@ func outageScenes() []scene {
 			want:  []string{"a: starting>update wait NotReady a0 X", "b: terminating>update delete Released b0 U"},
 		},
 		{
-			name: "an update that was begun goes on while it is down", why: "B9: a node left out needs no room in the budget, though it is used up",
+			name: "an update that was begun waits while it is down", why: "B3: a node left out needs room in the budget for the pod that serves",
 			spec: []kit.SpecOption{kit.MaxExempt("1"), method(inplace.IfPossible)},
 			fleet: []spot{
 				on("a", newPod(kit.Unready())).with(up),
 				on("b", oldPod(updatable, inState(lifecycle.PreparingUpdate),
 					kit.PodAnnotation(lifecycle.TimestampAnnotation, ago(time.Minute).Format(time.RFC3339)))).with(downFor(2 * time.Minute)),
 			},
-			acts: "patch b0/status Begun, patch b0 Begun",
-			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update update Begun b0 X"},
+			want: []string{"a: starting>update wait NotReady a0 U", "b: outdated>update wait Prepared b0 maxUnavailable X"},
 		},
 		{
 			name: "long down and requested", why: "V15: what B9 does not wait for any more does not hide what B8 waits for",

@@ -44,9 +44,7 @@ func (r *run) takeRoom(i int32, p *pod) bool {
 	if r.needsPlace(i) {
 		r.slow.takePlace(n)
 	}
-	if !n.exemptFromDown {
-		r.goesDown(i)
-	}
+	r.goesDown(i)
 	return true
 }
 
@@ -86,23 +84,20 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 }
 
 // hasRoom reports whether a node that only prepared pods keep up may go down now: maxUnavailable and the domains have room (B3,
-// B10), or B8, B9 or F4 leaves the node out; and slow start has a place if the node needs one.
+// B10), and slow start has a place if the node needs one.
 func (r *run) hasRoom(i int32) bool {
-	if r.downIsFull(i) || r.areDomainsFull(i) {
+	if r.downIsFull() || r.areDomainsFull(i) {
 		return false
 	}
 	return !r.needsPlace(i) || r.slow.hasPlace(&r.nodes[i])
 }
 
-// downIsFull reports whether as many nodes are down at this instant as maxUnavailable allows (B3), and the node is not left out.
-func (r *run) downIsFull(i int32) bool {
-	return !r.nodes[i].exemptFromDown && r.downNow >= r.plan.Budget.MaxUnavailable
-}
+// downIsFull reports whether as many nodes are down at this instant as maxUnavailable allows (B3). That a node is left out is no
+// permission to take the pod away that serves there.
+func (r *run) downIsFull() bool { return r.downNow >= r.plan.Budget.MaxUnavailable }
 
 // areDomainsFull is downIsFull for the domains (B10).
-func (r *run) areDomainsFull(i int32) bool {
-	return !r.nodes[i].exemptFromDown && r.isDomainFull(i, &r.domainsNow)
-}
+func (r *run) areDomainsFull(i int32) bool { return r.isDomainFull(i, &r.domainsNow) }
 
 // needsPlace reports whether a node that only prepared pods keep up takes a place of slow start when it goes down: it was let go,
 // and is not one that B8 leaves out, which holds none (B7).
@@ -148,7 +143,7 @@ func (r *run) noRoom(i int32) Limit {
 	switch {
 	case r.surge():
 		return LimitMaxSurge
-	case r.downIsFull(i):
+	case r.downIsFull():
 		return LimitMaxUnavailable
 	case r.areDomainsFull(i):
 		return LimitDomain

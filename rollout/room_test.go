@@ -188,13 +188,12 @@ func roomScenes() []scene {
 			want:  []string{"x: outdated>update delete Surplus x0 maxUnavailable", "y: terminating>update delete Released y0 U"},
 		},
 		{
-			name: "on a node that is left out", why: "B8: it does not count, so it needs no room",
+			name: "on a node that is left out", why: "B3: that it does not count is no permission to take its serving pod",
 			spec: append(leaving, kit.MaxUnschedulable("1")),
 			fleet: []spot{on("x", oldPod(asked)).with(func(n *corev1.Node) {
 				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 			}), on("y", newPod(kit.Unready()))},
-			acts: "delete x0 Released",
-			want: []string{"x: terminating>update delete Released x0 X", "y: starting>update wait NotReady y0 U"},
+			want: []string{"x: terminating>update wait Prepared x0 maxUnavailable X", "y: starting>update wait NotReady y0 U"},
 		},
 		{
 			name: "kept by burst", why: "M6: what burst keeps from going spends no room",

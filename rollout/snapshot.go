@@ -23,9 +23,9 @@ type Snapshot struct {
 	// Nodes of the cluster, all of them: a pod bound to a node that is not here counts as stranded (M5).
 	// Names must be unique and not empty.
 	Nodes []*corev1.Node
-	// Pods of the set ([Claim] picks them), terminating and finished ones too. UIDs must be unique and not empty. A pod that is not
-	// the set's is refused, because a node with one would have one too many: one of another namespace, one that another object
-	// controls, and one that nobody controls and the selector does not match.
+	// Pods of the set ([Claim] picks them), terminating and finished ones too. UIDs must be unique and not empty. A pod that is
+	// not the set's is refused, because a node with one would have one too many: one of another namespace, one that another
+	// object controls, and one that nobody controls and the selector does not match.
 	Pods []*corev1.Pod
 	// Revisions of the set ([ClaimRevisions] picks them). Names must be unique, and none may belong to another
 	// controller. Empty is fine: a first installation.

@@ -6,8 +6,8 @@
 // environment count more, and so do -rapid.seed and -rapid.checks. The seed 0 stands for one that rapid chooses by the clock.
 // Fresh inputs are drawn by `make fresh`, by soak and by fuzzing.
 //
-// The variables are read before a test program begins to note for go's cache what it reads. So with a variable set no result gets into
-// the cache, where it would pass for one of other inputs; with -count=1 none is taken from there either.
+// The variables are read before a test program begins to note for go's cache what it reads. So with a variable set no result gets
+// into the cache, where it would pass for one of other inputs; with -count=1 none is taken from there either.
 package fixedseed
 
 import (
@@ -39,7 +39,8 @@ func init() {
 	}
 }
 
-// noting reports whether an argument of a test program tells it to note what it reads, without which the go command keeps no result.
+// noting reports whether an argument of a test program tells it to note what it reads, without which the go command keeps no
+// result.
 func noting(argument string) bool { return strings.HasPrefix(argument, "-test.testlogfile=") }
 
 // Share returns how many of all its inputs a test takes that enumerates them instead of drawing: as many in a hundred as there

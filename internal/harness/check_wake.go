@@ -67,15 +67,17 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
 }
 
-// promotesFirst reports whether the plan is the first to promote the update revision: it writes that down, and whoever looks again needs the revision
-// no longer that the canary would have gone back to (R4).
+// promotesFirst reports whether the plan is the first to promote the update revision. It writes that down, and whoever looks again
+// does not need the revision any more that the canary would have gone back to (R4).
 func promotesFirst(snapshot rollout.Snapshot, p rollout.Plan) bool {
 	return p.Memory.Canary.Verdict != nil && p.Memory.Canary.Verdict.Phase == canary.Idle && snapshot.Memory.Canary.Verdict == nil
 }
 
 // undeleted are the actions on revisions without those that delete.
 func undeleted(actions []rollout.RevisionAction) []rollout.RevisionAction {
-	return slices.DeleteFunc(slices.Clone(actions), func(a rollout.RevisionAction) bool { return a.Verb == rollout.DeleteRevision })
+	return slices.DeleteFunc(slices.Clone(actions), func(a rollout.RevisionAction) bool {
+		return a.Verb == rollout.DeleteRevision
+	})
 }
 
 // givesUp reports whether the plan gives the update revision up: it writes that down, and the next plan goes back (F3).

@@ -164,7 +164,8 @@ func downSince(p *corev1.Pod) time.Time {
 // stoppedAt is when the pod stopped to be Ready; zero: it never was, or it is.
 func stoppedAt(p *corev1.Pod) time.Time {
 	ready, start := condition(p, corev1.PodReady), p.Status.StartTime
-	if ready == nil || ready.Status == corev1.ConditionTrue || start == nil || ready.LastTransitionTime.Sub(start.Time) <= time.Second {
+	if ready == nil || ready.Status == corev1.ConditionTrue || start == nil ||
+		ready.LastTransitionTime.Sub(start.Time) <= time.Second {
 		return time.Time{}
 	}
 	return ready.LastTransitionTime.Time

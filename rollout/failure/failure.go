@@ -62,8 +62,8 @@ func updatedInPlace(pod *corev1.Pod) bool {
 	return err == nil && state != nil
 }
 
-// UnavailableSince returns since when a pod that is not available was not, as far as it says: the latest of its creation, its last
-// update in place, and the instant at which it was Ready last and stopped to be.
+// UnavailableSince returns since when a pod that is not available was not, as far as it says: the latest of its creation, its
+// last update in place, and the instant at which it was Ready last and stopped to be.
 func UnavailableSince(pod *corev1.Pod) time.Time { return unavailableSince(pod, time.Time{}) }
 
 // unavailableSince returns the same, with the beginning of the pod's series in the place of its creation; zero: it is of none.
@@ -108,8 +108,8 @@ func restarts(pod *corev1.Pod, series Series) int64 {
 	return int64(most) + int64(max(0, series.Deleted))
 }
 
-// Counts reports whether restarts of the pod say that its node has failed. Those of a pod that is older than the retry were judged
-// already, and count again when one of its containers has ended after it (F3).
+// Counts reports whether restarts of the pod say that its node has failed. Those of a pod that is older than the retry were
+// judged already, and count again when one of its containers has ended after it (F3).
 func (s Series) Counts(pod *corev1.Pod) bool {
 	if !pod.CreationTimestamp.Time.Before(s.Retried) {
 		return true

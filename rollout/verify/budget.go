@@ -137,11 +137,12 @@ func (v *verifier) checkTaken() {
 	var taken []string
 	down := 0
 	for _, node := range v.nodes {
-		if !node.unavailable || node.exempt || node.any((*pod).staysUp) {
+		takes := v.isTakenNow(node)
+		if !node.unavailable || node.exempt && !takes || node.any((*pod).staysUp) {
 			continue
 		}
-		down += node.weight
-		if v.isTakenNow(node) {
+		down += node.weight // a node that is left out, too, if its serving pod is taken
+		if takes {
 			taken = append(taken, node.name)
 		}
 	}

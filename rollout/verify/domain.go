@@ -65,7 +65,7 @@ func (v *verifier) domainStates(i int) map[string]*valueState {
 				s.begun += node.weight
 			}
 		}
-		if node.unavailable && !node.exempt && !node.any((*pod).staysUp) {
+		if node.unavailable && (!node.exempt || v.isTakenNow(node)) && !node.any((*pod).staysUp) {
 			s.down += node.weight
 			if v.isTakenNow(node) {
 				s.gone += node.weight

@@ -115,7 +115,7 @@ func judgedBefore(pod *corev1.Pod, retried time.Time) bool {
 	return pod.CreationTimestamp.Time.Before(retried) && !slices.ContainsFunc(
 		slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 			last := c.LastTerminationState.Terminated
-			return last != nil && last.FinishedAt.Time.Compare(retried) > 0
+			return last != nil && last.FinishedAt.After(retried)
 		})
 }
 

@@ -64,15 +64,16 @@ func (v *verifier) checkPods() {
 		case seen[pod.UID]:
 			v.report(0, "", "snapshot.Pods[%d]: there must be one pod of UID %q", i, pod.UID)
 		case len(v.problems) == 0 && v.ofAnother(pod):
-			v.report(0, "", "snapshot.Pods[%d]: pod %s/%s is not the set's: rollout.Claim picks those that are", i, pod.Namespace, pod.Name)
+			v.report(0, "", "snapshot.Pods[%d]: pod %s/%s is not the set's: rollout.Claim picks those that are", i, pod.Namespace,
+				pod.Name)
 		default:
 			seen[pod.UID] = true
 		}
 	}
 }
 
-// ofAnother reports whether a pod is certainly not the set's: it is in another namespace, another object controls it, or nobody does
-// and the selector of the set does not match it. Pods of the predecessor are as good as the set's.
+// ofAnother reports whether a pod is certainly not the set's: it is in another namespace, another object controls it, or nobody
+// does and the selector of the set does not match it. Pods of the predecessor are as good as the set's.
 func (v *verifier) ofAnother(pod *corev1.Pod) bool {
 	spec := &v.spec
 	if cmp.Or(pod.Namespace, metav1.NamespaceDefault) != spec.Namespace {

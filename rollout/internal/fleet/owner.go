@@ -41,8 +41,8 @@ func (o *Owner) Claim(object metav1.Object) Claim {
 	}
 }
 
-// Foreign says why an object cannot be one of the set or of its predecessor; "" if it may be. It refuses less than Claim: what the
-// set is about to release is its own until then, a terminating object that nobody controls may have been the set's, and a set
+// Foreign says why an object cannot be one of the set or of its predecessor; "" if it may be. It refuses less than Claim: what
+// the set is about to release is its own until then, a terminating object that nobody controls may have been the set's, and a set
 // without a UID does not know what it controls. A nil owner refuses nothing.
 func (o *Owner) Foreign(object metav1.Object, predecessor *Predecessor) string {
 	if o == nil {

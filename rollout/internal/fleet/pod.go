@@ -90,7 +90,8 @@ func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
 				return wrong("Pods", first+k, "must have a UID: deletes use it as precondition (pod "+object.Name+")")
 			}
 			if foreign := read.rules.Owner.Foreign(object, read.rules.Predecessor); foreign != "" {
-				return wrong("Pods", first+k, fmt.Sprintf("must be of the set: pod %s %s; Claim picks the set's", object.Name, foreign))
+				problem := fmt.Sprintf("must be of the set: pod %s %s; Claim picks the set's", object.Name, foreign)
+				return wrong("Pods", first+k, problem)
 			}
 			targets[k], _ = placement.TargetNode(object)
 		}

@@ -110,7 +110,8 @@ func (r *Rules) sameSelection(other *Rules) bool {
 
 // samePods reports whether the facts of pods are the same by both.
 func (r *Rules) samePods(other *Rules) bool {
-	return r == other || r.Owner.same(other.Owner) && r.Predecessor.same(other.Predecessor) && sameLimit(r.Failures, other.Failures)
+	return r == other || r.Owner.same(other.Owner) && r.Predecessor.same(other.Predecessor) &&
+		sameLimit(r.Failures, other.Failures)
 }
 
 // sameLimit reports whether by both the same pods restart too often.
