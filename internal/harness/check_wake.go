@@ -67,8 +67,8 @@ func CheckNextWake(plan PlanFunc, snapshot rollout.Snapshot, after ...time.Durat
 	return checkWakesEnd(plan, remembering(snapshot, p), wake)
 }
 
-// promotesFirst reports whether the plan is the first to promote the update revision. It writes that down, and whoever looks again
-// does not need the revision any more that the canary would have gone back to (R4).
+// promotesFirst reports whether the plan is the first to promote the update revision. It writes that down, and whoever looks
+// again does not need the revision any more that the canary would have gone back to (R4).
 func promotesFirst(snapshot rollout.Snapshot, p rollout.Plan) bool {
 	return p.Memory.Canary.Verdict != nil && p.Memory.Canary.Verdict.Phase == canary.Idle && snapshot.Memory.Canary.Verdict == nil
 }

@@ -210,7 +210,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
-		old:  "if r.downIsFull(i) || r.areDomainsFull(i) {",
+		old:  "if r.downIsFull() || r.areDomainsFull(i) {",
 		new:  "if r.areDomainsFull(i) {",
 		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
 	},
