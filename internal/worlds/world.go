@@ -269,6 +269,9 @@ func (r source) nextSpec(specs specs) rollout.Spec {
 		next.Strategy.Frozen = !next.Strategy.Frozen
 	}
 	next.Overrides = slices.Clone(next.Overrides)
+	if specs.update.Predecessor != nil { // whose pods may still be there, and would not be the set's any more
+		next.Predecessor = specs.update.Predecessor
+	}
 	settle(&next)
 	return next
 }
