@@ -78,7 +78,7 @@ type ordeal struct {
 	// first is when the first of them was seen, last is when one was seen last: after half an hour without any, the node begins
 	// anew (M2).
 	first, last time.Time
-	// dead is how many of them failed and were deleted, of which the last was at the time buried.
+	// dead is how many of them failed and are gone, of which the last was at the time buried.
 	dead   int
 	buried time.Time
 }
@@ -105,11 +105,11 @@ func (f *failing) begin(s *sight, seen rollout.Snapshot) {
 	}
 }
 
-// bury counts the pods that failed, and were deleted since the last look.
+// bury counts the pods that failed, and are gone since the last look.
 func (f *failing) bury(s *sight) {
 	events := s.cluster.Events()
 	for _, e := range events[f.read:] {
-		if o := f.nodes[e.Node]; o != nil && e.Kind == harness.PodDeleted && f.ended[e.UID] {
+		if o := f.nodes[e.Node]; o != nil && e.Kind == harness.PodGone && f.ended[e.UID] {
 			o.dead, o.buried = o.dead+1, e.At
 		}
 	}
