@@ -58,8 +58,9 @@ TESTENV := CGO_ENABLED=0 GOFLAGS="$(strip $(GOFLAGS) -trimpath)"
 test: ## test every module, and list at the end what failed; what has not changed is not run again
 	@rm -rf build/test && mkdir -p build/test
 	@$(TOOL) gotestsum --version >/dev/null
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 $(TESTED:%=tested-%) 2>build/test/make.txt || true
-	@$(TOOL) gotestsum --format none --hide-summary skipped --raw-command cat build/test/*.json
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 $(TESTED:%=tested-%) 2>build/test/make.txt; status=$$?; \
+		$(TOOL) gotestsum --format none --hide-summary skipped --raw-command cat build/test/*.json || status=1; \
+		test $$status = 0 || { cat build/test/make.txt; exit 1; }
 
 .PHONY: $(TESTED:%=tested-%)
 $(TESTED:%=tested-%):

@@ -137,8 +137,11 @@ func (v *verifier) checkTaken() {
 	var taken []string
 	down := 0
 	for _, node := range v.nodes {
+		if !node.unavailable || node.any((*pod).staysUp) {
+			continue
+		}
 		takes := v.isTakenNow(node)
-		if !node.unavailable || node.exempt && !takes || node.any((*pod).staysUp) {
+		if node.exempt && !takes {
 			continue
 		}
 		down += node.weight // a node that is left out, too, if its serving pod is taken
