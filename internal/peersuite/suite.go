@@ -101,6 +101,9 @@ func parse(in io.Reader) ([]*result, error) {
 			r.outcome = e.Action
 			running[e.Package]--
 		case "output":
+			if strings.HasPrefix(e.Output, "panic: ") { // The test fails as others do, and those after it are missing.
+				return nil, fmt.Errorf("%s ends all tests of its package: %s", e.Test, strings.TrimSpace(e.Output))
+			}
 			r.hear(e.Output)
 		}
 	}

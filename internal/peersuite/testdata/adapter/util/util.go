@@ -144,7 +144,8 @@ func aSet(template *v1.PodTemplateSpec, generation *int64) (rollout.Spec, []byte
 
 const selected = "selected"
 
-// IsPodUpdated asks a plan for the only pod of a node whether it is. Without a hash there is no revision yet.
+// IsPodUpdated asks a plan for the only pod of a node, which the set selects, whether it is. Without a hash there is no revision
+// yet.
 func IsPodUpdated(pod *v1.Pod, hash string, generation *int64) bool {
 	Asked("Plan", nil)
 	spec, data, err := aSet(&v1.PodTemplateSpec{}, generation)
@@ -155,9 +156,11 @@ func IsPodUpdated(pod *v1.Pod, hash string, generation *int64) bool {
 	if err != nil {
 		panic(err)
 	}
+	controlled := pod.DeepCopy()
+	metav1.SetMetaDataLabel(&controlled.ObjectMeta, selected, "")
 	snapshot := rollout.Snapshot{
 		Now:  time.Unix(0, 0),
-		Pods: Identified([]*v1.Pod{pod}), Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}},
+		Pods: Identified([]*v1.Pod{controlled}), Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}},
 	}
 	if hash != "" {
 		label := map[string]string{apps.DefaultDaemonSetUniqueLabelKey: hash}
