@@ -169,6 +169,8 @@ func (r *run) targetOf(i int32) Target {
 		return TargetHeld
 	case r.nodes[i].goal == toStable:
 		return TargetStable
+	case r.nodes[i].goal == toBase:
+		return TargetBase
 	default:
 		return TargetUpdate
 	}

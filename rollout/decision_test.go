@@ -26,7 +26,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			"vanished", "unattributed",
 		}},
 		{"Target", "in the order of the constants", func(v uint8) string { return rollout.Target(v).String() },
-			[]string{"none", "update", "stable", "held"}},
+			[]string{"none", "update", "stable", "base", "held"}},
 		{"Verb", "in ascending importance", func(v uint8) string { return rollout.Verb(v).String() },
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{

@@ -38,7 +38,7 @@
 //   - join has the pods read and attributed to the nodes: join.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
 //   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, rollout_record.go
-//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go
+//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, base.go, failures.go
 //   - repair does what is due: repair.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
@@ -51,10 +51,11 @@
 //   - run.go: the records that the steps share, which step writes which part of them, and the order of the steps
 //   - templates.go: the templates of the revisions
 //   - backoff.go: back-offs of failed pods (M2)
-//   - queries.go: when a pod serves, which revision it is of, which pod is missing, what a lost pod comes back as
+//   - queries.go: when a pod serves, which revision it is of, which pod is missing
 //   - queries_inplace.go: whether a pod can be updated in place
 //   - queries_hold.go: what holds a node at the pod that it has
 //   - queries_rollout.go: how far the rollout as a whole may go
+//   - queries_lost.go: at which revision a lost pod comes back, and which is the base
 //   - queries_exempt.go: whether a node is left out of the budgets
 //   - note.go: writes down what is done about a node, and why
 //   - burst.go: how many actions a plan may hold (M6)

@@ -152,10 +152,15 @@ func (p *Plan) Because(d *Decision) string {
 		return text(reasonTexts[:], d.Reason) + ", " + p.elsewhere()
 	case ReasonPartitionedScaling:
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
-	case ReasonOutdated:
+	case ReasonOutdated, ReasonOutdatedNotReady:
+		if d.Target == TargetBase {
+			return "its part is not open, and its revision, which was not rolled out everywhere, has failed: it goes back to the one " +
+				"that was" + p.notInPlace(d)
+		}
+		if d.Reason == ReasonOutdatedNotReady {
+			return text(reasonTexts[:], d.Reason) + p.notInPlace(d)
+		}
 		return "the pod" + outdated(d) + ", and the budget allows it" + p.notInPlace(d)
-	case ReasonOutdatedNotReady:
-		return text(reasonTexts[:], d.Reason) + p.notInPlace(d)
 	case ReasonTerminating, ReasonFrozen, ReasonDeparting, ReasonBurst, ReasonSlowStart:
 		if d.State == StateLeaving || d.State == StateKept {
 			return d.Placement.String() + "; " + p.obstacle(d.Reason)
@@ -206,10 +211,14 @@ func (p *Plan) noRoom(d *Decision) string {
 
 // goalName returns the revision where the node is to end, in words.
 func goalName(d *Decision) string {
-	if d.Target == TargetStable {
+	switch d.Target {
+	case TargetStable:
 		return "the stable revision"
+	case TargetBase:
+		return "the revision that was rolled out everywhere before"
+	default:
+		return "the update revision"
 	}
-	return "the update revision"
 }
 
 // elsewhere returns why a node is to be at the stable revision.

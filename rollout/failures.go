@@ -2,13 +2,11 @@ package rollout
 
 import (
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/failure"
-	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
@@ -60,7 +58,7 @@ func (r *run) countFailed(runs int32) {
 	}
 	r.stages.Completed = false // pods that crash again and again may be available for a moment, all at once
 	for i := range r.nodes {
-		if r.nodes[i].closed == LimitNone {
+		if n := &r.nodes[i]; n.closed == LimitNone && n.goal == toUpdate {
 			r.closeNode(int32(i), LimitFailures)
 		}
 	}
@@ -68,15 +66,6 @@ func (r *run) countFailed(runs int32) {
 	if r.failures.Action == failure.Rollback && base.Hash != r.revision.Update.Hash && r.templateOf(base.Hash) != nil {
 		r.plan.GaveUp = r.failedText()
 	}
-}
-
-// retriedAt returns when the update revision came again after it was given up (F3); zero: it was not given up.
-func (r *run) retriedAt() time.Time {
-	update := r.revision.Update.Existing
-	if r.retriesFailed() || update != nil && update.Annotations[history.RetriedAnnotation] != "" {
-		return r.record.Began
-	}
-	return time.Time{}
 }
 
 // isRestarting reports whether a pod of the update revision on the node restarts too often, available or not.

@@ -13,6 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // Writing marks on revisions and the label of a canary's pods is part of step act. Revisions are marked as promoted or failed
@@ -42,7 +43,7 @@ func addMarks(marks []marking, revision history.Revision, set map[string]string,
 // markRevisions writes on the history what a lost memory would lose: verdicts (C6), and that a rollout came to its end (T8).
 // Frozen does not stop marks.
 func (r *run) markRevisions() {
-	for _, m := range r.completeMarks(r.verdictMarks()) {
+	for _, m := range r.frontierMark(r.completeMarks(r.verdictMarks())) {
 		r.annotate(m.revision, m.set, m.remove)
 	}
 }
@@ -106,8 +107,8 @@ func (r *run) gaveUpText() string {
 	return r.gaveUpBefore()
 }
 
-// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no
-// revision has one, that of the base.
+// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no revision has
+// one, that of the base if every node has it.
 func (r *run) completeMarks(marks []marking) []marking {
 	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
 	update, base := r.revision.Update, r.revision.Base
@@ -118,10 +119,36 @@ func (r *run) completeMarks(marks []marking) []marking {
 		}
 		return addMarks(marks, update, mark, remove)
 	}
-	if !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
+	if r.baseEverywhere && !r.revision.AnyCompleted && base.Existing != nil && base.Hash != update.Hash {
 		return addMarks(marks, base, mark, nil)
 	}
 	return marks
+}
+
+// frontierMark adds the mark that says how far the stages of the update revision are (T8). It is taken off when the rollout has
+// come to its end, and while the revision is on trial or given up: then its parts pass anew. A mark of the same part is written
+// again only if it is older: after a retry the part was seen done anew.
+func (r *run) frontierMark(marks []marking) []marking {
+	update := r.revision.Update
+	before, was := "", stage.Frontier{}
+	if update.Existing != nil {
+		before = update.Existing.Annotations[history.FrontierAnnotation]
+		was = stage.ReadAnnotation(before, update.Number)
+	}
+	now := stage.Frontier{}
+	if r.rules.Stages.Len() > 0 && len(r.stages.States) > 0 && !r.stages.Completed && !r.revision.Completed && r.plan.GaveUp == "" {
+		now = r.stages.Frontier
+	}
+	switch at := was.At; {
+	case now.At.IsZero() && before == "":
+		return marks
+	case now.At.IsZero():
+		return addMarks(marks, update, nil, []string{history.FrontierAnnotation})
+	case now.IsAt(was) && !at.Before(now.At):
+		return marks
+	default:
+		return addMarks(marks, update, map[string]string{history.FrontierAnnotation: now.Annotation(update.Number)}, nil)
+	}
 }
 
 // stamp returns the value of a mark: the time of the plan.
@@ -137,7 +164,9 @@ func (r *run) annotate(revision history.Revision, set map[string]string, remove 
 		return
 	}
 	if _, promotes := set[history.PromotedAnnotation]; promotes && history.Failed(revision.Existing) {
-		remove = []string{history.FailedAnnotation, history.FailedMessageAnnotation}
+		remove = append(slices.Clone(remove), history.FailedAnnotation, history.FailedMessageAnnotation)
+		slices.Sort(remove)
+		remove = slices.Compact(remove)
 	}
 	if !r.revisionsInFlight[revision.Name] {
 		r.plan.Revisions = append(r.plan.Revisions, RevisionAction{

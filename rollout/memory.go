@@ -87,10 +87,7 @@ type Record struct {
 	// Stable is the hash of the stable revision, kept for the time in which no ControllerRevision is marked (C6). Empty
 	// without a canary.
 	Stable string `json:"stable,omitempty"`
-	// Base is the hash of the base revision, kept for the time in which no ControllerRevision is marked as rolled out everywhere
-	// (T8). Empty without stages.
-	Base string `json:"base,omitempty"`
-	// Frontier is how far the stages are (T8). Zero without stages.
+	// Frontier is how far the stages are (T8). Zero: nothing is done, or there are no stages.
 	Frontier stage.Frontier `json:"frontier,omitzero"`
 	// GaveUp says why the revision was given up because too many nodes failed (F3). Empty: it was not.
 	GaveUp string `json:"gaveUp,omitempty"`

@@ -274,10 +274,13 @@ type PartState struct {
 	Phase stage.Phase
 	// Nodes is how many are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
 	Nodes, Held int32
-	// Exempt is how many are left out (B8, B9, F4). Of the others Settled have an available pod of the update revision,
-	// Unavailable one that is not available, and Behind none. A node that may only keep its pod counts as unavailable if B2
-	// counts it, and else nowhere.
-	Exempt, Settled, Unavailable, Behind int32
+	// Exempt is how many are left out (B8, B9, F4). Away is how many say nothing for now: departing ones (M8), whether they serve
+	// or not, and those that only a taint keeps from running the pod, or from getting another one.
+	Exempt, Away int32
+	// Of the others Settled have an available pod of the update revision, Unavailable one that is not available, and Behind none.
+	// A node out of reach, which is unreachable or has a pod whose deletion is overdue, is unavailable and not behind. A node that
+	// may only keep its pod counts as unavailable if B2 counts it, and else nowhere here.
+	Settled, Unavailable, Behind int32
 	// Done is when the part was first seen to be done, of the last one that is; zero for others. Until is when the time to
 	// soak is over: of the part that soaks, and of the one that waits for it; zero for others.
 	Done, Until time.Time

@@ -35,6 +35,7 @@ type Planner struct {
 	outages         *outage.Options        // nil: they are off
 	maxExempt       count.Quantity         // of outages
 	failures        *failure.Options       // nil: they are off
+	failing         failure.Options        // when a pod counts as failed: those of failures, else the default ones
 	failedLimit     count.Quantity         // MaxFailed of failures
 	quarantineLimit count.Quantity         // Quarantine of failures
 	rules           *fleet.Rules           // for reading nodes and pods
@@ -94,13 +95,13 @@ var errNoPlanner = errors.New("planner: must come from rollout.New")
 
 // compile prepares a spec that has its defaults and was validated.
 func compile(spec Spec) (*Planner, error) {
-	p := &Planner{spec: spec}
+	p := &Planner{spec: spec, failing: failure.Options{}.Default()}
 	maxExempt, maxFailed, quarantine := intstr.FromInt32(0), intstr.FromInt32(0), intstr.FromInt32(0)
 	if outages := spec.Strategy.Policy.Outages; outages != nil && spec.Strategy.Type == RollingUpdate {
 		p.outages, maxExempt = outages, *outages.MaxExempt
 	}
 	if failures := spec.Strategy.Policy.Failures; failures != nil && spec.Strategy.Type == RollingUpdate {
-		p.failures, maxFailed, quarantine = failures, *failures.MaxFailed, *failures.Quarantine
+		p.failures, p.failing, maxFailed, quarantine = failures, *failures, *failures.MaxFailed, *failures.Quarantine
 	}
 	for _, q := range []struct {
 		to   *count.Quantity

@@ -6,11 +6,8 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
-	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
@@ -25,11 +22,33 @@ func (r *run) readiness(p *fleet.Pod) lifecycle.Readiness {
 // settledNodes yields the nodes that were set aside because they are settled.
 func (r *run) settledNodes() iter.Seq[*fleet.Node] {
 	return func(yield func(*fleet.Node) bool) {
+		for n, d := range r.asideNodes() {
+			if d.State == StateUpdated && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// idleNodes yields the nodes that were set aside because they are not to run the pod and have none.
+func (r *run) idleNodes() iter.Seq2[*fleet.Node, *Decision] {
+	return func(yield func(*fleet.Node, *Decision) bool) {
+		for n, d := range r.asideNodes() {
+			if d.State == StateIneligible && !yield(n, d) {
+				return
+			}
+		}
+	}
+}
+
+// asideNodes yields the nodes that were set aside, and what is decided about them.
+func (r *run) asideNodes() iter.Seq2[*fleet.Node, *Decision] {
+	return func(yield func(*fleet.Node, *Decision) bool) {
 		others := r.nodes
 		for i := range int32(r.nodeFacts.List.Len()) {
 			if len(others) > 0 && others[0].ordinal == i {
 				others = others[1:]
-			} else if r.plan.Decisions[i].State == StateUpdated && !yield(r.nodeFacts.List.At(i)) {
+			} else if !yield(r.nodeFacts.List.At(i), &r.plan.Decisions[i]) {
 				return
 			}
 		}
@@ -142,18 +161,26 @@ func (r *run) revisionOf(p *pod) string {
 
 // hasGoalRevision reports whether a pod carries the revision where its node is to end, whatever its resources.
 func (r *run) hasGoalRevision(n *node, p *pod) bool {
-	if n.goal == toStable {
+	switch n.goal {
+	case toStable:
 		return r.hashes[p.hash].stable
+	case toBase:
+		return r.hashes[p.hash].base
+	default:
+		return r.isUpdate(p)
 	}
-	return r.isUpdate(p)
 }
 
 // goalHash returns the revision where the node is to end (T6).
 func (r *run) goalHash(n *node) string {
-	if n.goal == toStable {
+	switch n.goal {
+	case toStable:
 		return r.revision.Stable.Hash
+	case toBase:
+		return r.revision.Base.Hash
+	default:
+		return r.revision.Update.Hash
 	}
-	return r.revision.Update.Hash
 }
 
 // isReadable reports whether pods can be made of the revision with that hash.
@@ -317,82 +344,6 @@ func better(a, b *pod) bool {
 
 // byAge compares two pods: the older one comes first, then name and UID decide. The order is total.
 func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
-
-// revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
-// node that partition or node selector holds, and in a part of a stage that is not open, that of its lost pod (T1, T8). A node
-// whose goal is the stable revision never gets the one on trial back.
-func (r *run) revisionFor(i int32) string {
-	n := &r.nodes[i]
-	if n.closed != LimitNone {
-		return r.revisionInClosed(i)
-	}
-	if !r.spec.Strategy.HoldRevision || n.heldBy != LimitPartition && n.heldBy != LimitNodeSelector {
-		return r.goalHash(n)
-	}
-	if before := r.revisionBefore(i); n.goal == toUpdate || before != r.revision.Update.Hash {
-		return before
-	}
-	return r.revision.Stable.Hash
-}
-
-// revisionInClosed returns the revision of a pod to be created in a part that is not open: that of the node's lost pod, unless it
-// has failed or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its back-off tells of it.
-// Where nothing is left of the time before the update revision, that is what there is.
-func (r *run) revisionInClosed(i int32) string {
-	n, update := &r.nodes[i], r.revision.Update.Hash
-	switch before := r.lostRevision(i); {
-	case n.goal == toUpdate && (before == update || r.backoffs.knows(n.Name, update)):
-		return update
-	case before != "" && before != update && !r.hasFailed(before):
-		return before
-	case r.revision.Base.Hash == "" || r.revision.Base.Hash == update:
-		return r.goalHash(n) // during a trial that is not the revision on trial (T6)
-	default:
-		return r.revision.Base.Hash
-	}
-}
-
-// hasFailed reports whether a revision of that hash carries the mark of a fail.
-func (r *run) hasFailed(hash string) bool {
-	return slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
-		return history.HashOf(revision) == hash && history.Failed(revision)
-	})
-}
-
-// revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once
-// that is the update revision, the highest older one (T1).
-func (r *run) revisionBefore(i int32) string {
-	stable := r.revision.Stable.Hash
-	if stable == r.revision.Update.Hash {
-		stable = r.revision.Fallback.Hash
-	}
-	return cmp.Or(r.lostRevision(i), stable)
-}
-
-// lostRevision returns the revision of the node's youngest pod object whose revision can be read from the history; "" if there
-// is none. Finished pods that are marked for deletion count here, although M1 ignores them.
-func (r *run) lostRevision(i int32) string {
-	n := &r.nodes[i]
-	var youngest time.Time
-	found := ""
-	look := func(p *pod) {
-		if created := p.Object.CreationTimestamp.Time; found == "" || created.After(youngest) {
-			if r.isUpdate(p) {
-				found, youngest = r.revision.Update.Hash, created
-			} else if value := r.hashes[p.hash].value; r.templateOf(value) != nil {
-				found, youngest = value, created
-			}
-		}
-	}
-	for j := n.first; j < n.end; j++ {
-		look(&r.pods[j])
-	}
-	ignored := r.ignoredOn(i)
-	for j := range ignored {
-		look(&ignored[j])
-	}
-	return found
-}
 
 // ignoredOn returns the finished and marked pods of a node, which M1 ignores, if the run keeps them.
 func (r *run) ignoredOn(i int32) []pod {

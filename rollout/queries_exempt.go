@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -107,24 +108,36 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	return r.outages.Excuses(out, &update), changes
 }
 
-// isolated reports whether nothing that is done to the node would help now (B8): the scheduler finds no room for its pod, the
-// deletion of its pod is overdue, or the node is unreachable. changes is when the first deletion of one of its pods becomes
-// overdue; zero: none will.
+// isDeparting reports whether M8 leaves the node alone.
+func (r *run) isDeparting(n *fleet.Node) bool {
+	return r.outages != nil && !r.outages.Touch && r.outages.Of(n.Object).Departing
+}
+
+// isolated reports whether nothing that is done to the node would help now (B8): it is out of reach, or the scheduler finds no
+// room for its pod. changes is when the clock may change that; zero: never.
 func (r *run) isolated(n *node) (isolated bool, changes time.Time) {
+	isolated, changes = r.outOfReach(n)
+	for j := n.first; j < n.end && !isolated; j++ {
+		object := r.pods[j].Object
+		isolated = object.DeletionTimestamp == nil && isUnschedulable(object)
+	}
+	return isolated, changes
+}
+
+// outOfReach reports whether the node is unreachable, or the deletion of one of its pods is overdue. changes is when the first
+// deletion becomes overdue; zero: none will.
+func (r *run) outOfReach(n *node) (out bool, changes time.Time) {
 	if isUnreachable(n.Object) {
 		return true, changes
 	}
 	for j := n.first; j < n.end; j++ {
-		object := r.pods[j].Object
-		if deleted := object.DeletionTimestamp; deleted != nil {
-			if !r.snapshot.Now.Before(deleted.Time) { // the deletion timestamp includes the grace period
-				return true, changes
-			}
-			changes = earlier(changes, deleted.Time)
-			continue
-		}
-		if isUnschedulable(object) {
+		deleted := r.pods[j].Object.DeletionTimestamp
+		switch {
+		case deleted == nil:
+		case !r.snapshot.Now.Before(deleted.Time): // the deletion timestamp includes the grace period
 			return true, changes
+		default:
+			changes = earlier(changes, deleted.Time)
 		}
 	}
 	return false, changes

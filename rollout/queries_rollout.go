@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -59,6 +60,15 @@ func (r *run) retriesFailed() bool {
 	}
 	name, _, _ := strings.Cut(retry, "/")
 	return name == canary.Any || name != "" && (name == update.Hash || name == update.Name)
+}
+
+// retriedAt returns when the update revision came again after it was given up (F3); zero: it was not given up.
+func (r *run) retriedAt() time.Time {
+	update := r.revision.Update.Existing
+	if r.retriesFailed() || update != nil && update.Annotations[history.RetriedAnnotation] != "" {
+		return r.record.Began
+	}
+	return time.Time{}
 }
 
 // gaveUpBefore says why an earlier plan gave the update revision up.

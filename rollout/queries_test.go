@@ -182,8 +182,8 @@ func root(x ast.Expr) string {
 // lifetimes are the steps that write the fields of each part of a run, and the files that several steps use.
 var lifetimes = map[string][]string{
 	"facts":        {"place", "join", "resolve"},
-	"aim":          {"place", "resolve", "target", "templates.go"}, // step 1 knows the effects of overrides for the template of the update revision
-	"nodeAim":      {"place", "resolve", "target"},
+	"aim":          {"place", "resolve", "target", "templates.go"},             // step 1 knows the effects of overrides for the template of the update revision
+	"nodeAim":      {"place", "resolve", "target", "classify", "templates.go"}, // step 5 knows which parts are closed, and what goes back to the base there
 	"nodeFindings": {"classify"},
 	"opened":       {"classify"},
 	"draft":        {"target", "classify", "repair", "admit", "slowstart.go", "room.go", "actions.go"}, // step 4 says how many nodes a first installation leaves empty

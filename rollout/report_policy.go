@@ -86,7 +86,7 @@ func (r *run) reportParts() {
 		part, c := parts.Part(s.Part), r.partCounts[s.Part]
 		state := PartState{
 			Value: part.Value, Phase: s.Phase, Nodes: c.Nodes, Settled: c.Settled, Unavailable: c.Unavailable, Behind: c.Behind,
-			Exempt: c.Exempt, Held: c.Held, Done: s.Done, Until: s.Until,
+			Exempt: c.Exempt, Held: c.Held + c.Obstructed, Away: c.Away + c.Barred, Done: s.Done, Until: s.Until,
 		}
 		if stages := r.spec.Strategy.Policy.Stages; int(part.Stage) < len(stages) {
 			state.Stage, state.Key = stages[part.Stage].Name, stages[part.Stage].Key
@@ -114,16 +114,17 @@ func (r *run) reportParts() {
 
 // keepsPart reports whether the node keeps its part, which is in that phase, from being done.
 func (r *run) keepsPart(i int32, phase stage.Phase) bool {
-	d := r.decision(i)
+	n, d := &r.nodes[i], r.decision(i)
+	runs := d.Placement.Outcome == placement.Run
 	switch {
-	case phase != stage.Open && phase != stage.NoEvidence:
+	case phase != stage.Open && phase != stage.NoEvidence || runs && n.Unselected:
 		return false
-	case d.Exempt():
+	case d.Exempt() || n.departing || d.Limit == LimitInPlaceOnly:
 		return phase == stage.NoEvidence
-	case d.Placement.Outcome == placement.Run:
-		return !r.nodes[i].Unselected && r.standing(i) != settled && d.Limit != LimitInPlaceOnly
+	case runs:
+		return r.standing(i) != settled
 	default:
-		return d.Unavailable
+		return d.Unavailable || phase == stage.NoEvidence && d.Placement.Test == placement.TestTaint
 	}
 }
 

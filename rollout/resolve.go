@@ -1,6 +1,9 @@
 package rollout
 
 import (
+	"slices"
+
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
@@ -21,7 +24,9 @@ func (r *run) resolve() error {
 		Canary:         r.spec.Strategy.Canary != nil,
 		LastStable:     r.lastStable(),
 		Stages:         r.rules.Stages.Len() > 0 || r.failures != nil,
-		LastBase:       r.remembered.Rollout.Base,
+	}
+	if in.Stages && !slices.ContainsFunc(in.Revisions, history.Completed) {
+		in.Nodes = r.nodesByRevision()
 	}
 	r.revision, err = r.resolver.Resolve(in)
 	if err == nil && in.LastStable == "" && r.isRolledOut() {
@@ -31,6 +36,7 @@ func (r *run) resolve() error {
 	if err != nil {
 		return &SnapshotError{Field: "Revisions", Problem: err.Error()}
 	}
+	r.baseEverywhere = in.Nodes[r.revision.Base.Hash] == r.nodeFacts.Runs && r.nodeFacts.Runs > 0
 	if r.isGivenUp() {
 		r.revision.Stable = r.revision.Base // all nodes go back there (F3)
 	}
@@ -40,6 +46,7 @@ func (r *run) resolve() error {
 		h := &r.hashes[i]
 		h.update = matches[h.value]
 		h.stable = h.value == r.revision.Stable.Hash
+		h.base = r.revision.Base.Existing != nil && h.value == r.revision.Base.Hash
 		h.relabel = relabel[h.value]
 	}
 	r.makeRecords(matches)
@@ -58,6 +65,26 @@ func (r *run) lastStable() string {
 	default:
 		return stable
 	}
+}
+
+// nodesByRevision counts, by revision, the nodes that are to run the pod and have a live one of it.
+func (r *run) nodesByRevision() map[string]int32 {
+	going, nodes := setOf(r.snapshot.InFlight.Deletes), make(map[string]int32)
+	seen := make([]int32, len(r.podFacts.Hashes)) // by hash, the last node that was counted for it, from 1
+	for i, first := range r.podFacts.First {
+		if r.nodeFacts.List.At(int32(i)).Verdict.Outcome != placement.Run {
+			continue
+		}
+		for j := first; j != none; j = r.podFacts.List.At(j).Next {
+			p := r.podFacts.List.At(j)
+			if p.Traits.HasAny(fleet.Marked|fleet.Failed|fleet.Succeeded) || going[p.Object.UID] || seen[p.Hash] == int32(i)+1 {
+				continue
+			}
+			seen[p.Hash] = int32(i) + 1
+			nodes[r.podFacts.Hashes[p.Hash].Value]++
+		}
+	}
+	return nodes
 }
 
 // isRolledOut reports whether only the history knows a revision to fall back to, and more nodes have the update revision than

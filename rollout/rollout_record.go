@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
@@ -12,8 +14,17 @@ func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
 	promoted = promoted && r.remembered.Canary.Revision == record.Revision
-	if promoted || record.Revision == "" || r.beginsAnew() {
+	switch begins := promoted || r.beginsAnew(); {
+	case begins || record.Revision == "":
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
+		if !begins { // nothing is remembered of the rollout
+			record.Frontier = r.markedFrontier()
+		}
+	default:
+		// The memory may be older than the mark. A mark that is older than the rollout is not of it.
+		if marked := r.markedFrontier(); !marked.At.Before(record.Began) {
+			record.Frontier = r.parts().Further(record.Frontier, marked)
+		}
 	}
 	switch {
 	case r.spec.Strategy.Canary == nil:
@@ -22,10 +33,6 @@ func (r *run) rolloutRecord() Record {
 		record.Stable = r.remembered.Rollout.Stable
 	default:
 		record.Stable = r.revision.Stable.Hash
-	}
-	record.Base = ""
-	if base := r.revision.Base; base.Existing != nil && base.Hash != r.revision.Update.Hash {
-		record.Base = base.Hash
 	}
 	paused := r.halted()
 	switch {
@@ -36,4 +43,14 @@ func (r *run) rolloutRecord() Record {
 		record.PausedSince = time.Time{}
 	}
 	return record
+}
+
+// markedFrontier returns how far the stages are by the mark on the update revision (T8). Zero: it has none, or one of an earlier
+// rollout.
+func (r *run) markedFrontier() stage.Frontier {
+	update := r.revision.Update
+	if update.Existing == nil || r.rules.Stages.Len() == 0 {
+		return stage.Frontier{}
+	}
+	return stage.ReadAnnotation(update.Existing.Annotations[history.FrontierAnnotation], update.Number)
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"slices"
+	"time"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
@@ -23,10 +24,10 @@ func (r *run) openParts() {
 		}
 	case r.followsParts():
 		r.findFailed()
-		settled := r.countSettled()
-		r.judgeParts(settled)
+		aside := r.countAside()
+		r.judgeParts(aside)
 		if r.maxQuarantined = r.quarantineLimit.RoundDown(r.openRuns()); r.maxQuarantined > 0 {
-			r.judgeParts(settled) // with the nodes left out that may be (F4)
+			r.judgeParts(aside) // with the nodes left out that may be (F4)
 		}
 		r.wake(r.stages.Wake)
 		// When a series of failed pods is forgotten, its node gets another revision back, or has not failed any more.
@@ -36,9 +37,9 @@ func (r *run) openParts() {
 	}
 }
 
-// judgeParts counts how the nodes of each part stand, and finds which parts are open. settled counts those that were set aside.
-func (r *run) judgeParts(settled []stage.Count) {
-	r.countParts(settled)
+// judgeParts counts how the nodes of each part stand, and finds which parts are open. aside counts those that were set aside.
+func (r *run) judgeParts(aside []stage.Count) {
+	r.countParts(aside)
 	r.stages = stage.Judge(r.parts(), stage.Input{
 		Now: r.snapshot.Now, Revision: r.revision.Update.Hash, Name: r.revision.Update.Name, Counts: r.partCounts,
 		Approved: r.spec.Strategy.Policy.Approved, Frontier: r.record.Frontier, AllOpen: r.allPartsOpen(),
@@ -71,7 +72,15 @@ func (r *run) closeParts() {
 		}
 	}
 	for i := range r.nodes {
-		if limit := closed[r.nodes[i].Part]; limit != LimitNone {
+		limit := closed[r.nodes[i].Part]
+		if limit == LimitNone {
+			continue
+		}
+		back, changes := r.goesBack(int32(i))
+		r.wake(changes)
+		if back {
+			r.sendBack(int32(i))
+		} else {
 			r.closeNode(int32(i), limit)
 		}
 	}
@@ -91,24 +100,34 @@ func (r *run) closeNode(i int32, limit Limit) {
 	}
 }
 
-// countSettled counts the nodes of each part that were set aside because they are settled.
-func (r *run) countSettled() []stage.Count {
+// countAside counts the nodes of each part that were set aside. Idle ones matter only to parts that are opened one after the other.
+func (r *run) countAside() []stage.Count {
 	counts := make([]stage.Count, r.parts().Len())
 	for n := range r.settledNodes() {
 		c := &counts[n.Part]
 		c.Nodes++
-		if n.Unselected {
+		switch {
+		case n.Unselected:
 			c.Held++ // of such nodes nothing is to be learned about the rollout (T3)
-		} else {
+		case r.isDeparting(n):
+			c.Away++
+		default:
 			c.Settled++
+		}
+	}
+	if r.rules.Stages.Len() > 0 {
+		for n, d := range r.idleNodes() {
+			if d.Placement.Test == placement.TestTaint && !n.Unselected {
+				counts[n.Part].Barred++
+			}
 		}
 	}
 	return counts
 }
 
-// countParts counts how the nodes of each part stand before this plan's actions. settled counts those that were set aside.
-func (r *run) countParts(settled []stage.Count) {
-	r.partCounts = slices.Clone(settled)
+// countParts counts how the nodes of each part stand before this plan's actions. aside counts those that were set aside.
+func (r *run) countParts(aside []stage.Count) {
+	r.partCounts = slices.Clone(aside)
 	spare := r.newSpare()
 	for i := range r.nodes {
 		n := &r.nodes[i]
@@ -118,8 +137,8 @@ func (r *run) countParts(settled []stage.Count) {
 
 // countInPart counts a node in its part.
 func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
-	n := &r.nodes[i]
-	runs := r.outcome(i) == placement.Run
+	n, d := &r.nodes[i], r.decision(i)
+	runs := d.Placement.Outcome == placement.Run
 	unavailable, _ := r.budgetUse(i)
 	exemption, changes := r.exemptNow(i, *spare)
 	r.wake(changes)
@@ -127,19 +146,35 @@ func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 	if runs {
 		c.Nodes++
 	}
-	switch at := r.standing(i); {
+	tainted := d.Placement.Test == placement.TestTaint && !n.Unselected
+	at, outOfReach := r.standing(i), false
+	if runs && at == behind && r.rules.Stages.Len() > 0 {
+		var changes time.Time
+		outOfReach, changes = r.outOfReach(n)
+		r.wake(changes)
+	}
+	switch {
 	case runs && n.Unselected:
 		c.Held++
+	case tainted && n.first == n.end:
+		c.Barred++
+	case n.departing && (runs || tainted || unavailable):
+		c.Away++
 	case exemption != ExemptionNone:
 		c.Exempt++
+	case outOfReach:
+		// It is not behind, so that a part's tolerance is for it, too (T8).
+		c.Unavailable++
 	case runs && at == behind && r.isStuckInPlace(i, c):
-		c.Held++
+		c.Obstructed++
 	case runs && at == settled:
 		c.Settled++
 	case runs && at == behind:
 		c.Behind++
 	case runs || unavailable:
 		c.Unavailable++
+	case tainted:
+		c.Away++
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -77,7 +78,89 @@ func stageScenes() []scene {
 	done := func(node string) string { return node + ": updated>update none UpToDate" }
 	down := newPod(kit.Unready())
 	starting := func(node string) string { return node + ": starting>update wait NotReady " + node + "0 U" }
+	// between is a revision that never was everywhere; verdict marks it as one.
+	between := func(verdict string) func(*lab) {
+		return func(l *lab) {
+			completed("old")(l)
+			spec := l.spec.Default()
+			kit.Image("agent:between")(&spec)
+			revision := kit.Revision(spec, 2)
+			if verdict != "" {
+				revision.Annotations = map[string]string{history.FailedAnnotation: verdict}
+			}
+			l.snapshot.Revisions = append(l.snapshot.Revisions, revision)
+			for _, r := range l.snapshot.Revisions {
+				if history.HashOf(r) == l.update {
+					r.Revision = 3
+				}
+			}
+		}
+	}
+	betweenHash := func() string {
+		spec := newLab(rings()...).spec.Default()
+		kit.Image("agent:between")(&spec)
+		return kit.Hash(spec)
+	}()
+	back := func(node, reason string) string {
+		return node + ": outdated>base replace " + reason + " " + node + "0 U"
+	}
 	return []scene{
+		{
+			name: "broken in a closed part", why: "P-E: it serves nobody, and stands in the way of what is to mend it", spec: rings(), set: between(""),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", podAt(betweenHash, kit.Unready(), kit.Created(ago(10*time.Minute)))), "1")},
+			acts:  "delete b0 OutdatedNotReady, delete a0 Outdated", want: []string{goes("a"), back("b", "OutdatedNotReady")},
+		},
+		{
+			name: "young in a closed part", why: "P-E: it may yet come up", spec: rings(), set: between(""),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", podAt(betweenHash, kit.Unready(), kit.Created(ago(9*time.Minute)))), "1")},
+			acts:  "delete a0 Outdated", want: []string{goes("a"), waits("b", "stage") + " U"},
+		},
+		{
+			name: "serving in a closed part", why: "P-E: nobody who serves is moved back", spec: rings(), set: between(""),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", podAt(betweenHash)), "1")},
+			acts:  "delete a0 Outdated", want: []string{goes("a"), waits("b", "stage")},
+		},
+		{
+			name: "on its way back beside a fix", why: "F3: what was given up goes back in parts that the fix has not come to", spec: rings(), set: between("TooManyFailures"),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", podAt(betweenHash)), "1"), in(on("c", podAt(betweenHash, kit.Unready())), "1")},
+			acts:  "delete c0 OutdatedNotReady, delete b0 Outdated, delete a0 Outdated",
+			want:  []string{goes("a"), back("b", "Outdated"), back("c", "OutdatedNotReady")},
+		},
+		{
+			name: "broken at the base in a closed part", why: "P-E: there is nothing better", spec: rings(), set: between(""),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod(kit.Unready())), "1")},
+			acts:  "delete a0 Outdated", want: []string{goes("a"), waits("b", "stage") + " U"},
+		},
+		{
+			name: "the update revision, broken in a closed part", why: "P-E: a canary may have left it there", spec: rings(), set: completed("old"),
+			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", down), "1")},
+			acts:  "delete b0 OutdatedNotReady, delete a0 Outdated", want: []string{goes("a"), back("b", "OutdatedNotReady")},
+		},
+		{
+			name: "a ring that departs", why: "P-C: it waits for evidence", spec: append(rings(), kit.Outages(outage.Options{})), set: completed("old"),
+			fleet: []spot{in(on("a", oldPod()), "0").with(departingFor(time.Hour)), in(on("b", oldPod()), "1")},
+			want:  []string{"a: outdated>update wait Gated a0 departing", waits("b", "stage")},
+		},
+		{
+			name: "a node that departs and serves", why: "T8: it counts nowhere", spec: append(rings(), kit.Outages(outage.Options{})), set: completed("old"),
+			fleet: []spot{in(on("a", oldPod()), "0").with(departingFor(time.Hour)), in(on("b", newPod()), "0"), in(on("c", oldPod()), "1")},
+			acts:  "delete c0 Outdated", want: []string{"a: outdated>update wait Gated a0 departing", done("b"), goes("c")},
+		},
+		{
+			name: "a ring with taints", why: "P-C: it waits until they are gone", spec: rings(), set: completed("old"),
+			fleet: []spot{in(on("a", oldPod()), "0").keep(), in(on("b"), "0").leave(), in(on("c", oldPod()), "1")},
+			want:  []string{"a: kept>none none Kept", "b: ineligible>none none Ineligible", waits("c", "stage")},
+		},
+		{
+			name: "a ring whose pods a taint drove away", why: "P-C: it waits until they may come back", spec: rings(), set: completed("old"),
+			fleet: []spot{in(on("b"), "0").leave(), in(on("c", oldPod()), "1")},
+			want:  []string{"b: ineligible>none none Ineligible", waits("c", "stage")},
+		},
+		{
+			name: "a dead node", why: "T8: unavailable, not behind, so that tolerance is for it", spec: rings(tolerance("1")), set: completed("old"),
+			fleet: []spot{in(on("a", newPod()), "0"), in(on("b", oldPod(kit.Unready())), "0").with(nodeReady(corev1.ConditionUnknown)), in(on("c", oldPod()), "1")},
+			acts:  "delete b0 OutdatedNotReady, delete c0 Outdated", want: []string{done("a"), "b: outdated>update replace OutdatedNotReady b0 U", goes("c")},
+		},
 		{
 			name: "ring by ring", why: "T8: the first part is open, whatever the budget leaves", spec: rings(),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1"), on("c", oldPod())}, acts: "delete a0 Outdated",
@@ -316,13 +399,13 @@ func stageScenes() []scene {
 	}
 }
 
-// TestStagesAreRemembered: the frontier, the base and the marks go from plan to plan.
+// TestStagesAreRemembered: the frontier goes from plan to plan, and is on the revision, for the time when the memory is lost.
 func TestStagesAreRemembered(t *testing.T) {
 	rings := kit.Stages(ring("0", soak(time.Hour)), ring("1"))
 	l := newLab(rings).add(on("a", newPod()).with(kit.Label("ring", "0")), on("b", oldPod()).with(kit.Label("ring", "1")))
 	plan := l.plan(t)
 	want := rollout.Record{
-		Revision: l.update, Began: kit.Noon(), Base: l.old, Frontier: stage.Frontier{
+		Revision: l.update, Began: kit.Noon(), Frontier: stage.Frontier{
 			Stage: "ring-0", At: kit.Noon(), Layout: stage.Layout(l.spec.Strategy.Policy.Stages, 0),
 		},
 	}
@@ -332,21 +415,37 @@ func TestStagesAreRemembered(t *testing.T) {
 	if want := kit.Noon().Add(time.Hour); !plan.NextWake.Equal(want) {
 		t.Errorf("the plan wakes at %v, want %v, when ring-1 is opened", plan.NextWake, want)
 	}
-	if len(plan.Revisions) != 1 || plan.Revisions[0].Annotations[history.CompletedAnnotation] == "" {
-		t.Errorf("revisions: %+v, want the mark of the base", plan.Revisions)
+	if len(plan.Revisions) != 1 {
+		t.Fatalf("revisions: %+v, want the mark of the frontier, and none of the base, which is not on every node", plan.Revisions)
+	}
+	mark := plan.Revisions[0].Annotations[history.FrontierAnnotation]
+	if got := stage.ReadAnnotation(mark, 2); !got.IsAt(want.Frontier) || !got.At.Equal(want.Frontier.At) {
+		t.Errorf("the mark is %s, want the frontier of the memory", mark)
 	}
 	if plan.Status.State != status.Updating || plan.Status.Reason != status.StageSoaking {
 		t.Errorf("status %v, %v; want Updating, StageSoaking", plan.Status.State, plan.Status.Reason)
 	}
 
-	// The mark is not seen yet when the next revision comes: the memory knows the base.
+	// The memory is lost an hour later: the mark knows when ring-0 was done, so that ring-1 opens.
+	for _, r := range l.snapshot.Revisions {
+		if r.Name == plan.Revisions[0].Name {
+			r.Annotations = plan.Revisions[0].Annotations
+		}
+	}
+	forgetful := *l
+	forgetful.snapshot.Now = kit.Noon().Add(time.Hour)
+	if got := forgetful.plan(t); len(got.Parts) < 2 || got.Parts[1].Phase != stage.Open || !got.Parts[0].Done.Equal(kit.Noon()) {
+		t.Errorf("with the mark alone, parts %+v, want ring-1 open as if nothing was lost", got.Parts)
+	}
+
+	// The next revision has stages of its own.
 	l.snapshot.Memory = plan.Memory
 	third := l.spec.Default()
 	kit.Image("agent:v3")(&third)
 	l.spec, l.snapshot.Revisions = third, append(l.snapshot.Revisions, kit.Revision(third, 3))
 	plan = l.plan(t)
-	if plan.Memory.Rollout.Base != l.old || !plan.Memory.Rollout.Frontier.At.IsZero() {
-		t.Errorf("the record of the next revision is %+v, want base %s and no frontier", plan.Memory.Rollout, l.old)
+	if !plan.Memory.Rollout.Frontier.At.IsZero() {
+		t.Errorf("the record of the next revision is %+v, want no frontier", plan.Memory.Rollout)
 	}
 }
 

@@ -139,12 +139,9 @@ func (r *run) goesStable(n *node) bool {
 
 // findDeparting finds the nodes that M8 leaves alone.
 func (r *run) findDeparting() {
-	if r.outages == nil || r.outages.Touch {
-		return
-	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		n.departing = r.outages.Of(n.Object).Departing
+		n.departing = r.isDeparting(n.Node)
 	}
 }
 
@@ -298,14 +295,4 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 		}
 	}
 	return now, old
-}
-
-// setEffect records what overrides give a node's containers, for the template that the overrides are compiled for.
-func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
-	n := &r.nodes[i]
-	n.effect = none
-	if effect := overrides.Evaluate(n.Object); fleet.HasEffect(&effect) {
-		n.effect = int32(len(r.effects))
-		r.effects = append(r.effects, effect)
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
 // The templates of the revisions, which several steps ask for. Each is decoded when it is first needed, and then remembered for
@@ -45,10 +46,14 @@ func (r *run) templateOf(hash string) *corev1.PodTemplateSpec {
 
 // templateAt returns the template of the revision that a goal stands for; nil if it cannot be read.
 func (r *run) templateAt(to goal) *corev1.PodTemplateSpec {
-	if to == toStable {
+	switch to {
+	case toStable:
 		return r.templateOf(r.revision.Stable.Hash)
+	case toBase:
+		return r.templateOf(r.revision.Base.Hash)
+	default:
+		return &r.spec.Template
 	}
-	return &r.spec.Template
 }
 
 // overridesFor returns the spec's overrides compiled for the template of an older revision (P8), nil if it cannot be read.
@@ -63,4 +68,14 @@ func (r *run) overridesFor(hash string) *placement.Overrides {
 		t.overrides, _ = placement.CompileOverrides(r.spec.Namespace, r.spec.Name, template, r.spec.Overrides)
 	}
 	return t.overrides
+}
+
+// setEffect records what overrides give a node's containers, for the template that the overrides are compiled for.
+func (r *run) setEffect(i int32, overrides *placement.Evaluator) {
+	n := &r.nodes[i]
+	n.effect = none
+	if effect := overrides.Evaluate(n.Object); fleet.HasEffect(&effect) {
+		n.effect = int32(len(r.effects))
+		r.effects = append(r.effects, effect)
+	}
 }

@@ -38,9 +38,6 @@ func (s Case) writeStages(b *strings.Builder) {
 }
 
 func (w writer) frontier(r rollout.Record) {
-	if r.Base != "" {
-		fmt.Fprintf(w, " base=%q", w.hash(r.Base))
-	}
 	if f := r.Frontier; !f.At.IsZero() {
 		fmt.Fprintf(w, " frontier{%q %q since -%v}", f.Stage, f.Value, w.now.Sub(f.At))
 	}

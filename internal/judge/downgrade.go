@@ -83,6 +83,9 @@ func (j *Judge) judgeBase(w *write) {
 // judgeInPlaceDowngrade is that for an update in place.
 func (j *Judge) judgeInPlaceDowngrade(w *write) {
 	v := j.view
+	if j.inStages() && !w.seen.available {
+		return // what serves nobody in a part that is not open goes back (T8)
+	}
 	if hashOf(w.seen.Pod) == v.update && v.update != "" && hashOf(w.pod) != v.update && !j.mayGoBack() && w.node.verdict == runs {
 		j.find(Downgrade, w.node.Name, w.pod, "it was at revision %s of the spec, and was updated to %s", v.update, hashOf(w.pod))
 	}

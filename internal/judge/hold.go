@@ -23,9 +23,12 @@ func (j *Judge) judgeBegin(w *write, p *seenPod) {
 		return
 	}
 	j.turn.updated[n.Name] = true
-	j.judgeHeld(w)
+	back := j.serveNobody(p)
+	if of := v.revisions[hashOf(p.Pod)]; !back || of == nil || !of.failed { // what failed goes back past T2 and T3 (C7)
+		j.judgeHeld(w)
+	}
 	if !p.prepared && !underWay(p) {
-		if !j.mayGoBack() {
+		if !j.mayGoBack() && !back {
 			j.judgeOpen(w, "the update of the node was begun")
 			j.judgeFailures(w, "it was begun")
 		}

@@ -132,5 +132,4 @@ func (j *Judge) judgeBackOff(w *write) {
 func (j *Judge) Crashed() {
 	clear(j.repeats.failures)
 	clear(j.begun)
-	j.staging.forgot = true
 }

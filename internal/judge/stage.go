@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -55,6 +57,8 @@ type crew struct {
 	nodes, held       int
 	settled           int
 	behind, disturbed []*seenNode
+	// silent is how many say nothing for now: they depart, or a taint is in the way of a pod that could run there.
+	silent int
 	// doubtful is how many nodes are not settled for certain.
 	doubtful int
 }
@@ -91,10 +95,15 @@ func (v *view) enter(n *seenNode, c *crew) {
 		c.doubtful++
 	}
 	switch {
+	case n.departs && selects(v.spec.Strategy.NodeSelector, n.Labels):
+		c.silent++
 	case n.verdict == keep && there != nil && settled == nil && !there.requested && !ended(there.Pod) &&
 		there.Spec.NodeName != "" && !v.overrides():
 		c.disturbed = append(c.disturbed, n)
 	case n.verdict != runs:
+		if v.isTaintedAway(n) {
+			c.silent++
+		}
 	default:
 		c.nodes++
 		switch {
@@ -105,7 +114,9 @@ func (v *view) enter(n *seenNode, c *crew) {
 		case there != nil || slices.Contains(n.asked, v.update):
 			c.disturbed = append(c.disturbed, n)
 		case v.spec.Strategy.Method == "InPlaceOnly": // it may be one that nothing can update (I1)
-			c.held++
+			c.silent++
+		case v.isOutOfReach(n):
+			c.disturbed = append(c.disturbed, n)
 		default:
 			c.behind = append(c.behind, n)
 		}
@@ -117,9 +128,28 @@ func (v *view) isFresh(p *seenPod) bool {
 	return live(p.Pod) && hashOf(p.Pod) == v.update && !ofPredecessor(p.Pod, &v.spec)
 }
 
-// skipped reports whether nothing in the part may be to be updated.
+// isTaintedAway reports whether the node would run the pod but for its taints, and the node selector of the strategy selects it.
+func (v *view) isTaintedAway(n *seenNode) bool {
+	untainted := n.Node.DeepCopy()
+	untainted.Spec.Taints = nil
+	return verdictOn(&v.spec.Template, untainted) == runs && selects(v.spec.Strategy.NodeSelector, n.Labels)
+}
+
+// isOutOfReach reports whether the node is unreachable, or a pod there should be gone by now.
+func (v *view) isOutOfReach(n *seenNode) bool {
+	unreachable := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) ||
+		slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+		})
+	return unreachable || n.first(func(p *seenPod) bool {
+		return !p.requested && p.DeletionTimestamp != nil && !p.DeletionTimestamp.After(v.now)
+	}) != nil
+}
+
+// skipped reports whether the part has no nodes that the rollout is for. A part after which there is nothing is as good as skipped
+// if taints keep all of its nodes from having a pod.
 func (v *view) skipped(c *crew) bool {
-	return c.nodes <= c.held && len(c.disturbed) == 0
+	return c.nodes <= c.held && len(c.disturbed)+c.silent == 0
 }
 
 // done reports whether the part may be.
@@ -140,7 +170,13 @@ func (v *view) allOpen() bool {
 	if len(policy.Stages) == 0 || policy.Expedite == "*" || v.names(policy.Expedite) {
 		return true
 	}
-	return len(v.revisions) == 1 && v.spec.Predecessor == nil
+	other := func(p *seenPod) bool { return !p.requested && live(p.Pod) && !v.isFresh(p) }
+	for _, n := range v.nodes {
+		if n.first(other) != nil {
+			return false
+		}
+	}
+	return len(v.revisions) == 1
 }
 
 func (v *view) approved(c *crew) bool {
@@ -155,10 +191,6 @@ type staging struct {
 	// name and value of the last part that may be done, since at; zero: there is none.
 	name, value string
 	at          time.Time
-	// forgot: the controller may have lost its memory, and then goes by what is done.
-	forgot bool
-	// tried: the revision was on trial at the last look.
-	tried bool
 	// completes: all parts may have been done at a look. marked: the revision was marked as completed at the last one.
 	completes, marked bool
 }
@@ -203,19 +235,15 @@ func (s *staging) look(j *Judge) {
 		s.at = v.now
 	}
 	crews := v.crews()
-	if _, known := s.place(v); !known || s.forgot {
-		if !known {
-			s.at = time.Time{}
-		}
-		s.passAll(v, crews, func(*crew) bool { return true }) // soaked and approved or not
+	if _, known := s.place(v); !known {
+		s.at = time.Time{}
 	}
 	s.passAll(v, crews, func(c *crew) bool { return v.allOpen() || !s.soaked(v).After(v.now) && v.approved(c) })
-	left := func(c *crew) bool { return !s.passed(v, c) }
-	if s.tried || v.trial { // nothing is remembered of parts during a trial, so that its end goes by what is done, soaked or not
-		left = func(c *crew) bool { return !v.skipped(c) && !v.done(c) }
+	left := func(c *crew) bool {
+		barred := c.nodes <= c.held && len(c.disturbed) == 0 && c.settled == 0 // what taints bar at the end keeps nothing waiting
+		return !s.passed(v, c) && !barred
 	}
 	s.completes = s.completes || !slices.ContainsFunc(crews, left)
-	s.tried = v.trial
 }
 
 // passed reports whether the part is done or skipped.
@@ -241,6 +269,13 @@ func (s *staging) passAll(v *view, crews []*crew, such func(*crew) bool) {
 func (j *Judge) inStages() bool {
 	v := j.view
 	return v.update != "" && !v.allOpen() && !v.trial && !v.revisions[v.update].completed && !v.revisions[v.update].failed
+}
+
+// serveNobody reports whether the pod may go although its node's part is not open: its revision never was everywhere, and it does not
+// serve, or is of one that has failed (P-E). Who serves is not moved back.
+func (j *Judge) serveNobody(p *seenPod) bool {
+	of := j.view.revisions[hashOf(p.Pod)]
+	return j.inStages() && of != nil && !of.completed && (of.failed || !ready(p.Pod))
 }
 
 // judgeOpen judges a node that gets the update revision, or whose update is begun: its part was open (V20), and the one before

@@ -72,11 +72,11 @@ func TestParse(t *testing.T) {
 
 func TestParseFails(t *testing.T) {
 	for name, lines := range map[string][]string{
-		"does not build":               {"build-output p - a.go:1: wrong", "fail p - build failed"},
-		"ended in the middle of a":     {"run p TestA", "fail p"},
+		"does not build":                {"build-output p - a.go:1: wrong", "fail p - build failed"},
+		"ended in the middle of a":      {"run p TestA", "fail p"},
 		"TestA ends all tests of its p": {"run p TestA", "output p TestA panic: oh", "fail p TestA", "fail p"},
-		"two packages have a test":     {"run p TestA", "pass p TestA", "run q TestA"},
-		"invalid character 'b' lookin": nil,
+		"two packages have a test":      {"run p TestA", "pass p TestA", "run q TestA"},
+		"invalid character 'b' lookin":  nil,
 	} {
 		text := output(lines...)
 		if lines == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -131,7 +132,7 @@ func newestEverywhere(spec rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 	}
 }
 
-// downgrades moves a node of a part that is not open back to the base.
+// downgrades moves a node of a part that is not open, and that serves, back to the base.
 func downgrades(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 	if len(p.Parts) == 0 {
 		return
@@ -141,7 +142,10 @@ func downgrades(_ rollout.Spec, s rollout.Snapshot, p *rollout.Plan) {
 			continue
 		}
 		i := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Name == d.Pod })
-		if revision := revisionOf(s.Pods[i]); revision != p.Memory.Rollout.Base {
+		good := slices.ContainsFunc(s.Revisions, func(r *appsv1.ControllerRevision) bool {
+			return history.Completed(r) && history.HashOf(r) == revisionOf(s.Pods[i])
+		})
+		if !good {
 			p.Deletes = append(slices.Clone(p.Deletes), rollout.Delete{Node: d.Node, Pod: d.Pod, UID: s.Pods[i].UID, Reason: rollout.ReasonOutdated})
 			return
 		}

@@ -148,8 +148,8 @@ func (r *Recorder) memory(m *rollout.Memory) {
 		m.Version, backoffs, record{o.Revision, o.Began, o.Paused, o.PausedSince, o.Stable, o.Completed}, m.Canary, m.Conditions,
 		m.CollisionCount,
 	})
-	if o.Base != "" || o.Frontier != (stage.Frontier{}) || o.GaveUp != "" {
-		r.line("stages", o.Base, o.Frontier, o.GaveUp)
+	if o.Frontier != (stage.Frontier{}) || o.GaveUp != "" {
+		r.line("stages", o.Frontier, o.GaveUp)
 	}
 	for _, b := range m.Backoffs {
 		if b.Deleted > 0 || len(b.Going) > 0 {

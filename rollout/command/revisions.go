@@ -137,8 +137,12 @@ func (v *View) perNode() []atNode {
 		d := &v.Plan.Decisions[i]
 		if aboutNode(d) && d.Facts.Has(status.Desired) {
 			one := atNode{wanted: v.Plan.Status.UpdateRevision, has: has[d.Node]}
-			if d.Target == rollout.TargetStable { // T6
+			switch d.Target {
+			case rollout.TargetStable: // T6
 				one.wanted = v.active()
+			case rollout.TargetBase: // T8; the plan does not say which that is
+				one.wanted = ""
+			default:
 			}
 			// T1: what it loses comes back at the update revision.
 			one.keeps = d.Target == rollout.TargetHeld && len(one.has) > 0

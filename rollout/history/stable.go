@@ -59,18 +59,19 @@ func before(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revi
 
 // base returns Resolution.Base. Another revision with the update revision's hash is passed over, as in stable.
 func base(out *Resolution, others []*appsv1.ControllerRevision, in Input) Revision {
+	var most *appsv1.ControllerRevision
 	for _, revision := range slices.Backward(others) {
 		hash := HashOf(revision)
-		is := Completed(revision)
-		if !out.AnyCompleted {
-			is = in.LastBase != "" && hash == in.LastBase
-		}
-		if is && hash != out.Update.Hash && !Failed(revision) {
+		switch {
+		case hash == out.Update.Hash || Failed(revision):
+		case Completed(revision):
 			return reviewed(revision)
+		case in.Nodes[hash] > 0 && (most == nil || in.Nodes[hash] > in.Nodes[HashOf(most)]):
+			most = revision
 		}
 	}
-	if out.Fallback.Hash != out.Update.Hash {
-		return out.Fallback
+	if most != nil {
+		return reviewed(most)
 	}
 	return before(out, others, in)
 }

@@ -28,14 +28,13 @@
 //     label at the end. The number of nodes plays no role, because nodes that join would change the order.
 //   - A part is done when at least one of its nodes is settled, none is behind, and no more are unavailable than the tolerance.
 //     It is done for good: what happens to its nodes later closes no other part.
-//   - A part of which no node can be updated is skipped, with its soak and its approval. One of which all nodes are left out is
-//     not skipped: nothing shows that the revision works there.
-//   - The time to soak begins when a judgement first finds the part done, and nothing stops it.
-//   - The frontier says which stages led up to it. If these are others by now, the parts before it need not be those that
-//
-// were done,
-//
-//	  and it counts as lost.
-//	- If the frontier is lost, the parts before the first one that is not done count as done now, so that one soak is repeated.
-//	  That a part was open is never inferred from updated nodes, because a canary leaves some behind.
+//   - A part is skipped, with its soak and its approval, if it has no nodes, or a node selector keeps the rollout off all of them
+//     (T3). Taints, departures, nodes that are left out and obstacles of InPlaceOnly are no reason to skip it: nothing shows that
+//     the revision works there. Only the last part is skipped when its turn has come, and taints keep all its nodes without pods.
+//   - Parts are passed one after the other, each with its soak and its approval. Nodes of a later part that have the revision
+//     already, from a canary or an earlier attempt, open nothing.
+//   - The time to soak begins when a judgement first finds the part done while it is open, and nothing stops it.
+//   - The frontier says which stages led up to it. If these are others by now, the parts before it need not be those that were
+//     done, and it counts as lost. If it is lost, all parts pass anew. [Frontier.Annotation] is its form on a ControllerRevision,
+//     where it outlives a lost memory.
 package stage

@@ -8,20 +8,33 @@ import (
 
 // Count is how the nodes of a part stand. The zero value is that of a part without nodes.
 type Count struct {
-	// Nodes that are to run the pod, of which Held cannot be updated whatever part is open (T3, I1).
-	Nodes, Held int32
+	// Nodes that are to run the pod. Of these the rollout leaves Held alone whatever part is open (T3), and Obstructed cannot be
+	// updated, because InPlaceOnly has no way to (I1).
+	Nodes, Held, Obstructed int32
+	// Away are the nodes that say nothing for now, and may come back: departing ones (M8), and those with a pod that a taint
+	// keeps from being replaced. Barred are the nodes that only a taint keeps from running the pod, and that have none.
+	Away, Barred int32
 	// Exempt nodes are left out (B8, B9, F4). Those that may only keep their pod are among them if they would be Unavailable.
 	Exempt int32
-	// Of the other nodes, Settled are at the update revision and available, Unavailable are there and not available, and Behind
-	// are not there. Nodes that may only keep their pod are among Unavailable if the revision may have broken them (B2).
+	// Of the other nodes, Settled are at the update revision and available, Unavailable are there and not available, or out of
+	// reach, and Behind are not there. Nodes that may only keep their pod are among Unavailable if the revision may have broken
+	// them (B2).
 	Settled, Unavailable, Behind int32
 }
 
 // counted is how many nodes say something about the revision.
 func (c *Count) counted() int32 { return c.Settled + c.Unavailable + c.Behind }
 
-// isSkipped reports whether nothing in the part can be updated, and the revision may have broken none of its nodes.
-func (c *Count) isSkipped() bool { return c.Nodes <= c.Held && c.Unavailable == 0 && c.Exempt == 0 }
+// isSkipped reports whether the part has no nodes, or T3 holds them all. What may pass by itself, such as a taint or the departure
+// of nodes, is no reason to go past a part: it would open those behind it without evidence.
+func (c *Count) isSkipped() bool {
+	return c.Nodes <= c.Held && c.Unavailable == 0 && c.Exempt == 0 && c.Away == 0 && c.Barred == 0
+}
+
+// isBarred reports whether taints keep all of the part's nodes from having a pod, as those of control planes do.
+func (c *Count) isBarred() bool {
+	return c.Barred > 0 && c.Nodes <= c.Held && c.Unavailable == 0 && c.Exempt == 0 && c.Away == 0
+}
 
 // isDone reports whether the part is done, with that many nodes tolerated.
 func (s *compiled) isDone(c *Count) bool {
@@ -53,13 +66,14 @@ const (
 	Approving
 	// Open is a part that is open and not done.
 	Open
-	// NoEvidence is an open part of which all nodes are left out, so that nothing shows whether the revision works there.
+	// NoEvidence is an open part of which no node says anything: all are left out, away, or cannot be updated. Nothing shows whether
+	// the revision works there.
 	NoEvidence
 	// Soaking is a part that is done, and that the next part waits for until its time is over.
 	Soaking
 	// Done is a part that is done.
 	Done
-	// Skipped is a part without a node that could be updated.
+	// Skipped is a part without nodes that the rollout is for.
 	Skipped
 
 	phases // count
@@ -106,7 +120,8 @@ type Input struct {
 	Counts []Count
 	// Approved are the approvals.
 	Approved []Approval
-	// Frontier is that of the judgement before, about the same revision.
+	// Frontier is that of the judgement before, about the same revision. Zero: nothing is done, or it is not known what was; then
+	// all parts pass anew, one after the other.
 	Frontier Frontier
 	// AllOpen says that no part is closed: in a first installation, and for a revision that is expedited.
 	AllOpen bool
@@ -179,29 +194,19 @@ func (w *walk) names(revision string) bool {
 	return revision != "" && (revision == w.in.Revision || revision == w.in.Name)
 }
 
-// passed goes past what is done: by the frontier, or if that is lost, by how the nodes stand.
+// passed goes past what is done by the frontier. How the nodes stand does not count here: a canary, an earlier attempt or a node
+// that was relabelled leave the revision in parts that were never open.
 func (w *walk) passed() {
-	if at, known := w.place(w.in.Frontier); known {
-		w.Frontier = w.in.Frontier
-		if w.Frontier.At.After(w.in.Now) {
-			w.Frontier.At = w.in.Now // a clock was set back
-		}
-		for ; w.next < len(w.order) && compare(w.parts.list[w.order[w.next]], at) <= 0; w.next++ {
-			w.pass()
-		}
+	at, known := w.place(w.in.Frontier)
+	if !known {
 		return
 	}
-	for i := range w.order {
-		if w.count(i).isSkipped() {
-			continue
-		}
-		if !w.stage(i).isDone(w.count(i)) {
-			return
-		}
-		for ; w.next <= i; w.next++ {
-			w.pass()
-		}
-		w.advance(i)
+	w.Frontier = w.in.Frontier
+	if w.Frontier.At.After(w.in.Now) {
+		w.Frontier.At = w.in.Now // a clock was set back
+	}
+	for ; w.next < len(w.order) && compare(w.parts.list[w.order[w.next]], at) <= 0; w.next++ {
+		w.pass()
 	}
 }
 
@@ -253,6 +258,9 @@ func (w *walk) opened() {
 		case !w.in.AllOpen && !w.opens(i):
 			closed, behind = true, true
 			continue
+		case c.isBarred() && w.isLast(i):
+			s.Phase = Skipped // its turn has come, and no part waits for it
+			continue
 		}
 		switch {
 		case !behind && w.stage(i).isDone(c):
@@ -271,6 +279,16 @@ func (w *walk) opened() {
 			last.Done = w.Frontier.At
 		}
 	}
+}
+
+// isLast reports whether no part behind has nodes that the rollout is for.
+func (w *walk) isLast(i int) bool {
+	for i++; i < len(w.order); i++ {
+		if c := w.count(i); !c.isSkipped() && !c.isBarred() {
+			return false
+		}
+	}
+	return true
 }
 
 // lastDone returns the state of the part at the frontier; nil: it has no nodes any more. It is not that of a part before, as it

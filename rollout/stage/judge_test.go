@@ -235,12 +235,32 @@ func TestJudge(t *testing.T) {
 			"0/ Open|1/ Waiting|2/ Waiting",
 		},
 		{
-			"lost", "the parts before the first that is not done are; later ones are not, whatever they have", picture{[]stage.Stage{soaking(keyed)}, zones(done, done, half, done), stage.Input{}},
-			"0/0 Done|0/1 Soaking done 12:00:00 until 13:00:00|0/2 Waiting until 13:00:00|0/3 Waiting|1/ Skipped|frontier zones/1 at 12:00:00|wake 13:00:00",
+			"lost", "all parts pass anew: what nodes have is no evidence that a part was open", picture{[]stage.Stage{soaking(keyed)}, zones(done, done, half, done), stage.Input{}},
+			"0/0 Soaking done 12:00:00 until 13:00:00|0/1 Waiting until 13:00:00|0/2 Waiting|0/3 Waiting|1/ Skipped|frontier zones/0 at 12:00:00|wake 13:00:00",
 		},
 		{
-			"lost, with an approval since taken back", "that they were open is seen", picture{[]stage.Stage{approved(keyed)}, zones(done, half), stage.Input{}},
-			"0/0 Done done 12:00:00|0/1 Approving|1/ Skipped|frontier zones/0 at 12:00:00",
+			"lost, without an approval", "each part needs its approval again", picture{[]stage.Stage{approved(keyed)}, zones(done, half), stage.Input{}},
+			"0/0 Approving|0/1 Waiting|1/ Skipped",
+		},
+		{
+			"all departing or tainted", "they may come back, and nothing shows that the revision works", picture{[]stage.Stage{a, b}, three(stage.Count{Nodes: 1, Away: 2}, behind, behind), stage.Input{}},
+			"0/ NoEvidence|1/ Waiting|2/ Waiting",
+		},
+		{
+			"taints bar all nodes", "they may come back", picture{[]stage.Stage{a, b}, three(stage.Count{Barred: 2}, behind, behind), stage.Input{}},
+			"0/ NoEvidence|1/ Waiting|2/ Waiting",
+		},
+		{
+			"taints bar all nodes of the last parts", "no part waits for them, once their turn has come", picture{[]stage.Stage{soaking(a), b}, three(done, stage.Count{Barred: 1}, stage.Count{Barred: 2}), stage.Input{Frontier: at("a", "", time.Hour)}},
+			"0/ Done done 11:00:00|1/ Skipped|2/ Skipped|frontier a/ at 11:00:00|completed",
+		},
+		{
+			"taints bar the last part while one before soaks", "its turn has not come", picture{[]stage.Stage{soaking(a)}, map[stage.Part]stage.Count{{}: done, {Stage: 1}: {Barred: 2}}, stage.Input{}},
+			"0/ Soaking done 12:00:00 until 13:00:00|1/ Waiting until 13:00:00|frontier a/ at 12:00:00|wake 13:00:00",
+		},
+		{
+			"none can be updated in place", "InPlaceOnly is no reason to skip", picture{[]stage.Stage{a, b}, three(stage.Count{Nodes: 2, Obstructed: 2}, behind, behind), stage.Input{}},
+			"0/ NoEvidence|1/ Waiting|2/ Waiting",
 		},
 		{
 			"the stage is gone", "the frontier is lost", picture{[]stage.Stage{a, b}, three(down, behind, behind), stage.Input{Frontier: at("gone", "", time.Hour)}},
@@ -373,15 +393,17 @@ func drawCounts(t *rapid.T, stages []stage.Stage) map[stage.Part]stage.Count {
 func drawCount(t *rapid.T) stage.Count {
 	few := func(label string) int32 { return rapid.SampledFrom([]int32{0, 0, 0, 1, 2}).Draw(t, label) }
 	var c stage.Count
-	switch rapid.SampledFrom([]string{"done", "done", "any", "none", "held"}).Draw(t, "count") {
+	switch rapid.SampledFrom([]string{"done", "done", "any", "none", "held", "barred"}).Draw(t, "count") {
+	case "barred":
+		c = stage.Count{Barred: 1, Held: few("held"), Away: few("away")}
 	case "done":
 		c = stage.Count{Settled: 1 + few("settled")}
 	case "any":
-		c = stage.Count{Held: few("held"), Exempt: few("exempt"), Settled: few("settled"), Unavailable: few("unavailable"), Behind: few("behind")}
+		c = stage.Count{Held: few("held"), Exempt: few("exempt"), Settled: few("settled"), Unavailable: few("unavailable"), Behind: few("behind"), Obstructed: few("obstructed"), Away: few("away")}
 	case "held":
 		c = stage.Count{Held: 1, Exempt: few("exempt")}
 	}
-	c.Nodes = c.Held + c.Exempt + c.Settled + c.Behind + max(0, c.Unavailable-few("keep nodes"))
+	c.Nodes = c.Held + c.Obstructed + c.Exempt + c.Settled + c.Behind + max(0, c.Unavailable-few("keep nodes"))
 	return c
 }
 
@@ -458,7 +480,11 @@ func byRules(p picture) []string {
 		return stage.Stage{}
 	}
 	count := func(at place) stage.Count { return p.counts[stage.Part{Stage: int32(at.stage), Value: at.value}] }
-	skipped := func(at place) bool { c := count(at); return c.Nodes <= c.Held && c.Unavailable+c.Exempt == 0 }
+	empty := func(at place) bool { c := count(at); return c.Nodes <= c.Held && c.Unavailable+c.Exempt+c.Away == 0 }
+	skipped := func(at place) bool { return empty(at) && count(at).Barred == 0 }
+	lasts := func(at place) bool { // no part behind has nodes
+		return !slices.ContainsFunc(places, func(other place) bool { return at.before(other) && !empty(other) })
+	}
 	looksDone := func(at place) bool {
 		c, tolerated := count(at), 0
 		if q := stageOf(at.stage).Tolerance; q != nil {
@@ -469,7 +495,7 @@ func byRules(p picture) []string {
 		}
 		return c.Settled > 0 && c.Behind == 0 && int(c.Unavailable) <= tolerated
 	}
-	// The frontier: as it is remembered, or before the first part that is not done.
+	// The frontier: as it is remembered, or before all parts.
 	var frontier *place
 	var since time.Time
 	if isRemembered(p, p.in.Frontier) {
@@ -477,15 +503,6 @@ func byRules(p picture) []string {
 		frontier, since = &at, p.in.Frontier.At
 		if since.After(p.in.Now) {
 			since = p.in.Now
-		}
-	} else {
-		for _, at := range places {
-			if !skipped(at) && !looksDone(at) {
-				break
-			}
-			if !skipped(at) {
-				frontier, since = &at, p.in.Now
-			}
 		}
 	}
 	passed := func(at place) bool { return frontier != nil && !frontier.before(at) }
@@ -523,6 +540,8 @@ func byRules(p picture) []string {
 			case phase != "":
 				phases[at], untils[at], soaks = phase, until, until
 				undone = true
+			case empty(at) && lasts(at):
+				phases[at] = "Skipped"
 			case looksDone(at) && !undone:
 				phases[at] = "Done"
 				frontier, since = &at, p.in.Now

@@ -79,7 +79,7 @@ func (v *verifier) observeFailed() {
 			node.hasFailed = true
 			continue
 		}
-		before, series := v.seriesOf(node)
+		before, series := v.seriesOf(node, v.plan.Status.UpdateRevision)
 		if serves || node.outcome == placement.Leave || len(pods) == 0 && (!series || node.outcome == placement.Keep) {
 			continue
 		}
@@ -93,7 +93,7 @@ func (v *verifier) observeFailed() {
 		if best := node.bestCurrent; best != nil && best.ran(node) {
 			pod = best.object
 		}
-		node.failsAt = v.failsAt(pod, before)
+		node.failsAt = v.failsAt(pod, before, v.failed.options, retried)
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
 }
@@ -132,11 +132,11 @@ func (t *terms) restartsTooOften(pod *corev1.Pod) bool {
 		func(c corev1.ContainerStatus) bool { return c.RestartCount > *failures.MaxRestarts })
 }
 
-// seriesOf is what is remembered of failed pods of the update revision that were deleted on the node, and whether anything
-// is: for half an hour after the last of them.
-func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
+// seriesOf is what is remembered of failed pods of a revision that were deleted on the node, and whether anything is: for half an
+// hour after the last of them.
+func (v *verifier) seriesOf(node *node, hash string) (series rollout.Backoff, known bool) {
 	for _, entry := range v.remembered.Backoffs {
-		if entry.Node != node.name || entry.Revision != v.plan.Status.UpdateRevision {
+		if entry.Node != node.name || entry.Revision != hash {
 			continue
 		}
 		if v.snapshot.Now.Sub(entry.Since) > 30*time.Minute {
@@ -150,7 +150,8 @@ func (v *verifier) seriesOf(node *node) (series rollout.Backoff, known bool) {
 		series.Deleted = min(series.Deleted, math.MaxInt32-1) + 1 // it is gone since
 	}
 	before := v.remembered.Rollout.Revision
-	if before != "" && before != v.plan.Status.UpdateRevision || v.failed.retries { // of an earlier rollout
+	anew := before != "" && before != v.plan.Status.UpdateRevision || v.failed.retries
+	if anew && hash == v.plan.Status.UpdateRevision { // of an earlier rollout
 		series.First, series.Deleted, series.Going = time.Time{}, 0, nil
 	}
 	return series, known
@@ -168,8 +169,8 @@ func (v *verifier) waitsLonger(a, b rollout.Backoff) bool {
 }
 
 // failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none.
-func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
-	options, updated := v.failed.options, false
+func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried time.Time) time.Time {
+	updated := false
 	since, restarts := series.First, int64(max(0, series.Deleted))
 	if pod != nil {
 		if created := pod.CreationTimestamp.Time; since.IsZero() || created.Before(since) {
@@ -188,7 +189,7 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			most = max(most, c.RestartCount)
 		}
-		if judgedBefore(pod, v.retriedAt()) {
+		if judgedBefore(pod, retried) {
 			most = 0
 		}
 		restarts += int64(most)
@@ -199,7 +200,7 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff) time.Time {
 	case since.IsZero():
 		return time.Time{}
 	default:
-		return latest(since, v.retriedAt()).Add(options.Deadline)
+		return latest(since, retried).Add(options.Deadline)
 	}
 }
 
@@ -221,7 +222,7 @@ func (v *verifier) countFailed() {
 	}
 	v.staging.completes = false
 	for _, node := range v.nodes {
-		if node.outcome == placement.Run && node.closed == rollout.LimitNone {
+		if node.outcome == placement.Run && node.closed == rollout.LimitNone && !node.goesBack {
 			v.close(node, rollout.LimitFailures)
 		}
 	}
@@ -319,7 +320,7 @@ func (v *verifier) checkFailureWake() {
 		if !v.staging.followed || node.outcome != placement.Run || !node.hasFailed && node.closed == rollout.LimitNone {
 			continue
 		}
-		if series, known := v.seriesOf(node); known {
+		if series, known := v.seriesOf(node, v.plan.Status.UpdateRevision); known {
 			forgotten := earliest(series.Since, v.snapshot.Now).Add(30*time.Minute + 1)
 			v.checkWake(node.name, forgotten, "F1: the failed pods of the node are forgotten")
 		}

@@ -262,7 +262,7 @@ func (v *verifier) begin(p *pod) (inplace.Step, error) {
 
 // updateOf is the change from the pod's revision to that where its node is to end.
 func (v *verifier) updateOf(p *pod) *inplace.Update {
-	key := diffKey{p.hash, p.node.goesStable}
+	key := diffKey{p.hash, v.goalHash(p.node)}
 	if update, ok := v.diffs[key]; ok {
 		return update
 	}
@@ -272,10 +272,7 @@ func (v *verifier) updateOf(p *pod) *inplace.Update {
 }
 
 // diffKey names the revision of a pod, and where it is to go.
-type diffKey struct {
-	from       string
-	goesStable bool
-}
+type diffKey struct{ from, to string }
 
 // templateOf is the template of the revision with the hash; nil if no revision has it, or several, or it cannot be read.
 func (v *verifier) templateOf(hash string) *corev1.PodTemplateSpec {
@@ -328,10 +325,13 @@ func (v *verifier) revisionsBefore(node *node) map[string]bool {
 // known and has not failed, else the base. Where a revision is tried, it is not that one.
 func (v *verifier) rightInClosed(node *node) map[string]bool {
 	ran := v.lostRevision(node)
-	if _, known := v.seriesOf(node); known && !node.goesStable { // its failed pod was deleted a short time ago (M2)
+	if _, known := v.seriesOf(node, v.plan.Status.UpdateRevision); known && !node.goesStable { // M2 deleted a failed one there
 		ran = v.plan.Status.UpdateRevision
 	}
 	failed := slices.ContainsFunc(v.history.byHash[ran], history.Failed)
+	if at := v.backAt(node, ran, nil); node.closed != rollout.LimitFailures && !at.IsZero() && !at.After(v.snapshot.Now) && v.canGoBack() {
+		return v.staging.bases
+	}
 	switch {
 	case ran != "" && v.isUpdate(ran) && !node.goesStable, ran != "" && !v.isUpdate(ran) && !failed:
 		return map[string]bool{ran: true}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
 // checkMarks judges the annotations that the plan sets on, or removes from, a revision (C6): verdicts on the update
@@ -21,7 +23,7 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 			action.Name)
 		return
 	}
-	v.checkSetMarks(action.Name, update, action.Annotations)
+	v.checkSetMarks(action.Name, action.Number, update, action.Annotations)
 	_, promotes := action.Annotations[history.PromotedAnnotation]
 	if promotes && history.Failed(revision) && !slices.Contains(action.RemoveAnnotations, history.FailedAnnotation) {
 		v.report(4, "", "C6: marks revision %s as promoted beside the mark of a fail; right is to remove that", action.Name)
@@ -43,6 +45,9 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 		givesUp := update && key == history.PromotedAnnotation && gaveUp
 		takenBack := update && (v.failed.retries || !gaveUp && v.spec.Strategy.Canary == nil ||
 			v.trial.phase != canary.Failed && v.retriesUpdate())
+		if key == history.FrontierAnnotation && update && !sets && v.endsFrontier() {
+			continue
+		}
 		if sets || !givesUp && (!failure || !takenBack && !promotes && !completes) {
 			v.report(4, "", "C6: removes annotation %s from revision %s, right is only a fail that is retried, "+
 				"or of what is promoted", key, action.Name)
@@ -54,11 +59,17 @@ func (v *verifier) checkMarks(action *rollout.RevisionAction, revision *appsv1.C
 }
 
 // checkSetMarks judges the annotations that a revision gets, be it a new one.
-func (v *verifier) checkSetMarks(name string, update bool, annotations map[string]string) {
+func (v *verifier) checkSetMarks(name string, number int64, update bool, annotations map[string]string) {
 	tries := v.spec.Strategy.Canary != nil
 	for key, value := range annotations {
 		var right bool
 		switch key {
+		case history.FrontierAnnotation:
+			is, right := stage.ReadAnnotation(value, number), v.staging.frontier
+			if !update || !is.IsAt(right) || !is.At.Equal(right.At) || v.staging.completes || !v.staging.followed {
+				v.report(4, "", "T8: sets the frontier %s on revision %s, right is %+v", value, name, right)
+			}
+			continue
 		case history.CompletedAnnotation:
 			if !v.mayComplete(name, update) {
 				v.report(4, "", "T8: marks revision %s as rolled out everywhere; right is only one of which every part is done "+
@@ -135,10 +146,42 @@ func (v *verifier) checkNewMarks(object *appsv1.ControllerRevision) {
 	for key, value := range object.Annotations {
 		if slices.Contains([]string{
 			history.CompletedAnnotation, history.PromotedAnnotation, history.RetriedAnnotation, history.FailedAnnotation,
-			history.FailedMessageAnnotation,
+			history.FailedMessageAnnotation, history.FrontierAnnotation,
 		}, key) {
 			annotations[key] = value
 		}
 	}
-	v.checkSetMarks(object.Name, true, annotations)
+	v.checkSetMarks(object.Name, object.Revision, true, annotations)
+}
+
+// endsFrontier reports whether the update revision is to be without the mark of a frontier (T8): its parts are not followed, or not
+// any more, or none is done.
+func (v *verifier) endsFrontier() bool {
+	return !v.staging.followed || v.staging.completes || v.staging.frontier.At.IsZero() || v.failed.givesUp || len(v.stages) == 0
+}
+
+// checkFrontierMark holds the plan to writing how far the parts are, so that a lost memory loses nothing (T8). A mark that is later
+// than the frontier stays.
+func (v *verifier) checkFrontierMark() {
+	update := v.history.update
+	if update == nil || v.history.asked[update.Name] { // what is written to it is seen first
+		return
+	}
+	is, number := update.Annotations[history.FrontierAnnotation], max(update.Revision, v.history.next)
+	for _, action := range v.plan.Revisions {
+		if action.Verb != rollout.AnnotateRevision || action.Name != update.Name {
+			continue
+		}
+		if slices.Contains(action.RemoveAnnotations, history.FrontierAnnotation) {
+			is = ""
+		}
+		is = cmp.Or(action.Annotations[history.FrontierAnnotation], is)
+	}
+	right, marked := v.staging.frontier, stage.ReadAnnotation(is, number)
+	switch {
+	case v.endsFrontier() && is != "":
+		v.report(12, "", "T8: the update revision keeps the frontier %s, right is none", is)
+	case !v.endsFrontier() && (!marked.IsAt(right) || marked.At.Before(right.At)):
+		v.report(12, "", "T8: the update revision has the frontier %q, right is %+v", is, right)
+	}
 }

@@ -78,6 +78,10 @@ type node struct {
 	canary    bool // the plan tries the update revision here (C1)
 	// goesStable: it is to end at the stable revision (T6); else at the update revision.
 	goesStable bool
+	// goesBack: it is to end at the base, as its part of a stage is not open, and what it has does not work there (T8); backAt is
+	// when that is so by the clock alone.
+	goesBack   bool
+	backAt     time.Time
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool

@@ -102,10 +102,12 @@ func compareParts(a, b part) int {
 type partState struct {
 	part
 	of stage.Stage
-	// nodes are to run the pod, of which held cannot be updated in any case, and plainlyHeld are those of held of which nothing
-	// has to be looked at closely.
-	nodes, held, plainlyHeld int
-	exempt                   int // are left out
+	// nodes are to run the pod. Of these the node selector holds some, and obstructed cannot be updated in place, which is all that
+	// may be done; of plainlyObstructed that is seen without a close look.
+	nodes, held, obstructed, plainlyObstructed int
+	exempt                                     int // are left out
+	// away depart, or have a pod that a taint lets stay; barred have none because of a taint.
+	away, barred int
 	// Of the others: at the update revision and available, there and not available, and not there.
 	settled, unavailable, behind int
 
@@ -113,8 +115,13 @@ type partState struct {
 	done, until time.Time
 }
 
-// skipped reports whether nothing in the part can be updated, and nothing tells of the revision.
-func (s *partState) skipped() bool { return s.nodes == s.held && s.unavailable == 0 && s.exempt == 0 }
+// skipped reports whether the part has no nodes, or the node selector holds them all.
+func (s *partState) skipped() bool {
+	return s.nodes == s.held && s.unavailable+s.exempt+s.away+s.barred == 0
+}
+
+// empty reports whether no pod could be in the part, because it has no nodes that a taint does not bar.
+func (s *partState) empty() bool { return s.nodes == s.held && s.unavailable+s.exempt+s.away == 0 }
 
 // complete reports whether the part is done by how its nodes stand now.
 func (s *partState) complete() bool {
@@ -170,14 +177,26 @@ func (v *verifier) countInPart(node *node, s *partState, exempt int) {
 		s.nodes += node.weight
 	}
 	if run && !node.selected {
-		s.held, s.plainlyHeld = s.held+node.weight, s.plainlyHeld+node.weight
+		s.held += node.weight
+		return
+	}
+	tainted := node.selected && (node.outcome == placement.Keep || node.tainted)
+	switch {
+	case tainted && len(node.pods) == 0:
+		s.barred += node.weight
+		return
+	case node.leftAlone && (run || tainted || v.isUnavailable(node)):
+		s.away += node.weight
 		return
 	}
 	s.exempt += exempt
 	weight := node.weight - exempt
 	if !run {
-		if v.isUnavailable(node) {
+		switch {
+		case v.isUnavailable(node):
 			s.unavailable += weight
+		case tainted:
+			s.away += weight
 		}
 		return
 	}
@@ -187,12 +206,12 @@ func (v *verifier) countInPart(node *node, s *partState, exempt int) {
 	case weight == 0:
 	case available:
 		s.settled += weight
-	case there:
+	case there || len(v.stages) > 0 && (node.cutOff || node.any(v.isOverdue)):
 		s.unavailable += weight
 	case only && old != nil && v.plainlyObstructed(old):
-		s.held, s.plainlyHeld = s.held+weight, s.plainlyHeld+weight
+		s.obstructed, s.plainlyObstructed = s.obstructed+weight, s.plainlyObstructed+weight
 	case only && old != nil && s.behind == 0 && v.obstructed(old): // what others made of a pod decides only for the first
-		s.held += weight
+		s.obstructed += weight
 	default:
 		s.behind += weight
 	}

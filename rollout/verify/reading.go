@@ -125,6 +125,9 @@ func (v *verifier) target(node *node) (rollout.Target, rollout.Limit) {
 	if node.goesStable {
 		return rollout.TargetStable, rollout.LimitNone
 	}
+	if node.goesBack {
+		return rollout.TargetBase, rollout.LimitNone
+	}
 	return rollout.TargetUpdate, rollout.LimitNone
 }
 

@@ -18,18 +18,23 @@ import (
 // What V20 and V21 forbid is judged with the action: see bar, gate and rightInClosed. Here is what the plan says of stages (V12).
 
 // observeBases finds what nodes get that are not to get the update revision yet: the last other revision that was rolled out
-// everywhere, or while no revision has that mark the one that was remembered, else the older one.
+// everywhere, or while there is none the one that most nodes have.
 func (v *verifier) observeBases() {
 	v.staging = staging{}
 	if len(v.stages) == 0 && v.failed.options == nil || v.history.completed {
 		return
 	}
-	remembered := v.remembered.Rollout.Base
 	known := func(revision *appsv1.ControllerRevision) bool {
-		if v.history.anyCompleted {
-			return history.Completed(revision) && !history.Failed(revision)
+		return history.Completed(revision) && !history.Failed(revision)
+	}
+	on, most := v.nodesAt(), 0
+	for _, revision := range v.snapshot.Revisions {
+		if hash := history.HashOf(revision); !v.holdsTemplate(revision) && !v.isUpdate(hash) && !history.Failed(revision) {
+			most = max(most, on[hash])
 		}
-		return remembered != "" && history.HashOf(revision) == remembered && !history.Failed(revision)
+	}
+	common := func(revision *appsv1.ControllerRevision) bool {
+		return most > 0 && on[history.HashOf(revision)] == most && !history.Failed(revision)
 	}
 	readable := func(revision *appsv1.ControllerRevision) bool {
 		return !history.Failed(revision) && v.templateOf(history.HashOf(revision)) != nil
@@ -37,7 +42,7 @@ func (v *verifier) observeBases() {
 	update := v.plan.Status.UpdateRevision
 	for _, next := range []func() map[string]bool{
 		func() map[string]bool { return v.highest(known) },
-		v.olderRevisions,
+		func() map[string]bool { return v.highest(common) },
 		func() map[string]bool { return v.highest(readable) },
 	} {
 		if v.staging.bases = next(); !v.staging.bases[update] {
@@ -49,12 +54,13 @@ func (v *verifier) observeBases() {
 // checkStages compares what the plan says of stages with what is right.
 func (v *verifier) checkStages() {
 	v.checkStagesMemory()
+	v.checkFrontierMark()
 	var right []*partState // those that the plan lists
 	reported := v.staging.followed && len(v.stages) > 0
 	if reported {
 		for _, p := range v.staging.parts {
 			named := p.stage < len(v.stages) && p.of.Key == ""
-			if named || p.nodes+p.unavailable+p.exempt > 0 {
+			if named || p.nodes+p.unavailable+p.exempt+p.away+p.barred > 0 {
 				right = append(right, p)
 			}
 		}
@@ -83,14 +89,14 @@ func (v *verifier) checkStages() {
 // found out only while none of the part is behind.
 func (v *verifier) checkPart(is *rollout.PartState, p *partState) {
 	want := rollout.PartState{
-		Stage: p.of.Name, Key: p.of.Key, Value: p.value, Phase: p.phase, Nodes: int32(p.nodes), Held: int32(p.held),
-		Exempt: int32(p.exempt), Settled: int32(p.settled), Unavailable: int32(p.unavailable), Behind: int32(p.behind),
+		Stage: p.of.Name, Key: p.of.Key, Value: p.value, Phase: p.phase, Nodes: int32(p.nodes),
+		Held: int32(p.held + p.obstructed), Exempt: int32(p.exempt), Away: int32(p.away + p.barred), Settled: int32(p.settled), Unavailable: int32(p.unavailable), Behind: int32(p.behind),
 	}
-	if p.behind > 0 && is.Behind > 0 && int(is.Held) >= p.plainlyHeld && is.Held+is.Behind == want.Held+want.Behind {
+	if p.behind > 0 && is.Behind > 0 && int(is.Held) >= p.held+p.plainlyObstructed && is.Held+is.Behind == want.Held+want.Behind {
 		want.Held, want.Behind = is.Held, is.Behind
 	}
 	same := is.Stage == want.Stage && is.Key == want.Key && is.Value == want.Value && is.Phase == want.Phase &&
-		is.Nodes == want.Nodes && is.Held == want.Held && is.Exempt == want.Exempt && is.Settled == want.Settled &&
+		is.Nodes == want.Nodes && is.Held == want.Held && is.Exempt == want.Exempt && is.Away == want.Away && is.Settled == want.Settled &&
 		is.Unavailable == want.Unavailable && is.Behind == want.Behind
 	if !same {
 		v.report(12, "", "T8: part %+v, right is %+v", *is, want)
@@ -119,15 +125,16 @@ func spelled(at time.Time) string {
 // blocks reports whether a node keeps its part, which is in that phase, from being done.
 func (v *verifier) blocks(node *node, phase stage.Phase) bool {
 	_, available := v.standsAtUpdate(node)
+	run, silent := node.outcome == placement.Run, phase == stage.NoEvidence
 	switch {
-	case phase == stage.NoEvidence && node.exempt:
-		return true
-	case phase != stage.Open && phase != stage.NoEvidence, node.exempt:
+	case phase != stage.Open && !silent, run && !node.selected:
 		return false
-	case node.outcome == placement.Run:
-		return node.selected && !available
+	case node.exempt || node.leftAlone:
+		return silent
+	case run:
+		return !available
 	default:
-		return node.unavailable
+		return node.unavailable || silent && (node.outcome == placement.Keep || node.tainted)
 	}
 }
 
@@ -174,13 +181,24 @@ func (v *verifier) checkStagesMemory() {
 		v.report(12, "", "T8: memory has the frontier at part %q %q since %s, right is %q %q since %s", is.Frontier.Stage,
 			is.Frontier.Value, spelled(is.Frontier.At), right.Stage, right.Value, spelled(right.At))
 	}
-	bases := v.staging.bases
-	if len(bases) == 0 || bases[v.plan.Status.UpdateRevision] {
-		bases = map[string]bool{"": true}
+}
+
+// nodesAt counts by revision the nodes that are to run the pod, by the template, and have a live one of it.
+func (v *verifier) nodesAt() map[string]int {
+	on := make(map[string]int)
+	for _, node := range v.nodes {
+		if node.tried != placement.Run {
+			continue
+		}
+		there := make(map[string]bool)
+		for _, p := range node.pods {
+			if p.active() && !there[p.hash] {
+				there[p.hash] = true
+				on[p.hash] += node.weight
+			}
+		}
 	}
-	if !bases[is.Base] {
-		v.report(12, "", "T8: memory has base %q, right is %q", is.Base, sortedKeys(bases))
-	}
+	return on
 }
 
 // isGated reports whether only the stages keep the outdated pod of a node at its revision.

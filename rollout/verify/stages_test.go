@@ -365,12 +365,13 @@ func TestVerifyWhatPlansSayOfStages(t *testing.T) {
 			plant: remembers(func(r *rollout.Record) { r.Frontier.At = handNow().Add(-time.Minute) }),
 		},
 		{
-			name: "another base", why: "V12", scene: rings, plant: remembers(func(r *rollout.Record) { r.Base = freshHash }), want: 12,
-			mention: `T8: memory has base "fresh", right is ["stale"]`,
-		},
-		{
-			name: "a base without stages", why: "V12", scene: plain, plant: remembers(func(r *rollout.Record) { r.Base = staleHash }), want: 12,
-			mention: `T8: memory has base "stale", right is [""]`,
+			name: "the frontier is not written", why: "P-C: a lost memory loses no soak", want: 12, mention: `T8: the update revision has the frontier "", right is {Stage:ring-0`,
+			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-old", "d-old")),
+			plant: func(s *handmade) {
+				s.plan.Revisions = slices.DeleteFunc(s.plan.Revisions, func(a rollout.RevisionAction) bool {
+					return a.Annotations[history.FrontierAnnotation] != ""
+				})
+			},
 		},
 		{
 			name: "the status waits for time", why: "V12", scene: rings, plant: func(s *handmade) { s.plan.Status.Reason = status.StageSoaking }, want: 12,

@@ -1,12 +1,18 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -61,6 +67,8 @@ func (v *verifier) observeStaging() {
 		of := s.byPart[node.part]
 		switch {
 		case node.outcome != placement.Run:
+		case !of.phase.IsOpen() && v.isBackDue(node):
+			v.sendBack(node)
 		case of.phase == stage.Approving:
 			v.close(node, rollout.LimitApproval)
 		case of.phase == stage.Waiting && of.until.IsZero():
@@ -83,13 +91,144 @@ func (v *verifier) close(node *node, limit rollout.Limit) {
 	v.settleRequests(node)
 }
 
-// rolloutRecord is what is remembered of the rollout of the update revision. A promotion begins it anew.
+// isBackDue reports whether what a node of a closed part has is to go back to the base: it is a revision that was never rolled out
+// everywhere, and either was given up or has served nobody there for longer than pods may need (T8, F3).
+func (v *verifier) isBackDue(node *node) bool {
+	if len(node.requested) > 0 || !v.canGoBack() {
+		return false
+	}
+	p := cmp.Or(node.bestCurrent, node.bestOutdated)
+	if i := slices.IndexFunc(node.pods, func(p *pod) bool { return p.leaving && p.active() }); p == nil && i >= 0 {
+		p = node.pods[i]
+	}
+	if p == nil {
+		lost := v.lostRevision(node)
+		if v.isUpdate(lost) && lost != "" {
+			lost = v.plan.Status.UpdateRevision
+		}
+		node.backAt = v.backAt(node, lost, nil)
+		return false
+	}
+	hash := p.hash
+	if p.atUpdate {
+		hash = v.plan.Status.UpdateRevision
+	}
+	switch {
+	case node.bestCurrent != nil && node.bestOutdated != nil, v.keptInClosed(hash), p.patched:
+		return false
+	case slices.ContainsFunc(v.history.byHash[hash], history.Failed):
+		return true
+	case p.ready || node.hold != rollout.LimitNone || node.cutOff || node.any(v.isOverdue):
+		return false
+	default:
+		node.backAt = v.backAt(node, hash, p.object)
+		return !node.backAt.IsZero() && !node.backAt.After(v.snapshot.Now)
+	}
+}
+
+// backAt is when a revision counts as one that does not work on the node, by the clock alone; zero: never.
+func (v *verifier) backAt(node *node, hash string, pod *corev1.Pod) time.Time {
+	if hash == "" || v.keptInClosed(hash) {
+		return time.Time{}
+	}
+	options, retried := v.failed.options, time.Time{}
+	if options == nil {
+		options = new(failure.Options{}.Default())
+	}
+	if hash == v.plan.Status.UpdateRevision {
+		retried = v.retriedAt()
+	}
+	series, _ := v.seriesOf(node, hash)
+	return v.failsAt(pod, series, options, retried)
+}
+
+// keptInClosed reports whether nodes of closed parts may keep a revision that does not work: it is the base, or was rolled out
+// everywhere.
+func (v *verifier) keptInClosed(hash string) bool {
+	return v.staging.bases[hash] || slices.ContainsFunc(v.history.byHash[hash], func(revision *appsv1.ControllerRevision) bool {
+		return history.Completed(revision) && !history.Failed(revision)
+	})
+}
+
+// canGoBack reports whether there is a base, and pods can be made of it.
+func (v *verifier) canGoBack() bool {
+	for base := range v.staging.bases {
+		if !v.isUpdate(base) && v.templateOf(base) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verifier) isOverdue(p *pod) bool { return p.isDeleted && !p.gone.After(v.snapshot.Now) }
+
+// sendBack makes the base where the node is to end, past what holds it.
+func (v *verifier) sendBack(node *node) {
+	node.goesBack, node.hold, node.sums = true, rollout.LimitNone, sums{}
+	if node.concerned {
+		node.overridden = v.overrides.on(node.object, v.goalTemplate(node))
+	}
+	for _, pod := range node.pods {
+		pod.atGoal = v.isGoal(node, pod.hash) && pod.hash != ""
+		pod.current = pod.atGoal && v.fits(pod)
+	}
+	node.takesBack = v.holdsRolling(node) != rollout.LimitNone || v.spec.Strategy.Method == inplace.Only
+	node.sumUp()
+}
+
+// base is the hash of the base, if it is only one.
+func (v *verifier) base() string {
+	for base := range v.staging.bases {
+		return base
+	}
+	return ""
+}
+
+// rolloutRecord is what is remembered of the rollout of the update revision, with what its mark says of stages. A promotion begins
+// it anew.
 func (v *verifier) rolloutRecord() rollout.Record {
 	record := v.remembered.Rollout
-	if record.Revision != v.plan.Status.UpdateRevision || v.promotesNow() || v.failed.retries {
+	anew := v.promotesNow() || v.failed.retries
+	if anew || record.Revision != "" && record.Revision != v.plan.Status.UpdateRevision {
 		return rollout.Record{}
 	}
+	if record.Revision == "" { // nothing is remembered
+		return rollout.Record{Frontier: v.markedFrontier()}
+	}
+	if marked := v.markedFrontier(); !marked.At.Before(record.Began) {
+		record.Frontier = v.further(record.Frontier, marked)
+	}
 	return record
+}
+
+// markedFrontier is how far the stages are by the mark on the update revision. How that is written is for package stage to say. It
+// is of a rollout that is over if the revision gets another number.
+func (v *verifier) markedFrontier() stage.Frontier {
+	update := v.history.update
+	if update == nil || len(v.stages) == 0 || update.Revision < v.history.next {
+		return stage.Frontier{}
+	}
+	return stage.ReadAnnotation(update.Annotations[history.FrontierAnnotation], update.Revision)
+}
+
+// further is the frontier of the two that is further, or was there first.
+func (v *verifier) further(a, b stage.Frontier) stage.Frontier {
+	at, isA := v.placeOf(a)
+	bt, isB := v.placeOf(b)
+	order := compareParts(at, bt)
+	if !isB || isA && (order > 0 || order == 0 && !b.At.Before(a.At)) {
+		return a
+	}
+	return b
+}
+
+// placeOf is the part at a frontier, and whether the stages of the spec still lead up to it.
+func (v *verifier) placeOf(f stage.Frontier) (at part, known bool) {
+	at = part{len(v.stages), f.Value}
+	if f.Stage != "" {
+		at.stage = slices.IndexFunc(v.spec.Strategy.Policy.Stages, func(s stage.Stage) bool { return s.Name == f.Stage })
+	}
+	return at, !f.At.IsZero() && at.stage >= 0 && (f.Layout == "" || f.Layout == v.layoutTo(at.stage))
 }
 
 // tried reports whether the update revision is on trial, or has failed.
@@ -146,7 +285,7 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	}
 	allOpen := v.allOpen()
 	unfinished, closed := false, false // a part before this one is not done, or not even open
-	for _, p := range rest {
+	for i, p := range rest {
 		soaked := v.soakEnds(s.frontier)
 		switch {
 		case p.skipped() && (!closed || p.nodes == 0):
@@ -158,6 +297,9 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 			p.phase, p.until, s.soaked = stage.Waiting, soaked, soaked
 		case !allOpen && p.of.Approval && !v.isApproved(p):
 			p.phase = stage.Approving
+		case p.empty() && !slices.ContainsFunc(rest[i:], func(p *partState) bool { return !p.empty() }):
+			p.phase = stage.Skipped // taints bar all that is left
+			continue
 		case !unfinished && p.complete():
 			p.phase, s.frontier = stage.Done, v.frontierAt(p)
 			continue
@@ -179,35 +321,22 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	}
 }
 
-// passed finds the frontier before this plan opens anything, and returns the parts behind it: what is remembered, or if that is
-// lost the last part up to which all are done.
+// passed finds the frontier before this plan opens anything, and returns the parts behind it. What nodes have is no evidence that a
+// part was open.
 func (s *staging) passed(v *verifier, remembered stage.Frontier) (rest []*partState) {
-	at, known := part{len(v.stages), remembered.Value}, !remembered.At.IsZero()
-	if remembered.Stage != "" {
-		at.stage = slices.IndexFunc(v.spec.Strategy.Policy.Stages, func(s stage.Stage) bool { return s.Name == remembered.Stage })
-	}
-	if known && at.stage >= 0 && (remembered.Layout == "" || remembered.Layout == v.layoutTo(at.stage)) {
-		s.frontier = remembered
-		s.frontier.At = earliest(remembered.At, v.snapshot.Now)
-		for i, p := range s.parts {
-			if compareParts(p.part, at) > 0 {
-				return s.parts[i:]
-			}
-		}
-		return nil
-	}
 	s.frontier = stage.Frontier{}
-	rest = s.parts
+	at, known := v.placeOf(remembered)
+	if !known {
+		return s.parts
+	}
+	s.frontier = remembered
+	s.frontier.At = earliest(remembered.At, v.snapshot.Now)
 	for i, p := range s.parts {
-		switch {
-		case p.skipped():
-		case p.complete():
-			s.frontier, rest = v.frontierAt(p), s.parts[i+1:]
-		default:
-			return rest
+		if compareParts(p.part, at) > 0 {
+			return s.parts[i:]
 		}
 	}
-	return rest
+	return nil
 }
 
 // frontierAt is what is to be remembered of a part that is done now.

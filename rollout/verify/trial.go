@@ -270,18 +270,26 @@ func (v *verifier) goesStable(node *node) bool {
 // isGoal reports whether the hash of a requested pod, or of one to be created, is that of the revision where the node is to
 // end.
 func (v *verifier) isGoal(node *node, hash string) bool {
-	if node == nil || !node.goesStable {
+	switch {
+	case node != nil && node.goesStable:
+		return hash == v.trial.stable
+	case node != nil && node.goesBack:
+		return v.staging.bases[hash]
+	default:
 		return v.isUpdate(hash)
 	}
-	return hash == v.trial.stable
 }
 
 // goalHash is the revision where the node is to end, goalTemplate its template; nil: it cannot be read.
 func (v *verifier) goalHash(node *node) string {
-	if node != nil && node.goesStable {
+	switch {
+	case node != nil && node.goesStable:
 		return v.trial.stable
+	case node != nil && node.goesBack:
+		return v.base()
+	default:
+		return v.plan.Status.UpdateRevision
 	}
-	return v.plan.Status.UpdateRevision
 }
 
 func (v *verifier) goalTemplate(node *node) *corev1.PodTemplateSpec {

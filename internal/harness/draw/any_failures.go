@@ -159,5 +159,4 @@ func drawSeries(t *rapid.T, hash string, deadline time.Duration, s *rollout.Snap
 		})
 	}
 	m.Rollout.GaveUp = pick(t, "gave up", "", "", "", "2 nodes failed, at most 1 may: a, b")
-	m.Rollout.Base = pick(t, "remembered base", "", "", "5f46b89dcc", hash, oldHash(0), oldHash(1))
 }

@@ -21,8 +21,8 @@ import (
 func Rings() []string { return []string{"0", "1", "", "9", "10", "x"} }
 
 // InStages generates cases as the given generator does, and adds what stages are about (T8): stages with approvals, some of them
-// of other revisions, some expedited; rings that nodes are in; the marks of completed rollouts; and in memories a frontier and a
-// base, also such as do not fit. They are drawn at the end, so that what was drawn before stays what it is without stages.
+// of other revisions, some expedited; rings that nodes are in; the marks of completed rollouts; and in memories and marks a
+// frontier, also one that does not fit. They are drawn at the end, so that what was drawn before stays what it is without stages.
 func InStages(cases *rapid.Generator[harness.Case]) *rapid.Generator[harness.Case] {
 	return rapid.Custom(func(t *rapid.T) harness.Case {
 		c := cases.Draw(t, "case without stages")
@@ -108,7 +108,8 @@ func AnyApprovals(stages []stage.Stage, hash string) *rapid.Generator[[]stage.Ap
 	})
 }
 
-// drawFrontier draws what a memory says of stages, for most of them what fits: then the memory is of the update revision.
+// drawFrontier draws what a memory says of stages, for most of them what fits: then the memory is of the update revision. Some of
+// it is on the update revision as well, or only there.
 func drawFrontier(t *rapid.T, stages []stage.Stage, hash string, s *rollout.Snapshot) {
 	m := &s.Memory
 	if pick(t, "remembers the rollout", false, true, true) {
@@ -117,7 +118,6 @@ func drawFrontier(t *rapid.T, stages []stage.Stage, hash string, s *rollout.Snap
 	if m.Version == 0 {
 		return
 	}
-	m.Rollout.Base = pick(t, "remembered base", "", "", "5f46b89dcc", hash, oldHash(0), oldHash(1))
 	at := pick[time.Duration](t, "done since", 0, -1, time.Second-1, time.Second, 10*time.Minute, 24*time.Hour, -time.Minute)
 	if at == -1 { // before any part is done
 		return
@@ -126,9 +126,23 @@ func drawFrontier(t *rapid.T, stages []stage.Stage, hash string, s *rollout.Snap
 	for _, s := range stages {
 		names = append(names, s.Name, s.Name)
 	}
-	m.Rollout.Frontier = stage.Frontier{
+	frontier := stage.Frontier{
 		Stage: pick(t, "frontier", names...),
 		Value: pick(t, "frontier value", "", "", "a", "b", "0", "9", "10", "x"),
 		At:    kit.Noon().Add(-at),
+	}
+	inMemory := pick(t, "frontier is in the memory", true, true, false)
+	if inMemory {
+		m.Rollout.Frontier = frontier
+	}
+	if inMemory && pick(t, "frontier is not marked", true, false) {
+		return
+	}
+	behind := pick[int64](t, "number of the mark", 0, 0, 0, 1)
+	for _, revision := range s.Revisions {
+		if revision != nil && history.HashOf(revision) == hash {
+			mark := frontier.Annotation(revision.Revision - behind)
+			revision.Annotations = with(revision.Annotations, history.FrontierAnnotation, mark)
+		}
 	}
 }

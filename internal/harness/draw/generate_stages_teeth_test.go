@@ -57,7 +57,6 @@ func noteStages(note func(string, bool), s harness.Case) {
 	note("frontier of a stage that is gone", m.Frontier.Stage == "gone")
 	note("frontier of another revision", m.Revision != hash && !m.Frontier.At.IsZero())
 	note("frontier ahead of time", m.Frontier.At.After(s.Snapshot.Now))
-	note("base is remembered", m.Base != "")
 }
 
 func noteParts(note func(string, bool), s harness.Case, plan rollout.Plan) {
