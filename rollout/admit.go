@@ -166,7 +166,7 @@ const (
 // updating the pod in place.
 func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 	d := r.decision(i)
-	if r.surge() {
+	if r.surge() && r.alone(&r.nodes[i]) {
 		if !r.create(i, VerbSurge, reason) {
 			return updateDeferred
 		}
@@ -178,7 +178,7 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 		}
 		return updateBegun
 	}
-	if r.spec.Strategy.Method != inplace.Recreate && !found.obstructed() {
+	if r.spec.Strategy.Method != inplace.Recreate && !r.surge() && !found.obstructed() {
 		if outcome := r.updateInPlace(i, reason, found.change); outcome != updateNotInPlace {
 			return outcome
 		}

@@ -126,6 +126,20 @@ func pinned(p podOf) podOf {
 // ago returns an instant before the one that scenes are planned at.
 func ago(d time.Duration) time.Time { return kit.Noon().Add(-d) }
 
+// young makes the pod one that was created a minute ago, so that it is waited for.
+func young(p *corev1.Pod) { kit.Created(ago(time.Minute))(p) }
+
+// crashing makes the container of the pod one that was killed three times, and waits for that reason.
+func crashing(waits string) kit.PodOption {
+	return func(p *corev1.Pod) {
+		kit.Unready()(p)
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "main", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waits}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
+		}}
+	}
+}
+
 func readyFor(d time.Duration) kit.PodOption { return kit.Ready(ago(d)) }
 
 func terminating() kit.PodOption { return kit.Terminating(kit.Noon()) }

@@ -83,7 +83,7 @@ const (
 	// StateBroken is a node whose only live pods have Failed or Succeeded (M2).
 	StateBroken
 	// StateStarting is a node whose only pod is at the revision where the node is to end, and not yet available, or requested
-	// and not seen yet.
+	// and not seen yet. Where it does not seem to become so, [Plan.CauseOf] says why, and Explain calls the node failing.
 	StateStarting
 	// StateUpdated is a node whose pod is at the update revision and available, and that is to end there.
 	StateUpdated

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -210,7 +212,7 @@ func TestExplain(t *testing.T) {
 			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; counts against maxUnavailable`},
 		{scene{name: "Outdated with surge", why: "B4", spec: surge, fleet: []spot{on("a", oldPod())}},
 			`a: outdated; create a new pod beside the old one: the pod is outdated, and the budget allows it; holds a place of maxSurge`},
-		{scene{name: "NotReady", why: "it is only waited for", fleet: []spot{on("a", newPod(kit.Unready()))}},
+		{scene{name: "NotReady", why: "it is only waited for", fleet: []spot{on("a", newPod(kit.Unready(), young))}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet; counts against maxUnavailable`},
 		{scene{name: "MinReadySeconds", why: "B5: with the instant", spec: []kit.SpecOption{kit.MinReadySeconds(60)},
 			fleet: []spot{on("a", newPod(readyFor(15*time.Second)))}},
@@ -246,17 +248,22 @@ func TestExplain(t *testing.T) {
 			`a: leaving; waits: taint gone:NoExecute is not tolerated; the node's pods are terminating`},
 		{scene{name: "Terminating, gone", why: "M5: there is no node, so no verdict either", fleet: []spot{gone("a", pinned(newPod(terminating())))}},
 			`a: vanished; waits: the node's pods are terminating`},
-		{scene{name: "Kept and counted", why: "B2: a kept node that uses the budget up says so", fleet: []spot{on("a", newPod(kit.Unready())).keep()}},
+		{scene{name: "Kept and counted", why: "B2: a kept node that uses the budget up says so", fleet: []spot{on("a", newPod(kit.Unready(), young)).keep()}},
 			`a: kept; nothing to do: taint full:NoSchedule is not tolerated, but a pod that runs may stay; counts against maxUnavailable`},
 		{scene{name: "Kept, frozen", why: "P5, T4: the verdict, and what keeps the repair waiting", spec: []kit.SpecOption{kit.Frozen()},
 			fleet: []spot{on("a", newPod(kit.Succeeded())).keep()}},
 			`a: kept; waits: taint full:NoSchedule is not tolerated; the set is frozen; counts against maxUnavailable`},
 		{scene{name: "OnDelete, unavailable", why: "T5: there is no budget to count against", spec: []kit.SpecOption{kit.OnDelete()},
-			fleet: []spot{on("a", newPod(kit.Unready()))}},
+			fleet: []spot{on("a", newPod(kit.Unready(), young))}},
 			`a: starting; waits: pod a0 of the update revision is not ready yet`},
 		{scene{name: "Surge of nothing", why: "B1: of no desired nodes there are no places to hold", spec: []kit.SpecOption{kit.MaxSurge("10%")},
-			fleet: []spot{on("a", newPod(kit.Unready())).keep()}},
+			fleet: []spot{on("a", newPod(kit.Unready(), young)).keep()}},
 			`a: kept; nothing to do: taint full:NoSchedule is not tolerated, but a pod that runs may stay`},
+		{scene{name: "Failing", why: "P-A: an hour is too long, and the objects say why", fleet: []spot{on("a", newPod(crashing("CrashLoopBackOff")))}},
+			`a: failing; waits: pod a0 of the update revision is not ready yet: container main: CrashLoopBackOff, last OOMKilled with exit code 137, 3 restarts, ` +
+				`since 2026-01-01T12:00:00Z; counts against maxUnavailable`},
+		{scene{name: "Overdue", why: "P-A: what holds a pod that should be gone", fleet: []spot{on("a", newPod(goneBy(-time.Minute), func(p *corev1.Pod) { p.Finalizers = []string{"example.com/x"} }))}},
+			`a: terminating; waits: the node's pods are terminating: pod a0: its deletion is overdue, held by finalizer example.com/x, since 2026-01-01T11:59:00Z; counts against maxUnavailable`},
 		{scene{name: "Held by paused", why: "T4", spec: []kit.SpecOption{kit.Paused()}, fleet: []spot{on("a", oldPod())}},
 			`a: outdated; is held: its pod a0 is outdated, but the rollout is paused`},
 		{scene{name: "Held by frozen", why: "T4", spec: []kit.SpecOption{kit.Frozen()}, fleet: []spot{on("a", oldPod())}},

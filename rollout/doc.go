@@ -42,7 +42,7 @@
 //   - repair does what is due: repair.go, stray.go
 //   - admit spends the budgets: admit.go, update.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
-//   - report completes the decisions and derives status and memory: report.go, report_policy.go, remember.go
+//   - report completes the decisions and derives status and memory: report.go, report_policy.go, report_causes.go, remember.go
 //
 // A step uses nothing of the files of another step, apart from what that step has written down. What several steps use is in
 // these files. Read them before the steps, in this order: each uses only those above it, but for run.go, whose records hold
@@ -56,6 +56,7 @@
 //   - queries_hold.go: what holds a node at the pod that it has
 //   - queries_rollout.go: how far the rollout as a whole may go
 //   - queries_lost.go: at which revision a lost pod comes back, and which is the base
+//   - queries_motion.go: whether something is in motion on a node, or stands still until somebody acts
 //   - queries_exempt.go: whether a node is left out of the budgets
 //   - note.go: writes down what is done about a node, and why
 //   - burst.go: how many actions a plan may hold (M6)

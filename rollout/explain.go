@@ -47,7 +47,11 @@ func (p *Plan) explain(d *Decision) string {
 	} else {
 		b.WriteString(d.Node)
 	}
-	fmt.Fprintf(&b, ": %s; ", d.State)
+	state := d.State.String()
+	if d.State == StateStarting && p.CauseOf(d.Node) != nil {
+		state = "failing"
+	}
+	fmt.Fprintf(&b, ": %s; ", state)
 	b.WriteString(p.action(d))
 	b.WriteString(": ")
 	b.WriteString(p.Because(d))
@@ -127,12 +131,33 @@ func pods(d *Decision) string {
 	return fmt.Sprintf("%d pods", d.Deletes)
 }
 
-// Because returns the reason of a decision of this plan in words and figures: the part of [Plan.Explain] that says why. A nil
-// decision gives "".
+// Because returns the reason of a decision of this plan in words and figures: the part of [Plan.Explain] that says why. If the node's
+// pod does not serve, it ends with the cause, in the words of the objects. A nil decision gives "".
 func (p *Plan) Because(d *Decision) string {
 	if d == nil {
 		return ""
 	}
+	because, c := p.because(d), p.CauseOf(d.Node)
+	if c == nil {
+		return because
+	}
+	switch {
+	case d.Reason == ReasonNotReady && d.Pod == c.Pod:
+		because += ": "
+	case d.Reason == ReasonTerminating:
+		because += ": pod " + c.Pod + ": "
+	default:
+		because += "; pod " + c.Pod + " does not serve: "
+	}
+	because += c.String()
+	if !c.Since.IsZero() {
+		because += ", since " + c.Since.UTC().Format(time.RFC3339)
+	}
+	return because
+}
+
+// because returns the reason without the cause.
+func (p *Plan) because(d *Decision) string {
 	switch d.Reason {
 	case ReasonIneligible, ReasonLeaving:
 		return d.Placement.String()

@@ -2,7 +2,9 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/stage"
@@ -110,4 +112,37 @@ func (s *DomainState) spent() string {
 	}
 	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s",
 		counted(s.AtOnce, "value"), s.Key, value, list(s.Users, len(s.Users)))
+}
+
+// CauseOf returns why the pod of a node does not serve; nil: it serves, there is none, or it starts or terminates as every pod does.
+func (p *Plan) CauseOf(node string) *NodeCause {
+	i, found := slices.BinarySearchFunc(p.Causes, node, func(c NodeCause, name string) int { return strings.Compare(c.Node, name) })
+	if !found {
+		return nil
+	}
+	return &p.Causes[i]
+}
+
+// String returns the blocker as one sentence: who is in the way, since when, why, and what would help.
+func (b Blocker) String() string {
+	text := list(b.Nodes, int(b.Count))
+	if !b.Since.IsZero() {
+		text += ", since " + b.Since.UTC().Format(time.RFC3339)
+	}
+	return text + ": " + b.Why + " (what helps: " + strings.Join(b.Helps, "; or ") + ")"
+}
+
+// withBlockers adds the first blocker to what is in the way.
+func (p *Plan) withBlockers(obstacle string) string {
+	if len(p.Blockers) == 0 {
+		return obstacle
+	}
+	text := p.Blockers[0].String()
+	if more := len(p.Blockers) - 1; more > 0 {
+		text += ", and " + counted(int32(more), "other reason")
+	}
+	if obstacle == "" {
+		return text
+	}
+	return obstacle + "; " + text
 }

@@ -87,7 +87,7 @@ func TestExplainCanary(t *testing.T) {
 		{scene{name: "nowhere", why: "C1", spec: []kit.SpecOption{kit.Canary("1"), kit.CanaryOn("canary", "yes")}, fleet: []spot{on("a", oldPod())}},
 			`a: stable; nothing to do: its pod is at the stable revision and available, while the canary of the update revision has no node`},
 		{scene{name: "of the stable revision", why: "T6: its pod is not at the update revision", spec: one, set: failedRevision,
-			fleet: []spot{on("a", oldPod(kit.Unready()))}},
+			fleet: []spot{on("a", oldPod(kit.Unready(), young))}},
 			`a: starting; waits: pod a0 of the stable revision is not ready yet; counts against maxUnavailable`},
 		{scene{name: "a canary node", why: "C1", spec: one, fleet: []spot{on("a", oldPod()), on("b", oldPod())}},
 			`a: outdated; replace pod a0: the pod is outdated, and the budget allows it; counts against maxUnavailable; is a canary node`},
@@ -106,7 +106,7 @@ func TestExplainCanary(t *testing.T) {
 			`a: outdated; replace pod a0: the pod has other resources than are wanted on the node, and the budget allows it; ` +
 				`counts against maxUnavailable`},
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
-			`a: starting; waits: pod a0 of the update revision is not ready yet; is left out of the budget by maxUnschedulable`},
+			`a: failing; waits: pod a0 of the update revision is not ready yet: Unschedulable, since 2026-01-01T11:00:00Z; is left out of the budget by maxUnschedulable`},
 		{scene{name: "down before", why: "B9: the cause, what ends it, and how many more there may be",
 			spec: []kit.SpecOption{kit.MaxExempt("2"), kit.Tolerating("", "")}, fleet: []spot{on("a").with(kit.NotReady())}},
 			`a: missing; create a pod: the node is eligible and has no pod; is left out of the budget until the node is back: ` +

@@ -35,8 +35,8 @@ func TestNextWakeInstants(t *testing.T) {
 		{scene: scene{name: "without minReadySeconds", why: "B5: Ready is available", fleet: []spot{on("a", newPod(readyFor(0)))}}},
 		{scene: scene{name: "outdated", why: "S1: the status counts it available from then on", spec: []kit.SpecOption{ready, kit.Paused()},
 			fleet: []spot{on("a", oldPod(readyFor(45*second)))}}, wake: 15 * second},
-		{scene: scene{name: "terminating", why: "a pod on its way out becomes nothing", spec: []kit.SpecOption{ready},
-			fleet: []spot{on("a", newPod(readyFor(45*second), terminating()))}}},
+		{scene: scene{name: "terminating", why: "a pod on its way out becomes nothing, and should be gone after its grace period", spec: []kit.SpecOption{ready},
+			fleet: []spot{on("a", newPod(readyFor(45*second), terminating()))}}, wake: 30 * second},
 		{scene: scene{name: "gone", why: "M5: nobody counts a pod whose node is gone", spec: []kit.SpecOption{ready},
 			fleet: []spot{gone("a", newPod(readyFor(45*second)))}}},
 		{scene: scene{name: "leave, lingering", why: "M4: from then on it serves, and may linger",
@@ -86,7 +86,8 @@ func TestNextWakeInstants(t *testing.T) {
 				t.Errorf("one nanosecond before: %s, %+v, want no change: %s", acts(before), before.Status.Counts, tt.why)
 			}
 			l.snapshot.Now = plan.NextWake
-			if then := l.plan(t); acts(then) == acts(plan) && then.Status.Counts == plan.Status.Counts && slices.Equal(was, lines(then)) {
+			if then := l.plan(t); acts(then) == acts(plan) && then.Status.Counts == plan.Status.Counts &&
+				then.Status.State == plan.Status.State && slices.Equal(was, lines(then)) {
 				t.Errorf("at that instant nothing is different: %s", tt.why)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
@@ -55,6 +56,12 @@ type Plan struct {
 	Parts []PartState
 	// StaleApprovals are those that name another revision, in the order of the spec.
 	StaleApprovals []stage.Approval
+	// Causes say of each node whose pod does not serve why, in the words of the objects, in ascending order of nodes. Nodes whose pods
+	// start or terminate as every pod does are not among them. Nil: there is none.
+	Causes []NodeCause
+	// Blockers say who is in the way while the state is [status.Stuck], since when, why, and what would help, in ascending order of
+	// their first nodes. Nil in any other state, and where no node is in the way.
+	Blockers []Blocker
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
 	BudgetUsers []string
@@ -286,6 +293,27 @@ type PartState struct {
 	Done, Until time.Time
 	// Blocking are the first nodes, at most five and in ascending order, that keep an open part from being done. Nil for others.
 	Blocking []string
+}
+
+// NodeCause is why the pod of a node does not serve.
+type NodeCause struct {
+	// Node and Pod are their names.
+	Node, Pod string
+	// Cause in the words of the objects.
+	diagnosis.Cause
+}
+
+// Blocker is what keeps a rollout from going on, on one or more nodes.
+type Blocker struct {
+	// Nodes are the first nodes, at most five and in ascending order, and Count is how many there are.
+	Nodes []string
+	Count int32
+	// Since is since when the first of them has been in the way; zero: the objects do not tell.
+	Since time.Time
+	// Why is the reason in words, that of the objects where they have one.
+	Why string
+	// Helps are what a user can do about it, one thing each: a field to change, a command, a node to look at. Never empty.
+	Helps []string
 }
 
 // Budget shows the limits of a plan and what is spent of them, after its repairs and admissions.

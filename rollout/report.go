@@ -24,7 +24,20 @@ func (r *run) report() {
 	r.reportParts()
 	r.reportFailures()
 	r.reportOverrides()
-	r.plan.Status = status.Summarize(r.statusInput(counts))
+	r.reportCauses()
+	moving := r.isAnyMoving()
+	for i := range r.nodes { // when the clock ends what is in motion, the state may be another
+		_, changes := r.isMoving(int32(i))
+		r.wake(changes)
+	}
+	in := r.statusInput(counts)
+	in.Moving = moving || !r.plan.NextWake.IsZero()
+	r.plan.Status = status.Summarize(in)
+	if r.plan.Status.State == status.Stuck { // what is in the way is said where the state is
+		r.reportBlockers()
+		in.Obstacle = r.plan.withBlockers(in.Obstacle)
+		r.plan.Status = status.Summarize(in)
+	}
 	r.plan.Memory = r.memory()
 }
 
@@ -127,6 +140,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		CompletedRevision: r.completedRevision(),
 		Settled:           r.settledAside,
 	}
+	in.NotServing = int32(len(r.plan.Causes))
 	for i := range r.nodes {
 		n, d := &r.nodes[i], r.decision(int32(i))
 		if d.Reason == ReasonPartitionedScaling {
@@ -148,6 +162,8 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 			switch {
 			case r.isHeldByStages(int32(i)):
 				in.Gated++
+			case d.Limit == LimitInPlaceOnly:
+				in.Obstructed++
 			case d.Target == TargetHeld:
 				in.Held++
 				if d.Unavailable {

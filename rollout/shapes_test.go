@@ -78,7 +78,7 @@ func TestShapes(t *testing.T) {
 // standard library are counted where they call back, as slices.ContainsFunc does; slices.Contains is not seen.
 func TestShapesStayLinear(t *testing.T) {
 	t.Parallel()
-	const some, factor, most, few = 300, 4, 8, 3000
+	const some, factor, most, few = 300, 4, 8, 3600
 	binary := filepath.Join(t.TempDir(), "rollout.test")
 	build := exec.Command("go", "test", "-c", "-vet=off", "-o", binary, "-covermode", "count", "-coverpkg",
 		".,./internal/fleet,./canary,./domain,./failure,./history,./outage,./stage,./verify,"+ // what plans and verifies

@@ -317,7 +317,7 @@ func TestSlowStartWake(t *testing.T) {
 			[]spot{on("a", fresh(50*time.Second), oldPod(terminating())), on("b"), on("c")}, nil, 30 * time.Second},
 		{"under way, and one that leaves", "its interval ends, but its old pod is there until the hook lets it go", rolling(80 * time.Second),
 			[]spot{on("a", fresh(50*time.Second), oldPod(hooked, asked)), on("b"), on("c")}, []kit.SpecOption{draining}, 40 * time.Second},
-		{"nobody waits", "it rises for nobody", rolling(90 * time.Second), []spot{on("a", newPod(kit.Created(ago(0)), kit.Unready()))}, nil, 0},
+		{"nobody waits", "it rises for nobody, and the pod has ten minutes", rolling(90 * time.Second), []spot{on("a", newPod(kit.Created(ago(0)), kit.Unready()))}, nil, 10 * time.Minute},
 		{"paused", "the clock stands", rolling(0), []spot{on("a"), on("b")}, []kit.SpecOption{kit.Paused()}, 0},
 	}
 	rows := uniqueRows{}

@@ -116,7 +116,7 @@ func TestStatusS2(t *testing.T) {
 		{
 			name: "starting", why: "nothing is done: a pod that starts is waited for",
 			spec:  []kit.SpecOption{kit.MaxUnavailable("3")},
-			fleet: []spot{on("a", newPod(kit.Unready()))},
+			fleet: []spot{on("a", newPod(kit.Unready(), young))},
 			state: status.Updating, reason: status.WaitingForAvailability,
 			message: "0 of 1 nodes updated and available", allowed: 2,
 		},
@@ -136,7 +136,7 @@ func TestStatusS2(t *testing.T) {
 		{
 			name: "surging", why: "nothing is done: the new pod is waited for, and the node is not settled",
 			spec:  []kit.SpecOption{kit.MaxSurge("1")},
-			fleet: []spot{on("a", oldPod(), newPod(kit.Unready()))},
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unready(), young))},
 			state: status.Updating, reason: status.WaitingForAvailability,
 			message: "0 of 1 nodes updated and available",
 		},
@@ -177,9 +177,17 @@ func TestStatusS2(t *testing.T) {
 		},
 		{
 			name: "waiting", why: "nothing is under way: a broken pod on a keep node uses up the budget",
-			fleet: []spot{on("a", oldPod()), on("b", newPod(kit.Unready())).keep()},
+			fleet: []spot{on("a", oldPod()), on("b", newPod(kit.Unready(), young)).keep()},
 			state: status.Updating, reason: status.WaitingForAvailability,
 			message: "0 of 1 nodes updated and available, 1 waiting for the budget",
+		},
+		{
+			name: "failing", why: "P-A: nothing is in motion, and somebody has to act",
+			spec:  []kit.SpecOption{kit.MaxUnavailable("3")},
+			fleet: []spot{on("a", newPod(crashing("ErrImagePull")))},
+			state: status.Stuck, reason: status.PodsNotServing,
+			message: "0 of 1 nodes updated and available; a, since 2026-01-01T12:00:00Z: container main: ErrImagePull, last OOMKilled with exit code 137 (what helps: correct the image or " +
+				"its pull secret in the template; or see whether a reaches the registry)", allowed: 2,
 		},
 		{
 			name: "paused", why: "T4: held nodes, one of them unavailable; S4: it uses up the budget",
@@ -214,14 +222,16 @@ func TestStatusS2(t *testing.T) {
 			spec:  []kit.SpecOption{partition("1")},
 			fleet: []spot{on("a", oldPod(kit.Unready())), on("b", oldPod())},
 			state: status.Stuck, reason: status.HeldPodsUseUpBudget,
-			message: "0 of 2 nodes updated and available, 1 held back, 1 waiting for the budget, 1 unavailable while held back",
+			message: "0 of 2 nodes updated and available, 1 held back, 1 waiting for the budget, 1 unavailable while held back; a, since 2026-01-01T12:00:00Z: " +
+				"it is not Ready, and nothing says why (what helps: see kubectl describe pod a0; or roll out a template that mends it, or the one before)",
 		},
 		{
-			name: "in place only", why: "I1: a pod that cannot be updated in place is held",
+			name: "in place only", why: "I1, P-A: nobody asked for what cannot be done, and it is not what the user holds back",
 			spec:  []kit.SpecOption{method(inplace.Only)},
 			fleet: []spot{on("a", oldPod()), on("b", newPod())},
-			state: status.Running, reason: status.RolloutHeld,
-			message: "1 of 2 nodes updated and available, 1 held back", allowed: 1,
+			state: status.Stuck, reason: status.InPlaceNotPossible,
+			message: "1 of 2 nodes updated and available; a: its pod cannot be updated in place, and the method is InPlaceOnly: no readiness gate InPlaceUpdateReady " +
+				"(what helps: set the method to InPlaceIfPossible; or delete the pods of a by hand)", allowed: 1,
 		},
 		{
 			name: "no nodes", why: "nothing to do",
@@ -310,7 +320,7 @@ func TestStatusS3(t *testing.T) {
 		{"new node", "nor does one that joins", "agent:v2", []spot{on("a", newPod()), on("b")}, "False since 2, completed true, began 0"},
 		{"new revision", "a new record", "agent:v3", []spot{on("a", newPod())}, "True since 5, completed false, began 5"},
 		{"rollback", "a rollout again, although it was complete once", "agent:v2",
-			[]spot{on("a", newPod(kit.Unready()))}, "True since 5, completed false, began 6"},
+			[]spot{on("a", newPod(kit.Unready(), young))}, "True since 5, completed false, began 6"},
 	}
 	rows := uniqueRows{}
 	for i, step := range steps {

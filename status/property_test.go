@@ -97,7 +97,7 @@ var scenes = rapid.Custom(func(t *rapid.T) scene {
 		Now:               noon,
 		UpdateRevision:    revisions.Draw(t, "update revision"),
 		CompletedRevision: revisions.Draw(t, "completed revision"),
-		Paused:            flag("paused", 5), Frozen: flag("frozen", 5), OnDelete: flag("onDelete", 5), Acting: flag("acting", 2),
+		Paused:            flag("paused", 5), Frozen: flag("frozen", 5), OnDelete: flag("onDelete", 5), Acting: flag("acting", 2), Moving: flag("moving", 2),
 		MaxUnavailable:  small.Draw(t, "maxUnavailable"),
 		Unavailable:     small.Draw(t, "unavailable"),
 		MaxSurge:        rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "maxSurge"),
@@ -200,6 +200,8 @@ func verdict(s scene) seen {
 		v.State, v.Reason = status.Canary, status.CanaryOnTrial
 	case !free && (reached || latched):
 		v.State, v.Reason = status.Running, rest
+	case !in.Acting && !in.Moving: // P-A
+		v.State, v.Reason = status.Stuck, status.NothingMoves
 	case in.Acting || free && in.Waiting == 0:
 		v.State, v.Reason = status.Updating, status.RolloutInProgress
 	default:
@@ -266,7 +268,7 @@ func sceneViolation(f summarize, s scene) error {
 	// A canary node that is away, or back, is no news of the trial (S3).
 	away := s.in
 	away.Settled, away.Counts.Available, away.Counts.Ready = 0, 0, 0
-	away.Acting, away.Waiting = !away.Acting, 0
+	away.Acting, away.Moving, away.Waiting = !away.Acting, true, 0
 	if other := f(away); s.in.Trial.State != status.Unknown && s.in.HeldUnavailable == 0 &&
 		trialOf(s.in.Trial) != "" && !s.in.Trial.Promoted && look(other) != look(got) {
 		return fmt.Errorf("%v while nodes are away, %v before", look(other), look(got))

@@ -107,6 +107,12 @@ const (
 	// FailedNodesLeft: all that is left of the rollout, as far as it may go, are nodes that the update revision has failed on
 	// (F1).
 	FailedNodesLeft
+	// PodsNotServing: pods do not serve although they should by now, and nothing that the rollout may do changes that (P-A).
+	PodsNotServing
+	// InPlaceNotPossible: the pods that are left cannot be updated in place, and the method is InPlaceOnly (I1).
+	InPlaceNotPossible
+	// NothingMoves: the rollout is not at its end, nothing is in motion, and no clock will change that (P-A).
+	NothingMoves
 
 	reasons // count
 )
@@ -116,6 +122,7 @@ var reasonNames = [reasons]string{
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget", "FailedNodesLeft",
+	"PodsNotServing", "InPlaceNotPossible", "NothingMoves",
 }
 
 // String returns the name of the reason, or ConditionReason(n) for a value without a name.

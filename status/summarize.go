@@ -51,6 +51,14 @@ type Input struct {
 	OnlyFailedLeft bool
 	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
 	Obstacle string
+	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and the
+	// method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
+	Obstructed int32
+	// NotServing is the number of nodes whose pods do not serve although they should by now.
+	NotServing int32
+	// Moving reports whether something happens by itself: a pod starts and has not failed to for too long, terminates within its
+	// grace period or waits for a hook, or the clock will open a gate. What neither acts nor moves goes on only when somebody acts.
+	Moving bool
 	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
 	Acting bool
 
@@ -151,6 +159,8 @@ type Status struct {
 //     all that is left.
 //   - Canary: the revision is on trial.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
+//   - Stuck: nodes that are not held are outdated, or the first rollout of the revision is not complete, and nothing is done or in
+//     motion. The reason is PodsNotServing, InPlaceNotPossible or NothingMoves.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.
@@ -268,6 +278,8 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Paused, ApprovalNeeded
 	case in.Gated > 0 && in.Gate == GateSoak:
 		return Updating, StageSoaking
+	case (p.free > 0 || !p.reached && !p.latched) && !in.Acting && !in.Moving:
+		return Stuck, standing(in, p)
 	case p.free > 0 || !p.reached && !p.latched:
 		if !in.Acting && (in.Waiting > 0 || p.free == 0) {
 			return Updating, WaitingForAvailability
@@ -275,6 +287,18 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Updating, RolloutInProgress
 	default:
 		return Running, restReason(in, p)
+	}
+}
+
+// standing returns why nothing is in motion although the rollout is not at its end.
+func standing(in *Input, p progress) ConditionReason {
+	switch {
+	case in.NotServing > 0:
+		return PodsNotServing
+	case p.free > 0 && in.Obstructed >= p.free:
+		return InPlaceNotPossible
+	default:
+		return NothingMoves
 	}
 }
 

@@ -25,7 +25,7 @@ func underWay() status.Input {
 			Desired: 10, Current: 10, Ready: 9, Available: 9, Unavailable: 1, Updated: 6,
 		},
 		UpdateRevision: "new", StableRevision: "old",
-		Settled: 5, Outdated: 4, Waiting: 2, Acting: true,
+		Settled: 5, Outdated: 4, Waiting: 2, Acting: true, Moving: true,
 		MaxUnavailable: 2, Unavailable: 1,
 	}
 }
@@ -90,6 +90,7 @@ func TestSummarizeStateS2(t *testing.T) {
 		rejected   = seen{status.CanaryFailed, status.CanaryRejected, "Unknown CanaryRejected", ""}
 		nodeless   = seen{status.Stuck, status.CanaryWithoutNodes, "Unknown CanaryWithoutNodes", ""}
 	)
+	still := func(reason status.ConditionReason) seen { return seen{status.Stuck, reason, "Unknown " + reason.String(), ""} }
 	tests := []struct {
 		name string
 		why  string
@@ -102,6 +103,18 @@ func TestSummarizeStateS2(t *testing.T) {
 			func(in *status.Input) { in.Acting = false }, waiting},
 		{"waiting for a hook", "no node waits for the budget, so availability is not what is missing", underWay,
 			func(in *status.Input) { in.Acting, in.Waiting = false, 0 }, inProgress},
+		{"nothing moves", "P-A: what stands still goes on only when somebody acts", underWay,
+			func(in *status.Input) { in.Acting, in.Moving = false, false }, still(status.NothingMoves)},
+		{"it acts all the same", "P-A: an action is in motion enough", underWay, func(in *status.Input) { in.Moving = false }, inProgress},
+		{"pods do not serve", "P-A: they are in the way, whatever else is", underWay,
+			func(in *status.Input) { in.Acting, in.Moving, in.NotServing, in.Obstructed = false, false, 1, 4 }, still(status.PodsNotServing)},
+		{"in place is not possible", "P-A: nobody holds them back, and nothing updates them", underWay,
+			func(in *status.Input) { in.Acting, in.Moving, in.Obstructed = false, false, 4 }, still(status.InPlaceNotPossible)},
+		{"in place is not possible for some", "P-A: something else keeps the fourth", underWay,
+			func(in *status.Input) { in.Acting, in.Moving, in.Obstructed = false, false, 3 }, still(status.NothingMoves)},
+		{"complete, and nothing moves", "P-A: that is the end", done, func(in *status.Input) { in.Moving = false }, complete},
+		{"last pod broken for good", "P-A: nine of ten are not all", done,
+			func(in *status.Input) { in.Settled, in.Counts.Available, in.Moving = 9, 9, false }, still(status.NothingMoves)},
 		{"last pods starting", "none outdated is not yet complete", done,
 			func(in *status.Input) { in.Settled, in.Counts.Available, in.Acting = 9, 9, true }, inProgress},
 		{"last pod broken", "nothing is under way, all that is missing is availability", done,

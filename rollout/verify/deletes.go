@@ -110,9 +110,16 @@ func (v *verifier) checkReplace(pod *pod) {
 	case !v.surges() && pod.ready && (len(node.requested) > 0 || node.others(pod) > 0):
 		v.report(4, node.name, "B3, M1: delete of the Ready pod %s, although another live pod keeps its successor away; "+
 			"right is to wait until that one is gone", pod.object.Name)
-	case v.surges() && !pod.ready:
+	case v.surges() && !pod.ready && !v.frees(pod):
 		v.report(2, node.name, "B4: delete of the outdated pod %s before there is a new one", pod.object.Name)
 	}
+}
+
+// frees reports whether a pod that serves nobody goes so that a new one can come, which is not created beside two: what else is on
+// the node is on its way out, and waits for the new one.
+func (v *verifier) frees(going *pod) bool {
+	others := func(p *pod) bool { return p != going && p.stays() }
+	return going.node.any(others) && !going.node.any(func(p *pod) bool { return others(p) && !p.leaves() })
 }
 
 // surplus reports whether M3 prefers another pod of the node: one that is where the node is to end if this one is, else one

@@ -1,0 +1,68 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+)
+
+// What several steps ask about whether something is in motion on a node by itself, or stands still until somebody acts. None of it
+// writes anything.
+
+// isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures are
+// watched with another: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
+func (r *run) isFailing(n *node, j int32) (failing bool, changes time.Time) {
+	p := &r.pods[j]
+	switch t := p.traits; {
+	case t.hasAny(marked|finished|unreadable) || r.isOnItsWay(p):
+		return false, changes
+	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
+		return false, changes
+	}
+	verdict := r.failing.Of(p.Object, r.seriesOf(n, r.revisionOf(p)), r.snapshot.Now)
+	return verdict.Failed, verdict.At
+}
+
+// isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3).
+func (r *run) isOnItsWay(p *pod) bool {
+	t := p.traits
+	if t.hasAny(preparingDelete | preparingUpdate) {
+		return true
+	}
+	state := lifecycle.StateOf(p.Object)
+	hooked := t.hasAny(outOfService) && (state == lifecycle.PreparingNormal || state == lifecycle.Updated)
+	return hooked || t.hasAny(ready) && !t.hasAny(available)
+}
+
+// isMoving reports whether something happens on the node by itself: a pod is on its way to serve, and has not failed to for too long,
+// or is on its way out within its grace period. changes is when the clock ends that; zero: it does not.
+func (r *run) isMoving(i int32) (moving bool, changes time.Time) {
+	n := &r.nodes[i]
+	if r.outcome(i) == placement.Leave {
+		return false, changes // it is no part of the rollout
+	}
+	for j := n.first; j < n.end; j++ {
+		p := &r.pods[j]
+		if deleted := p.Object.DeletionTimestamp; deleted != nil {
+			if r.snapshot.Now.Before(deleted.Time) {
+				moving, changes = true, earlier(changes, deleted.Time)
+			}
+			continue
+		}
+		failing, at := r.isFailing(n, j)
+		moving = moving || r.isOnItsWay(p) || !failing && !at.IsZero()
+		changes = earlier(changes, at)
+	}
+	return moving, changes
+}
+
+// isAnyMoving reports whether something happens on any node by itself.
+func (r *run) isAnyMoving() bool {
+	for i := range r.nodes {
+		if moving, _ := r.isMoving(int32(i)); moving {
+			return true
+		}
+	}
+	return false
+}
