@@ -63,6 +63,9 @@ func (p *Plan) explain(d *Decision) string {
 		b.WriteString("; holds a place of maxSurge")
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
+	case d.Exemption == ExemptionOut && (d.Reason == ReasonGated || d.Reason == ReasonHeld):
+		fmt.Fprintf(&b, "; is left out of the budget until its turn comes: its pod did not serve before, and nothing may be begun there "+
+			"(maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
 	case d.Exemption == ExemptionOut:
 		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, "+
 			"and its update is not the cause (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)

@@ -108,7 +108,9 @@ func TestExplainCanary(t *testing.T) {
 		{scene{name: "left out", why: "B8", spec: []kit.SpecOption{kit.MaxUnschedulable("1")}, fleet: []spot{on("a", unschedulable())}},
 			`a: failing; waits: pod a0 of the update revision is not ready yet: Unschedulable, since 2026-01-01T11:00:00Z; is left out of the budget by maxUnschedulable`},
 		{scene{name: "down before", why: "B9: the cause, what ends it, and how many more there may be",
-			spec: []kit.SpecOption{kit.MaxExempt("2"), kit.Tolerating("", "")}, fleet: []spot{on("a").with(kit.NotReady())}},
+			spec: []kit.SpecOption{kit.MaxExempt("2"), kit.Tolerating("", "")}, set: func(l *lab) {
+				l.snapshot.Memory = rollout.Memory{Version: rollout.MemoryVersion, Rollout: rollout.Record{Revision: l.update, Began: kit.Noon()}}
+			}, fleet: []spot{on("a").with(kit.NotReady())}},
 			`a: missing; create a pod: the node is eligible and has no pod; is left out of the budget until the node is back: ` +
 				`it is down or departing, and its update is not the cause (maxExempt 2, 1 used)`},
 		{scene{name: "departing", why: "M8: the cause, and what ends it", spec: []kit.SpecOption{kit.MaxExempt("0")},

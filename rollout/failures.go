@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,6 +21,15 @@ func (r *run) findFailed() {
 	since := failure.Series{Retried: r.retriedAt()}
 	for i := range r.nodes {
 		n := &r.nodes[i]
+		innocent := false
+		if out := r.proving.Of(n.Object); out.Out && r.outcome(int32(i)) != placement.Leave { // whoever may be left out of budgets
+			var changes time.Time
+			innocent, changes = r.isInnocent(int32(i), out)
+			r.wake(changes)
+		}
+		if innocent {
+			continue
+		}
 		if n.failed = r.isRestarting(int32(i), since); n.failed {
 			continue
 		}

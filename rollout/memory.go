@@ -89,10 +89,22 @@ type Record struct {
 	Stable string `json:"stable,omitempty"`
 	// Frontier is how far the stages are (T8). Zero: nothing is done, or there are no stages.
 	Frontier stage.Frontier `json:"frontier,omitzero"`
+	// Lost reports whether the rollout was under way when the memory began, so that nodes may have been begun of which it knows
+	// nothing (B9).
+	Lost bool `json:"lost,omitempty"`
+	// Begun are the nodes whose outdated pod was deleted for the update, until their new pod is seen, in ascending order (B9). Nil
+	// without outages and failures.
+	Begun []Begun `json:"begun,omitempty"`
 	// GaveUp says why the revision was given up because too many nodes failed (F3). Empty: it was not.
 	GaveUp string `json:"gaveUp,omitempty"`
 	// Completed reports whether at some time every node was at the revision and available (S3).
 	Completed bool `json:"completed,omitempty"`
+}
+
+// Begun is when the update of a node began.
+type Begun struct {
+	Node string    `json:"node"`
+	At   time.Time `json:"at"`
 }
 
 // elapsed returns for how long the rollout has gone on, with pauses left out.

@@ -33,6 +33,7 @@ type Planner struct {
 	maxParallel     count.Quantity         // of SlowStart
 	unschedulable   count.Quantity         // MaxUnschedulable
 	outages         *outage.Options        // nil: they are off
+	proving         outage.Options         // what is evidence of what took a node down: the outages, else the default ones
 	maxExempt       count.Quantity         // of outages
 	failures        *failure.Options       // nil: they are off
 	failing         failure.Options        // when a pod counts as failed: those of failures, else the default ones
@@ -95,10 +96,10 @@ var errNoPlanner = errors.New("planner: must come from rollout.New")
 
 // compile prepares a spec that has its defaults and was validated.
 func compile(spec Spec) (*Planner, error) {
-	p := &Planner{spec: spec, failing: failure.Options{}.Default()}
+	p := &Planner{spec: spec, failing: failure.Options{}.Default(), proving: outage.Options{}.Default()}
 	maxExempt, maxFailed, quarantine := intstr.FromInt32(0), intstr.FromInt32(0), intstr.FromInt32(0)
 	if outages := spec.Strategy.Policy.Outages; outages != nil && spec.Strategy.Type == RollingUpdate {
-		p.outages, maxExempt = outages, *outages.MaxExempt
+		p.outages, p.proving, maxExempt = outages, *outages, *outages.MaxExempt
 	}
 	if failures := spec.Strategy.Policy.Failures; failures != nil && spec.Strategy.Type == RollingUpdate {
 		p.failures, p.failing, maxFailed, quarantine = failures, *failures, *failures.MaxFailed, *failures.Quarantine

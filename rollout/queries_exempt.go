@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
@@ -70,18 +72,50 @@ func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
 	return r.exemption(i, left)
 }
 
-// excused reports whether the node is out, and the update is not what took it down (B9). changes is when the clock may change
-// that; zero: never.
+// excused reports whether something took the node down that is not its update (B9): it is out, and the evidence says so, or its
+// trouble is inherited. changes is when the clock may change that; zero: never.
 func (r *run) excused(i int32) (excused bool, changes time.Time) {
-	n, now := &r.nodes[i], r.snapshot.Now
-	out := r.outages.Of(n.Object)
-	if !out.Out {
-		return false, changes
+	if out := r.proving.Of(r.nodes[i].Object); out.Out {
+		return r.isInnocent(i, out)
 	}
-	var update outage.Update
-	requested, unseen := false, n.expects == expectsGoalPod
+	return r.inheritsTrouble(i), changes
+}
+
+// isInnocent reports whether a node that is out went down before its update began, or long enough after it. changes is when the
+// clock may change that; zero: never.
+func (r *run) isInnocent(i int32, out outage.Outage) (innocent bool, changes time.Time) {
+	n, now := &r.nodes[i], r.snapshot.Now
+	update, requested, unseen := r.updateOf(i)
+	revision := r.revision.Update.Existing
+	older := revision != nil && !out.Since.IsZero() && out.Since.Unix() < revision.CreationTimestamp.Unix()
+	if begun, known := r.begunAt(n.Name); n.first == n.end && !update.SomeBegan() && !older {
+		switch {
+		case !begun.IsZero():
+			update.Requested(begun) // its outdated pod is gone, and the new one is not seen
+		case !known && revision != nil:
+			update.Unseen() // nobody knows what was there
+		}
+	}
+	if unseen {
+		update.Unseen()
+	}
+	if requested {
+		update.Requested(now)
+		if tie := out.Since.Truncate(time.Second).Add(time.Second); tie.After(now) {
+			changes = tie // an update that is requested then begins later than the outage
+		}
+	}
+	return r.proving.Excuses(out, &update), changes
+}
+
+// updateOf returns what the node's pods say of its update, whether the deletion of an outdated one was requested and is not seen yet,
+// and whether a request is not seen that may have brought the new revision. Pods of a revision that was given up count as new ones:
+// it may be what took the node down.
+func (r *run) updateOf(i int32) (update outage.Update, requested, unseen bool) {
+	n := &r.nodes[i]
+	unseen = n.expects == expectsGoalPod
 	look := func(p *pod) {
-		if r.hasGoalRevision(n, p) {
+		if r.hasGoalRevision(n, p) || r.isUpdate(p) || r.hasFailed(r.revisionOf(p)) {
 			update.NewPod(p.Object)
 			return
 		}
@@ -96,16 +130,33 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	for j := range ignored {
 		look(&ignored[j])
 	}
-	if unseen {
-		update.Unseen()
-	}
-	if requested {
-		update.Requested(now)
-		if tie := out.Since.Truncate(time.Second).Add(time.Second); tie.After(now) {
-			changes = tie // an update that is requested then begins later than the outage
+	return update, requested, unseen
+}
+
+// begunAt returns when the memory says that the update of a node without pods began; zero: it does not. known reports whether the
+// memory is of the whole rollout.
+func (r *run) begunAt(node string) (at time.Time, known bool) {
+	for _, begun := range r.record.Begun {
+		if begun.Node == node {
+			return begun.At, true
 		}
 	}
-	return r.outages.Excuses(out, &update), changes
+	return time.Time{}, !r.record.Lost
+}
+
+// inheritsTrouble reports whether a pod is there that is not available, and neither has this rollout begun the node nor may it begin
+// it now: its part is not open, the partition or the selector holds it, or the trial is elsewhere. Nothing that the rollout does
+// mends it.
+func (r *run) inheritsTrouble(i int32) bool {
+	n := &r.nodes[i]
+	closed := n.closed == LimitStage || n.closed == LimitSoak || n.closed == LimitApproval
+	held := n.heldBy == LimitPartition || n.heldBy == LimitNodeSelector
+	elsewhere := n.goal == toStable && (r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused)
+	if r.outcome(i) != placement.Run || n.first == n.end || !closed && !held && !elsewhere || r.bestAvailable(n) != none {
+		return false
+	}
+	update, requested, unseen := r.updateOf(i)
+	return !update.SomeBegan() && !requested && !unseen
 }
 
 // isDeparting reports whether M8 leaves the node alone.

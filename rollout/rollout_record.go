@@ -19,6 +19,7 @@ func (r *run) rolloutRecord() Record {
 		record = Record{Revision: r.revision.Update.Hash, Began: now}
 		if !begins { // nothing is remembered of the rollout
 			record.Frontier = r.markedFrontier()
+			record.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
 		}
 	default:
 		// The memory may be older than the mark. A mark that is older than the rollout is not of it.

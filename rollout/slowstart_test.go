@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -378,7 +379,7 @@ func TestRolloutRecord(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(tt.spec...).add(on("a", newPod()), on("b", oldPod()))
 			tt.set(l)
-			if got, want := l.plan(t).Memory.Rollout, tt.want(l); got != want {
+			if got, want := l.plan(t).Memory.Rollout, tt.want(l); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v\nwant %+v: %s", got, want, tt.why)
 			}
 		})

@@ -136,6 +136,9 @@ func (u *Update) Requested(now time.Time) { u.begin(now) }
 // patch of an outdated one. A kubelet may have started it by now, and nobody knows when, so that the outage may be its doing.
 func (u *Update) Unseen() { u.begin(time.Time{}) }
 
+// SomeBegan reports whether the update of the node has begun, as far as its pods and requests show.
+func (u *Update) SomeBegan() bool { return u.someBegan }
+
 // Began returns when the update of the node began. It is zero if that is unknown, and ok is false if it has not begun.
 func (u *Update) Began() (at time.Time, ok bool) { return u.began, u.someBegan }
 

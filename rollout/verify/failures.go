@@ -66,6 +66,13 @@ func (v *verifier) observeFailed() {
 	}
 	retried := v.retriedAt()
 	for _, node := range v.nodes {
+		if node.out && node.outcome != placement.Leave {
+			innocent, tie := v.innocence(node)
+			node.failsAt = tie
+			if innocent { // whoever may be left out of budgets (P-B)
+				continue
+			}
+		}
 		var pods []*corev1.Pod
 		serves, restarts := false, false
 		for _, p := range node.pods {

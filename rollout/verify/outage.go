@@ -8,7 +8,10 @@ import (
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // outageFacts are what the object of a node says of outages (B9, M8). They are zero where the spec asks for no such policy.
@@ -29,8 +32,11 @@ var (
 
 func (t *terms) readOutage(node *corev1.Node) outageFacts {
 	options := t.spec.Strategy.Policy.Outages
-	if options == nil || t.spec.Strategy.Type != rollout.RollingUpdate {
+	if t.spec.Strategy.Type != rollout.RollingUpdate || options == nil && t.spec.Strategy.Policy.Failures == nil {
 		return outageFacts{}
+	}
+	if options == nil {
+		options = &outage.Options{Touch: true} // what takes nodes down is evidence all the same
 	}
 	var signs []time.Time
 	if mark := node.DeletionTimestamp; mark != nil {
@@ -84,19 +90,45 @@ func (v *verifier) excused(node *node) bool {
 // evidence is excused, and the instant from which a request that is not seen yet is later than the outage; zero: there is none.
 func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	if !node.out {
-		return false, tie
+		return v.inherits(node), tie
 	}
+	return v.innocence(node)
+}
+
+// isNews reports whether the pod is of a revision that may have taken its node down: that where the node is to end, the update
+// revision, or one that was given up.
+func (v *verifier) isNews(p *pod) bool {
+	return p.atGoal || p.atUpdate || slices.ContainsFunc(v.history.byHash[p.hash], history.Failed)
+}
+
+// inherits reports whether the node's pods were not available before anything was begun there, and nothing may be begun.
+func (v *verifier) inherits(node *node) bool {
+	closed := node.closed == rollout.LimitStage || node.closed == rollout.LimitSoak || node.closed == rollout.LimitApproval
+	held := node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector
+	elsewhere := node.goesStable && v.onTrial()
+	if node.outcome != placement.Run || len(node.pods) == 0 || !closed && !held && !elsewhere || node.requestsGoal {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(node.pods, node.ignored), func(p *pod) bool {
+		_, inHook := hookAsked(p.object)
+		return v.isNews(p) || p.marked || inHook || p.patched || p.active() && p.avail && !p.leaving
+	})
+}
+
+// innocence is whether a node that is out was down before its update began, or long enough after it.
+func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
 	var begins []time.Time
 	var news []*pod
 	started, requested, hooked := false, false, false
 	for _, p := range slices.Concat(node.pods, node.ignored) {
 		asked, inHook := hookAsked(p.object)
-		hooked = hooked || inHook && (p.atGoal || !p.isDeleted)
-		if inHook && !p.atGoal {
+		isNew := v.isNews(p)
+		hooked = hooked || inHook && (isNew || !p.isDeleted)
+		if inHook && !isNew {
 			begins = append(begins, asked)
 		}
 		switch at, seen := v.updateSeen(p); {
-		case p.atGoal:
+		case isNew:
 			news = append(news, p)
 			begins, started = append(begins, at), started || seen
 		case p.isDeleted:
@@ -104,7 +136,7 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 		case p.marked:
 			requested = true
 		}
-		if !p.atGoal && p.patched {
+		if !isNew && p.patched {
 			begins = append(begins, time.Time{}) // it may run the new revision by now, since nobody knows when
 		}
 	}
@@ -114,6 +146,9 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	if requested {
 		begins = append(begins, v.snapshot.Now)
 		tie = node.outSince.Truncate(time.Second).Add(time.Second)
+	}
+	if len(begins) == 0 && len(node.pods) == 0 {
+		begins = append(begins, v.begunUnseen(node)...)
 	}
 	if len(begins) == 0 {
 		return true, tie
@@ -125,11 +160,30 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	if node.outSince.Unix() < first.Unix() && !started {
 		return true, tie
 	}
-	if after := v.spec.Strategy.Policy.Outages.ProvenAfter; after > 0 && len(news) == 1 && !hooked {
+	options := v.spec.Strategy.Policy.Outages
+	if options != nil && options.ProvenAfter > 0 && len(news) == 1 && !hooked {
 		ran := ranSince(news[0].object)
-		return !ran.IsZero() && node.outSince.Sub(ran) >= after, tie
+		return !ran.IsZero() && node.outSince.Sub(ran) >= options.ProvenAfter, tie
 	}
 	return false, tie
+}
+
+// begunUnseen is when the update of a node without pods began, by the memory: at an instant that is zero if nobody knows. Trouble that
+// is older than the update revision is older than its rollout.
+func (v *verifier) begunUnseen(node *node) []time.Time {
+	update, record := v.history.update, v.rolloutRecord()
+	older := update != nil && !node.outSince.IsZero() && node.outSince.Unix() < update.CreationTimestamp.Unix()
+	i := slices.IndexFunc(record.Begun, func(b rollout.Begun) bool { return b.Node == node.name })
+	switch {
+	case older:
+		return nil
+	case i >= 0 && !record.Begun[i].At.IsZero():
+		return []time.Time{record.Begun[i].At}
+	case update != nil && (record.Lost || v.remembered.Rollout.Revision == ""):
+		return []time.Time{{}}
+	default:
+		return nil
+	}
 }
 
 // hookAsked is since when the pod is in a hook, or made unready for its update in place, if it is; zero: nobody knows.
@@ -149,7 +203,7 @@ func hookAsked(pod *corev1.Pod) (at time.Time, inHook bool) {
 // updateSeen is when the pod of a node shows that the node's update began, and whether a kubelet has started the new revision:
 // for a pod of another revision when its deletion was requested.
 func (v *verifier) updateSeen(p *pod) (at time.Time, started bool) {
-	if !p.atGoal {
+	if !v.isNews(p) {
 		if p.isDeleted {
 			at = deletionRequested(p.gone, p.object.DeletionGracePeriodSeconds)
 		}
