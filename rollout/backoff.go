@@ -124,12 +124,13 @@ func (b *backoffs) series(node, revision string) failure.Series {
 	return failure.Series{First: entry.First, Deleted: entry.Deleted}
 }
 
-// forgotten returns when the first series of failed pods of the revision is forgotten; zero: there is none.
-func (b *backoffs) forgotten(revision string) time.Time {
+// forgotten returns when the first series of failed pods of the revision is forgotten, on a node or with "" on any; zero: there is
+// none.
+func (b *backoffs) forgotten(node, revision string) time.Time {
 	var first time.Time
 	for key, entry := range b.entries {
-		if at := entry.Since.Add(backoffForget + 1); key.revision == revision && (first.IsZero() || at.Before(first)) {
-			first = at
+		if key.revision == revision && (node == "" || key.node == node) {
+			first = earlier(first, entry.Since.Add(backoffForget+1))
 		}
 	}
 	return first

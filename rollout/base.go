@@ -24,8 +24,9 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 		}
 	}
 	if j == none { // what comes back there is for revisionInClosed to say
-		_, changes = r.failsThere(n, r.lostRevision(i))
-		return false, changes
+		lost := r.lostRevision(i)
+		_, changes = r.failsThere(n, lost)
+		return false, earlier(changes, r.backoffs.forgotten(n.Name, lost))
 	}
 	p := &r.pods[j]
 	hash := r.revisionOf(p)
@@ -38,7 +39,7 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 		return false, changes
 	default:
 		verdict := r.failing.Of(p.Object, r.seriesOf(n, hash), r.snapshot.Now)
-		return verdict.Failed, verdict.At
+		return verdict.Failed, earlier(verdict.At, r.backoffs.forgotten(n.Name, hash))
 	}
 }
 

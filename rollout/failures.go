@@ -13,7 +13,8 @@ import (
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
 // judges one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
 
-// findFailed finds the nodes that the update revision has failed on, whether or not they are left out by B8 or B9 (F1).
+// findFailed finds the nodes that the update revision has failed on, whoever is left out of the budgets (F1). Evidence that something
+// else took a node down clears it, however many are cleared.
 func (r *run) findFailed() {
 	if !r.watchesFailures() {
 		return
@@ -25,6 +26,11 @@ func (r *run) findFailed() {
 		if out := r.proving.Of(n.Object); out.Out && r.outcome(int32(i)) != placement.Leave { // whoever may be left out of budgets
 			var changes time.Time
 			innocent, changes = r.isInnocent(int32(i), out)
+			r.wake(changes)
+		}
+		if !innocent && r.unschedulable.Value > 0 { // the user says that such nodes are not the revision's doing (B8)
+			var changes time.Time
+			innocent, changes = r.isolated(n)
 			r.wake(changes)
 		}
 		if innocent {
@@ -53,12 +59,8 @@ func (r *run) countFailed(runs int32) {
 		return
 	}
 	r.maxFailed = r.failedLimit.RoundDown(runs)
-	spare := r.newSpare()
-	for i := range r.nodes {
-		exemption, changes := r.exemptNow(int32(i), spare)
-		r.wake(changes)
-		spare = spare.without(exemption)
-		if n := &r.nodes[i]; n.failed && (exemption == ExemptionNone || exemption == ExemptionQuarantined) {
+	for i := range r.nodes { // who is left out of the budgets is blamed all the same: that is a matter of evidence alone
+		if r.nodes[i].failed {
 			r.decision(int32(i)).Failed = true
 			r.failed++
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
@@ -365,12 +364,4 @@ func (r *run) ignoredOn(i int32) []pod {
 		end++
 	}
 	return r.ignored[first:end]
-}
-
-// earlier returns the earlier of two instants; the zero time is later than any other.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // What several steps ask about whether something is in motion on a node by itself, or stands still until somebody acts. None of it
@@ -12,7 +13,7 @@ import (
 
 // isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures are
 // watched with another: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
-func (r *run) isFailing(n *node, j int32) (failing bool, changes time.Time) {
+func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	p := &r.pods[j]
 	switch t := p.traits; {
 	case t.hasAny(marked|finished|unreadable) || r.isOnItsWay(p):
@@ -20,7 +21,7 @@ func (r *run) isFailing(n *node, j int32) (failing bool, changes time.Time) {
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
 	}
-	verdict := r.failing.Of(p.Object, r.seriesOf(n, r.revisionOf(p)), r.snapshot.Now)
+	verdict := r.failing.Of(p.Object, failure.Series{}, r.snapshot.Now) // what follows a failed pod starts anew
 	return verdict.Failed, verdict.At
 }
 
@@ -50,7 +51,7 @@ func (r *run) isMoving(i int32) (moving bool, changes time.Time) {
 			}
 			continue
 		}
-		failing, at := r.isFailing(n, j)
+		failing, at := r.isFailing(j)
 		moving = moving || r.isOnItsWay(p) || !failing && !at.IsZero()
 		changes = earlier(changes, at)
 	}

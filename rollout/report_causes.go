@@ -22,7 +22,7 @@ func (r *run) reportCauses() {
 			continue
 		}
 		cause, found := diagnosis.Of(r.pods[j].Object, n.Object, r.snapshot.Now)
-		failing, _ := r.isFailing(n, j)
+		failing, _ := r.isFailing(j)
 		if !found && failing { // it is Ready, and what it should be it is not
 			cause, found = diagnosis.Cause{
 				Reason: "InPlaceUpdateIncomplete", Message: "its update in place has not come to its end",

@@ -92,7 +92,7 @@ type opened struct {
 	// partCounts are how the nodes of each part stand, by its ordinal, and stages is what that means.
 	partCounts []stage.Count
 	stages     stage.Judgement
-	// failed is how many nodes have failed, without those that B8 and B9 leave out. maxFailed is how many may fail (F2), and
+	// failed is how many nodes have failed. maxFailed is how many may fail (F2), and
 	// maxQuarantined how many of those that did may be left out (F4).
 	failed, maxFailed, maxQuarantined int32
 }
@@ -158,7 +158,7 @@ type nodeFindings struct {
 	// closed says why the part of a stage that the node is in is not open (T8), or nothing is begun anywhere (F3). LimitNone: the
 	// part is open.
 	closed Limit
-	// failed reports whether the update revision has failed on the node, left out by B8 or B9 or not (F1).
+	// failed reports whether the update revision has failed on the node, left out of the budgets or not (F1).
 	failed bool
 }
 
@@ -354,4 +354,12 @@ func (r *run) nodeNamed(name string) int32 {
 		return none
 	}
 	return int32(i)
+}
+
+// earlier returns the earlier of two instants; the zero time is later than any other.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

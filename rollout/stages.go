@@ -31,7 +31,7 @@ func (r *run) openParts() {
 		}
 		r.wake(r.stages.Wake)
 		// When a series of failed pods is forgotten, its node gets another revision back, or has not failed any more.
-		r.wake(r.backoffs.forgotten(r.revision.Update.Hash))
+		r.wake(r.backoffs.forgotten("", r.revision.Update.Hash))
 		r.closeParts()
 		r.countFailed(r.openRuns())
 	}

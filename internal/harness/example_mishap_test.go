@@ -29,7 +29,7 @@ func ExampleCluster_Behavior() {
 func ExampleCluster_SetBehavior() {
 	hash := rollouttest.Hash(tryOut().Spec)
 	c := trying(harness.Behavior{Waiting: map[string]string{hash: "ErrImagePull"}})
-	if _, err := c.Run(c.Plan, 6, nil); err != nil {
+	if _, err := c.Run(c.Plan, 5, nil); err != nil {
 		fmt.Println(err)
 	}
 	c.SetBehavior(harness.Behavior{})

@@ -9,6 +9,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
 // policy in force: OnDelete uses none (T5).
@@ -30,8 +31,8 @@ var (
 // judgeOut takes down whether the node is out and since when, and whether it is to be left alone (B9, M8).
 func (v *view) judgeOut(n *seenNode) {
 	options := v.policy().Outages
-	if options == nil {
-		return
+	if options == nil { // what takes nodes down is evidence all the same (P-B)
+		options = &outage.Options{Touch: true}
 	}
 	var departs, down []time.Time // since when, by each sign
 	if n.DeletionTimestamp != nil {
@@ -139,7 +140,22 @@ func (v *view) isolated(n *seenNode) bool {
 // excused reports whether the node is out, and what the controller saw is evidence that its update has not caused it (B9),
 // for one of the revisions that it may be to end at.
 func (v *view) excused(n *seenNode) bool {
+	if v.mayInherit(n) {
+		return true
+	}
 	return n.out && slices.ContainsFunc(v.goals(), func(goal string) bool { return v.excusedFor(n, goal) })
+}
+
+// mayInherit reports whether nothing that this rollout did may be in the way on the node (B9): something may keep it from being begun,
+// and none of its pods is available, or of the revision of the spec, or on its way out.
+func (v *view) mayInherit(n *seenNode) bool {
+	s := &v.spec.Strategy
+	waits := len(v.policy().Stages) > 0 || rounded(s.Partition, len(v.nodes), true) > 0 || s.NodeSelector != nil || v.trial
+	touched := func(p *seenPod) bool {
+		of := v.revisions[hashOf(p.Pod)]
+		return p.available || p.asked || p.requested || !live(p.Pod) || hashOf(p.Pod) == v.update || of != nil && of.failed
+	}
+	return waits && v.policy().Outages != nil && n.verdict == runs && len(n.pods) > 0 && len(n.asked) == 0 && n.first(touched) == nil
 }
 
 // goals are the revisions at one of which nodes may be to end; "" stands for one that no pod is at.
@@ -196,7 +212,10 @@ func (v *view) excusedFor(n *seenNode, goal string) bool {
 	if before := n.since.Unix() < slices.MinFunc(begun, time.Time.Compare).Unix(); before && !started {
 		return true
 	}
-	after := v.policy().Outages.ProvenAfter
+	after := time.Duration(0)
+	if options := v.policy().Outages; options != nil {
+		after = options.ProvenAfter
+	}
 	if after == 0 || len(fresh) != 1 || hooked {
 		return false
 	}

@@ -73,6 +73,9 @@ func (v *verifier) observeFailed() {
 				continue
 			}
 		}
+		if v.limits.maxUnschedulable > 0 && node.isolated() { // B8
+			continue
+		}
 		var pods []*corev1.Pod
 		serves, restarts := false, false
 		for _, p := range node.pods {
@@ -219,7 +222,7 @@ func (v *verifier) countFailed() {
 	f := &v.failed
 	f.most = ofDesired(f.options.MaxFailed, v.openNodes(), 0)
 	for _, node := range v.nodes {
-		if node.hasFailed && !node.excusedFromFailing {
+		if node.hasFailed {
 			node.saysFailed = true
 			f.nodes += node.weight
 		}

@@ -85,12 +85,11 @@ type node struct {
 	overridden overridden // what it gives to the containers of where it is to end (P8)
 	// unavailable and surging: it counts by B2 and B4 after the plan, exempt or not.
 	unavailable, surging bool
-	// hasFailed: the update revision has failed on it (F1), since failsAt, or will then; excusedFromFailing: B8 or B9 leaves
-	// it out; saysFailed: so the plan is to say that it has failed.
-	hasFailed, excusedFromFailing, saysFailed bool
-	failsAt                                   time.Time
-	exempt                                    bool // the plan leaves it out of the budgets, and may: by exemption
-	exemption                                 rollout.Exemption
+	// hasFailed: the update revision has failed on it (F1), since failsAt, or will then; saysFailed: so the plan is to say.
+	hasFailed, saysFailed bool
+	failsAt               time.Time
+	exempt                bool // the plan leaves it out of the budgets, and may: by exemption
+	exemption             rollout.Exemption
 	// saysWaits: the plan says that the budget keeps it waiting; mayWait: the plan has more important things to say of it;
 	// saysHeld: the plan says that it is held; saysGrace: that it waits for the end of a grace period, whatever else is done
 	// there.

@@ -158,11 +158,9 @@ func (v *verifier) countParts() {
 		case !counts:
 		case out > 0 && v.excused(node):
 			spare, out = 1, out-1 // such nodes stand for themselves alone
-			node.excusedFromFailing = true
 		case node.isolated() && unschedulable > 0:
 			spare = min(node.weight, unschedulable)
 			unschedulable -= spare
-			node.excusedFromFailing = true
 		case node.hasFailed && quarantine > 0: // and so do these
 			spare, quarantine = 1, quarantine-1
 		}
