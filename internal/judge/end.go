@@ -139,7 +139,9 @@ func (r *rest) judgeNode(n *seenNode) {
 			}
 		}
 	}
-	fresh := n.first(func(p *seenPod) bool { return live(p.Pod) && hashOf(p.Pod) == r.update && p.available && normal(p.Pod) })
+	fresh := n.first(func(p *seenPod) bool {
+		return live(p.Pod) && hashOf(p.Pod) == r.update && !ofPredecessor(p.Pod, r.spec) && p.available && normal(p.Pod)
+	})
 	held := n.first(func(p *seenPod) bool { return matches(p.Pod, r.spec.Lifecycle.PreDelete) }) != nil
 	switch {
 	case held:

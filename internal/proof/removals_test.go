@@ -136,12 +136,12 @@ var removals = []removal{
 	},
 	{
 		rule: "M8", what: "no node departs", file: "rollout/target.go",
-		old:  "n.departing = r.outages.Of(n.Object).Departing",
+		old:  "n.departing = r.isDeparting(n.Node)",
 		new:  "n.departing = false",
 		test: "TestDepartingM8/nothing_is_begun",
 	},
 	{
-		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/queries.go",
+		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/queries_lost.go",
 		old:  "if !r.spec.Strategy.HoldRevision || n.heldBy",
 		new:  "if true || n.heldBy",
 		test: "TestTargetT1HoldRevision",

@@ -212,8 +212,8 @@ func TestRecorderKnowsAllFields(t *testing.T) {
 		of     any
 		fields int
 	}{
-		{rollout.Plan{}, 23}, {rollout.Decision{}, 24}, {rollout.Budget{}, 19}, {rollout.Patch{}, 8}, {rollout.Memory{}, 6},
-		{rollout.Record{}, 9}, {rollout.Backoff{}, 7},
+		{rollout.Plan{}, 25}, {rollout.Decision{}, 24}, {rollout.Budget{}, 19}, {rollout.Patch{}, 8}, {rollout.Memory{}, 6},
+		{rollout.Record{}, 10}, {rollout.Backoff{}, 7},
 	} {
 		if has := reflect.TypeOf(known.of).NumField(); has != known.fields {
 			t.Errorf("%T has %d fields, and %d are taken down", known.of, has, known.fields)

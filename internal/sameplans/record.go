@@ -85,6 +85,9 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	if len(plan.Parts)+len(plan.StaleApprovals) > 0 {
 		r.line("parts", plan.Parts, plan.StaleApprovals)
 	}
+	if len(plan.Causes)+len(plan.Blockers) > 0 {
+		r.line("causes", plan.Causes, plan.Blockers)
+	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
 	r.line("canary", plan.Canary)
@@ -148,6 +151,9 @@ func (r *Recorder) memory(m *rollout.Memory) {
 		m.Version, backoffs, record{o.Revision, o.Began, o.Paused, o.PausedSince, o.Stable, o.Completed}, m.Canary, m.Conditions,
 		m.CollisionCount,
 	})
+	if o.Lost || len(o.Begun) > 0 {
+		r.line("begun", o.Lost, o.Begun)
+	}
 	if o.Frontier != (stage.Frontier{}) || o.GaveUp != "" {
 		r.line("stages", o.Frontier, o.GaveUp)
 	}

@@ -132,7 +132,7 @@ func TestPoliciesSayWhy(t *testing.T) {
 		{"at the update revision", "it waits for a command", manual, kit.EndsAtUpdateRevision(), waits},
 		{"eventually", "that is about the end too", manual, never, waits},
 		{"trial", "its pod does not become ready", trial, kit.EndsAtUpdateRevision(), "the canary is "},
-		{"stuck", "no canary is spoken of where there is none", policyLate(), kit.DoneWithin(time.Hour), "with 0 of 6 nodes updated; the set is Updating (WaitingForAvailability); what nodes waited"},
+		{"stuck", "no canary is spoken of where there is none", policyLate(), kit.DoneWithin(time.Hour), "with 0 of 6 nodes updated; the set is Stuck (PodsNotServing); what nodes waited"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -45,14 +45,14 @@ func troubled() []trajectory {
 		},
 		{
 			name: "an image that is not there",
-			why: `2 is begun and cannot get its image at 11 s. It uses up the budget, so nobody follows. The last that happens is that the
-				kubelet says that it backs off, 15 s after it first failed.`,
+			why: `2 is begun and cannot get its image at 11 s. It uses up the budget, so nobody follows. The last that happens is that ten
+				minutes after its pod was created, at 10 s, nobody waits for it any more (P-A).`,
 			scenario: simulate.Scenario{Fleet: fleetOf(3), Spec: second(), Model: failing(simulate.Kubelet{NoImage: new(true)})},
 			nodes: map[string]string{
 				"n-00002": "0s terminating, 10s pending, 11s broken", "n-00001": "0s old", "n-00000": "0s old",
 			},
 			unavailable: "0s 1",
-			end:         simulate.EndStuck, finished: 0, waves: 1, peak: 1, nodeTime: 26 * time.Second,
+			end:         simulate.EndStuck, finished: 0, waves: 1, peak: 1, nodeTime: 10*time.Minute + 10*time.Second,
 			reached: "",
 		},
 		{
