@@ -87,13 +87,15 @@ func (r *run) isInnocent(i int32, out outage.Outage) (innocent bool, changes tim
 	n, now := &r.nodes[i], r.snapshot.Now
 	update, requested, unseen := r.updateOf(i)
 	revision := r.revision.Update.Existing
-	older := revision != nil && !out.Since.IsZero() && out.Since.Unix() < revision.CreationTimestamp.Unix()
-	if begun, known := r.begunAt(n.Name); n.first == n.end && !update.SomeBegan() && !older {
+	if revision != nil {
+		update.NotBefore(revision.CreationTimestamp.Time)
+	}
+	if begun, known := r.begunAt(n.Name); n.first == n.end && !update.SomeBegan() {
 		switch {
 		case !begun.IsZero():
 			update.Requested(begun) // its outdated pod is gone, and the new one is not seen
 		case !known && revision != nil:
-			update.Unseen() // nobody knows what was there
+			update.Requested(time.Time{}) // nobody knows what was there
 		}
 	}
 	if unseen {

@@ -14,13 +14,13 @@ func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
 	promoted = promoted && r.remembered.Canary.Revision == record.Revision
-	switch begins := promoted || r.beginsAnew(); {
-	case begins || record.Revision == "":
-		record = Record{Revision: r.revision.Update.Hash, Began: now}
-		if !begins { // nothing is remembered of the rollout
-			record.Frontier = r.markedFrontier()
-			record.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
-		}
+	switch begins := (Record{Revision: r.revision.Update.Hash, Began: now}); {
+	case record.Revision == "": // nothing is remembered of the rollout
+		record = begins
+		record.Frontier = r.markedFrontier()
+		record.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
+	case promoted || r.beginsAnew():
+		record = begins
 	default:
 		// The memory may be older than the mark. A mark that is older than the rollout is not of it.
 		if marked := r.markedFrontier(); !marked.At.Before(record.Began) {

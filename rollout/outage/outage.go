@@ -77,8 +77,10 @@ type Update struct {
 	began time.Time
 	// someBegan reports whether the update has begun, also if it is not known when.
 	someBegan bool
-	// started reports whether a kubelet has started a pod of the new revision.
-	started bool
+	// notBefore is when the update can have begun at the earliest; zero: nobody knows.
+	notBefore time.Time
+	// started reports whether a kubelet has started a pod of the new revision, unseen whether one may have.
+	started, unseen bool
 	// inHook reports whether a pod is in a hook, or is prepared for its update in place. Then nothing is proven by what ran.
 	inHook bool
 	// news counts the new pods. ranSince is when the last container of the only one started; zero: not all have.
@@ -134,7 +136,14 @@ func (u *Update) Requested(now time.Time) { u.begin(now) }
 
 // Unseen records that a request is not seen yet which may have brought the new revision to the node: the creation of a pod, or a
 // patch of an outdated one. A kubelet may have started it by now, and nobody knows when, so that the outage may be its doing.
-func (u *Update) Unseen() { u.begin(time.Time{}) }
+func (u *Update) Unseen() {
+	u.begin(time.Time{})
+	u.unseen = true
+}
+
+// NotBefore records that the new revision did not exist before that instant, so that no update to it began before. What an object says
+// of an earlier one is wrong.
+func (u *Update) NotBefore(at time.Time) { u.notBefore = at }
 
 // SomeBegan reports whether the update of the node has begun, as far as its pods and requests show.
 func (u *Update) SomeBegan() bool { return u.someBegan }
@@ -181,7 +190,7 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 		return true
 	case out.Since.IsZero():
 		return false
-	case out.Since.Unix() < u.began.Unix() && !u.started:
+	case (out.Since.Unix() < u.began.Unix() || out.Since.Unix() < u.notBefore.Unix() && !u.unseen) && !u.started:
 		return true
 	default:
 		proven := o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero()

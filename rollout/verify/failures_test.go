@@ -219,7 +219,7 @@ func TestVerifyWhatPlansSayOfFailures(t *testing.T) {
 			mention: "node a: F1: failed is false, right is true",
 		},
 		{
-			name: "failed is said of another", why: "V12", scene: failing, plant: func(s *handmade) { s.decision("b").Failed = true }, want: 12,
+			also: 29, name: "failed is said of another", why: "V12", scene: failing, plant: func(s *handmade) { s.decision("b").Failed = true }, want: 12,
 			mention: "node b: F1: failed is true, right is false",
 		},
 		{
@@ -238,7 +238,7 @@ func TestVerifyWhatPlansSayOfFailures(t *testing.T) {
 			mention: "F2: budget.quarantined is 0, right is 1",
 		},
 		{
-			name: "rolled back too soon", why: "V12", scene: failing, plant: func(s *handmade) { s.plan.Status.State = status.RolledBack }, want: 12,
+			also: 28, name: "rolled back too soon", why: "V12", scene: failing, plant: func(s *handmade) { s.plan.Status.State = status.RolledBack }, want: 12,
 			mention: "F3: status.state is RolledBack",
 		},
 		{

@@ -297,6 +297,9 @@ func (v *verifier) rightRevisions(node *node) map[string]bool {
 }
 
 func (v *verifier) findRightRevisions(node *node) map[string]bool {
+	if node.goesBack {
+		return v.staging.bases
+	}
 	if node.closed != rollout.LimitNone {
 		return v.rightInClosed(node)
 	}

@@ -355,7 +355,7 @@ func TestVerifyInPlaceReading(t *testing.T) {
 			want: 11, mention: "2 new updates in place, right are at most 1",
 		},
 		{
-			name: "asleep in the grace period", why: "I4: it ends by the clock", scene: handFleet(handPods("available", "b-old"), inPlaceBy(inplace.IfPossible), made(10e9, "b-old"),
+			also: 28, name: "asleep in the grace period", why: "I4: it ends by the clock", scene: handFleet(handPods("available", "b-old"), inPlaceBy(inplace.IfPossible), made(10e9, "b-old"),
 				handStrategy(func(s *rollout.Strategy) { s.InPlace.GracePeriodSeconds = 30 })),
 			plant: func(s *handmade) { s.plan.NextWake, s.decision("b").Until = metav1.Time{}.Time, metav1.Time{}.Time },
 			want:  15, mention: "I4: the grace period of pod b-old ends at 2026-01-15T12:00:20Z, before nextWake",

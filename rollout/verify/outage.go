@@ -143,6 +143,7 @@ func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
 	if node.requestsGoal {
 		begins = append(begins, time.Time{}) // so may the pod that is not seen yet
 	}
+	unseen := node.requestsGoal || slices.ContainsFunc(node.pods, func(p *pod) bool { return !v.isNews(p) && p.patched })
 	if requested {
 		begins = append(begins, v.snapshot.Now)
 		tie = node.outSince.Truncate(time.Second).Add(time.Second)
@@ -157,6 +158,9 @@ func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
 		return false, time.Time{}
 	}
 	first := slices.MinFunc(begins, time.Time.Compare)
+	if update := v.history.update; update != nil && !unseen { // nothing began before there was a revision
+		first = latest(first, update.CreationTimestamp.Time)
+	}
 	if node.outSince.Unix() < first.Unix() && !started {
 		return true, tie
 	}
@@ -168,15 +172,11 @@ func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
 	return false, tie
 }
 
-// begunUnseen is when the update of a node without pods began, by the memory: at an instant that is zero if nobody knows. Trouble that
-// is older than the update revision is older than its rollout.
+// begunUnseen is when the update of a node without pods began, by the memory: at an instant that is zero if nobody knows.
 func (v *verifier) begunUnseen(node *node) []time.Time {
 	update, record := v.history.update, v.rolloutRecord()
-	older := update != nil && !node.outSince.IsZero() && node.outSince.Unix() < update.CreationTimestamp.Unix()
 	i := slices.IndexFunc(record.Begun, func(b rollout.Begun) bool { return b.Node == node.name })
 	switch {
-	case older:
-		return nil
 	case i >= 0 && !record.Begun[i].At.IsZero():
 		return []time.Time{record.Begun[i].At}
 	case update != nil && (record.Lost || v.remembered.Rollout.Revision == ""):

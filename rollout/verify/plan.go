@@ -101,6 +101,7 @@ func (v *verifier) judge() {
 	v.checkRevisions()
 	v.checkFrozen()
 	v.checkDeparting()
+	v.checkPrinciples()
 	v.checkBurst()
 	v.checkPulls()
 	v.checkDecisions()

@@ -271,7 +271,7 @@ func TestVerifySlowStart(t *testing.T) {
 			want: 15, mention: "B7: the limit rises at 2026-01-15T12:01:00Z",
 		},
 		{
-			name: "asleep until after a place is free", why: "V15", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new"),
+			also: 28, name: "asleep until after a place is free", why: "V15", scene: handFleet(handPods("available", "a-old"), handPods("unready", "b-new"),
 				handCreated(30*time.Second, "b-new"), atMost("3"), handSlowly("1", "1", 0)),
 			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "B7: a node is no longer under way at 2026-01-15T12:00:30Z",
 		},

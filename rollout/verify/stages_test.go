@@ -178,7 +178,7 @@ func TestVerifyStages(t *testing.T) {
 	}
 	runViolations(t, []violationRow{
 		{
-			name: "a delete in a closed part", why: "V20", scene: handRings(ring0, ring1), plant: deletes, want: 20,
+			also: 30, name: "a delete in a closed part", why: "V20", scene: handRings(ring0, ring1), plant: deletes, want: 20,
 			mention: "node b: delete of the outdated pod b-old begins a held node (stage)",
 		},
 		{
@@ -203,7 +203,7 @@ func TestVerifyStages(t *testing.T) {
 			want: 20, mention: "node b: patch of the outdated pod b-old begins a node of a part that is not open (stage)",
 		},
 		{
-			name: "a pod is asked to leave a closed part", why: "V20, L2", scene: handRings(ring0, ring1, preDelete, hookedBy("b-old")), want: 20,
+			also: 30, name: "a pod is asked to leave a closed part", why: "V20, L2", scene: handRings(ring0, ring1, preDelete, hookedBy("b-old")), want: 20,
 			plant:   func(s *handmade) { labelPatch(s.begun("b"), "b-old", lifecycle.PreparingDelete); s.begun("b").bring() },
 			mention: "node b: delete of the outdated pod b-old begins a held node (stage)",
 		},
@@ -348,7 +348,7 @@ func TestVerifyWhatPlansSayOfStages(t *testing.T) {
 			plant: func(s *handmade) { s.plan.StaleApprovals = nil }, mention: "T8: stale approvals are []",
 		},
 		{
-			name: "the frontier runs ahead", why: "V12: ring 0 is not done", scene: rings, want: 12, mention: `T8: memory has the frontier at part "ring-0" ""`,
+			also: 30, name: "the frontier runs ahead", why: "V12: ring 0 is not done", scene: rings, want: 12, mention: `T8: memory has the frontier at part "ring-0" ""`,
 			plant: remembers(func(r *rollout.Record) { r.Frontier = stage.Frontier{Stage: "ring-0", At: handNow()} }),
 		},
 		{

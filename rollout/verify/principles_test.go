@@ -1,0 +1,139 @@
+package verify_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/rollout/verify"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// TestVerifyPrinciples plants what the principles forbid (V28 to V32) in plans that are right. Other invariants may be broken as well.
+func TestVerifyPrinciples(t *testing.T) {
+	ring0, ring1 := handRing("0"), handRing("1")
+	frontier := func(name string) func(*handmade) {
+		return func(s *handmade) {
+			s.plan.Memory.Rollout.Frontier = stage.Frontier{
+				Stage: name, At: handNow(), Layout: stage.Layout(s.spec.Strategy.Policy.Stages, slices.IndexFunc(s.spec.Strategy.Policy.Stages, func(of stage.Stage) bool { return of.Name == name })),
+			}
+		}
+	}
+	born := func(ago time.Duration) change {
+		return func(s *handmade) {
+			s.snapshot.Revisions[1].CreationTimestamp = metav1.NewTime(handNow().Add(-ago))
+		}
+	}
+	broken := handFleet(handPods("available", "b-new"), handStuck(time.Hour, "a-new"))
+	rows := []struct {
+		name, why string
+		scene     func() *handmade
+		plant     func(*handmade)
+		want      int
+	}{
+		{
+			"Updating for ever", "P-A: an hour is too long, and nothing is in motion", broken,
+			func(s *handmade) {
+				s.plan.Status.State, s.plan.Status.Reason, s.plan.Blockers = status.Updating, status.WaitingForAvailability, nil
+			}, 28,
+		},
+		{"stuck without a word", "P-A: who is in the way is named", broken, func(s *handmade) { s.plan.Blockers = nil }, 28},
+		{"stuck without help", "P-A: what would help is said", broken, func(s *handmade) { s.plan.Blockers[0].Helps = nil }, 28},
+		{
+			"stuck, and nobody named", "P-A: a node to look at", broken, func(s *handmade) { s.plan.Blockers[0].Nodes = nil }, 28,
+		},
+		{
+			"blamed without having it", "P-B: b is at the old revision", handFleet(handPods("available", "b-old"), handStuck(time.Hour, "a-new"), handFailures(1, 0)),
+			func(s *handmade) { s.decision("b").Failed = true }, 29,
+		},
+		{
+			"blamed although it was down before", "P-B: there was no revision yet",
+			handFleet(handPods("available", "b-old"), handPods("unready", "a-new"), handFailures(1, 0), born(time.Minute), handDown(time.Hour, "a"), handUnstarted("a-new")),
+			func(s *handmade) { s.decision("a").Failed = true }, 29,
+		},
+		{
+			"begun before its turn", "P-C: ring 0 was not passed", handRings(ring0, ring1),
+			func(s *handmade) { s.delete("b-old").begun("b") }, 30,
+		},
+		{
+			"begun because of a canary", "P-C: that ring 1 has the revision opens nothing behind it", handStaged(ring0, ring1, handPods("available", "a-old", "b-new", "d-old")),
+			func(s *handmade) { s.delete("d-old").begun("d") }, 30,
+		},
+		{
+			"a tainted ring is passed", "P-C: it waits until the taint is gone", handStaged(ring0, ring1, handPods("available", "a-old", "b-old", "d-old"), handTaintedNode("a")),
+			func(s *handmade) { s.delete("b-old").begun("b") }, 30,
+		},
+		{
+			"an empty frontier is taken for a lost one", "P-C: nobody in ring 0 has the revision", handRings(ring0, ring1), frontier("ring-0"), 30,
+		},
+		{
+			"passed without an approval", "P-C: ring 1 is not approved",
+			handStaged(ring0, handRing("1", approves), handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Hour)), frontier("ring-1"), 30,
+		},
+		{
+			"passed while the one before soaks", "P-C: an hour is not over",
+			handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Minute)), frontier("ring-1"), 30,
+		},
+		{
+			"the last pod of a node that is left out", "P-D: nothing else serves there, and the budget has no room",
+			handFleet(atMost("1"), handPods("available", "a-old", "b-old"), handPods("unready", "c-new"), handCreated(time.Minute, "c-new")),
+			func(s *handmade) {
+				s.delete("a-old")
+				d := s.decision("a")
+				d.Exemption, d.Unavailable = rollout.ExemptionQuarantined, false
+			}, 31,
+		},
+		{
+			"a node that joins gets what nobody has proven", "P-E: the base is known", handStaged(ring0, ring1, handPods("available", "a-old", "d-old", "b"), handCompleted),
+			func(s *handmade) { s.plan.Creates[0].Revision = freshHash }, 32,
+		},
+	}
+	seen := uniqueNames{}
+	for _, row := range rows {
+		seen.check(t, row.name, row.why)
+		t.Run(row.name, func(t *testing.T) {
+			s := row.scene()
+			s.settle()
+			if got := s.verify(); len(got) > 0 {
+				t.Fatalf("the plan without the bug is right (%s), but: %v", row.why, got)
+			}
+			row.plant(s)
+			got := s.verify()
+			if !slices.ContainsFunc(got, func(v verify.Violation) bool { return v.Invariant == row.want }) {
+				t.Errorf("found %v, want V%d: %s", got, row.want, row.why)
+			}
+		})
+	}
+}
+
+// uniqueNames refuses rows of a table that have no name of their own or no reason.
+type uniqueNames map[string]bool
+
+func (r uniqueNames) check(t *testing.T, name, why string) {
+	t.Helper()
+	if name == "" || why == "" || r[name] {
+		t.Fatalf("row %q needs a unique name and a why", name)
+	}
+	r[name] = true
+}
+
+// handUnstarted are pods that no kubelet has started.
+func handUnstarted(names ...string) change {
+	return func(s *handmade) {
+		for _, name := range names {
+			s.pod(name).Status.StartTime = nil
+		}
+	}
+}
+
+// handTaintedNode taints nodes, so that they only may keep their pod.
+func handTaintedNode(names ...string) change {
+	return onNodes(func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "full", Effect: corev1.TaintEffectNoSchedule})
+	}, names...)
+}
