@@ -32,7 +32,10 @@ type Cause struct {
 	Restarts int32
 	// Finalizers are what holds a pod that should be gone.
 	Finalizers []string
-	// Since is since when it is so, as far as the objects tell; zero: they do not.
+	// Gate is the readiness gate that is not open; "" if it is something else.
+	Gate corev1.PodConditionType
+	// Since is since when it is so, as far as the objects tell: of a pod that is terminating, since its deletion was asked for; zero:
+	// they do not.
 	Since time.Time
 }
 
@@ -81,7 +84,11 @@ func Of(pod *corev1.Pod, node *corev1.Node, now time.Time) (cause Cause, found b
 
 func deletion(pod *corev1.Pod, node *corev1.Node, now time.Time) Cause {
 	if now.Before(pod.DeletionTimestamp.Time) {
-		return Cause{Reason: Terminating, Since: pod.DeletionTimestamp.Time}
+		asked := pod.DeletionTimestamp.Time
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace > 0 {
+			asked = asked.Add(-time.Duration(min(*grace, maxGraceSeconds)) * time.Second)
+		}
+		return Cause{Reason: Terminating, Since: asked}
 	}
 	cause := Cause{Reason: DeletionOverdue, Since: pod.DeletionTimestamp.Time, Finalizers: slices.Clone(pod.Finalizers)}
 	if down, isDown := nodeDown(node); isDown && len(cause.Finalizers) == 0 {
@@ -89,6 +96,9 @@ func deletion(pod *corev1.Pod, node *corev1.Node, now time.Time) Cause {
 	}
 	return cause
 }
+
+// maxGraceSeconds is more than any grace period, and keeps a duration from overflowing.
+const maxGraceSeconds = 1 << 32
 
 // nodeDown says what the node's condition Ready says, if it is not True.
 func nodeDown(node *corev1.Node) (cause Cause, down bool) {
@@ -139,7 +149,7 @@ func notReady(pod *corev1.Pod) Cause {
 		return cause
 	}
 	if gate := closedGate(pod); gate != "" {
-		return Cause{Reason: GateClosed, Message: "readiness gate " + string(gate) + " is not True"}
+		return Cause{Reason: GateClosed, Gate: gate, Message: "readiness gate " + string(gate) + " is not True"}
 	}
 	switch {
 	case ready != nil && ready.Status != corev1.ConditionTrue && ready.Reason != "":
@@ -185,6 +195,9 @@ func ofContainer(s *corev1.ContainerStatus) Cause {
 	switch {
 	case s.State.Waiting != nil:
 		cause.Reason, cause.Message = cmp.Or(s.State.Waiting.Reason, "ContainerCreating"), s.State.Waiting.Message
+		if strings.Contains(cause.Reason, "Image") && s.Image != "" && !strings.Contains(cause.Message, s.Image) {
+			cause.Message = joined(cause.Message, "image "+s.Image)
+		}
 	case s.State.Terminated != nil:
 		cause.Reason, cause.Message = Crashed, s.State.Terminated.Message
 	}
@@ -258,6 +271,8 @@ func (c Cause) String() string {
 	}
 	var b strings.Builder
 	switch {
+	case c.Container != "" && c.Reason == NotReady:
+		b.WriteString("container " + c.Container + " runs, and is not ready")
 	case c.Container != "":
 		b.WriteString("container " + c.Container + ": " + c.Reason)
 	case c.Reason == DeletionOverdue:
@@ -272,17 +287,17 @@ func (c Cause) String() string {
 		b.WriteString(c.Reason)
 	}
 	if c.Message != "" {
-		b.WriteString(": " + c.Message)
+		b.WriteString(": " + strings.TrimSuffix(c.Message, "."))
 	}
 	if len(c.Finalizers) > 0 {
 		b.WriteString(", held by finalizer " + strings.Join(c.Finalizers, ", "))
 	}
 	if c.Ended {
-		last := "last it ended"
+		last := "last"
 		if c.Last != "" {
-			last = "last " + c.Last
+			last = "last " + c.Last + " with"
 		}
-		fmt.Fprintf(&b, ", %s with exit code %d", last, c.ExitCode)
+		fmt.Fprintf(&b, ", %s exit code %d", last, c.ExitCode)
 	}
 	switch {
 	case c.Restarts == 1:
@@ -294,5 +309,5 @@ func (c Cause) String() string {
 }
 
 func joined(words ...string) string {
-	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ": ")
+	return strings.TrimSuffix(strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ": "), ".")
 }

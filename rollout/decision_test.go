@@ -317,18 +317,18 @@ func TestWaits(t *testing.T) {
 	}{
 		{
 			scene: scene{name: "nothing waits", why: "a node that is acted upon, or merely starting, waits for no limit",
-				fleet: []spot{on("a"), on("b", newPod()), on("c", newPod(kit.Unready()))}},
+				fleet: []spot{on("a"), on("b", newPod()), on("c", newPod(kit.Unready(), young))}},
 		},
 		{
 			scene: scene{name: "maxUnavailable", why: "B3: with those that use it up",
-				fleet: []spot{on("c", oldPod()), on("b", newPod(kit.Unready())), on("a", oldPod())}},
+				fleet: []spot{on("c", oldPod()), on("b", newPod(kit.Unready(), young)), on("a", oldPod())}},
 			groups: []rollout.WaitingNodes{{
 				Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxUnavailable, Size: 1, Nodes: []string{"a", "c"}, Because: []string{"b"},
 			}},
 		},
 		{
 			scene: scene{name: "maxSurge", why: "B4: with those that hold the places", spec: []kit.SpecOption{kit.MaxSurge("1")},
-				fleet: []spot{on("a", oldPod()), on("b", oldPod(), newPod(kit.Unready())), on("c", newPod(terminating())).keep()}},
+				fleet: []spot{on("a", oldPod()), on("b", oldPod(), newPod(kit.Unready(), young)), on("c", newPod(terminating())).keep()}},
 			groups: []rollout.WaitingNodes{{
 				Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxSurge, Size: 1, Nodes: []string{"a"}, Because: []string{"b"},
 			}},
@@ -356,7 +356,7 @@ func TestWaits(t *testing.T) {
 		},
 		{
 			scene: scene{name: "back-off under surge", why: "nodes that hold places do not use up a back-off", spec: []kit.SpecOption{kit.MaxSurge("1")},
-				fleet:    []spot{on("a", newPod(kit.Failed())), on("b", newPod(kit.Unready()))},
+				fleet:    []spot{on("a", newPod(kit.Failed())), on("b", newPod(kit.Unready(), young))},
 				backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Minute, Since: ago(0)}}},
 			groups: []rollout.WaitingNodes{{Reason: rollout.ReasonBackoff, Limit: rollout.LimitBackoff, Nodes: []string{"a"}}},
 		},

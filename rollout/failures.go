@@ -25,7 +25,7 @@ func (r *run) findFailed() {
 		innocent := false
 		if out := r.proving.Of(n.Object); out.Out && r.outcome(int32(i)) != placement.Leave { // whoever may be left out of budgets
 			var changes time.Time
-			innocent, changes = r.isInnocent(int32(i), out)
+			innocent, changes = r.isInnocent(int32(i), out, byUpdate)
 			r.wake(changes)
 		}
 		if !innocent && r.unschedulable.Value > 0 { // the user says that such nodes are not the revision's doing (B8)

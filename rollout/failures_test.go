@@ -522,6 +522,7 @@ func TestFailuresInAnOpenPart(t *testing.T) {
 		waits = append(waits, w.String())
 	}
 	want := []string{
+		"1 node waits: the pod does not serve: it is not Ready, and nothing says why (a)",
 		"1 node waits: stage ring-0 comes first, and is not done: a, b (c)", "1 node waits: the update revision has failed on more than 0 nodes: a (b)",
 	}
 	if diff := cmp.Diff(want, waits); diff != "" {

@@ -76,16 +76,25 @@ func (r *run) exemptNow(i int32, left spare) (by Exemption, changes time.Time) {
 // trouble is inherited. changes is when the clock may change that; zero: never.
 func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	if out := r.proving.Of(r.nodes[i].Object); out.Out {
-		return r.isInnocent(i, out)
+		return r.isInnocent(i, out, byGivenUp)
 	}
 	return r.inheritsTrouble(i), changes
 }
 
-// isInnocent reports whether a node that is out went down before its update began, or long enough after it. changes is when the
-// clock may change that; zero: never.
-func (r *run) isInnocent(i int32, out outage.Outage) (innocent bool, changes time.Time) {
+// accused says which revisions may have taken a node down.
+type accused bool
+
+const (
+	byUpdate accused = false // the update revision
+	// byGivenUp are also revisions that were given up: where one of them is what a node has to get rid of, its trouble is theirs.
+	byGivenUp accused = true
+)
+
+// isInnocent reports whether a node that is out went down before the update to one of the accused began, or long enough after it.
+// changes is when the clock may change that; zero: never.
+func (r *run) isInnocent(i int32, out outage.Outage, by accused) (innocent bool, changes time.Time) {
 	n, now := &r.nodes[i], r.snapshot.Now
-	update, requested, unseen := r.updateOf(i)
+	update, requested, unseen := r.updateOf(i, by)
 	revision := r.revision.Update.Existing
 	if revision != nil {
 		update.NotBefore(revision.CreationTimestamp.Time)
@@ -111,13 +120,12 @@ func (r *run) isInnocent(i int32, out outage.Outage) (innocent bool, changes tim
 }
 
 // updateOf returns what the node's pods say of its update, whether the deletion of an outdated one was requested and is not seen yet,
-// and whether a request is not seen that may have brought the new revision. Pods of a revision that was given up count as new ones:
-// it may be what took the node down.
-func (r *run) updateOf(i int32) (update outage.Update, requested, unseen bool) {
+// and whether a request is not seen that may have brought the new revision. The pods of all that are accused count as new ones.
+func (r *run) updateOf(i int32, by accused) (update outage.Update, requested, unseen bool) {
 	n := &r.nodes[i]
 	unseen = n.expects == expectsGoalPod
 	look := func(p *pod) {
-		if r.hasGoalRevision(n, p) || r.isUpdate(p) || r.hasFailed(r.revisionOf(p)) {
+		if r.hasGoalRevision(n, p) || r.isUpdate(p) || bool(by) && r.hasFailed(r.revisionOf(p)) {
 			update.NewPod(p.Object)
 			return
 		}
@@ -157,7 +165,7 @@ func (r *run) inheritsTrouble(i int32) bool {
 	if r.outcome(i) != placement.Run || n.first == n.end || !closed && !held && !elsewhere || r.bestAvailable(n) != none {
 		return false
 	}
-	update, requested, unseen := r.updateOf(i)
+	update, requested, unseen := r.updateOf(i, byGivenUp)
 	return !update.SomeBegan() && !requested && !unseen
 }
 

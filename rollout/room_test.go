@@ -237,7 +237,7 @@ func roomScenes() []scene {
 // TestPreparedIsExplained: a node that waits prepared says for what, and who has the room.
 func TestPreparedIsExplained(t *testing.T) {
 	l := newLab(draining, kit.MaxUnavailable("1"))
-	l.add(on("a", newPod(kit.Unready())), on("b", oldPod(asked)))
+	l.add(on("a", newPod(kit.Unready(), young)), on("b", oldPod(asked)))
 	plan := l.plan(t)
 	want := "b: terminating; waits: pod b0 is prepared and no hook holds it, but it is ready: without it more nodes than " +
 		"maxUnavailable 1 would be down; counts against maxUnavailable"

@@ -564,7 +564,7 @@ func TestStagesReadInWords(t *testing.T) {
 	}{
 		{
 			"not done", "who keeps the part before", []kit.SpecOption{kit.Stages(zones)},
-			[]spot{zone(on("a", newPod(kit.Unready())), "x"), zone(on("b", oldPod()), "y"), zone(on("c", oldPod()), "z")}, nil, "c",
+			[]spot{zone(on("a", newPod(kit.Unready(), young)), "x"), zone(on("b", oldPod()), "y"), zone(on("c", oldPod()), "z")}, nil, "c",
 			"c: outdated; waits: its pod c0 is outdated, but stage zones (z) is not open: stage zones (x) comes first, and is not done: a",
 			"2 nodes wait: stage zones (x) comes first, and is not done: a (b, c)",
 		},

@@ -21,6 +21,9 @@ type WaitingNodes struct {
 	// [LimitApproval]; nil: the limit is another, or the nodes wait for the stages of an earlier revision. Because then lists
 	// the first five nodes that keep it from being done.
 	Part *PartState
+	// Cause is why the pods of these nodes do not serve, in the words of the objects, if the nodes wait for that alone, and for no
+	// limit; "" for groups that wait for a limit.
+	Cause string
 	// Nodes that wait, in ascending order.
 	Nodes []string
 	// Because lists the nodes that use the limit up, in ascending order: for maxUnavailable those that count as
@@ -29,27 +32,36 @@ type WaitingNodes struct {
 	Because []string
 }
 
-// Waits groups the nodes that a limit keeps from an action, in the order of the reason codes, then limits. It answers the
-// question why the rest of the nodes wait. Nil: no limit keeps a node waiting.
+// Waits groups the nodes that a limit keeps from an action, and those that wait for a pod that does not serve although it should by
+// now, in the order of the reason codes, then limits and causes. It answers the question why the rest of the nodes wait. Nil: no node
+// waits for anything but what is under way.
 func (p *Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
 		limit  Limit
 		domain int32
+		cause  string
 	}
 	groups := make(map[key]int)
 	var waits []WaitingNodes
 	for i := range p.Decisions {
 		d := &p.Decisions[i]
-		if d.Limit == LimitNone || d.Verb != VerbWait && d.Verb != VerbHold {
+		if d.Verb != VerbWait && d.Verb != VerbHold {
 			continue
 		}
-		k := key{d.Reason, d.Limit, d.Domain}
+		cause := ""
+		if c := p.CauseOf(d.Node); c != nil && d.Limit == LimitNone {
+			cause = c.Brief()
+		}
+		if d.Limit == LimitNone && cause == "" {
+			continue
+		}
+		k := key{d.Reason, d.Limit, d.Domain, cause}
 		at, ok := groups[k]
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			w := WaitingNodes{Reason: d.Reason, Limit: d.Limit, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit)}
+			w := WaitingNodes{Reason: d.Reason, Limit: d.Limit, Cause: cause, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit)}
 			if domain := p.domainOf(d); domain != nil {
 				w.Domain, w.Size, w.Because = domain, domain.limit(), domain.Users
 			}
@@ -65,7 +77,8 @@ func (p *Plan) Waits() []WaitingNodes {
 		waits[at].Nodes = append(waits[at].Nodes, d.Node)
 	}
 	slices.SortFunc(waits, func(a, b WaitingNodes) int {
-		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Limit, b.Limit), compareDomains(a.Domain, b.Domain))
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Limit, b.Limit), compareDomains(a.Domain, b.Domain),
+			cmp.Compare(a.Cause, b.Cause))
 	})
 	return waits
 }
@@ -144,6 +157,8 @@ func (w WaitingNodes) String() string {
 
 func (w WaitingNodes) because() string {
 	switch {
+	case w.Cause != "":
+		return "the pod does not serve: " + w.Cause
 	case w.Limit == LimitBurst:
 		return fmt.Sprintf("this plan has the %d creates, deletes or updates in place that burst allows", w.Size)
 	case w.Limit == LimitSlowStart:

@@ -209,6 +209,10 @@ func (v *view) excusedFor(n *seenNode, goal string) bool {
 	if n.since.IsZero() {
 		return false
 	}
+	unseen := slices.Contains(n.asked, goal) || n.first(func(p *seenPod) bool { return p.requested && !p.asked }) != nil
+	if of := v.revisions[v.update]; of != nil && !started && !unseen && n.since.Unix() < of.created.Unix() {
+		return true // nothing began before there was a revision
+	}
 	if before := n.since.Unix() < slices.MinFunc(begun, time.Time.Compare).Unix(); before && !started {
 		return true
 	}

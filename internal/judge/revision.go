@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"reflect"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ type revision struct {
 	// that was obeyed (F3).
 	completed, givenUp bool
 	retried            string
+	created            time.Time
 }
 
 // reader reads revisions, each data once.
@@ -51,7 +53,7 @@ func (r *reader) read(spec *rollout.Spec, list []*appsv1.ControllerRevision) (ma
 		all[hash] = &revision{
 			hash: hash, name: object.Name, number: object.Revision, template: template, promoted: promoted, failed: failed,
 			completed: completed, givenUp: object.Annotations[history.FailedAnnotation] == "TooManyFailures",
-			retried: object.Annotations[history.RetriedAnnotation],
+			retried: object.Annotations[history.RetriedAnnotation], created: object.CreationTimestamp.Time,
 		}
 		same, known := r.same[raw]
 		if !known {

@@ -96,7 +96,9 @@ func (v *view) enter(n *seenNode, c *crew) {
 	}
 	switch {
 	case n.departs && selects(v.spec.Strategy.NodeSelector, n.Labels):
-		c.silent++
+		if n.verdict != leave || v.isTaintedAway(n) {
+			c.silent++
+		}
 	case n.verdict == keep && there != nil && settled == nil && !there.requested && !ended(there.Pod) &&
 		there.Spec.NodeName != "" && !v.overrides():
 		c.disturbed = append(c.disturbed, n)

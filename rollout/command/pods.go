@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -100,7 +101,7 @@ func comparePods(a, b Pod) int {
 
 func (v *View) pod(pod *corev1.Pod, names map[string]string, ready map[string]corev1.ConditionStatus) Pod {
 	one := Pod{
-		Name: pod.Name, Revision: cmp.Or(names[revisionOf(pod)], revisionOf(pod)), Phase: pod.Status.Phase, Reason: notReady(pod),
+		Name: pod.Name, Revision: cmp.Or(names[revisionOf(pod)], revisionOf(pod)), Phase: pod.Status.Phase, Reason: v.notReady(pod),
 		Created: pod.CreationTimestamp.Time, Now: v.Snapshot.Now,
 	}
 	one.Node, _ = placement.TargetNode(pod)
@@ -122,47 +123,10 @@ func (v *View) pod(pod *corev1.Pod, names map[string]string, ready map[string]co
 	return one
 }
 
-// notReady returns the most telling reason for which a pod is not ready.
-func notReady(pod *corev1.Pod) string {
-	switch {
-	case pod.DeletionTimestamp != nil:
-		return "Terminating"
-	case lifecycle.Ready(pod):
-		return ""
-	}
-	if waiting := canary.Examine(pod).Waiting; waiting != "" {
-		return waiting
-	}
-	if pod.Status.Reason != "" {
-		return pod.Status.Reason // Evicted, say
-	}
-	if lifecycle.Terminal(pod) {
-		return string(pod.Status.Phase)
-	}
-	for i := range pod.Status.Conditions {
-		condition := &pod.Status.Conditions[i]
-		if condition.Status != corev1.ConditionTrue && condition.Reason != "" &&
-			(condition.Type == corev1.PodReady || condition.Type == corev1.PodScheduled) {
-			return condition.Reason
-		}
-	}
-	if gate := readinessGate(pod); gate != "" {
-		return string(gate)
-	}
-	return "NotReady"
-}
-
-// readinessGate returns the first gate of the pod that is not open; empty if all are.
-func readinessGate(pod *corev1.Pod) corev1.PodConditionType {
-	for _, gate := range pod.Spec.ReadinessGates {
-		open := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
-		})
-		if !open {
-			return gate.ConditionType
-		}
-	}
-	return ""
+// notReady returns the most telling reason for which a pod is not ready; "" for one that is.
+func (v *View) notReady(pod *corev1.Pod) string {
+	cause, _ := diagnosis.Of(pod, nil, v.Snapshot.Now)
+	return cmp.Or(string(cause.Gate), cause.Reason)
 }
 
 // nodesReady returns the condition Ready of each node.

@@ -62,7 +62,7 @@ func TestPods(t *testing.T) {
 			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1}, {Name: "copy"}}
 		}, "kind-worker foo-xdj4b-zvss2 1/3 Running 7 - a,b True 8s"},
 		{"pending on no node", "the node it is pinned to", func(pod *corev1.Pod) { pod.Spec.NodeName = ""; rollouttest.PinnedTo("kind-worker")(pod) },
-			"kind-worker foo-xdj4b-zvss2 0/1 Pending 0 NotReady - True 8s"},
+			"kind-worker foo-xdj4b-zvss2 0/1 Pending 0 NotScheduled - True 8s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "" || c.why == "" {

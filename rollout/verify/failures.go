@@ -67,7 +67,7 @@ func (v *verifier) observeFailed() {
 	retried := v.retriedAt()
 	for _, node := range v.nodes {
 		if node.out && node.outcome != placement.Leave {
-			innocent, tie := v.innocence(node)
+			innocent, tie := v.innocence(node, false)
 			node.failsAt = tie
 			if innocent { // whoever may be left out of budgets (P-B)
 				continue

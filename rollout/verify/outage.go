@@ -92,13 +92,13 @@ func (v *verifier) evidence(node *node) (excused bool, tie time.Time) {
 	if !node.out {
 		return v.inherits(node), tie
 	}
-	return v.innocence(node)
+	return v.innocence(node, true)
 }
 
 // isNews reports whether the pod is of a revision that may have taken its node down: that where the node is to end, the update
-// revision, or one that was given up.
-func (v *verifier) isNews(p *pod) bool {
-	return p.atGoal || p.atUpdate || slices.ContainsFunc(v.history.byHash[p.hash], history.Failed)
+// revision, or if asked for one that was given up.
+func (v *verifier) isNews(p *pod, givenUp bool) bool {
+	return p.atGoal || p.atUpdate || givenUp && slices.ContainsFunc(v.history.byHash[p.hash], history.Failed)
 }
 
 // inherits reports whether the node's pods were not available before anything was begun there, and nothing may be begun.
@@ -111,23 +111,24 @@ func (v *verifier) inherits(node *node) bool {
 	}
 	return !slices.ContainsFunc(slices.Concat(node.pods, node.ignored), func(p *pod) bool {
 		_, inHook := hookAsked(p.object)
-		return v.isNews(p) || p.marked || inHook || p.patched || p.active() && p.avail && !p.leaving
+		return v.isNews(p, true) || p.marked || inHook || p.patched || p.active() && p.avail && !p.leaving
 	})
 }
 
-// innocence is whether a node that is out was down before its update began, or long enough after it.
-func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
+// innocence is whether a node that is out was down before its update began, or long enough after it, if asked for also the update to
+// a revision that was given up.
+func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.Time) {
 	var begins []time.Time
 	var news []*pod
 	started, requested, hooked := false, false, false
 	for _, p := range slices.Concat(node.pods, node.ignored) {
 		asked, inHook := hookAsked(p.object)
-		isNew := v.isNews(p)
+		isNew := v.isNews(p, givenUp)
 		hooked = hooked || inHook && (isNew || !p.isDeleted)
 		if inHook && !isNew {
 			begins = append(begins, asked)
 		}
-		switch at, seen := v.updateSeen(p); {
+		switch at, seen := v.updateSeen(p, givenUp); {
 		case isNew:
 			news = append(news, p)
 			begins, started = append(begins, at), started || seen
@@ -143,7 +144,7 @@ func (v *verifier) innocence(node *node) (innocent bool, tie time.Time) {
 	if node.requestsGoal {
 		begins = append(begins, time.Time{}) // so may the pod that is not seen yet
 	}
-	unseen := node.requestsGoal || slices.ContainsFunc(node.pods, func(p *pod) bool { return !v.isNews(p) && p.patched })
+	unseen := node.requestsGoal || slices.ContainsFunc(node.pods, func(p *pod) bool { return !v.isNews(p, givenUp) && p.patched })
 	if requested {
 		begins = append(begins, v.snapshot.Now)
 		tie = node.outSince.Truncate(time.Second).Add(time.Second)
@@ -202,8 +203,8 @@ func hookAsked(pod *corev1.Pod) (at time.Time, inHook bool) {
 
 // updateSeen is when the pod of a node shows that the node's update began, and whether a kubelet has started the new revision:
 // for a pod of another revision when its deletion was requested.
-func (v *verifier) updateSeen(p *pod) (at time.Time, started bool) {
-	if !v.isNews(p) {
+func (v *verifier) updateSeen(p *pod, givenUp bool) (at time.Time, started bool) {
+	if !v.isNews(p, givenUp) {
 		if p.isDeleted {
 			at = deletionRequested(p.gone, p.object.DeletionGracePeriodSeconds)
 		}

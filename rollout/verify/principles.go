@@ -126,7 +126,9 @@ func (v *verifier) checkGates() {
 // begins reports whether the plan takes or changes the pod that the node has, and that is not of the revision where it is to end.
 func (n *node) begins() bool {
 	return n.outcome == placement.Run && n.bestCurrent == nil && !n.outdatedStays &&
-		n.any(func(p *pod) bool { return p.active() && !p.current && !p.leaving && (p.deleted || p.dismissed || p.begun) })
+		n.any(func(p *pod) bool {
+			return p.active() && !p.current && !p.leaving && (p.deleted || p.dismissed || p.begun)
+		})
 }
 
 // checkLastPods is P-D: where a plan takes the last Ready pod of a node that is left out of the budgets, as many nodes as the budget
@@ -158,7 +160,9 @@ func (v *verifier) checkJoins() {
 	if len(v.stages) == 0 || v.allOpen() || v.tried() || v.history.completed || v.spec.Strategy.HoldRevision {
 		return
 	}
-	good := func(revision *appsv1.ControllerRevision) bool { return history.Completed(revision) && !history.Failed(revision) }
+	good := func(revision *appsv1.ControllerRevision) bool {
+		return history.Completed(revision) && !history.Failed(revision)
+	}
 	if !slices.ContainsFunc(v.snapshot.Revisions, good) {
 		return // what was good is not known
 	}

@@ -202,7 +202,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Error("the view is not on a screen of its own")
 	}
 	server.Put(fakeapi.Pod("a", "v2", false))
-	c.see(`Not available \(1\)\n  a: container agent waits: CrashLoopBackOff; 17 restarts; last exit code 137`)
+	c.see(`Not available \(1\)\n  a: container agent: CrashLoopBackOff, last OOMKilled with exit code 137, 17`)
 	server.Put(fakeapi.Pod("a", "v2", true))
 	c.see(`(?s)Updating: 1 of 3.*Last change \d\d:\d\d:\d\d \(\d+s ago\): a was starting, is updated`)
 

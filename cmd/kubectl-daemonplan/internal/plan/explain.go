@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 )
 
@@ -145,7 +146,7 @@ func (r *Result) causes(name string) []string {
 	}
 	for _, pod := range r.Snapshot.Pods {
 		if nodeOf(pod) == name {
-			for _, cause := range r.podCauses(pod) {
+			if cause := r.podCause(pod); cause != "" {
 				lines = append(lines, fmt.Sprintf("  pod %s: %s", pod.Name, cause))
 			}
 		}
@@ -208,59 +209,15 @@ func (r *Result) notReady(node *corev1.Node) []string {
 	return nil
 }
 
-// podCauses are why a pod is not ready; none for a pod that is.
-func (r *Result) podCauses(pod *corev1.Pod) []string {
-	var list []string
-	for i := range pod.Status.Conditions {
-		c := &pod.Status.Conditions[i]
-		switch {
-		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
-			return nil
-		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
-			list = append(list, joined("not scheduled", c.Reason, c.Message))
-		}
-	}
-	if pod.Status.Phase == corev1.PodFailed {
-		list = append(list, joined("failed", pod.Status.Reason, pod.Status.Message))
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			if cause := r.containerCause(&statuses[i]); cause != "" {
-				list = append(list, "container "+statuses[i].Name+" "+cause)
-			}
-		}
-	}
-	return list
-}
-
-// containerCause is why a container does not serve, and how often it has restarted; empty if nothing is wrong with it.
-func (r *Result) containerCause(c *corev1.ContainerStatus) string {
-	last := c.LastTerminationState.Terminated
-	var words string
-	switch {
-	case c.State.Waiting != nil:
-		words = joined("waits", c.State.Waiting.Reason, c.State.Waiting.Message)
-		if image := c.Image; strings.Contains(c.State.Waiting.Reason, "Image") && !strings.Contains(words, image) {
-			words += " (image " + image + ")"
-		}
-	case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0:
-		words, last = "ended", c.State.Terminated
-	case c.State.Running != nil && !c.Ready:
-		words = "runs, and is not ready"
-	default:
+// podCause is why a pod does not serve; empty for one that does, and where nothing says why.
+func (r *Result) podCause(pod *corev1.Pod) string {
+	cause, found := diagnosis.Of(pod, nil, r.Snapshot.Now)
+	if !found || cause.Reason == diagnosis.NotReady && cause.Container == "" || cause.Reason == diagnosis.Terminating {
 		return ""
 	}
-	if c.RestartCount > 0 {
-		words += "; " + text.Counted(int(c.RestartCount), "restart")
-	}
-	if last != nil {
-		words += fmt.Sprintf("; last exit code %d", last.ExitCode)
-		if last.Reason != "" {
-			words += " (" + last.Reason + ")"
-		}
-		if at := last.FinishedAt; !at.IsZero() {
-			words += fmt.Sprintf(", %s ago", text.Duration(r.Snapshot.Now.Sub(at.Time)))
-		}
+	words := cause.String()
+	if !cause.Since.IsZero() {
+		words += r.since(metav1.NewTime(cause.Since))
 	}
 	return words
 }

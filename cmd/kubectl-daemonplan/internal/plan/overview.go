@@ -220,7 +220,9 @@ func (r *Result) troubles() []Trouble {
 	for _, pod := range r.Snapshot.Pods {
 		name := nodeOf(pod)
 		if trouble := found[name]; trouble != nil {
-			causes[name] = append(causes[name], r.podCauses(pod)...)
+			if cause := r.podCause(pod); cause != "" {
+				causes[name] = append(causes[name], cause)
+			}
 			trouble.Starting = trouble.Starting && starts(pod)
 		}
 	}

@@ -279,6 +279,20 @@ func (r *Result) reasons() func(node string, reason rollout.Reason) string {
 // way.
 func (r *Result) waitLines() []string {
 	var lines []string
+	for i := range r.Plan.Blockers {
+		b := &r.Plan.Blockers[i]
+		line := "In the way: " + text.Some(b.Nodes)
+		if more := int(b.Count) - len(b.Nodes); more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		if !b.Since.IsZero() {
+			line += r.since(metav1.NewTime(b.Since))
+		}
+		lines = append(lines, line+": "+text.Printable(b.Why))
+		for _, help := range b.Helps {
+			lines = append(lines, "  what helps: "+text.Printable(help))
+		}
+	}
 	for _, wait := range r.Plan.Waits() {
 		line := wait.String()
 		if r.isBudget(wait.Limit) && len(wait.Because) > 0 {
@@ -289,7 +303,8 @@ func (r *Result) waitLines() []string {
 	}
 	underWay := make(map[rollout.Reason][]string)
 	for i := range r.Plan.Decisions {
-		if d := &r.Plan.Decisions[i]; d.Verb == rollout.VerbWait && d.Limit == rollout.LimitNone {
+		if d := &r.Plan.Decisions[i]; d.Verb == rollout.VerbWait && d.Limit == rollout.LimitNone &&
+			r.Plan.CauseOf(d.Node) == nil {
 			underWay[d.Reason] = append(underWay[d.Reason], d.Node)
 		}
 	}

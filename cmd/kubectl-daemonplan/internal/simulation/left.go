@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -50,8 +51,8 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		switch {
 		case state == simulate.NodeLost:
 			found.Cause, since = "NotReady", sinceReady(node, start)
-		case (state == simulate.NodeBroken || state == simulate.NodeSurging) && brokenCause(pods[node.Name]) != "":
-			found.Cause = brokenCause(pods[node.Name])
+		case (state == simulate.NodeBroken || state == simulate.NodeSurging) && brokenCause(pods[node.Name], s.Now()) != "":
+			found.Cause = brokenCause(pods[node.Name], s.Now())
 		case decision != nil:
 			found.Cause, found.waits = waitCause(plan, decision)
 		default:
@@ -105,42 +106,14 @@ func sinceReady(node *corev1.Node, start time.Time) string {
 	return ""
 }
 
-// brokenCause says what is wrong with a pod that crashes, has failed, or cannot get its image; "" for any other. Numbers
+// brokenCause says what is wrong with a pod that does not serve, if that is more than every pod goes through; "" for any other. Numbers
 // that differ from pod to pod, such as restarts, are left out, so that nodes with one cause are one group.
-func brokenCause(pod *corev1.Pod) string {
-	if pod == nil {
+func brokenCause(pod *corev1.Pod, now time.Time) string {
+	cause, found := diagnosis.Of(pod, nil, now)
+	if !found || cause.Ordinary() {
 		return ""
 	}
-	if pod.Status.Phase == corev1.PodFailed {
-		return "the pod has failed" + inParentheses(pod.Status.Reason)
-	}
-	for i := range pod.Status.ContainerStatuses {
-		c := &pod.Status.ContainerStatuses[i]
-		waiting := c.State.Waiting
-		if waiting != nil && strings.Contains(waiting.Reason, "Image") {
-			return fmt.Sprintf("the image %s cannot be pulled (%s)", text.Printable(c.Image), text.Printable(waiting.Reason))
-		}
-		ended := c.LastTerminationState.Terminated
-		if c.State.Terminated != nil {
-			ended = c.State.Terminated
-		}
-		if ended == nil && c.RestartCount == 0 || c.Ready {
-			continue
-		}
-		why := "CrashLoopBackOff"
-		if ended != nil && ended.ExitCode != 0 {
-			why += fmt.Sprintf(", last exit code %d", ended.ExitCode)
-		}
-		return fmt.Sprintf("container %s crashes again and again (%s)", text.Printable(c.Name), why)
-	}
-	return ""
-}
-
-func inParentheses(message string) string {
-	if message == "" {
-		return ""
-	}
-	return " (" + text.Printable(message) + ")"
+	return text.Printable(cause.Brief())
 }
 
 // waitCause says what a node waits for, without the name of its pod. It reports whether that is other nodes.

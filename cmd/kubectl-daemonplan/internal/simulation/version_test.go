@@ -222,7 +222,7 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 	_, got, _ = call(2, false, "simulate", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
 	for _, want := range []string{
 		"v2: stuck: 0 of 100 nodes have the new version; 100 nodes cannot be updated.\n",
-		"\n  25 nodes: container agent crashes again and again (CrashLoopBackOff, last exit code 1): node-00075, ",
+		"\n  25 nodes: container agent: CrashLoopBackOff, last Error with exit code 1: node-00075, ",
 		" and 20 more\n  75 nodes: wait for maxUnavailable, which other nodes use up: node-000",
 	} {
 		if !strings.Contains(got, want) {
@@ -235,12 +235,12 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 func TestStuckSurgeNamesTheCrash(t *testing.T) {
 	world := write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
 	_, got, _ := call(2, false, "simulate", "--nodes", "8", "--from", oldManifest, "--spec", surging, "--world", world)
-	if want := "\n  2 nodes: container agent crashes again and again (CrashLoopBackOff, last exit code 1): node-0000"; !strings.Contains(got, want) {
+	if want := "\n  2 nodes: container agent: CrashLoopBackOff, last Error with exit code 1: node-0000"; !strings.Contains(got, want) {
 		t.Errorf("it lacks %q:\n%s", want, got)
 	}
 	world = write(t, "world.yaml", "model: {kubelets: [{image: 'registry.example/agent:v2', noImage: true}]}")
 	_, got, _ = call(2, false, "simulate", "--nodes", "8", "--from", oldManifest, "--spec", newManifest, "--world", world)
-	if want := "\n  2 nodes: the image registry.example/agent:v2 cannot be pulled (ImagePullBackOff): node-0000"; !strings.Contains(got, want) {
+	if want := "\n  2 nodes: container agent: ImagePullBackOff: image registry.example/agent:v2: node-0000"; !strings.Contains(got, want) {
 		t.Errorf("it lacks %q:\n%s", want, got)
 	}
 }

@@ -131,6 +131,9 @@ func (f *Frame) key(o *plan.Overview) string {
 func (f *Frame) planLine(o *plan.Overview) string {
 	words := []string{o.State, fmt.Sprintf("%d unavailable", o.Desired-o.Available)}
 	for _, wait := range f.Result.Plan.Waits() {
+		if wait.Cause != "" {
+			continue // it is among the troubles
+		}
 		what := wait.Limit.String()
 		if wait.Limit == rollout.LimitNone {
 			what = wait.Reason.String()

@@ -106,7 +106,7 @@ func TestLinesOfARollout(t *testing.T) {
 	server.Delete("/api/v1/pods", "web", "agent-a")
 	server.Put(fakeapi.Pod("a", "v2", false))
 	l.see(t, `Z Updating: 0 of 3 nodes updated and available, 2 waiting for the budget; 1 unavailable; 2 nodes wait for maxUnavailable; `+
-		`a: container agent waits: CrashLoopBackOff; 17 restarts; last exit code 137 \(OOMKilled\)\n`)
+		`a: container agent: CrashLoopBackOff, last OOMKilled with exit code 137, 17 restarts since .*\n`)
 	for range 20 { // heartbeats are no news
 		server.Put(fakeapi.Node("b"))
 	}

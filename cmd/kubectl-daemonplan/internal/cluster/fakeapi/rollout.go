@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // These are update strategies of a DaemonSet.
@@ -50,7 +51,7 @@ func Node(name string) string {
 		`"labels":{"topology.kubernetes.io/zone":"z"}},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, name, name)
 }
 
-// Pod is the set's pod on a node at revision v1 or v2: ready, or with a container that crashes.
+// Pod is the set's pod on a node at revision v1 or v2, created just now: ready, or with a container that crashes.
 func Pod(node, hash string, ready bool) string {
 	status := `"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2020-01-01T00:00:00Z"}]`
 	if !ready {
@@ -58,7 +59,7 @@ func Pod(node, hash string, ready bool) string {
 			`"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`
 	}
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"agent-%s","uid":"p-%s-%s",`+
-		`"labels":{"app":"agent","controller-revision-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":%q,`+
+		`"labels":{"app":"agent","controller-revision-hash":%q},"creationTimestamp":%q,"ownerReferences":[%s]},"spec":{"nodeName":%q,`+
 		`"containers":[{"name":"agent","image":"agent:%s"}]},"status":{"phase":"Running",%s}}`,
-		node, node, hash, hash, owner, node, hash, status)
+		node, node, hash, hash, time.Now().UTC().Format(time.RFC3339), owner, node, hash, status)
 }
