@@ -19,7 +19,7 @@ func (r *run) admit() {
 			budget.Surging++
 		}
 		if r.takesBudget(d) {
-			r.domains.Add(r.nodes[i].Cell)
+			r.addDisturbed(int32(i), &r.domains)
 		}
 	}
 	for _, wantReady := range [...]bool{false, true} {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"math"
 	"slices"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -24,6 +25,9 @@ func (r *run) resolve() error {
 		Canary:         r.spec.Strategy.Canary != nil,
 		LastStable:     r.lastStable(),
 		Stages:         r.rules.Stages.Len() > 0 || r.failures != nil,
+	}
+	if len(r.snapshot.InFlight.Patches) > 0 {
+		in.Limit = math.MaxInt32 // a patch that is not seen yet may bring a pod to any of them (R4)
 	}
 	if in.Stages && !slices.ContainsFunc(in.Revisions, history.Completed) {
 		in.Nodes = r.nodesByRevision()

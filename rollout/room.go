@@ -3,6 +3,7 @@ package rollout
 import (
 	"slices"
 
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
@@ -65,7 +66,28 @@ func (r *run) noteDomain(i int32, ledger *domain.Ledger) {
 // goesDown counts a node that is down from now on.
 func (r *run) goesDown(i int32) {
 	r.downNow++
-	r.domainsNow.Add(r.nodes[i].Cell)
+	r.addDisturbed(i, &r.domainsNow)
+}
+
+// addDisturbed counts a node that is disturbed. One that would serve but for a patch that is not seen yet may be.
+func (r *run) addDisturbed(i int32, ledger *domain.Ledger) {
+	if r.rules.Domains.Len() > 0 && r.isUnknown(i) {
+		ledger.AddUnknown(r.nodes[i].Cell)
+	} else {
+		ledger.Add(r.nodes[i].Cell)
+	}
+}
+
+// isUnknown reports whether only patches in flight keep the node from being served.
+func (r *run) isUnknown(i int32) bool {
+	n := &r.nodes[i]
+	if r.surge() || r.decision(i).Placement.Outcome != placement.Run || r.serving(n) {
+		return false
+	}
+	return slices.ContainsFunc(r.podsOf(n), func(p pod) bool {
+		p.traits &^= patchInFlight
+		return p.serves()
+	})
 }
 
 // needsRoom reports whether room is needed to take a pod away from its node. None is needed if the pod is not prepared, or if it

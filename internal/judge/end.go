@@ -276,9 +276,9 @@ func (r *rest) counted(such func(*seenNode) bool) func(*seenNode) bool {
 	return func(n *seenNode) bool { return such(n) && !left[n] }
 }
 
-// surelyExcused is excused, whatever the node is to end at.
+// surelyExcused is excused, whatever the node is to end at. Of a node without pods the controller may remember that it was begun.
 func (r *rest) surelyExcused(n *seenNode) bool {
-	return n.out && !slices.ContainsFunc(r.goals(), func(goal string) bool { return !r.excusedFor(n, goal) })
+	return len(n.pods) > 0 && n.out && !slices.ContainsFunc(r.goals(), func(goal string) bool { return !r.excusedFor(n, goal) })
 }
 
 // waits reports whether the trial of the update revision is not over, or may have come to nothing.

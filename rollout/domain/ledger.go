@@ -8,6 +8,8 @@ type Ledger struct {
 	// max is, for each value, how many nodes may be disturbed; desired is how many are to run the pod; taken is how many are
 	// disturbed.
 	max, desired, taken []int32
+	// known is how many of those taken are known to be disturbed.
+	known []int32
 	// disturbed is, for each domain, how many values have disturbed nodes.
 	disturbed []int32
 }
@@ -19,9 +21,9 @@ func NewLedger(domains *Domains, cells *Cells, desired []int32) Ledger {
 		return Ledger{}
 	}
 	n := len(cells.values)
-	numbers := make([]int32, 3*n)
+	numbers := make([]int32, 4*n)
 	l := Ledger{
-		domains: domains, cells: cells, max: numbers[:n:n], desired: numbers[n : 2*n : 2*n], taken: numbers[2*n:],
+		domains: domains, cells: cells, max: numbers[:n:n], desired: numbers[n : 2*n : 2*n], taken: numbers[2*n : 3*n : 3*n], known: numbers[3*n:],
 		disturbed: make([]int32, domains.Len()),
 	}
 	for cell, nodes := range desired[:min(len(desired), len(cells.cells))] {
@@ -40,7 +42,13 @@ func NewLedger(domains *Domains, cells *Cells, desired []int32) Ledger {
 }
 
 // Add counts a disturbed node of the cell.
-func (l *Ledger) Add(cell int32) {
+func (l *Ledger) Add(cell int32) { l.add(cell, 1) }
+
+// AddUnknown counts a node of the cell that may be disturbed, such as one for which a request is not seen yet. It takes up room like
+// any other, and gives none: other nodes of its value are not to be disturbed because it may be.
+func (l *Ledger) AddUnknown(cell int32) { l.add(cell, 0) }
+
+func (l *Ledger) add(cell, known int32) {
 	if l.domains == nil {
 		return
 	}
@@ -52,6 +60,7 @@ func (l *Ledger) Add(cell int32) {
 			l.disturbed[domain]++
 		}
 		l.taken[v]++
+		l.known[v] += known
 	}
 }
 
@@ -73,10 +82,14 @@ func (l *Ledger) Full(cell int32) (value int32, full bool) {
 	return None, false
 }
 
-// crowded reports whether as many other values of the domain have disturbed nodes as AtOnce allows.
+// crowded reports whether as many other values of the domain have disturbed nodes as AtOnce allows, while none is known to be
+// disturbed in this one.
 func (l *Ledger) crowded(domain int, v int32) bool {
-	atOnce := l.domains.list[domain].atOnce
-	return atOnce > 0 && l.taken[v] == 0 && l.disturbed[domain] >= atOnce
+	atOnce, others := l.domains.list[domain].atOnce, l.disturbed[domain]
+	if l.taken[v] > 0 {
+		others--
+	}
+	return atOnce > 0 && l.known[v] == 0 && others >= atOnce
 }
 
 // Usage is what is spent of the bounds of one value.

@@ -40,6 +40,7 @@ func (t *terms) cellOf(node *corev1.Node) string {
 type valueState struct {
 	desired, taken int
 	begun          int // of those taken, by choice of the plan
+	unknown        int // of those taken, only because a patch is not seen yet
 	down, gone     int // at this instant, and of them by choice of the plan
 }
 
@@ -63,6 +64,8 @@ func (v *verifier) domainStates(i int) map[string]*valueState {
 			s.taken += node.weight
 			if v.isBegunByChoice(node) {
 				s.begun += node.weight
+			} else if !v.surges() && node.any(func(p *pod) bool { return p.servesButFor() }) {
+				s.unknown += node.weight
 			}
 		}
 		if node.unavailable && (!node.exempt || v.isTakenNow(node)) && !node.any((*pod).staysUp) {
@@ -73,6 +76,16 @@ func (v *verifier) domainStates(i int) map[string]*valueState {
 		}
 	}
 	return states
+}
+
+// servesButFor reports whether only a patch that is not seen yet keeps the pod from serving.
+func (p *pod) servesButFor() bool {
+	if !p.patched || p.goes() || p.begun {
+		return false
+	}
+	seen := *p
+	seen.patched = false
+	return seen.serves()
 }
 
 // countsIn reports whether the node counts against the budget in use.
@@ -112,7 +125,7 @@ func (v *verifier) checkDomains() {
 				}
 			}
 			if atOnce := int(d.AtOnce); atOnce > 0 {
-				if s.begun > 0 && s.begun == s.taken && disturbed > atOnce {
+				if s.begun > 0 && s.begun+s.unknown == s.taken && disturbed > atOnce {
 					v.report(19, "", "B10: value %q of domain %d is disturbed by choice of the plan, one of %d, "+
 						"more than atOnce %d",
 						value, i, disturbed, atOnce)
@@ -169,7 +182,7 @@ func (v *verifier) checkDomainStates(right []rollout.DomainState) {
 // checkDomainWait holds a node that says that it waits for a domain to that domain: the node is in it, and it has no room.
 func (v *verifier) checkDomainWait(d statement, s rollout.DomainState) {
 	value, in := v.domains.valueIn(int(s.Index), d.node.object)
-	full := s.Max > 0 && s.Taken >= s.Max || s.AtOnce > 0 && s.Taken == 0 && s.Disturbed >= s.AtOnce
+	full := s.Max > 0 && s.Taken >= s.Max || s.AtOnce > 0 && (s.Taken == 0 && s.Disturbed >= s.AtOnce || s.Disturbed > s.AtOnce)
 	if !in || value != s.Value || !full && d.Reason != rollout.ReasonPrepared {
 		v.report(12, d.Node, "B10: waits for domain %d, value %q, which has room, or is not the node's", s.Index, s.Value)
 	}
