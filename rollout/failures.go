@@ -23,7 +23,12 @@ func (r *run) findFailed() {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		innocent := false
-		if out := r.proving.Of(n.Object); out.Out && r.outcome(int32(i)) != placement.Leave { // whoever may be left out of budgets
+		pod, watched := r.unavailablePod(int32(i))
+		out := r.proving.Of(n.Object)
+		if pod != nil && failure.UnavailableSince(pod).Unix() < out.Since.Unix() {
+			out.Out = false // its trouble is older than the outage
+		}
+		if out.Out && r.outcome(int32(i)) != placement.Leave { // whoever may be left out of budgets
 			var changes time.Time
 			innocent, changes = r.isInnocent(int32(i), out, byUpdate)
 			r.wake(changes)
@@ -39,7 +44,6 @@ func (r *run) findFailed() {
 		if n.failed = r.isRestarting(int32(i), since); n.failed {
 			continue
 		}
-		pod, watched := r.unavailablePod(int32(i))
 		if !watched {
 			continue
 		}

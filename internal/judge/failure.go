@@ -119,8 +119,12 @@ func (j *Judge) openRuns() int {
 // surelyFailed reports whether the update revision has failed on the node (F1).
 func (j *Judge) surelyFailed(n *seenNode) bool {
 	v, o := j.view, j.view.failures()
-	if n.verdict != runs && n.verdict != keep || v.overrides() || v.excused(n) || v.isolated(n) {
-		return false // nor where something else may have taken the node down (P-B)
+	if n.verdict != runs && n.verdict != keep || v.overrides() || v.isolated(n) {
+		return false
+	}
+	before := n.first(func(p *seenPod) bool { return v.isFresh(p) && downSince(p.Pod).Unix() < n.since.Unix() }) != nil
+	if v.excused(n) && !before {
+		return false // something else may have taken the node down (P-B)
 	}
 	serves, late, some := false, true, false
 	for _, p := range n.pods {

@@ -66,7 +66,7 @@ func (v *verifier) observeFailed() {
 	}
 	retried := v.retriedAt()
 	for _, node := range v.nodes {
-		if node.out && node.outcome != placement.Leave {
+		if node.out && node.outcome != placement.Leave && !v.failedBefore(node) {
 			innocent, tie := v.innocence(node, false)
 			node.failsAt = tie
 			if innocent { // whoever may be left out of budgets (P-B)
@@ -106,6 +106,31 @@ func (v *verifier) observeFailed() {
 		node.failsAt = v.failsAt(pod, before, v.failed.options, retried)
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
+}
+
+// failedBefore reports whether the pod of the update revision on the node was in trouble before the node was, so that the outage is not
+// the cause.
+func (v *verifier) failedBefore(node *node) bool {
+	var pod *pod
+	for _, p := range node.pods {
+		if !p.live() || !p.current || !p.ran(node) {
+			continue
+		}
+		if p.settled() && !p.terminal {
+			return false
+		}
+		if pod == nil || cmp.Or(p.object.CreationTimestamp.Compare(pod.object.CreationTimestamp.Time), strings.Compare(p.object.Name, pod.object.Name)) < 0 {
+			pod = p
+		}
+	}
+	if best := node.bestCurrent; best != nil && best.ran(node) {
+		pod = best
+	}
+	if pod == nil {
+		return false
+	}
+	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{})
+	return since.Unix() < node.outSince.Unix()
 }
 
 // retriedAt is when the update revision came again after it was given up (F3); zero: it was not. Nothing that was before says

@@ -30,67 +30,82 @@ func TestVerifyPrinciples(t *testing.T) {
 		}
 	}
 	broken := handFleet(handPods("available", "b-new"), handStuck(time.Hour, "a-new"))
-	rows := []struct {
-		name, why string
-		scene     func() *handmade
-		plant     func(*handmade)
-		want      int
-	}{
+	rows := []violationRow{
 		{
-			"Updating for ever", "P-A: an hour is too long, and nothing is in motion", broken,
-			func(s *handmade) {
+			name: "Updating for ever", why: "P-A: an hour is too long, and nothing is in motion",
+			scene: broken,
+			plant: func(s *handmade) {
 				s.plan.Status.State, s.plan.Status.Reason, s.plan.Blockers = status.Updating, status.WaitingForAvailability, nil
-			}, 28,
-		},
-		{"stuck without a word", "P-A: who is in the way is named", broken, func(s *handmade) { s.plan.Blockers = nil }, 28},
-		{"stuck without help", "P-A: what would help is said", broken, func(s *handmade) { s.plan.Blockers[0].Helps = nil }, 28},
-		{
-			"stuck, and nobody named", "P-A: a node to look at", broken, func(s *handmade) { s.plan.Blockers[0].Nodes = nil }, 28,
+			}, want: 28,
 		},
 		{
-			"blamed without having it", "P-B: b is at the old revision", handFleet(handPods("available", "b-old"), handStuck(time.Hour, "a-new"), handFailures(1, 0)),
-			func(s *handmade) { s.decision("b").Failed = true }, 29,
+			name: "stuck without a word", why: "P-A: who is in the way is named",
+			scene: broken,
+			plant: func(s *handmade) { s.plan.Blockers = nil }, want: 28,
 		},
 		{
-			"blamed although it was down before", "P-B: there was no revision yet",
-			handFleet(handPods("available", "b-old"), handPods("unready", "a-new"), handFailures(1, 0), born(time.Minute), handDown(time.Hour, "a"), handUnstarted("a-new")),
-			func(s *handmade) { s.decision("a").Failed = true }, 29,
+			name: "stuck without help", why: "P-A: what would help is said",
+			scene: broken,
+			plant: func(s *handmade) { s.plan.Blockers[0].Helps = nil }, want: 28,
 		},
 		{
-			"begun before its turn", "P-C: ring 0 was not passed", handRings(ring0, ring1),
-			func(s *handmade) { s.delete("b-old").begun("b") }, 30,
+			name: "stuck, and nobody named", why: "P-A: a node to look at",
+			scene: broken,
+			plant: func(s *handmade) { s.plan.Blockers[0].Nodes = nil }, want: 28,
 		},
 		{
-			"begun because of a canary", "P-C: that ring 1 has the revision opens nothing behind it", handStaged(ring0, ring1, handPods("available", "a-old", "b-new", "d-old")),
-			func(s *handmade) { s.delete("d-old").begun("d") }, 30,
+			name: "blamed without having it", why: "P-B: b is at the old revision",
+			scene: handFleet(handPods("available", "b-old"), handStuck(time.Hour, "a-new"), handFailures(1, 0)),
+			plant: func(s *handmade) { s.decision("b").Failed = true }, want: 29,
 		},
 		{
-			"a tainted ring is passed", "P-C: it waits until the taint is gone", handStaged(ring0, ring1, handPods("available", "a-old", "b-old", "d-old"), handTaintedNode("a")),
-			func(s *handmade) { s.delete("b-old").begun("b") }, 30,
+			name: "blamed although it was down before", why: "P-B: there was no revision yet",
+			scene: handFleet(handPods("available", "b-old"), handPods("unready", "a-new"), handFailures(1, 0), born(time.Minute), handDown(time.Hour, "a"), handUnstarted("a-new")),
+			plant: func(s *handmade) { s.decision("a").Failed = true }, want: 29,
 		},
 		{
-			"an empty frontier is taken for a lost one", "P-C: nobody in ring 0 has the revision", handRings(ring0, ring1), frontier("ring-0"), 30,
+			name: "begun before its turn", why: "P-C: ring 0 was not passed",
+			scene: handRings(ring0, ring1),
+			plant: func(s *handmade) { s.delete("b-old").begun("b") }, want: 30,
 		},
 		{
-			"passed without an approval", "P-C: ring 1 is not approved",
-			handStaged(ring0, handRing("1", approves), handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Hour)), frontier("ring-1"), 30,
+			name: "begun because of a canary", why: "P-C: that ring 1 has the revision opens nothing behind it",
+			scene: handStaged(ring0, ring1, handPods("available", "a-old", "b-new", "d-old")),
+			plant: func(s *handmade) { s.delete("d-old").begun("d") }, want: 30,
 		},
 		{
-			"passed while the one before soaks", "P-C: an hour is not over",
-			handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Minute)), frontier("ring-1"), 30,
+			name: "a tainted ring is passed", why: "P-C: it waits until the taint is gone",
+			scene: handStaged(ring0, ring1, handPods("available", "a-old", "b-old", "d-old"), handTaintedNode("a")),
+			plant: func(s *handmade) { s.delete("b-old").begun("b") }, want: 30,
 		},
 		{
-			"the last pod of a node that is left out", "P-D: nothing else serves there, and the budget has no room",
-			handFleet(atMost("1"), handPods("available", "a-old", "b-old"), handPods("unready", "c-new"), handCreated(time.Minute, "c-new")),
-			func(s *handmade) {
+			name: "an empty frontier is taken for a lost one", why: "P-C: nobody in ring 0 has the revision",
+			scene: handRings(ring0, ring1),
+			plant: frontier("ring-0"), want: 30,
+		},
+		{
+			name: "passed without an approval", why: "P-C: ring 1 is not approved",
+			scene: handStaged(ring0, handRing("1", approves), handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Hour)),
+			plant: frontier("ring-1"), want: 30,
+		},
+		{
+			name: "passed while the one before soaks", why: "P-C: an hour is not over",
+			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Minute)),
+			plant: frontier("ring-1"), want: 30,
+		},
+		{
+			name: "the last pod of a node that is left out", why: "P-D: nothing else serves there, and the budget has no room",
+			scene: handFleet(atMost("1"), handPods("available", "a-old", "b-old"), handPods("unready", "c-new"), handCreated(time.Minute, "c-new")),
+			plant: func(s *handmade) {
 				s.delete("a-old")
 				d := s.decision("a")
 				d.Exemption, d.Unavailable = rollout.ExemptionQuarantined, false
-			}, 31,
+			}, want: 31,
 		},
 		{
-			"a node that joins gets what nobody has proven", "P-E: the base is known", handStaged(ring0, ring1, handPods("available", "a-old", "d-old", "b"), handCompleted),
-			func(s *handmade) { s.plan.Creates[0].Revision = freshHash }, 32,
+			name: "a node that joins gets what nobody has proven", why: "P-E: the base is known",
+			scene: handStaged(ring0, ring1, handPods("available", "a-old", "d-old", "b"), handCompleted),
+			plant: func(s *handmade) { s.plan.Creates[0].Revision = freshHash }, want: 32,
 		},
 	}
 	seen := uniqueNames{}
