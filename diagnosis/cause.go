@@ -22,8 +22,8 @@ type Cause struct {
 	// Message is what the object says beside the word: that of the scheduler, of a pull, of the node's condition; "" if it says
 	// nothing.
 	Message string
-	// Last is how the container ended last: the word that the kubelet has for it, such as OOMKilled; "" if it did not end, or none
-	// is known. ExitCode is its exit code then.
+	// Last is how the container ended last: the word that the kubelet has for it, such as OOMKilled; "" if it did not end, or
+	// none is known. ExitCode is its exit code then.
 	Last     string
 	ExitCode int32
 	// Ended reports whether the container has ended, so that ExitCode means something.
@@ -34,8 +34,8 @@ type Cause struct {
 	Finalizers []string
 	// Gate is the readiness gate that is not open; "" if it is something else.
 	Gate corev1.PodConditionType
-	// Since is since when it is so, as far as the objects tell: of a pod that is terminating, since its deletion was asked for; zero:
-	// they do not.
+	// Since is since when it is so, as far as the objects tell: of a pod that is terminating, since its deletion was asked for;
+	// zero: they do not.
 	Since time.Time
 }
 
@@ -57,11 +57,11 @@ const (
 	Crashed = "Crashed"
 )
 
-// Of returns why a pod on a node does not serve at that time. found is false if it does: it is Ready, and nobody deletes it. A nil
-// pod does not serve, and nothing is known of it. A nil node is one that is not known.
+// Of returns why a pod on a node does not serve at that time. found is false if it does: it is Ready, and nobody deletes it. A
+// nil pod does not serve, and nothing is known of it. A nil node is one that is not known.
 //
-// What says most comes first: a deletion, a node that is down, a pod that has ended, the scheduler, init containers, containers that
-// cannot start or crash, containers that are about to start, the readiness probe, readiness gates.
+// What says most comes first: a deletion, a node that is down, a pod that has ended, the scheduler, init containers, containers
+// that cannot start or crash, containers that are about to start, the readiness probe, readiness gates.
 func Of(pod *corev1.Pod, node *corev1.Node, now time.Time) (cause Cause, found bool) {
 	switch {
 	case pod == nil:
@@ -241,8 +241,8 @@ func since(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// Ordinary reports whether the cause is what every pod goes through: it is scheduled, its containers are created, start and become
-// ready, or it terminates within its grace period.
+// Ordinary reports whether the cause is what every pod goes through: it is scheduled, its containers are created, start and
+// become ready, or it terminates within its grace period.
 func (c Cause) Ordinary() bool {
 	if c.Ended || c.Restarts > 0 {
 		return false

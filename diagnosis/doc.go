@@ -11,7 +11,7 @@
 //
 // # Contract
 //
-// Every function is a function of its arguments: no I/O, clock, randomness or package state. Objects are read, and neither written
-// nor kept, except that strings are. Texts of objects are passed on as they are: who prints them to a terminal makes them
+// Every function is a function of its arguments: no I/O, clock, randomness or package state. Objects are read, and neither
+// written nor kept, except that strings are. Texts of objects are passed on as they are: who prints them to a terminal makes them
 // printable.
 package diagnosis

@@ -43,20 +43,21 @@ func (r *run) fullBudget(i int32) Limit {
 	switch {
 	case full && (r.surge() || !d.Unavailable):
 		return limit
-	case r.isDomainFull(i, &r.domains) && !r.takesBudget(d):
+	case (r.isDomainFull(i, &r.domains) || r.areDomainsFull(i)) && !r.takesBudget(d):
 		return LimitDomain
 	default:
 		return LimitNone
 	}
 }
 
-// isBudgetFull reports whether the budget in use is used up, and returns the limit that stands for it.
+// isBudgetFull reports whether the budget in use is used up, and returns the limit that stands for it. Without surge it is also
+// used up if as many nodes are down: a node that is left out of the budget takes room when this plan takes its last serving pod.
 func (r *run) isBudgetFull() (bool, Limit) {
 	budget := &r.plan.Budget
 	if r.surge() {
 		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
 	}
-	return budget.Unavailable >= budget.MaxUnavailable, LimitMaxUnavailable
+	return budget.Unavailable >= budget.MaxUnavailable || r.downIsFull(), LimitMaxUnavailable
 }
 
 // tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate
@@ -128,6 +129,7 @@ func (r *run) waitForBudget(i int32, limit Limit) {
 	j := r.nodes[i].outdatedPod
 	r.countWaiting(i)
 	r.noteWait(i, ReasonBudget, &r.pods[j], limit)
+	r.noteDomain(i, &r.domainsNow)
 	r.noteDomain(i, &r.domains)
 	r.continuePod(i, j)
 }

@@ -124,8 +124,8 @@ func (b *backoffs) series(node, revision string) failure.Series {
 	return failure.Series{First: entry.First, Deleted: entry.Deleted}
 }
 
-// forgotten returns when the first series of failed pods of the revision is forgotten, on a node or with "" on any; zero: there is
-// none.
+// forgotten returns when the first series of failed pods of the revision is forgotten, on a node or with "" on any; zero: there
+// is none.
 func (b *backoffs) forgotten(node, revision string) time.Time {
 	var first time.Time
 	for key, entry := range b.entries {

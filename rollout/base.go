@@ -10,8 +10,8 @@ import (
 // serve, goes back to the base: it stands in the way of the revision that is to mend it, and mending it disturbs nobody. That is
 // part of step 5, once it is known which parts are open. Which revision a lost pod comes back at is in revisionInClosed.
 
-// goesBack reports whether a node in a part that is not open goes back to the base: its only pod has failed there by F1's measure, or
-// is of a revision that was given up. changes is when the clock may change that; zero: never.
+// goesBack reports whether a node in a part that is not open goes back to the base: its only pod has failed there by F1's
+// measure, or is of a revision that was given up. changes is when the clock may change that; zero: never.
 func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.expects != expectsNothing || !r.hasBase() {
@@ -43,8 +43,8 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 	}
 }
 
-// sendBack gives the node the base as its goal. Where the pod's revision was given up, the way back goes on past what holds the node
-// (C7), while another revision comes to the open parts (F3).
+// sendBack gives the node the base as its goal. Where the pod's revision was given up, the way back goes on past what holds the
+// node (C7), while another revision comes to the open parts (F3).
 func (r *run) sendBack(i int32) {
 	n := &r.nodes[i]
 	n.goal, n.heldBy = toBase, LimitNone

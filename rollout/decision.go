@@ -123,8 +123,8 @@ const (
 	TargetUpdate
 	// TargetStable is the stable revision, while another is tried elsewhere or has failed (T6).
 	TargetStable
-	// TargetBase is the base, the revision that was rolled out everywhere before: the node's part of a stage is not open, and what
-	// it has was not rolled out everywhere, and has failed there or was given up (T8).
+	// TargetBase is the base, the revision that was rolled out everywhere before: the node's part of a stage is not open, and
+	// what it has was not rolled out everywhere, and has failed there or was given up (T8).
 	TargetBase
 	// TargetHeld is what the node has, because a rule holds it there (T1). With holdRevision, and in a part of a stage that is
 	// not open (T8, F3), it is also the older revision at which a pod that the node has lost comes back.

@@ -64,8 +64,8 @@ func (p *Plan) explain(d *Decision) string {
 	case p.Budget.MaxUnavailable > 0 && d.Unavailable:
 		b.WriteString("; counts against maxUnavailable")
 	case d.Exemption == ExemptionOut && (d.Reason == ReasonGated || d.Reason == ReasonHeld):
-		fmt.Fprintf(&b, "; is left out of the budget until its turn comes: its pod did not serve before, and nothing may be begun there "+
-			"(maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
+		fmt.Fprintf(&b, "; is left out of the budget until its turn comes: its pod did not serve before, "+
+			"and nothing may be begun there (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
 	case d.Exemption == ExemptionOut:
 		fmt.Fprintf(&b, "; is left out of the budget until the node is back: it is down or departing, "+
 			"and its update is not the cause (maxExempt %d, %d used)", p.Budget.MaxExempt, p.Budget.ExemptOut)
@@ -134,8 +134,8 @@ func pods(d *Decision) string {
 	return fmt.Sprintf("%d pods", d.Deletes)
 }
 
-// Because returns the reason of a decision of this plan in words and figures: the part of [Plan.Explain] that says why. If the node's
-// pod does not serve, it ends with the cause, in the words of the objects. A nil decision gives "".
+// Because returns the reason of a decision of this plan in words and figures: the part of [Plan.Explain] that says why. If the
+// node's pod does not serve, it ends with the cause, in the words of the objects. A nil decision gives "".
 func (p *Plan) Because(d *Decision) string {
 	if d == nil {
 		return ""
@@ -182,8 +182,8 @@ func (p *Plan) because(d *Decision) string {
 		return fmt.Sprintf("partition %d: a first installation leaves as many nodes empty", p.Budget.Partition)
 	case ReasonOutdated, ReasonOutdatedNotReady:
 		if d.Target == TargetBase {
-			return "its part is not open, and its revision, which was not rolled out everywhere, has failed: it goes back to the one " +
-				"that was" + p.notInPlace(d)
+			return "its part is not open, and its revision, which was not rolled out everywhere, has failed: " +
+				"it goes back to the one that was" + p.notInPlace(d)
 		}
 		if d.Reason == ReasonOutdatedNotReady {
 			return text(reasonTexts[:], d.Reason) + p.notInPlace(d)

@@ -114,9 +114,12 @@ func (s *DomainState) spent() string {
 		counted(s.AtOnce, "value"), s.Key, value, list(s.Users, len(s.Users)))
 }
 
-// CauseOf returns why the pod of a node does not serve; nil: it serves, there is none, or it starts or terminates as every pod does.
+// CauseOf returns why the pod of a node does not serve; nil: it serves, there is none, or it starts or terminates as every pod
+// does.
 func (p *Plan) CauseOf(node string) *NodeCause {
-	i, found := slices.BinarySearchFunc(p.Causes, node, func(c NodeCause, name string) int { return strings.Compare(c.Node, name) })
+	i, found := slices.BinarySearchFunc(p.Causes, node, func(c NodeCause, name string) int {
+		return strings.Compare(c.Node, name)
+	})
 	if !found {
 		return nil
 	}

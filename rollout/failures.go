@@ -13,8 +13,8 @@ import (
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
 // judges one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
 
-// findFailed finds the nodes that the update revision has failed on, whoever is left out of the budgets (F1). Evidence that something
-// else took a node down clears it, however many are cleared.
+// findFailed finds the nodes that the update revision has failed on, whoever is left out of the budgets (F1). Evidence that
+// something else took a node down clears it, however many are cleared.
 func (r *run) findFailed() {
 	if !r.watchesFailures() {
 		return

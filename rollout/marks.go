@@ -107,8 +107,8 @@ func (r *run) gaveUpText() string {
 	return r.gaveUpBefore()
 }
 
-// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no revision has
-// one, that of the base if every node has it.
+// completeMarks adds the marks of rollouts that came to their end (T8): that of the update revision, and as long as no revision
+// has one, that of the base if every node has it.
 func (r *run) completeMarks(marks []marking) []marking {
 	mark := map[string]string{history.CompletedAnnotation: r.stamp()}
 	update, base := r.revision.Update, r.revision.Base
@@ -136,7 +136,8 @@ func (r *run) frontierMark(marks []marking) []marking {
 		was = stage.ReadAnnotation(before, update.Number)
 	}
 	now := stage.Frontier{}
-	if r.rules.Stages.Len() > 0 && len(r.stages.States) > 0 && !r.stages.Completed && !r.revision.Completed && r.plan.GaveUp == "" {
+	if r.rules.Stages.Len() > 0 && len(r.stages.States) > 0 &&
+		!r.stages.Completed && !r.revision.Completed && r.plan.GaveUp == "" {
 		now = r.stages.Frontier
 	}
 	switch at := was.At; {

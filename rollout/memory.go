@@ -92,8 +92,8 @@ type Record struct {
 	// Lost reports whether the rollout was under way when the memory began, so that nodes may have been begun of which it knows
 	// nothing (B9).
 	Lost bool `json:"lost,omitempty"`
-	// Begun are the nodes whose outdated pod was deleted for the update, until their new pod is seen, in ascending order (B9). Nil
-	// without outages and failures.
+	// Begun are the nodes whose outdated pod was deleted for the update, until their new pod is seen, in ascending order (B9).
+	// Nil without outages and failures.
 	Begun []Begun `json:"begun,omitempty"`
 	// GaveUp says why the revision was given up because too many nodes failed (F3). Empty: it was not.
 	GaveUp string `json:"gaveUp,omitempty"`

@@ -276,9 +276,15 @@ func outageScenes() []scene {
 		},
 		{
 			name: "a place of slow start", why: "B7: a prepared pod takes one when it goes, although its node is left out",
-			spec:  []kit.SpecOption{kit.MaxExempt("1"), kit.SlowStart(time.Minute, "1", "1")},
+			spec:  []kit.SpecOption{kit.MaxExempt("1"), kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "1")},
 			fleet: []spot{on("a", oldPod(letGo(time.Minute))).with(downFor(2 * time.Minute)), b}, acts: "delete a0 Released",
 			want: []string{"a: terminating>update delete Released a0 X", "b: outdated>update wait Budget b0 slowStart"},
+		},
+		{
+			name: "room is taken once", why: "P-D: what the node that is left out takes is not there for another one",
+			spec:  []kit.SpecOption{kit.MaxExempt("1")},
+			fleet: []spot{on("a", oldPod(letGo(time.Minute))).with(downFor(2 * time.Minute)), b}, acts: "delete a0 Released",
+			want: []string{"a: terminating>update delete Released a0 X", "b: outdated>update wait Budget b0 maxUnavailable"},
 		},
 		{
 			name: "OnDelete", why: "T5: it uses no policy", spec: []kit.SpecOption{kit.OnDelete(), kit.MaxExempt("1")},

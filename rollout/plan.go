@@ -56,11 +56,11 @@ type Plan struct {
 	Parts []PartState
 	// StaleApprovals are those that name another revision, in the order of the spec.
 	StaleApprovals []stage.Approval
-	// Causes say of each node whose pod does not serve why, in the words of the objects, in ascending order of nodes. Nodes whose pods
-	// start or terminate as every pod does are not among them. Nil: there is none.
+	// Causes say of each node whose pod does not serve why, in the words of the objects, in ascending order of nodes. Nodes whose
+	// pods start or terminate as every pod does are not among them. Nil: there is none.
 	Causes []NodeCause
-	// Blockers say who is in the way while the state is [status.Stuck], since when, why, and what would help, in ascending order of
-	// their first nodes. Nil in any other state, and where no node is in the way.
+	// Blockers say who is in the way while the state is [status.Stuck], since when, why, and what would help, in ascending order
+	// of their first nodes. Nil in any other state, and where no node is in the way.
 	Blockers []Blocker
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
@@ -285,8 +285,8 @@ type PartState struct {
 	// or not, and those that only a taint keeps from running the pod, or from getting another one.
 	Exempt, Away int32
 	// Of the others Settled have an available pod of the update revision, Unavailable one that is not available, and Behind none.
-	// A node out of reach, which is unreachable or has a pod whose deletion is overdue, is unavailable and not behind. A node that
-	// may only keep its pod counts as unavailable if B2 counts it, and else nowhere here.
+	// A node out of reach, which is unreachable or has a pod whose deletion is overdue, is unavailable and not behind. A node
+	// that may only keep its pod counts as unavailable if B2 counts it, and else nowhere here.
 	Settled, Unavailable, Behind int32
 	// Done is when the part was first seen to be done, of the last one that is; zero for others. Until is when the time to
 	// soak is over: of the part that soaks, and of the one that waits for it; zero for others.

@@ -223,8 +223,9 @@ func (r *run) candidate(i int32) bool {
 	return r.alone(n) || !r.pods[n.outdatedPod].traits.hasAny(ready)
 }
 
-// aloneButLeaving reports whether the outdated pod is the only live one of its node, but for those that are on their way out through
-// their hooks. These wait for the new pod, which is not created beside two, so that the outdated pod goes if it is not Ready.
+// aloneButLeaving reports whether the outdated pod is the only live one of its node, but for those that are on their way out
+// through their hooks. These wait for the new pod, which is not created beside two, so that the outdated pod goes if it is not
+// Ready.
 func (r *run) aloneButLeaving(n *node) bool {
 	for j := n.first; j < n.end; j++ {
 		leaves := n.leavesByHook && r.pods[j].traits.hasAny(preparingDelete) && !r.pods[j].traits.hasAny(atGoal)

@@ -119,8 +119,9 @@ func (r *run) isInnocent(i int32, out outage.Outage, by accused) (innocent bool,
 	return r.proving.Excuses(out, &update), changes
 }
 
-// updateOf returns what the node's pods say of its update, whether the deletion of an outdated one was requested and is not seen yet,
-// and whether a request is not seen that may have brought the new revision. The pods of all that are accused count as new ones.
+// updateOf returns what the node's pods say of its update, whether the deletion of an outdated one was requested and is not seen
+// yet, and whether a request is not seen that may have brought the new revision. The pods of all that are accused count as new
+// ones.
 func (r *run) updateOf(i int32, by accused) (update outage.Update, requested, unseen bool) {
 	n := &r.nodes[i]
 	unseen = n.expects == expectsGoalPod
@@ -154,9 +155,9 @@ func (r *run) begunAt(node string) (at time.Time, known bool) {
 	return time.Time{}, !r.record.Lost
 }
 
-// inheritsTrouble reports whether a pod is there that is not available, and neither has this rollout begun the node nor may it begin
-// it now: its part is not open, the partition or the selector holds it, or the trial is elsewhere. Nothing that the rollout does
-// mends it.
+// inheritsTrouble reports whether a pod is there that is not available, and neither has this rollout begun the node nor may it
+// begin it now: its part is not open, the partition or the selector holds it, or the trial is elsewhere. Nothing that the rollout
+// does mends it.
 func (r *run) inheritsTrouble(i int32) bool {
 	n := &r.nodes[i]
 	closed := n.closed == LimitStage || n.closed == LimitSoak || n.closed == LimitApproval

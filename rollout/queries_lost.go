@@ -11,8 +11,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// What several steps ask about the revision at which a lost pod comes back (T1, T6, T8), and about the base, which is what nodes get
-// in parts that are not open. None of it writes anything but what was decoded once, to be remembered.
+// What several steps ask about the revision at which a lost pod comes back (T1, T6, T8), and about the base, which is what nodes
+// get in parts that are not open. None of it writes anything but what was decoded once, to be remembered.
 
 // revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
 // node that partition or node selector holds, and in a part of a stage that is not open, that of its lost pod (T1, T8). A node
@@ -32,8 +32,8 @@ func (r *run) revisionFor(i int32) string {
 }
 
 // revisionInClosed returns the revision of a pod to be created in a part that is not open: that of the node's lost pod, unless it
-// has failed, there or by its mark, or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its back-off tells of it.
-// Where nothing is left of the time before the update revision, that is what there is.
+// has failed, there or by its mark, or is on trial elsewhere, else the base. A failed pod that M2 has deleted counts as seen: its
+// back-off tells of it. Where nothing is left of the time before the update revision, that is what there is.
 func (r *run) revisionInClosed(i int32) string {
 	n, update := &r.nodes[i], r.revision.Update.Hash
 	before := r.lostRevision(i)
@@ -107,9 +107,10 @@ func (r *run) hasBase() bool {
 // isGood reports whether nodes in parts that are not open may keep a revision even if it does not work there: the base, and what
 // was rolled out everywhere.
 func (r *run) isGood(hash string) bool {
-	return hash == r.revision.Base.Hash || slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+	isMarked := func(revision *appsv1.ControllerRevision) bool {
 		return history.HashOf(revision) == hash && history.Completed(revision) && !history.Failed(revision)
-	})
+	}
+	return hash == r.revision.Base.Hash || slices.ContainsFunc(r.snapshot.Revisions, isMarked)
 }
 
 // failsThere reports whether pods of a revision that is not good have failed on the node one after the other for longer than F1's

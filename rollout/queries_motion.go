@@ -8,11 +8,11 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
-// What several steps ask about whether something is in motion on a node by itself, or stands still until somebody acts. None of it
-// writes anything.
+// What several steps ask about whether something is in motion on a node by itself, or stands still until somebody acts. None of
+// it writes anything.
 
-// isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures are
-// watched with another: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
+// isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures
+// are watched with another: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
 func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	p := &r.pods[j]
 	switch t := p.traits; {
@@ -36,8 +36,8 @@ func (r *run) isOnItsWay(p *pod) bool {
 	return hooked || t.hasAny(ready) && !t.hasAny(available)
 }
 
-// isMoving reports whether something happens on the node by itself: a pod is on its way to serve, and has not failed to for too long,
-// or is on its way out within its grace period. changes is when the clock ends that; zero: it does not.
+// isMoving reports whether something happens on the node by itself: a pod is on its way to serve, and has not failed to for too
+// long, or is on its way out within its grace period. changes is when the clock ends that; zero: it does not.
 func (r *run) isMoving(i int32) (moving bool, changes time.Time) {
 	n := &r.nodes[i]
 	if r.outcome(i) == placement.Leave {

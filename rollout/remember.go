@@ -22,8 +22,8 @@ func (r *run) memory() Memory {
 	}
 }
 
-// begun returns the nodes that were begun by deleting a Ready pod, and whose new pod is not seen yet (B9). They are as many as the
-// budgets let begin. Where the outdated pod is still there, and nothing marks it, nothing was begun.
+// begun returns the nodes that were begun by deleting a Ready pod, and whose new pod is not seen yet (B9). They are as many as
+// the budgets let begin. Where the outdated pod is still there, and nothing marks it, nothing was begun.
 func (r *run) begun() []Begun {
 	if r.outages == nil && r.failures == nil {
 		return nil

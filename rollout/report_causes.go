@@ -37,8 +37,8 @@ func (r *run) reportCauses() {
 	}
 }
 
-// notServing returns the pod that keeps the node from being served, where nothing is done about it: that at the node's goal, else the
-// outdated one, else one that is terminating or has ended; none: the node is served, or not to be.
+// notServing returns the pod that keeps the node from being served, where nothing is done about it: that at the node's goal, else
+// the outdated one, else one that is terminating or has ended; none: the node is served, or not to be.
 func (r *run) notServing(i int32) int32 {
 	n, d := &r.nodes[i], r.decision(i)
 	acts := d.Creates+d.Deletes+d.Patches > 0
@@ -108,7 +108,8 @@ func (r *run) helpsFor(i int32, c *NodeCause) []string {
 	n, d := &r.nodes[i], r.decision(i)
 	helps := causeHelps(c)
 	if n.closed != LimitNone && n.closed != LimitFailures { // nothing that this rollout may do mends it before its turn comes
-		helps = append(helps, "delete the pod if that mends it", "raise outages.maxExempt to leave "+nodePlace+" out until its turn comes",
+		helps = append(helps, "delete the pod if that mends it",
+			"raise outages.maxExempt to leave "+nodePlace+" out until its turn comes",
 			"expedite the revision")
 	} else if r.outages != nil && r.outages.Of(n.Object).Out {
 		helps = append(helps, "raise outages.maxExempt to leave "+nodePlace+" out")
@@ -129,7 +130,10 @@ func causeHelps(c *NodeCause) []string {
 	case c.Reason == "Unschedulable":
 		return []string{"make room for pod " + c.Pod + " on its node", "lower what the template requests"}
 	case strings.Contains(c.Reason, "Image"):
-		return []string{"correct the image or its pull secret in the template", "see whether " + nodePlace + " reaches the registry"}
+		return []string{
+			"correct the image or its pull secret in the template",
+			"see whether " + nodePlace + " reaches the registry",
+		}
 	case strings.Contains(c.Reason, "ContainerConfig"):
 		return []string{"create the ConfigMap or Secret that the template names, or correct its name"}
 	case c.Ended:

@@ -23,8 +23,8 @@ import (
 // written by some of the steps, and later ones only read it (TestLifetimes). The records of nodes are split in the same way.
 //
 //   - facts: what there is. Steps 1 to 3. The traits of pods go on: what step 4 finds of them, and what steps 6 to 8 do to them.
-//   - aim, nodeAim: where the rollout and each node are to end. Steps 3 and 4; what overrides give to nodes is known in step 1, and
-//     which nodes go back to the base in step 5.
+//   - aim, nodeAim: where the rollout and each node are to end. Steps 3 and 4; what overrides give to nodes is known in step 1,
+//     and which nodes go back to the base in step 5.
 //   - opened, nodeFindings: how each part of a stage and each node stands. Step 5.
 //   - draft, nodeDraft: what is left of the limits of this plan, and what it does about each node. Steps 4 to 7.
 //   - plan: the result. Decisions are made in step 3, written to by all later steps, and completed in step 9.
@@ -78,8 +78,8 @@ type aim struct {
 	// trial is how the canary stands. record is what is known of the rollout.
 	trial  canary.Judgement
 	record Record
-	// baseEverywhere reports whether every node that is to run the pod has one of the base, and no revision is marked as rolled out
-	// everywhere (T8).
+	// baseEverywhere reports whether every node that is to run the pod has one of the base, and no revision is marked as rolled
+	// out everywhere (T8).
 	baseEverywhere bool
 	// otherCreates are, by the node's index in run.nodes, the revisions of its creates in flight that are neither the update
 	// revision nor the stable one: those for which node.creates has ofOther.

@@ -100,7 +100,8 @@ func (r *run) closeNode(i int32, limit Limit) {
 	}
 }
 
-// countAside counts the nodes of each part that were set aside. Idle ones matter only to parts that are opened one after the other.
+// countAside counts the nodes of each part that were set aside. Idle ones matter only to parts that are opened one after the
+// other.
 func (r *run) countAside() []stage.Count {
 	counts := make([]stage.Count, r.parts().Len())
 	for n := range r.settledNodes() {

@@ -21,8 +21,8 @@ type WaitingNodes struct {
 	// [LimitApproval]; nil: the limit is another, or the nodes wait for the stages of an earlier revision. Because then lists
 	// the first five nodes that keep it from being done.
 	Part *PartState
-	// Cause is why the pods of these nodes do not serve, in the words of the objects, if the nodes wait for that alone, and for no
-	// limit; "" for groups that wait for a limit.
+	// Cause is why the pods of these nodes do not serve, in the words of the objects, if the nodes wait for that alone, and for
+	// no limit; "" for groups that wait for a limit.
 	Cause string
 	// Nodes that wait, in ascending order.
 	Nodes []string
@@ -32,9 +32,9 @@ type WaitingNodes struct {
 	Because []string
 }
 
-// Waits groups the nodes that a limit keeps from an action, and those that wait for a pod that does not serve although it should by
-// now, in the order of the reason codes, then limits and causes. It answers the question why the rest of the nodes wait. Nil: no node
-// waits for anything but what is under way.
+// Waits groups the nodes that a limit keeps from an action, and those that wait for a pod that does not serve although it should
+// by now, in the order of the reason codes, then limits and causes. It answers the question why the rest of the nodes wait. Nil:
+// no node waits for anything but what is under way.
 func (p *Plan) Waits() []WaitingNodes {
 	type key struct {
 		reason Reason
@@ -61,7 +61,9 @@ func (p *Plan) Waits() []WaitingNodes {
 		if !ok {
 			at = len(waits)
 			groups[k] = at
-			w := WaitingNodes{Reason: d.Reason, Limit: d.Limit, Cause: cause, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit)}
+			w := WaitingNodes{
+				Reason: d.Reason, Limit: d.Limit, Cause: cause, Size: p.size(d.Limit), Because: p.users(d.Reason, d.Limit),
+			}
 			if domain := p.domainOf(d); domain != nil {
 				w.Domain, w.Size, w.Because = domain, domain.limit(), domain.Users
 			}

@@ -51,13 +51,14 @@ type Input struct {
 	OnlyFailedLeft bool
 	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
 	Obstacle string
-	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and the
-	// method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
+	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and
+	// the method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
 	Obstructed int32
 	// NotServing is the number of nodes whose pods do not serve although they should by now.
 	NotServing int32
 	// Moving reports whether something happens by itself: a pod starts and has not failed to for too long, terminates within its
-	// grace period or waits for a hook, or the clock will open a gate. What neither acts nor moves goes on only when somebody acts.
+	// grace period or waits for a hook, or the clock will open a gate. What neither acts nor moves goes on only when somebody
+	// acts.
 	Moving bool
 	// Acting reports whether the plan has actions, or an earlier request is not observed yet.
 	Acting bool
@@ -159,8 +160,8 @@ type Status struct {
 //     all that is left.
 //   - Canary: the revision is on trial.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
-//   - Stuck: nodes that are not held are outdated, or the first rollout of the revision is not complete, and nothing is done or in
-//     motion. The reason is PodsNotServing, InPlaceNotPossible or NothingMoves.
+//   - Stuck: nodes that are not held are outdated, or the first rollout of the revision is not complete, and nothing is done or
+//     in motion. The reason is PodsNotServing, InPlaceNotPossible or NothingMoves.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.

@@ -90,7 +90,9 @@ func TestSummarizeStateS2(t *testing.T) {
 		rejected   = seen{status.CanaryFailed, status.CanaryRejected, "Unknown CanaryRejected", ""}
 		nodeless   = seen{status.Stuck, status.CanaryWithoutNodes, "Unknown CanaryWithoutNodes", ""}
 	)
-	still := func(reason status.ConditionReason) seen { return seen{status.Stuck, reason, "Unknown " + reason.String(), ""} }
+	still := func(reason status.ConditionReason) seen {
+		return seen{status.Stuck, reason, "Unknown " + reason.String(), ""}
+	}
 	tests := []struct {
 		name string
 		why  string

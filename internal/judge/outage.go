@@ -146,8 +146,8 @@ func (v *view) excused(n *seenNode) bool {
 	return n.out && slices.ContainsFunc(v.goals(), func(goal string) bool { return v.excusedFor(n, goal) })
 }
 
-// mayInherit reports whether nothing that this rollout did may be in the way on the node (B9): something may keep it from being begun,
-// and none of its pods is available, or of the revision of the spec, or on its way out.
+// mayInherit reports whether nothing that this rollout did may be in the way on the node (B9): something may keep it from being
+// begun, and none of its pods is available, or of the revision of the spec, or on its way out.
 func (v *view) mayInherit(n *seenNode) bool {
 	s := &v.spec.Strategy
 	waits := len(v.policy().Stages) > 0 || rounded(s.Partition, len(v.nodes), true) > 0 || s.NodeSelector != nil || v.trial
@@ -155,7 +155,8 @@ func (v *view) mayInherit(n *seenNode) bool {
 		of := v.revisions[hashOf(p.Pod)]
 		return p.available || p.asked || p.requested || !live(p.Pod) || hashOf(p.Pod) == v.update || of != nil && of.failed
 	}
-	return waits && v.policy().Outages != nil && n.verdict == runs && len(n.pods) > 0 && len(n.asked) == 0 && n.first(touched) == nil
+	return waits && v.policy().Outages != nil && n.verdict == runs && len(n.pods) > 0 && len(n.asked) == 0 &&
+		n.first(touched) == nil
 }
 
 // goals are the revisions at one of which nodes may be to end; "" stands for one that no pod is at.

@@ -139,7 +139,9 @@ func (v *view) isTaintedAway(n *seenNode) bool {
 
 // isOutOfReach reports whether the node is unreachable, or a pod there should be gone by now.
 func (v *view) isOutOfReach(n *seenNode) bool {
-	unreachable := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) ||
+	unreachable := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnreachable
+	}) ||
 		slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
 		})
@@ -148,8 +150,8 @@ func (v *view) isOutOfReach(n *seenNode) bool {
 	}) != nil
 }
 
-// skipped reports whether the part has no nodes that the rollout is for. A part after which there is nothing is as good as skipped
-// if taints keep all of its nodes from having a pod.
+// skipped reports whether the part has no nodes that the rollout is for. A part after which there is nothing is as good as
+// skipped if taints keep all of its nodes from having a pod.
 func (v *view) skipped(c *crew) bool {
 	return c.nodes <= c.held && len(c.disturbed)+c.silent == 0
 }
@@ -273,8 +275,8 @@ func (j *Judge) inStages() bool {
 	return v.update != "" && !v.allOpen() && !v.trial && !v.revisions[v.update].completed && !v.revisions[v.update].failed
 }
 
-// serveNobody reports whether the pod may go although its node's part is not open: its revision never was everywhere, and it does not
-// serve, or is of one that has failed (P-E). Who serves is not moved back.
+// serveNobody reports whether the pod may go although its node's part is not open: its revision never was everywhere, and it does
+// not serve, or is of one that has failed (P-E). Who serves is not moved back.
 func (j *Judge) serveNobody(p *seenPod) bool {
 	of := j.view.revisions[hashOf(p.Pod)]
 	return j.inStages() && of != nil && !of.completed && (of.failed || !ready(p.Pod))

@@ -204,7 +204,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B3", what: "maxUnavailable is not looked at", file: "rollout/admit.go",
-		old:  "return budget.Unavailable >= budget.MaxUnavailable,",
+		old:  "return budget.Unavailable >= budget.MaxUnavailable || r.downIsFull(),",
 		new:  "return false,",
 		test: "TestBudgetB3MaxUnavailable/at_the_limit",
 	},
@@ -258,7 +258,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B10", what: "domains bound nothing", file: "rollout/admit.go",
-		old:  "case r.isDomainFull(i, &r.domains) && !r.takesBudget(d):",
+		old:  "case (r.isDomainFull(i, &r.domains) || r.areDomainsFull(i)) && !r.takesBudget(d):",
 		new:  "case false:",
 		test: "TestDomainsB10/one_node_of_each_rack",
 	},

@@ -101,7 +101,8 @@ func comparePods(a, b Pod) int {
 
 func (v *View) pod(pod *corev1.Pod, names map[string]string, ready map[string]corev1.ConditionStatus) Pod {
 	one := Pod{
-		Name: pod.Name, Revision: cmp.Or(names[revisionOf(pod)], revisionOf(pod)), Phase: pod.Status.Phase, Reason: v.notReady(pod),
+		Name: pod.Name, Revision: cmp.Or(names[revisionOf(pod)], revisionOf(pod)),
+		Phase: pod.Status.Phase, Reason: v.notReady(pod),
 		Created: pod.CreationTimestamp.Time, Now: v.Snapshot.Now,
 	}
 	one.Node, _ = placement.TargetNode(pod)

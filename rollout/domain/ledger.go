@@ -23,7 +23,8 @@ func NewLedger(domains *Domains, cells *Cells, desired []int32) Ledger {
 	n := len(cells.values)
 	numbers := make([]int32, 4*n)
 	l := Ledger{
-		domains: domains, cells: cells, max: numbers[:n:n], desired: numbers[n : 2*n : 2*n], taken: numbers[2*n : 3*n : 3*n], known: numbers[3*n:],
+		domains: domains, cells: cells,
+		max: numbers[:n:n], desired: numbers[n : 2*n : 2*n], taken: numbers[2*n : 3*n : 3*n], known: numbers[3*n:],
 		disturbed: make([]int32, domains.Len()),
 	}
 	for cell, nodes := range desired[:min(len(desired), len(cells.cells))] {
@@ -44,8 +45,8 @@ func NewLedger(domains *Domains, cells *Cells, desired []int32) Ledger {
 // Add counts a disturbed node of the cell.
 func (l *Ledger) Add(cell int32) { l.add(cell, 1) }
 
-// AddUnknown counts a node of the cell that may be disturbed, such as one for which a request is not seen yet. It takes up room like
-// any other, and gives none: other nodes of its value are not to be disturbed because it may be.
+// AddUnknown counts a node of the cell that may be disturbed, such as one for which a request is not seen yet. It takes up room
+// like any other, and gives none: other nodes of its value are not to be disturbed because it may be.
 func (l *Ledger) AddUnknown(cell int32) { l.add(cell, 0) }
 
 func (l *Ledger) add(cell, known int32) {

@@ -14,8 +14,8 @@ const (
 	// CompletedAnnotation is on revisions that were rolled out to every node, stage by stage (T8). Its value is the time in
 	// RFC 3339, but any value counts.
 	CompletedAnnotation = "daemonplan.io/completed"
-	// FrontierAnnotation is on the update revision while it is rolled out in stages. It says how far they are, so that a lost memory
-	// loses no soak and no approval (T8). [stage.ReadAnnotation] reads its value.
+	// FrontierAnnotation is on the update revision while it is rolled out in stages. It says how far they are, so that a lost
+	// memory loses no soak and no approval (T8). [stage.ReadAnnotation] reads its value.
 	//
 	// [stage.ReadAnnotation]: https://pkg.go.dev/github.com/daemonplan/daemonplan/rollout/stage#ReadAnnotation
 	FrontierAnnotation = "daemonplan.io/frontier"

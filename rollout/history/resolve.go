@@ -65,8 +65,8 @@ type Input struct {
 	LastStable string
 	// Stages reports whether revisions are rolled out in stages (T8). Base is then kept by R4, too.
 	Stages bool
-	// Nodes are, by hash, on how many nodes that are to run the pod a live pod carries it. With Stages it decides which revision is
-	// the base while no revision carries the mark of a rollout that came to its end. Nil: on none.
+	// Nodes are, by hash, on how many nodes that are to run the pod a live pod carries it. With Stages it decides which revision
+	// is the base while no revision carries the mark of a rollout that came to its end. Nil: on none.
 	Nodes map[string]int32
 }
 
@@ -104,8 +104,8 @@ type Resolution struct {
 	// does.
 	Promoted, Marked bool
 	// Base is what nodes get that are not to get Update yet (T8): the highest revision with other data whose rollout came to its
-	// end, by its mark, and that has not failed. Without any it is the one with other data that most of Input.Nodes have and that has
-	// not failed, of several the highest, else the highest other revision that can be read and has not failed, else Update.
+	// end, by its mark, and that has not failed. Without any it is the one with other data that most of Input.Nodes have and that
+	// has not failed, of several the highest, else the highest other revision that can be read and has not failed, else Update.
 	Base Revision
 	// Completed reports whether Update, or a duplicate of it, carries the mark of a rollout that came to its end, AnyCompleted
 	// whether any revision does.

@@ -141,8 +141,8 @@ func (u *Update) Unseen() {
 	u.unseen = true
 }
 
-// NotBefore records that the new revision did not exist before that instant, so that no update to it began before. What an object says
-// of an earlier one is wrong.
+// NotBefore records that the new revision did not exist before that instant, so that no update to it began before. What an object
+// says of an earlier one is wrong.
 func (u *Update) NotBefore(at time.Time) { u.notBefore = at }
 
 // SomeBegan reports whether the update of the node has begun, as far as its pods and requests show.

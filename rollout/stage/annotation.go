@@ -38,8 +38,8 @@ func (f Frontier) IsAt(other Frontier) bool {
 	return f.Stage == other.Stage && f.Value == other.Value && f.Layout == other.Layout
 }
 
-// Further returns the frontier of the two that is further in these stages. One that is lost, because its stages are others by now,
-// is behind any other; of two at one part the one that was done first counts.
+// Further returns the frontier of the two that is further in these stages. One that is lost, because its stages are others by
+// now, is behind any other; of two at one part the one that was done first counts.
 func (p *Parts) Further(a, b Frontier) Frontier {
 	w := walk{parts: p}
 	at, isA := w.place(a)

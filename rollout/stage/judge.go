@@ -25,8 +25,8 @@ type Count struct {
 // counted is how many nodes say something about the revision.
 func (c *Count) counted() int32 { return c.Settled + c.Unavailable + c.Behind }
 
-// isSkipped reports whether the part has no nodes, or T3 holds them all. What may pass by itself, such as a taint or the departure
-// of nodes, is no reason to go past a part: it would open those behind it without evidence.
+// isSkipped reports whether the part has no nodes, or T3 holds them all. What may pass by itself, such as a taint or the
+// departure of nodes, is no reason to go past a part: it would open those behind it without evidence.
 func (c *Count) isSkipped() bool {
 	return c.Nodes <= c.Held && c.Unavailable == 0 && c.Exempt == 0 && c.Away == 0 && c.Barred == 0
 }
@@ -66,8 +66,8 @@ const (
 	Approving
 	// Open is a part that is open and not done.
 	Open
-	// NoEvidence is an open part of which no node says anything: all are left out, away, or cannot be updated. Nothing shows whether
-	// the revision works there.
+	// NoEvidence is an open part of which no node says anything: all are left out, away, or cannot be updated. Nothing shows
+	// whether the revision works there.
 	NoEvidence
 	// Soaking is a part that is done, and that the next part waits for until its time is over.
 	Soaking

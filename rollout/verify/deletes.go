@@ -115,8 +115,8 @@ func (v *verifier) checkReplace(pod *pod) {
 	}
 }
 
-// frees reports whether a pod that serves nobody goes so that a new one can come, which is not created beside two: what else is on
-// the node is on its way out, and waits for the new one.
+// frees reports whether a pod that serves nobody goes so that a new one can come, which is not created beside two: what else is
+// on the node is on its way out, and waits for the new one.
 func (v *verifier) frees(going *pod) bool {
 	others := func(p *pod) bool { return p != going && p.stays() }
 	return going.node.any(others) && !going.node.any(func(p *pod) bool { return others(p) && !p.leaves() })

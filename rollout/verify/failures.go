@@ -108,8 +108,8 @@ func (v *verifier) observeFailed() {
 	}
 }
 
-// failedBefore reports whether the pod of the update revision on the node was in trouble before the node was, so that the outage is not
-// the cause.
+// failedBefore reports whether the pod of the update revision on the node was in trouble before the node was, so that the outage
+// is not the cause.
 func (v *verifier) failedBefore(node *node) bool {
 	var pod *pod
 	for _, p := range node.pods {
@@ -119,7 +119,8 @@ func (v *verifier) failedBefore(node *node) bool {
 		if p.settled() && !p.terminal {
 			return false
 		}
-		if pod == nil || cmp.Or(p.object.CreationTimestamp.Compare(pod.object.CreationTimestamp.Time), strings.Compare(p.object.Name, pod.object.Name)) < 0 {
+		if pod == nil || cmp.Or(p.object.CreationTimestamp.Compare(pod.object.CreationTimestamp.Time),
+			strings.Compare(p.object.Name, pod.object.Name)) < 0 {
 			pod = p
 		}
 	}

@@ -332,7 +332,8 @@ func (v *verifier) rightInClosed(node *node) map[string]bool {
 		ran = v.plan.Status.UpdateRevision
 	}
 	failed := slices.ContainsFunc(v.history.byHash[ran], history.Failed)
-	if at := v.backAt(node, ran, nil); node.closed != rollout.LimitFailures && !at.IsZero() && !at.After(v.snapshot.Now) && v.canGoBack() {
+	at := v.backAt(node, ran, nil)
+	if isDue := !at.IsZero() && !at.After(v.snapshot.Now); isDue && node.closed != rollout.LimitFailures && v.canGoBack() {
 		return v.staging.bases
 	}
 	switch {

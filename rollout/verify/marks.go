@@ -154,14 +154,14 @@ func (v *verifier) checkNewMarks(object *appsv1.ControllerRevision) {
 	v.checkSetMarks(object.Name, object.Revision, true, annotations)
 }
 
-// endsFrontier reports whether the update revision is to be without the mark of a frontier (T8): its parts are not followed, or not
-// any more, or none is done.
+// endsFrontier reports whether the update revision is to be without the mark of a frontier (T8): its parts are not followed, or
+// not any more, or none is done.
 func (v *verifier) endsFrontier() bool {
 	return !v.staging.followed || v.staging.completes || v.staging.frontier.At.IsZero() || v.failed.givesUp || len(v.stages) == 0
 }
 
-// checkFrontierMark holds the plan to writing how far the parts are, so that a lost memory loses nothing (T8). A mark that is later
-// than the frontier stays.
+// checkFrontierMark holds the plan to writing how far the parts are, so that a lost memory loses nothing (T8). A mark that is
+// later than the frontier stays.
 func (v *verifier) checkFrontierMark() {
 	update := v.history.update
 	if update == nil || v.history.asked[update.Name] { // what is written to it is seen first

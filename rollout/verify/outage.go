@@ -115,8 +115,8 @@ func (v *verifier) inherits(node *node) bool {
 	})
 }
 
-// innocence is whether a node that is out was down before its update began, or long enough after it, if asked for also the update to
-// a revision that was given up.
+// innocence is whether a node that is out was down before its update began, or long enough after it, if asked for also the update
+// to a revision that was given up.
 func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.Time) {
 	var begins []time.Time
 	var news []*pod

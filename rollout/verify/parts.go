@@ -102,8 +102,8 @@ func compareParts(a, b part) int {
 type partState struct {
 	part
 	of stage.Stage
-	// nodes are to run the pod. Of these the node selector holds some, and obstructed cannot be updated in place, which is all that
-	// may be done; of plainlyObstructed that is seen without a close look.
+	// nodes are to run the pod. Of these the node selector holds some, and obstructed cannot be updated in place, which is all
+	// that may be done; of plainlyObstructed that is seen without a close look.
 	nodes, held, obstructed, plainlyObstructed int
 	exempt                                     int // are left out
 	// away depart, or have a pod that a taint lets stay; barred have none because of a taint.

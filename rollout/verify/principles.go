@@ -13,9 +13,9 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// The principles that stand above the rules (V28 to V32), as far as one plan shows them. They are read off the objects, the memory and
-// the marks, and not off the rules that are to keep them: what the other checks here find out about parts, failures and exemptions
-// is not asked.
+// The principles that stand above the rules (V28 to V32), as far as one plan shows them. They are read off the objects, the
+// memory and the marks, and not off the rules that are to keep them: what the other checks here find out about parts, failures
+// and exemptions is not asked.
 
 func (v *verifier) checkPrinciples() {
 	v.checkMotion()
@@ -25,19 +25,20 @@ func (v *verifier) checkPrinciples() {
 	v.checkJoins()
 }
 
-// checkMotion is P-A: a plan without an action and without a wake, while nothing is in motion, does not say that the set goes on by
-// itself; and who says that it is stuck says what would help.
+// checkMotion is P-A: a plan without an action and without a wake, while nothing is in motion, does not say that the set goes on
+// by itself; and who says that it is stuck says what would help.
 func (v *verifier) checkMotion() {
 	s := &v.plan.Status
 	for i := range v.plan.Blockers {
 		b := &v.plan.Blockers[i]
 		if len(b.Nodes) == 0 || b.Why == "" || len(b.Helps) == 0 || slices.Contains(b.Helps, "") {
-			v.report(28, "", "P-A: a blocker names %d nodes, says %q, and %d things that help; right is one of each at least", len(b.Nodes),
-				b.Why, len(b.Helps))
+			v.report(28, "", "P-A: a blocker names %d nodes, says %q, and %d things that help; right is one of each at least",
+				len(b.Nodes), b.Why, len(b.Helps))
 		}
 	}
 	if s.State != status.Stuck && len(v.plan.Blockers) > 0 {
-		v.report(28, "", "P-A: the state is %s, and the plan names who is in the way; right is only of a set that is stuck", s.State)
+		v.report(28, "", "P-A: the state is %s, and the plan names who is in the way; right is only of a set that is stuck",
+			s.State)
 	}
 	if (s.Reason == status.PodsNotServing || s.Reason == status.InPlaceNotPossible) && len(v.plan.Blockers) == 0 {
 		v.report(28, "", "P-A: the state is %s (%s), and the plan does not say who is in the way", s.State, s.Reason)
@@ -52,13 +53,13 @@ func (v *verifier) checkMotion() {
 		return p.isDeleted && p.gone.After(v.snapshot.Now) || state != "" && state != lifecycle.Normal
 	})
 	if !moves {
-		v.report(28, "", "P-A: the state is Updating (%s), and nothing is done, nothing is in motion, and no clock runs; right is Stuck, "+
-			"with who is in the way", s.Reason)
+		v.report(28, "", "P-A: the state is Updating (%s), and nothing is done, nothing is in motion, and no clock runs; "+
+			"right is Stuck, with who is in the way", s.Reason)
 	}
 }
 
-// checkBlame is P-B: a node is said to have failed only if it ever had the update revision, and was not down since before there was
-// one.
+// checkBlame is P-B: a node is said to have failed only if it ever had the update revision, and was not down since before there
+// was one.
 func (v *verifier) checkBlame() {
 	for _, d := range v.statements {
 		if !d.Failed || d.node == nil {
@@ -78,13 +79,14 @@ func (v *verifier) checkBlame() {
 			v.report(29, d.Node, "P-B: blamed on the update revision, which it never had")
 		case update != nil && !started && d.node.out && !d.node.outSince.IsZero() &&
 			d.node.outSince.Unix() < update.CreationTimestamp.Unix():
-			v.report(29, d.Node, "P-B: blamed on the update revision, and it is down since %s, before there was one", spelled(d.node.outSince))
+			v.report(29, d.Node, "P-B: blamed on the update revision, and it is down since %s, before there was one",
+				spelled(d.node.outSince))
 		}
 	}
 }
 
-// checkGates is P-C: no node is begun while a part before its own, of those with nodes that may get a pod, was not passed by the end
-// of this plan; and what this plan passes has a node that runs the update revision, and what it needs to be open.
+// checkGates is P-C: no node is begun while a part before its own, of those with nodes that may get a pod, was not passed by the
+// end of this plan; and what this plan passes has a node that runs the update revision, and what it needs to be open.
 func (v *verifier) checkGates() {
 	if len(v.stages) == 0 || v.allOpen() || v.tried() || v.history.completed {
 		return
@@ -97,8 +99,8 @@ func (v *verifier) checkGates() {
 		for _, n := range v.nodes {
 			waits := n.outcome == placement.Run && n.selected || n.outcome == placement.Keep && n.selected && len(n.pods) > 0
 			if waits && compareParts(n.part, d.node.part) < 0 && (!known || compareParts(n.part, at) > 0) {
-				v.report(30, d.Node, "P-C: begun, and part %q %q before it, with node %s, was not passed", v.stageOf(n.part).Name, n.part.value,
-					n.name)
+				v.report(30, d.Node, "P-C: begun, and part %q %q before it, with node %s, was not passed",
+					v.stageOf(n.part).Name, n.part.value, n.name)
 				break
 			}
 		}
@@ -118,7 +120,8 @@ func (v *verifier) checkGates() {
 	}
 	if before {
 		if soaked := v.soakEnds(v.rolloutRecord().Frontier); soaked.After(v.snapshot.Now) {
-			v.report(30, "", "P-C: part %q %q is passed while the one before soaks until %s", v.stageOf(at).Name, at.value, spelled(soaked))
+			v.report(30, "", "P-C: part %q %q is passed while the one before soaks until %s",
+				v.stageOf(at).Name, at.value, spelled(soaked))
 		}
 	}
 }
@@ -131,8 +134,8 @@ func (n *node) begins() bool {
 		})
 }
 
-// checkLastPods is P-D: where a plan takes the last Ready pod of a node that is left out of the budgets, as many nodes as the budget
-// allows are down with it, or another pod serves there.
+// checkLastPods is P-D: where a plan takes the last Ready pod of a node that is left out of the budgets, as many nodes as the
+// budget allows are down with it, or another pod serves there.
 func (v *verifier) checkLastPods() {
 	taken, down := []string(nil), 0
 	for _, d := range v.statements {
@@ -149,13 +152,13 @@ func (v *verifier) checkLastPods() {
 		}
 	}
 	if len(taken) > 0 && (v.surges() || down+len(taken) > v.limits.maxUnavailable) {
-		v.report(31, taken[0], "P-D: the last serving pods of %q are taken, which are left out of the budgets, beside %d nodes that are down, "+
-			"of at most %d", taken, down, v.limits.maxUnavailable)
+		v.report(31, taken[0], "P-D: the last serving pods of %q are taken, which are left out of the budgets, "+
+			"beside %d nodes that are down, of at most %d", taken, down, v.limits.maxUnavailable)
 	}
 }
 
-// checkJoins is P-E: in a part that is not passed and has no node that was begun, a node that gets a pod gets what it ran, what was
-// rolled out everywhere, or while nothing was, what other nodes run.
+// checkJoins is P-E: in a part that is not passed and has no node that was begun, a node that gets a pod gets what it ran, what
+// was rolled out everywhere, or while nothing was, what other nodes run.
 func (v *verifier) checkJoins() {
 	if len(v.stages) == 0 || v.allOpen() || v.tried() || v.history.completed || v.spec.Strategy.HoldRevision {
 		return
@@ -170,22 +173,29 @@ func (v *verifier) checkJoins() {
 		if d.node == nil || d.Verb != rollout.VerbCreate || v.trial.phase != canary.Idle {
 			continue
 		}
-		for i := range v.plan.Parts {
-			p := &v.plan.Parts[i]
-			if p.Phase.IsOpen() || p.Stage != v.stageOf(d.node.part).Name || p.Value != d.node.part.value {
-				continue
-			}
-			for _, hash := range d.node.creates {
-				ran := slices.ContainsFunc(slices.Concat(d.node.pods, d.node.ignored), func(p *pod) bool { return p.hash == hash || p.atUpdate && v.isUpdate(hash) })
-				for _, entry := range v.remembered.Backoffs {
-					ran = ran || entry.Node == d.node.name && (entry.Revision == hash || v.isUpdate(hash) && v.isUpdate(entry.Revision))
-				}
-				failed := slices.ContainsFunc(v.history.byHash[hash], history.Failed)
-				if !slices.ContainsFunc(v.history.byHash[hash], good) && (!ran || failed) {
-					v.report(32, d.Node, "P-E: gets revision %q in part %q %q, which is not open; right is what ran there, or what was rolled out "+
-						"everywhere", hash, p.Stage, p.Value)
-				}
+		closed := slices.ContainsFunc(v.plan.Parts, func(p rollout.PartState) bool {
+			return !p.Phase.IsOpen() && p.Stage == v.stageOf(d.node.part).Name && p.Value == d.node.part.value
+		})
+		for _, hash := range d.node.creates {
+			wasGood := slices.ContainsFunc(v.history.byHash[hash], good)
+			failed := slices.ContainsFunc(v.history.byHash[hash], history.Failed)
+			if closed && !wasGood && (failed || !v.ranThere(d.node, hash)) {
+				v.report(32, d.Node, "P-E: gets revision %q in part %q %q, which is not open; right is what ran there, "+
+					"or what was rolled out everywhere", hash, v.stageOf(d.node.part).Name, d.node.part.value)
 			}
 		}
 	}
+}
+
+// ranThere reports whether a pod of the revision was seen on the node, or the memory tells of one.
+func (v *verifier) ranThere(n *node, hash string) bool {
+	isUpdate := v.isUpdate(hash)
+	for _, p := range slices.Concat(n.pods, n.ignored) {
+		if p.hash == hash || isUpdate && p.atUpdate {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.remembered.Backoffs, func(entry rollout.Backoff) bool {
+		return entry.Node == n.name && (entry.Revision == hash || isUpdate && v.isUpdate(entry.Revision))
+	})
 }

@@ -90,13 +90,15 @@ func (v *verifier) checkStages() {
 func (v *verifier) checkPart(is *rollout.PartState, p *partState) {
 	want := rollout.PartState{
 		Stage: p.of.Name, Key: p.of.Key, Value: p.value, Phase: p.phase, Nodes: int32(p.nodes),
-		Held: int32(p.held + p.obstructed), Exempt: int32(p.exempt), Away: int32(p.away + p.barred), Settled: int32(p.settled), Unavailable: int32(p.unavailable), Behind: int32(p.behind),
+		Held: int32(p.held + p.obstructed), Exempt: int32(p.exempt), Away: int32(p.away + p.barred),
+		Settled: int32(p.settled), Unavailable: int32(p.unavailable), Behind: int32(p.behind),
 	}
 	if p.behind > 0 && is.Behind > 0 && int(is.Held) >= p.held+p.plainlyObstructed && is.Held+is.Behind == want.Held+want.Behind {
 		want.Held, want.Behind = is.Held, is.Behind
 	}
 	same := is.Stage == want.Stage && is.Key == want.Key && is.Value == want.Value && is.Phase == want.Phase &&
-		is.Nodes == want.Nodes && is.Held == want.Held && is.Exempt == want.Exempt && is.Away == want.Away && is.Settled == want.Settled &&
+		is.Nodes == want.Nodes && is.Held == want.Held && is.Exempt == want.Exempt && is.Away == want.Away &&
+		is.Settled == want.Settled &&
 		is.Unavailable == want.Unavailable && is.Behind == want.Behind
 	if !same {
 		v.report(12, "", "T8: part %+v, right is %+v", *is, want)

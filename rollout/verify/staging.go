@@ -91,8 +91,8 @@ func (v *verifier) close(node *node, limit rollout.Limit) {
 	v.settleRequests(node)
 }
 
-// isBackDue reports whether what a node of a closed part has is to go back to the base: it is a revision that was never rolled out
-// everywhere, and either was given up or has served nobody there for longer than pods may need (T8, F3).
+// isBackDue reports whether what a node of a closed part has is to go back to the base: it is a revision that was never rolled
+// out everywhere, and either was given up or has served nobody there for longer than pods may need (T8, F3).
 func (v *verifier) isBackDue(node *node) bool {
 	if len(node.requested) > 0 || !v.canGoBack() {
 		return false
@@ -184,8 +184,8 @@ func (v *verifier) base() string {
 	return ""
 }
 
-// rolloutRecord is what is remembered of the rollout of the update revision, with what its mark says of stages. A promotion begins
-// it anew.
+// rolloutRecord is what is remembered of the rollout of the update revision, with what its mark says of stages. A promotion
+// begins it anew.
 func (v *verifier) rolloutRecord() rollout.Record {
 	record := v.remembered.Rollout
 	anew := v.promotesNow() || v.failed.retries
@@ -201,8 +201,8 @@ func (v *verifier) rolloutRecord() rollout.Record {
 	return record
 }
 
-// markedFrontier is how far the stages are by the mark on the update revision. How that is written is for package stage to say. It
-// is of a rollout that is over if the revision gets another number.
+// markedFrontier is how far the stages are by the mark on the update revision. How that is written is for package stage to say.
+// It is of a rollout that is over if the revision gets another number.
 func (v *verifier) markedFrontier() stage.Frontier {
 	update := v.history.update
 	if update == nil || len(v.stages) == 0 || update.Revision < v.history.next {
@@ -321,8 +321,8 @@ func (v *verifier) judgeParts(remembered stage.Frontier) {
 	}
 }
 
-// passed finds the frontier before this plan opens anything, and returns the parts behind it. What nodes have is no evidence that a
-// part was open.
+// passed finds the frontier before this plan opens anything, and returns the parts behind it. What nodes have is no evidence that
+// a part was open.
 func (s *staging) passed(v *verifier, remembered stage.Frontier) (rest []*partState) {
 	s.frontier = stage.Frontier{}
 	at, known := v.placeOf(remembered)

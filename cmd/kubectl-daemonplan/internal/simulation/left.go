@@ -106,8 +106,8 @@ func sinceReady(node *corev1.Node, start time.Time) string {
 	return ""
 }
 
-// brokenCause says what is wrong with a pod that does not serve, if that is more than every pod goes through; "" for any other. Numbers
-// that differ from pod to pod, such as restarts, are left out, so that nodes with one cause are one group.
+// brokenCause says what is wrong with a pod that does not serve, if that is more than every pod goes through; "" for any other.
+// Numbers that differ from pod to pod, such as restarts, are left out, so that nodes with one cause are one group.
 func brokenCause(pod *corev1.Pod, now time.Time) string {
 	cause, found := diagnosis.Of(pod, nil, now)
 	if !found || cause.Ordinary() {

@@ -59,7 +59,7 @@ func Pod(node, hash string, ready bool) string {
 			`"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`
 	}
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"agent-%s","uid":"p-%s-%s",`+
-		`"labels":{"app":"agent","controller-revision-hash":%q},"creationTimestamp":%q,"ownerReferences":[%s]},"spec":{"nodeName":%q,`+
-		`"containers":[{"name":"agent","image":"agent:%s"}]},"status":{"phase":"Running",%s}}`,
+		`"labels":{"app":"agent","controller-revision-hash":%q},"creationTimestamp":%q,"ownerReferences":[%s]},`+
+		`"spec":{"nodeName":%q,"containers":[{"name":"agent","image":"agent:%s"}]},"status":{"phase":"Running",%s}}`,
 		node, node, hash, hash, time.Now().UTC().Format(time.RFC3339), owner, node, hash, status)
 }
