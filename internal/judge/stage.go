@@ -132,7 +132,7 @@ func (v *view) isFresh(p *seenPod) bool {
 
 // isTaintedAway reports whether the node would run the pod but for its taints, and the node selector of the strategy selects it.
 func (v *view) isTaintedAway(n *seenNode) bool {
-	untainted := n.Node.DeepCopy()
+	untainted := n.DeepCopy()
 	untainted.Spec.Taints = nil
 	return verdictOn(&v.spec.Template, untainted) == runs && selects(v.spec.Strategy.NodeSelector, n.Labels)
 }

@@ -85,12 +85,12 @@ func TestVerifyPrinciples(t *testing.T) {
 		},
 		{
 			name: "passed without an approval", why: "P-C: ring 1 is not approved",
-			scene: handStaged(ring0, handRing("1", approves), handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Hour)),
+			scene: handStaged(ring0, handRing("1", approves), handPods("available", "a-new", "b-new", "d-old"), handFrontier(time.Hour)),
 			plant: frontier("ring-1"), want: 30,
 		},
 		{
 			name: "passed while the one before soaks", why: "P-C: an hour is not over",
-			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-new", "d-old"), handFrontier("ring-0", "", time.Minute)),
+			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-new", "d-old"), handFrontier(time.Minute)),
 			plant: frontier("ring-1"), want: 30,
 		},
 		{

@@ -43,12 +43,12 @@ func handApproved(revision string) change {
 func soaks(s *stage.Stage)    { s.Soak = time.Hour }
 func approves(s *stage.Stage) { s.Approval = true }
 
-// handFrontier remembers that part as done for so long.
-func handFrontier(name, value string, ago time.Duration) change {
+// handFrontier remembers ring 0 as done for so long.
+func handFrontier(ago time.Duration) change {
 	return func(s *handmade) {
 		s.snapshot.Memory.Version = rollout.MemoryVersion
 		s.snapshot.Memory.Rollout.Revision = freshHash
-		s.snapshot.Memory.Rollout.Frontier = stage.Frontier{Stage: name, Value: value, At: handNow().Add(-ago)}
+		s.snapshot.Memory.Rollout.Frontier = stage.Frontier{Stage: "ring-0", At: handNow().Add(-ago)}
 	}
 }
 
@@ -167,7 +167,7 @@ func TestVerifyStages(t *testing.T) {
 		s.MaxUnavailable, s.MaxSurge = new(intstr.FromInt32(0)), new(intstr.FromInt32(9))
 	})
 	deletes := func(s *handmade) { s.begun("b").delete("b-old").bring() }
-	soaking := handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-old", "d-old"), handFrontier("ring-0", "", 59*time.Minute))
+	soaking := handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-old", "d-old"), handFrontier(59*time.Minute))
 	lost := handStaged(handRing("0"), ring1, handPods("available", "a-old", "b", "d-old"))
 	update := func(s *handmade) {
 		for i := range s.plan.Creates {
@@ -190,7 +190,7 @@ func TestVerifyStages(t *testing.T) {
 		},
 		{
 			name: "a create before the part has soaked", why: "V21", want: 21, mention: "node b: T1: create at revision",
-			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b", "d-old"), handFrontier("ring-0", "", 59*time.Minute)),
+			scene: handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b", "d-old"), handFrontier(59*time.Minute)),
 			plant: update,
 		},
 		{
@@ -262,7 +262,7 @@ func TestVerifyStages(t *testing.T) {
 func TestVerifyWhatPlansSayOfStages(t *testing.T) {
 	ring0, ring1 := handRing("0"), handRing("1")
 	rings := handRings(ring0, ring1)
-	soaking := handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-old", "d-old"), handFrontier("ring-0", "", 59*time.Minute))
+	soaking := handStaged(handRing("0", soaks), ring1, handPods("available", "a-new", "b-old", "d-old"), handFrontier(59*time.Minute))
 	plain := handFleet(handPods("available", "a-new"))
 	parts := func(apply func([]rollout.PartState)) func(*handmade) {
 		return func(s *handmade) { apply(s.plan.Parts) }
