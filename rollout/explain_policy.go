@@ -126,13 +126,17 @@ func (p *Plan) CauseOf(node string) *NodeCause {
 	return &p.Causes[i]
 }
 
-// String returns the blocker as one sentence: who is in the way, since when, why, and what would help.
+// String returns the blocker as one sentence: who is in the way, if it is a node, since when, why, and what would help.
 func (b Blocker) String() string {
-	text := list(b.Nodes, int(b.Count))
-	if !b.Since.IsZero() {
-		text += ", since " + b.Since.UTC().Format(time.RFC3339)
+	text := ""
+	if b.Count > 0 {
+		text = list(b.Nodes, int(b.Count))
+		if !b.Since.IsZero() {
+			text += ", since " + b.Since.UTC().Format(time.RFC3339)
+		}
+		text += ": "
 	}
-	return text + ": " + b.Why + " (what helps: " + strings.Join(b.Helps, "; or ") + ")"
+	return text + b.Why + " (what helps: " + strings.Join(b.Helps, "; or ") + ")"
 }
 
 // withBlockers adds the first blocker to what is in the way.

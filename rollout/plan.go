@@ -60,7 +60,7 @@ type Plan struct {
 	// pods start or terminate as every pod does are not among them. Nil: there is none.
 	Causes []NodeCause
 	// Blockers say who is in the way while the state is [status.Stuck], since when, why, and what would help, in ascending order
-	// of their first nodes. Nil in any other state, and where no node is in the way.
+	// of their first nodes. There is one at least. Nil in any other state.
 	Blockers []Blocker
 	// BudgetUsers names the first nodes, in ascending order and at most five, that use up MaxUnavailable, or with
 	// surge MaxSurge. Nil while no node is waiting for the budget.
@@ -303,9 +303,10 @@ type NodeCause struct {
 	diagnosis.Cause
 }
 
-// Blocker is what keeps a rollout from going on, on one or more nodes.
+// Blocker is what keeps a rollout from going on, on one or more nodes or in the spec.
 type Blocker struct {
-	// Nodes are the first nodes, at most five and in ascending order, and Count is how many there are.
+	// Nodes are the first nodes, at most five and in ascending order, and Count is how many there are. Nil and 0: it is no node that
+	// is in the way.
 	Nodes []string
 	Count int32
 	// Since is since when the first of them has been in the way; zero: the objects do not tell.

@@ -22,7 +22,11 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 		return false, changes
 	}
 	verdict := r.failing.Of(p.Object, failure.Series{}, r.snapshot.Now) // what follows a failed pod starts anew
-	return verdict.Failed, verdict.At
+	crashing := r.failing.Crashing(p.Object, r.snapshot.Now)
+	if verdict.Failed || crashing.Failed {
+		return true, changes
+	}
+	return false, earlier(verdict.At, crashing.At)
 }
 
 // isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3).
@@ -33,7 +37,11 @@ func (r *run) isOnItsWay(p *pod) bool {
 	}
 	state := lifecycle.StateOf(p.Object)
 	hooked := t.hasAny(outOfService) && (state == lifecycle.PreparingNormal || state == lifecycle.Updated)
-	return hooked || t.hasAny(ready) && !t.hasAny(available)
+	if !t.hasAny(ready) || t.hasAny(available) {
+		return hooked
+	}
+	since, _ := lifecycle.ReadySince(p.Object)
+	return hooked || !since.IsZero() // else the clock never makes it available
 }
 
 // isMoving reports whether something happens on the node by itself: a pod is on its way to serve, and has not failed to for too

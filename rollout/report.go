@@ -202,7 +202,9 @@ func (r *run) statusTrial() status.Trial {
 	if r.spec.Strategy.Canary == nil {
 		return status.Trial{}
 	}
-	trial := status.Trial{Reason: r.trial.Reason.String(), Message: r.trial.Message()}
+	trial := status.Trial{
+		Reason: r.trial.Reason.String(), Message: r.trial.Message(), Starting: r.trial.Reason == canary.Starting,
+	}
 	switch r.trial.Phase {
 	case canary.Running:
 		trial.State = status.Canary

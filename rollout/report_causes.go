@@ -7,7 +7,9 @@ import (
 
 	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // What step report says of pods that do not serve: why, since when, and if nothing is in motion any more, what would help.
@@ -23,7 +25,13 @@ func (r *run) reportCauses() {
 		}
 		cause, found := diagnosis.Of(r.pods[j].Object, n.Object, r.snapshot.Now)
 		failing, _ := r.isFailing(j)
-		if !found && failing { // it is Ready, and what it should be it is not
+		switch {
+		case found || !failing:
+		case r.pods[j].traits.hasAny(ready) && !r.pods[j].traits.hasAny(available):
+			cause, found = diagnosis.Cause{
+				Reason: readyUnknown, Message: "it is Ready, and does not say since when, which minReadySeconds asks for",
+			}, true
+		default: // it is Ready, and what it should be it is not
 			cause, found = diagnosis.Cause{
 				Reason: "InPlaceUpdateIncomplete", Message: "its update in place has not come to its end",
 				Since: failure.UnavailableSince(r.pods[j].Object),
@@ -36,6 +44,9 @@ func (r *run) reportCauses() {
 		r.plan.Causes = append(r.plan.Causes, NodeCause{Node: n.Name, Pod: r.pods[j].Name, Cause: cause})
 	}
 }
+
+// readyUnknown is the reason for a pod that is Ready since an unknown time.
+const readyUnknown = "ReadySinceUnknown"
 
 // notServing returns the pod that keeps the node from being served, where nothing is done about it: that at the node's goal, else
 // the outdated one, else one that is terminating or has ended; none: the node is served, or not to be.
@@ -65,6 +76,9 @@ func (r *run) reportBlockers() {
 		}
 		r.plan.block(r.nodes[i].Name, why, since, helps)
 	}
+	if len(r.plan.Blockers) == 0 {
+		r.plan.Blockers = []Blocker{r.blocksAll()}
+	}
 	for i := range r.plan.Blockers {
 		b := &r.plan.Blockers[i]
 		for k, help := range b.Helps {
@@ -84,6 +98,14 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 		return c.Brief(), c.Since, r.helpsFor(i, c)
 	}
 	switch {
+	case d.Canary && d.State != StateUpdated && r.trial.Reason == canary.Starting:
+		helps = []string{"bring " + nodePlace + " back", "try the revision on other nodes (strategy.canary.nodeSelector)"}
+		if n.first < n.end {
+			if cause, found := diagnosis.Of(r.pods[n.end-1].Object, n.Object, r.snapshot.Now); found && !cause.Ordinary() {
+				return "it is to try the revision: " + cause.Brief(), cause.Since, helps
+			}
+		}
+		return "it is to try the revision: " + r.plan.Because(d), since, helps
 	case d.Placement.Outcome != placement.Run:
 		return "", since, nil
 	case n.departing && d.State != StateUpdated:
@@ -100,6 +122,31 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 		return "the revision that it is to have cannot be read", since, []string{"roll out a template that can be"}
 	default:
 		return "", since, nil
+	}
+}
+
+// blocksAll returns what is in the way if it is no node: something in the spec, or what the state stands for.
+func (r *run) blocksAll() Blocker {
+	switch r.plan.Status.Reason {
+	case status.CanaryWithoutNodes:
+		return Blocker{Why: "no node may try the revision: none that is to run the pod is selected for the canary", Helps: []string{
+			"let strategy.canary.nodeSelector and strategy.nodeSelector match nodes that are to run the pod",
+			"promote the revision without a trial (strategy.canary.commands.validate)",
+		}}
+	case status.StageWithoutEvidence:
+		return Blocker{Why: r.obstacle(), Helps: []string{
+			"bring back the nodes of that part, or lower what leaves them out", "expedite the revision",
+		}}
+	case status.TooManyFailures, status.FailedNodesUseUpBudget, status.FailedNodesLeft:
+		return Blocker{Why: r.failedText(), Helps: []string{
+			"roll out a template that mends it, or the one before", "raise failures.maxFailed or failures.quarantine",
+		}}
+	case status.HeldPodsUseUpBudget:
+		return Blocker{Why: "nodes that the spec holds back do not serve, and use up the budget", Helps: []string{
+			"lower strategy.partition, or let strategy.nodeSelector match them", "raise strategy.maxUnavailable",
+		}}
+	default:
+		return Blocker{Why: "nothing is in motion", Helps: []string{"see what each node waits for (Plan.Waits, Plan.Explain)"}}
 	}
 }
 
@@ -134,6 +181,8 @@ func causeHelps(c *NodeCause) []string {
 			"correct the image or its pull secret in the template",
 			"see whether " + nodePlace + " reaches the registry",
 		}
+	case c.Reason == readyUnknown:
+		return []string{"delete the pod " + c.Pod + ", so that a new one tells", "set minReadySeconds to 0"}
 	case strings.Contains(c.Reason, "ContainerConfig"):
 		return []string{"create the ConfigMap or Secret that the template names, or correct its name"}
 	case c.Ended:

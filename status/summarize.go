@@ -108,6 +108,8 @@ type Trial struct {
 	// Held reports whether something in the spec, such as partition (T2) or InPlaceOnly (I1), holds a node of the canary at
 	// its old revision.
 	Held bool
+	// Starting reports whether the trial waits for a pod on a node of the canary. If nothing is in motion, nobody brings it.
+	Starting bool
 	// Promoted reports whether the update revision was tried and is promoted. It counts only while nothing is on trial.
 	Promoted bool
 	// Reason and Message of the condition Canary. A reason that the API would refuse in a condition, such as the empty one,
@@ -158,7 +160,7 @@ type Status struct {
 //   - Stuck: the canary has no nodes; or nodes wait for the budget, nothing is under way, and HeldUnavailable alone uses
 //     up the limit in force; or too many nodes have failed, or failed and held ones alone use up the limit in force, or are
 //     all that is left.
-//   - Canary: the revision is on trial.
+//   - Stuck: the trial waits for pods on its nodes, and nothing is done or in motion. Canary: the revision is on trial otherwise.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
 //   - Stuck: nodes that are not held are outdated, or the first rollout of the revision is not complete, and nothing is done or
 //     in motion. The reason is PodsNotServing, InPlaceNotPossible or NothingMoves.
@@ -271,6 +273,8 @@ func stateOf(in *Input, p progress) (SetState, ConditionReason) {
 		return Stuck, FailedNodesLeft
 	case in.Trial.State == Canary && in.Trial.Held && !in.Acting:
 		return Stuck, CanaryHeld
+	case in.Trial.State == Canary && in.Trial.Starting && !in.Acting && !in.Moving:
+		return Stuck, standing(in, p)
 	case in.Trial.State == Canary:
 		return Canary, CanaryOnTrial
 	case in.Gated > 0 && in.Gate == GateEvidence && !in.Acting:

@@ -6,12 +6,15 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/judge"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // outcome is what came of a run.
@@ -50,6 +53,7 @@ type checker struct {
 	options  checkOptions
 	step     *simulate.Step // the last one
 	steps    int
+	said     time.Duration // when a plan said last that nothing is left to do, or who is to do what
 }
 
 // checkOptions say how much is checked.
@@ -63,6 +67,10 @@ type checkOptions struct {
 	// spoil changes plans after they were verified. Nil: no plan is changed. It is for tests, too: the judge sees what comes
 	// of a planner with a bug that the verifier would have noticed.
 	spoil func(*simulate.Step)
+	// ends: the set comes to its end, or says what is in its way and what would help.
+	ends bool
+	// good are the hashes of revisions that may not be given up.
+	good []string
 }
 
 // check runs a scenario.
@@ -182,6 +190,12 @@ func (c *checker) observe(step *simulate.Step) error {
 	if err := c.counted(step); err != nil {
 		return err
 	}
+	if saysWhy(&step.Plan) {
+		c.said = step.At
+	}
+	if err := c.blamed(step); err != nil {
+		return err
+	}
 	if err := c.replanned(step); err != nil {
 		return err
 	}
@@ -189,6 +203,43 @@ func (c *checker) observe(step *simulate.Step) error {
 		c.options.spoil(step)
 	}
 	return nil
+}
+
+// blamed is an error if a revision was given up that is known to work.
+func (c *checker) blamed(step *simulate.Step) error {
+	for _, revision := range step.Snapshot.Revisions {
+		if hash := history.HashOf(revision); history.Failed(revision) && slices.Contains(c.options.good, hash) {
+			return &broken{"blame", "", fmt.Sprintf("revision %s was given up (%q), and nothing that happened is its doing",
+				hash, revision.Annotations[history.FailedAnnotation])}
+		}
+	}
+	return nil
+}
+
+// saysWhy reports whether nothing is left to do by a plan, or who is to do what.
+func saysWhy(plan *rollout.Plan) bool {
+	switch plan.Status.State {
+	case status.Running, status.Paused, status.CanaryPaused, status.CanaryFailed, status.RolledBack:
+		return true
+	default:
+		return plan.Status.State == status.Stuck && len(plan.Blockers) > 0
+	}
+}
+
+// ended is an error if the set has neither come to its end nor says who is to do what.
+func (c *checker) ended(report *simulate.Report) error {
+	if c.step == nil || report.End == simulate.EndDone {
+		return nil
+	}
+	if report.End == simulate.EndLimit && c.said > 0 && report.Elapsed-c.said < 24*time.Hour {
+		return nil // pods that crash for ever may serve for seconds in between
+	}
+	if saysWhy(&c.step.Plan) {
+		return nil
+	}
+	plan := &c.step.Plan
+	return &broken{"end", "", fmt.Sprintf("after %v the state is %s (%s), with %d blockers and next wake %v",
+		report.Elapsed, plan.Status.State, plan.Status.Reason, len(plan.Blockers), plan.NextWake)}
 }
 
 // record tells the judge of the controller's requests that took effect, as an audit log of the API server would.
@@ -237,6 +288,11 @@ func (c *checker) end(report *simulate.Report) error {
 	c.see()
 	if report.End == simulate.EndDone || report.End == simulate.EndStuck {
 		c.judge.Rest(c.spec(c.sim.Spec()))
+	}
+	if c.options.ends {
+		if err := c.ended(report); err != nil {
+			return err
+		}
 	}
 	return c.found()
 }

@@ -21,7 +21,7 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seed := range seeds {
-		if out := check(seed.scenario(), checkOptions{every: 50}); out.failure != nil {
+		if out := check(seed.scenario(), seed.options(checkOptions{every: 50})); out.failure != nil {
 			t.Errorf("seed %s: %s: %s", seed, out.failure.kind, out.failure.text)
 		}
 	}

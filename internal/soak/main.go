@@ -47,7 +47,9 @@ type settings struct {
 	parallel int
 	out      string
 	goOn     bool
-	options  checkOptions
+	// documented: the worlds are those of documented policies.
+	documented bool
+	options    checkOptions
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -61,7 +63,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&s.out, "out", filepath.Join("build", "soak"), "`directory` for what a failure leaves behind")
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
-	one := flags.String("seed", "", "run the world of this `seed` only (4711, or 4711p with policies), and print what happens")
+	flags.BoolVar(&s.documented, "documented", false, "run the worlds of the documented policies, of each seed one for each")
+	one := flags.String("seed", "", "run the world of this `seed` only (4711, or 4711p with policies, or 4711d3 with the third one that is "+
+		"documented), and print what happens")
 	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -84,6 +88,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "soak: -seed", err)
 			return 2
 		}
+		s.options = w.options(s.options)
 		return s.single(w.String(), w.scenario(), stdout)
 	}
 	if s.count == 0 && s.duration == 0 {
@@ -111,6 +116,14 @@ func (s *settings) single(seed string, sc simulate.Scenario, stdout io.Writer) i
 	return 1
 }
 
+// world is the i-th new one.
+func (s *settings) world(i uint64) world {
+	if s.documented {
+		return documentedFrom(s.from, i)
+	}
+	return worldFrom(s.from, i)
+}
+
 // many runs the corpus and then world after world.
 func (s *settings) many(stdout io.Writer) int {
 	begin := time.Now()
@@ -136,9 +149,9 @@ func (s *settings) many(stdout io.Writer) int {
 				case s.count > 0 && fresh >= s.count, s.duration > 0 && time.Since(begin) > s.duration:
 					return
 				default:
-					w = worldFrom(s.from, fresh)
+					w = s.world(fresh)
 				}
-				out := check(w.scenario(), s.options)
+				out := check(w.scenario(), w.options(s.options))
 				mutex.Lock()
 				if totals.add(&out); totals.runs%1000 == 0 {
 					fmt.Fprintf(stdout, "soak: %d worlds in %v\n", totals.runs, time.Since(begin).Round(time.Second))
@@ -162,6 +175,7 @@ func (s *settings) many(stdout io.Writer) int {
 		return 0
 	}
 	first := slices.MinFunc(slices.Collect(maps.Keys(found)), world.compare)
+	s.options = first.options(s.options)
 	s.explain(first.String(), first.scenario(), found[first], stdout)
 	return 1
 }

@@ -205,11 +205,11 @@ func TestExplain(t *testing.T) {
 }
 
 func TestParseSeeds(t *testing.T) {
-	seeds, err := parseSeeds("# all\n\n12 # once\n 7p# twice\n")
-	if err != nil || !slices.Equal(seeds, []world{{12, false}, {7, true}}) {
+	seeds, err := parseSeeds("# all\n\n12 # once\n 7p# twice\n9d10 # three times\n")
+	if err != nil || !slices.Equal(seeds, []world{{seed: 12}, {seed: 7, policies: true}, {seed: 9, documented: 10}}) {
 		t.Errorf("%v, %v", seeds, err)
 	}
-	for text, want := range map[string]string{"1 # one\nx # two\n": "seeds.txt:2", "5\n": "lacks a comment"} {
+	for text, want := range map[string]string{"1 # one\nx # two\n": "seeds.txt:2", "5\n": "lacks a comment", "1d11 # no such policy": "d1 to d10", "1d2p # both": "is no seed"} {
 		if _, err := parseSeeds(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -489,7 +489,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		t.Run(test.rule.String()+": "+test.name, func(t *testing.T) {
 			const most = 300
 			for seed := range uint64(most) {
-				scenario := world{seed, test.policies}.scenario()
+				scenario := world{seed: seed, policies: test.policies}.scenario()
 				if test.shape != nil {
 					test.shape(&scenario)
 				}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 // Series is what is remembered of failed pods of one node and revision that were deleted, one after the other (M2). The zero
@@ -52,6 +53,42 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 // again and again may be available in between, and its node has failed all the same. It is false for a pod that was updated
 // in place, and for nil.
 func (o Options) Restarting(pod *corev1.Pod) bool { return pod != nil && o.tooMany(pod, Series{}) }
+
+// Crashing says whether a pod crashes again and again although it was created, or updated in place, longer than Deadline ago: it is not
+// Ready, and a container waits to be started once more, or stopped to serve within Deadline after a run that was no longer. Such a pod
+// may be Ready for seconds between two crashes, and then its last change says nothing about for how long it has not served. Its node
+// has not failed because of that alone; it only is nobody to wait for.
+func (o Options) Crashing(pod *corev1.Pod, now time.Time) Verdict {
+	begun := pod.CreationTimestamp.Time
+	if state, err := inplace.StateOf(pod); err == nil && state != nil {
+		begun = later(begun, state.UpdateTimestamp.Time)
+	}
+	if lifecycle.Ready(pod) || !o.crashes(pod) {
+		return Verdict{}
+	}
+	if at := begun.Add(o.Deadline); at.After(now) {
+		return Verdict{At: at}
+	}
+	return Verdict{Failed: true}
+}
+
+// crashes reports whether a container of a pod that is not Ready waits for another start, or has had short runs only.
+func (o Options) crashes(pod *corev1.Pod) bool {
+	stopped := UnavailableSince(pod)
+	for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range containers {
+			waiting, ended := containers[i].State.Waiting, containers[i].LastTerminationState.Terminated
+			if waiting != nil && waiting.Reason == "CrashLoopBackOff" {
+				return true
+			}
+			if ended != nil && !ended.StartedAt.IsZero() && ended.FinishedAt.Sub(ended.StartedAt.Time) < o.Deadline &&
+				ended.FinishedAt.Add(o.Deadline).After(stopped) && !containers[i].Ready {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (o Options) tooMany(pod *corev1.Pod, series Series) bool {
 	return o.MaxRestarts != nil && restarts(pod, series) > int64(*o.MaxRestarts) && (pod == nil || !updatedInPlace(pod))

@@ -6,115 +6,22 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
-	"github.com/daemonplan/daemonplan/rollout/domain"
-	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
-	"github.com/daemonplan/daemonplan/rollout/outage"
-	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// The page with policies for fleets, whose snippets in Go are the functions below.
+// The page with policies for fleets, whose snippets in Go are the functions of worlds.Documented.
 const policiesPage = "../../docs/policies-for-fleets.md"
-
-func nodesThatAreDown(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Outages = &outage.Options{MaxExempt: new(intstr.FromString("5%")), ProvenAfter: time.Hour}
-}
-
-func nodesThatLeave(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Outages = &outage.Options{
-		MaxExempt: new(intstr.FromString("5%")),
-		Taints:    []string{"example.com/retiring"}, Conditions: []string{"example.com/Draining"},
-	}
-}
-
-func racksAndZones(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Domains = []domain.Domain{
-		{Key: "example.com/rack", Max: new(intstr.FromInt32(1))},
-		{Key: "topology.kubernetes.io/zone", AtOnce: 1},
-	}
-}
-
-func ringsWithApproval(spec *rollout.Spec, plan *rollout.Plan) {
-	spec.Strategy.Policy.Stages = []stage.Stage{
-		{Name: "ring-0", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "0"}}, Soak: time.Hour},
-		{Name: "production", Approval: true, Tolerance: new(intstr.FromString("2%"))},
-	}
-	spec.Strategy.Policy.Approved = []stage.Approval{{Stage: "production", Revision: plan.Status.UpdateRevision}}
-}
-
-func zoneByZone(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Stages = []stage.Stage{{
-		Name: "zones", Key: "topology.kubernetes.io/zone", Tolerance: new(intstr.FromString("1%")), Soak: 30 * time.Minute,
-	}}
-}
-
-func lastTheGPUs(spec *rollout.Spec, _ *rollout.Plan) {
-	gpu := map[string]string{"pool": "gpu"}
-	spec.Strategy.Policy.Stages = []stage.Stage{
-		{Name: "cpu", Tolerance: new(intstr.FromString("1%")), Soak: time.Hour, Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "pool", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"gpu"}},
-			},
-		}},
-		{Name: "gpu"},
-	}
-	spec.Strategy.Policy.Domains = []domain.Domain{
-		{Selector: &metav1.LabelSelector{MatchLabels: gpu}, Max: new(intstr.FromInt32(2))},
-	}
-}
-
-func backByItself(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Failures = &failure.Options{
-		Action: failure.Rollback, MaxFailed: new(intstr.FromString("2%")), Deadline: 10 * time.Minute, MaxRestarts: new(int32(3)),
-	}
-}
-
-func threeInQuarantine(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy.Failures = &failure.Options{
-		MaxFailed: new(intstr.FromInt32(5)), Quarantine: new(intstr.FromInt32(3)),
-	}
-}
-
-func securityFix(spec *rollout.Spec, plan *rollout.Plan) {
-	spec.Strategy.Policy.Stages = []stage.Stage{
-		{Name: "ring-0", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "0"}}, Soak: 24 * time.Hour},
-		{Name: "production", Approval: true},
-	}
-	spec.Strategy.Policy.Expedite = plan.Status.UpdateRevision
-}
-
-func allTogether(spec *rollout.Spec, _ *rollout.Plan) {
-	spec.Strategy.Policy = rollout.Policy{
-		Stages: []stage.Stage{
-			{Name: "ring-0", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "0"}}, Soak: time.Hour},
-			{Name: "ring-1", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "1"}}, Soak: time.Hour},
-			{Name: "production"},
-		},
-		Domains: []domain.Domain{{Key: "example.com/rack", AtOnce: 1}},
-		Outages: &outage.Options{MaxExempt: new(intstr.FromString("5%"))},
-		Failures: &failure.Options{
-			Action: failure.Rollback, MaxFailed: new(intstr.FromString("2%")), Quarantine: new(intstr.FromString("2%")),
-		},
-	}
-}
-
-// policiesInGo are in the order of the page.
-var policiesInGo = []func(*rollout.Spec, *rollout.Plan){
-	nodesThatAreDown, nodesThatLeave, racksAndZones, ringsWithApproval, zoneByZone, lastTheGPUs, backByItself, threeInQuarantine,
-	securityFix, allTogether,
-}
 
 // The policies of the page are valid, say the same in YAML and in Go, and each has a transcript or a study, and a picture.
 func TestPoliciesForFleets(t *testing.T) {
-	page, source := readText(t, policiesPage), readText(t, "policies_test.go")
+	page, source := readText(t, policiesPage), readText(t, "../../internal/worlds/documented.go")
 	block := regexp.MustCompile("(?s)```(yaml|go)\n(.*?)```")
 	plan := new(rollout.Plan)
 	plan.Status.UpdateRevision = "agent-5d4f8c7b6"
@@ -145,11 +52,11 @@ func TestPoliciesForFleets(t *testing.T) {
 			if len(all) == 0 {
 				return
 			}
-			if i == len(policiesInGo) {
+			if i == len(worlds.Documented) {
 				t.Fatal("this policy has no function in Go")
 			}
 			got, want := specOf(t, all), specOf(t, nil)
-			policiesInGo[i](&want, plan)
+			worlds.Documented[i](&want, plan)
 			i++
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the policy in YAML (+) is not that in Go (-):\n%s", diff)
@@ -168,7 +75,7 @@ func TestPoliciesForFleets(t *testing.T) {
 			}
 		})
 	}
-	if i != len(policiesInGo) || i < 10 {
+	if i != len(worlds.Documented) || i < 10 {
 		t.Errorf("the page has %d policies", i)
 	}
 	_, last, _ := strings.Cut(page, "\n## All together")

@@ -31,17 +31,17 @@ func (v *verifier) checkMotion() {
 	s := &v.plan.Status
 	for i := range v.plan.Blockers {
 		b := &v.plan.Blockers[i]
-		if len(b.Nodes) == 0 || b.Why == "" || len(b.Helps) == 0 || slices.Contains(b.Helps, "") {
-			v.report(28, "", "P-A: a blocker names %d nodes, says %q, and %d things that help; right is one of each at least",
-				len(b.Nodes), b.Why, len(b.Helps))
+		if len(b.Nodes) == 0 && b.Count > 0 || b.Why == "" || len(b.Helps) == 0 || slices.Contains(b.Helps, "") {
+			v.report(28, "", "P-A: a blocker names %d of %d nodes, says %q, and %d things that help; right is one of each at least",
+				len(b.Nodes), b.Count, b.Why, len(b.Helps))
 		}
 	}
 	if s.State != status.Stuck && len(v.plan.Blockers) > 0 {
 		v.report(28, "", "P-A: the state is %s, and the plan names who is in the way; right is only of a set that is stuck",
 			s.State)
 	}
-	if (s.Reason == status.PodsNotServing || s.Reason == status.InPlaceNotPossible) && len(v.plan.Blockers) == 0 {
-		v.report(28, "", "P-A: the state is %s (%s), and the plan does not say who is in the way", s.State, s.Reason)
+	if s.State == status.Stuck && len(v.plan.Blockers) == 0 {
+		v.report(28, "", "P-A: the state is %s (%s), and the plan does not say what is in the way", s.State, s.Reason)
 	}
 	f := &v.snapshot.InFlight
 	asked := len(f.Creates) + len(f.Deletes) + len(f.Patches) + len(f.Revisions) + len(f.Pulls)

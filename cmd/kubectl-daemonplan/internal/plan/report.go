@@ -281,14 +281,18 @@ func (r *Result) waitLines() []string {
 	var lines []string
 	for i := range r.Plan.Blockers {
 		b := &r.Plan.Blockers[i]
-		line := "In the way: " + text.Some(b.Nodes)
-		if more := int(b.Count) - len(b.Nodes); more > 0 {
-			line += fmt.Sprintf(" and %d more", more)
+		line := "In the way: "
+		if b.Count > 0 {
+			line += text.Some(b.Nodes)
+			if more := int(b.Count) - len(b.Nodes); more > 0 {
+				line += fmt.Sprintf(" and %d more", more)
+			}
+			if !b.Since.IsZero() {
+				line += r.since(metav1.NewTime(b.Since))
+			}
+			line += ": "
 		}
-		if !b.Since.IsZero() {
-			line += r.since(metav1.NewTime(b.Since))
-		}
-		lines = append(lines, line+": "+text.Printable(b.Why))
+		lines = append(lines, line+text.Printable(b.Why))
 		for _, help := range b.Helps {
 			lines = append(lines, "  what helps: "+text.Printable(help))
 		}
