@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // Parts that are not open hold what was good (T8). A pod there whose revision was never rolled out everywhere, and that does not
@@ -38,7 +39,9 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 	case p.traits.hasAny(ready) || n.heldBy != LimitNone || outOfReach: // nothing that is done out of reach helps
 		return false, changes
 	default:
-		verdict := r.failing.Of(p.Object, r.seriesOf(n, hash), r.snapshot.Now)
+		series := r.seriesOf(n, hash)
+		series.Back = failure.BackSince(n.Object, p.Object)
+		verdict := r.failing.Of(p.Object, series, r.snapshot.Now)
 		return verdict.Failed, earlier(verdict.At, r.backoffs.forgotten(n.Name, hash))
 	}
 }

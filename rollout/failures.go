@@ -49,6 +49,9 @@ func (r *run) findFailed() {
 		}
 		series := r.backoffs.series(n.Name, r.revision.Update.Hash)
 		series.Retried = since.Retried
+		if pod != nil {
+			series.Back = failure.BackSince(n.Object, pod)
+		}
 		verdict := r.failures.Of(pod, series, r.snapshot.Now)
 		n.failed = verdict.Failed
 		r.wake(verdict.At)

@@ -49,6 +49,18 @@ func stuckFor(d time.Duration) podOf {
 	return newPod(kit.Created(ago(d)), kit.Unready(), unreadySince(ago(d)))
 }
 
+// unstartedPod is one that no kubelet has started.
+func unstartedPod(p *corev1.Pod) { p.Status.StartTime = nil }
+
+// backSince is a node that is Ready since then.
+func backSince(at time.Time) kit.NodeOption {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)},
+		}
+	}
+}
+
 // unreadySince dates the pod's start and its condition Ready.
 func unreadySince(at time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
@@ -149,6 +161,21 @@ func failureScenes() []scene {
 		{
 			name: "the deadline has not passed", why: "F1: the node may yet come up", spec: with(failures("", "")),
 			fleet: []spot{on("a", stuckFor(early)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "Ready again after an outage", why: "P-B: a node rebooted after an hour of good service, and its pod waits for minReadySeconds",
+			spec: append(with(failures("", "")), kit.MinReadySeconds(30)), fleet: []spot{on("a", newPod(kit.Created(ago(time.Hour)), kit.Ready(ago(10*time.Second)))), on("b", oldPod())},
+			acts: "delete b0 Outdated", want: []string{"a: starting>update wait MinReadySeconds a0 minReadySeconds until=+20s U", goes("b")},
+		},
+		{
+			name: "a node that was down is back", why: "P-B: nothing of the revision ran there before", spec: with(failures("", "")),
+			fleet: []spot{on("a", newPod(kit.Created(ago(time.Hour)), kit.Unready(), unstartedPod)).with(backSince(ago(time.Minute))), on("b", oldPod())},
+			acts:  "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "a node that was down is back for long", why: "F1: since then the deadline has passed", spec: with(failures("", "")),
+			fleet: []spot{on("a", newPod(kit.Created(ago(time.Hour)), kit.Unready(), unstartedPod)).with(backSince(ago(late))), on("b", oldPod())},
+			want:  []string{starting("a", "U F"), waits},
 		},
 		{
 			name: "another deadline", why: "F1", spec: with(failures("", "", func(o *failure.Options) { o.Deadline = time.Hour })),

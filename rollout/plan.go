@@ -305,8 +305,8 @@ type NodeCause struct {
 
 // Blocker is what keeps a rollout from going on, on one or more nodes or in the spec.
 type Blocker struct {
-	// Nodes are the first nodes, at most five and in ascending order, and Count is how many there are. Nil and 0: it is no node that
-	// is in the way.
+	// Nodes are the first nodes, at most five and in ascending order, and Count is how many there are. Nil and 0: it is no node
+	// that is in the way.
 	Nodes []string
 	Count int32
 	// Since is since when the first of them has been in the way; zero: the objects do not tell.

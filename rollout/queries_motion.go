@@ -21,7 +21,11 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
 	}
-	verdict := r.failing.Of(p.Object, failure.Series{}, r.snapshot.Now) // what follows a failed pod starts anew
+	since := failure.Series{} // what follows a failed pod starts anew
+	if node := r.nodes[p.node].Object; node != nil {
+		since.Back = failure.BackSince(node, p.Object)
+	}
+	verdict := r.failing.Of(p.Object, since, r.snapshot.Now)
 	crashing := r.failing.Crashing(p.Object, r.snapshot.Now)
 	if verdict.Failed || crashing.Failed {
 		return true, changes

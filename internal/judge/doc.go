@@ -88,6 +88,8 @@
 //     deleted. Once the controller saw that the revision was given up, no node gets it that never had it, until a retry that was
 //     not obeyed yet. Where it may have been given up, nodes may go back, and what must be so at rest is not asked of them.
 //     Failed nodes may be left out of the budgets as quarantine has it (F4).
+//   - blame (P-B, V29): a revision is given up only after a look by which it may have failed on more nodes than may: those that had
+//     it and did not serve for the deadline since they did last, and those with more restarts and pods than maxRestarts.
 //
 // Each has a planted bug that it was seen to find (command soak).
 package judge

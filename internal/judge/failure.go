@@ -21,11 +21,15 @@ type failing struct {
 	update          string
 	gaveUp, stopped bool
 	failed, most    int
+	// blamable are the hashes of revisions that any look may have given up.
+	blamable map[string]bool
 }
 
 type try struct {
 	since time.Time
 	pods  map[types.UID]bool
+	// served is when the controller saw last that a pod of it was Ready, with the containers that the pod names.
+	served time.Time
 }
 
 // look counts the failed nodes that the controller saw.
@@ -37,10 +41,15 @@ func (f *failing) look(j *Judge) {
 	for name, n := range v.nodes {
 		for _, p := range n.pods {
 			f.enter(name, p.Pod)
+			if ready(p.Pod) && settled(p.Pod) {
+				f.tries[[2]string{name, hashOf(p.Pod)}].served = v.now
+			}
 		}
 	}
+	j.judgeBlame()
 	f.stopped = false
-	if !v.watches() {
+	options := v.failures()
+	if options == nil || v.update == "" || v.revisions[v.update].completed {
 		return
 	}
 	var surely []*seenNode
@@ -53,7 +62,12 @@ func (f *failing) look(j *Judge) {
 			possibly++
 		}
 	}
-	options := v.failures()
+	if possibly > 0 && (options.MaxFailed.StrVal != "" || possibly > options.MaxFailed.IntValue()) {
+		f.blamable[v.update] = true // also by the plan that ends a trial
+	}
+	if !v.watches() {
+		return
+	}
 	f.failed = len(surely) - v.leftOut(surely, 0)
 	f.most = rounded(options.MaxFailed, j.openRuns(), false)
 	f.stopped = f.failed > f.most && !f.gaveUp && !v.revisions[v.update].failed
@@ -153,6 +167,12 @@ func (j *Judge) unavailableSince(n *seenNode, p *corev1.Pod) time.Time {
 	if stopped := stoppedAt(p); stopped.After(since) {
 		since = stopped
 	}
+	for _, c := range n.Status.Conditions { // the node was down, and its kubelet had not started the pod
+		if back := c.LastTransitionTime.Time; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && back.After(since) &&
+			(p.Status.StartTime == nil || !p.Status.StartTime.Time.Before(back)) {
+			since = back
+		}
+	}
 	return since
 }
 
@@ -165,11 +185,14 @@ func downSince(p *corev1.Pod) time.Time {
 	return since
 }
 
-// stoppedAt is when the pod stopped to be Ready; zero: it never was, or it is.
+// stoppedAt is when the pod stopped to be Ready; of one that is, when it became so, as it has not stopped since. Zero: it never
+// was.
 func stoppedAt(p *corev1.Pod) time.Time {
 	ready, start := condition(p, corev1.PodReady), p.Status.StartTime
-	if ready == nil || ready.Status == corev1.ConditionTrue || start == nil ||
-		ready.LastTransitionTime.Sub(start.Time) <= time.Second {
+	switch {
+	case ready == nil, ready.Status == corev1.ConditionTrue && ended(p):
+		return time.Time{}
+	case ready.Status != corev1.ConditionTrue && (start == nil || ready.LastTransitionTime.Sub(start.Time) <= time.Second):
 		return time.Time{}
 	}
 	return ready.LastTransitionTime.Time
@@ -190,7 +213,28 @@ func (j *Judge) mayHaveFailed(n *seenNode) bool {
 		return true
 	}
 	serves := n.first(func(p *seenPod) bool { return v.isFresh(p) && p.available && normal(p.Pod) }) != nil
-	return !serves && !t.since.Add(o.Deadline).After(v.now.Add(time.Second))
+	since, served := t.since, t.served
+	for _, p := range n.pods { // watches lag: the look before may have seen it longer than it was so
+		if c := condition(p.Pod, corev1.PodReady); v.isFresh(p) && c != nil && c.Status != corev1.ConditionTrue &&
+			c.LastTransitionTime.Time.Before(served) {
+			served = c.LastTransitionTime.Time
+		}
+	}
+	if served.After(since) {
+		since = served
+	}
+	return !serves && !since.Add(o.Deadline).After(v.now.Add(time.Second))
+}
+
+// judgeBlame judges a revision that was given up: it may have failed on more nodes than may, by an earlier look (P-B).
+func (j *Judge) judgeBlame() {
+	f, v := &j.failing, j.view
+	if of := v.revisions[v.update]; of == nil || !of.givenUp || f.blamable[v.update] {
+		return
+	}
+	f.blamable[v.update] = true // once is enough
+	j.find(Blame, "", nil, "revision %s was given up, and no look showed more nodes than may on which it did not serve for long "+
+		"enough, or crashed too often", v.update)
 }
 
 func wasUpdated(p *corev1.Pod) bool {

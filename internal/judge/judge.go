@@ -78,6 +78,7 @@ func New(now time.Time, start Cluster) *Judge {
 	j := &Judge{pods: map[types.UID]*life{}, begun: map[string]begin{}}
 	j.trials = newTrials(start)
 	j.failing.tries = map[[2]string]*try{}
+	j.failing.blamable = map[string]bool{}
 	j.repeats = newRepeats()
 	j.See(now, start)
 	return j

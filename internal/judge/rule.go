@@ -33,6 +33,7 @@ const (
 	Stage
 	Soak
 	Failures
+	Blame
 	rules
 )
 
@@ -41,7 +42,7 @@ var ruleNames = [rules]string{
 	Stuck: "stuck", Trial: "trial", Downgrade: "downgrade", HandsOff: "hands off", InPlace: "in place", Restart: "restart",
 	PreDelete: "preDelete", UpdateHook: "inPlaceUpdate", Frozen: "frozen", Paused: "paused", Held: "held",
 	SlowStart: "slow start", Burst: "burst", BackOff: "back-off", Departing: "departing", Domain: "domain",
-	Stage: "stage", Soak: "soak", Failures: "failures",
+	Stage: "stage", Soak: "soak", Failures: "failures", Blame: "blame",
 }
 
 // String is the name of the rule.

@@ -63,9 +63,13 @@ func Crash(pod *corev1.Pod, i int, exitCode int32, reason string, now time.Time)
 	}
 	status.RestartCount++
 	status.Ready = false
-	status.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+	ended := &corev1.ContainerStateTerminated{
 		ExitCode: exitCode, Reason: reason, FinishedAt: metav1.NewTime(now), ContainerID: status.ContainerID,
-	}}
+	}
+	if running := status.State.Running; running != nil {
+		ended.StartedAt = running.StartedAt
+	}
+	status.LastTerminationState = corev1.ContainerState{Terminated: ended}
 	wait(status, CrashLoopBackOff)
 	pod.Status.Phase = corev1.PodRunning
 	Unready(pod, now)

@@ -199,6 +199,17 @@ var plantedInStages = []planted{
 		},
 	},
 	{
+		rule: judge.Blame, name: "blames a revision at once", why: "P-B: the deadline has not passed", policies: true,
+		wanted: strategy(func(s *rollout.Strategy) {
+			if s.Policy.Failures != nil {
+				options := s.Policy.Failures.DeepCopy()
+				options.Deadline = time.Hour
+				s.Policy.Failures = &options
+			}
+		}),
+		shape: stopping(neverReady(), failures.Rollback),
+	},
+	{
 		rule: judge.Stuck, name: "waits for approvals that nobody asked for", why: "T8: a part is open that needs none", policies: true,
 		spoil: replanStages(func(s *stage.Stage) { s.Approval = true }),
 		shape: zones(),

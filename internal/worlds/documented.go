@@ -13,8 +13,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// Documented are the policies of the page docs/policies-for-fleets.md, in its order. Each sets the policy of a spec, whose plan, as
-// far as there is one, names the revision that is rolled out. A test holds them to the snippets of the page.
+// Documented are the policies of the page docs/policies-for-fleets.md, in its order. Each sets the policy of a spec, whose plan,
+// as far as there is one, names the revision that is rolled out. A test holds them to the snippets of the page.
 var Documented = []func(*rollout.Spec, *rollout.Plan){
 	nodesThatAreDown, nodesThatLeave, racksAndZones, ringsWithApproval, zoneByZone, lastTheGPUs, backByItself, threeInQuarantine,
 	securityFix, allTogether,

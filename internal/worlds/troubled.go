@@ -19,13 +19,13 @@ type Troubled struct {
 	// bad means that the first version does not work on some nodes. hashes are those of all versions.
 	bad    bool
 	hashes []string
-	// blameless means that nothing else in this world can be taken for the doing of a revision: no node is broken for good, dies in
-	// the middle of the rollout, or has containers that crash again and again.
+	// blameless means that nothing else in this world can be taken for the doing of a revision: no node is broken for good, dies
+	// in the middle of the rollout, or has containers that crash again and again.
 	blameless bool
 }
 
-// Good returns the hashes of the revisions that nobody may give up, for nothing that happens in this world is their doing. Nil: there
-// are none, because some of what happens looks like it.
+// Good returns the hashes of the revisions that nobody may give up, for nothing that happens in this world is their doing. Nil:
+// there are none, because some of what happens looks like it.
 func (w *Troubled) Good() []string {
 	switch {
 	case !w.blameless:
@@ -37,16 +37,16 @@ func (w *Troubled) Good() []string {
 	}
 }
 
-// In these worlds trouble lasts for eight hours. The longest time to soak of the documented policies is a day, and it is waited for
-// by each of three versions at most.
+// In these worlds trouble lasts for eight hours. The longest time to soak of the documented policies is a day, and it is waited
+// for by each of three versions at most.
 const (
 	troubled      = 8 * time.Hour
 	troubledLimit = 5 * 24 * time.Hour
 )
 
-// WithTrouble returns the world of a seed for the documented policy of that number. A version is rolled out on rings, racks, zones
-// and a few GPU nodes, and meets what a year brings: pods and nodes that are broken, evictions, crashes, reboots, drains, nodes that
-// leave, a version that does not work, a fix in the middle, a canary before, and a controller that forgets.
+// WithTrouble returns the world of a seed for the documented policy of that number. A version is rolled out on rings, racks,
+// zones and a few GPU nodes, and meets what a year brings: pods and nodes that are broken, evictions, crashes, reboots, drains,
+// nodes that leave, a version that does not work, a fix in the middle, a canary before, and a controller that forgets.
 func WithTrouble(policy int, seed uint64) Troubled {
 	r := source{rand.New(rand.NewPCG(seed, 0xd0c0+uint64(policy)))}
 	w := Troubled{Scenario: simulate.Scenario{Seed: seed, Limit: troubledLimit}, blameless: true}

@@ -19,6 +19,9 @@ type Series struct {
 	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, because what was
 	// before was judged already; of restarts see [Series.Counts]. Zero: it was not given up.
 	Retried time.Time
+	// Back is when the node was Ready again, if its kubelet has started the pod only since then: see [BackSince]. The deadline does
+	// not begin before, because nothing of the revision ran. Zero: it was not down.
+	Back time.Time
 }
 
 // Verdict says whether a node has failed.
@@ -42,7 +45,7 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	if since.IsZero() {
 		return Verdict{}
 	}
-	since = later(since, series.Retried)
+	since = later(later(since, series.Retried), series.Back)
 	if at := since.Add(o.Deadline); at.After(now) {
 		return Verdict{At: at}
 	}
@@ -54,10 +57,10 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 // in place, and for nil.
 func (o Options) Restarting(pod *corev1.Pod) bool { return pod != nil && o.tooMany(pod, Series{}) }
 
-// Crashing says whether a pod crashes again and again although it was created, or updated in place, longer than Deadline ago: it is not
-// Ready, and a container waits to be started once more, or stopped to serve within Deadline after a run that was no longer. Such a pod
-// may be Ready for seconds between two crashes, and then its last change says nothing about for how long it has not served. Its node
-// has not failed because of that alone; it only is nobody to wait for.
+// Crashing says whether a pod crashes again and again although it was created, or updated in place, longer than Deadline ago: it
+// is not Ready, and the last run of a container that is not ready was shorter than Deadline. Such a pod may be Ready for seconds
+// between two crashes, and then its last change says nothing about for how long it has not served. Its node has not failed
+// because of that alone; it only is nobody to wait for.
 func (o Options) Crashing(pod *corev1.Pod, now time.Time) Verdict {
 	begun := pod.CreationTimestamp.Time
 	if state, err := inplace.StateOf(pod); err == nil && state != nil {
@@ -72,17 +75,19 @@ func (o Options) Crashing(pod *corev1.Pod, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// crashes reports whether a container of a pod that is not Ready waits for another start, or has had short runs only.
+// crashes reports whether the last run of a container that is not ready was short, and the pod stopped to serve soon after it.
 func (o Options) crashes(pod *corev1.Pod) bool {
 	stopped := UnavailableSince(pod)
 	for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			waiting, ended := containers[i].State.Waiting, containers[i].LastTerminationState.Terminated
-			if waiting != nil && waiting.Reason == "CrashLoopBackOff" {
-				return true
-			}
-			if ended != nil && !ended.StartedAt.IsZero() && ended.FinishedAt.Sub(ended.StartedAt.Time) < o.Deadline &&
-				ended.FinishedAt.Add(o.Deadline).After(stopped) && !containers[i].Ready {
+			switch {
+			case containers[i].Ready:
+			case ended == nil || ended.StartedAt.IsZero(): // nobody knows how long it ran
+				if waiting != nil && waiting.Reason == "CrashLoopBackOff" {
+					return true
+				}
+			case ended.FinishedAt.Sub(ended.StartedAt.Time) < o.Deadline && ended.FinishedAt.Add(o.Deadline).After(stopped):
 				return true
 			}
 		}
@@ -100,7 +105,8 @@ func updatedInPlace(pod *corev1.Pod) bool {
 }
 
 // UnavailableSince returns since when a pod that is not available was not, as far as it says: the latest of its creation, its
-// last update in place, and the instant at which it was Ready last and stopped to be.
+// last update in place, and the instant at which it was Ready last and stopped to be. One that is Ready and not available yet
+// does not say when it stopped; it counts from the instant at which it became Ready, for it was not in trouble then.
 func UnavailableSince(pod *corev1.Pod) time.Time { return unavailableSince(pod, time.Time{}) }
 
 // unavailableSince returns the same, with the beginning of the pod's series in the place of its creation; zero: it is of none.
@@ -112,15 +118,36 @@ func unavailableSince(pod *corev1.Pod, first time.Time) time.Time {
 	if state, err := inplace.StateOf(pod); err == nil && state != nil {
 		since = later(since, state.UpdateTimestamp.Time)
 	}
-	return later(since, stoppedAt(pod))
+	return later(since, turned(pod))
 }
 
-// stoppedAt returns when the pod was Ready last and stopped to be; zero: it never was, or it is Ready.
-func stoppedAt(pod *corev1.Pod) time.Time {
+// BackSince returns since when the node is Ready, if its kubelet had not started the pod before, as far as the two say; zero: it had,
+// or the node is not Ready, or does not say since when.
+func BackSince(node *corev1.Node, pod *corev1.Pod) time.Time {
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		if c.Type != corev1.NodeReady || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if start := pod.Status.StartTime; start == nil || !start.Time.Before(c.LastTransitionTime.Time) {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// turned returns when the pod stopped to be Ready, or became so; zero: it never was, or has ended while it was.
+func turned(pod *corev1.Pod) time.Time {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		if c.Type != corev1.PodReady || c.Status == corev1.ConditionTrue {
+		if c.Type != corev1.PodReady {
 			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			if lifecycle.Terminal(pod) {
+				return time.Time{}
+			}
+			return c.LastTransitionTime.Time
 		}
 		// A kubelet sets the condition to False when it starts the pod, which says nothing.
 		if start := pod.Status.StartTime; start == nil || !c.LastTransitionTime.After(start.Add(time.Second)) {

@@ -99,7 +99,11 @@ func TestOf(t *testing.T) {
 		{"stopped to be ready, never started", "F1: a pod that never started was never ready", plain, pod(hour, notReadySince(minute), unstarted), failure.Series{}, failed},
 		{"not ready since two seconds after its start", "F1: it was ready then", plain, pod(deadline, notReadySince(deadline-3*time.Second)), failure.Series{}, 3 * time.Second},
 		{"not ready since a second after its start", "F1: that is what a kubelet writes at the start", plain, pod(deadline, notReadySince(deadline-2*time.Second)), failure.Series{}, failed},
-		{"ready and not available", "F1: since the creation", plain, pod(hour, ready), failure.Series{}, failed},
+		{"ready and not available for an hour", "F1: nothing else is known", plain, pod(hour, ready), failure.Series{}, failed},
+		{"ready and not available yet", "F1: it was out of service for less than the deadline, and is on its way back", plain, pod(hour, notReadySince(minute), ready), failure.Series{}, 9 * minute},
+		{"ready when it ended", "F1: that says nothing of when it stopped", plain, pod(hour, notReadySince(minute), ready, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), failure.Series{}, failed},
+		{"not started before the node was back", "F1: nothing of the revision ran", plain, pod(hour, unstarted), failure.Series{Back: noon.Add(-minute)}, 9 * minute},
+		{"the node was back before the pod came", "F1: since its creation", plain, pod(minute), failure.Series{Back: noon.Add(-hour)}, 9 * minute},
 		{"updated in place", "F1: the deadline runs from the update", plain, pod(hour, inPlace(minute)), failure.Series{}, 9 * minute},
 		{"updated in place long ago", "F1", plain, pod(2*hour, inPlace(hour)), failure.Series{}, failed},
 		{"the second of a series", "F1: the deadline runs from the first", plain, pod(minute), failure.Series{First: noon.Add(-hour), Deleted: 1}, failed},
@@ -140,5 +144,80 @@ func TestOf(t *testing.T) {
 				t.Errorf("%+v, want %+v: %s", got, want, tt.why)
 			}
 		})
+	}
+}
+
+func TestBackSince(t *testing.T) {
+	node := func(status corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Second)},
+			{Type: corev1.NodeReady, Status: status, LastTransitionTime: ago(time.Minute)},
+		}}}
+	}
+	started := func(d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { start := ago(d); p.Status.StartTime = &start }
+	}
+	unstarted := func(p *corev1.Pod) { p.Status.StartTime = nil }
+	back := noon.Add(-time.Minute)
+	for name, tt := range map[string]struct {
+		node *corev1.Node
+		pod  *corev1.Pod
+		want time.Time
+	}{
+		"never started":             {node(corev1.ConditionTrue), pod(time.Hour, unstarted), back},
+		"started when it came back": {node(corev1.ConditionTrue), pod(time.Hour, started(time.Minute)), back},
+		"started before":            {node(corev1.ConditionTrue), pod(time.Hour, started(time.Minute+time.Second)), time.Time{}},
+		"still down":                {node(corev1.ConditionFalse), pod(time.Hour, unstarted), time.Time{}},
+		"nobody knows":              {node(corev1.ConditionUnknown), pod(time.Hour, unstarted), time.Time{}},
+		"no condition":              {&corev1.Node{}, pod(time.Hour, unstarted), time.Time{}},
+	} {
+		if got := failure.BackSince(tt.node, tt.pod); !got.Equal(tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A pod that crashes again and again is nobody to wait for, although it is Ready for seconds in between.
+func TestCrashing(t *testing.T) {
+	const minute, hour = time.Minute, time.Hour
+	ran := func(from, until time.Duration) func(*corev1.Pod) { // and it stopped to be Ready then
+		return func(p *corev1.Pod) {
+			p.Status.Conditions[1].LastTransitionTime = ago(until)
+			ended := &corev1.ContainerStateTerminated{StartedAt: ago(from), FinishedAt: ago(until)}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true}, {
+				RestartCount: 7, LastTerminationState: corev1.ContainerState{Terminated: ended},
+			}}
+		}
+	}
+	waits := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+		}
+	}
+	stopped := func(d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Conditions[1].LastTransitionTime = ago(d) }
+	}
+	ready := func(p *corev1.Pod) {
+		p.Status.Conditions[1].Status = corev1.ConditionTrue
+		p.Status.Phase = corev1.PodRunning
+	}
+	now := failure.Verdict{Failed: true}
+	for name, tt := range map[string]struct {
+		pod  *corev1.Pod
+		want failure.Verdict
+	}{
+		"a short run":                          {pod(hour, ran(2*minute, minute)), now},
+		"young":                                {pod(9*minute, ran(2*minute, minute)), failure.Verdict{At: noon.Add(minute)}},
+		"a long run":                           {pod(hour, ran(50*minute, minute)), failure.Verdict{}},
+		"a short run long ago":                 {pod(hour, ran(50*minute, 45*minute), stopped(minute)), failure.Verdict{}},
+		"it is Ready":                          {pod(hour, ran(2*minute, minute), ready), failure.Verdict{}},
+		"it waits, and nobody says how it ran": {pod(hour, waits("CrashLoopBackOff")), now},
+		"it waits for something else":          {pod(hour, waits("ContainerCreating")), failure.Verdict{}},
+		"it never ended":                       {pod(hour), failure.Verdict{}},
+	} {
+		got := failure.Options{Deadline: 10 * minute}.Crashing(tt.pod, noon)
+		if got.Failed != tt.want.Failed || !got.At.Equal(tt.want.At) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
 	}
 }

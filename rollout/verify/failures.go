@@ -103,7 +103,7 @@ func (v *verifier) observeFailed() {
 		if best := node.bestCurrent; best != nil && best.ran(node) {
 			pod = best.object
 		}
-		node.failsAt = v.failsAt(pod, before, v.failed.options, retried)
+		node.failsAt = v.failsAt(pod, before, v.failed.options, retried, node)
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
 }
@@ -130,7 +130,7 @@ func (v *verifier) failedBefore(node *node) bool {
 	if pod == nil {
 		return false
 	}
-	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{})
+	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{}, nil)
 	return since.Unix() < node.outSince.Unix()
 }
 
@@ -204,8 +204,11 @@ func (v *verifier) waitsLonger(a, b rollout.Backoff) bool {
 	return a.Delay > b.Delay
 }
 
-// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none.
-func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried time.Time) time.Time {
+// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. What a
+// node that was down kept from starting has not failed for as long as it was; nil: nobody asks for that.
+func (v *verifier) failsAt(
+	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried time.Time, of *node,
+) time.Time {
 	updated := false
 	since, restarts := series.First, int64(max(0, series.Deleted))
 	if pod != nil {
@@ -216,10 +219,21 @@ func (v *verifier) failsAt(pod *corev1.Pod, series rollout.Backoff, options *fai
 			updated, since = true, latest(since, state.UpdateTimestamp.Time)
 		}
 		started := pod.Status.StartTime
-		ready := conditionOf(pod, corev1.PodReady)
-		if started != nil && ready != nil && ready.Status != corev1.ConditionTrue &&
-			ready.LastTransitionTime.Sub(started.Time) > time.Second { // it was ready in between
+		switch ready := conditionOf(pod, corev1.PodReady); {
+		case ready == nil:
+		case ready.Status == corev1.ConditionTrue && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded: // it is on its way to be available
 			since = latest(since, ready.LastTransitionTime.Time)
+		case ready.Status != corev1.ConditionTrue && started != nil &&
+			ready.LastTransitionTime.Sub(started.Time) > time.Second: // it was ready in between
+			since = latest(since, ready.LastTransitionTime.Time)
+		}
+		if of != nil && of.object != nil {
+			for _, c := range of.object.Status.Conditions {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue &&
+					(started == nil || started.Unix() >= c.LastTransitionTime.Unix()) {
+					since = latest(since, c.LastTransitionTime.Time)
+				}
+			}
 		}
 		most := int32(0)
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
