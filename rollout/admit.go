@@ -43,11 +43,16 @@ func (r *run) fullBudget(i int32) Limit {
 	switch {
 	case full && (r.surge() || !d.Unavailable):
 		return limit
-	case (r.isDomainFull(i, &r.domains) || r.areDomainsFull(i)) && !r.takesBudget(d):
+	case r.isBeginningFull(i) && !r.takesBudget(d):
 		return LimitDomain
 	default:
 		return LimitNone
 	}
+}
+
+// isBeginningFull reports whether a domain has no room for one more node that is begun (B10), for the same reasons as the budget.
+func (r *run) isBeginningFull(i int32) bool {
+	return r.isDomainFull(i, &r.domains) || !r.surge() && r.areDomainsFull(i)
 }
 
 // isBudgetFull reports whether the budget in use is used up, and returns the limit that stands for it. Without surge it is also
@@ -129,7 +134,9 @@ func (r *run) waitForBudget(i int32, limit Limit) {
 	j := r.nodes[i].outdatedPod
 	r.countWaiting(i)
 	r.noteWait(i, ReasonBudget, &r.pods[j], limit)
-	r.noteDomain(i, &r.domainsNow)
+	if !r.surge() {
+		r.noteDomain(i, &r.domainsNow)
+	}
 	r.noteDomain(i, &r.domains)
 	r.continuePod(i, j)
 }

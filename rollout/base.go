@@ -40,7 +40,7 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 		return false, changes
 	default:
 		series := r.seriesOf(n, hash)
-		series.Back = failure.BackSince(n.Object, p.Object)
+		series.Back = failure.BackSince(n.Object) // what was down with its node may come up with it
 		verdict := r.failing.Of(p.Object, series, r.snapshot.Now)
 		return verdict.Failed, earlier(verdict.At, r.backoffs.forgotten(n.Name, hash))
 	}

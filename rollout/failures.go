@@ -50,7 +50,7 @@ func (r *run) findFailed() {
 		series := r.backoffs.series(n.Name, r.revision.Update.Hash)
 		series.Retried = since.Retried
 		if pod != nil {
-			series.Back = failure.BackSince(n.Object, pod)
+			series.Back = failure.StartedSince(n.Object, pod)
 		}
 		verdict := r.failures.Of(pod, series, r.snapshot.Now)
 		n.failed = verdict.Failed

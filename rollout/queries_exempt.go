@@ -81,12 +81,14 @@ func (r *run) excused(i int32) (excused bool, changes time.Time) {
 	return r.inheritsTrouble(i), changes
 }
 
-// accused says which revisions may have taken a node down.
+// accused says what may have taken a node down.
 type accused bool
 
 const (
-	byUpdate accused = false // the update revision
-	// byGivenUp are also revisions that were given up: where one of them is what a node has to get rid of, its trouble is theirs.
+	// byUpdate is the update revision, as far as it is seen on the node: that is what it is blamed for (F1).
+	byUpdate accused = false
+	// byGivenUp are also requests that are not seen yet, and revisions that were given up: where one of them is what a node has to get
+	// rid of, its trouble is theirs. That is asked before a node is left out of the budgets (B9).
 	byGivenUp accused = true
 )
 
@@ -107,7 +109,7 @@ func (r *run) isInnocent(i int32, out outage.Outage, by accused) (innocent bool,
 			update.Requested(time.Time{}) // nobody knows what was there
 		}
 	}
-	if unseen {
+	if unseen && by == byGivenUp { // that keeps nobody out of the budgets, and is no evidence against anybody either (P-B)
 		update.Unseen()
 	}
 	if requested {

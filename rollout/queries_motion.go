@@ -23,7 +23,7 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	}
 	since := failure.Series{} // what follows a failed pod starts anew
 	if node := r.nodes[p.node].Object; node != nil {
-		since.Back = failure.BackSince(node, p.Object)
+		since.Back = failure.BackSince(node)
 	}
 	verdict := r.failing.Of(p.Object, since, r.snapshot.Now)
 	crashing := r.failing.Crashing(p.Object, r.snapshot.Now)

@@ -104,6 +104,11 @@ func (j *Judge) template(hash string) *corev1.PodTemplateSpec {
 // environment reads nothing that could have changed, and which has not ended by itself, has no reason to.
 func (j *Judge) Restarted(pod *corev1.Pod, name string) {
 	of := j.pods[pod.UID]
+	for _, p := range j.cluster.Pods {
+		if other := j.pods[p.UID]; other != nil && p.UID != pod.UID && target(p) == target(pod) {
+			other.excused += 2
+		}
+	}
 	if of == nil || j.view == nil || len(of.hashes) < 2 {
 		return
 	}

@@ -34,7 +34,8 @@
 //     preDelete excuse it, and so does frozen, and surge for available pods where they may not run (M4).
 //   - empty (M1): at rest each run node has a pod, unless the set is frozen, or partitioned scaling leaves some empty (T7).
 //   - thrash (V17): a healthy only pod of a run node is taken away at most once for each change of the spec or of the node,
-//     with a canary or failures twice; and no pod is patched thirty times.
+//     with a canary once more, and with failures once more; and no pod is patched thirty times, but for two times for each restart
+//     of another pod on its node.
 //   - stuck (V15, V16): at rest nothing is due. The template of the spec has a revision; no pod is prepared for what nobody
 //     holds up; no pod is kept unready whose containers are what it says; no outdated pod that nothing holds (T2 to T5, a
 //     trial, a pod that is prepared, InPlaceOnly, a part that is not open for certain, failures) waits

@@ -41,7 +41,7 @@ func (f *failing) look(j *Judge) {
 	for name, n := range v.nodes {
 		for _, p := range n.pods {
 			f.enter(name, p.Pod)
-			if ready(p.Pod) && settled(p.Pod) {
+			if ready(p.Pod) && settled(p.Pod) && normal(p.Pod) {
 				f.tries[[2]string{name, hashOf(p.Pod)}].served = v.now
 			}
 		}
@@ -118,7 +118,7 @@ func (j *Judge) openRuns() int {
 			closed = s.soaked(v).After(v.now) || !v.approved(c)
 		}
 		if passed || !closed {
-			runs += c.nodes
+			runs += c.runs
 		}
 		closed = closed || !passed && !v.allOpen()
 	}
@@ -220,7 +220,7 @@ func (j *Judge) mayHaveFailed(n *seenNode) bool {
 			served = c.LastTransitionTime.Time
 		}
 	}
-	if served.After(since) {
+	if served.After(since) && len(t.pods) == 1 { // else they may make a series, which goes on beside pods that serve for a while
 		since = served
 	}
 	return !serves && !since.Add(o.Deadline).After(v.now.Add(time.Second))

@@ -71,6 +71,8 @@ type life struct {
 	troubled bool
 	// patches of it by the controller since the spec changed last.
 	patches int
+	// excused are those of them that restarts of other pods on the node may have brought about.
+	excused int
 }
 
 // New returns a judge of a run that starts with the cluster as given.

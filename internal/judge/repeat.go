@@ -53,7 +53,7 @@ func (r *repeats) look(j *Judge, changed bool) {
 	if changed {
 		clear(r.recreated)
 		for _, of := range j.pods {
-			of.patches = 0
+			of.patches, of.excused = 0, 0
 		}
 	}
 	for name, n := range v.nodes {
@@ -65,15 +65,18 @@ func (r *repeats) look(j *Judge, changed bool) {
 }
 
 // judgeRecreate: no node is recreated more than once per change of the spec (V17): a healthy pod is taken away to be replaced
-// once, and with a canary once more, to go back or for other resources before the promotion.
+// once, with a canary once more, to go back or for other resources before the promotion, and with failures once more, to go back.
 func (j *Judge) judgeRecreate(w *write) {
 	p := w.seen
 	if w.node.verdict != runs || w.node.alone() != p || !p.couldServe() {
 		return
 	}
 	most := 1
-	if j.view.spec.Strategy.Canary != nil || j.view.policy().Failures != nil {
-		most = 2
+	if j.view.spec.Strategy.Canary != nil {
+		most++
+	}
+	if j.view.policy().Failures != nil {
+		most++
 	}
 	j.repeats.recreated[w.node.Name]++
 	if n := j.repeats.recreated[w.node.Name]; n > most {
@@ -85,10 +88,11 @@ func (j *Judge) judgeRecreate(w *write) {
 // about a dozen.
 const mostPatches = 30
 
-// judgePatches: no pod is patched without end.
+// judgePatches: no pod is patched without end. Whenever a container of another pod on its node was started again, it may have been let
+// go before, and taken back since.
 func (j *Judge) judgePatches(w *write) {
 	of := j.pods[w.pod.UID]
-	if of.patches++; of.patches == mostPatches {
+	if of.patches++; of.patches-of.excused == mostPatches {
 		j.find(Thrash, w.node.Name, w.pod, "it was patched %d times since the spec changed", of.patches)
 	}
 }

@@ -55,6 +55,7 @@ type crew struct {
 	part
 	of                stage.Stage
 	nodes, held       int
+	runs              int // nodes that are to run the pod, also those that depart
 	settled           int
 	behind, disturbed []*seenNode
 	// silent is how many say nothing for now: they depart, or a taint is in the way of a pod that could run there.
@@ -91,6 +92,9 @@ func (v *view) enter(n *seenNode, c *crew) {
 	fresh := func(p *seenPod) bool { return v.isFresh(p) && !p.asked }
 	there := n.first(fresh)
 	settled := n.first(func(p *seenPod) bool { return fresh(p) && available(p.Pod, v.spec.MinReadySeconds, v.now) })
+	if n.verdict == runs {
+		c.runs++
+	}
 	if n.verdict != runs || settled == nil || !settled.available || !normal(settled.Pod) || v.overrides() {
 		c.doubtful++
 	}

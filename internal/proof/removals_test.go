@@ -258,7 +258,7 @@ var removals = []removal{
 	},
 	{
 		rule: "B10", what: "domains bound nothing", file: "rollout/admit.go",
-		old:  "case (r.isDomainFull(i, &r.domains) || r.areDomainsFull(i)) && !r.takesBudget(d):",
+		old:  "case r.isBeginningFull(i) && !r.takesBudget(d):",
 		new:  "case false:",
 		test: "TestDomainsB10/one_node_of_each_rack",
 	},

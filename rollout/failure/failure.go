@@ -19,8 +19,8 @@ type Series struct {
 	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, because what was
 	// before was judged already; of restarts see [Series.Counts]. Zero: it was not given up.
 	Retried time.Time
-	// Back is when the node was Ready again, if its kubelet has started the pod only since then: see [BackSince]. The deadline does
-	// not begin before, because nothing of the revision ran. Zero: it was not down.
+	// Back is when the node was Ready again that was down, where that is why the pod did not serve: see [BackSince] and [StartedSince].
+	// The deadline does not begin before. Zero: it was not down, or is not the reason.
 	Back time.Time
 }
 
@@ -121,19 +121,24 @@ func unavailableSince(pod *corev1.Pod, first time.Time) time.Time {
 	return later(since, turned(pod))
 }
 
-// BackSince returns since when the node is Ready, if its kubelet had not started the pod before, as far as the two say; zero: it had,
-// or the node is not Ready, or does not say since when.
-func BackSince(node *corev1.Node, pod *corev1.Pod) time.Time {
+// BackSince returns since when the node is Ready; zero: it is not, or does not say since when.
+func BackSince(node *corev1.Node) time.Time {
 	for i := range node.Status.Conditions {
-		c := &node.Status.Conditions[i]
-		if c.Type != corev1.NodeReady || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		if start := pod.Status.StartTime; start == nil || !start.Time.Before(c.LastTransitionTime.Time) {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
 			return c.LastTransitionTime.Time
 		}
 	}
 	return time.Time{}
+}
+
+// StartedSince returns since when the node is Ready, if its kubelet had not started the pod before, as far as the two say: nothing of
+// the revision ran there. Zero: it had, or there is nothing to tell.
+func StartedSince(node *corev1.Node, pod *corev1.Pod) time.Time {
+	back := BackSince(node)
+	if start := pod.Status.StartTime; start != nil && start.Time.Before(back) {
+		return time.Time{}
+	}
+	return back
 }
 
 // turned returns when the pod stopped to be Ready, or became so; zero: it never was, or has ended while it was.

@@ -147,7 +147,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestBackSince(t *testing.T) {
+func TestStartedSince(t *testing.T) {
 	node := func(status corev1.ConditionStatus) *corev1.Node {
 		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Second)},
@@ -171,7 +171,7 @@ func TestBackSince(t *testing.T) {
 		"nobody knows":              {node(corev1.ConditionUnknown), pod(time.Hour, unstarted), time.Time{}},
 		"no condition":              {&corev1.Node{}, pod(time.Hour, unstarted), time.Time{}},
 	} {
-		if got := failure.BackSince(tt.node, tt.pod); !got.Equal(tt.want) {
+		if got := failure.StartedSince(tt.node, tt.pod); !got.Equal(tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

@@ -103,7 +103,7 @@ func (v *verifier) observeFailed() {
 		if best := node.bestCurrent; best != nil && best.ran(node) {
 			pod = best.object
 		}
-		node.failsAt = v.failsAt(pod, before, v.failed.options, retried, node)
+		node.failsAt = v.failsAt(pod, before, v.failed.options, retried, node.startedSince(pod))
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
 }
@@ -130,7 +130,7 @@ func (v *verifier) failedBefore(node *node) bool {
 	if pod == nil {
 		return false
 	}
-	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{}, nil)
+	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{}, time.Time{})
 	return since.Unix() < node.outSince.Unix()
 }
 
@@ -204,10 +204,33 @@ func (v *verifier) waitsLonger(a, b rollout.Backoff) bool {
 	return a.Delay > b.Delay
 }
 
-// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. What a
-// node that was down kept from starting has not failed for as long as it was; nil: nobody asks for that.
+// backSince is since when the node is Ready, and startedSince the same if its kubelet had not started the pod before; zero: nothing
+// says so.
+func (n *node) backSince() time.Time {
+	if n.object == nil {
+		return time.Time{}
+	}
+	i := slices.IndexFunc(n.object.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return time.Time{}
+	}
+	return n.object.Status.Conditions[i].LastTransitionTime.Time
+}
+
+func (n *node) startedSince(pod *corev1.Pod) time.Time {
+	back := n.backSince()
+	if pod == nil || pod.Status.StartTime != nil && pod.Status.StartTime.Unix() < back.Unix() {
+		return time.Time{}
+	}
+	return back
+}
+
+// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. Its node
+// was down until back, which is why it did not serve; zero: it was not.
 func (v *verifier) failsAt(
-	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried time.Time, of *node,
+	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried, back time.Time,
 ) time.Time {
 	updated := false
 	since, restarts := series.First, int64(max(0, series.Deleted))
@@ -227,14 +250,7 @@ func (v *verifier) failsAt(
 			ready.LastTransitionTime.Sub(started.Time) > time.Second: // it was ready in between
 			since = latest(since, ready.LastTransitionTime.Time)
 		}
-		if of != nil && of.object != nil {
-			for _, c := range of.object.Status.Conditions {
-				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue &&
-					(started == nil || started.Unix() >= c.LastTransitionTime.Unix()) {
-					since = latest(since, c.LastTransitionTime.Time)
-				}
-			}
-		}
+		since = latest(since, back)
 		most := int32(0)
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			most = max(most, c.RestartCount)

@@ -115,8 +115,8 @@ func (v *verifier) inherits(node *node) bool {
 	})
 }
 
-// innocence is whether a node that is out was down before its update began, or long enough after it, if asked for also the update
-// to a revision that was given up.
+// innocence is whether a node that is out was down before its update began, or long enough after it. To be left out, that has to be so
+// whatever is not seen yet, and also of a revision that was given up (givenUp); nobody is blamed for what is not seen.
 func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.Time) {
 	var begins []time.Time
 	var news []*pod
@@ -137,14 +137,15 @@ func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.
 		case p.marked:
 			requested = true
 		}
-		if !isNew && p.patched {
+		if givenUp && !isNew && p.patched {
 			begins = append(begins, time.Time{}) // it may run the new revision by now, since nobody knows when
 		}
 	}
-	if node.requestsGoal {
+	if givenUp && node.requestsGoal {
 		begins = append(begins, time.Time{}) // so may the pod that is not seen yet
 	}
-	unseen := node.requestsGoal || slices.ContainsFunc(node.pods, func(p *pod) bool { return !v.isNews(p, givenUp) && p.patched })
+	unseen := givenUp && (node.requestsGoal ||
+		slices.ContainsFunc(node.pods, func(p *pod) bool { return !v.isNews(p, givenUp) && p.patched }))
 	if requested {
 		begins = append(begins, v.snapshot.Now)
 		tie = node.outSince.Truncate(time.Second).Add(time.Second)

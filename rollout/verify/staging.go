@@ -139,7 +139,11 @@ func (v *verifier) backAt(node *node, hash string, pod *corev1.Pod) time.Time {
 		retried = v.retriedAt()
 	}
 	series, _ := v.seriesOf(node, hash)
-	return v.failsAt(pod, series, options, retried, node)
+	back := time.Time{}
+	if pod != nil {
+		back = node.backSince()
+	}
+	return v.failsAt(pod, series, options, retried, back)
 }
 
 // keptInClosed reports whether nodes of closed parts may keep a revision that does not work: it is the base, or was rolled out
