@@ -10,6 +10,7 @@ BASE      ?=
 SOAK_TIME ?= 2m
 SOAK_SEED ?=
 SOAK_WORLDS ?=
+DOCUMENTED ?=
 CHECKS    ?= 100
 ROUNDS    ?= 1
 SEED      ?=
@@ -177,8 +178,8 @@ corpus: ## fuzz every target of PKG for FUZZTIME (60s), and keep the inputs that
 
 # Without SOAK_SEED each run begins somewhere else.
 .PHONY: soak
-soak: ## have the judge watch random worlds for SOAK_TIME (2m), or SOAK_WORLDS of them, from the seed SOAK_SEED (random) on
-	$(GO) run ./internal/soak $(if $(SOAK_WORLDS),-for 0 -count $(SOAK_WORLDS),-for $(SOAK_TIME)) $(if $(SOAK_SEED),-from $(SOAK_SEED))
+soak: ## have the judge watch random worlds for SOAK_TIME (2m), or SOAK_WORLDS of them, from the seed SOAK_SEED (random) on; DOCUMENTED=1: the documented policies in trouble
+	$(GO) run ./internal/soak $(if $(DOCUMENTED),-documented) $(if $(SOAK_WORLDS),-for 0 -count $(SOAK_WORLDS),-for $(SOAK_TIME)) $(if $(SOAK_SEED),-from $(SOAK_SEED))
 
 .PHONY: bench
 bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT

@@ -9,9 +9,9 @@ import (
 // edsPlans has for each file the number of plans for its cases, and a hash of the plans. Only a change of a rule may change the
 // hash. Package sameplans has the same for the plans of the other recordings.
 var edsPlans = map[string]string{
-	"filter":        "261 269419aa8a9599f7",
-	"rolling":       "207 da4287ffba02babf",
-	"ers-reconcile": "144 fbd200d0a5500d58",
+	"filter":        "261 af79247d0990f70a",
+	"rolling":       "207 734cc1ec7e2a6ad9",
+	"ers-reconcile": "144 8713bc8f6695beee",
 }
 
 func TestEDSPlansAreTheSame(t *testing.T) {

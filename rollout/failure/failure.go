@@ -75,14 +75,19 @@ func (o Options) Crashing(pod *corev1.Pod, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// crashes reports whether the last run of a container that is not ready was short, and the pod stopped to serve soon after it.
+// loop is how often a container has restarted that is taken for one that goes on doing so. A kubelet that doubles its pause from ten
+// seconds on takes ten minutes for it.
+const loop = 6
+
+// crashes reports whether a container that is not ready has restarted often, its last run was short, and the pod stopped to serve soon
+// after it.
 func (o Options) crashes(pod *corev1.Pod) bool {
 	stopped := UnavailableSince(pod)
 	for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			waiting, ended := containers[i].State.Waiting, containers[i].LastTerminationState.Terminated
 			switch {
-			case containers[i].Ready:
+			case containers[i].Ready || containers[i].RestartCount < loop:
 			case ended == nil || ended.StartedAt.IsZero(): // nobody knows how long it ran
 				if waiting != nil && waiting.Reason == "CrashLoopBackOff" {
 					return true

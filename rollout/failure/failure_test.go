@@ -191,7 +191,7 @@ func TestCrashing(t *testing.T) {
 	}
 	waits := func(reason string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 6, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
 		}
 	}
 	stopped := func(d time.Duration) func(*corev1.Pod) {
@@ -210,6 +210,7 @@ func TestCrashing(t *testing.T) {
 		"young":                                {pod(9*minute, ran(2*minute, minute)), failure.Verdict{At: noon.Add(minute)}},
 		"a long run":                           {pod(hour, ran(50*minute, minute)), failure.Verdict{}},
 		"a short run long ago":                 {pod(hour, ran(50*minute, 45*minute), stopped(minute)), failure.Verdict{}},
+		"a few restarts":                       {pod(hour, ran(2*minute, minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[1].RestartCount = 5 }), failure.Verdict{}},
 		"it is Ready":                          {pod(hour, ran(2*minute, minute), ready), failure.Verdict{}},
 		"it waits, and nobody says how it ran": {pod(hour, waits("CrashLoopBackOff")), now},
 		"it waits for something else":          {pod(hour, waits("ContainerCreating")), failure.Verdict{}},
