@@ -429,6 +429,11 @@ func TestCanaryState(t *testing.T) {
 		{"held by the partition", "S2: its node will not be updated", []kit.SpecOption{partition("100%")}, withMark("old", history.PromotedAnnotation, "x"),
 			"Stuck CanaryHeld"},
 		{"held, as it cannot be in place", "S2, I1", []kit.SpecOption{kit.InPlaceOnly()}, withMark("old", history.PromotedAnnotation, "x"), "Stuck CanaryHeld"},
+		{"another node uses up the budget", "P-A: nobody brings the pod that it waits for", nil, func(l *lab) {
+			l.add(on("c", oldPod(kit.Unready(), unreadySince(ago(time.Hour)))).with(kit.Unreachable()))
+			tryingOn("a")(l)
+			withMark("old", history.PromotedAnnotation, "x")(l)
+		}, "Stuck PodsNotServing"},
 		{"the set is paused", "S2: that counts first", []kit.SpecOption{kit.Paused()}, tryingOn("a"), "Paused PausedBySpec"},
 		{"promoted", "S2: the rollout goes on", nil, withMark("update", history.PromotedAnnotation, "x"), "Updating RolloutInProgress"},
 	}

@@ -98,7 +98,7 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 		return c.Brief(), c.Since, r.helpsFor(i, c)
 	}
 	switch {
-	case d.Canary && d.State != StateUpdated && r.trial.Reason == canary.Starting:
+	case d.Canary && d.State != StateUpdated && d.Reason != ReasonBudget && r.trial.Reason == canary.Starting:
 		helps = []string{"bring " + nodePlace + " back", "try the revision on other nodes (strategy.canary.nodeSelector)"}
 		if n.first < n.end {
 			if cause, found := diagnosis.Of(r.pods[n.end-1].Object, n.Object, r.snapshot.Now); found && !cause.Ordinary() {
@@ -158,7 +158,7 @@ func (r *run) helpsFor(i int32, c *NodeCause) []string {
 		helps = append(helps, "delete the pod if that mends it",
 			"raise outages.maxExempt to leave "+nodePlace+" out until its turn comes",
 			"expedite the revision")
-	} else if r.outages != nil && r.outages.Of(n.Object).Out {
+	} else if r.proving.Of(n.Object).Out {
 		helps = append(helps, "raise outages.maxExempt to leave "+nodePlace+" out")
 	}
 	if d.Failed {

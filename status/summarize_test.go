@@ -284,6 +284,16 @@ func TestSummarizeStateS2(t *testing.T) {
 			seen{status.Stuck, status.CanaryHeld, "Unknown CanaryHeld", ""}},
 		{"canary held, acting", "what goes on may yet free its place", trying,
 			func(in *status.Input) { in.Trial.Held, in.Acting = true, true }, onTrial},
+		{"canary, nobody brings its pods", "P-A: it waits for pods, and nothing is in motion", trying,
+			func(in *status.Input) {
+				in.Trial.Held, in.Trial.Starting, in.Acting, in.Moving, in.NotServing = false, true, false, false, 1
+			}, still(status.PodsNotServing)},
+		{"canary, its pods are on their way", "C1: something is in motion", trying,
+			func(in *status.Input) {
+				in.Trial.Held, in.Trial.Starting, in.Acting, in.Moving = false, true, false, true
+			}, onTrial},
+		{"canary, it only waits to be validated", "C5: its pods are there", trying,
+			func(in *status.Input) { in.Acting, in.Moving = false, false }, onTrial},
 		{"held, nothing on trial", "Held says something of a canary only", underWay,
 			func(in *status.Input) { in.Trial.Held = true }, inProgress},
 		{"canary, set paused", "a person's decision about the set stops the canary too (C7)", trying,

@@ -54,6 +54,13 @@ func TestVerifyPrinciples(t *testing.T) {
 			plant: func(s *handmade) { s.plan.Blockers[0].Nodes = nil }, want: 28,
 		},
 		{
+			name: "something in the way while it goes on", why: "P-A: then nobody has to act",
+			scene: handFleet(handPods("available", "a-new", "b-new")),
+			plant: func(s *handmade) {
+				s.plan.Blockers = []rollout.Blocker{{Why: "nothing", Helps: []string{"nothing"}}}
+			}, want: 28,
+		},
+		{
 			name: "blamed without having it", why: "P-B: b is at the old revision",
 			scene: handFleet(handPods("available", "b-old"), handStuck(time.Hour, "a-new"), handFailures(1, 0)),
 			plant: func(s *handmade) { s.decision("b").Failed = true }, want: 29,
