@@ -104,12 +104,24 @@ func (b *backoffs) countGone(isThere func(pod types.UID) bool) {
 
 // beginAnew forgets what earlier rollouts of the revision say of failures (F1). How long failed pods have to wait stays.
 func (b *backoffs) beginAnew(revision string) {
-	for key, entry := range b.entries {
+	for key := range b.entries {
 		if key.revision == revision {
-			entry.First, entry.Deleted, entry.Going = time.Time{}, 0, nil
-			b.entries[key] = entry
+			b.endSeries(key)
 		}
 	}
+}
+
+// hasSeries reports whether failed pods of that key make a series (F1).
+func (b *backoffs) hasSeries(key backoffKey) bool {
+	entry := b.entries[key]
+	return !entry.First.IsZero() || entry.Deleted > 0 || len(entry.Going) > 0
+}
+
+// endSeries forgets the series of that key (F1). How long failed pods have to wait stays.
+func (b *backoffs) endSeries(key backoffKey) {
+	entry := b.entries[key]
+	entry.First, entry.Deleted, entry.Going = time.Time{}, 0, nil
+	b.entries[key] = entry
 }
 
 // knows reports whether failed pods of the revision were deleted on the node a short time ago.

@@ -2,16 +2,54 @@ package rollout
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // Counting the nodes that the update revision has failed on, and what follows, belongs to step 5 (F rules). Package failure
 // judges one node. What was decided before, a revision that was given up, is found in steps 3 and 4.
+
+// endSeries ends the series of nodes that were served for as long as the deadline: what failed before that is over (F1).
+func (r *run) endSeries() {
+	if len(r.backoffs.entries) == 0 {
+		return
+	}
+	for i := range r.nodes {
+		for _, p := range r.podsOf(&r.nodes[i]) {
+			r.endSeriesOf(&p)
+		}
+	}
+	for key := range r.backoffs.entries { // a node that was set aside has one pod, which is available
+		i, _ := slices.BinarySearchFunc(r.plan.Decisions, key.node, func(d Decision, name string) int {
+			return strings.Compare(d.Node, name)
+		})
+		if i < len(r.plan.Decisions) && r.plan.Decisions[i].Node == key.node && r.plan.Decisions[i].State == StateUpdated {
+			p := r.pod(r.podFacts.List.At(r.podFacts.First[i]), none, 0)
+			r.endSeriesOf(&p)
+		}
+	}
+}
+
+// endSeriesOf ends the series of the pod's node and revision, if it is available and has been for long enough.
+func (r *run) endSeriesOf(p *pod) {
+	key := backoffKey{node: p.Object.Spec.NodeName, revision: r.revisionOf(p)}
+	ready, _ := lifecycle.ReadySince(p.Object)
+	if !p.inService() || p.traits.hasAny(marked) || ready.IsZero() || !r.backoffs.hasSeries(key) {
+		return // nobody knows for how long it has served, or that is of no interest
+	}
+	served := ready.Add(time.Duration(r.spec.MinReadySeconds)*time.Second + r.failing.Deadline)
+	if served.After(r.snapshot.Now) {
+		r.wake(served)
+		return
+	}
+	r.backoffs.endSeries(key)
+}
 
 // findFailed finds the nodes that the update revision has failed on, whoever is left out of the budgets (F1). Evidence that
 // something else took a node down clears it, however many are cleared.

@@ -62,7 +62,10 @@ func (r *run) domainUsers() domainUsers {
 	users := domainUsers{make([][]string, len(cells.Values())), make([][]string, r.rules.Domains.Len())}
 	for i := range r.nodes {
 		d := r.decision(int32(i))
-		if !r.takesBudget(d) {
+		goes := d.Exempt() && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
+			return p.isPrepared() && p.traits.hasAny(deleting|planUpdates)
+		})
+		if !r.takesBudget(d) && !goes { // one that is left out takes room all the same when this plan takes its last pod
 			continue
 		}
 		for index := range users.ofDomain {

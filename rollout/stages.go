@@ -23,6 +23,7 @@ func (r *run) openParts() {
 			}
 		}
 	case r.followsParts():
+		r.endSeries()
 		r.findFailed()
 		aside := r.countAside()
 		r.judgeParts(aside)

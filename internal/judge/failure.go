@@ -43,6 +43,7 @@ func (f *failing) look(j *Judge) {
 			f.enter(name, p.Pod)
 			if ready(p.Pod) && settled(p.Pod) && normal(p.Pod) {
 				f.tries[[2]string{name, hashOf(p.Pod)}].served = v.now
+				j.endSeries(name, p.Pod)
 			}
 		}
 	}
@@ -76,6 +77,21 @@ func (f *failing) look(j *Judge) {
 		least = f.most
 	}
 	f.gaveUp = f.gaveUp || options.Action == failure.Rollback && possibly > least
+}
+
+// endSeries ends the series of failed pods of a node where one was seen to be available for the deadline.
+func (j *Judge) endSeries(node string, p *corev1.Pod) {
+	v, deadline, key := j.view, 10*time.Minute, [2]string{node, hashOf(p)}
+	if o := v.failures(); o != nil {
+		deadline = o.Deadline
+	}
+	last, known := j.repeats.failures[key]
+	if known && available(p, v.spec.MinReadySeconds, v.now.Add(-deadline)) {
+		last.first = v.now.Add(later) // after any pod that fails from now on
+		j.repeats.failures[key] = last
+		j.failing.tries[key].pods = map[types.UID]bool{p.UID: true}
+		j.failing.tries[key].since = p.CreationTimestamp.Time
+	}
 }
 
 func (f *failing) enter(node string, p *corev1.Pod) {

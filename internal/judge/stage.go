@@ -243,8 +243,8 @@ func (s *staging) look(j *Judge) {
 		s.at = v.now
 	}
 	crews := v.crews()
-	if _, known := s.place(v); !known {
-		s.at = time.Time{}
+	if _, known := s.place(v); !known || v.trial { // stages begin when the trial ends, which the next plan may find
+		s.name, s.value, s.at = "", "", time.Time{}
 	}
 	s.passAll(v, crews, func(c *crew) bool { return v.allOpen() || !s.soaked(v).After(v.now) && v.approved(c) })
 	left := func(c *crew) bool {

@@ -226,12 +226,17 @@ func saysWhy(plan *rollout.Plan) bool {
 	}
 }
 
+// crashes reports whether a plan says of some node that a container restarts again and again.
+func crashes(plan *rollout.Plan) bool {
+	return slices.ContainsFunc(plan.Causes, func(c rollout.NodeCause) bool { return c.Restarts > 5 })
+}
+
 // ended is an error if the set has neither come to its end nor says who is to do what.
 func (c *checker) ended(report *simulate.Report) error {
 	if c.step == nil || report.End == simulate.EndDone {
 		return nil
 	}
-	if report.End == simulate.EndLimit && c.said > 0 && report.Elapsed-c.said < 24*time.Hour {
+	if report.End == simulate.EndLimit && (c.said > 0 && report.Elapsed-c.said < 24*time.Hour || crashes(&c.step.Plan)) {
 		return nil // pods that crash for ever may serve for seconds in between
 	}
 	if saysWhy(&c.step.Plan) {

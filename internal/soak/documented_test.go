@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/daemonplan/daemonplan/diagnosis"
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -36,7 +37,7 @@ func TestEnded(t *testing.T) {
 		state    status.SetState
 		blockers []rollout.Blocker
 		end      simulate.End
-		said     time.Duration // when a plan said last what would help; 0: none did
+		said     time.Duration // when a plan said last what would help; 0: none did; below: so many restarts are told
 		wrong    bool
 	}{
 		{"done, and more", status.Updating, nil, simulate.EndDone, 0, false},
@@ -47,10 +48,14 @@ func TestEnded(t *testing.T) {
 		{"stuck without help", status.Stuck, nil, simulate.EndStuck, 0, true},
 		{"somebody stopped it", status.Paused, nil, simulate.EndStuck, 0, false},
 		{"crashes for ever, and says so now and then", status.Updating, nil, simulate.EndLimit, long - day + 1, false},
+		{"crashes for ever, and a plan says so", status.Updating, nil, simulate.EndLimit, -6, false},
 		{"said so long ago", status.Updating, nil, simulate.EndLimit, long - day, true},
 		{"said so, and stands still", status.Updating, nil, simulate.EndStuck, long - 1, true},
 	} {
 		plan := rollout.Plan{Status: status.Status{State: tt.state}, Blockers: tt.blockers}
+		if tt.said < 0 {
+			plan.Causes = []rollout.NodeCause{{Cause: diagnosis.Cause{Restarts: -int32(tt.said)}}}
+		}
 		c := &checker{step: &simulate.Step{Plan: plan}, said: tt.said}
 		if err := c.ended(&simulate.Report{End: tt.end, Elapsed: long}); err != nil != tt.wrong {
 			t.Errorf("%s: %v", tt.name, err)

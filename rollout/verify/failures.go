@@ -187,10 +187,35 @@ func (v *verifier) seriesOf(node *node, hash string) (series rollout.Backoff, kn
 	}
 	before := v.remembered.Rollout.Revision
 	anew := before != "" && before != v.plan.Status.UpdateRevision || v.failed.retries
-	if anew && hash == v.plan.Status.UpdateRevision { // of an earlier rollout
+	if anew && hash == v.plan.Status.UpdateRevision || v.servedLong(node, hash) { // of an earlier rollout, or over
 		series.First, series.Deleted, series.Going = time.Time{}, 0, nil
 	}
 	return series, known
+}
+
+// servedLong reports whether a pod of the revision has served there for as long as the deadline, so that what failed before is over (F1).
+func (v *verifier) servedLong(node *node, hash string) bool {
+	if !v.staging.followed {
+		return false
+	}
+	return slices.ContainsFunc(node.pods, func(p *pod) bool {
+		at := v.servedAt(p, hash)
+		return !at.IsZero() && !at.After(v.snapshot.Now)
+	})
+}
+
+// servedAt is when a pod of the revision that is available has been so for as long as the deadline; zero: nothing tells.
+func (v *verifier) servedAt(p *pod, hash string) time.Time {
+	isIt := p.hash == hash || p.atUpdate && v.isUpdate(hash)
+	ready := conditionOf(p.object, corev1.PodReady)
+	if !isIt || !p.live() || !p.settled() || p.terminal || ready == nil || ready.LastTransitionTime.IsZero() {
+		return time.Time{}
+	}
+	deadline := 10 * time.Minute
+	if options := v.failed.options; options != nil {
+		deadline = options.Deadline
+	}
+	return ready.LastTransitionTime.Add(time.Duration(v.spec.MinReadySeconds)*time.Second + deadline)
 }
 
 // waitsLonger reports which of two entries of one key counts, which only a damaged memory has.

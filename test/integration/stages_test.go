@@ -81,12 +81,15 @@ func TestStages(t *testing.T) {
 			w.change(approve("ring-1", first))
 			w.observed()
 
+			// What is forgotten is on the revision: no soak begins anew (P-C).
 			stop()
-			lost := time.Now()
 			w.forgets()
 			w.runController(test.access...)
-			w.ring0IsDone(lost)
+			w.ring0IsDone(time.Time{})
 			w.needsApproval()
+			if after := w.frontier(); !after.At.Equal(before.At) {
+				t.Errorf("the memory was lost, and ring 0 is done since %v, want what the revision says: %v", after.At, before.At)
+			}
 			w.sound()
 
 			rings.approved.Store(true)
@@ -94,7 +97,7 @@ func TestStages(t *testing.T) {
 			w.settled(9)
 			w.isMarked(history.CompletedAnnotation)
 			w.sound()
-			if err := rings.haveSoaked(w.pods(), lost, soak); err != nil {
+			if err := rings.haveSoaked(w.pods(), before.At, soak); err != nil {
 				t.Error(err)
 			}
 

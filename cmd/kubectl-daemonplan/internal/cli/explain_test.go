@@ -107,7 +107,7 @@ func TestPolicyInSimulations(t *testing.T) {
 		"world.yaml":   "events:\n- {at: 0s, what: NodeNotReady, node: node-00002}\n",
 	})
 	for spec, want := range map[string]string{
-		"without": "without: stuck: 0 of 6 nodes have the new version", "with": "with: stuck: 5 of 6 nodes have the new version",
+		"without": "without: stuck: 0 of 6 nodes have the new version", "with": "with: complete but for 1 node that was down before: the new version is on 5 of 6 nodes",
 		"bad": "metadata.annotations[daemonplan.io/policy].outages.maxExempt: Invalid value: ",
 	} {
 		_, stdout, stderr := call("", "simulate", "--nodes", "6", "--from", dir+"/v1.yaml", "--spec", dir+"/"+spec+".yaml", "--world", dir+"/world.yaml", "--until", "1h")

@@ -69,7 +69,9 @@ type specAnswer struct {
 // endingCounts is how many runs ended in which way: the new version is where it is to be; the canary or failures gave it up;
 // another version replaced it; nothing will happen any more; the time of --until was over; a value of suggest was too slow.
 type endingCounts struct {
-	Done     int `json:"done"`
+	Done int `json:"done"`
+	// DoneBut: all are done but nodes that were down before the run began.
+	DoneBut  int `json:"doneButDownBefore"`
 	GivenUp  int `json:"givenUp"`
 	Replaced int `json:"replaced"`
 	Stuck    int `json:"stuck"`
@@ -110,7 +112,7 @@ func specAnswerOf(o *outcome) specAnswer {
 	a := specAnswer{
 		Label: o.Label, File: o.File.Name, Headline: o.story(),
 		Endings: endingCounts{
-			Done: o.count(endDone), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced), Stuck: o.count(endStuck),
+			Done: o.count(endDone), DoneBut: o.count(endBut), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced), Stuck: o.count(endStuck),
 			Limit: o.count(endLimit), Late: o.count(endStopped),
 		},
 		DesiredNodes: o.Reports[worst].Desired, NewVersionNodes: o.Traces[worst].Version.Now,

@@ -98,7 +98,7 @@ func printForecast(out io.Writer, o *outcome) {
 			return float64(o.Reports[seed].Finished)
 		}),
 	}
-	if o.count(endStuck, endLimit) > 0 {
+	if o.count(endBut, endStuck, endLimit) > 0 {
 		rows = append(rows, row("  every node that can be reached", asDuration, o.reachable))
 	}
 	rows = append(rows,

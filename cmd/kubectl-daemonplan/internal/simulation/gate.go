@@ -57,6 +57,10 @@ var metrics = []metric{
 	{"stuck", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endStuck)) }, func(o *outcome) string {
 		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), text.Agree(len(o.Reports), "run is", "runs are"))
 	}},
+	{"left", unitNodes, leftOf, func(o *outcome) string {
+		return fmt.Sprintf("at most %s left without the new version (%s %%)", text.Agree(int(leftOf(o, false)), "node is", "nodes are"),
+			strconv.FormatFloat(math.Round(10*leftOf(o, true))/10, 'f', -1, 64))
+	}},
 	{"violations", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endViolation)) }, func(o *outcome) string {
 		return fmt.Sprintf("%d of %s an invariant", o.count(endViolation), text.Agree(len(o.Reports), "run broke", "runs broke"))
 	}},
@@ -67,6 +71,19 @@ func peakOf(o *outcome, share bool) float64 {
 	most := 0.0
 	for i := range o.Reports {
 		value := float64(o.Reports[i].Unavailable.Peak)
+		if share {
+			value *= 100 / float64(max(o.Reports[i].Desired, 1))
+		}
+		most = max(most, value)
+	}
+	return most
+}
+
+// leftOf is the most nodes that were left where they were at the end of any run, also those that were down before, or their share.
+func leftOf(o *outcome, share bool) float64 {
+	most := 0.0
+	for i := range o.Reports {
+		value := float64(sum(o.Traces[i].Left))
 		if share {
 			value *= 100 / float64(max(o.Reports[i].Desired, 1))
 		}

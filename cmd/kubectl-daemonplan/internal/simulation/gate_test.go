@@ -42,6 +42,26 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// A rollout that has left out nothing but nodes that were down before it began is complete; who wants them all says so.
+func TestDownBeforeIsComplete(t *testing.T) {
+	world := write(t, "down.yaml", "events:\n- {at: 0s, what: NodeNotReady, node: node-00003}\n")
+	for _, command := range []string{"simulate", "forecast"} {
+		for gate, want := range map[string]string{
+			"stuck":    "",
+			"left>1":   "",
+			"left>5%":  "error: --fail-if 'left>5%': v2: at most 1 node is left without the new version (8.3 %)\n",
+			"left>=1":  "error: --fail-if 'left>=1': v2: at most 1 node is left without the new version (8.3 %)\n",
+			"left<=9%": "error: --fail-if 'left<=9%': v2: at most 1 node is left without the new version (8.3 %)\n",
+		} {
+			code, stdout, stderr := call(2, false, command, "--nodes", "12", "--from", oldManifest, "--world", world,
+				"--spec", newManifest, "--fail-if", gate, "--seeds", "1")
+			if code != one(want != "") || stderr != want || !strings.Contains(stdout, "v2: complete but for 1 node that was down before: the new version is on 11 of 12 nodes after ") {
+				t.Errorf("%s --fail-if %s: exit code %d, standard error:\n%s\nand output\n%s", command, gate, code, stderr, stdout)
+			}
+		}
+	}
+}
+
 // Whoever runs this in CI must not take a rollout that got stuck for a good one.
 func TestStuckRunDoesNotExit0(t *testing.T) {
 	for _, command := range []string{"simulate", "forecast"} {
@@ -112,7 +132,7 @@ func fieldsOf(path string, value any) []string {
 // Programs read these names, so they stay.
 func TestJSONFields(t *testing.T) {
 	spec := []string{
-		"label", "file", "headline", "endings", "endings.done", "endings.givenUp", "endings.replaced", "endings.stuck", "endings.limit",
+		"label", "file", "headline", "endings", "endings.done", "endings.doneButDownBefore", "endings.givenUp", "endings.replaced", "endings.stuck", "endings.limit",
 		"endings.late", "desiredNodes", "newVersionNodes", "everGivenNodes", "leftNodes", "leftNodes.cause", "leftNodes.nodes", "leftNodes.since",
 	}
 	for _, name := range []string{

@@ -22,6 +22,8 @@ type leftNodes struct {
 	// interest.
 	Nodes []string `json:"nodes"`
 	Since []string `json:"since,omitempty"`
+	// DownBefore means that these nodes were not Ready before the run began, and have not come back.
+	DownBefore bool `json:"downBefore,omitempty"`
 
 	waits bool // for other nodes, so that these are the consequence and not the cause
 }
@@ -51,6 +53,7 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		switch {
 		case state == simulate.NodeLost:
 			found.Cause, since = "NotReady", sinceReady(node, start)
+			found.DownBefore = downBefore(node, start)
 		case (state == simulate.NodeBroken || state == simulate.NodeSurging) && brokenCause(pods[node.Name], s.Now()) != "":
 			found.Cause = brokenCause(pods[node.Name], s.Now())
 		case decision != nil:
@@ -58,7 +61,9 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		default:
 			found.Cause = "the state of the node is " + state.String()
 		}
-		i := slices.IndexFunc(groups, func(g leftNodes) bool { return g.Cause == found.Cause })
+		i := slices.IndexFunc(groups, func(g leftNodes) bool {
+			return g.Cause == found.Cause && g.DownBefore == found.DownBefore
+		})
 		if i < 0 {
 			i, groups = len(groups), append(groups, found)
 		}
@@ -104,6 +109,18 @@ func sinceReady(node *corev1.Node, start time.Time) string {
 		}
 	}
 	return ""
+}
+
+// downBefore reports whether a node that is not Ready was so before the run began.
+func downBefore(node *corev1.Node, start time.Time) bool {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	return i >= 0 && !node.Status.Conditions[i].LastTransitionTime.IsZero() &&
+		node.Status.Conditions[i].LastTransitionTime.Time.Before(start)
+}
+
+// onlyDownBefore reports whether nodes are left, and all of them were down before the run began.
+func onlyDownBefore(left []leftNodes) bool {
+	return len(left) > 0 && !slices.ContainsFunc(left, func(g leftNodes) bool { return !g.DownBefore })
 }
 
 // brokenCause says what is wrong with a pod that does not serve, if that is more than every pod goes through; "" for any other.

@@ -74,6 +74,11 @@ func (o *outcome) storyOf(end ending) string {
 	case endDone:
 		return fmt.Sprintf("the new version is on %s after %s%s", share(v.Now, r.Desired), times(finished),
 			others(v.Now, r.Desired))
+	case endBut:
+		n := sum(o.Traces[first].Left)
+		return fmt.Sprintf("complete but for %s down before: the new version is on %s after %s",
+			text.Agree(n, "node that was", "nodes that were"), share(v.Now, r.Desired),
+			times(func(seed int) time.Duration { return o.Traces[seed].reached }))
 	case endGivenUp:
 		given := fmt.Sprintf("%s of %s were given it, %s never", asCount(float64(v.Given)), text.Counted(r.Desired, "node"),
 			asCount(float64(max(r.Desired-v.Given, 0))))
@@ -141,7 +146,7 @@ func others(n, of int) string {
 // left are the nodes that are left in the first run in which any is; nil: there is no such run.
 func (o *outcome) left() []leftNodes {
 	for i := range o.Reports {
-		if end := o.ending(i); (end == endStuck || end == endLimit) && len(o.Traces[i].Left) > 0 {
+		if end := o.ending(i); (end == endBut || end == endStuck || end == endLimit) && len(o.Traces[i].Left) > 0 {
 			return o.Traces[i].Left
 		}
 	}

@@ -151,6 +151,7 @@ type ending string
 
 const (
 	endDone      ending = "done"
+	endBut       ending = "done but for nodes down before"
 	endGivenUp   ending = "given up"
 	endReplaced  ending = "replaced"
 	endStuck     ending = "stuck"
@@ -160,7 +161,7 @@ const (
 )
 
 // endings are all of them, in the order in which they are listed.
-var endings = []ending{endDone, endGivenUp, endReplaced, endStuck, endLimit, endViolation, endStopped}
+var endings = []ending{endDone, endBut, endGivenUp, endReplaced, endStuck, endLimit, endViolation, endStopped}
 
 // ending is how the run under a seed ended.
 func (o *outcome) ending(seed int) ending {
@@ -174,6 +175,8 @@ func (o *outcome) ending(seed int) ending {
 		return endReplaced
 	case r.End == simulate.EndDone:
 		return endDone
+	case (r.End == simulate.EndStuck || r.End == simulate.EndLimit) && onlyDownBefore(o.Traces[seed].Left):
+		return endBut
 	case r.End == simulate.EndStuck:
 		return endStuck
 	case r.End == simulate.EndLimit:
@@ -210,7 +213,7 @@ func (o *outcome) reachable(seed int) float64 {
 	switch o.ending(seed) {
 	case endDone:
 		return float64(o.Reports[seed].Finished)
-	case endStuck, endLimit:
+	case endBut, endStuck, endLimit:
 		return float64(o.Traces[seed].reached)
 	default:
 		return math.Inf(1)
