@@ -142,7 +142,8 @@ func (v *verifier) checkLastPods() {
 		if d.node == nil || d.node.outcome != placement.Run {
 			continue
 		}
-		if d.Unavailable {
+		up := func(p *pod) bool { return p.active() && p.ready && !p.goes() && !p.begun }
+		if d.Unavailable && !d.node.any(up) { // one that is prepared counts, and still serves
 			down += d.weight
 		}
 		ready := func(p *pod) bool { return p.active() && p.ready && !p.leaving }

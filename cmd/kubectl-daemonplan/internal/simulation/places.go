@@ -17,7 +17,8 @@ import (
 // to be seen in the runs of those without it, too.
 type places struct {
 	bounded bounded
-	// Worst is the value that had most unavailable nodes at once, and Most in how many values there were such nodes at once.
+	// Worst is the value that had most unavailable nodes at once, and Most in how many values there were such nodes at once, but for
+	// those that were down anyway: their kubelet is silent, or they were so when they were seen first, and have not served since.
 	Worst place
 	Most  int
 
@@ -36,12 +37,16 @@ type bounded struct {
 type place struct {
 	Value              string
 	Nodes, Unavailable int
+
+	disturbed int // unavailable nodes that were not down anyway
 }
 
 // placed is how a node counts, for the value of that ordinal.
 type placed struct {
 	value             int32
 	desired, lacksPod bool
+	// down: it has not served since it was seen first. disturbed: it lacks a pod, and would have one but for the rollout.
+	down, disturbed bool
 }
 
 // domains are those that the policies of the candidates have, each once.
@@ -76,24 +81,26 @@ func newPlaces(list []bounded) []*places {
 // look counts the nodes that changed. If labels may have changed, it counts all anew.
 func (p *places) look(s *simulate.Simulation, changed []string, labels bool) {
 	if labels {
+		before := p.nodes
 		p.nodes = map[string]placed{}
 		clear(p.now)
 		for _, node := range s.Nodes() {
 			if value := p.cells.Value(p.cells.Of(node.Labels), 0); value != domain.None {
-				p.set(node.Name, value, s.NodeState(node.Name))
+				was, known := before[node.Name]
+				p.set(node.Name, value, s.NodeState(node.Name), !known || was.down)
 			}
 		}
 	} else {
 		for _, name := range changed {
 			if node, counts := p.nodes[name]; counts {
-				p.set(name, node.value, s.NodeState(name))
+				p.set(name, node.value, s.NodeState(name), node.down)
 			}
 		}
 	}
 	places := 0
 	for value := range p.now {
 		if now := &p.now[value]; now.Unavailable > 0 {
-			places++
+			places += one(now.disturbed > 0)
 			if now.Unavailable > p.Worst.Unavailable {
 				p.Worst = *now
 				p.Worst.Value = p.cells.Values()[value].Text
@@ -103,14 +110,17 @@ func (p *places) look(s *simulate.Simulation, changed []string, labels bool) {
 	p.Most = max(p.Most, places)
 }
 
-// set counts a node in its present state, and no longer in the one before.
-func (p *places) set(name string, value int32, state simulate.NodeState) {
+// set counts a node in its present state, and no longer in the one before. down: it has not served so far.
+func (p *places) set(name string, value int32, state simulate.NodeState, down bool) {
 	for len(p.now) <= int(value) {
 		p.now = append(p.now, place{})
 	}
 	before := p.nodes[name]
 	after := placed{value: value, desired: state > simulate.NodeOutside}
 	after.lacksPod = after.desired && !state.Serving()
+	after.down = down && after.lacksPod
+	after.disturbed = after.lacksPod && !after.down && state != simulate.NodeLost
+	p.now[value].disturbed += one(after.disturbed) - one(before.disturbed)
 	p.now[value].Nodes += one(after.desired) - one(before.desired)
 	p.now[value].Unavailable += one(after.lacksPod) - one(before.lacksPod)
 	p.nodes[name] = after

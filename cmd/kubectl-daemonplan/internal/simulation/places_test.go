@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +58,25 @@ func TestDomainsInComparison(t *testing.T) {
 	}
 }
 
+// Six racks are down anyway, and the rollout goes through the others one at a time: that is one at once, and not seven.
+func TestWhatIsDownAnywayIsNotDisturbed(t *testing.T) {
+	var pools, events strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&pools, "- {name: rack-%d, nodes: 2, labels: {rack: r%d}}\n", i, i)
+		if i < 6 {
+			fmt.Fprintf(&events, "- {what: NodeNotReady, node: rack-%d-00000}\n", i)
+		}
+	}
+	set := write(t, "racks.yaml", strings.Replace(string(opened(t, newManifest).Text), "metadata: {name: agent, namespace: monitoring}\n",
+		"metadata:\n  name: agent\n  namespace: monitoring\n  annotations: {daemonplan.io/policy: "+
+			"\"{domains: [{key: rack, atOnce: 1}], outages: {maxExempt: 100%}}\"}\n", 1))
+	out := answer(t, "simulate", "--fleet", write(t, "fleet.yaml", "pools:\n"+pools.String()), "--from", oldManifest,
+		"--world", write(t, "world.yaml", "events:\n"+events.String()), "--spec", set)
+	if !regexp.MustCompile(`(?m)^  rack at once +1 value$`).MatchString(out) {
+		t.Errorf("the comparison does not say that one rack was disturbed at once:\n%s", out)
+	}
+}
+
 // What is counted as nodes change agrees with a count of all nodes after each instant, when nodes join, leave, are not to run
 // the pod, and change their labels.
 func TestPlacesAgreeWithNaive(t *testing.T) {
@@ -99,20 +120,33 @@ events:
 		if err != nil {
 			t.Fatal(err)
 		}
+		served := make([]map[string]bool, len(list)) // whether a node of the domain has, since it was seen there first
 		look := func(s *simulate.Simulation) {
 			kept.look(s)
 			for i, value := range values {
-				down := map[string]int{}
+				down, disturbed, seen := map[string]int{}, map[string]bool{}, map[string]bool{}
 				for _, node := range s.Nodes() {
 					v, counts := value(node.Labels)
-					if state := s.NodeState(node.Name); counts && state > simulate.NodeOutside && !state.Serving() {
+					if !counts {
+						continue
+					}
+					state := s.NodeState(node.Name)
+					lacks := state > simulate.NodeOutside && !state.Serving()
+					ever, known := served[i][node.Name]
+					if seen[node.Name] = known && ever || !lacks; lacks {
 						down[v]++
+						disturbed[v] = disturbed[v] || seen[node.Name] && state != simulate.NodeLost
 					}
 				}
+				served[i] = seen
 				if len(down) > 0 {
 					peaks[i].worst = max(peaks[i].worst, slices.Max(slices.Collect(maps.Values(down))))
 				}
-				peaks[i].places = max(peaks[i].places, len(down))
+				places := 0
+				for _, by := range disturbed {
+					places += one(by)
+				}
+				peaks[i].places = max(peaks[i].places, places)
 				if got := (naive{kept.Places[i].Worst.Unavailable, kept.Places[i].Most}); got != peaks[i] {
 					t.Fatalf("seed %d at %v: domain %d had %+v, want %+v", seed, s.Elapsed(), i, got, peaks[i])
 				}
