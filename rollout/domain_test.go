@@ -155,7 +155,7 @@ func TestDomainStates(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"1 node waits: at most 1 node with rack=x may be disturbed at once: a (b)",
-		"1 node waits: nodes of at most 1 value of zone may be disturbed at once, of which 2 is none: a (c)",
+		"1 node waits: at most 1 value of zone may be disturbed at once, and 2 has no place among them; disturbed are a (c)",
 	}, waits); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

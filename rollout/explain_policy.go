@@ -110,7 +110,7 @@ func (s *DomainState) spent() string {
 		users := list(s.Users, int(s.Taken))
 		return fmt.Sprintf("at most %s %s may be disturbed at once: %s", counted(s.Max, "node"), where, users)
 	}
-	return fmt.Sprintf("nodes of at most %s of %s may be disturbed at once, of which %s is none: %s",
+	return fmt.Sprintf("at most %s of %s may be disturbed at once, and %s has no place among them; disturbed are %s",
 		counted(s.AtOnce, "value"), s.Key, value, list(s.Users, len(s.Users)))
 }
 

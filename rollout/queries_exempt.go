@@ -87,8 +87,8 @@ type accused bool
 const (
 	// byUpdate is the update revision, as far as it is seen on the node: that is what it is blamed for (F1).
 	byUpdate accused = false
-	// byGivenUp are also requests that are not seen yet, and revisions that were given up: where one of them is what a node has to get
-	// rid of, its trouble is theirs. That is asked before a node is left out of the budgets (B9).
+	// byGivenUp are also requests that are not seen yet, and revisions that were given up: where one of them is what a node has
+	// to get rid of, its trouble is theirs. That is asked before a node is left out of the budgets (B9).
 	byGivenUp accused = true
 )
 

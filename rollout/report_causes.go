@@ -129,7 +129,8 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 func (r *run) blocksAll() Blocker {
 	switch r.plan.Status.Reason {
 	case status.CanaryWithoutNodes:
-		return Blocker{Why: "no node may try the revision: none that is to run the pod is selected for the canary", Helps: []string{
+		why := "no node may try the revision: none that is to run the pod is selected for the canary"
+		return Blocker{Why: why, Helps: []string{
 			"let strategy.canary.nodeSelector and strategy.nodeSelector match nodes that are to run the pod",
 			"promote the revision without a trial (strategy.canary.commands.validate)",
 		}}

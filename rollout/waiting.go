@@ -172,6 +172,10 @@ func (w WaitingNodes) because() string {
 			list(w.Because, len(w.Because)))
 	case w.Part != nil:
 		return w.Part.obstacle(nil)
+	case w.Reason == ReasonPrepared && w.Limit == LimitMaxSurge:
+		return "a prepared pod serves until its node's new pod is available"
+	case w.Reason == ReasonPrepared && w.Limit == LimitMaxUnavailable && len(w.Because) == 0:
+		return fmt.Sprintf("without a prepared pod more nodes than maxUnavailable %d would be down", w.Size)
 	case w.Limit == LimitMaxUnavailable || w.Limit == LimitMaxSurge:
 		return fmt.Sprintf("%s %d is used up by %s", w.Limit, w.Size, list(w.Because, len(w.Because)))
 	case w.Reason == ReasonHeld && w.Limit == LimitPartition:

@@ -34,7 +34,8 @@
 //     preDelete excuse it, and so does frozen, and surge for available pods where they may not run (M4).
 //   - empty (M1): at rest each run node has a pod, unless the set is frozen, or partitioned scaling leaves some empty (T7).
 //   - thrash (V17): a healthy only pod of a run node is taken away at most once for each change of the spec or of the node,
-//     with a canary once more, and with failures once more; and no pod is patched thirty times, but for two times for each restart
+//     with a canary once more, and with failures once more; and no pod is patched thirty times, but for two times for each
+//     restart
 //     of another pod on its node.
 //   - stuck (V15, V16): at rest nothing is due. The template of the spec has a revision; no pod is prepared for what nobody
 //     holds up; no pod is kept unready whose containers are what it says; no outdated pod that nothing holds (T2 to T5, a
@@ -89,8 +90,8 @@
 //     deleted. Once the controller saw that the revision was given up, no node gets it that never had it, until a retry that was
 //     not obeyed yet. Where it may have been given up, nodes may go back, and what must be so at rest is not asked of them.
 //     Failed nodes may be left out of the budgets as quarantine has it (F4).
-//   - blame (P-B, V29): a revision is given up only after a look by which it may have failed on more nodes than may: those that had
-//     it and did not serve for the deadline since they did last, and those with more restarts and pods than maxRestarts.
+//   - blame (P-B, V29): a revision is given up only after a look by which it may have failed on more nodes than may: those that
+//     had it and did not serve for the deadline since they did last, and those with more restarts and pods than maxRestarts.
 //
 // Each has a planted bug that it was seen to find (command soak).
 package judge

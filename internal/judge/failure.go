@@ -184,7 +184,8 @@ func (j *Judge) unavailableSince(n *seenNode, p *corev1.Pod) time.Time {
 		since = stopped
 	}
 	for _, c := range n.Status.Conditions { // the node was down, and its kubelet had not started the pod
-		if back := c.LastTransitionTime.Time; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && back.After(since) &&
+		ready := c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		if back := c.LastTransitionTime.Time; ready && back.After(since) &&
 			(p.Status.StartTime == nil || !p.Status.StartTime.Time.Before(back)) {
 			since = back
 		}

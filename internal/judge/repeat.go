@@ -88,8 +88,8 @@ func (j *Judge) judgeRecreate(w *write) {
 // about a dozen.
 const mostPatches = 30
 
-// judgePatches: no pod is patched without end. Whenever a container of another pod on its node was started again, it may have been let
-// go before, and taken back since.
+// judgePatches: no pod is patched without end. Whenever a container of another pod on its node was started again, it may have
+// been let go before, and taken back since.
 func (j *Judge) judgePatches(w *write) {
 	of := j.pods[w.pod.UID]
 	if of.patches++; of.patches-of.excused == mostPatches {

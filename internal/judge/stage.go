@@ -243,7 +243,9 @@ func (s *staging) look(j *Judge) {
 		s.at = v.now
 	}
 	crews := v.crews()
-	if _, known := s.place(v); !known || v.trial { // stages begin when the trial ends, which the next plan may find
+	// Stages begin when the trial ends, which the next plan may find. Once it has, the plan that found it was the first one.
+	tried := v.trial && !j.marked(v.update, history.PromotedAnnotation)
+	if _, known := s.place(v); !known || tried {
 		s.name, s.value, s.at = "", "", time.Time{}
 	}
 	s.passAll(v, crews, func(c *crew) bool { return v.allOpen() || !s.soaked(v).After(v.now) && v.approved(c) })

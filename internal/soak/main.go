@@ -64,8 +64,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.options.every, "every", 100, "make the plan of each `n`-th step again, to compare; 0: of none")
 	flags.BoolVar(&s.goOn, "go-on", false, "go on after failures; the first seed that failed is explained in the end")
 	flags.BoolVar(&s.documented, "documented", false, "run the worlds of the documented policies, of each seed one for each")
-	one := flags.String("seed", "", "run the world of this `seed` only (4711, or 4711p with policies, or 4711d3 with the third one that is "+
-		"documented), and print what happens")
+	one := flags.String("seed", "", "run the world of this `seed` only (4711, or 4711p with policies, or "+
+		"4711d3 with the third one that is documented), and print what happens")
 	replay := flags.String("scenario", "", "run the scenario of this `file` only, as failures leave them behind")
 	if err := flags.Parse(args); err != nil {
 		return 2

@@ -28,8 +28,8 @@ func parseWorld(text string) (world, error) {
 		}
 	}
 	if err != nil {
-		return world{}, fmt.Errorf("%q is no seed; one is a whole number, and p behind it stands for policies, d1 to d%d for one that "+
-			"is documented", text, len(worlds.Documented))
+		return world{}, fmt.Errorf("%q is no seed; one is a whole number, and p behind it stands for policies, d1 to d%d "+
+			"for one that is documented", text, len(worlds.Documented))
 	}
 	return world{seed, policies, number}, nil
 }

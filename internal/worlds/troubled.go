@@ -158,7 +158,8 @@ func (w *Troubled) orders(r source) {
 	for _, of := range w.Spec.Strategy.Policy.Stages {
 		if of.Approval {
 			w.Events = append(w.Events, simulate.Event{
-				At: r.moment(), Every: simulate.Fixed(12 * time.Hour), What: simulate.ApproveStage, Approval: stage.Approval{Stage: of.Name},
+				At: r.moment(), Every: simulate.Fixed(12 * time.Hour),
+				What: simulate.ApproveStage, Approval: stage.Approval{Stage: of.Name},
 			})
 		}
 	}
@@ -195,7 +196,8 @@ func (w *Troubled) trouble(r source) {
 		w.Events = append(w.Events, simulate.Event{At: r.moment(), What: simulate.NodeNotReady, Count: r.between(1, 3)})
 	case 6: // broken for good, for every version
 		w.blameless = false
-		w.Model.Kubelets = append(w.Model.Kubelets, simulate.Kubelet{NodeShare: 0.03, Crash: simulate.Uniform(time.Second, time.Minute)})
+		crash := simulate.Kubelet{NodeShare: 0.03, Crash: simulate.Uniform(time.Second, time.Minute)}
+		w.Model.Kubelets = append(w.Model.Kubelets, crash)
 	case 7:
 		again(simulate.Event{What: simulate.MaintainNode, Count: r.between(1, 2), For: minutes(5, 120)})
 	case 8: // an autoscaler takes some nodes away, and brings others

@@ -19,8 +19,8 @@ type Series struct {
 	// Retried is when the revision came again after it was given up (F3). The deadline does not begin before, because what was
 	// before was judged already; of restarts see [Series.Counts]. Zero: it was not given up.
 	Retried time.Time
-	// Back is when the node was Ready again that was down, where that is why the pod did not serve: see [BackSince] and [StartedSince].
-	// The deadline does not begin before. Zero: it was not down, or is not the reason.
+	// Back is when the node was Ready again that was down, where that is why the pod did not serve: see [BackSince] and
+	// [StartedSince]. The deadline does not begin before. Zero: it was not down, or is not the reason.
 	Back time.Time
 }
 
@@ -75,12 +75,12 @@ func (o Options) Crashing(pod *corev1.Pod, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// loop is how often a container has restarted that is taken for one that goes on doing so. A kubelet that doubles its pause from ten
-// seconds on takes ten minutes for it.
+// loop is how often a container has restarted that is taken for one that goes on doing so. A kubelet that doubles its pause from
+// ten seconds on takes ten minutes for it.
 const loop = 6
 
-// crashes reports whether a container that is not ready has restarted often, its last run was short, and the pod stopped to serve soon
-// after it.
+// crashes reports whether a container that is not ready has restarted often, its last run was short, and the pod stopped to serve
+// soon after it.
 func (o Options) crashes(pod *corev1.Pod) bool {
 	stopped := UnavailableSince(pod)
 	for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -136,8 +136,8 @@ func BackSince(node *corev1.Node) time.Time {
 	return time.Time{}
 }
 
-// StartedSince returns since when the node is Ready, if its kubelet had not started the pod before, as far as the two say: nothing of
-// the revision ran there. Zero: it had, or there is nothing to tell.
+// StartedSince returns since when the node is Ready, if its kubelet had not started the pod before, as far as the two say:
+// nothing of the revision ran there. Zero: it had, or there is nothing to tell.
 func StartedSince(node *corev1.Node, pod *corev1.Pod) time.Time {
 	back := BackSince(node)
 	if start := pod.Status.StartTime; start != nil && start.Time.Before(back) {

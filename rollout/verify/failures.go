@@ -193,7 +193,8 @@ func (v *verifier) seriesOf(node *node, hash string) (series rollout.Backoff, kn
 	return series, known
 }
 
-// servedLong reports whether a pod of the revision has served there for as long as the deadline, so that what failed before is over (F1).
+// servedLong reports whether a pod of the revision has served there for as long as the deadline, so that what failed before is
+// over (F1).
 func (v *verifier) servedLong(node *node, hash string) bool {
 	if !v.staging.followed {
 		return false
@@ -229,8 +230,8 @@ func (v *verifier) waitsLonger(a, b rollout.Backoff) bool {
 	return a.Delay > b.Delay
 }
 
-// backSince is since when the node is Ready, and startedSince the same if its kubelet had not started the pod before; zero: nothing
-// says so.
+// backSince is since when the node is Ready, and startedSince the same if its kubelet had not started the pod before; zero:
+// nothing says so.
 func (n *node) backSince() time.Time {
 	if n.object == nil {
 		return time.Time{}
@@ -252,8 +253,8 @@ func (n *node) startedSince(pod *corev1.Pod) time.Time {
 	return back
 }
 
-// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. Its node
-// was down until back, which is why it did not serve; zero: it was not.
+// failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. Its
+// node was down until back, which is why it did not serve; zero: it was not.
 func (v *verifier) failsAt(
 	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried, back time.Time,
 ) time.Time {
@@ -266,10 +267,10 @@ func (v *verifier) failsAt(
 		if state, err := inplace.StateOf(pod); err == nil && state != nil {
 			updated, since = true, latest(since, state.UpdateTimestamp.Time)
 		}
-		started := pod.Status.StartTime
+		started, ended := pod.Status.StartTime, pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		switch ready := conditionOf(pod, corev1.PodReady); {
 		case ready == nil:
-		case ready.Status == corev1.ConditionTrue && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded: // it is on its way to be available
+		case ready.Status == corev1.ConditionTrue && !ended: // it is on its way to be available
 			since = latest(since, ready.LastTransitionTime.Time)
 		case ready.Status != corev1.ConditionTrue && started != nil &&
 			ready.LastTransitionTime.Sub(started.Time) > time.Second: // it was ready in between

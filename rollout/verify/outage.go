@@ -115,8 +115,8 @@ func (v *verifier) inherits(node *node) bool {
 	})
 }
 
-// innocence is whether a node that is out was down before its update began, or long enough after it. To be left out, that has to be so
-// whatever is not seen yet, and also of a revision that was given up (givenUp); nobody is blamed for what is not seen.
+// innocence is whether a node that is out was down before its update began, or long enough after it. To be left out, that has to
+// be so whatever is not seen yet, and also of a revision that was given up (givenUp); nobody is blamed for what is not seen.
 func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.Time) {
 	var begins []time.Time
 	var news []*pod

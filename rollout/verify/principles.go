@@ -32,7 +32,8 @@ func (v *verifier) checkMotion() {
 	for i := range v.plan.Blockers {
 		b := &v.plan.Blockers[i]
 		if len(b.Nodes) == 0 && b.Count > 0 || b.Why == "" || len(b.Helps) == 0 || slices.Contains(b.Helps, "") {
-			v.report(28, "", "P-A: a blocker names %d of %d nodes, says %q, and %d things that help; right is one of each at least",
+			v.report(28, "",
+				"P-A: a blocker names %d of %d nodes, says %q, and %d things that help; right is one of each at least",
 				len(b.Nodes), b.Count, b.Why, len(b.Helps))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -49,7 +50,7 @@ func (s *stage) pod(a *arguments) error {
 	case "delete":
 		kit.Terminating(s.cluster.Now())(p)
 	case "fail":
-		kit.Failed()(p)
+		kubelet.Fail(p, s.cluster.Now())
 	case "ready":
 		if p.Spec.NodeName == "" || lifecycle.Terminal(p) {
 			return errors.New("the pod does not run")
@@ -57,7 +58,11 @@ func (s *stage) pod(a *arguments) error {
 		kit.Ready(s.cluster.Now())(p)
 		delete(s.failing, p.UID)
 	case "unready":
-		kit.Unready()(p)
+		p.Status.Phase = corev1.PodRunning
+		kubelet.Unready(p, s.cluster.Now())
+		for _, c := range p.Status.ContainerStatuses {
+			kubelet.SetContainerReady(p, c.Name, false)
+		}
 		s.failing[p.UID] = true
 	case "label":
 		if err := relabel(p, a.next()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/internal/harness"
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
@@ -256,7 +257,7 @@ func (s *stage) hold() error {
 		}
 		if down && p.Status.Phase == corev1.PodRunning {
 			p = p.DeepCopy()
-			kit.Unready()(p)
+			kubelet.Unready(p, s.cluster.Now())
 		}
 		s.cluster.SetPod(p)
 	}

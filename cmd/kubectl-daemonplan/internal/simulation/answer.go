@@ -112,8 +112,8 @@ func specAnswerOf(o *outcome) specAnswer {
 	a := specAnswer{
 		Label: o.Label, File: o.File.Name, Headline: o.story(),
 		Endings: endingCounts{
-			Done: o.count(endDone), DoneBut: o.count(endBut), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced), Stuck: o.count(endStuck),
-			Limit: o.count(endLimit), Late: o.count(endStopped),
+			Done: o.count(endDone), DoneBut: o.count(endBut), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced),
+			Stuck: o.count(endStuck), Limit: o.count(endLimit), Late: o.count(endStopped),
 		},
 		DesiredNodes: o.Reports[worst].Desired, NewVersionNodes: o.Traces[worst].Version.Now,
 		EverGivenNodes: o.Traces[worst].Version.Given,

@@ -58,7 +58,8 @@ var metrics = []metric{
 		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), text.Agree(len(o.Reports), "run is", "runs are"))
 	}},
 	{"left", unitNodes, leftOf, func(o *outcome) string {
-		return fmt.Sprintf("at most %s left without the new version (%s %%)", text.Agree(int(leftOf(o, false)), "node is", "nodes are"),
+		return fmt.Sprintf("at most %s left without the new version (%s %%)",
+			text.Agree(int(leftOf(o, false)), "node is", "nodes are"),
 			strconv.FormatFloat(math.Round(10*leftOf(o, true))/10, 'f', -1, 64))
 	}},
 	{"violations", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endViolation)) }, func(o *outcome) string {
@@ -79,7 +80,8 @@ func peakOf(o *outcome, share bool) float64 {
 	return most
 }
 
-// leftOf is the most nodes that were left where they were at the end of any run, also those that were down before, or their share.
+// leftOf is the most nodes that were left where they were at the end of any run, also those that were down before, or their
+// share.
 func leftOf(o *outcome, share bool) float64 {
 	most := 0.0
 	for i := range o.Reports {

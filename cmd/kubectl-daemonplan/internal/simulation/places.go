@@ -17,8 +17,9 @@ import (
 // to be seen in the runs of those without it, too.
 type places struct {
 	bounded bounded
-	// Worst is the value that had most unavailable nodes at once, and Most in how many values there were such nodes at once, but for
-	// those that were down anyway: their kubelet is silent, or they were so when they were seen first, and have not served since.
+	// Worst is the value that had most unavailable nodes at once, and Most in how many values there were such nodes at once, but
+	// for those that were down anyway: their kubelet is silent, or they were so when they were seen first, and have not served
+	// since.
 	Worst place
 	Most  int
 
